@@ -58,7 +58,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Every result that is named, with its name.
+/// Every named result, with its name.
 fn load(args: &ReportArgs) -> Result<Vec<(String, Stored)>, Failure> {
     let mut stored = Vec::new();
     let mut usual: Option<Store> = None;
@@ -82,7 +82,7 @@ fn unreadable(error: store::StoreError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// The file that a name means; ids and tags hold neither a slash nor a dot.
+/// The file of a name; ids and tags contain neither a slash nor a dot.
 fn exported(name: &str) -> Option<&Path> {
     name.contains(['/', '.']).then(|| Path::new(name))
 }
@@ -143,7 +143,7 @@ pub(crate) fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<ShownResults,
     })
 }
 
-/// Refuses what cannot be put side by side.
+/// Refuses results that cannot be shown side by side.
 fn one_picture(wanted: ShownResults, args: &ReportArgs) -> Result<ShownResults, Failure> {
     let count = match &wanted {
         ShownResults::Runs(runs) => runs.len(),
@@ -190,7 +190,7 @@ fn named(runs: &[(String, RunRecord)]) -> Vec<Named<'_>> {
     runs.iter().map(|(name, report)| Named { name: name.clone(), report }).collect()
 }
 
-/// One ramp as it is; several as one.
+/// One ramp unchanged; several combined.
 fn joined(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     match ramps {
         [(_, only)] => Some(only.clone()),
@@ -198,7 +198,7 @@ fn joined(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     }
 }
 
-/// Documents as one, or as a list.
+/// One document, or a list.
 fn list(documents: &[String]) -> String {
     match documents {
         [only] => only.clone(),
@@ -315,7 +315,7 @@ impl ShownResults {
         }
     }
 
-    /// Empty for what has no cases, which is refused before.
+    /// Empty for results without cases, which are refused before.
     fn junit(&self) -> String {
         match self {
             ShownResults::Torture(torture) => report::torture::junit(torture),

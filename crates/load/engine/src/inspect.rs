@@ -52,7 +52,7 @@ impl BodyTest {
         BodyTest { grpc, ..self }
     }
 
-    /// Whether some bodies are messages of gRPC.
+    /// Returns whether some bodies are messages of gRPC.
     #[inline]
     pub(crate) fn is_grpc(&self) -> bool {
         self.grpc

@@ -307,12 +307,12 @@ impl Journal {
         }
     }
 
-    /// What happened on a WebSocket.
+    /// Events on a WebSocket.
     pub(crate) fn messages(&mut self, news: &SocketNews, now: Nanos) {
         self.recorder.messages(&news.counts, &news.times, now);
     }
 
-    /// What happened to a message for a room.
+    /// Fate of a message for a room.
     pub(crate) fn fan_out(&mut self, event: FanOutEvent) {
         self.recorder.fan_out(event);
     }

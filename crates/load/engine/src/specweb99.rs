@@ -359,7 +359,7 @@ impl Guide for SpecwebGuide {
             line.visitor.last_ad = shown;
         }
         if !answered {
-            // a server that refuses at once is not asked again within its refusal
+            // a server that refuses at once gets no further request within its refusal
             let pause = self.load.kept.connection.reconnect_pause.max(Nanos(1));
             line.free_at += pause;
         }

@@ -1,17 +1,17 @@
-//! The bytes below a connection's protocol: what waits to be sent, and the TLS session in between.
+//! The bytes below a connection's protocol: unsent data, and the TLS session in between.
 
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use sample::TlsFacts;
 
 #[derive(Debug, Default)]
 pub(crate) struct Transport {
-    /// Bytes for the socket, of which `out_at` are gone.
+    /// Bytes for the socket, of which `out_at` have been written.
     out: Vec<u8>,
     out_at: usize,
     /// Plaintext that waits until the connection is established, or for TLS to encrypt it.
     held: Vec<u8>,
-    /// Bytes of plaintext that TLS has encrypted since `out` was last empty: none of them has gone out
-    /// for as long as nothing of `out` has.
+    /// Bytes of plaintext that TLS has encrypted since `out` was last empty: none of them is sent
+    /// as long as nothing of `out` is.
     sealed: usize,
     tls: Option<Box<dyn TlsSession>>,
     /// The protocol's output goes to the socket unchanged: no TLS, no tunnel before it.
@@ -26,15 +26,15 @@ const BUFFER_KEPT_MAX: usize = 16 << 10;
 pub(crate) enum Flushed {
     /// There was nothing to send.
     Nothing,
-    /// The socket takes nothing now.
+    /// The socket accepts nothing now.
     Blocked,
-    /// Some bytes were taken; `resumed`: some had been left over by the flush before, `whole`: none
-    /// are left now.
+    /// Some bytes were accepted; `resumed`: some were left over from the previous flush, `whole`:
+    /// none are left now.
     Taken { resumed: bool, whole: bool },
 }
 
 impl Transport {
-    /// Ready for another connection; buffers keep their memory.
+    /// Resets for another connection; buffers keep their memory.
     pub(crate) fn renew(&mut self, direct: bool) {
         self.out.clear();
         self.out_at = 0;
@@ -60,7 +60,7 @@ impl Transport {
         self.tls.is_some()
     }
 
-    /// Puts a TLS session on the connection and its first flight on the way.
+    /// Adds a TLS session to the connection and sends its first flight.
     pub(crate) fn start_tls(&mut self, mut session: Box<dyn TlsSession>) {
         session.drain(&mut self.out);
         self.tls = Some(session);
@@ -91,12 +91,12 @@ impl Transport {
         count as u64
     }
 
-    /// Nothing waits and nothing will be encrypted: of what is here only the memory is of use.
+    /// Nothing is queued and nothing will be encrypted: only the memory is still needed.
     pub(crate) fn is_plain(&self) -> bool {
         self.direct && !self.has_output()
     }
 
-    /// Encrypts what was held back. Without TLS it stays where it is.
+    /// Encrypts held data. Without TLS it stays unchanged.
     #[inline]
     pub(crate) fn release(&mut self) {
         if !self.held.is_empty()

@@ -3,10 +3,10 @@
 use plan::Plan;
 use websocket::handshake::ClientOffer;
 
-/// A key of the right form, in requests whose key is not drawn.
+/// A key of the right form, for requests whose key is not random.
 pub(crate) const KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 
-/// Fields that ask for the upgrade, with a key in place of the connection's.
+/// Fields that request the upgrade, with a key in place of the connection's.
 pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {
     let mut bytes = Vec::new();
     offer(plan).write_fields(KEY_MARK, &mut bytes);
@@ -16,7 +16,7 @@ pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {
     text.lines().filter_map(pair).collect()
 }
 
-/// What the upgrade offers.
+/// Offers of the upgrade.
 pub(crate) fn offer(plan: &Plan) -> ClientOffer {
     ClientOffer {
         subprotocols: plan.websocket_subprotocols(),

@@ -1,4 +1,4 @@
-//! Bodies held against those that belong to their targets, by length and hash.
+//! Bodies compared with their targets', by length and hash.
 
 use plan::Plan;
 use plan::verify::{Knowledge, TargetBody};
@@ -58,7 +58,7 @@ impl Hashing {
 #[derive(Debug)]
 pub(crate) struct KnownBodies(Vec<OnceLock<BodyPrint>>);
 
-/// A body that is not its target's.
+/// A body that differs from its target's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotItsBody {
     pub(crate) expected: BodyPrint,
@@ -70,7 +70,7 @@ impl KnownBodies {
     /// `None`: bodies are not compared.
     ///
     /// # Errors
-    /// Nothing is known of a target.
+    /// The target's body is unknown.
     pub(crate) fn new(plan: &Plan) -> Result<Option<KnownBodies>, String> {
         let Some(verify) = &plan.expect.verify else { return Ok(None) };
         let knowledge = verify.knowledge();
@@ -107,7 +107,7 @@ fn known(
     Ok(OnceLock::from(print))
 }
 
-/// Bytes of a file that are made at a time.
+/// Number of bytes of a file made at a time.
 const PIECE: usize = 64 << 10;
 
 fn hash_of(content: workload::fileset::FileContent, size: u64) -> u128 {
@@ -143,7 +143,7 @@ mod tests {
             hashing.add(&body[cut..], true);
             assert_eq!(hashing.finish(), whole, "{cut}");
         }
-        // what `printf '' | xxh128sum` and `printf hello | xxh128sum` print
+        // output of `printf '' | xxh128sum` and `printf hello | xxh128sum`
         assert_eq!(Hashing::default().finish(), 0x99aa_06d3_0147_98d8_6001_c324_468d_497f);
         assert_eq!(print("hello").hash, 0xb5e9_c1ad_071b_3e7f_c779_cfaa_5e52_3818);
     }

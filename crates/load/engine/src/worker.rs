@@ -1,4 +1,4 @@
-//! The worker: what it holds, its turn, and the loop that drives it.
+//! The worker: its state, its turn, and its loop.
 
 mod arrivals;
 mod outcome;
@@ -38,7 +38,7 @@ pub enum Order {
     Abandon,
 }
 
-/// A worker's way to the collector.
+/// A worker's channel to the collector.
 pub trait Link {
     fn order(&mut self) -> Order;
 
@@ -51,7 +51,7 @@ pub trait Link {
     /// The script failed with this text; this worker is done.
     fn broken(&mut self, text: String);
 
-    /// The part of the load to be taken over after the first `taken` of them.
+    /// The parts of the load to take over after the first `taken` of them.
     fn more(&mut self, _taken: usize) -> Option<LateShare> {
         None
     }
@@ -102,11 +102,11 @@ pub struct Worker {
     edges: Edges,
     feedback: Feedback,
     journal: Journal,
-    /// Bodies are looked at, by the plan's expectations or by a script.
+    /// Bodies are examined, by the plan's expectations or by a script.
     looks: bool,
     /// Each request needs an individual proof.
     proves: bool,
-    /// Requests are sent as their templates: none is proved, scripted, or has a user's cookies.
+    /// Requests are sent as their templates: none is signed, scripted, or has a user's cookies.
     ready_made: bool,
     /// Makes the content of requests, call by call.
     maker: Option<Box<dyn Maker>>,
@@ -116,15 +116,15 @@ pub struct Worker {
     /// Input just read, and its decrypted form; shared by all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
-    /// Of WebSockets that are to be pinged.
+    /// WebSockets that are pinged.
     heartbeats: Option<Heartbeats>,
     /// Rooms of WebSockets, and the messages for them.
     fan_out: Option<FanOut>,
-    /// Calls are messages without answers: each is over once its message has gone out.
+    /// Calls are messages without answers: each ends once its message is sent.
     unanswered: bool,
-    /// Connections on which such messages were put, each as often.
+    /// Connections with such messages, once per message.
     sent_alone: Vec<Slot>,
-    /// Intakes of concluded calls, to be used again.
+    /// Intakes of ended calls, for reuse.
     #[expect(
         clippy::vec_box,
         reason = "a call holds its intake in a box, which goes back as it is"
@@ -133,7 +133,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Worker `id` of `setup.workers`; `tls` is needed where an endpoint has TLS.
+    /// Worker `id` of `setup.workers`; `tls` is needed if an endpoint has TLS.
     pub fn new(setup: Arc<Setup>, id: u32, tls: Option<Box<dyn TlsFactory + Send>>) -> Worker {
         let received_max = setup.plan.stop.bytes.map_or(u64::MAX, |total| setup.share(total, id));
         let proves = proof::proves(&setup.plan);
@@ -170,8 +170,8 @@ impl Worker {
         self.attend()
     }
 
-    /// The same worker with guided users. The load is a closed one without think times and
-    /// sessions, or one of arriving sessions; each user stays until the guide lets it leave.
+    /// The same worker with guided users. The load is closed without think times and sessions, or
+    /// consists of arriving sessions; each user stays until the guide lets it leave.
     #[must_use]
     pub fn with_guide(mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) -> Worker {
         self.feedback.attend_by_guide(guide, directory);
@@ -319,7 +319,7 @@ impl Worker {
         }
     }
 
-    /// Takes over what others have left.
+    /// Takes over parts left by others.
     fn take_over(&mut self, link: &mut dyn Link) {
         while let Some(more) = link.more(self.taken) {
             self.taken += 1;
@@ -341,7 +341,7 @@ impl Worker {
         Turn::Done
     }
 
-    /// Ends the beat or the row that is over.
+    /// Ends the finished beat or row.
     #[cold]
     fn pass_edge<I: Io>(&mut self, io: &mut I, link: &mut dyn Link, now: Nanos) {
         if self.edges.is_row_over(now) {

@@ -1,5 +1,5 @@
-//! What a method of gRPC takes and returns: descriptors from `.proto` files, descriptor sets or the
-//! server's reflection, and messages between JSON and bytes. No I/O: files and responses are
+//! Request and response types of gRPC methods: descriptors from `.proto` files, descriptor sets or
+//! the server's reflection, and messages between JSON and bytes. No I/O: files and responses are
 //! arguments. The wire format is `protocol::grpc`.
 #![forbid(unsafe_code)]
 

@@ -174,7 +174,7 @@ impl Inquiry {
         ))
     }
 
-    /// What was found.
+    /// Result of the search.
     ///
     /// # Errors
     /// Descriptors that contradict each other.

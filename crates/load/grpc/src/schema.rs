@@ -39,7 +39,7 @@ impl Schema {
     /// Builds the schema from a serialized FileDescriptorSet that includes its imports.
     ///
     /// # Errors
-    /// Bytes that are none, or a set in which an import is missing.
+    /// Invalid bytes, or a set that lacks an import.
     pub fn from_set(bytes: &[u8]) -> Result<Schema, SchemaError> {
         if bytes.len() > SCHEMA_BYTES_MAX {
             return Err(error("the descriptor set is above 64 MiB"));
@@ -90,7 +90,7 @@ impl Schema {
         self.pool.services().map(|service| service.full_name().to_owned())
     }
 
-    /// Whether a service, method, message or enum has this full name.
+    /// Returns whether a service, method, message or enum has this full name.
     pub fn has_symbol(&self, name: &str) -> bool {
         let method = name.rsplit_once('.').is_some_and(|(service, method)| {
             let service = self.pool.get_service_by_name(service);

@@ -104,7 +104,7 @@ fn pipeline(line: &str) -> Result<Vec<Vec<String>>, String> {
     Ok(commands)
 }
 
-/// What the words of a command say.
+/// Meaning of a command's words.
 #[derive(Debug, Default)]
 struct Given {
     url: Option<String>,

@@ -178,7 +178,7 @@ impl Correlator<'_> {
         step.url = tidy(std::mem::take(&mut step.url));
     }
 
-    /// What takes the place of a value that differs.
+    /// Replacement for a value that differs.
     fn differing(
         &mut self,
         number: usize,

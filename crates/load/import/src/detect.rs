@@ -104,7 +104,7 @@ pub(crate) fn first_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Whether a line is a command of a load tool, perhaps after a prompt or behind a pipe.
+/// Returns whether a line is a command of a load tool, perhaps after a prompt or behind a pipe.
 pub(crate) fn is_tool_line(line: &str) -> bool {
     let pipe = line.rsplit('|').next().unwrap_or_default();
     let piped = line.contains('|') && first_word_is_tool(pipe);

@@ -21,7 +21,7 @@ pub(crate) struct PlanDraft {
     pub(crate) settings: DraftSettings,
     pub(crate) loads: Vec<LoadPart>,
     pub(crate) slo: Vec<String>,
-    /// What was changed in meaning, for the head of the plan.
+    /// Changes of meaning, for the head of the plan.
     pub(crate) notes: Vec<String>,
     pub(crate) left_out: LeftOutList,
 }

@@ -55,7 +55,7 @@ fn named(pieces: Vec<DraftPiece>, wanted: &str, known: &mut Vec<String>) -> Vec<
     pieces.into_iter().filter_map(keep).collect()
 }
 
-/// Whether the method of a request is one of those that are left out, which is then noted.
+/// Returns whether the method of a request is one of those that are left out, which is then noted.
 fn skipped(step: &DraftStep, request: &ImportRequest<'_>, left_out: &mut LeftOutList) -> bool {
     let skipped =
         request.skip_methods.iter().any(|method| method.eq_ignore_ascii_case(&step.method));

@@ -46,7 +46,7 @@ pub struct Document {
     pub text: String,
 }
 
-/// What is imported, and how.
+/// Input of an import, and its settings.
 #[derive(Clone, Copy)]
 pub struct ImportRequest<'a> {
     /// One file; of Bruno also the files of a folder.

@@ -48,7 +48,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     Ok(reader.draft)
 }
 
-/// What folders give to the requests in them.
+/// Settings that requests inherit from their folders.
 struct Inherited<'a> {
     auth: Option<&'a TreeNode>,
     events: Vec<&'a TreeNode>,

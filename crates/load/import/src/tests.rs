@@ -90,7 +90,7 @@ fn check_plan(toml: &str) {
     assert!(listed >= plan.not_imported.len(), "the comments list what the key lists\n{toml}");
 }
 
-/// What was left out, a line for each.
+/// Omissions, one line each.
 fn left_out(imported: &Imported) -> Vec<String> {
     imported.left_out.iter().map(ToString::to_string).collect()
 }

@@ -80,7 +80,7 @@ impl Text {
         other.0.into_iter().for_each(|part| self.push(part));
     }
 
-    /// What precedes the first inserted value.
+    /// Text before the first inserted value.
     pub(crate) fn beginning(&self) -> &str {
         match self.0.first() {
             Some(DraftPart::Plain(text)) => text,

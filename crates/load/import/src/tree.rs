@@ -371,7 +371,7 @@ impl LineFinder<'_> {
     }
 }
 
-/// Whether the text at a place is a key of YAML.
+/// Returns whether the text at a place is a key of YAML.
 fn is_key(text: &str, at: usize, key: &str) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + key.len()..].trim_start_matches(['"', '\'']);

@@ -1,4 +1,4 @@
-//! What the native functions of one user share with the host.
+//! State that one user's native functions share with the host.
 
 use crate::metrics::{Store, row};
 use crate::program::Program;
@@ -161,7 +161,7 @@ impl Context {
         *self.checks.borrow_mut() = Some(Vec::new());
     }
 
-    /// Whether checks are kept rather than counted as k6's metric.
+    /// Returns whether checks are kept rather than counted as k6's metric.
     pub(crate) fn note_check(&self, name: &str, met: bool) -> bool {
         let mut checks = self.checks.borrow_mut();
         let Some(checks) = checks.as_mut() else { return false };

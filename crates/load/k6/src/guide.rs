@@ -30,7 +30,7 @@ impl Guides for ScriptGuides {
     }
 }
 
-/// What a user is about.
+/// Current activity of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum GuideState {
     /// Its runtime does not exist yet.
@@ -101,7 +101,7 @@ impl ScriptGuide {
     }
 }
 
-/// What driving a user a bit further comes to.
+/// Result of advancing a user.
 enum Drive {
     Step(Step),
     Again,

@@ -52,7 +52,7 @@ pub struct HttpReply {
     pub body: Vec<u8>,
 }
 
-/// What the script asks for.
+/// Request of the script.
 struct HttpCall<'js> {
     method: String,
     url: String,

@@ -28,7 +28,7 @@ impl MetricKind {
     }
 }
 
-/// What the values of a metric are.
+/// Kind of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contains {
     Default,
@@ -165,7 +165,7 @@ impl Registry {
         })
     }
 
-    /// Whether values need their tags.
+    /// Returns whether values need their tags.
     pub fn wants_tags(&self) -> bool {
         self.keeps_points || !self.subs.is_empty()
     }
@@ -288,7 +288,7 @@ fn middle(number: i32) -> f64 {
     if number < 0 { -size } else { size }
 }
 
-/// What was collected of one metric.
+/// Collected values of one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetricSink {
     Counter { count: f64, used: bool },
@@ -421,7 +421,7 @@ pub struct DataPoint {
     pub tags: Vec<(String, String)>,
 }
 
-/// What one worker has collected, or all together.
+/// Values collected by one worker, or by all.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     pub sinks: Vec<Option<MetricSink>>,

@@ -72,7 +72,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("papaparse", include_str!("js/papaparse.js")),
 ];
 
-/// What a name in an import refers to.
+/// Target of a name in an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModuleRef {
     /// One of k6's.
@@ -188,7 +188,7 @@ impl Loader for ModuleTexts {
     }
 }
 
-/// What `require` finds: `native`, `module` or `file`, and the key.
+/// Result of `require`: `native`, `module` or `file`, and the key.
 pub(crate) fn required(program: &Program, from: &str, name: &str) -> Result<Vec<String>, String> {
     let found = match resolve(from, name) {
         ModuleRef::Refused(why) => return Err(format!("cannot import \"{name}\": {why}")),

@@ -116,7 +116,7 @@ const SYSTEM_TAGS: &[&str] = &[
     "expected_response",
 ];
 
-/// What was found in a layer: problems that end the test, and notes.
+/// Findings in a layer: problems that end the test, and notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     pub errors: Vec<String>,

@@ -115,7 +115,7 @@ impl Program {
         locked(&self.shared)
     }
 
-    /// Whether the script is a CommonJS file rather than a module.
+    /// Returns whether the script is a CommonJS file rather than a module.
     pub(crate) fn is_common_js(&self) -> bool {
         self.text(&self.entry).is_ok_and(|text| !crate::scan::is_module(&text))
     }

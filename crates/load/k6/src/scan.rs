@@ -147,7 +147,7 @@ impl Scanner<'_> {
         self.push(TokenKind::Number, start);
     }
 
-    /// Whether a slash begins a regular expression rather than a division.
+    /// Returns whether a slash begins a regular expression rather than a division.
     fn is_regex_place(&self) -> bool {
         let Some(last) = self.out.last() else { return true };
         let text = &self.bytes[last.start..last.end];
@@ -230,7 +230,7 @@ pub fn imports(text: &str) -> Vec<Import> {
     found
 }
 
-/// Whether the `from` before `row` belongs to an import or export.
+/// Returns whether the `from` before `row` belongs to an import or export.
 fn is_import<'a>(row: usize, word: &impl Fn(usize) -> &'a str) -> bool {
     let first = row.saturating_sub(400);
     (first..row - 1)
@@ -239,7 +239,7 @@ fn is_import<'a>(row: usize, word: &impl Fn(usize) -> &'a str) -> bool {
         .any(|at| matches!(word(at), "import" | "export"))
 }
 
-/// Whether a text has import or export statements.
+/// Returns whether a text has import or export statements.
 pub(crate) fn is_module(text: &str) -> bool {
     let all = tokens(text);
     let mut depth = 0_i64;

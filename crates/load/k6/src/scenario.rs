@@ -262,7 +262,7 @@ pub struct ScenarioProgress {
     extra: AtomicU64,
 }
 
-/// What a user of a scenario does next; instants count from the start of the scenarios.
+/// Next action of a scenario's user; instants count from the start of the scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserTurn {
     /// An iteration begins at `at`, and is interrupted at `until`.
@@ -273,7 +273,7 @@ pub enum UserTurn {
     Over,
 }
 
-/// What a user remembers of its scenario.
+/// State of a user in its scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Membership {
     /// Number among the users of the scenario.

@@ -4,7 +4,7 @@ use crate::metrics::{CUSTOM_FROM, Contains, Groups, MetricKind, MetricSink, Regi
 use crate::test::Test;
 use serde_json::{Map, Value, json};
 
-/// What the summary of a test is made of.
+/// Data of a test's summary.
 #[derive(Debug)]
 pub struct TestSummary<'a> {
     pub test: &'a Test,
@@ -372,7 +372,7 @@ fn span(ms: f64) -> String {
 
 /// The data of `handleSummary`, and the exports.
 impl TestSummary<'_> {
-    /// What `handleSummary` receives.
+    /// Argument of `handleSummary`.
     pub fn data(&self) -> Value {
         let options = self.test.options();
         let setup = self.test.setup_data();

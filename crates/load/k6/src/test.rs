@@ -247,7 +247,7 @@ impl Test {
         self.last.fetch_max(now.0, Ordering::Relaxed);
     }
 
-    /// Whether all users have left.
+    /// Returns whether all users have left.
     pub fn is_over(&self) -> bool {
         self.present.load(Ordering::Acquire) == 0
     }
@@ -262,7 +262,7 @@ impl Test {
         *self.teardown_failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a threshold can end the test.
+    /// Returns whether a threshold can end the test.
     pub fn may_abort(&self) -> bool {
         self.options().thresholds.iter().flat_map(|it| &it.all).any(|it| it.abort_on_fail)
     }
@@ -275,8 +275,8 @@ impl Test {
         asked.fold(REQUEST_TIMEOUT, Nanos::max)
     }
 
-    /// What the script's `handleSummary` makes of the data: texts by the name of their place. `None`:
-    /// there is no such function.
+    /// Result of the script's `handleSummary`: texts by the name of their place. `None`: there is
+    /// no such function.
     pub fn handle_summary(&self, data: &Value) -> Option<Result<Vec<(String, String)>, String>> {
         self.exports.contains("handleSummary").then(|| self.call_summary(data))
     }
@@ -317,12 +317,12 @@ impl Test {
         *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = json.map(Arc::from);
     }
 
-    /// What `setup` returned, as JSON.
+    /// Result of `setup`, as JSON.
     pub fn setup_data(&self) -> Option<Arc<str>> {
         self.setup.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the test may end before its scenarios do.
+    /// Returns whether the test may end before its scenarios do.
     pub(crate) fn stops_early(&self) -> bool {
         self.may_stop
     }
@@ -372,7 +372,7 @@ impl Test {
         Some(aggregate.of(sink, elapsed_s)).filter(|_| sink.is_used())
     }
 
-    /// What was collected of the metric of a threshold.
+    /// Collected values of a threshold's metric.
     pub fn sink_of<'a>(
         &self,
         all: &'a Store,
@@ -436,7 +436,7 @@ fn consolidate(exported: Option<&Value>, outer: &OuterOptions, findings: &mut Fi
     layers.finish(findings)
 }
 
-/// What only the whole shows: functions that are missing, metrics that thresholds name.
+/// Checks of the complete script: functions that are missing, metrics that thresholds name.
 fn check(
     program: &Program,
     options: &Options,

@@ -2,7 +2,7 @@
 
 use crate::metrics::{MetricKind, MetricSink};
 
-/// What is compared.
+/// Compared quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aggregate {
     Count,
@@ -69,7 +69,7 @@ impl Expression {
         Ok(Expression { source: source.to_owned(), aggregate, shown, operator: *operator, value })
     }
 
-    /// Whether metrics of this kind have the aggregate.
+    /// Returns whether metrics of this kind have the aggregate.
     pub fn fits(&self, kind: MetricKind) -> bool {
         match kind {
             MetricKind::Counter => matches!(self.aggregate, Aggregate::Count | Aggregate::Rate),

@@ -5,7 +5,7 @@ mod types;
 use crate::scan::{TokenKind, line_of, tokens};
 use types::Types;
 
-/// What the tokens between two brackets are.
+/// Meaning of the tokens between two brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SyntaxFrame {
     Block,
@@ -722,7 +722,7 @@ impl Stripper<'_> {
         }
     }
 
-    /// Whether a name has another place that is kept, outside of `from` to `to`.
+    /// Returns whether a name has another place that is kept, outside of `from` to `to`.
     fn is_used(&self, name: &str, from: usize, to: usize) -> bool {
         let mut kept = self.types.all.iter().enumerate().filter(|(place, _)| !self.removed[*place]);
         kept.any(|(place, token)| {

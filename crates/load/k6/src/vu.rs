@@ -23,7 +23,7 @@ pub const MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Time that a script may run without a request or a pause.
 pub const SLICE_MAX: Duration = Duration::from_secs(10);
 
-/// What a user waits for.
+/// Event that a user waits for.
 #[derive(Debug)]
 pub enum VuRequest {
     /// The init code has run: the exported options as JSON, and the names of exported functions.
@@ -36,7 +36,7 @@ pub enum VuRequest {
     Finished(Result<Option<String>, VuFailure>),
 }
 
-/// What a user receives.
+/// Result passed to a user.
 #[derive(Debug)]
 pub enum VuAnswer {
     /// The pause is over, or the user begins.
@@ -120,7 +120,7 @@ impl Vu {
         &self.context
     }
 
-    /// Whether a task has begun and is not over.
+    /// Returns whether a task has begun and is not over.
     pub fn is_under_way(&self) -> bool {
         self.under_way
     }

@@ -176,7 +176,7 @@ fn worst(runs: &[RunReport]) -> Verdict {
     Verdict { state, causes }
 }
 
-/// What to do when the first call failed in this way.
+/// Advice for this failure of the first call.
 fn fix_for(class: Option<FailureClass>) -> &'static str {
     match class {
         Some(FailureClass::Certificate) => {

@@ -82,7 +82,7 @@ pub(crate) fn connect(
     PlainCall { call, unreachable, location: None, streams_max: None }
 }
 
-/// What is wrong with a TLS connection for HTTP/2 on which the server agreed on another protocol.
+/// Error of a TLS connection for HTTP/2 that negotiated another protocol.
 fn without_http2(plan: &Plan, agreed: Option<&str>) -> Option<Trouble> {
     let agreed = agreed.filter(|name| *name != http2::ALPN)?;
     (plan.request.version == HttpVersion::Http2).then(|| {

@@ -1,4 +1,4 @@
-//! What is measured: the load of a measurement, and what observes it.
+//! Input of a measurement: the load of a measurement, and what observes it.
 
 use crate::change::Change;
 use crate::scripts::Scripts;

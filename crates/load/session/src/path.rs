@@ -135,7 +135,7 @@ impl EmulatedPath {
         parts.map(|part| part.path.patience()).max().unwrap_or(Nanos::ZERO)
     }
 
-    /// What went through it since this was last called.
+    /// Traffic since the last call.
     pub fn facts(&self) -> Result<PathFacts> {
         Ok(self.path.facts()?)
     }

@@ -37,7 +37,7 @@ pub struct ScriptOutline {
 /// where its files are read.
 ///
 /// # Errors
-/// It makes a journey, and is wrong: the line, and what.
+/// It defines a journey, and has an error: the line, and the message.
 pub fn outline(
     script: &ScriptPlan,
     files: &dyn FileSource,
@@ -148,7 +148,7 @@ impl Programs {
     /// print on.
     ///
     /// # Errors
-    /// A script went wrong at its start.
+    /// A script failed at its start.
     pub(crate) fn actors(
         &self,
         plan: &Plan,

@@ -93,7 +93,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the first call got a connection.
+    /// Returns whether the first call got a connection.
     pub fn is_reachable(&self) -> bool {
         !self.unreachable
     }

@@ -29,7 +29,7 @@ impl Scripts {
     }
 }
 
-/// What makes the requests of one run in place of the plan's targets.
+/// Source of one run's requests in place of the plan's targets.
 #[derive(Debug, Default)]
 pub(crate) struct Requesters {
     script: Option<LoadedScript>,

@@ -280,7 +280,7 @@ impl Session {
         self.fit.plan = Arc::new(plan);
     }
 
-    /// Carries out only this part of the load.
+    /// Runs only this part of the load.
     pub fn take_part(&mut self, part: MachinePart) {
         self.fit.placement.workers = part.shares.len() as u32;
         self.part = Some(part);
@@ -305,7 +305,7 @@ impl Session {
         &self.base
     }
 
-    /// The plan that is carried out: bounded by this machine where it has no bounds.
+    /// The plan as run: bounded by this machine if it has no bounds.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.fit.plan
     }
@@ -327,7 +327,7 @@ impl Session {
         &self.captured.values
     }
 
-    /// Notes for the user before the run, about the machines that carry it out.
+    /// Notes for the user before the run, about the machines that run it.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().chain(&self.sockets_note).map(String::as_str)
     }
@@ -358,7 +358,7 @@ mod tests {
     use record::run::RunReport;
     use sample::BudgetFacts;
 
-    /// Machines that are asked nothing.
+    /// A fleet that is never queried.
     #[derive(Debug)]
     struct Others;
 
@@ -391,7 +391,7 @@ mod tests {
         plan
     }
 
-    /// Each agent has its own kernel: what this one refuses holds for none of them.
+    /// Each agent has its own kernel: refusals of this one do not apply there.
     #[test]
     fn notes_of_a_fleet_are_not_about_the_sockets_of_this_machine() {
         // refused on each machine, because of UDP
@@ -434,12 +434,12 @@ mod tests {
         assert_eq!(session.base().load, open(10.0));
         let change = Change { load: Some(open(20.0)), ..Change::default() };
         let step = session.fitted(&change).expect("limits that can be kept");
-        // the number of connections that fit depends on what else this process has open
+        // the number of connections that fit depends on the other descriptors of this process
         let (connections, queue) = bounds(&step.plan);
         assert!(connections.is_some() && queue == Some(600), "{connections:?}, {queue:?}");
     }
 
-    /// A comparison whose trials use different loops compares nothing.
+    /// A comparison whose trials use different loops is meaningless.
     #[test]
     fn a_changed_load_uses_the_sockets_of_the_first_call() {
         let plan = by_batches();

@@ -1,16 +1,16 @@
-//! What the servers of a plan were found to speak. A plan stays as it was typed and validated: what is added to it
-//! makes another one, which is carried out.
+//! Results of negotiating with a plan's servers. A plan stays as typed and validated: adding them
+//! makes another plan, which is run.
 
 use plan::{HttpVersion, Plan};
 
-/// What was settled with the servers, for every load of a plan.
+/// Values negotiated with the servers, for every load of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
-    /// The protocol, where the plan leaves it to them.
+    /// The protocol, if the plan leaves it to them.
     pub(crate) spoken: Option<Spoken>,
-    /// Streams of a connection, where there are to be fewer than the plan asks for.
+    /// Streams of a connection, if fewer than the plan requests.
     pub(crate) streams: Option<u32>,
-    /// The body of requests of gRPC, made from the plan's message.
+    /// The body of gRPC requests, made from the plan's message.
     pub(crate) body: Option<Vec<u8>>,
 }
 
@@ -18,12 +18,12 @@ pub(crate) struct Settled {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spoken {
     pub(crate) version: HttpVersion,
-    /// What is offered by ALPN, where the version leaves that open.
+    /// ALPN protocols offered if the version leaves the choice open.
     pub(crate) alpn: Vec<String>,
 }
 
 impl Settled {
-    /// The plan with what was settled.
+    /// The plan with the negotiated values.
     pub(crate) fn applied(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         if let Some(Spoken { version, alpn }) = &self.spoken {
@@ -61,7 +61,7 @@ mod tests {
         back.tls.alpn.clone_from(&typed.tls.alpn);
         back.connection.pipeline = typed.connection.pipeline;
         assert_eq!(back, typed);
-        // once more, it is the same
+        // repeating it changes nothing
         assert_eq!(settled.applied(&applied), applied);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub fn install() -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // under nohup the run is to outlive its terminal
+        // under nohup the run must outlive its terminal
         if signal == SIGHUP && ignored(SIGHUP) {
             continue;
         }
@@ -22,7 +22,7 @@ pub fn install() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Installs the handler of SIGINT alone: all that most classic tools catch.
+/// Installs the handler of SIGINT only, like most classic tools.
 pub fn install_interrupt() -> std::io::Result<()> {
     catch(signal_hook::consts::SIGINT)
 }
@@ -56,8 +56,7 @@ fn kind(signal: i32) -> usize {
 /// Actions that end the program at a second signal, by signal.
 static SHUTDOWNS: Mutex<Vec<(i32, [SigId; 2])>> = Mutex::new(Vec::new());
 
-/// Longest that the cleaning up before such an end may take: a terminal that takes nothing must not
-/// keep the program.
+/// Time limit of the clean-up before such an end: a blocked terminal must not delay the program.
 const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
 
 /// The program's exit code after a second signal.
@@ -98,7 +97,7 @@ pub fn before_exit(clean_up: fn()) -> std::io::Result<()> {
                 let _done = done;
                 clean_up();
             };
-            // a thread that cannot be had is nothing to wait for
+            // without a thread there is nothing to wait for
             if std::thread::Builder::new().spawn(cleaning).is_ok() {
                 wait.recv_timeout(CLEAN_UP_MAX).ok();
             }
@@ -109,7 +108,7 @@ pub fn before_exit(clean_up: fn()) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The same as SIGINT from outside: where a terminal passes Ctrl-C on as a key.
+/// Acts like SIGINT from outside: for a terminal that passes Ctrl-C on as a key.
 pub fn interrupt() {
     // it can fail only for a signal that does not exist
     signal_hook::low_level::raise(signal_hook::consts::SIGINT).ok();

@@ -1,5 +1,5 @@
-//! How the kernel's sockets of a run are read and written: by readiness, or by io_uring where that was
-//! asked for and is to be had.
+//! How the kernel's sockets of a run are read and written: by epoll, or by io_uring if requested
+//! and available.
 
 use plan::{HttpVersion, Plan, StackChoice};
 use std::io;
@@ -22,13 +22,13 @@ impl SocketLoop {
     }
 }
 
-/// The loop that the plan's connections have on this machine; and why it is not the one that was asked
-/// for, as a sentence.
+/// The loop that the plan's connections use on this machine; and why it is not the requested one,
+/// as a sentence.
 pub(crate) fn choose(plan: &Plan) -> (SocketLoop, Option<String>) {
     choose_where(plan, net::reactor::probe_ring)
 }
 
-/// `probe`: whether io_uring is to be had.
+/// `probe`: whether io_uring is available.
 fn choose_where(
     plan: &Plan,
     probe: impl FnOnce() -> io::Result<()>,

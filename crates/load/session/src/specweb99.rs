@@ -1,5 +1,5 @@
-//! A load after SPECweb99: the guides of its connections, and the server's log of what was posted,
-//! which is begun anew before a run and compared behind it.
+//! A SPECweb99 load: the guides of its connections, and the server's log of the POSTs, which is
+//! reset before a run and compared after it.
 
 use crate::caller::Caller;
 use crate::directory::SystemResolver;
@@ -14,7 +14,7 @@ use sample::PostFacts;
 use std::sync::Arc;
 use workload::fileset::specweb99::{compare, read_log};
 
-/// What is to be compared when a run is over.
+/// Data to compare when a run is over.
 pub(crate) struct Posting {
     load: Arc<SpecwebLoad>,
     plan: Plan,
@@ -28,10 +28,10 @@ impl std::fmt::Debug for Posting {
     }
 }
 
-/// The guides of the workers, and the comparison after the run; `None`: it is another load.
+/// The guides of the workers, and the comparison after the run; `None`: another kind of load.
 ///
 /// # Errors
-/// The server's log cannot be reset: its dynamic pages are not there.
+/// The server's log cannot be reset: its dynamic pages are missing.
 pub(crate) fn sources(
     plan: &Plan,
     endpoints: &[Endpoint],
@@ -61,14 +61,14 @@ pub(crate) fn sources(
 }
 
 impl Posting {
-    /// Compares what was sent with the server's log; `None`: nothing is posted.
+    /// Compares the sent POSTs with the server's log; `None`: nothing is posted.
     pub(crate) fn compare(&self) -> Option<PostFacts> {
         let [_, fetch] = self.load.log_commands()?;
         let sent = self.load.take_posts();
         let records = self.ask(&fetch).and_then(|text| read_log(&String::from_utf8_lossy(&text)));
         Some(match records {
             Ok(records) => compare(&sent, &records),
-            // none is missing from a log that is not there
+            // an empty log cannot lack an entry
             Err(why) => PostFacts {
                 missing: 0,
                 trouble: Some(format!("{fetch}: {why}")),

@@ -14,11 +14,11 @@ use std::time::Duration;
 use units::Nanos;
 use url::Url;
 
-/// Rows kept: more than a day of them.
+/// Maximum number of rows: more than a day of them.
 const ROWS_MAX: usize = 100_000;
-/// Between two readings.
+/// Interval between two readings.
 const INTERVAL: Nanos = Nanos::SECOND;
-/// The longest that a node exporter may take.
+/// Timeout of a node exporter.
 const EXPORTER_MAX: Nanos = Nanos::from_secs(5);
 
 /// The watched process.
@@ -90,7 +90,7 @@ impl SutSource {
     }
 
     /// # Errors
-    /// The process is gone, or the exporter does not answer.
+    /// The process has exited, or the exporter does not answer.
     pub fn read(&mut self) -> Result<SutReading, String> {
         match self {
             SutSource::Process(reader) => {
@@ -124,7 +124,7 @@ impl SutSource {
     }
 }
 
-/// Prepares to watch the resources of the server at these endpoints, where that was requested.
+/// Prepares to watch the resources of the server at these endpoints, if requested.
 ///
 /// # Errors
 /// No such process, or no exporter at the URL.
@@ -136,7 +136,7 @@ pub fn watch(who: Option<&Who>, endpoints: &[Endpoint]) -> anyhow::Result<Option
     watch.map(Some).map_err(|why| anyhow::anyhow!("--sut: {why}"))
 }
 
-/// A watch that goes on.
+/// A running watch.
 #[derive(Debug)]
 pub struct SutWatch {
     thread: JoinHandle<SutSeries>,
@@ -145,7 +145,7 @@ pub struct SutWatch {
 }
 
 impl SutWatch {
-    /// Makes ready: nothing more is read before [`SutWatch::begin`].
+    /// Prepares: nothing more is read before [`SutWatch::begin`].
     ///
     /// # Errors
     /// Returned if there is no such process, or the URL does not answer.
@@ -181,7 +181,7 @@ impl SutWatch {
         self.begin.send(measure_from).ok();
     }
 
-    /// The last row, and all of them. A stump shorter than a tenth of a second is left out.
+    /// The last row, and all of them. A last row shorter than a tenth of a second is dropped.
     pub fn end(self) -> SutSeries {
         drop((self.stop, self.begin));
         let gone =
@@ -232,7 +232,7 @@ fn note(
     }
 }
 
-/// Tries it once, so that a wrong number or URL is reported before the run.
+/// Reads once, so that a wrong number or URL is reported before the run.
 ///
 /// # Errors
 /// Usage error: the target that cannot be watched, and why.

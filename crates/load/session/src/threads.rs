@@ -19,13 +19,13 @@ use std::time::Duration;
 use units::Nanos;
 use workload::{Guide, Maker, Script, ScriptError};
 
-/// What a worker thread says.
+/// Message of a worker thread.
 enum Message {
     Row(Box<Row>),
     Calls(Vec<CallRecord>),
     Broken(String),
     Ends(Ends),
-    /// What became of the connections that a worker held.
+    /// Fate of the connections that a worker held.
     Held(Box<HeldFacts>),
 }
 
@@ -38,14 +38,14 @@ pub enum RequestSource {
     Maker(Box<dyn Maker>),
 }
 
-/// Clear snapshots that wait for their next use, per worker.
+/// Clear snapshots for reuse, per worker.
 const SPARES: usize = 2;
 
-/// Messages that may wait for the collector. A log of calls that is written too slowly holds the
-/// workers up, which shows as lag, instead of filling memory.
+/// Maximum number of messages queued for the collector. A log of calls that is written too slowly
+/// delays the workers, which shows as lag, instead of filling memory.
 const BACKLOG: usize = 64;
 
-/// How a worker thread reaches the collector.
+/// A worker thread's channel to the collector.
 struct ThreadLink {
     worker: u32,
     takeovers: Option<Arc<Takeovers>>,
@@ -56,7 +56,7 @@ struct ThreadLink {
     setup: Arc<Setup>,
     /// Calls have slip: the load is open.
     open: bool,
-    /// The clocks when the row before ended.
+    /// The clocks at the end of the previous row.
     before: ThreadTime,
 }
 
@@ -117,15 +117,15 @@ pub(crate) struct Crew<'a> {
     /// A core for each worker, or none for no binding.
     pub(crate) cores: &'a [u32],
     pub(crate) network: &'a Network,
-    /// A source of requests for each worker, with several loads one for each of them.
+    /// A source of requests for each worker; with several loads, one for each of them.
     pub(crate) sources: Vec<RequestSource>,
 }
 
 impl Crew<'_> {
-    /// Runs the workers to their end, and fills in what was measured and what it cost.
+    /// Runs the workers to their end, and fills in the measurements and their cost.
     ///
     /// # Errors
-    /// A worker that cannot start, a script that fails, a watcher that cannot go on.
+    /// A worker that cannot start, a script that fails, a watcher that cannot continue.
     pub(crate) fn run(self, watcher: &mut dyn Watcher, run: &mut RunReport) -> anyhow::Result<()> {
         let (setup, order) = (self.setup, Arc::new(AtomicU8::new(0)));
         let before = host::cpu::process_time();
@@ -181,7 +181,7 @@ impl Crew<'_> {
     }
 }
 
-/// Workers that run, with the collector's end of their channels.
+/// Running workers, with the collector's end of their channels.
 struct Started {
     inbox: Receiver<Message>,
     spares: Vec<SyncSender<Box<Snapshot>>>,
@@ -234,7 +234,7 @@ impl Crew<'_> {
                 route.enter()?;
             }
             if let Some(core) = core {
-                // a core that has gone away meanwhile: run anywhere
+                // a core that has disappeared meanwhile: run anywhere
                 host::cpu::bind_thread(&[core]).ok();
             }
             if let Some(nice) = nice {
@@ -258,7 +258,7 @@ impl Crew<'_> {
     }
 }
 
-/// How many connections worker `id` is to hold, and to whom; `None` where none are held.
+/// Number of connections that worker `id` holds, and their servers; `None` if none are held.
 fn part_held(setup: &Setup, id: u32) -> Option<HeldCount> {
     let all = setup.plan.connection.idle?;
     let (each, more) = (all / setup.workers, all % setup.workers);
@@ -272,7 +272,7 @@ struct Gather<'a> {
     collector: Collector,
     order: &'a AtomicU8,
     spares: Vec<SyncSender<Box<Snapshot>>>,
-    /// Per worker: CPU and wall time of measured rows, spinning taken off.
+    /// Per worker: CPU and wall time of measured rows, excluding spinning.
     busy: Vec<(Nanos, Nanos)>,
     measure_from: Nanos,
     measure_until: Nanos,

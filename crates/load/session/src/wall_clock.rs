@@ -6,8 +6,8 @@ pub fn unix_seconds() -> f64 {
     since.map_or(0.0, |span| span.as_secs_f64())
 }
 
-/// Seconds that local time is ahead of UTC now; 0 where that cannot be found out. To be asked
-/// before other threads are started: the C library's time zone may be read by one alone.
+/// Seconds that local time is ahead of UTC now; 0 if unknown. Must be called before other threads
+/// start: only one thread may read the C library's time zone.
 pub fn utc_offset_s() -> i32 {
     time::UtcOffset::current_local_offset().map_or(0, time::UtcOffset::whole_seconds)
 }

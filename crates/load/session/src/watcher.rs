@@ -1,4 +1,4 @@
-//! What observes a run, and what steers it from afar.
+//! Observers of a run, and its remote control.
 
 use engine::{LateShare, Order, Row, Share};
 use sample::{AgentNow, CallRecord, Ends};
@@ -10,41 +10,41 @@ use units::Nanos;
 /// Observes a run while it runs.
 pub trait Watcher {
     fn second(&mut self, second: &Second, total: &Snapshot);
-    /// The machines of a fleet, each second, before that second is told.
+    /// The machines of a fleet, each second, before that second is reported.
     fn agents(&mut self, _: &[AgentNow]) {}
     /// One worker's interval, before it is merged.
     fn row(&mut self, _row: &Row) {}
-    /// Calls with their outcomes, where they are logged. `Err` ends the run.
+    /// Calls with their outcomes, if they are logged. `Err` ends the run.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()>;
-    /// Connections and sessions that have ended, where they are recorded.
+    /// Ended connections and sessions, if they are recorded.
     fn ends(&mut self, _: &Ends) {}
-    /// What the workers are to be told by the word of the watcher.
+    /// Orders of the watcher to the workers.
     fn order(&self) -> Order {
         Order::Go
     }
-    /// What ends the load where nobody watches it from afar any more.
+    /// Ends the load if no remote watcher responds any more.
     fn lease(&self) -> Option<Arc<Lease>> {
         None
     }
-    /// Where parts of the load come from that are taken over while the run goes on.
+    /// Source of parts of the load that are taken over during the run.
     fn takeovers(&self) -> Option<Arc<Takeovers>> {
         None
     }
     fn end(&mut self);
-    /// Everything that was to be kept is on disk, or the error says why not.
+    /// All data is on disk, or the error states why not.
     fn close(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
 }
 
-/// Ends a load that nobody watches any more. Every worker looks at it before it issues anything, so
-/// that one that was frozen for too long issues nothing when it thaws.
+/// Ends a load that is no longer watched. Every worker checks it before it issues anything, so that
+/// a worker that was frozen for too long issues nothing when it resumes.
 #[derive(Debug)]
 pub struct Lease {
-    /// The longest silence.
+    /// The maximum silence.
     most: Nanos,
     heard: AtomicU64,
-    /// The part is another's from this instant on.
+    /// The part belongs to another agent from this instant on.
     end: AtomicU64,
     broken: AtomicBool,
 }
@@ -55,14 +55,15 @@ impl Lease {
         Lease { most, heard, end, broken: AtomicBool::new(false) }
     }
 
-    /// Whoever watches was there at the instant `at`, as is heard `now`. After too long a silence that
-    /// comes too late: when the whole process was frozen, what was sent meanwhile is read first.
+    /// The watcher was alive at the instant `at`, according to a message received `now`. After too
+    /// long a silence the message is too late: if the whole process was frozen, messages sent
+    /// meanwhile are read first.
     pub fn renew(&self, at: Nanos, now: Nanos) {
         self.holds(now);
         self.heard.fetch_max(at.0, Ordering::Relaxed);
     }
 
-    /// Whether the load may go on at `now`; once it may not, it never may again.
+    /// Returns whether the load may continue at `now`; once false, it stays false.
     pub fn holds(&self, now: Nanos) -> bool {
         let silence = now - Nanos(self.heard.load(Ordering::Relaxed));
         if silence > self.most || now.0 >= self.end.load(Ordering::Relaxed) {
@@ -71,7 +72,7 @@ impl Lease {
         !self.is_broken()
     }
 
-    /// Nothing is issued from the instant `at` on, whatever is heard.
+    /// Nothing is issued from the instant `at` on, whatever messages arrive.
     pub fn end(&self, at: Nanos) {
         self.end.fetch_min(at.0, Ordering::Relaxed);
     }
@@ -86,7 +87,7 @@ impl Lease {
 pub struct Takeovers {
     /// By worker.
     parts: Mutex<Vec<Vec<LateShare>>>,
-    /// Whether there is anything: workers look at this alone, as long as there is nothing.
+    /// True if there is any part: workers check only this while there is none.
     given: AtomicBool,
 }
 
@@ -102,7 +103,7 @@ impl Takeovers {
         self.given.store(true, Ordering::Release);
     }
 
-    /// What the worker gets after the first `taken` parts.
+    /// The worker's parts after the first `taken` ones.
     pub(crate) fn part(&self, worker: u32, taken: usize) -> Option<LateShare> {
         if !self.given.load(Ordering::Acquire) {
             return None;
@@ -123,11 +124,11 @@ mod tests {
         assert!(lease.holds(at(105)));
         lease.renew(at(104), at(104));
         assert!(lease.holds(at(109)));
-        // frozen: the word that waited in the socket is read before a worker looks
+        // frozen: the queued message is read before a worker checks
         lease.renew(at(108), at(110));
         assert!(!lease.holds(at(108)));
         let lease = Lease::new(at(5), at(100));
-        // a worker looks first
+        // a worker checks first
         assert!(!lease.holds(at(106)));
         lease.renew(at(106), at(106));
         assert!(!lease.holds(at(106)) && lease.is_broken());

@@ -1,11 +1,11 @@
-//! Several watchers of one run, told one after the other.
+//! Several watchers of one run, notified in order.
 
 use crate::watcher::Watcher;
 use engine::{Order, Row};
 use sample::{AgentNow, CallRecord, Ends};
 use stats::{Second, Snapshot};
 
-/// Passes everything on to each of them, in order; the gravest wish of any becomes the order.
+/// Passes everything on to each of them, in order; the most severe order of any applies.
 pub struct Watchers(pub Vec<Box<dyn Watcher>>);
 
 impl std::fmt::Debug for Watchers {
@@ -27,7 +27,7 @@ impl Watcher for Watchers {
         self.0.iter_mut().for_each(|watcher| watcher.row(row));
     }
 
-    /// Every one is told; the first error is passed on.
+    /// Every one is notified; the first error is returned.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
         let mut told = Ok(());
         for watcher in &mut self.0 {
@@ -53,7 +53,7 @@ impl Watcher for Watchers {
         self.0.iter_mut().for_each(|watcher| watcher.end());
     }
 
-    /// Every one is closed; the first error is passed on.
+    /// Every one is closed; the first error is returned.
     fn close(&mut self) -> anyhow::Result<()> {
         let mut closed = Ok(());
         for watcher in &mut self.0 {

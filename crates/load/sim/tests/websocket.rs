@@ -500,7 +500,7 @@ fn sessions_that_arrive_open_their_own_websockets() {
     assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&20));
 }
 
-/// What a room does with a message to one member.
+/// Delivery of a room's message to one member.
 type Deliver = Box<dyn FnMut(u64, u64) -> Vec<Nanos>>;
 
 /// A server with rooms by URL: a member's message goes to all members of its room, itself among

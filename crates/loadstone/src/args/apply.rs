@@ -17,7 +17,7 @@ use std::path::Path;
 use url::Url;
 
 impl RunArgs {
-    /// The plan that was typed, validated, and where its results go.
+    /// The resulting plan, validated, and the destinations of its results.
     ///
     /// # Errors
     /// What is malformed, contradictory, or in a file that cannot be read: exit code 2.
@@ -27,7 +27,7 @@ impl RunArgs {
 }
 
 impl CommonArgs {
-    /// The same, of a target that was typed elsewhere.
+    /// The same, for a target typed elsewhere.
     ///
     /// # Errors
     /// As [`RunArgs::into_plan`].
@@ -48,7 +48,7 @@ impl CommonArgs {
         outputs.check()?;
         let mut plan = PlanDraft::of(base.plan);
         self.given.apply_workload(&mut plan, base.from_file)?;
-        // weights in a list mean nothing but to be drawn by
+        // weights in a list only matter for random order
         if self.given.has("urls") && plan.has_weights() && plan.sequence.is_empty() {
             plan.order = Order::Random;
         }
@@ -136,7 +136,7 @@ pub(super) fn leave_version_open(plan: &mut Plan) {
     }
 }
 
-/// Changes that the options make.
+/// Changes made by the options.
 struct Base {
     plan: Plan,
     name: String,
@@ -252,7 +252,7 @@ impl Base {
 /// The plan of a file, unchanged.
 ///
 /// # Errors
-/// A file that cannot be read, or is no plan.
+/// A file that cannot be read, or is not a plan.
 pub(super) fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
     read_tables(path, files).map(|(plan, _)| plan)
 }
@@ -283,7 +283,7 @@ fn read_text(path: &str, files: &dyn FileSource) -> Result<String, UsageError> {
         .map_err(|_| UsageError::new(format!("{} is not UTF-8 text", units::quoted(path))))
 }
 
-/// Files that a plan names are looked for in the plan's own folder.
+/// Relative file names in a plan are resolved against the plan's own folder.
 struct PlanFolder<'a> {
     folder: &'a Path,
     files: &'a dyn FileSource,
@@ -319,7 +319,7 @@ impl GivenOptions {
                  one of them",
             ));
         }
-        // curl's way of naming a file
+        // curl's notation for a file
         if let Some(file) = self.text("body").and_then(|body| body.strip_prefix('@'))
             && !file.is_empty()
             && !file.contains(['\n', ' '])
@@ -339,8 +339,8 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// Turns the users of a WebSocket into connections that share a rate, and settles what follows
-    /// from the scheme.
+    /// Turns the users of a WebSocket into connections that share a rate, and applies the defaults
+    /// of the scheme.
     fn settle_websocket(&self, plan: &mut Plan) -> Result<(), UsageError> {
         if let Some(rate) = self.text("ws-rate") {
             let rate = units::parse_rate(rate)
@@ -366,7 +366,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// A method that was not named follows from the body; in a plan file it is named.
+    /// An unnamed method is derived from the body; a plan file names it.
     fn settle_method(&self, plan: &mut Plan, from_file: bool) {
         let bodied = self.first_of(&["body", "body-file", "form", "urls"]).is_some();
         if !self.has("method") && (bodied || !from_file) {
@@ -443,7 +443,7 @@ impl GivenOptions {
         self.text("http").and_then(|text| parse::versions(text).ok()).unwrap_or_default()
     }
 
-    /// One version at a time; `compare` takes its two apart before.
+    /// One version; `compare` splits a list beforehand.
     fn check_versions(&self) -> Result<(), UsageError> {
         if self.versions().len() > 1 {
             return Err(UsageError::new(
@@ -533,7 +533,7 @@ impl GivenOptions {
                      add --session, or give -c instead of --rate",
                 ));
             }
-            // users who turn into sessions keep their think time
+            // users converted to sessions keep their think time
             Load::Closed { think, .. } if rate && self.has("session") => {
                 self.or("think", &show_think(*think));
             }
@@ -568,15 +568,15 @@ fn label(option: &str) -> String {
     plan::options::named(option).map_or_else(String::new, Setting::label)
 }
 
-/// Options of HTTP/2 alone: HTTP/3 has no such table, and its frames have any length.
+/// Options of HTTP/2 only: HTTP/3 has no such table, and its frames have any length.
 const HTTP2_OPTIONS: &[&str] = &["header-table", "encoder-table", "frame-max"];
 
-/// Streams of a connection where calls fall due by a rate: what RFC 9113 section 6.5.2 recommends a
-/// server to allow at least.
+/// Default number of streams of a connection in an open load: the minimum that RFC 9113 section
+/// 6.5.2 recommends servers to allow.
 const STREAMS_OPEN: u32 = 100;
 
 impl GivenOptions {
-    /// Leaves out what another version of HTTP alone has: of two that are compared each has its own.
+    /// Drops the options of other HTTP versions: each of two compared versions has its own.
     pub(super) fn keep_to(&mut self, version: HttpVersion) {
         if version.has_streams() {
             self.leave_out(&["pipeline"]);
@@ -588,7 +588,7 @@ impl GivenOptions {
         }
     }
 
-    /// Options of HTTP/2 and HTTP/3 alone.
+    /// Options of HTTP/2 and HTTP/3 only.
     fn check_streams(&self, plan: &Plan) -> Result<(), UsageError> {
         let version = plan.request.version;
         if version == HttpVersion::Http3 && !cfg!(feature = "h3") {

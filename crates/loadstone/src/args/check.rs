@@ -84,7 +84,7 @@ pub(crate) enum CheckTls {}
 impl SharedRows for CheckTls {
     const ROWS: &'static [SharedRow] = &[
         SharedRow { name: "insecure", ..SHARED },
-        // users who accept any certificate trust more than this file
+        // accepting any certificate is more permissive than this file
         SharedRow { name: "ca", without: &["insecure"], ..SHARED },
     ];
 }
@@ -99,7 +99,7 @@ impl CheckArgs {
     /// for a server.
     ///
     /// # Errors
-    /// What does not fit together.
+    /// The conflicting options.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         let is_url = |plan: &&String| plan.starts_with("http://") || plan.starts_with("https://");
         if let Some(url) = self.plan.as_ref().filter(is_url) {

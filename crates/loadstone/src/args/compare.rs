@@ -106,9 +106,9 @@ pub(crate) enum CompareTask {
 /// Targets in turns.
 #[derive(Debug)]
 pub(crate) struct LiveTask {
-    /// Two, or more of which each is held against the first.
+    /// Two, or more of which each is compared with the first.
     pub(crate) sides: Vec<CompareSide>,
-    /// Longest that a server may take to answer after its start.
+    /// Maximum time for a server to answer after its start.
     pub(crate) ready: Nanos,
     pub(crate) blocks: u32,
     pub(crate) bounds: Vec<FailIf>,
@@ -128,7 +128,7 @@ pub(crate) struct CompareSide {
     pub(crate) plan: Plan,
     /// Command that starts its server for each run; without one the server is started separately.
     pub(crate) command: Option<String>,
-    /// Where that command runs, other than here.
+    /// Working directory of that command, if not this one.
     pub(crate) directory: Option<PathBuf>,
 }
 
@@ -147,9 +147,9 @@ const BLOCKS: u32 = 6;
 /// A session of these, of 10 s each, takes eleven hours.
 pub(super) const BLOCKS_MAX: u32 = 1_000;
 const READY: Nanos = Nanos::from_secs(10);
-/// Characters of a command that its side is called by.
+/// Maximum length of a command as the name of its side, in characters.
 const LABEL_CHARS_MAX: usize = 60;
-/// Characters of a command that are looked at for that.
+/// Number of a command's characters that are examined for that.
 const COMMAND_CHARS_MAX: usize = 10_000;
 /// Stored runs on one side.
 const SET_MAX: usize = 1_000;
@@ -183,7 +183,7 @@ impl CompareArgs {
         }
     }
 
-    /// Options of `run` that a comparison decides itself, and what contradicts itself.
+    /// Options of `run` that a comparison sets itself, and contradictions.
     fn refuse(&self) -> Result<(), UsageError> {
         let blocks = self.comparison.blocks.unwrap_or(BLOCKS);
         let (output, options) = (&self.common.output, &self.common.given);
@@ -241,7 +241,7 @@ impl CompareArgs {
         Ok(())
     }
 
-    /// What its gate is checked against.
+    /// Data that its gate is checked against.
     fn gated(&self) -> Gated<'_> {
         Gated {
             bounds: &self.comparison.fail_if,
@@ -315,7 +315,7 @@ impl CompareArgs {
             bounds: self.comparison.fail_if,
             gate: None,
             commits: None,
-            // that the protocols differ is what is compared
+            // the protocols differ on purpose
             cautions: Vec::new(),
             outputs,
         })))
@@ -366,8 +366,7 @@ impl CompareArgs {
         Ok(())
     }
 
-    /// A side that is measured. It is called by its label or else, where one URL serves for both, by
-    /// its command.
+    /// A measured side. It is named by its label or else, if one URL serves both, by its command.
     fn side(
         &self,
         text: &str,
@@ -405,7 +404,7 @@ impl CompareArgs {
             gate: GateArgs::default(),
             common: CommonArgs { output: self.common.output.clone(), ..CommonArgs::default() },
         };
-        // what is typed for a load would be ignored
+        // load options would be ignored
         if format!("{self:?}") != format!("{default:?}") {
             return Err(UsageError::new(
                 "stored runs are compared as they are: of the options only --fail-if, --force and \
@@ -463,8 +462,8 @@ fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> 
     Ok(())
 }
 
-/// A command in one line, without its middle where it is long: builds differ in their names, or in
-/// their last options.
+/// Shortens a command to one line by omitting its middle: builds differ in their names, or in their
+/// last options.
 fn shortened(command: &str) -> String {
     let line = report::printable(command, COMMAND_CHARS_MAX);
     if line.len() <= LABEL_CHARS_MAX {
@@ -483,10 +482,10 @@ fn is_target(text: &str) -> bool {
         || target.contains([':', '/'])
 }
 
-/// A caution when plans that differ may be compared.
+/// A caution if different plans may be compared.
 ///
 /// # Errors
-/// When they may not.
+/// Without permission to compare them.
 pub(crate) fn differing_plans(differ: &[String], force: bool) -> Result<Vec<String>, UsageError> {
     /// Minimum difference to report.
     const SHOWN: usize = 5;

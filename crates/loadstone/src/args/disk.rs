@@ -1,14 +1,14 @@
-//! Reading what options name: files of this machine and standard input.
+//! Reads what options name: files of this machine and standard input.
 
 use plan::FileSource;
 use std::io::Read;
 use units::quoted;
 
-/// The disk; `-` is standard input, whole.
+/// The disk; `-` is standard input, read completely.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Disk;
 
-/// Bytes that are read at most: bodies and URL lists are held in memory.
+/// Maximum number of bytes read: bodies and URL lists are held in memory.
 const BYTES_MAX: u64 = 1 << 30;
 
 impl FileSource for Disk {

@@ -85,7 +85,7 @@ impl FleetDoorArgs {
     }
 }
 
-/// What the agents do together.
+/// Joint task of the agents.
 #[derive(Args, Debug)]
 struct FleetWorkArgs {
     /// When an agent is lost: stop the run, go on without it, or share its part of an open load among
@@ -241,9 +241,9 @@ pub(crate) type HostBudget = (String, Rate);
 pub(crate) enum OnLoss {
     /// The others stop: the run cannot be valid.
     Stop,
-    /// The others go on; what falls due on it is lost.
+    /// The others continue; calls due on it are lost.
     Continue,
-    /// The others go on, and share its part once it is certain to be silent: open loads alone.
+    /// The others continue, and share its part once it is certainly silent: open loads only.
     Redistribute,
 }
 
@@ -262,7 +262,7 @@ fn label(text: &str) -> Result<(String, String), String> {
 
 /// Action of a fleet.
 pub(crate) struct FleetTask {
-    /// `None`: as many as the run has that is taken over.
+    /// `None`: as many as the taken-over run has.
     pub(crate) agents: Option<usize>,
     pub(crate) nats_server: PathBuf,
     on_loss: Option<OnLoss>,
@@ -305,7 +305,7 @@ impl FleetTask {
     /// Parses the words after the options: the command to run.
     ///
     /// # Errors
-    /// As that command's own.
+    /// As for that command.
     pub(crate) fn command(&self) -> Result<Command, UsageError> {
         let named = matches!(self.words.first().map(String::as_str), Some("run" | "ramp"));
         let mut argv = vec!["loadstone".to_owned()];
@@ -388,7 +388,7 @@ mod tests {
             let at = words.windows(2).position(starts).unwrap();
             let words = words.into_iter().skip(at + 1);
             let mut argv = vec!["loadstone".to_owned(), "fleet".to_owned()];
-            // to the last option and its value
+            // up to the last option and its value
             argv.extend(words.filter(|word| !word.is_empty()).take(7));
             if argv.iter().any(|word| word.starts_with("--creds=")) {
                 argv.truncate(6);

@@ -1,4 +1,4 @@
-//! Options of other tools. An option typed from habit gets a hint to our option for the same
+//! Options of other tools. An option of another tool gets a hint to our option for the same
 //! purpose, not to one of ours with a similar spelling.
 
 mod table;
@@ -24,7 +24,7 @@ pub(crate) fn hint(error: &clap::Error, argv: &[OsString]) -> Option<String> {
         .or_else(|| several_urls(command, error))
 }
 
-/// A command that is not one, with those that are spelled nearly so.
+/// An unknown command, with similarly spelled ones.
 fn misspelt(typed: &str, error: &clap::Error) -> Option<String> {
     let word = error.get(ContextKind::InvalidSubcommand);
     let is_first = matches!(word, Some(ContextValue::String(word)) if word == typed);
@@ -60,7 +60,7 @@ fn edits(one: &str, other: &str) -> usize {
     rows[one.len()][other.len()]
 }
 
-/// A second URL, where one is taken.
+/// A second URL, although one is expected.
 fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     if !is_surplus(error) || !takes(command, "--urls") {
@@ -118,7 +118,7 @@ fn one_hyphen(command: &str, words: &[String]) -> Option<String> {
     })
 }
 
-/// An option that we have not.
+/// An unknown option.
 fn unknown(command: &str, error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -128,7 +128,7 @@ fn unknown(command: &str, error: &clap::Error) -> Option<String> {
     told(command, typed, table::all().find(|row| row.options.contains(&typed))?)
 }
 
-/// A letter that we have for something else, with a value that shows which was meant.
+/// A letter with another meaning here, whose value shows the intended option.
 fn own_letter(command: &str, error: &clap::Error, words: &[String]) -> Option<String> {
     if !takes(command, "--rate") {
         return None;
@@ -152,7 +152,7 @@ fn name_of(word: &str) -> &str {
     word.split('=').next().unwrap_or(word)
 }
 
-/// The sentence, where the command has what it names.
+/// The hint, if the command has the named option.
 fn told(command: &str, typed: &str, row: &Foreign) -> Option<String> {
     let measures = takes(command, "--rate");
     let mut named = row.ours.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));

@@ -7,7 +7,7 @@ use plan::Plan;
 use record::compare::{FailIf, Gate, OF_A_BLOCK};
 use units::{Nanos, show};
 
-/// Share of the budget that a run lasts where no -d is given: 40 blocks of four.
+/// Share of the budget for a run without -d: 40 blocks of four.
 const RUNS_OF_BUDGET: u64 = 160;
 /// Bounds of that.
 const RUN_LENGTHS: (Nanos, Nanos) = (Nanos::SECOND, Nanos::from_secs(10));
@@ -37,7 +37,7 @@ pub(super) struct GateArgs {
     design: Option<Design>,
 }
 
-/// A comparison, as its gate sees it.
+/// Properties of a comparison that its gate needs.
 pub(super) struct Gated<'a> {
     pub(super) bounds: &'a [FailIf],
     pub(super) protocols: bool,
@@ -56,7 +56,7 @@ pub(crate) struct GateTask {
     pub(crate) design: Design,
 }
 
-/// How the runs of a block lie in time.
+/// Arrangement of the runs of a block in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Design {
     /// One after the other
@@ -76,7 +76,7 @@ pub(crate) struct Commits {
 }
 
 impl GateArgs {
-    /// Gives both sides the command that starts a commit's server.
+    /// Sets the command that starts a commit's server on both sides.
     ///
     /// # Errors
     /// An empty revision or command.
@@ -156,7 +156,7 @@ impl GateArgs {
         Ok(())
     }
 
-    /// Without a length of the runs, the budget gives one.
+    /// If the runs have no duration, the budget sets one.
     pub(super) fn settle_duration(&self, given: &mut GivenOptions) {
         let Some(budget) = self.budget else { return };
         if given.has("duration") || given.has("requests") {
@@ -170,7 +170,7 @@ impl GateArgs {
     /// The gate of these bounds.
     ///
     /// # Errors
-    /// A budget that ends before any answer is possible.
+    /// A budget too short for any answer.
     pub(super) fn task(
         &self,
         bounds: &[FailIf],

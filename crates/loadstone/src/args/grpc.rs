@@ -1,4 +1,4 @@
-//! Calls of gRPC: descriptors from the files that the options name, and a first look at the message.
+//! gRPC calls: descriptors from the files that the options name, and a first check of the message.
 
 use super::UsageError;
 use super::options::GivenOptions;
@@ -41,7 +41,7 @@ impl GivenOptions {
     }
 }
 
-/// A content type that is given replaces the one of all calls of gRPC.
+/// A given content type replaces the default of gRPC calls.
 fn keep_last_content_type(plan: &mut Plan) {
     let named = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
     let headers = &mut plan.request.headers;
@@ -53,7 +53,8 @@ fn keep_last_content_type(plan: &mut Plan) {
     });
 }
 
-/// Compiles a `.proto` file; imports are found in `folders`, or beside the file and in this folder.
+/// Compiles a `.proto` file; imports are searched in `folders`, or next to the file and in this
+/// folder.
 fn compile(file: &str, folders: Option<&str>, files: &dyn FileSource) -> Result<Schema, String> {
     let read = |path: &Path| files.read(&path.to_string_lossy());
     let path = Path::new(file);

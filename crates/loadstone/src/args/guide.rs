@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of other programs that the pages use, and those of the faces.
 const OTHERS: &[&str] = &[
-    // docker, in the fix shown where there is no TUN device
+    // docker, in the fix shown if there is no TUN device
     "--device",
     // of protoc and of k6
     "--descriptor_set_out",
@@ -108,7 +108,8 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// From the program's name on; nothing where the program is another, or something is left out.
+/// From the program's name on; nothing if the program is another, or part of the command is
+/// omitted.
 fn ours(mut words: Vec<String>) -> Option<Vec<OsString>> {
     let at = words.iter().position(|word| word == "loadstone")?;
     let words = words.split_off(at);
@@ -125,7 +126,7 @@ fn fault(argv: Vec<OsString>) -> Option<String> {
         Ok(_) => None,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
-            // a page may name a file that its reader has
+            // a page may name a file of its reader
             _ => Some(error.to_string().lines().next().unwrap_or_default().to_owned()).filter(
                 |text| !text.ends_with("cannot be read: No such file or directory (os error 2)"),
             ),
@@ -150,7 +151,7 @@ fn every_command_of_the_guide_is_taken() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Long options of a command and of those below it.
+/// Long options of a command and of its subcommands.
 fn longs(command: &Command, into: &mut BTreeSet<String>) {
     let names = |one: &clap::Arg| {
         let aliases = one.get_all_aliases().unwrap_or_default();
@@ -160,7 +161,7 @@ fn longs(command: &Command, into: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|command| longs(command, into));
 }
 
-/// `--names` in a text that are whole words.
+/// Whole words of the form `--names` in a text.
 fn options(text: &str) -> impl Iterator<Item = &str> {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let words = text.split(move |c: char| !(word(c) || c == '…'));

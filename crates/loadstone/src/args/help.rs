@@ -1,4 +1,4 @@
-//! Help by need: the first steps, `run -h` by task, and `--help=TOPIC`.
+//! Help by topic: the first steps, `run -h` by task, and `--help=TOPIC`.
 
 use super::{Cli, UsageError};
 use clap::{Arg, Command, CommandFactory};
@@ -56,11 +56,11 @@ const SHORT: [(&str, &[&str]); 4] = [
 /// Commands that take the options of a run.
 const RUNS: [&str; 3] = ["run", "ramp", "compare"];
 
-/// A subject that `--help=NAME` prints the options of.
+/// A topic of `--help=NAME`.
 struct Topic {
     name: &'static str,
     about: &'static str,
-    /// Of an option: the part of help that it is in, the guide's page on it, its name.
+    /// For an option: its help section, its page in the guide, its name.
     has: fn(&str, &str, &str) -> bool,
 }
 

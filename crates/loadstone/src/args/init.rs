@@ -29,10 +29,10 @@ pub(crate) struct InitArgs {
 }
 
 impl InitArgs {
-    /// What is to be called, in a plan whose other settings are defaults.
+    /// Calls in a plan whose other settings are defaults.
     ///
     /// # Errors
-    /// No URL, or a command of curl that a plan cannot express.
+    /// No URL, or a curl command that a plan cannot express.
     pub(crate) fn plan(&self) -> Result<Plan, UsageError> {
         let start = self.start.trim();
         if start.split_whitespace().next() == Some("curl") {

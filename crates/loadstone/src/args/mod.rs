@@ -151,7 +151,7 @@ impl UsageError {
         UsageError { problems: vec![problem.into()] }
     }
 
-    /// The same problems, each with the file that it lies in.
+    /// The same problems, each with its file.
     pub(crate) fn within(self, file: &str) -> UsageError {
         let named = self.problems.into_iter().map(|problem| format!("{file}: {problem}"));
         UsageError { problems: named.collect() }

@@ -85,7 +85,7 @@ impl NetpathArgs {
     /// The requested path.
     ///
     /// # Errors
-    /// None was, or it is not understood.
+    /// No path was given, or it is invalid.
     pub(crate) fn path(&self) -> Result<PathSpec, UsageError> {
         let text = self.text();
         if text.is_empty() {
@@ -114,7 +114,7 @@ impl NetpathArgs {
     }
 }
 
-/// Traces in files of this machine. Each is read once, although an option is looked at before it is
+/// Traces in files of this machine. Each is read once, although an option is checked before it is
 /// applied, and applied to each of several targets: it may be long, or a pipe.
 pub(super) struct Traces;
 

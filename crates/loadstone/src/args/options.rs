@@ -1,4 +1,4 @@
-//! The table of options as clap's arguments, and what was given of them.
+//! The table of options as clap's arguments, and their parsed values.
 
 use super::netpath::Traces;
 use super::{Disk, UsageError, parse};
@@ -9,8 +9,8 @@ use plan::{FileSource, Plan};
 use std::marker::PhantomData;
 use units::ParseError;
 
-/// Options of the table that were given, with their values as they were typed: each value has been
-/// found to be one that its option takes.
+/// Given options of the table, with their values as typed: each value has been checked by the
+/// option's grammar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GivenOptions(Vec<(&'static str, String)>);
 
@@ -19,7 +19,7 @@ impl GivenOptions {
         self.0.iter().any(|(known, _)| *known == name)
     }
 
-    /// The values of an option, as they were typed.
+    /// The values of an option, as typed.
     pub(super) fn texts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(known, _)| *known == name).map(|(_, text)| text.as_str())
     }
@@ -28,24 +28,24 @@ impl GivenOptions {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
     }
 
-    /// The value of an option that counts something.
+    /// The value of a numeric option.
     pub(super) fn count<T: TryFrom<u64>>(&self, name: &str) -> Option<T> {
         parse::count(self.text(name)?).ok()
     }
 
-    /// The options of these names that were given.
+    /// The given options of these names.
     pub(super) fn first_of(&self, names: &[&'static str]) -> Option<&'static str> {
         names.iter().copied().find(|name| self.has(name))
     }
 
-    /// Gives an option that was not given.
+    /// Sets an option that was not given.
     pub(super) fn or(&mut self, name: &'static str, text: &str) {
         if !self.has(name) {
             self.0.push((name, text.to_owned()));
         }
     }
 
-    /// Gives an option in place of what was given of it.
+    /// Replaces the given values of an option.
     pub(super) fn put(&mut self, name: &'static str, text: &str) {
         self.leave_out(&[name]);
         self.0.push((name, text.to_owned()));
@@ -55,13 +55,13 @@ impl GivenOptions {
         self.0.retain(|(known, _)| !names.contains(known));
     }
 
-    /// Puts all of them into the plan.
+    /// Applies all of them to the plan.
     ///
     /// # Errors
     /// A file that cannot be read, with the option that names it.
     pub(super) fn apply(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
         let inputs = Inputs { files, traces: &Traces };
-        // named without a value one changes the output alone
+        // without a value some of them change only the output
         let silent = |name| plan::options::named(name).is_some_and(|row| row.omitted == Some(""));
         let typed = self.0.iter().filter(|(name, text)| !(text.is_empty() && silent(name)));
         let typed: Vec<_> = typed.cloned().collect();
@@ -121,7 +121,7 @@ fn bare_argument(row: &'static Setting) -> Arg {
         None => arg,
     };
     arg.value_name(row.value)
-        // the option's grammar explains what is wrong with a negative value
+        // the option's grammar explains the error in a negative value
         .allow_negative_numbers(true)
         .allow_hyphen_values(QUANTITIES.contains(&row.value))
         .action(if row.is_repeated() { ArgAction::Append } else { ArgAction::Set })
@@ -130,12 +130,12 @@ fn bare_argument(row: &'static Setting) -> Arg {
         .value_parser(parser(row))
 }
 
-/// Takes the values of an option, as texts that its grammar knows.
+/// Parses the values of an option, as texts that its grammar accepts.
 fn parser(row: &'static Setting) -> ValueParser {
     if !row.choices.is_empty() {
         return PossibleValuesParser::new(row.choices).into();
     }
-    // of several versions `compare` makes a run each
+    // for several versions `compare` makes a run each
     if row.name == "http" {
         return ValueParser::from(|text: &str| parse::versions(text).map(|_| text.to_owned()));
     }
@@ -187,7 +187,7 @@ impl FromArgMatches for GivenOptions {
 /// Checks whether a command accepts the typed value.
 pub(crate) type Narrower = fn(&str) -> Result<(), ParseError>;
 
-/// A row of a command that takes only some of them. Fields here override the row.
+/// A row of a command that has only some of the options. Fields here override the row.
 pub(crate) struct SharedRow {
     pub(crate) name: &'static str,
     /// The help line, if the option has its own meaning there.
@@ -196,7 +196,7 @@ pub(crate) struct SharedRow {
     pub(crate) more: &'static str,
     /// The default; help prints it after the line.
     pub(crate) default: Option<&'static str>,
-    /// Takes fewer values than the row.
+    /// Accepts fewer values than the row.
     pub(crate) narrower: Option<Narrower>,
     pub(crate) without: &'static [&'static str],
     pub(crate) heading: Option<&'static str>,
@@ -222,7 +222,7 @@ impl SharedRow {
     fn argument(&self) -> Arg {
         let row = self.row();
         let help = self.help.unwrap_or(match self.default {
-            // the default of a run is another one
+            // the default of a run differs
             Some(_) => row.help.split(" [default: ").next().unwrap_or_default(),
             None => row.help,
         });
@@ -248,7 +248,7 @@ impl SharedRow {
     }
 }
 
-/// Which rows a command takes, in the order of its help.
+/// Rows that a command has, in the order of its help.
 pub(crate) trait SharedRows {
     const ROWS: &'static [SharedRow];
 }
@@ -276,7 +276,7 @@ impl<R: SharedRows> SharedOptions<R> {
         self.given.has(name)
     }
 
-    /// Gives an option in place of what was given of it.
+    /// Replaces the given values of an option.
     pub(crate) fn put(&mut self, name: &'static str, text: &str) {
         self.given.put(name, text);
     }
@@ -299,7 +299,7 @@ impl<R: SharedRows> SharedOptions<R> {
         Ok(plan)
     }
 
-    /// The plan made from these options, none of which names a file that could be missing now.
+    /// The plan made from these options, none of which names a file that could have disappeared.
     pub(crate) fn of<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
         take(self.planned().expect("values that their options took"))
     }
@@ -333,7 +333,7 @@ pub(crate) fn trust(plan: &Plan) -> net::tls::Settings {
     net::tls::Settings { insecure, ca, ..net::tls::Settings::default() }
 }
 
-/// Of every command that opens TLS: whether any certificate is taken.
+/// For every command that opens TLS: whether any certificate is accepted.
 #[derive(Debug)]
 pub(crate) enum Insecure {}
 

@@ -40,7 +40,7 @@ fn bounds(row: &Setting) -> String {
         "TIME" => time(Nanos::from_secs_f64(number)),
         _ => number.to_string(),
     };
-    // what a number may be whatever it counts is no bound
+    // the range of the number type is not a bound
     let known = |number: &f64| number.is_finite() && number.abs() < f64::MAX;
     let least = row.bounds.iter().map(|bound| bound.least).find(known);
     let most = row.bounds.iter().map(|bound| bound.most).find(known);

@@ -9,7 +9,7 @@ use store::StorePlace;
 /// Checks that no two results go to one file, and that each of these options names one.
 ///
 /// # Errors
-/// Which options do not fit together, or what is no file.
+/// Conflicting options, or names that are not files.
 pub(crate) fn each_its_own(options: &[(&str, Option<&PathBuf>)]) -> Result<(), UsageError> {
     let mut files: Vec<(&str, &PathBuf)> = Vec::new();
     for (option, path) in options {
@@ -38,7 +38,7 @@ pub(crate) fn each_its_own(options: &[(&str, Option<&PathBuf>)]) -> Result<(), U
 pub(crate) struct Outputs {
     /// Name of the run: the URL or the file as typed, without a password.
     pub(crate) name: String,
-    /// On standard output it is alone there.
+    /// On standard output it is the only output.
     pub(crate) json: Option<Sink>,
     pub(crate) csv: Option<PathBuf>,
     pub(crate) hdr: Option<PathBuf>,
@@ -62,9 +62,9 @@ pub(crate) struct Outputs {
     pub(crate) sut: Option<crate::sut::Who>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
-    /// Everything in text, and not one screen of it.
+    /// The complete text, instead of one screen.
     pub(crate) full: bool,
-    /// Print the plan that the options make, and do nothing else.
+    /// Print the plan made from the options, and exit.
     pub(crate) print_plan: bool,
     /// Neither an option nor a plan file names the version of HTTP.
     pub(crate) version_open: bool,

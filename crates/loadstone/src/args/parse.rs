@@ -1,10 +1,10 @@
-//! Values of options that no plan has, or that `compare` takes several of.
+//! Values of options that no plan has, or of which `compare` accepts several.
 
 use plan::HttpVersion;
 use std::convert::Infallible;
 use units::ParseError;
 
-/// Versions of HTTP between commas: `compare` takes two.
+/// Versions of HTTP separated by commas, for `compare`.
 pub(super) fn versions(text: &str) -> Result<Vec<HttpVersion>, ParseError> {
     let one = |name: &str| {
         let known = VERSIONS.iter().find(|(known, _)| *known == name);

@@ -105,7 +105,7 @@ fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// Whether `no_proxy` has the host: `*`, a host, a suffix with or without its dot, an address, or a
+/// Returns whether `no_proxy` has the host: `*`, a host, a suffix with or without its dot, an address, or a
 /// network such as `10.0.0.0/8`; each may have a port.
 fn excludes(list: &str, url: &Url) -> bool {
     let entries = list.split([',', ' ', '\t']).map(str::trim).filter(|entry| !entry.is_empty());

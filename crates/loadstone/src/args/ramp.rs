@@ -100,7 +100,7 @@ struct StepArgs {
     no_overload: bool,
 }
 
-/// A label and a target, as far as they were typed.
+/// A label and a target, as far as given.
 type Named = (Option<String>, Option<String>);
 
 /// Parsed options of `ramp`.
@@ -108,7 +108,7 @@ type Named = (Option<String>, Option<String>);
 pub(crate) struct RampTask {
     pub(crate) targets: Vec<RampTarget>,
     pub(crate) outputs: Outputs,
-    /// Longest wait for rest between steps.
+    /// Maximum time for the server to become idle between steps.
     pub(crate) settle: Nanos,
 }
 
@@ -119,13 +119,13 @@ pub(crate) struct RampTarget {
     pub(crate) name: String,
     pub(crate) plan: Plan,
     pub(crate) course: Course,
-    /// The paths of the levels, where the axis is one of the path.
+    /// The paths of the levels, if the axis is a property of the path.
     pub(crate) vary: Option<Vary>,
 }
 
 const FROM_RATE: f64 = 10.0;
 const USERS_FROM: f64 = 1.0;
-/// No automatic rate goes beyond what a plan takes.
+/// Automatic rates are at most what a plan accepts.
 const TO_RATE: f64 = 1e7;
 const TO_USERS: f64 = 100_000.0;
 const LEVELS_DEFAULT: f64 = 10.0;
@@ -139,7 +139,7 @@ const TARGETS_MAX: usize = 16;
 
 impl RampArgs {
     /// # Errors
-    /// As [`RunArgs::into_plan`], and steps that contradict each other.
+    /// As [`RunArgs::into_plan`], and contradictory steps.
     pub(crate) fn into_task(self, files: &dyn FileSource) -> Result<RampTask, UsageError> {
         self.refuse()?;
         let mut targets = Vec::new();
@@ -167,7 +167,7 @@ impl RampArgs {
         Ok(RampTask { targets, outputs, settle: self.steps.settle.unwrap_or(SETTLE) })
     }
 
-    /// Options of `run` that a ramp decides itself.
+    /// Options of `run` that a ramp sets itself.
     fn refuse(&self) -> Result<(), UsageError> {
         let CommonArgs { output, given } = &self.common;
         let reads = given.stdin_readers() > 0;
@@ -233,7 +233,7 @@ impl RampArgs {
         }
     }
 
-    /// Options without meaning when the path varies and the load is constant.
+    /// Options without effect if the path varies and the load is constant.
     fn refuse_beside_vary(&self) -> Result<(), UsageError> {
         let steps = &self.steps;
         if steps.vary.is_none() {
@@ -281,7 +281,7 @@ impl RampArgs {
     /// The equivalent `run` options at the highest load.
     fn one_run(&self) -> Result<CommonArgs, UsageError> {
         let mut one = self.common.clone();
-        // where the path is varied, the load is that of the options of `run`
+        // if the path is varied, the load is that of the options of `run`
         if self.steps.vary.is_none() {
             self.ends()?;
             let (option, least) = if self.steps.population {
@@ -294,18 +294,18 @@ impl RampArgs {
         }
         one.given.put("duration", &show_span(self.steps.hold.unwrap_or(HOLD)));
         one.given.leave_out(&["repeat"]);
-        // a ramp measures throughput and objectives: a doubtful p99 does not spoil a step
+        // a ramp measures throughput and objectives: a doubtful p99 does not invalidate a step
         one.given.or("doubt-max", "100%");
         Ok(one)
     }
 
-    /// The lowest load and, where one is given, the highest.
+    /// The lowest load and, if given, the highest.
     fn ends(&self) -> Result<(f64, Option<f64>), UsageError> {
         let from = self.steps.load("--from", self.steps.from.as_deref())?;
         let to = self.steps.load("--to", self.steps.to.as_deref())?;
         let from = from.unwrap_or(match (self.steps.population, to) {
             (true, _) => USERS_FROM,
-            // ten loads up to a low one begin below the default
+            // ten loads up to a low maximum start below the default
             (false, Some(to)) => FROM_RATE.min(to / LEVELS_DEFAULT),
             (false, None) => FROM_RATE,
         });
@@ -338,7 +338,7 @@ impl RampArgs {
         Ok(Course { overload, find, objectives, ..self.plain_course(axis, range, plan) })
     }
 
-    /// The way up alone, and down if requested.
+    /// The way up, and down if requested.
     fn plain_course(&self, axis: Axis, range: Range, plan: &Plan) -> Course {
         let steps = &self.steps;
         Course {

@@ -1,4 +1,4 @@
-//! From requests that other tools wrote down to a plan.
+//! Converts recorded requests of other tools into a plan.
 
 use super::UsageError;
 use plan::{Auth, FileSource, HttpVersion, Plan, TargetPlan, rules};
@@ -7,7 +7,7 @@ use workload::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
 /// The plan of `--curl`.
 ///
 /// # Errors
-/// A command that cannot be taken over.
+/// A command that cannot be converted.
 pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
     let curl = workload::recorded::parse_curl(text, &|path| files.read(path))
         .map_err(|error| UsageError::new(format!("--curl: {error}")))?;
@@ -36,10 +36,10 @@ pub(crate) fn set_targets(plan: &mut Plan, requests: &[&Recorded]) {
     plan.targets = requests.iter().map(target).collect();
 }
 
-/// The login of a command, where requests are proved one by one.
+/// The login of a command, if each request is signed.
 ///
 /// # Errors
-/// One that cannot be proved.
+/// A request that cannot be signed.
 pub(crate) fn set_login(plan: &mut Plan, curl: &Curl) -> Result<(), String> {
     let text = |error: units::ParseError| error.0;
     plan.request.auth = match &curl.login {

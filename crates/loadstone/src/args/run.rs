@@ -32,7 +32,7 @@ pub(crate) struct RunArgs {
     pub(super) common: CommonArgs,
 }
 
-/// All that `run` shares with the commands that are made of runs.
+/// Options that `run` shares with the commands that consist of runs.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct CommonArgs {
     /// Those of the table of options, `plan::options`.

@@ -73,7 +73,7 @@ pub(crate) enum RunsTask {
     },
 }
 
-/// Runs of a history that are looked at.
+/// Maximum number of runs in a history.
 const HISTORY_MAX: usize = 500;
 
 #[derive(Args, Clone, Debug)]
@@ -120,7 +120,7 @@ pub(crate) struct HistoryArgs {
 
 impl HistoryArgs {
     /// # Errors
-    /// A time that is none, or more runs than are looked at.
+    /// An invalid time, or too many runs.
     pub(crate) fn filter(&self, now_unix_s: f64) -> Result<Filter, UsageError> {
         if self.last > HISTORY_MAX {
             return Err(UsageError::new(format!(

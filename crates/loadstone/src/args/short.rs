@@ -21,7 +21,7 @@ fn is_command(word: &OsStr) -> bool {
     Cli::command().get_subcommands().any(|command| word == command.get_name())
 }
 
-/// A plain word in front is a command, known or not.
+/// A plain first word is a command, known or not.
 fn is_misspelt(word: &OsStr) -> bool {
     let text = word.to_string_lossy();
     !text.is_empty()

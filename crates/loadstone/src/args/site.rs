@@ -27,13 +27,13 @@ pub(crate) struct NormTask {
     pub(crate) settings: NormSettings,
     /// CPUs to run on; empty: all.
     pub(crate) cpus: Vec<u32>,
-    /// The tree that is served, when it is a temporary one; it goes with this.
+    /// The served tree, if it is temporary; it is deleted with this.
     #[expect(dead_code, reason = "held until it is dropped")]
     tree: Option<TemporaryTree>,
 }
 
-/// Options of the plain site by name, in the order of its list, where a switch has the empty value,
-/// and those of the norm site.
+/// Options of the plain site by name, in the order of its list (switches have an empty value), and
+/// those of the norm site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiteArgs {
     given: Vec<(&'static str, String)>,
@@ -50,14 +50,14 @@ struct NormArgs {
     log_level: Option<String>,
 }
 
-/// Options of the plain site that the norm site has, too.
+/// Options that both sites have.
 const SHARED: &[&str] =
     &["listen", "threads", "cpus", "log", "body-max", "connections-max", "sleep-parallel"];
 
 impl SiteArgs {
     /// # Errors
-    /// A value that is not understood, options that exclude each other, a configuration of the norm
-    /// site that is wrong.
+    /// A value that cannot be parsed, options that exclude each other, an invalid configuration of
+    /// the norm site.
     pub(crate) fn into_task(self) -> Result<SiteTask, UsageError> {
         let norm = &self.norm;
         if let Some(folder) = &norm.init {
@@ -134,7 +134,7 @@ impl SiteArgs {
 }
 
 impl NormTask {
-    /// Takes over one option that the plain site has understood.
+    /// Copies one option that the plain site has parsed.
     fn take(&mut self, name: &str, config: &Config) -> Result<(), UsageError> {
         let settings = &mut self.settings;
         match name {

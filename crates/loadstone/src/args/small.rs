@@ -39,13 +39,13 @@ pub(crate) struct DemoArgs {
     pub(crate) store: super::StoreArgs,
 }
 
-/// A demonstration of one thing.
+/// A demonstration of one topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DemoScene {
     Stall,
 }
 
-/// Duration, and calls per second: one rate, where a run also accepts a ramp.
+/// Duration, and calls per second: a single rate, without the ramps of a run.
 #[derive(Debug)]
 enum DemoLoad {}
 
@@ -77,7 +77,7 @@ impl DemoArgs {
     /// Independent users: Poisson arrivals, after a second of warm-up.
     ///
     /// # Errors
-    /// A rate or a duration that cannot be.
+    /// An invalid rate or duration.
     pub(crate) fn into_plan(self, url: Url) -> Result<(Plan, Outputs), UsageError> {
         let name = url.to_string();
         let mut plan = Plan::for_url(url);

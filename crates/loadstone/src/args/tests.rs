@@ -67,7 +67,7 @@ fn typed(argv: &[&str]) -> Result<(Plan, Outputs), String> {
     run.into_plan(&files()).map_err(|error| error.to_string())
 }
 
-/// Lines of the plan that are not in the default one, under the names of their tables.
+/// Lines of the plan that differ from the default one, under the names of their tables.
 fn change(argv: &str) -> String {
     let words = split(argv);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -485,7 +485,7 @@ fn a_printed_plan_gives_the_same_plan() {
     }
 }
 
-/// The think time of sessions is theirs, wherever it was set.
+/// The think time of sessions stays theirs, wherever it was set.
 #[test]
 fn users_with_sessions_think_as_the_option_says() {
     let (plan, _) = typed(&["sessions.toml", "--think", "2s"]).unwrap();
@@ -549,7 +549,7 @@ fn every_option_of_run_does_something() {
         let with = typed(&with).unwrap_or_else(|error| panic!("--{name}: {error}"));
         let without = split(&format!("{} {list}", if url.is_empty() { URL } else { url }));
         let without: Vec<&str> = without.iter().map(String::as_str).collect();
-        // a certificate without its key is an error: there the plain plan is the measure
+        // a certificate without its key is an error: compare with the plain plan there
         let without = typed(&without).or_else(|_| typed(&[URL])).unwrap();
         assert_ne!(with, without, "--{name} changes nothing");
     }

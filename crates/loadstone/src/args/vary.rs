@@ -1,4 +1,4 @@
-//! `ramp --vary loss=0..10%`: the axis is a property of the path, and the load stays.
+//! `ramp --vary loss=0..10%`: the axis is a property of the path, and the load is constant.
 
 use super::UsageError;
 use engine::ramp::Staircase;
@@ -7,7 +7,7 @@ use stats::curve::Axis;
 use units::{Nanos, quoted};
 use wan::PathSpec;
 
-/// Levels of a property of the path, and the path that each of them makes.
+/// Levels of a property of the path, and the path of each level.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Vary {
     pub(crate) axis: Axis,
@@ -28,7 +28,7 @@ impl Vary {
     /// `--factor`. The unit may follow only the last number.
     ///
     /// # Errors
-    /// What is no property or no range; a level that makes no path on `base`.
+    /// An unknown property or an invalid range; a level that makes no valid path on `base`.
     pub(super) fn parse(
         text: &str,
         base: Option<&PathSpec>,
@@ -66,7 +66,7 @@ impl Vary {
         let staircase = match (step, factor) {
             (Some(step), _) => Staircase::Step(level(step)?),
             (None, Some(factor)) => Staircase::Factor(factor),
-            // what a rate is felt as goes by its doublings
+            // rates are perceived by their doublings
             (None, None) if axis == Axis::LinkRate => Staircase::Factor(2.0),
             (None, None) => Staircase::Step((to - from) / STEPS_DEFAULT),
         };
@@ -83,10 +83,10 @@ impl Vary {
     /// The path of a level.
     ///
     /// # Errors
-    /// The level contradicts what stays.
+    /// The level contradicts the constant part.
     pub(crate) fn at(&self, level: f64) -> Result<PathSpec, UsageError> {
         let item = match self.axis {
-            // percents as they are read: 0.1 % and 10 % without a tail of binary digits
+            // percents in decimal notation: 0.1 % and 10 % without a tail of binary digits
             Axis::Loss => format!("loss={}%", (level * 1e8).round() / 1e6),
             Axis::LinkRate => format!("rate={}", level.round()),
             _ => format!("rtt={}us", (level * 1e6).round()),

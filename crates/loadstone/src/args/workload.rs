@@ -78,12 +78,12 @@ impl SharedRows for CrawlRows {
     const ROWS: &'static [SharedRow] = &[
         SharedRow { name: "header", ..SHARED },
         SharedRow { name: "insecure", ..SHARED },
-        // users who accept any certificate trust more than this file
+        // accepting any certificate is more permissive than this file
         SharedRow { name: "ca", without: &["insecure"], ..SHARED },
     ];
 }
 
-/// Connections that a crawl may have at once.
+/// Maximum number of concurrent connections of a crawl.
 const TOGETHER_MAX: usize = 100;
 
 fn together(text: &str) -> Result<usize, String> {
@@ -101,7 +101,7 @@ fn site(text: &str) -> Result<Url, String> {
 
 impl CrawlArgs {
     /// # Errors
-    /// A time limit of nothing; the list where no list can be.
+    /// A time limit of 0; a list file that cannot be written.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         if self.timeout.is_zero() {
             return Err(UsageError::new("--timeout 0s allows no response; give more"));
@@ -252,7 +252,7 @@ impl SequenceArgs {
     /// Requests to generate.
     ///
     /// # Errors
-    /// An option that the file set or the format has no use for.
+    /// An option without effect on the file set or the format.
     pub(crate) fn options(&self) -> Result<SequenceOptions, UsageError> {
         let refuse = |text: &str| Err(UsageError::new(text.to_owned()));
         if self.format() == Format::Plan && self.base.is_none() {
@@ -406,7 +406,7 @@ pub(crate) enum ImportFrom {
 }
 
 impl ImportFrom {
-    /// The format, if it is one that becomes a plan by `import`.
+    /// The format, if `import` converts it to a plan.
     pub(crate) fn foreign(self) -> Option<import::Format> {
         use import::Format;
         Some(match self {
@@ -455,10 +455,10 @@ impl ImportArgs {
         self.pause.unwrap_or(PAUSE)
     }
 
-    /// The options as they are meant for such a file.
+    /// The options with their defaults for such a file.
     ///
     /// # Errors
-    /// An option that such a file has no use for, or one that it lacks.
+    /// An option without effect on such a file, or a missing one.
     pub(crate) fn for_format(mut self, from: ImportFrom) -> Result<ImportArgs, UsageError> {
         for (name, given, formats, what) in [
             ("--hosts", !self.hosts.is_empty(), &[ImportFrom::Har][..], "a HAR file"),
@@ -663,7 +663,7 @@ impl CgiArgs {
     /// Of the file set.
     ///
     /// # Errors
-    /// A set that has no dynamic pages.
+    /// A set without dynamic pages.
     pub(crate) fn directories(&self) -> Result<u64, UsageError> {
         match self.spec {
             Spec::Specweb99 { directories } => Ok(directories),

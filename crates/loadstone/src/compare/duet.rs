@@ -1,5 +1,5 @@
-//! Duets: both sides of a comparison measured at the same moment, each by a process of this program,
-//! so that what happens on the machine happens to both.
+//! Duets: both sides of a comparison measured at the same moment, each by a process of this
+//! program, so that changes on the machine affect both.
 
 use crate::args::CompareSide;
 use crate::exit::{Code, Failure};
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Between two looks at the processes.
+/// Interval of polling the processes.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Characters shown of what a process wrote.
+/// Characters shown of a process's output.
 const MESSAGE_CHARS_MAX: usize = 1_000;
 /// Exit codes with a result: done, missed, INVALID.
 const MEASURED: [Code; 3] = [Code::Done, Code::Missed, Code::Invalid];
@@ -115,7 +115,7 @@ impl Measuring {
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| cannot("write a plan of the duet", &error))?;
-        // of the moment before
+        // of the previous moment
         remove(&self.file("json"))
     }
 

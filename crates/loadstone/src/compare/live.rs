@@ -1,4 +1,4 @@
-//! Targets measured in turns, in blocks whose order is drawn.
+//! Targets measured in turns, in blocks of random order.
 
 use super::duet::{Duet, Moment};
 use super::pilot::Chosen;
@@ -21,14 +21,14 @@ use units::{Purpose, Seed, Stream, show};
 /// Why a comparison ended before its last block.
 enum Ended {
     Interrupted,
-    /// A server of ours died: when and how.
+    /// A server started here died: when and how.
     Died(String),
     /// A server failed every call of a run: when and how.
     Failed(String),
 }
 
 impl Ended {
-    /// The exit code where it ended before its last block.
+    /// The exit code if it ended before its last block.
     fn code(&self) -> Option<Code> {
         match self {
             Ended::Died(_) => Some(Code::Invalid),
@@ -45,7 +45,7 @@ struct Blocks {
     order: Vec<String>,
     /// Why it ended before its last block.
     ended: Option<Ended>,
-    /// The gate, where there is one.
+    /// The gate, if there is one.
     gate: Option<Sequential>,
 }
 
@@ -165,8 +165,8 @@ fn print_plans(task: &LiveTask) -> Result<Code, Failure> {
     crate::print(text.as_bytes())
 }
 
-/// The order of one block: that of the sides is drawn, and the same backwards follows (ABBA, CABBAC),
-/// so that what changes steadily falls on all alike.
+/// The order of one block: that of the sides is random, followed by its reverse (ABBA, CABBAC), so
+/// that a steady drift affects all sides alike.
 fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sides).collect();
     for last in (1..sides).rev() {
@@ -176,9 +176,9 @@ fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
     [order, back].concat()
 }
 
-/// How long all runs still take, after `runs` runs of a block; empty if no time ends them.
+/// Remaining time of all runs, after `runs` runs of a block; empty if no time ends them.
 fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
-    // the end of a gate is not known
+    // the end of a gate is unknown
     if task.gate.is_some() {
         return String::new();
     }
@@ -192,21 +192,21 @@ fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
 pub(super) enum BlockEnd {
     /// The runs of each side, and their order in letters.
     Whole(Vec<Vec<RunRecord>>, String),
-    /// A server of ours died, or a side could not be measured: why.
+    /// A server started here died, or a side could not be measured: why.
     Died(String),
     /// A server failed every call of a run: why.
     Failed(String),
     Interrupted,
 }
 
-/// What measures the blocks of a comparison.
+/// State for measuring the blocks of a comparison.
 pub(super) struct Measurer<'a, 'b> {
     sides: &'a mut [Side<'b>],
     task: &'a LiveTask,
     draws: Stream,
-    /// Where both sides are measured at the same moment.
+    /// Both sides are measured at the same moment, if set.
     duet: Option<Duet>,
-    /// Where runs that count are kept as they end; `None` in a pilot.
+    /// Store for finished runs that count; `None` in a pilot.
     keeping: Option<&'a Keeping>,
     /// Runs of each side in whole blocks so far.
     kept: usize,
@@ -274,7 +274,7 @@ impl Measurer<'_, '_> {
         }
     }
 
-    /// The design of a gate, by a pilot where it is asked for.
+    /// Design of a gate, chosen by a pilot on request.
     fn design(&mut self) -> Result<Chosen, Failure> {
         let given = |duet: bool| Chosen::Design { duet, why: String::new() };
         match self.task.gate.as_ref().map_or(Design::Turns, |gate| gate.design) {
@@ -307,7 +307,7 @@ fn in_duet(
     Ok(BlockEnd::Whole(runs, if b_first { "BAAB" } else { "ABBA" }.to_owned()))
 }
 
-/// A block that is broken off is left out: half of one would favor a side.
+/// An interrupted block is dropped: half of one would favor a side.
 fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Result<Blocks, Failure> {
     let mut blocks = Blocks { runs: vec![Vec::new(); sides.len()], ..Blocks::default() };
     for side in &mut *sides {
@@ -367,7 +367,7 @@ impl Blocks {
         self.order.push(name);
     }
 
-    /// Notes why it ended before its last block.
+    /// Records why it ended before its last block.
     fn end(&mut self, place: &str, end: BlockEnd) {
         self.ended = match end {
             BlockEnd::Whole(..) => None,

@@ -1,4 +1,4 @@
-//! `loadstone compare`: two targets in turns, or two sets of stored runs; one against the other.
+//! `loadstone compare`: two targets in turns, or two sets of stored runs, against each other.
 
 mod duet;
 mod live;
@@ -25,7 +25,7 @@ pub(crate) fn compare(args: CompareArgs) -> Result<Code, Failure> {
     }
 }
 
-/// Above a plan in TOML: what starts its server. Empty without a command.
+/// Comment above a plan in TOML: the command that starts its server. Empty without a command.
 pub(crate) fn command_comment(command: Option<&str>) -> String {
     let Some(command) = command else { return String::new() };
     let lines = command.lines().map(|line| format!("#   {line}\n"));
@@ -53,10 +53,10 @@ fn finish(report: &CompareRecord, outputs: &Outputs) -> Result<Code, Failure> {
     Ok(exit_code(report))
 }
 
-/// The first that holds, as with `run`.
+/// The first that applies, as with `run`.
 fn exit_code(report: &CompareRecord) -> Code {
     if let Some(gate) = &report.gate {
-        // its blocks with an INVALID run are left out
+        // its blocks with an INVALID run are excluded
         return match gate.answer {
             GateAnswer::Fail => Code::Missed,
             GateAnswer::Pass => Code::Done,

@@ -9,7 +9,7 @@ use units::{Nanos, show};
 
 /// Blocks of each design.
 const BLOCKS: u32 = 4;
-/// Seeds of the pilot lie beyond those of the blocks that count.
+/// Seeds of the pilot are beyond those of the blocks that count.
 const FIRST: u32 = 1_000_000;
 
 /// The design that a pilot chose.

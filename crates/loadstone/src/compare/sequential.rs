@@ -1,4 +1,4 @@
-//! A gate while it is measured: its blocks, and the time that it has.
+//! A gate during the measurement: its blocks, and its remaining time.
 
 use crate::args::GateTask;
 use net::reactor::monotonic;
@@ -15,13 +15,13 @@ pub(super) struct Sequential {
     last: Nanos,
     /// The longest block so far.
     longest: Nanos,
-    /// Both sides are measured at the same moment, and what the pilot saw.
+    /// Both sides are measured at the same moment, and the pilot's result.
     duet: bool,
     pilot: String,
 }
 
 impl Sequential {
-    /// The budget runs from now on.
+    /// The budget starts now.
     pub(super) fn begun(task: &GateTask, bounds: &[FailIf]) -> Sequential {
         let start = monotonic();
         Sequential {
@@ -35,7 +35,7 @@ impl Sequential {
         }
     }
 
-    /// Notes the design of the blocks that follow.
+    /// Records the design of the next blocks.
     pub(super) fn chose(&mut self, duet: bool, pilot: String) {
         (self.duet, self.pilot, self.last) = (duet, pilot, monotonic());
     }

@@ -1,9 +1,10 @@
-//! A server that is the comparison's own: a shell starts it before a run, and after it everything that
-//! the command left behind is ended.
+//! A server started by the comparison: a shell starts it before a run, and after the run everything
+//! that the command started is ended.
 //!
-//! This process adopts what its servers orphan (prctl(2), PR_SET_CHILD_SUBREAPER). All that a command
-//! started, in the background or in a session of its own, is therefore found among our children once
-//! its parent has gone. Nothing else may start processes meanwhile: they would be taken for a server's.
+//! This process adopts the orphans of its servers (prctl(2), PR_SET_CHILD_SUBREAPER). Everything
+//! that a command started, in the background or in a separate session, is therefore found among our
+//! children once its parent has exited. No other code may start processes meanwhile: they would be
+//! mistaken for a server's.
 
 use crate::exit::Failure;
 use crate::{shell, signals};
@@ -20,40 +21,40 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Nanos;
 
-/// What a server has for its own way of ending, after TERM; then it is killed.
+/// Time for a server to shut down after TERM; then it is killed.
 pub(super) const TERM_PATIENCE: Nanos = Nanos::from_secs(5);
-/// What the kernel has to end what was killed: a process that waits for a dead disk never ends.
+/// Time for the kernel to end killed processes: a process that waits for a dead disk never ends.
 const KILL_PATIENCE: Nanos = Nanos::from_secs(5);
-/// Between two looks at what is left.
+/// Interval of checking for remaining processes.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
-/// Bytes kept of the end of what a command writes, and lines shown of them.
+/// Bytes kept of the end of a command's output, and lines shown of them.
 const TAIL_BYTES_MAX: usize = 16 << 10;
 const TAIL_LINES_MAX: usize = 10;
 /// Characters shown of one such line.
 const LINE_CHARS_MAX: usize = 300;
 
-/// The server that runs now. Whoever reaps or kills holds it: a number whose process was not reaped
-/// is nobody else's.
+/// The server that runs now. Code that reaps or kills must hold it: the number of an unreaped
+/// process cannot be reused.
 static NOW: Mutex<Now> = Mutex::new(Now { leader: None, ended: None });
 
 #[derive(Debug)]
 struct Now {
-    /// The shell, which leads its group; none once it has been reaped.
+    /// The shell, which leads its group; `None` once it has been reaped.
     leader: Option<Pid>,
     /// How the shell ended.
     ended: Option<WaitStatus>,
 }
 
-/// To be called once, before the first server is started.
+/// Must be called once, before the first server is started.
 ///
 /// # Errors
-/// The system refuses what servers are ended by.
+/// The system does not allow ending servers this way.
 pub(super) fn prepare() -> Result<(), Failure> {
     let refused = |what: &str, why: String| Failure::usage(format!("cannot {what}: {why}"));
     set_child_subreaper(Some(getpid()))
         .map_err(|error| refused("look after a server's processes", error.to_string()))?;
     signals::before_exit(kill_all).map_err(|error| refused("catch signals", error.to_string()))?;
-    // the release build aborts at a panic, so that nothing is dropped
+    // the release build aborts on panic, without dropping anything
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         before(panic);
@@ -63,7 +64,7 @@ pub(super) fn prepare() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server at work; ended, with all that it started, when dropped.
+/// A running server; ended, with everything that it started, when dropped.
 #[derive(Debug)]
 pub(super) struct ServerProcess {
     /// Reads what it writes, and gives back the end of it.
@@ -71,7 +72,7 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `command` by `sh -c`, in a process group of its own and without input. One at a time.
+    /// Starts `command` by `sh -c`, in a separate process group and without input. One at a time.
     ///
     /// # Errors
     /// No shell, no pipe, no thread.
@@ -93,21 +94,21 @@ impl ServerProcess {
         Ok(ServerProcess { reader: Some(reader) })
     }
 
-    /// The number of its shell; none once that has ended.
+    /// Number of its shell; `None` once that has ended.
     pub(super) fn pid(&self) -> Option<u32> {
         now().leader.and_then(|leader| u32::try_from(leader.as_raw_nonzero().get()).ok())
     }
 
-    /// Whether nothing of it is left.
+    /// Returns whether all of its processes have ended.
     pub(super) fn is_gone(&self) -> bool {
         reap(&mut now())
     }
 
-    /// Ends it, waits until nothing of it is left, and says how the shell had ended by itself, if it
-    /// had, and what was written last.
+    /// Ends it, waits until all of its processes have ended, and returns how the shell had ended on
+    /// its own, if it had, and its last output.
     ///
     /// # Errors
-    /// Something of it cannot be ended.
+    /// One of its processes cannot be ended.
     pub(super) fn end(mut self) -> Result<Last, String> {
         let ended = {
             let mut now = now();
@@ -115,7 +116,7 @@ impl ServerProcess {
             now.ended
         };
         end_all()?;
-        // nobody is left who could hold the pipe open
+        // no process is left that could hold the pipe open
         let written = self.reader.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
         Ok(Last { ended: ended.map(in_words), written: last_lines(written) })
     }
@@ -131,17 +132,17 @@ impl Drop for ServerProcess {
     }
 }
 
-/// The last that is known of a server.
+/// Last state of a server.
 #[derive(Debug)]
 pub(super) struct Last {
-    /// How its command ended before it was told to.
+    /// How its command ended before it was asked to.
     pub(super) ended: Option<String>,
-    /// Last lines of what it wrote, bare of control characters.
+    /// Last lines of its output, without control characters.
     written: Vec<String>,
 }
 
 impl Last {
-    /// The lines under a heading; nothing when there are none.
+    /// The lines under a heading; nothing if there are none.
     pub(super) fn quoted(&self) -> String {
         match self.written.is_empty() {
             true => " It printed nothing.".to_owned(),
@@ -151,11 +152,11 @@ impl Last {
 }
 
 fn now() -> MutexGuard<'static, Now> {
-    // whoever panicked while it was held has left numbers that are as good as before
+    // a panic while it was held leaves the numbers valid
     NOW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes note of processes that have ended; true when none is left.
+/// Records processes that have ended; returns true if none is left.
 fn reap(now: &mut Now) -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -170,7 +171,7 @@ fn reap(now: &mut Now) -> bool {
     }
 }
 
-/// Our own and those that we adopted.
+/// Our own and adopted ones.
 fn children() -> Vec<Pid> {
     let this = std::process::id();
     let parent = |text: String| host::proc::process(&text).map(|process| process.parent);
@@ -193,15 +194,15 @@ fn signal_all(now: &Now, signal: Signal, others: &[Pid]) {
     send(signal, others);
 }
 
-/// That a receiver is gone is as good.
+/// An error because the receiver has exited is harmless.
 fn send(signal: Signal, to: &[Pid]) {
     for pid in to {
         kill_process(*pid, signal).ok();
     }
 }
 
-/// TERM to everything, once each; KILL to what is left after a while. Whoever is orphaned on the way
-/// is ours from then on.
+/// Sends TERM to every process once; KILL to the remaining ones after a while. Processes orphaned
+/// meanwhile are adopted.
 fn end_all() -> Result<(), String> {
     let start = net::reactor::monotonic();
     let mut told: Vec<Pid> = Vec::new();
@@ -222,7 +223,7 @@ fn end_all() -> Result<(), String> {
         if passed > TERM_PATIENCE {
             signal_all(&now, Signal::KILL, &children());
         } else if told.is_empty() {
-            // its group: the shell and what stays with it
+            // its group: the shell and its direct children
             told = children();
             let outside: Vec<Pid> =
                 told.iter().copied().filter(|pid| Some(*pid) != now.leader).collect();
@@ -239,8 +240,8 @@ fn end_all() -> Result<(), String> {
     }
 }
 
-/// The end of the program is near: KILL at once. May be called by any thread, even one that panics
-/// while it holds the lock; then others that wait here go on without it.
+/// The program is about to end: KILL at once. May be called by any thread, even one that panics
+/// while it holds the lock; others that wait here then continue without it.
 fn kill_all() {
     /// Together a second.
     const ROUNDS: u32 = 100;

@@ -1,5 +1,5 @@
-//! One side of a comparison: a target that stands by itself, or a server that is restarted for each
-//! run and ended after it.
+//! One side of a comparison: a target that runs independently, or a server that is restarted for
+//! each run and ended after it.
 
 use super::server::ServerProcess;
 use crate::args::{CompareSide, LiveTask};
@@ -16,13 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{Nanos, show};
 
-/// Before the first block, and each time that a server was started, it is loaded for this long and
-/// not counted: caches fill, pools grow, processors wake up.
+/// Before the first block, and after each start of a server, it is loaded for this long without
+/// counting: caches fill, pools grow, processors wake up.
 const PRACTICE: Nanos = Nanos::from_secs(1);
-/// Longest that one look at a silent port takes, and shortest at one that is to speak.
+/// Maximum duration of one check of a port that should be silent, and minimum of one that should
+/// respond.
 const LOOK_MAX: Nanos = Nanos::from_secs(1);
 const LOOK_MIN: Nanos = Nanos::from_millis(100);
-/// Between two looks.
+/// Interval between two checks.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
 /// A side that can be measured.
@@ -32,9 +33,9 @@ pub(super) struct Side<'a> {
     letter: char,
     env: &'a Arc<Env>,
     quiet: bool,
-    /// Longest that a server may take to answer.
+    /// Maximum time for a server to answer.
     ready: Nanos,
-    /// The target, where no command starts it.
+    /// The target, if no command starts it.
     standing: Option<Session>,
     /// Servers started so far.
     started: usize,
@@ -42,33 +43,33 @@ pub(super) struct Side<'a> {
     watched: bool,
 }
 
-/// What came of the first look at a side.
+/// Result of the first check of a side.
 pub(super) enum Found<'a> {
     Side(Box<Side<'a>>),
-    /// Nobody is there, which was told.
+    /// No server responds, which was reported.
     Nobody(Code),
     Interrupted,
 }
 
-/// What came of a run.
+/// Result of a run.
 pub(super) enum TrialEnd {
     Run(Box<RunReport>),
-    /// The server is gone, refuses everything, or never came: why.
+    /// The server exited, refuses everything, or never started: why.
     Died(String),
     /// The server answers, and fails every call: which side, and how.
     Failed(String),
-    /// A signal came before its end.
+    /// A signal arrived before its end.
     Interrupted,
 }
 
-/// What came of a server's start.
+/// Result of starting a server.
 enum Start {
     Ready(ServerProcess, Box<Session>),
     Not(Failure),
     Interrupted,
 }
 
-/// What came of waiting for a response, or for none.
+/// Result of waiting for a response, or for none.
 enum FirstLook {
     Response(Box<Session>),
     /// Why there is none.
@@ -77,7 +78,7 @@ enum FirstLook {
 }
 
 impl<'a> Side<'a> {
-    /// Looks whether somebody is there, where no command is to start it.
+    /// Checks whether a server responds, if no command starts it.
     ///
     /// # Errors
     /// As [`Session::reach`].
@@ -114,11 +115,11 @@ impl<'a> Side<'a> {
         Ok(Found::Side(Box::new(side)))
     }
 
-    /// Before the first block: a load that is not counted, or, of a server that each run will start,
-    /// whether it can be started and ended.
+    /// Before the first block: an uncounted load, or, for a server that each run starts, a check
+    /// that it can be started and ended.
     ///
     /// # Errors
-    /// As [`Session::trial`]; a server that does not come, or dies at once.
+    /// As [`Session::trial`]; a server that does not start, or exits at once.
     pub(super) fn practise(&mut self) -> Result<(), Failure> {
         let died = if let Some(target) = &self.standing {
             match self.measured(target, &self.practice(), "practice")? {
@@ -240,8 +241,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Whoever answers before the start is no server of ours. A port that our last one leaves may take
-    /// a moment to be free.
+    /// A server that answers before the start is not ours. A port of our previous server may take a
+    /// moment to be free.
     fn silence(&self) -> Result<FirstLook, Failure> {
         let patience = if self.started > 0 { self.ready } else { Nanos::ZERO };
         self.look_until(
@@ -266,8 +267,8 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Looks until it is as wanted, `patience` is over, or there is nothing to wait for. `length`: of
-    /// one look, of the time that is left.
+    /// Repeats the check until it has the wanted result, `patience` is over, or waiting is useless.
+    /// `length`: of one check, of the remaining time.
     fn look_until(
         &self,
         patience: Nanos,
@@ -280,7 +281,7 @@ impl<'a> Side<'a> {
         loop {
             let passed = net::reactor::monotonic() - start;
             let look = self.look(length(patience - passed.min(patience)))?;
-            // what is silent then may have been ended by the signal
+            // the signal may have ended a server that is silent then
             if signals::caught() > 0 {
                 return Ok(FirstLook::Interrupted);
             }
@@ -308,8 +309,8 @@ impl<'a> Side<'a> {
         Ok(FirstLook::Response(Box::new(target)))
     }
 
-    /// Ends the server; why a run of it does not count. After a signal it may be gone because of
-    /// that, and no run of it counts anyway.
+    /// Ends the server; returns why a run of it does not count. After a signal the server may have
+    /// ended because of that, and its run does not count anyway.
     fn close(&self, server: ServerProcess) -> Option<String> {
         let died = server.is_gone();
         match server.end() {

@@ -1,4 +1,4 @@
-//! Two sets of runs that were recorded apart.
+//! Two sets of separately recorded runs.
 
 use crate::args::{StoredTask, UsageError, differing_plans};
 use crate::exit::{Code, Failure};
@@ -47,7 +47,7 @@ fn load(store: &Store, names: &[String]) -> Result<Vec<RunRecord>, Failure> {
     names.iter().map(one).collect()
 }
 
-/// Of every run against the first.
+/// Cautions of every run compared with the first.
 fn differences(runs: &[Vec<RunRecord>]) -> Vec<String> {
     let mut all = runs.iter().flatten();
     let Some(first) = all.next() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Two commits of one repository, each built in a worktree of its own.
+//! Two commits of one repository, each built in its own worktree.
 
 use crate::args::LiveTask;
 use crate::exit::{Code, Failure};
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// Between two looks at a build.
+/// Interval of polling a build.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Lines shown of the end of a build that failed, and bytes looked at for them.
+/// Lines shown of the end of a failed build's output, and bytes read for them.
 const TAIL_LINES_MAX: usize = 20;
 const TAIL_BYTES_MAX: usize = 16 << 10;
 
@@ -23,8 +23,8 @@ pub(super) struct Worktrees {
 }
 
 impl Worktrees {
-    /// Checks out and builds the commits of a comparison, and sends its commands there. Nothing where
-    /// it has none.
+    /// Checks out and builds the commits of a comparison, and runs its commands there. Does nothing
+    /// without commits.
     ///
     /// # Errors
     /// No repository, no such commit, a build that fails, or a signal meanwhile.
@@ -76,7 +76,7 @@ impl Worktrees {
 impl Drop for Worktrees {
     fn drop(&mut self) {
         for directory in &self.added {
-            // what git leaves is removed with the folder, and forgotten by its next prune
+            // git's remains are removed with the folder, and forgotten by its next prune
             git(&["worktree", "remove", "--force", &directory.to_string_lossy()]).ok();
         }
         if let Some(root) = &self.root
@@ -115,7 +115,7 @@ fn short(hash: &str) -> &str {
     hash.get(..8).unwrap_or(hash)
 }
 
-/// Runs a build to its end.
+/// Runs a build to completion.
 fn built(build: &str, directory: &Path, log: &Path, revision: &str) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| Failure::usage(format!("cannot start the build: {error}"));
     let file = File::create(log).map_err(cannot)?;

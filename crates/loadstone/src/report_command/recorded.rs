@@ -1,4 +1,4 @@
-//! Records that are given as JSON files: they need no store.
+//! Records given as JSON files: they need no store.
 
 use super::ShownResults;
 use crate::args::Disk;
@@ -11,7 +11,7 @@ use std::io::Read;
 /// First bytes of a store file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// The record, where a single JSON file is named; `None` where results of a store are.
+/// The record, if a single JSON file is named; `None` for results of a store.
 ///
 /// # Errors
 /// A file that is not JSON, of another schema or of a newer version; a record among other results.
@@ -37,7 +37,7 @@ fn is_json(name: &str) -> bool {
         return true;
     }
     if std::fs::metadata(name).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
-        // what is read of a pipe is gone, and a store is a file
+        // a pipe can be read only once, and a store is a file
         return true;
     }
     let mut start = Vec::new();

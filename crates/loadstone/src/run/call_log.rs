@@ -1,6 +1,6 @@
-//! The log of calls: a line per call, written while the run goes on. It grows beside its place and
-//! is renamed over it at the end, so that half a log never looks whole; what is no file (a pipe, a
-//! device, `/dev/stdout`) it is written to as it comes.
+//! The log of calls: a line per call, written during the run. It grows next to its final path and
+//! is renamed at the end, so that an incomplete log never looks complete; pipes and devices
+//! (`/dev/stdout`) are written to directly.
 
 use crate::files::GrowingFile;
 use anyhow::{Context, Result};
@@ -15,12 +15,12 @@ use units::Nanos;
 #[derive(Debug)]
 pub(crate) struct LogFile(GrowingFile);
 
-/// What one repeat writes to.
+/// The writer of one repeat.
 #[derive(Debug)]
 pub(crate) struct CallLog {
     path: PathBuf,
     out: BufWriter<File>,
-    /// It is a file, and can be brought to disk.
+    /// It is a regular file, and can be synced to disk.
     to_disk: bool,
     /// The instant that the log's times count from.
     start: Nanos,
@@ -30,7 +30,7 @@ impl LogFile {
     /// Starts a log with its header.
     ///
     /// # Errors
-    /// The file cannot be made or written.
+    /// The file cannot be created or written.
     pub(crate) fn create(path: &Path) -> Result<LogFile> {
         let file = LogFile(GrowingFile::create(path)?);
         let mut log = file.open()?;
@@ -40,7 +40,7 @@ impl LogFile {
         Ok(file)
     }
 
-    /// To go on at its end.
+    /// Continues at its end.
     ///
     /// # Errors
     /// The process has no descriptor left.
@@ -57,7 +57,7 @@ impl LogFile {
         })
     }
 
-    /// It is whole: it takes its place.
+    /// It is complete: it is renamed to its final path.
     ///
     /// # Errors
     /// The file system refuses.
@@ -73,7 +73,7 @@ impl CallLog {
     }
 
     /// # Errors
-    /// The disk is full, or the like.
+    /// The disk is full, or another write error.
     pub(crate) fn write(&mut self, calls: &[CallRecord]) -> Result<()> {
         for call in calls {
             let line = report::log_line(&call.sample, call.outcome, self.start);
@@ -83,7 +83,7 @@ impl CallLog {
         Ok(())
     }
 
-    /// Everything is on disk.
+    /// All data is on disk.
     ///
     /// # Errors
     /// As [`CallLog::write`].

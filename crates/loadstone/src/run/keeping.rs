@@ -1,5 +1,5 @@
-//! Results on their way into the store. The default store is a service: what is wrong with it is
-//! said and stops nothing. One that was asked for must work.
+//! Stores results. The default store is a convenience: its errors are reported and stop nothing. A
+//! requested store must work.
 
 use crate::exit::{Code, Failure};
 use plan::Plan;
@@ -15,16 +15,16 @@ use store::{
     Beginning, Recording, RecordingEnd, ResultKind, RunId, Seconds, Store, StoreError, StorePlace,
 };
 
-/// Names the place of the store where no `--store` does.
+/// Names the store if there is no `--store`.
 const STORE_VARIABLE: &str = "LOADSTONE_STORE";
 
-/// What the opening of a store did is said.
+/// Reports changes made by opening a store.
 pub(crate) fn noted(store: Store) -> Store {
     store.notes.iter().for_each(|note| crate::say(note));
     store
 }
 
-/// The place that was asked for, by the option or by the environment, in this order.
+/// The requested store, by the option or the environment, in this order.
 pub(crate) fn wanted(option: Option<&StorePlace>) -> Option<StorePlace> {
     let variable = || std::env::var(STORE_VARIABLE).ok().filter(|text| !text.is_empty());
     option.cloned().or_else(|| variable().map(|text| StorePlace::named(&text)))
@@ -33,7 +33,7 @@ pub(crate) fn wanted(option: Option<&StorePlace>) -> Option<StorePlace> {
 /// An open store, or none.
 pub(crate) struct Keeper {
     store: Option<Store>,
-    /// It was asked for.
+    /// It was requested.
     wanted: bool,
 }
 
@@ -41,7 +41,7 @@ impl Keeper {
     /// Opens the store, before anything is sent.
     ///
     /// # Errors
-    /// A store that was asked for and cannot be opened: exit code 2.
+    /// A requested store that cannot be opened: exit code 2.
     pub(crate) fn open(option: Option<&StorePlace>) -> Result<Keeper, Failure> {
         let place = wanted(option);
         let wanted = place.is_some();
@@ -62,7 +62,7 @@ impl Keeper {
         }
     }
 
-    /// Makes room for a run.
+    /// Creates the entry of a run.
     ///
     /// # Errors
     /// As [`Keeper::begin`].
@@ -86,10 +86,10 @@ impl Keeper {
         self.begin(ResultKind::Run, &beginning)
     }
 
-    /// Makes room for a result and starts to write it.
+    /// Creates the entry of a result and starts to write it.
     ///
     /// # Errors
-    /// A store that was asked for and cannot be written: exit code 2.
+    /// A requested store that cannot be written: exit code 2.
     pub(crate) fn begin(
         self,
         kind: ResultKind,
@@ -100,8 +100,8 @@ impl Keeper {
 }
 
 impl Keeper {
-    /// Makes room for a torture; of `torture` all that is known before anything is sent. `beside`: the
-    /// plan of the load that goes on meanwhile.
+    /// Creates the entry of a torture run; `torture`: everything known before anything is sent.
+    /// `beside`: the plan of the background load.
     ///
     /// # Errors
     /// As [`Keeper::begin`].
@@ -130,26 +130,26 @@ impl Keeper {
     }
 }
 
-/// The command line of this process without its secrets, those of the plans included.
+/// The command line of this process without its secrets, including those of the plans.
 pub(crate) fn command_line(plans: &[&Plan]) -> String {
     let words = crate::typed().into_iter().skip(1);
     let words: Vec<String> = std::iter::once("loadstone".to_owned()).chain(words).collect();
     store::masked_command(&words, plans)
 }
 
-/// A result that is being written; nothing where there is no store.
+/// A result being written; does nothing without a store.
 pub(crate) struct Keeping {
     recording: Option<Recording>,
     wanted: bool,
 }
 
 impl Keeping {
-    /// For what is not kept.
+    /// For a result that is not stored.
     pub(crate) fn nowhere() -> Keeping {
         Keeping { recording: None, wanted: false }
     }
 
-    /// A step of a ramp that is over.
+    /// A finished step of a ramp.
     pub(crate) fn step(&self, index: usize, step: &RampStepRecord) {
         if let Some(recording) = &self.recording {
             recording.step(index, step);
@@ -169,12 +169,12 @@ impl Keeping {
     }
 
     /// # Errors
-    /// A store that was asked for and did not take the result: exit code 5.
+    /// A requested store that did not accept the result: exit code 5.
     pub(crate) fn finish_run(self, run: &RunRecord, quiet: bool) -> Result<(), Failure> {
         self.finish(quiet, |store, id| store.finish_run(id, run))
     }
 
-    /// A run of one side (0 or 1) of a comparison that is over, the `index`th of that side.
+    /// A finished run of one side (0 or 1) of a comparison, the `index`th of that side.
     pub(crate) fn side(&self, side: usize, index: usize, run: &RunRecord) {
         if let Some(recording) = &self.recording {
             recording.side(side, index, run);
@@ -192,7 +192,7 @@ impl Keeping {
         self.finish(quiet, |store, id| store.finish_compare(id, compare, runs))
     }
 
-    /// A case of a torture that is over, the `index`th.
+    /// A finished case of a torture run, the `index`th.
     pub(crate) fn case(&self, index: usize, over: impl FnOnce() -> OverCase) {
         if let Some(recording) = &self.recording {
             recording.case(index, over());
@@ -209,7 +209,7 @@ impl Keeping {
         self.finish(quiet, |store, id| store.finish_torture(id, torture))
     }
 
-    /// Finishes the result in whatever way `end` does, and says what became of it.
+    /// Finishes the result by `end`, and reports where it is stored.
     fn finish(
         self,
         quiet: bool,
@@ -231,7 +231,7 @@ impl Keeping {
         Ok(())
     }
 
-    /// Removes the result from the store again: it has no content.
+    /// Removes the empty result from the store.
     pub(crate) fn discard(self) {
         if let Some(Err(error)) = self.recording.map(Recording::discard) {
             crate::say(&format!("an empty result remains in the store: {error}"));
@@ -255,7 +255,7 @@ fn tell(kept: &RecordingEnd, quiet: bool) {
     }
 }
 
-/// Hands seconds on to the thread that writes them.
+/// Passes seconds to the thread that writes them.
 struct StoreWatcher(Seconds);
 
 impl Watcher for StoreWatcher {

@@ -1,4 +1,4 @@
-//! The live line on a terminal: one line on standard error, rewritten each second.
+//! The live line on a terminal: one line on standard error, redrawn each second.
 
 use super::call_log::CallLog;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -12,7 +12,7 @@ use units::{Nanos, show};
 /// Shows seconds and writes the log of calls.
 pub(crate) struct Live {
     bar: Option<ProgressBar>,
-    /// What stands before each line.
+    /// Prefix of each line.
     heading: String,
     /// Length of the whole run in seconds; `None` when a count ends it.
     span_s: Option<f64>,
@@ -20,7 +20,7 @@ pub(crate) struct Live {
     /// Of all steps of a ramp together.
     all_steps: Option<TimeLeft>,
     log: Option<CallLog>,
-    /// How many of a fleet's machines run, where there is one.
+    /// Number of a fleet's running machines, if there is one.
     agents: String,
 }
 
@@ -31,7 +31,7 @@ impl Live {
         calls_max: Option<u64>,
         log: Option<CallLog>,
     ) -> Live {
-        // a line that is rewritten needs a terminal that can go back
+        // redrawing a line needs a terminal that can move its cursor
         let shown = !quiet && !crate::progress::dumb_terminal() && std::io::stderr().is_terminal();
         let bar = shown.then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(4);
@@ -45,12 +45,12 @@ impl Live {
         Live { bar, heading, span_s, calls_max, all_steps: None, log, agents }
     }
 
-    /// As a step of a ramp that still takes so long.
+    /// As a step of a ramp with this remaining time.
     pub(crate) fn of_all(self, left: TimeLeft) -> Live {
         Live { all_steps: Some(left), ..self }
     }
 
-    /// With this text before each line: `step 7 of 20  `.
+    /// With this prefix on each line: `step 7 of 20  `.
     pub(crate) fn headed(mut self, heading: String) -> Live {
         self.heading = format!("{}  ", heading.trim_end());
         self

@@ -1,4 +1,4 @@
-//! A run's figures for Prometheus and OTLP while it goes on.
+//! Publishes a run's figures to Prometheus and OTLP.
 
 use crate::args::Outputs;
 use crate::exit::Failure;
@@ -24,7 +24,7 @@ impl Meters {
     /// `None` when neither `--metrics` nor `--otlp` is given.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// The address cannot be used.
     pub(crate) fn open(outputs: &Outputs) -> Result<Option<Meters>, Failure> {
         if outputs.metrics.is_none() && outputs.otlp.is_none() {
             return Ok(None);
@@ -45,7 +45,8 @@ impl Meters {
         }))
     }
 
-    /// What meters a run of the target `name`: the repeat or step with this number, from 1.
+    /// Watcher that publishes a run of the target `name`: the repeat or step with this number, from
+    /// 1.
     pub(crate) fn watch(&self, setup: &Setup, name: &str, number: u32) -> Metered {
         let run = RunLabels {
             name: name.to_owned(),
@@ -82,15 +83,15 @@ impl Meters {
     }
 }
 
-/// A collector is not the measured server: it is known by the system's certificates, whatever the
-/// run trusts.
+/// A collector is not the measured server: it is verified by the system's certificates, whatever
+/// the run trusts.
 fn pusher(to: Collector) -> anyhow::Result<Pusher> {
     let tls =
         to.secure().then(|| net::tls::Client::new(&net::tls::Settings::default())).transpose()?;
     Pusher::start(to, tls.map(|client| client.config()))
 }
 
-/// One run as the meters' watcher.
+/// Publisher of one run, as its watcher.
 pub(crate) struct Metered {
     board: Board,
     pusher: Option<Rc<RefCell<Pusher>>>,

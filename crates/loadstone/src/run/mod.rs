@@ -23,7 +23,7 @@ use stats::{CauseId, State};
 use std::sync::Arc;
 use view::View;
 
-/// What observes the runs of a command.
+/// Observers of a command's runs.
 struct Onlookers {
     view: Option<View>,
     meters: Option<Meters>,
@@ -61,7 +61,7 @@ impl Onlookers {
     }
 }
 
-/// Runs a plan as often as it says, reports, and returns the exit code.
+/// Runs a plan with its repeats, reports, and returns the exit code.
 pub(crate) fn run(
     plan: Plan,
     outputs: &Outputs,
@@ -106,7 +106,7 @@ pub(crate) fn run(
     measured(session, outputs, onlookers)
 }
 
-/// Measures the session's plan as often as it says, and reports.
+/// Measures the session's plan with its repeats, and reports.
 fn measured(session: Session, outputs: &Outputs, onlookers: Onlookers) -> Result<Code, Failure> {
     let mut scripts = Scripts::default();
     let repeats = repeats(&session, outputs, &onlookers, &mut scripts);
@@ -143,7 +143,7 @@ fn keep(keeper: Keeper, plan: &Plan, outputs: &Outputs, env: &Env) -> Result<Kee
     keeper.run(&outputs.name, plan, &env.environment)
 }
 
-/// Writes the report wherever it goes, the store included; every one is tried.
+/// Writes the report to all its destinations, including the store; every one is attempted.
 fn deliver(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<(), Failure> {
     let written = output::write(run, outputs);
     let kept = keeping.finish_run(run, outputs.quiet);
@@ -159,7 +159,7 @@ fn reported(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<Code
 /// The runs of a plan.
 struct Repeats {
     runs: Vec<RunReport>,
-    /// Why there are fewer than the plan says: a fleet may not begin the next one.
+    /// Why there are fewer than planned: a fleet may be unable to begin the next one.
     not_begun: Option<Failure>,
 }
 
@@ -204,10 +204,10 @@ fn repeats(
     Ok(Repeats { runs, not_begun })
 }
 
-/// Why a run did not begin, where others before it have ended: those are worth their report.
+/// Why a run did not begin, after earlier ones have ended: those are reported.
 ///
 /// # Errors
-/// Where there are none, or the run itself failed.
+/// If there are none, or the run itself failed.
 fn unless_begun(error: anyhow::Error, (ended, of): (usize, u32)) -> Result<Failure, Failure> {
     let not_begun = error.downcast_ref::<NotBegun>().is_some();
     let failure = Failure::from_run(error);
@@ -218,7 +218,7 @@ fn unless_begun(error: anyhow::Error, (ended, of): (usize, u32)) -> Result<Failu
     Ok(Failure { text, ..failure })
 }
 
-/// The first that holds; usage, output and connection failures are reported before.
+/// The first that applies; usage, output and connection failures are reported before.
 fn exit_code(run: &RunRecord) -> Code {
     let nobody = run.connections.attempted > 0 && run.connections.established == 0;
     let posts = run.bodies.specweb99.as_ref().and_then(|found| found.posts.as_ref());
@@ -229,7 +229,7 @@ fn exit_code(run: &RunRecord) -> Code {
     if nobody && run.outcomes.succeeded == 0 {
         Code::NoConnection
     } else if failing {
-        // however late this client was: a broken deployment must not read as "repeat it"
+        // however late this client was: a broken deployment must not be reported as "repeat it"
         if run.interrupted { Code::Interrupted } else { Code::Missed }
     } else if run.verdict.state == State::Invalid && !missed_for_sure(run) {
         Code::Invalid
@@ -242,8 +242,8 @@ fn exit_code(run: &RunRecord) -> Code {
     }
 }
 
-/// Whether an objective is missed for certain although the run is INVALID: only lateness or missing
-/// samples of other objectives are held against the run.
+/// Returns whether an objective is certainly missed although the run is INVALID: the only causes
+/// are lateness or missing samples of other objectives.
 fn missed_for_sure(run: &RunRecord) -> bool {
     let late = |cause: &CauseRecord| cause.id == CauseId::Slip;
     let other = |cause: &CauseRecord| !late(cause) && stats::verdict::INVALID.contains(&cause.id);
@@ -254,8 +254,8 @@ fn missed_for_sure(run: &RunRecord) -> bool {
     run.slo.iter().any(sure) && !run.verdict.causes.iter().any(other)
 }
 
-/// Whether the server failed every call that fell due. Where the client dropped or failed some itself,
-/// nobody knows what the server would have done with them.
+/// Returns whether the server failed every due call. If the client dropped or failed some itself,
+/// the server's result for them is unknown.
 fn server_failed_all(run: &RunRecord) -> bool {
     run.outcomes.succeeded + run.outcomes.dropped == 0
         && !run.failures.is_empty()

@@ -1,4 +1,4 @@
-//! Results to where the user wants them.
+//! Writes results to the requested destinations.
 
 use crate::args::{Outputs, Sink};
 use crate::exit::Failure;
@@ -14,7 +14,7 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
     files::check_results(outputs.json.as_ref(), others.into_iter().flatten())
 }
 
-/// Writes all results; every one is tried, the first failure is told.
+/// Writes all results; every one is attempted, the first failure is reported.
 pub(crate) fn write(report: &RunRecord, outputs: &Outputs) -> Result<(), Failure> {
     let style = style(outputs.quiet, outputs.percentiles, outputs.full);
     let parts = Parts {
@@ -34,7 +34,7 @@ pub(crate) fn write(report: &RunRecord, outputs: &Outputs) -> Result<(), Failure
 
 type Render<'a> = &'a dyn Fn() -> String;
 
-/// What a result looks like in each form; what stays `None` was refused with the options.
+/// A result in each form; a form that is `None` was refused with the options.
 pub(crate) struct Parts<'a> {
     pub(crate) json: Render<'a>,
     pub(crate) csv: Render<'a>,
@@ -71,7 +71,7 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
         };
         done = done.and(written);
     }
-    // JSON on standard output is alone there
+    // JSON is the only output on standard output
     if outputs.json != Some(Sink::Stdout) {
         let written = files::write_stdout(&(parts.text)());
         done = done.and(written);
@@ -79,7 +79,7 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
     done.map_err(|error| Failure::not_written(&error))
 }
 
-/// How text is to look on this standard output.
+/// Style of text for this standard output.
 pub(crate) fn style(quiet: bool, percentiles: bool, full: bool) -> Style {
     let terminal = std::io::stdout().is_terminal() && !progress::dumb_terminal();
     let size = terminal_size::terminal_size().filter(|_| terminal);
@@ -88,12 +88,12 @@ pub(crate) fn style(quiet: bool, percentiles: bool, full: bool) -> Style {
     Style { unicode: speaks_unicode(), color, quiet, percentiles, full, columns }
 }
 
-/// The user wants no colours anywhere (no-color.org).
+/// The user disabled colors (no-color.org).
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// The locale says UTF-8, or says nothing at all.
+/// The locale is UTF-8, or unset.
 fn speaks_unicode() -> bool {
     let first = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

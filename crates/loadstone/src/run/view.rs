@@ -1,4 +1,4 @@
-//! The full-screen view of a run: its terminal, and what the run looks like from there each second.
+//! The full-screen view of a run: its terminal, and the state shown each second.
 
 use crate::args::Outputs;
 use crate::exit::Failure;
@@ -14,7 +14,7 @@ use std::io::IsTerminal;
 use std::rc::Rc;
 use units::Nanos;
 
-/// That there is a terminal for `--live`.
+/// Checks that there is a terminal for `--live`.
 ///
 /// # Errors
 /// Standard error is a file, a pipe, or a terminal that cannot move its cursor.
@@ -46,9 +46,9 @@ impl View {
     /// `climb`: the ramp that the runs are steps of.
     ///
     /// # Errors
-    /// The terminal refuses.
+    /// The terminal cannot be set up.
     pub(crate) fn open(plan: &Plan, name: &str, climb: Option<Climb>) -> Result<View, Failure> {
-        // a ramp's load is told by each of its steps
+        // a ramp's load is shown by each of its steps
         let load = if climb.is_some() { String::new() } else { report::load_in_words(plan) };
         let subject = Subject {
             name: name.to_owned(),
@@ -62,7 +62,7 @@ impl View {
         let style = super::output::style(false, false, true);
         let color = !super::output::no_color();
         let look = Look { color, unicode: style.unicode, help: false };
-        // a terminal that a signal ends the program on must be given back as well
+        // the terminal must also be restored if a signal ends the program
         crate::signals::before_exit(live::terminal::restore)
             .map_err(|error| Failure::usage(format!("cannot catch signals: {error}")))?;
         let stop = Box::new(crate::signals::interrupt);
@@ -71,7 +71,7 @@ impl View {
         Ok(View { screen: Rc::new(screen), subject })
     }
 
-    /// What shows run number `repeat`, counted from 0.
+    /// View of run number `repeat`, counted from 0.
     pub(crate) fn watch(&self, setup: &Setup, judge: Judge, repeat: u32) -> Shown {
         let mut subject = self.subject.clone();
         subject.calls_max = setup.requests_max();
@@ -123,7 +123,7 @@ fn steps(plan: &Plan) -> Vec<String> {
     }
 }
 
-/// One run as the view's watcher.
+/// View of one run, as its watcher.
 pub(crate) struct Shown {
     screen: Rc<Screen>,
     plan: Plan,
@@ -131,12 +131,12 @@ pub(crate) struct Shown {
     intention: Option<Intention>,
     measure_from: Nanos,
     series: Vec<Second>,
-    /// Of each worker: CPU time without spinning, and the time it was spent in.
+    /// Of each worker: CPU time without spinning, and the elapsed time.
     busy: Vec<(Nanos, Nanos)>,
 }
 
 impl Shown {
-    /// The verdict and the objectives as they would be if the run ended here.
+    /// The verdict and the objectives as of now.
     fn judge(&self, second: &Second, total: &Snapshot) -> Judged {
         let passed = second.at_s + second.span_s;
         let end = self.plan.stop.duration.map_or(f64::INFINITY, Nanos::as_secs_f64);
@@ -165,7 +165,7 @@ impl Shown {
         Judged { server: (server.sentence(), server.conduct.is_good()), verdict, slo }
     }
 
-    /// A quantile that lacks samples now need not lack them at the end.
+    /// A quantile that lacks samples now may have enough at the end.
     fn measured_with(&self, measurement: &Measurement) -> plan::MeasurePlan {
         let mut quantiles = printed_quantiles(&self.plan, measurement);
         let count = measurement.total.response().count();

@@ -14,7 +14,7 @@ pub(super) fn gate(args: &HistoryArgs) -> Result<Code, Failure> {
     let filter = args.filter(crate::wall_clock::unix_seconds())?;
     let store = to_read(&args.store)?;
     let entries = store.list(&filter).map_err(super::refused)?;
-    // the filter takes a part of a name
+    // the filter matches a part of a name
     let mut runs: Vec<HistoryRun> = entries
         .into_iter()
         .filter(|entry| entry.name == args.name && entry.progress == Progress::Finished)

@@ -1,4 +1,4 @@
-//! The list of what is kept, as text and as JSON (`loadstone.runs/1`).
+//! The list of stored results, as text and as JSON (`loadstone.runs/1`).
 
 use record::document;
 use record::runs::RunsRecord;
@@ -8,13 +8,13 @@ use std::io::IsTerminal;
 use store::{ListEntry, Progress};
 use units::{Nanos, show};
 
-/// Columns for the text; `None` where lines may be as long as they are.
+/// Columns for the text; `None` if lines may have any length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Width(Option<usize>);
 
-/// Characters of a name that are shown where there is room for them.
+/// Maximum length of a shown name in characters, if there is room.
 const NAME_CHARS_MAX: usize = 200;
-/// Fewest columns that are left for the names.
+/// Minimum number of columns for names.
 const NAME_COLUMNS_MIN: usize = 10;
 /// Minimum number of columns for showing the year and the seconds of the start.
 const WIDE_COLUMNS: usize = 100;
@@ -29,7 +29,7 @@ impl Width {
     }
 }
 
-/// A line for each result under a line of headings.
+/// A line for each result, below a line of headings.
 pub(super) fn text(entries: &[ListEntry], width: Width) -> String {
     if entries.is_empty() {
         return "no stored result matches\n".to_owned();
@@ -62,7 +62,7 @@ pub(super) fn text(entries: &[ListEntry], width: Width) -> String {
     text
 }
 
-/// One line above a report that is shown again.
+/// One line above a repeated report.
 pub(super) fn heading(entry: &ListEntry) -> String {
     let progress = match entry.progress {
         Progress::Finished => String::new(),
@@ -126,7 +126,7 @@ fn result(entry: &ListEntry) -> String {
     let first = |spans: &[(String, Option<Span>)]| spans.iter().find_map(|(_, span)| *span);
     let knee = first(&entry.knees).map(|knee| report::ramp::knee_in_words(axis, &knee));
     let capacity = || {
-        // without an objective the capacity is the knee over again
+        // without an objective the capacity equals the knee
         let capacity = first(&entry.capacities).filter(|_| entry.knees.is_empty())?;
         Some(format!("capacity {}", report::ramp::capacity_in_words(axis, &capacity)))
     };
@@ -143,7 +143,7 @@ fn name(entry: &ListEntry) -> String {
     if entry.tags.is_empty() { name } else { format!("[{}] {name}", entry.tags.join(" ")) }
 }
 
-/// The list as `docs/schema/runs.schema.json` has it.
+/// The list in the form of `docs/schema/runs.schema.json`.
 pub(super) fn json(entries: &[ListEntry]) -> String {
     document::printed(&RunsRecord::of(entries.iter().map(ListEntry::record).collect()))
 }

@@ -1,4 +1,4 @@
-//! `loadstone runs`: what is kept, and what to do with it.
+//! `loadstone runs`: manages stored results.
 
 mod gate;
 mod list;
@@ -36,7 +36,7 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
     }
 }
 
-/// The store refuses: exit code 2.
+/// The store cannot be used: exit code 2.
 pub(crate) fn refused(error: StoreError) -> Failure {
     Failure::usage(error.to_string())
 }
@@ -49,7 +49,7 @@ pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
     ))
 }
 
-/// The same, to change what is in it: it must be there.
+/// The same for changing it: it must exist.
 fn to_change(option: &StoreArgs) -> Result<Store, Failure> {
     let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
     drop(keeping::noted(Store::open_to_read(&place).map_err(refused)?));
@@ -63,7 +63,7 @@ fn said(text: &str) -> Result<Code, Failure> {
 
 fn list(args: &ListArgs) -> Result<Code, Failure> {
     let filter = args.filter(crate::wall_clock::unix_seconds())?;
-    // nothing kept is a list as well
+    // an empty store is an empty list
     let store = match to_read(&args.store) {
         Ok(store) => Some(store),
         Err(failure) if is_empty_default(&args.store) => {
@@ -85,7 +85,7 @@ fn list(args: &ListArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The default store, where nothing was ever kept.
+/// The default store, if nothing was ever stored.
 fn is_empty_default(option: &StoreArgs) -> bool {
     let place = keeping::wanted(option.store.as_ref());
     place.is_none()

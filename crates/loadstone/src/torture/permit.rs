@@ -51,7 +51,7 @@ pub(super) fn classify(url: &Url, addresses: &[IpAddr]) -> Result<Class, Failure
     }
 }
 
-/// What a run needs in addition to its target: the governor, the reasons to stop, and its audit
+/// Resources of a run in addition to its target: the governor, the reasons to stop, and its audit
 /// log.
 pub(super) struct Permit {
     pub(super) governor: Governor,

@@ -46,7 +46,7 @@ fn told(found: &Description, pause: Nanos) -> String {
         (
             "Visits",
             format!(
-                "{}{} of {:.1} requests on average (median {}, longest {}), separated by pauses \
+                "{}{} of {:.1} requests, the mean (median {}, longest {}), separated by pauses \
                  above {}",
                 about(found.visits),
                 count(found.visits.count),

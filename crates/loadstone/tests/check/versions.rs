@@ -111,7 +111,7 @@ fn a_server_without_the_version_is_named() {
     let told = "the server speaks HTTP/1.x where HTTP/2 was asked for";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("Does the server speak HTTP/2 on this port? With --http 1.1"),
+        ran.stderr.contains("Does the server speak HTTP/2 on this port? --http 1.1"),
         "{}",
         ran.stderr
     );

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Five blocks of runs that a few calls end.
 const SHORT: [&str; 7] = ["compare", "-c", "1", "-n", "8", "--blocks", "5"];
-/// Nothing that is waited for may take longer.
+/// Time limit of every wait.
 const WALL_MAX: Duration = Duration::from_secs(60);
 
 /// A port, and commands that start the built-in site there.
@@ -40,7 +40,7 @@ impl Scene {
         ran
     }
 
-    /// No process has this port in its command line, and nobody listens there.
+    /// No process has this port in its command line, and no server listens there.
     #[track_caller]
     fn nothing_is_left(&self) {
         let mut left = Vec::new();
@@ -65,7 +65,7 @@ impl Scene {
         }
     }
 
-    /// A comparison of long runs, as far as its first server being up.
+    /// A comparison of long runs, up to the start of its first server.
     fn started(&self, a: &str, b: &str) -> Child {
         let words = ["compare", "-d", "1m", "-q", "--a-command", a, "--b-command", b, &self.url()];
         let mut command = program(&words);
@@ -75,7 +75,7 @@ impl Scene {
     }
 }
 
-/// 60 ms against 1 ms is no matter of noise, on however busy a machine.
+/// 60 ms against 1 ms is distinguishable from noise, on however busy a machine.
 #[test]
 fn two_builds_on_one_port_are_told_apart() {
     let scene = Scene::new();
@@ -98,7 +98,8 @@ fn two_builds_on_one_port_are_told_apart() {
     assert_eq!(faults, Vec::<String>::new());
 }
 
-/// In the background, in a session of its own, deaf to TERM: what a command starts is ended with it.
+/// In the background, in its own session, ignoring TERM: processes that a command starts are ended
+/// with it.
 #[test]
 fn nothing_of_a_server_is_left() {
     let scene = Scene::new();
@@ -141,7 +142,7 @@ fn a_port_that_is_taken_is_told() {
     scene.nothing_is_left();
 }
 
-/// It ends by itself in the middle of things: what is known of whole blocks, or that there are none.
+/// A server exits during the comparison: the complete blocks are reported, or that there are none.
 #[test]
 fn a_server_that_dies_while_it_is_measured_ends_the_session() {
     let scene = Scene::new();
@@ -150,7 +151,7 @@ fn a_server_that_dies_while_it_is_measured_ends_the_session() {
     let words = ["compare", "-c", "1", "-d", "5s", "--blocks", "5"];
     let commands = ["--a-command", &dying, "--b-command", &site, &scene.url()];
     let ran = run(&[&words[..], &commands].concat()).expect(&[3, 4]);
-    // as soon as it is up, or later, as busy as the machine is
+    // as soon as it is up, or later, depending on the load of the machine
     let told = ["A's server ended with exit code 0", "stopped answering: none of"];
     assert!(told.iter().any(|told| ran.stderr.contains(told)), "{}", ran.stderr);
     scene.nothing_is_left();
@@ -167,7 +168,7 @@ fn ctrl_c_ends_the_server_too() {
     scene.nothing_is_left();
 }
 
-/// Who ends a service may send both at once: the end is an orderly one.
+/// A service manager may send both at once: the end is orderly.
 #[test]
 fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
     let scene = Scene::new();
@@ -186,7 +187,7 @@ fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
     scene.nothing_is_left();
 }
 
-/// A second one ends the program at once, and the server with it, however deaf that is.
+/// A second one ends the program at once, and the server with it, even if it ignores TERM.
 #[test]
 fn a_second_ctrl_c_kills_the_server() {
     let scene = Scene::new();
@@ -206,7 +207,7 @@ fn a_second_ctrl_c_kills_the_server() {
     scene.nothing_is_left();
 }
 
-/// The program raises its own limit of descriptors for its connections; servers get the user's.
+/// The program raises its own descriptor limit for its connections; servers get the user's.
 #[test]
 fn every_server_has_the_same_limits() {
     let (scene, folder) = (Scene::new(), tempfile::tempdir().unwrap());
@@ -219,7 +220,7 @@ fn every_server_has_the_same_limits() {
     finish(command, b"").expect(&[0, 4]);
     let limits = std::fs::read_to_string(log).unwrap();
     let limits: Vec<&str> = limits.lines().collect();
-    // each side once to see that it starts, and once for each run
+    // each side once for the start check, and once for each run
     assert_eq!(limits, vec!["256"; 22]);
     scene.nothing_is_left();
 }

@@ -29,7 +29,7 @@ fn a_slower_server_fails_after_few_blocks() {
     assert_eq!(text(&json, "/gate/bounds/0/answer"), "fail");
     assert!(text(&json, "/answer").starts_with("FAIL after "), "{json:#}");
     assert!(json["gate"]["bounds"][0]["low"].as_f64().unwrap() > 0.05, "{json:#}");
-    // nothing is published that a fixed number of blocks would take
+    // nothing is published that a fixed number of blocks would require
     assert_eq!(json["differences"][0]["p_value"], Value::Null);
     let (xml, md) = (std::fs::read_to_string(xml).unwrap(), std::fs::read_to_string(md).unwrap());
     assert!(xml.contains("failures=\"1\"") && xml.contains("name=\"p50 +5%\""), "{xml}");
@@ -46,7 +46,7 @@ fn a_wide_bound_is_kept_and_certain() {
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
 }
 
-/// A p99 of eight calls is no figure: the gate ends after one block and names the fix.
+/// A p99 of eight calls is not a figure: the gate ends after one block and names the fix.
 #[test]
 fn too_few_calls_are_undecidable_at_once() {
     let site = Site::start(&[]);

@@ -19,7 +19,7 @@ fn difference<'a>(json: &'a Value, figure: &str) -> &'a Value {
     all.iter().find(|one| one["figure"] == figure).unwrap()
 }
 
-/// 60 ms against 1 ms is no matter of noise, on however busy a machine.
+/// 60 ms against 1 ms is distinguishable from noise, on however busy a machine.
 #[test]
 fn a_slower_server_is_worse_and_the_gate_shuts() {
     let (quick, slow) = (Site::start(&[("delay", "1ms")]), Site::start(&[("delay", "60ms")]));
@@ -102,7 +102,7 @@ fn plans_that_differ_are_refused_without_force() {
     let told = "the two did not get the same load, so a difference could come from the load: \
                 load.users: 2 and 20; --force compares them nevertheless";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
-    // with --force it goes on, to find nobody there
+    // with --force it continues, and finds no server there
     run(&["compare", "--force", &few, &many]).expect(&[3]);
 }
 
@@ -114,8 +114,8 @@ fn nobody_there_is_said_before_anything_is_measured() {
     assert!(ran.stderr.contains(&format!("no connection to {nobody}")), "{}", ran.stderr);
 }
 
-/// A server that answers well at first and then only closes connections: the session ends with what is
-/// known of whole blocks, or says that there are none.
+/// A server that answers well at first and then only closes connections: the session ends with the
+/// complete blocks, or reports that there are none.
 #[test]
 fn a_server_that_dies_ends_the_session() {
     let site = Site::start(&[("delay", "1ms")]);
@@ -123,7 +123,7 @@ fn a_server_that_dies_ends_the_session() {
     let seen = connections.clone();
     let dying = Scripted::start(move |mut stream, _| {
         let mut buffer = [0; 4_096];
-        // the first call and the practice go well
+        // the first call and the practice succeed
         if seen.fetch_add(1, Ordering::Relaxed) > 3 {
             return;
         }

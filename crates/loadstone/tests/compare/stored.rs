@@ -3,7 +3,7 @@
 use crate::support::{Ran, Site, finish, program, text};
 use serde_json::Value;
 
-/// A store of its own.
+/// A separate store.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -19,7 +19,7 @@ impl Place {
         finish(command, b"").expect(codes)
     }
 
-    /// Short runs with one user, kept; a count of calls ends them, so that each has a median.
+    /// Short runs with one user, stored; a count of calls ends them, so that each has a median.
     #[track_caller]
     fn measure(&self, repeat: &str, url: &str) {
         self.run(&["run", "-q", "-c", "1", "-n", "8", "--repeat", repeat, url], &[0, 4]);
@@ -39,7 +39,7 @@ fn repeats_of_two_stored_runs_are_compared() {
     assert_eq!(json["after"]["runs"].as_array().unwrap().len(), 4);
     assert_eq!(json["order"].as_array().unwrap().len(), 0);
     assert_eq!(text(&json, "/before/label"), "last~1");
-    // the other way round it got better; runs are known by their ids as well
+    // in reverse it got better; runs can also be named by id
     let ran = place.run(&["compare", "run-2", "run-1"], &[0, 4]);
     assert!(ran.stdout.starts_with("B is better than A: "), "{}", ran.stdout);
 }
@@ -54,7 +54,7 @@ fn single_runs_are_shown_and_not_judged() {
     assert!(ran.stdout.starts_with("Too few runs to show"), "{}", ran.stdout);
     let ran = place.run(&["compare", "--fail-if", "p99 +5%", "run-1", "run-2"], &[2]);
     assert!(ran.stderr.contains("--fail-if needs 4 runs a side"), "{}", ran.stderr);
-    // several of either side make a set
+    // several runs of either side make a set
     let sets = ["compare", "run-1,run-2,run-1,run-2", "run-2,run-1,run-2,run-1"];
     let ran = place.run(&sets, &[0, 4]);
     assert!(ran.stdout.starts_with("No significant difference"), "{}", ran.stdout);
@@ -97,7 +97,7 @@ fn what_is_not_there_is_said() {
     }
 }
 
-/// A comparison is kept itself, and is no run.
+/// A comparison is stored, and is not a run.
 #[test]
 fn a_comparison_is_kept() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Calls of gRPC from the command line.
+//! gRPC calls from the command line.
 
 use crate::support::{Site, measured, outcomes, run, text, whole};
 use std::io::Write as _;
@@ -98,7 +98,7 @@ fn mistakes_end_before_the_first_call() {
     }
 }
 
-/// A server of HTTP/2 that knows nothing of gRPC is no success, whatever its status.
+/// A server of HTTP/2 without gRPC is not a success, whatever its status.
 #[test]
 fn a_response_without_a_status_fails() {
     let site = Site::start(&[]);

@@ -84,7 +84,7 @@ fn a_server_without_http2_is_named() {
     let told = "the server speaks HTTP/1.x where HTTP/2 was asked for";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(
-        ran.stdout.contains("Does the server speak HTTP/2 on this port? With --http"),
+        ran.stdout.contains("Does the server speak HTTP/2 on this port? --http"),
         "{}",
         ran.stdout
     );

@@ -79,10 +79,24 @@ fn members_of_rooms_receive_what_is_published() {
     let site = Site::start(&[]);
     let url = site.url("/ws?room=r{room}").replace("http:", "ws:");
     let line = [
-        &url, "-d", "500ms", "-c", "8", "--ws-rooms", "2", "--ws-rate", "100/s", "--slo", "reach>=99%",
+        &url,
+        "-d",
+        "500ms",
+        "-c",
+        "8",
+        "--ws-rooms",
+        "2",
+        "--ws-rate",
+        "100/s",
+        "--slo",
+        "reach>=99%",
     ];
     let seen = &messages(&line, &[0, 4])["fan_out"];
-    assert_eq!(["rooms", "members", "messages"].map(|key| count(seen, key)), [2, 4, 50], "{seen:#}");
+    assert_eq!(
+        ["rooms", "members", "messages"].map(|key| count(seen, key)),
+        [2, 4, 50],
+        "{seen:#}"
+    );
     assert_eq!(count(seen, "received"), count(seen, "expected"), "{seen:#}");
     assert!(count(seen, "expected") > 100 && seen["reach"] == 1.0, "{seen:#}");
 }

@@ -216,7 +216,7 @@ fn a_log_is_described() {
         "\
 Requests    5 for 4 targets by 2 clients in 10.0 s
 Load        open: visits are short, and new ones arrive whatever the server does; run --rate, or import --by requests
-Visits      3 of 1.7 requests on average (median 1, longest 3), separated by pauses above 5.00 s
+Visits      3 of 1.7 requests, the mean (median 1, longest 3), separated by pauses above 5.00 s
 Arrivals    0.222/s, 2/s in the busiest second; variance over mean 2.00 (Poisson 1)
 Popularity  the most popular tenth of the targets has 40.0 % of the requests
 Statuses    2xx 4, 4xx 1

@@ -1,4 +1,4 @@
-//! `loadstone ui` as its reader sees it: in a real browser, by clicks.
+//! `loadstone ui` from a user's view: in a real browser, by clicks.
 
 use crate::support::browser::Browser;
 use crate::support::{Site, finish, program, run};
@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A program of ours that goes on until the test ends it.
+/// A program that runs until the test ends it.
 struct Going(Child);
 
 impl Going {
@@ -47,11 +47,11 @@ fn ui(store: &Path) -> (Going, String) {
 
 fn measure(store: &Path, url: &str) {
     let args = ["run", "-n", "200", "-q", "--store", &store.display().to_string(), url];
-    // a busy machine may make so short a run INVALID
+    // a busy machine may make such a short run INVALID
     run(&args).expect(&[0, 4]);
 }
 
-/// Opens what a click leads to.
+/// Opens the target of a click.
 #[track_caller]
 fn follow(browser: &mut Browser, selector: &str, path: &str) {
     browser.follow(selector);
@@ -155,8 +155,8 @@ fn a_running_test_is_followed_to_its_end() {
     follow_to_the_end(&mut browser, &run, "run-1");
 }
 
-/// Starts a test that goes on for longer than anybody waits, follows it in the browser until the page
-/// has moved as it should, interrupts it, and is led on to its result.
+/// Starts a test that runs for longer than any wait, follows it in the browser until the page has
+/// updated, interrupts it, and is redirected to its result.
 #[track_caller]
 fn follow_a_test(args: &[&str], id: &str, moved: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -188,7 +188,7 @@ fn a_running_comparison_is_followed_to_its_end() {
     follow_a_test(&compare, "compare-1", trials);
 }
 
-/// Looks at the list until the test is in it, and opens its live view.
+/// Polls the list until the test is in it, and opens its live view.
 #[track_caller]
 fn open_live(browser: &mut Browser, url: &str, id: &str) {
     let link = format!("tbody a[href='/result/{id}/live']");
@@ -199,18 +199,18 @@ fn open_live(browser: &mut Browser, url: &str, id: &str) {
     follow(browser, &link, &format!("/result/{id}/live"));
 }
 
-/// The page leads on to the result when the test is interrupted.
+/// The page redirects to the result when the test is interrupted.
 #[track_caller]
 fn follow_to_the_end(browser: &mut Browser, going: &Going, id: &str) {
     browser.led_on_by(|| going.interrupt());
     assert_eq!(browser.eval("location.pathname"), json!(format!("/result/{id}")));
     let state = browser.text(".state");
-    // what a comparison knows by then is a result of its own
+    // a comparison's partial figures are a result of their own
     assert!(state == "interrupted" || id.starts_with("compare") && state == "finished", "{state}");
     assert_eq!(browser.problems(), &[] as &[String]);
 }
 
-/// Deletes run-1 as the page would.
+/// Deletes run-1 like the page.
 fn curl_delete(url: &str) -> std::process::Command {
     let mut command = std::process::Command::new("curl");
     let origin = url.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! A run watched while it goes on: on a terminal, over its metrics, in a browser.
+//! A run observed while it runs: on a terminal, over its metrics, in a browser.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

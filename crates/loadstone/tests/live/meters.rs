@@ -50,7 +50,7 @@ fn prometheus_reads_a_running_test() {
     assert!([Some(130), Some(4)].contains(&code), "{code:?}");
 }
 
-/// Answers every request with an empty 200 and tells how many bytes of body it got.
+/// Answers every request with an empty 200 and reports the size of its body.
 fn collector() -> (u16, std::sync::mpsc::Receiver<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -130,7 +130,7 @@ fn a_collector_gets_the_steps_of_a_ramp() {
     assert!(told.recv().unwrap() > 500 && told.recv().unwrap() > 500);
 }
 
-/// The collector's certificate is checked, by authorities that the run itself knows nothing of.
+/// The collector's certificate is checked against authorities that the run does not use.
 #[test]
 fn a_collector_behind_tls_is_known_by_its_certificate() {
     let site = Site::start(&[]);
@@ -141,7 +141,7 @@ fn a_collector_behind_tls_is_known_by_its_certificate() {
         command.env("SSL_CERT_FILE", authorities).env_remove("SSL_CERT_DIR");
         finish(command, b"").expect(&[0, 4]).stderr
     };
-    // it answers `hello`, which no collector says: the push got through
+    // it answers `hello`, which no collector sends: the push arrived
     let said = pushed(&collector.files.ca);
     assert!(said.contains("the response is not OTLP"), "{said}");
     let others = Pki::new();

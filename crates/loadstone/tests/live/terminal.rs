@@ -1,5 +1,5 @@
-//! `run --live`, `ramp --live` and `demo --live` on a real terminal, made by script(1): what is drawn, the keys, and that the terminal
-//! is given back.
+//! `run --live`, `ramp --live` and `demo --live` on a real terminal, made by script(1): the
+//! drawing, the keys, and the restored terminal.
 
 use crate::support::{Site, program, run};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Nothing that a test waits for takes longer, whatever the machine does beside.
+/// Time limit of every wait, whatever else the machine does.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 const ENTER: &str = "\u{1b}[?1049h";
@@ -25,7 +25,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `loadstone ARGS`, then tells whether the terminal takes lines again (`icanon`).
+    /// Runs `loadstone ARGS`, then reports whether the terminal reads lines again (`icanon`).
     fn start(args: &str) -> Terminal {
         Terminal::start_after(":", args)
     }
@@ -69,11 +69,11 @@ impl Terminal {
         }
     }
 
-    /// Has everything drawn anew until it shows `text`: otherwise only what changes is sent.
+    /// Requests redraws until it shows `text`: otherwise only changes are sent.
     #[track_caller]
     fn wait_for_whole(&mut self, text: &str) {
         while !self.seen.contains(text) {
-            // the program may be gone: what was sent before is still read
+            // the program may have exited: earlier output is still read
             self.keys.as_mut().unwrap().write_all(b"\x0c").ok();
             let more = self.from.recv_timeout(WAIT_MAX);
             let more = more.unwrap_or_else(|_| panic!("{text:?} never came: {}", self.seen));
@@ -95,7 +95,7 @@ impl Terminal {
     fn goes_away(mut self, then: impl FnOnce(Pid)) {
         let pid = self.pid();
         let program = pidfd_open(pid, PidfdFlags::empty()).unwrap();
-        // the other end goes away with the program that holds it
+        // the other end closes with the program that holds it
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         then(pid);
@@ -107,7 +107,7 @@ impl Terminal {
         }
     }
 
-    /// The exit code, and what stood on the terminal once the view had left it.
+    /// The exit code, and the content of the terminal after the view has left it.
     #[track_caller]
     fn end(mut self) -> (i32, String) {
         self.wait_for("icanon");
@@ -129,7 +129,7 @@ fn it_shows_the_run_and_then_the_report() {
     }
     terminal.wait_for("so far");
     let (code, report) = terminal.end();
-    // a busy machine may make so short a run INVALID
+    // a busy machine may make such a short run INVALID
     assert!([0, 4].contains(&code), "{code}: {report}");
     assert!(report.contains("response time"), "{report}");
     assert_eq!(site.stop().requests, 301);
@@ -171,7 +171,7 @@ fn signals_give_the_terminal_back() {
         terminal.wait_for("measuring");
         let pid = terminal.pid();
         for signal in signals {
-            // the program may be gone before the last one
+            // the program may have exited before the last one
             kill_process(pid, *signal).ok();
         }
         let (code, _) = terminal.end();
@@ -184,8 +184,8 @@ fn interrupted(json: &std::path::Path) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(&text).unwrap()["interrupted"].take()
 }
 
-/// Whatever the run is told or not told about its terminal, the view ends with it and nothing waits
-/// for keys that cannot come.
+/// Whatever the run knows about its terminal, the view ends with it and nothing waits for keys that
+/// cannot arrive.
 #[test]
 fn a_terminal_that_goes_away_ends_the_view_and_keeps_nobody() {
     let site = Site::start(&[]);

@@ -26,7 +26,8 @@ fn compare_page(folder: &TempDir) -> PathBuf {
     file
 }
 
-/// Whether the text of a page can be told from its paper, and charts stand, in either light.
+/// Checks that the text of a page contrasts with its background, and charts are drawn, in either
+/// color scheme.
 #[track_caller]
 pub(crate) fn stands_by_day_and_night(browser: &mut Browser) {
     let paper = "getComputedStyle(document.body).backgroundColor";
@@ -45,7 +46,7 @@ pub(crate) fn stands_by_day_and_night(browser: &mut Browser) {
     assert_ne!(papers[0], papers[1]);
 }
 
-/// On a screen of 390 pixels nothing is wider, and each regression stands there with its size.
+/// On a screen of 390 pixels nothing is wider, and each regression is shown with its size.
 #[track_caller]
 fn regressions_are_seen_on_a_phone(browser: &mut Browser) {
     let broad = "getComputedStyle(document.querySelector('.chart.broad')).display";
@@ -84,7 +85,7 @@ fn a_ramp_shows_its_curve_and_opens_its_steps() {
     assert_eq!(browser.eval(folded), 3 + 1, "three steps and the plan with its defaults");
 
     browser.fits_a_phone("ramp");
-    // a step is folded until it is clicked, and so are its charts
+    // a step is collapsed until it is clicked, and so are its charts
     let second = "details:nth-of-type(2)";
     let open = format!("document.querySelector('{second}').open");
     let charts = format!("document.querySelectorAll('{second} .uplot').length");
@@ -115,7 +116,7 @@ fn a_comparison_shows_each_difference_and_both_distributions() {
     browser.point_at(&format!("{spectrum} .u-over"));
     let legend = browser.text(&format!("{spectrum} .u-legend"));
     assert!(legend.contains("A: quick") && legend.contains("B: slow"), "{legend}");
-    // the runs are sorted by a click
+    // a click sorts the runs
     let sides = "[...document.querySelectorAll('table.sortable tr')].slice(1)\
                  .map(row => row.cells[0].textContent).join('')";
     assert_eq!(browser.eval(sides), "AAAAAAAAAABBBBBBBBBB");

@@ -1,4 +1,4 @@
-//! The pages as a reader sees them: in a real browser, by pointer and keys.
+//! The pages from a reader's view: in a real browser, by pointer and keys.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

@@ -53,7 +53,7 @@ fn two_runs_stand_side_by_side() {
     browser.drawn();
     assert_eq!(browser.text("h1"), "2 runs side by side");
     assert_eq!(browser.eval("document.querySelector('.wide table').rows[0].cells.length"), 3);
-    // a chart in what is folded is made when it is opened
+    // a chart in a collapsed part is made when it is opened
     let inside = "document.querySelectorAll('details .uplot').length";
     assert_eq!(browser.eval(inside), 0);
     browser.click("summary");

@@ -34,7 +34,7 @@ fn its_charts_can_be_looked_into() {
     let charts = browser.eval("document.querySelectorAll('figure[data-chart]').length");
     assert!(charts.as_u64().unwrap() >= 6, "{charts}");
     assert_eq!(browser.eval("document.querySelectorAll('figure.live .uplot').length"), charts);
-    // the drawing for paper is out of sight
+    // the drawing for paper is hidden
     assert_eq!(browser.eval("document.querySelector('.still').checkVisibility()"), false);
 
     let chart = "figure[data-chart=response]";
@@ -66,7 +66,7 @@ fn its_charts_can_be_looked_into() {
     untroubled(&browser);
 }
 
-/// Where nearly all is 200, the errors are a thin line: without the 200 they have the whole height.
+/// If nearly all are 200, the errors are a thin line: without the 200 they have the whole height.
 #[test]
 fn without_the_200_its_errors_are_seen_large() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,7 +159,7 @@ fn it_fits_a_telephone_and_the_night() {
     untroubled(&browser);
 }
 
-/// The script writes figures as the tables do.
+/// The script formats figures like the tables.
 #[test]
 fn the_script_and_the_tables_write_figures_alike() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,11 +7,12 @@ use serde_json::json;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// What a server could send to whoever reads the report.
+/// Output that a server could send to readers of the report.
 const HOSTILE: &str =
     "</pre></script><b onload=\"x\"><script>throw 'theirs'</script>\u{1b}[2J\u{202e}&amp;";
 
-/// 500 on a percent-encoded NUL, with a page that would like to run: everything else is well, if lax.
+/// 500 on a percent-encoded NUL, with a page that tries to run script: everything else is correct,
+/// if lax.
 fn page(folder: &TempDir) -> PathBuf {
     let server = Scripted::answering(|head| {
         let broken = head.windows(3).any(|three| three == b"%00");
@@ -32,7 +33,7 @@ fn a_torture_shows_its_findings_and_its_cases_are_sifted() {
     browser.drawn();
     let verdict = browser.text(".verdict");
     assert!(verdict.starts_with("2 FINDINGS") && verdict.contains("F-09 fail"), "{verdict}");
-    // what the server sent is there to be read, and is nothing else
+    // the server's output is readable text, and nothing else
     let finding = browser.text("details#F-09");
     assert!(
         finding.contains("<script>throw 'theirs'") || finding.contains(r"\'theirs\'"),

@@ -1,10 +1,10 @@
-//! What is kept of a run, and when nothing is.
+//! Data stored of a run, and when nothing is stored.
 
 use crate::support::{Ran, Site, finish, free_port, program};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The program with a data directory of its own.
+/// The program with its own data directory.
 pub(crate) fn keeping(data: &Path, args: &[&str]) -> Ran {
     let mut command = program(args);
     command.env_remove("LOADSTONE_STORE").env("XDG_DATA_HOME", data);
@@ -15,7 +15,7 @@ pub(crate) fn data() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Everything below a folder, as one text of bytes.
+/// Everything below a folder, as one byte string.
 fn bytes_below(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {
@@ -32,7 +32,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// The report without what standard output alone shows above it: the id and the command.
+/// The report without the lines that only standard output has above it: the id and the command.
 fn below_heading(text: &str) -> &str {
     text.split_once("\n\n").unwrap().1
 }
@@ -50,7 +50,7 @@ fn a_run_is_shown_again_as_it_was() {
     assert_eq!(below_heading(&shown.stdout), ran.stdout);
     let shown = keeping(data.path(), &["runs", "show", "1", "--json", "-"]).expect(&[0]);
     assert_eq!(shown.stdout, std::fs::read_to_string(&json).unwrap());
-    // the store of another place has nothing of it
+    // the store of another place contains none of it
     let other = data.path().join("other.db");
     let other = other.to_str().unwrap();
     let listed = keeping(data.path(), &["runs", "list", "--store", other]);
@@ -66,7 +66,7 @@ fn a_ramp_is_shown_again_as_it_was() {
     assert!(ran.stderr.contains("stored as ramp-1"), "{ran:#?}");
     let shown = keeping(data.path(), &["runs", "show", "ramp-1"]).expect(&[0]);
     assert_eq!(below_heading(&shown.stdout), ran.stdout);
-    // nobody asked for a capacity under an objective
+    // no capacity under an objective was requested
     let listed = keeping(data.path(), &["runs", "list"]).expect(&[0]).stdout;
     assert!(listed.contains("knee") && !listed.contains("capacity"), "{listed}");
 }
@@ -104,7 +104,7 @@ fn only_a_named_store_that_cannot_be_opened_stops_the_run() {
     let ran = keeping(data.path(), &["run", "-n", "5", "--store", named, &url]).expect(&[2]);
     assert!(ran.stderr.contains("is not a results store of loadstone"), "{ran:#?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "not a folder");
-    // a folder that is not there is a typing error, whichever command is asked
+    // a missing folder is a typing error, for every command
     let nowhere = data.path().join("nodir/a.db");
     let nowhere = nowhere.to_str().unwrap();
     for command in [&["run"][..], &["ramp"], &["torture"], &["compare", &url]] {

@@ -1,4 +1,4 @@
-//! kill -9 at any moment: what was counted up to the running second is there.
+//! kill -9 at any moment: the counts up to the running second are stored.
 
 use crate::keeps::{data, keeping};
 use crate::support::{Site, program, text, whole};
@@ -17,7 +17,7 @@ fn seconds_kept(path: &Path) -> usize {
     }
 }
 
-/// Kills a run when the store has `seconds` of it; what the store then says of it, as JSON.
+/// Kills a run when the store has `seconds` of it; returns the store's view of it, as JSON.
 fn killed_after(seconds: usize, options: &[&str]) -> (Value, usize) {
     let (data, site) = (data(), Site::start(&[]));
     let url = site.url("/hw");

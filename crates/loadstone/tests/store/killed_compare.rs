@@ -1,5 +1,5 @@
-//! A comparison that is killed or interrupted: its whole blocks are there, compared, and it is said
-//! that they are not all.
+//! A comparison that is killed or interrupted: its complete blocks are stored and compared, with a
+//! note that it is incomplete.
 
 use crate::keeps::{data, keeping};
 use crate::support::{Site, program, text};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use store::{Filter, Progress, Store, StorePlace, Stored};
 
-/// Whole blocks that the store has of the last comparison; `None` before it began.
+/// Complete blocks that the store has of the last comparison; `None` before it began.
 fn blocks_kept(path: &Path) -> Option<usize> {
     let store = Store::open_to_read(&StorePlace::File(path.to_owned())).ok()?;
     match store.load("last").ok()? {
@@ -19,8 +19,8 @@ fn blocks_kept(path: &Path) -> Option<usize> {
     }
 }
 
-/// Sends a comparison the signal when the store has so many whole blocks of it; what is then shown of
-/// it as JSON and as text, and how many blocks it came to.
+/// Sends a comparison the signal when the store has this many complete blocks of it; returns its
+/// view as JSON and as text, and its number of blocks.
 fn ended_after(
     blocks: usize,
     turns: usize,
@@ -52,7 +52,7 @@ fn ended_after(
     (shown(&["--json", "-"]).json(), shown(&[]).stdout, blocks_kept(&path).unwrap())
 }
 
-/// Held against the schema, with what is wrong.
+/// Validated against the schema, with the errors.
 fn faults(json: &Value) -> Vec<String> {
     let schema = include_str!("../../../../docs/schema/compare.schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();
@@ -78,7 +78,7 @@ proptest! {
         let plural = if kept == 1 { "" } else { "s" };
         let mark = format!("its program was killed after {kept} block{plural}");
         prop_assert!(text(&json, "/ended_early").starts_with(&mark), "{}", json["ended_early"]);
-        // judged where five blocks are there
+        // judged from five blocks on
         let judged = |one: &Value| one["judgement"] != "too-few";
         let any = json["differences"].as_array().unwrap().iter().any(judged);
         prop_assert_eq!(any, kept >= 5, "{:#}", json);

@@ -1,4 +1,4 @@
-//! kill -9 of a ramp: its finished steps are there, and it is said that they are not all.
+//! kill -9 of a ramp: its finished steps are stored, with a note that it is incomplete.
 
 use crate::keeps::{data, keeping};
 use crate::support::{Site, number, program, text, whole};

@@ -1,4 +1,4 @@
-//! The results store, through the program: what is kept, whatever ends it, and what never is.
+//! The results store, through the program: what is stored, whatever ends it, and what never is.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

@@ -1,4 +1,4 @@
-//! `loadstone runs`: lists, names, exports, and what it refuses.
+//! `loadstone runs`: lists, tags, exports, and refusals.
 
 use crate::keeps::{data, keeping};
 use crate::support::Site;

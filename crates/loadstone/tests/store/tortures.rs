@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use store::{Store, StorePlace, Stored};
 
-/// A site that serves whatever has two Hosts.
+/// A site that accepts two Host fields.
 fn lax() -> Site {
     Site::start(&[("range", "two-hosts")])
 }
@@ -136,7 +136,7 @@ fn of_a_killed_torture_the_cases_that_were_over_are_shown() {
             _ => 0,
         }
     };
-    // by itself it takes minutes
+    // uninterrupted it takes minutes
     while known() < 1 {
         std::thread::yield_now();
     }

@@ -5,7 +5,7 @@ use super::support::{Ran, Site, run, text, untested};
 use super::{outcome, outcomes};
 use serde_json::Value;
 
-/// Whether this user can create a network device here; prints what is missing if not.
+/// Returns whether this user can create a network device here; prints what is missing if not.
 fn to_be_had(site: &Site) -> bool {
     let tried = run(&["torture", "--only", "P-16", "-q", &site.url("/")]);
     if !tried.stderr.contains("TCP segments cannot be sent") {

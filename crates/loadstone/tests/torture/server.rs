@@ -47,7 +47,7 @@ fn notes(document: &Value, id: &str) -> String {
 
 const FUZZ: [&str; 7] = ["torture", "--quick", "--no-shrink", "--only", "F-09", "--json", "-"];
 
-/// Whether the kernel reports how a process ended that is not our child.
+/// Returns whether the kernel reports how a process ended that is not our child.
 fn kernel_tells() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));

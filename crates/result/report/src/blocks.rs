@@ -1,4 +1,4 @@
-//! Blocks that the reports of runs and of ramps share: verdict, conduct, findings, cells of times.
+//! Blocks shared by the reports of runs and of ramps: verdict, conduct, findings, cells of times.
 
 use crate::Finding;
 use crate::section::{Block, CellLook, Mood, Notice, Reason, Remedy, TableCell, heading};
@@ -48,7 +48,7 @@ pub(crate) const ALL_CAUSES: (usize, usize) = (usize::MAX, usize::MAX);
 pub(crate) fn verdict(verdict: &VerdictRecord, (causes, advised): (usize, usize)) -> Block {
     let state = verdict.state;
     let reason = |cause: &record::run::CauseRecord| Reason {
-        // what is said beside a valid result takes nothing from it
+        // remarks on a valid result do not reduce its validity
         id: if state == State::Valid { "note".to_owned() } else { cause.id.to_string() },
         text: cause.text.clone(),
         advice: cause.advice.clone(),

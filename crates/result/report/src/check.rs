@@ -27,7 +27,7 @@ fn document(record: &CheckRecord) -> Document {
     let mut told = Document::default();
     let name = safe(&format!("{} · {}", record.name, record.base));
     told.add(Forms::TEXT, [say(Voice::Plain, name), Block::Gap]);
-    // without a connection no step was tried, and "skipped" in each line would be useless
+    // without a connection no step ran, and "skipped" on each line would be useless
     let tried = record.unreachable.is_none();
     for (forms, all) in [(Forms::QUIET, false), (Forms::LONG, tried)] {
         let steps = tree(&record.steps, all);
@@ -45,7 +45,7 @@ fn tree(steps: &[StepRecord], all: bool) -> Vec<MarkedStep> {
     shown.map(|step| marked(step, all)).collect()
 }
 
-/// A step, and what was not as expected of it.
+/// A step, and its differences from the expectation.
 fn marked(step: &StepRecord, all: bool) -> MarkedStep {
     let met = match step.state {
         StepState::Passed => Some(true),

@@ -22,7 +22,7 @@ pub fn csv(report: &RunRecord) -> String {
             row.response_p99_s,
             row.response_max_s,
         ];
-        // of no response there is no time
+        // without a response there is no time
         let cell = |time: Option<f64>| time.map_or(String::new(), |time| time.to_string());
         let times = format!("{},{}", times.map(cell).join(","), row.slip_p99_s);
         let written = writeln!(

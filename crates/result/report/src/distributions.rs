@@ -6,7 +6,7 @@ use crate::section::{Block, Voice, say};
 use stats::{Hist, samples_needed};
 use units::show;
 
-/// One distribution in a chart of several: what it is called, and how it is drawn.
+/// One distribution in a chart of several: its name and its style.
 pub(crate) struct Distribution<'a> {
     pub(crate) name: &'a str,
     pub(crate) look: (Tone, Dash),

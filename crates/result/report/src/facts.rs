@@ -20,7 +20,7 @@ use units::{Nanos, show};
 /// Outcomes of arrivals: name and count, in the order of the sum.
 type OutcomeCount = (&'static str, fn(&OutcomesRecord) -> u64);
 
-/// The last has a row only where there are any: they are of fleets alone.
+/// The last has a row only if it is not zero: it exists only for fleets.
 const ENDS: [OutcomeCount; 6] = [
     ("succeeded", |counts| counts.succeeded),
     ("failed", |counts| counts.failed),

@@ -5,8 +5,8 @@ use record::run::{OTHER_TIMINGS, RunRecord, SecondRecord, TimesRecord};
 use stats::{Endings, Hist, Spread};
 use units::Nanos;
 
-/// Rows inside the measured window, by their place in the series: neither of the warm-up nor of the
-/// time after it, in which what was due is only followed to its outcome.
+/// Rows inside the measured window, by their place in the series: excluding the warm-up and the
+/// time after the window, in which only the outcomes of due calls are awaited.
 fn in_window(run: &RunRecord) -> impl Iterator<Item = (usize, &SecondRecord)> {
     // a row begins at a multiple of the interval; half a microsecond is rounding
     let within = |row: &SecondRecord| row.at_s < run.duration_s - 5e-7;

@@ -54,7 +54,7 @@ fn in_short(record: &FitRecord) -> Block {
     Block::Table(DataTable::new(columns).with(record.properties.iter().map(row)))
 }
 
-/// Quiet text has those alone that do not fit.
+/// Brief text has only those that do not fit.
 fn one_property(told: &mut Document, property: &PropertyRecord) {
     let text = if property.fits == Some(false) { Forms::TEXT } else { Forms::LONG };
     let forms = if property.untold.is_none() { text | Forms::PAGE } else { text };

@@ -1,4 +1,4 @@
-//! The machines of a fleet in lines: all of them first, and then each, the odd ones before the others.
+//! The machines of a fleet as lines: first all together, then each, the conspicuous ones first.
 
 use crate::words::{self, seconds};
 use record::run::{AgentRecord, FleetRecord, MoveRecord};

@@ -4,7 +4,7 @@ use crate::RunRecord;
 use record::ramp::RampRecord;
 use std::collections::BTreeMap;
 
-/// A run and its name among others: its id or tag in the store.
+/// A run with its name among others: its id or tag in the store.
 #[derive(Clone, Debug)]
 pub struct Named<'a> {
     pub name: String,

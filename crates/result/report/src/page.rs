@@ -1,5 +1,5 @@
-//! Reports as bytes: a document of [`crate::section`] as text, as a page, as Markdown, and cases as JUnit's
-//! XML. Nothing here knows what a report is about.
+//! Renders a document of [`crate::section`] as bytes: text, a page, Markdown, and JUnit XML.
+//! Independent of the subject of a report.
 
 pub(crate) mod html;
 pub(crate) mod junit;

@@ -13,7 +13,7 @@ pub(crate) fn asked(path: &PathRecord) -> String {
     }
 }
 
-/// A fact for the path, one for each direction, and one for how well it was emulated.
+/// A fact for the path, one for each direction, and one for the accuracy of the emulation.
 pub(crate) fn facts(path: &PathRecord) -> Vec<(&'static str, String)> {
     let several = path.kinds.len() > 1;
     let packets = path.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum();

@@ -30,7 +30,7 @@ pub use verdict::missed;
 
 const PAGE: Forms = Forms::PAGE;
 const MARKDOWN: Forms = Forms::MARKDOWN;
-/// Text and whatever else is no brief text.
+/// Text in any form but the brief one.
 const LONG: Forms = Forms::LONG;
 
 /// Calls of a step that failed, timed out or were dropped by the fault of `blame`.

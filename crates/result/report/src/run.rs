@@ -26,7 +26,7 @@ const FULL: Forms = Forms::FULL;
 const PAGE: Forms = Forms::PAGE;
 const MARKDOWN: Forms = Forms::MARKDOWN;
 
-/// Rows of the histogram where there is room for all.
+/// Rows of the histogram if there is room for all.
 const FULL_BARS: usize = 12;
 /// Rows of the page's table of URLs.
 const URLS_MAX: usize = 100;
@@ -37,7 +37,7 @@ pub fn text(report: &RunRecord, style: Style) -> String {
     let all = RunTimes::of(report);
     let mut lines = Page::for_columns(style.columns).coloured(style.color);
     let mut last = lines.alike();
-    // on a terminal the first lines may have scrolled away
+    // on a terminal the first lines may have scrolled off
     if style.columns > 0 {
         page::text::write(&mut last, &closing(report), FULL);
     }
@@ -52,8 +52,8 @@ pub fn text(report: &RunRecord, style: Style) -> String {
     page::text::finished(lines, style)
 }
 
-/// One line for a log, with a line feed at its end: the server, the verdict, the figures asked for most,
-/// and the objectives that are not met.
+/// One line for a log, with a line feed at its end: the server, the verdict, the most requested
+/// figures, and the missed objectives.
 pub fn line(report: &RunRecord, style: Style) -> String {
     let response = report.response();
     let mut parts =
@@ -102,12 +102,12 @@ pub fn markdown(report: &RunRecord) -> String {
     page::markdown::markdown(&told)
 }
 
-/// Rows of the histogram: more where the response times are spread wide.
+/// Rows of the histogram: more if the response times are widely spread.
 fn full_bars(all: &RunTimes) -> usize {
     FULL_BARS.max(page::text::picture::rows_needed(&all.response))
 }
 
-/// The sentence on what was done.
+/// The sentence on the load.
 pub(crate) fn done_sentence(report: &RunRecord) -> String {
     let done = format!("{} · {}", report.load, words::protocol(report.plan.plan()));
     match report.interrupted {
@@ -116,7 +116,7 @@ pub(crate) fn done_sentence(report: &RunRecord) -> String {
     }
 }
 
-/// Conduct and verdict once more, in a line each.
+/// Conduct and verdict again, one line each.
 fn closing(report: &RunRecord) -> Document {
     let mut told = Document::default();
     told.add(FULL, [Block::Gap, conduct_line(&report.server), verdict_line(&report.verdict)]);
@@ -142,7 +142,7 @@ fn brief(report: &RunRecord, all: &RunTimes) -> Document {
     told
 }
 
-/// Everything that is known, for a terminal.
+/// Everything, for a terminal.
 fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     let mut told = Document::default();
     told.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES), Block::Gap]);
@@ -177,7 +177,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     told
 }
 
-/// Everything that the page has below the name of the run. The first screen has the verdict, the
+/// Everything below the name of the run in the page. The first screen has the verdict, the
 /// objectives, five figures, and throughput and quantiles over time.
 fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
     told.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
@@ -229,7 +229,7 @@ fn requests(told: &mut Document, report: &RunRecord) {
     }
 }
 
-/// What the server, where it was watched, and the client used of their machines.
+/// Resources of their machines used by the server, if it was watched, and by the client.
 fn resources(told: &mut Document, report: &RunRecord, along: Option<&Along>) {
     if let Some(sut) = report.sut.as_ref().map(SutRecord::series) {
         let said = words::sentence(&facts::server(&sut));

@@ -1,6 +1,6 @@
-//! Content of a report, in reading order: blocks, each with the forms that have it. A subject (a
+//! Content of a report, in reading order: blocks, each with the forms that show it. A subject (a
 //! run, a ramp, a comparison, …) creates them from its record once; `page` renders text, a page and
-//! Markdown from them and knows no subject.
+//! Markdown from them, independent of the subject.
 
 pub(crate) mod chart;
 pub(crate) mod forest;
@@ -17,16 +17,16 @@ pub(crate) use table::{CellLook, Column, ColumnKind, DataTable, RowLook, TableCe
 pub(crate) struct Forms(u8);
 
 impl Forms {
-    /// Text that is asked to be brief.
+    /// Brief text, on request.
     pub(crate) const QUIET: Forms = Forms(1);
     /// Text of one screen.
     pub(crate) const SCREEN: Forms = Forms(2);
-    /// Text with everything.
+    /// Full text.
     pub(crate) const FULL: Forms = Forms(4);
     /// HTML.
     pub(crate) const PAGE: Forms = Forms(8);
     pub(crate) const MARKDOWN: Forms = Forms(16);
-    /// Text, but for the brief one.
+    /// Text in any form but the brief one.
     pub(crate) const LONG: Forms = Forms(2 | 4);
     pub(crate) const TEXT: Forms = Forms(1 | 2 | 4);
     /// Forms with room for wide cells.
@@ -54,17 +54,17 @@ impl BitAnd for Forms {
     }
 }
 
-/// Blocks that the same forms have.
+/// Blocks shared by the same forms.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) forms: Forms,
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A whole report, or what is folded away in it.
+/// A whole report, or its collapsed part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
-    /// Of the browser's window.
+    /// Title of the browser's window.
     pub(crate) title: String,
     pub(crate) sections: Vec<Section>,
 }
@@ -74,7 +74,7 @@ impl Document {
         Document { title, sections: Vec::new() }
     }
 
-    /// Blocks that `forms` have, below what is there.
+    /// Appends blocks for `forms`.
     pub(crate) fn add(&mut self, forms: Forms, blocks: impl IntoIterator<Item = Block>) {
         self.sections.push(Section { forms, blocks: blocks.into_iter().collect() });
     }
@@ -104,26 +104,26 @@ pub(crate) enum Block {
     Notice(Notice),
     Facts(FactList),
     Table(DataTable),
-    /// Lines as they are: of a terminal, drawn with characters.
+    /// Verbatim lines: of a terminal, drawn with characters.
     Lines(Vec<String>),
     /// Verbatim input, or text to be copied; in a page.
     Code(String),
     List(Vec<Words>),
-    /// Ways to parts of the page: the id and the name of each.
+    /// Links to parts of the page: the id and the name of each.
     Places(Vec<(&'static str, String)>),
     /// Steps of a plan, each with its members below it.
     Steps(Vec<MarkedStep>),
     Tiles(Vec<Tile>),
-    /// Requirements in a row, each with its figure; of a page.
+    /// Requirements in a row, each with its figure; for a page.
     Marks(Vec<Mark>),
-    /// Groups of blocks side by side where the page has room for two.
+    /// Groups of blocks, side by side if the page has room for two.
     Grid(Vec<Vec<Block>>),
     Findings(Vec<Remedy>),
     Chart(Box<Chart>),
     Forest(Forest),
-    /// Times by classes, in at most this many rows.
+    /// Histogram of times, in at most this many rows.
     Histogram(Box<Hist>, usize),
-    /// Figures along the time as rows of small bars, of text.
+    /// Figures over time as rows of small bars, for text.
     Sparks(Vec<Spark>),
     Composition(Composition),
     /// Help for the charts' pointer controls.
@@ -142,7 +142,7 @@ pub(crate) struct Title {
     pub(crate) lines: Vec<Words>,
 }
 
-/// 1: the report's own, of Markdown; 2: of a part; 3: within one.
+/// 1: the report's own, in Markdown; 2: of a part; 3: within one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heading {
     pub(crate) level: u8,
@@ -158,10 +158,10 @@ pub(crate) enum Voice {
     Plain,
     /// The result in a paragraph.
     Answer,
-    /// Next to the figures.
+    /// Shown next to the figures.
     Note,
     Soft,
-    /// Over what belongs to it.
+    /// Shown above the related content.
     Head,
 }
 
@@ -176,7 +176,7 @@ pub(crate) struct Sentence {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Caution {
-    /// `Ended early`; empty: a caution like any other.
+    /// `Ended early`; empty: an ordinary caution.
     pub(crate) word: &'static str,
     pub(crate) text: String,
 }
@@ -206,9 +206,9 @@ pub(crate) struct Notice {
     /// One of the server's own responses, as an example.
     pub(crate) example: Option<String>,
     pub(crate) reasons: Vec<Reason>,
-    /// Reasons that text has, and of these such with advice.
+    /// Reasons shown in text, and how many of these have advice.
     pub(crate) shown: (usize, usize),
-    /// In place of reasons: sentences.
+    /// Sentences in place of reasons.
     pub(crate) items: Vec<Words>,
 }
 
@@ -264,7 +264,7 @@ pub(crate) struct Mark {
     pub(crate) value: String,
 }
 
-/// Something found, how sure that is, and what to do.
+/// A finding, its certainty, and advice.
 #[derive(Clone, Debug)]
 pub(crate) struct Remedy {
     pub(crate) id: String,
@@ -295,12 +295,12 @@ pub(crate) struct Details {
     pub(crate) id: String,
     pub(crate) open: bool,
     pub(crate) summary: Words,
-    /// Before the names of the charts within, so that each stays the only one of its name.
+    /// Prefix of the names of the charts within, which makes them unique.
     pub(crate) charts: String,
     pub(crate) body: Document,
 }
 
-/// A sentence in which pieces may be set apart.
+/// A sentence with highlighted pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words(pub(crate) Vec<Inline>);
 
@@ -313,7 +313,7 @@ pub(crate) enum Inline {
     Badge(Mood, String),
     /// A link to a part of the page: its id, the text.
     Link(String, String),
-    /// A command to be copied: no line of text breaks in it.
+    /// A command to copy: lines of text do not break in it.
     Command(String),
     /// Readable bytes: in one line, and in separate lines if there is room.
     Bytes {
@@ -322,7 +322,7 @@ pub(crate) enum Inline {
     },
     /// A remark on a separate line.
     Below(String),
-    /// Bars of a small histogram, 0 to 100 each, and what they show in words; of a page.
+    /// Bars of a small histogram, 0 to 100 each, and their description; for a page.
     Bars(Vec<u8>, String),
 }
 
@@ -389,7 +389,7 @@ pub(crate) fn heading(text: impl Into<String>) -> Block {
     Block::Heading(Heading { level: 2, text: text.into(), id: "" })
 }
 
-/// The heading of a part that links lead to.
+/// The heading of a part, as a link target.
 pub(crate) fn placed(id: &'static str, text: &str) -> Block {
     Block::Heading(Heading { level: 2, text: text.to_owned(), id })
 }

@@ -1,4 +1,4 @@
-//! Sentences and names that several outputs share, and the making printable of what peers sent.
+//! Sentences and names shared by several outputs, and the escaping of text from peers.
 
 use crate::{RunRecord, RunTimes};
 use record::run::EnvironmentRecord;

@@ -18,7 +18,7 @@ pub fn describe(link: &LinkSpec) -> String {
             parts.extend((*burst > 0).then(|| format!("bursts of {}", show::bytes(*burst))));
         }
         Carrier::Trace(trace) => {
-            parts.push(format!("a trace of {} on average", show_bits(trace.bits_per_second())));
+            parts.push(format!("a trace of mean rate {}", show_bits(trace.bits_per_second())));
         }
     }
     delay(link, &mut parts);

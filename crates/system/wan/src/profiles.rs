@@ -159,7 +159,7 @@ const PROFILES: [Profile; 43] = [
         "down-rate=240k, up-rate=200k, up-delay=440ms, down-delay=400ms",
         "Facebook's ATC, Edge",
     ),
-    packets("atc-3g", "down-rate=780k, up-rate=330k, delay=100ms", "Facebook's ATC, 3G average"),
+    packets("atc-3g", "down-rate=780k, up-rate=330k, delay=100ms", "Facebook's ATC, mean 3G"),
     packets(
         "atc-3g-good",
         "down-rate=850k, up-rate=420k, up-delay=100ms, down-delay=90ms",

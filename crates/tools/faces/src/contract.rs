@@ -158,7 +158,7 @@ pub struct RequestLog {
     pub path: String,
     pub complaint: String,
     pub code: u8,
-    /// What is in the file is replaced.
+    /// The content of the file is replaced.
     pub fresh: bool,
 }
 

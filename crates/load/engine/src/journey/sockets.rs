@@ -85,7 +85,7 @@ fn awaited(
     AwaitedMessages { filter, count: rule.count }
 }
 
-/// What the messages of a step match, with the user's values.
+/// Patterns of a step's messages, with the user's values.
 #[derive(Debug)]
 struct StepFilter {
     travel: Arc<Travel>,

@@ -26,7 +26,7 @@ const LATE_MAX: usize = 256;
 /// Status of a call that has its answer: that of the upgrade.
 const STATUS: u16 = 101;
 
-/// What all WebSockets of a run share.
+/// State shared by all WebSockets of a run.
 #[derive(Debug)]
 pub(crate) struct SocketTerms {
     offer: ClientOffer,
@@ -35,7 +35,7 @@ pub(crate) struct SocketTerms {
     text: bool,
     rule: AnswerRule,
     preset: Option<PresetTerms>,
-    /// Nothing is sent but pings.
+    /// Only pings are sent.
     holds: bool,
     /// Messages are published for the members of rooms.
     publishes: bool,
@@ -47,7 +47,7 @@ pub(crate) struct SocketTerms {
     seed: Seed,
 }
 
-/// How answers are found.
+/// Correlation of answers.
 #[derive(Debug)]
 enum AnswerRule {
     Echo,
@@ -104,7 +104,7 @@ impl SocketTerms {
         }
     }
 
-    /// What a message and its answer have in common; `None`: nothing, and the order decides.
+    /// Key shared by a message and its answer; `None`: none, and the order decides.
     fn key(&self, payload: &[u8]) -> Option<u64> {
         let hash = |bytes: &[u8]| XxHash3_128::oneshot(bytes) as u64;
         match &self.rule {
@@ -122,7 +122,7 @@ impl SocketTerms {
         }
     }
 
-    /// Whether a message of the server can be an answer at all; its key.
+    /// Returns whether a message of the server can be an answer; its key.
     fn answer_key(&self, payload: &[u8]) -> Option<Option<u64>> {
         let key = self.key(payload);
         match &self.rule {
@@ -162,11 +162,11 @@ enum Phase {
         head: Vec<u8>,
     },
     Open(Box<WebSocket>),
-    /// Nothing more is sent or understood.
+    /// Nothing more is sent or parsed.
     Over,
 }
 
-/// What happened on a connection since it was last asked.
+/// Events on a connection since the last query.
 #[derive(Debug, Default)]
 pub(crate) struct SocketNews {
     pub(crate) counts: SocketCounts,
@@ -175,7 +175,7 @@ pub(crate) struct SocketNews {
     pub(crate) deliveries: Vec<Option<u64>>,
 }
 
-/// Whether a call is over without an event.
+/// True if a call is over without an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conclusion {
     Done,
@@ -189,7 +189,7 @@ pub(crate) enum Conclusion {
 #[derive(Debug)]
 pub(crate) struct SocketEnd {
     pub(crate) close: SocketClose,
-    /// What the peer did wrong.
+    /// Violation by the peer.
     pub(crate) violation: Option<String>,
 }
 
@@ -202,7 +202,7 @@ pub(crate) struct SocketSpeaker {
     late: VecDeque<u64>,
     /// Answers without a key that are owed to withdrawn calls.
     owed: u64,
-    /// Places of calls whose messages went out after they were asked.
+    /// Positions of calls whose messages were sent after the query.
     opened: std::ops::Range<usize>,
     facts: ResponseFacts,
     news: SocketNews,
@@ -210,9 +210,9 @@ pub(crate) struct SocketSpeaker {
     random: Stream,
     /// When the upgrade was sent, as far as that is known.
     asked_at: Nanos,
-    /// When the last message of the server came.
+    /// When the last message of the server arrived.
     heard_at: Nanos,
-    /// When the heartbeat went out that has no pong.
+    /// When the heartbeat without a pong was sent.
     pinged_at: Nanos,
     scratch: Vec<u8>,
     /// The server does not take messages of the application yet.
@@ -450,7 +450,7 @@ impl SocketSpeaker {
         self.heard_at = now;
     }
 
-    /// Place of the call that an answer with this key is for; counts answers that are for none.
+    /// Position of the call that an answer with this key belongs to; counts unmatched answers.
     fn place_of(&mut self, key: Option<u64>) -> Option<usize> {
         let Some(key) = key else {
             if self.owed > 0 {
@@ -462,7 +462,7 @@ impl SocketSpeaker {
             self.news.counts.unmatched += u64::from(found.is_none());
             return found;
         };
-        // the order decides between equal keys, and where the message that was sent has none
+        // the order decides between equal keys, and for messages without a key
         let fits = |call: &Outstanding| call.key.is_none_or(|own| own == key);
         if let Some(place) = self.calls.iter().position(fits) {
             return Some(place);
@@ -532,7 +532,7 @@ impl SocketSpeaker {
             return;
         }
         if let Phase::Open(socket) = &mut self.phase {
-            // one that is not answered keeps its instant: its pong ends the whole wait
+            // an unanswered one keeps its instant: its pong ends the whole wait
             if self.pinged_at.is_zero() {
                 self.pinged_at = now;
             }
@@ -541,7 +541,7 @@ impl SocketSpeaker {
         }
     }
 
-    /// Begins the closing handshake of a connection that is not needed any more.
+    /// Begins the closing handshake of a connection that is no longer needed.
     pub(crate) fn say_goodbye(&mut self, out: &mut Vec<u8>) {
         if let Phase::Open(socket) = &mut self.phase
             && !socket.is_closing()
@@ -552,7 +552,7 @@ impl SocketSpeaker {
         }
     }
 
-    /// The connection is established, and the upgrade goes out at `now`.
+    /// The connection is established, and the upgrade is sent at `now`.
     pub(crate) fn set_asked(&mut self, now: Nanos) {
         self.asked_at = now;
     }
@@ -584,7 +584,7 @@ impl SocketSpeaker {
         Err(class)
     }
 
-    /// The call is given up; an answer that comes later is counted as late.
+    /// The call is abandoned; a later answer is counted as late.
     pub(super) fn withdraw(&mut self, call: usize, _out: &mut Vec<u8>) -> bool {
         let Some(gone) = self.calls.remove(call) else { return true };
         if self.steps.is_some() {
@@ -612,7 +612,7 @@ impl SocketSpeaker {
         self.steps.as_ref().map_or(&[], |steps| &steps.head)
     }
 
-    /// An answer is there as a whole or not at all.
+    /// An answer is either complete or absent.
     pub(super) fn partial(&self, _call: usize) -> Option<ResponseFacts> {
         None
     }
@@ -626,7 +626,7 @@ impl SocketSpeaker {
         (!silent).then(|| std::mem::take(&mut self.news))
     }
 
-    /// How the connection ended; to be asked once it has.
+    /// How the connection ended; valid once it has.
     pub(crate) fn take_end(&mut self) -> Option<SocketEnd> {
         let lost = match &self.phase {
             Phase::Fresh => None,

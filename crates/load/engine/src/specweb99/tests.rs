@@ -159,7 +159,7 @@ fn an_ideal_server_has_every_connection_conform() {
     let seen = run(&load, &mut server);
     assert_eq!((seen.judged, seen.conforming), (USERS_AT_ONCE, USERS_AT_ONCE));
     assert!(seen.failures.is_empty(), "{:?}", seen.failures);
-    // files of class 3 are rare and long: one more or less is felt
+    // files of class 3 are rare and long: one more or less is noticeable
     let per_second = seen.calls as f64 / (65.0 * USERS_AT_ONCE as f64);
     assert!((per_second / 3.28 - 1.0).abs() < 0.12, "{per_second} operations a second");
     let mean = seen.calls as f64 / seen.connections as f64;

@@ -8,14 +8,14 @@ use sample::FailureClass;
 use units::Nanos;
 use workload::Step;
 
-/// Connections opened for due calls before the next read.
+/// Maximum number of connections opened for due calls before the next read.
 const OPENS_MAX: u32 = 16;
 
-/// Arrivals that a late worker issues before its next read. Without a limit a rate beyond the
-/// machine leaves no time to read responses.
+/// Maximum number of arrivals that a late worker issues before its next read. Without a limit a
+/// rate beyond the machine leaves no time to read responses.
 const LATE_ARRIVALS_MAX: u32 = 256;
 
-/// A worker is late when due calls have waited this long.
+/// A worker is late if due calls have waited this long.
 const LATE: Nanos = Nanos::from_millis(1);
 
 impl Worker {
@@ -87,7 +87,7 @@ impl Worker {
             self.journal.due(call.intended);
             self.place_at(io, call, endpoint, now);
         }
-        // nearly always false, and then the call is saved
+        // nearly always false, and then the call is not copied
         if self.feedback.is_idle(user) {
             self.retire_if_idle(io, user, now);
         }
@@ -194,7 +194,7 @@ impl Worker {
     fn rest<I: Io>(&mut self, io: &mut I, user: u32, back: Option<Nanos>, now: Nanos) {
         for slot in self.feedback.connections_at_rest(user) {
             let conn = self.pool.conn(slot);
-            // streams of one connection may be several users'
+            // streams of one connection may belong to several users
             if conn.user() == user && conn.is_idle() {
                 self.close(io, slot, self.close_kind(), now);
             }

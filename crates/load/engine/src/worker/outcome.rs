@@ -60,7 +60,7 @@ impl Worker {
             && (end.outcome == Outcome::TimedOut || end.class.is_some_and(is_loss))
     }
 
-    /// A call that is over was to be answered with a stream of events.
+    /// An ended call expected a stream of events.
     fn end_stream(&mut self, call: &Call, end: &End, now: Nanos) {
         if self.setup.stream(call.target).is_none() {
             return;
@@ -115,7 +115,7 @@ impl Worker {
         if self.setup.plan.connection.reset_on_close { Close::Reset } else { Close::Orderly }
     }
 
-    /// Ends a connection. Its calls have been taken off before.
+    /// Ends a connection. Its calls have been removed before.
     pub(super) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, how: Close, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         if conn.is_closed() {
@@ -148,13 +148,13 @@ impl Worker {
         self.journal.connection_closed();
     }
 
-    /// Conformity, and what the kernel saw.
+    /// Conformity, and the kernel's counts.
     fn judge_connection<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         let life = conn.life(now);
         let threshold = self.setup.plan.measure.conforming_bps;
         let conforming = conn.bandwidth().map(|bandwidth| bandwidth > threshold);
-        // with lines it is these that are judged, when they are over
+        // simulated lines are judged instead, when they end
         let conforming = conforming.filter(|_| self.setup.plan.specweb99.is_none());
         let facts = if self.journal.wants_facts(life.responses) { io.facts(slot) } else { None };
         self.journal.connection_lived(&life, facts, conforming);

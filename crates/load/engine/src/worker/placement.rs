@@ -21,7 +21,7 @@ impl Worker {
         self.place_at(io, call, endpoint, now);
     }
 
-    /// The same where it is known which endpoint the call goes to.
+    /// The same for a known endpoint.
     #[inline(always)]
     pub(super) fn place_at<I: Io>(
         &mut self,
@@ -235,7 +235,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Puts a TLS session on the connection and its first flight on the way.
+    /// Adds a TLS session to the connection and sends its first flight.
     pub(super) fn start_tls(&mut self, slot: Slot, name: &str) -> Result<(), FailureClass> {
         let user = match self.setup.plan.tls.user_sessions {
             true => self.feedback.user_id(self.pool.conn(slot).user()),
@@ -267,7 +267,7 @@ impl Worker {
         self.pool.arm_for(slot, put);
     }
 
-    /// The same for a request that is not simply its template.
+    /// The same for a request that differs from its template.
     #[inline(never)]
     fn assign_made(&mut self, slot: Slot, mut call: Call, now: Nanos) {
         let by_script = self.feedback.is_scripted();
@@ -330,8 +330,8 @@ impl Worker {
         }
     }
 
-    /// Puts stranded calls on other connections; what was put too often has failed, and what has no time
-    /// left has timed out.
+    /// Puts stranded calls on other connections; a call moved too often has failed, and a call
+    /// without time left has timed out.
     #[inline]
     pub(super) fn replace_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
         if self.pool.has_stranded() {

@@ -1,5 +1,5 @@
-//! From a response to its call's outcome: what is gathered of it, how it is judged, and what
-//! becomes of the calls of a connection that breaks.
+//! From a response to its call's outcome: collection, judgment, and the calls of a broken
+//! connection.
 
 use super::Worker;
 use crate::call::{Call, End};
@@ -56,7 +56,7 @@ impl Worker {
         conn.give_intake(row, Some(intake));
     }
 
-    /// Of a response over a protocol with streams the head is kept, with the stream's id.
+    /// For a response over a protocol with streams the head is kept, with the stream's id.
     #[cold]
     pub(super) fn keep_head(&mut self, slot: Slot, row: usize) {
         if !self.journal.keeps_responses() {
@@ -73,7 +73,7 @@ impl Worker {
         conn.give_intake(row, Some(intake));
     }
 
-    /// A call has its whole response.
+    /// A call has its complete response.
     #[inline]
     pub(super) fn responded<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
         let facts = self.pool.conn(slot).facts();
@@ -159,7 +159,7 @@ impl Worker {
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
             self.close_behind(io, slot, call, now);
         }
-        // for the call's next request; where that needs another connection the totals alone have them
+        // for the call's next request; if that needs another connection only the totals have them
         let conn = self.pool.conn_mut(slot);
         if again || matches!(&redirect, Ok(Some(next)) if next.endpoint == conn.endpoint()) {
             conn.give_setup_times(setup_times);
@@ -277,7 +277,7 @@ impl Worker {
         }
     }
 
-    /// The length of a body after decoding, and what is wrong with it.
+    /// The length of a body after decoding, and its fault.
     fn judge_body(
         &mut self,
         call: &mut Call,
@@ -303,7 +303,7 @@ impl Worker {
         (decoded, wrong)
     }
 
-    /// The status of gRPC of a response whose body was judged already.
+    /// The gRPC status of a response whose body has been judged.
     #[inline(never)]
     fn judge_grpc(
         &mut self,
@@ -325,9 +325,8 @@ impl Worker {
         (decoded, wrong.or((!expected).then_some(FailureClass::GrpcStatus)))
     }
 
-    /// Holds a body against its target's. Only what is a good response otherwise is looked at, so that
-    /// an error page is never taken for the page; a redirect that is followed has its body at the end
-    /// of the way.
+    /// Compares a body with its target's. Only good responses are compared, so that an error page
+    /// is never taken for the page; a followed redirect is compared at its target.
     fn verify(
         &mut self,
         call: &Call,
@@ -395,7 +394,7 @@ impl Worker {
         let target = &setup.plan.targets[target as usize];
         let of_step;
         let (headers, body) = match &setup.plan.journeys {
-            // a step's fields and body are in its request alone, with the values put in
+            // only the request has a step's fields and body, with its values
             Some(_) => {
                 of_step = redirect::own_fields(&setup.plan, from);
                 (&of_step[..], body_of(&from.bytes))
@@ -515,9 +514,9 @@ impl Worker {
         self.offer(slot, now);
     }
 
-    /// The connection is no more. Before it was established, all its calls fail for that reason; after, those
-    /// being answered do, and the others are put on another connection, as all are that were still to be
-    /// written when the server closed it.
+    /// The connection no longer exists. Before it was established, all its calls fail for that
+    /// reason; after, partially answered calls fail, and the others are put on another connection,
+    /// like all unwritten ones if the server closed it.
     pub(super) fn break_off<I: Io>(
         &mut self,
         io: &mut I,
@@ -570,9 +569,9 @@ impl Worker {
 pub(super) struct Came<'a> {
     /// As received.
     pub(super) piece: &'a [u8],
-    /// Of the body.
+    /// Content of the body.
     pub(super) body: &'a [u8],
-    /// The response is whole with it.
+    /// It completes the response.
     pub(super) last: bool,
 }
 

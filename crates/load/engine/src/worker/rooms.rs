@@ -74,7 +74,7 @@ impl Worker {
         }
     }
 
-    /// What a member of a room received.
+    /// Messages received by a member of a room.
     pub(super) fn hear_room(&mut self, slot: Slot, news: &mut SocketNews, now: Nanos) {
         let Some(fan_out) = &mut self.fan_out else { return };
         if news.counts.opened > 0 {

@@ -133,7 +133,7 @@ impl Link for Notes {
     }
 }
 
-/// `users` users share what connections there are, `depth` calls on each; `calls` in all.
+/// `users` users share the connections, `depth` calls on each; `calls` in total.
 fn plan_of(users: u32, depth: u32, calls: u64) -> Plan {
     let mut plan = Plan::for_url(Url::parse("http://peer.example/").unwrap());
     plan.load = Load::Closed { users, think: Think::None, session: None };
@@ -179,7 +179,7 @@ fn outcomes(notes: &Notes) -> Vec<(u64, u64, u64, u64, Outcome)> {
     rows
 }
 
-/// Answers once both streams are there: the second first, and the first in two pieces around it.
+/// Answers once both streams have arrived: the second first, and the first in two pieces around it.
 fn swapped() -> Peers {
     Box::new(|asked, _, _| {
         if asked.len() < 2 {
@@ -234,7 +234,7 @@ fn a_call_that_times_out_takes_no_other_with_it() {
     assert!(io.sent.contains(&(0, 1, b'x')), "the stream was withdrawn: {:?}", io.sent);
 }
 
-/// The responses of others are no beginning of a call's own.
+/// The responses of other calls do not count as the start of a call's own.
 #[test]
 fn a_busy_connection_does_not_put_off_the_first_byte() {
     let mut plan = plan_of(1, 2, 40);
@@ -307,7 +307,7 @@ fn a_break_fails_what_had_begun_and_repeats_the_rest() {
         if asked.len() == 3 && !broken {
             broken = true;
             let begun = [asked[0].1, asked[2].1].map(|number| frame(number, b'.', b"ab"));
-            // no frame at all
+            // not a frame
             return vec![(10, begun.concat()), (20, vec![0])];
         }
         let responses = asked.iter().filter(|_| broken);

@@ -1,5 +1,4 @@
-//! Bytes out and bytes in: from readiness to the speaker of a connection, through TLS where there
-//! is any.
+//! Bytes out and bytes in: from readiness to the speaker of a connection, through TLS if used.
 
 use super::Worker;
 use super::response::{Came, fresh};
@@ -26,7 +25,7 @@ impl Worker {
         if now.is_zero() { io.now() } else { now }
     }
 
-    /// Writes out what waits on the connections touched since the last flush.
+    /// Writes the queued data of the connections touched since the last flush.
     #[inline]
     pub(super) fn flush_dirty<I: Io>(&mut self, io: &mut I, now: Nanos) {
         while let Some(slot) = self.pool.take_dirty() {
@@ -34,7 +33,7 @@ impl Worker {
         }
     }
 
-    /// Writes out one connection's bytes, as far as the transport takes them.
+    /// Writes one connection's bytes, as far as the transport accepts them.
     #[inline]
     fn flush<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         match self.pool.conn_mut(slot).flush(io, slot, now) {
@@ -44,7 +43,8 @@ impl Worker {
         }
     }
 
-    /// The server may have responded before it closed: what it sent is read first (RFC 9112 section 9.5).
+    /// The server may have responded before it closed: its data is read first (RFC 9112 section
+    /// 9.5).
     #[cold]
     #[inline(never)]
     fn write_failed<I: Io>(&mut self, io: &mut I, slot: Slot, class: FailureClass, now: Nanos) {
@@ -77,14 +77,14 @@ impl Worker {
         }
     }
 
-    /// Requests can go out: the connection and all before it is made.
+    /// Requests can be sent: the connection is fully established.
     fn established(&mut self, slot: Slot, tls: Option<Nanos>, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         let connect = conn.establish(tls, now);
         let (endpoint, generation) = (conn.endpoint(), conn.generation());
         self.pool.mark_reached(endpoint);
         self.journal.connection_established(connect, tls);
-        // what is waited for now may have less time than the connect had
+        // the next wait may have less time than the connect had
         self.pool.arm(slot);
         let socket = self.pool.conn_mut(slot).is_socket();
         if let Some(heartbeats) = self.heartbeats.as_mut().filter(|_| socket) {
@@ -124,7 +124,7 @@ impl Worker {
         now
     }
 
-    /// Bytes off the transport.
+    /// Bytes from the transport.
     #[inline]
     fn receive<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let conn = self.pool.conn_mut(slot);
@@ -164,7 +164,7 @@ impl Worker {
         if fed.is_ok() && self.pool.conn(slot).has_output() {
             self.flush(io, slot, now);
         }
-        // a write that failed has ended the connection, and the slot may have another one by now
+        // a failed write has ended the connection, and the slot may have another one by now
         if !plain.is_empty() && self.pool.conn(slot).is_still(generation) {
             self.hear(io, slot, &plain, now);
         }
@@ -174,7 +174,7 @@ impl Worker {
             return;
         }
         if let Err(error) = fed {
-            // the alert, if there is one, goes out as far as the transport takes it
+            // the alert, if there is one, is sent as far as the transport accepts it
             self.flush(io, slot, now);
             self.break_off(io, slot, error.class, now);
         } else if conn.is_tls_closed() {
@@ -289,7 +289,7 @@ impl Worker {
                 Event::Response { call, body, done } => {
                     let sampled = body.clone();
                     if self.gathers() {
-                        // frames are of no use to readers of a response: its head is kept
+                        // frames are useless to readers of a response: its head is kept
                         let answer = self.pool.conn_mut(slot).take_answer();
                         let body = answer.as_deref().unwrap_or(&input[at..at + consumed][body]);
                         self.gather(slot, call, &Came { piece: &[], body, last: done }, now);
@@ -346,7 +346,7 @@ impl Worker {
         }
     }
 
-    /// A server that takes no further calls need not be waited for.
+    /// A server that accepts no further calls need not be waited for.
     fn close_if_left<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         if conn.is_left() {
@@ -355,7 +355,7 @@ impl Worker {
         }
     }
 
-    /// The server ended its side.
+    /// The server closed its side.
     fn input_ended<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         if conn.is_idle() {

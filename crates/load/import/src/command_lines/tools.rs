@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-/// What an option sets.
+/// Setting of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Users,

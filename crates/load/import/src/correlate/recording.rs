@@ -173,7 +173,7 @@ impl RecordedExchange {
         self.at.saturating_add(self.took)
     }
 
-    /// What two requests have in common that do the same: segments with digits may differ.
+    /// Key shared by equivalent requests: segments with digits may differ.
     pub(super) fn shape(&self) -> (String, String) {
         let segment = |segment: &str| {
             let varies = segment.len() >= 16 || segment.bytes().any(|byte| byte.is_ascii_digit());

@@ -310,7 +310,7 @@ fn respond(field: &str, kind: i64, value: Text, step: &mut DraftStep) -> bool {
     true
 }
 
-/// Whether an expression means its own text.
+/// Returns whether an expression means its own text.
 fn is_plain(expression: &str) -> bool {
     !expression.contains(['\\', '^', '$', '.', '|', '?', '*', '+', '(', ')', '[', ']', '{', '}'])
 }

@@ -11,8 +11,7 @@ pub(super) fn condition(text: &Text) -> Option<Vec<(String, DraftRule)>> {
     clauses(text)?.iter().map(|clause| compare(clause, false)).collect()
 }
 
-/// What holds when a loop ends that goes on while the condition holds. Only a single comparison can be
-/// turned around.
+/// Negates the condition of a loop. Only a single comparison can be turned around.
 pub(super) fn negated(text: &Text) -> Option<Vec<(String, DraftRule)>> {
     let clauses = clauses(text)?;
     let [one] = &clauses[..] else { return None };

@@ -1,4 +1,4 @@
-//! What applies to the samplers of a tree.
+//! Settings that apply to the samplers of a tree.
 
 use super::DraftReader;
 use super::elements::{Element, property};

@@ -16,7 +16,7 @@ const NAME_MAX: usize = 70;
 /// Bytes of a URL before values are inserted.
 const URL_MAX: usize = 32 << 10;
 
-/// What is in a plan.
+/// Content of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImportCounts {
     pub(crate) journeys: usize,

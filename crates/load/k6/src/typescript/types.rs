@@ -26,12 +26,12 @@ impl<'a> Types<'a> {
         self.all.get(at).map_or(self.text.len(), |token| token.end)
     }
 
-    /// Whether `mark` follows the token without a blank.
+    /// Returns whether `mark` follows the token without a blank.
     pub(super) fn touches(&self, at: usize, mark: &str) -> bool {
         self.text[self.end(at)..].starts_with(mark)
     }
 
-    /// Whether a token is the first of its line.
+    /// Returns whether a token is the first of its line.
     pub(super) fn starts_line(&self, at: usize) -> bool {
         let Some(token) = self.all.get(at) else { return true };
         let before = if at == 0 { 0 } else { self.all[at - 1].end };

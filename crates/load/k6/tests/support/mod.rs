@@ -13,7 +13,7 @@ use std::sync::Arc;
 use units::Nanos;
 use workload::{CallEnd, Guide, Guides as _, Step};
 
-/// What the server does with a request.
+/// Action of the server on a request.
 pub(crate) enum Reply {
     /// Head and body, after 10 ms.
     Whole(String, String),
@@ -23,7 +23,7 @@ pub(crate) enum Reply {
 /// Decides by the text of the request.
 pub(crate) type Server<'a> = &'a dyn Fn(&str) -> Reply;
 
-/// What a run left behind.
+/// Output of a run.
 pub(crate) struct Ran {
     pub(crate) test: Arc<Test>,
     /// Requests as they went out, with their instants in milliseconds.

@@ -25,11 +25,11 @@ pub enum HashedPaths {
     All,
 }
 
-/// What was done.
+/// Result of the conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anonymised {
     pub lines: u64,
-    /// Lines that are no entry, and the first of them. They are left out: nobody knows what is in them.
+    /// Invalid lines, and the first of them. They are dropped because their content is unknown.
     pub broken: u64,
     pub first_broken: Option<(u64, LineError)>,
     /// Values that were hashed, each time they came.
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!((done.kept_parts, done.words.len()), (0, 0));
     }
 
-    /// Who came when, and how often what was asked for: all that a model needs.
+    /// Arrival times of clients, and request counts of targets: the input of a model.
     #[test]
     fn sessions_times_and_popularity_are_the_same() {
         let fine = [

@@ -26,7 +26,8 @@ pub struct Description {
     /// s of a count that falls as rank^−s, by least squares over the logarithms of the ranks that
     /// were asked for five times or more; `None` below ten such ranks.
     pub zipf: Option<f64>,
-    /// What the most popular tenth of the targets has of all requests, 0..=1, and its standard error.
+    /// Share of all requests for the most popular tenth of the targets, 0..=1, and its standard
+    /// error.
     pub top_tenth: (f64, f64),
     /// Requests by the first digit of their status, 1 to 5; other statuses are in none.
     pub statuses: [u64; 5],
@@ -73,7 +74,7 @@ const RANKS_MIN: f64 = 10.0;
 /// Reads a log line by line and keeps what describes it.
 #[derive(Debug)]
 pub struct Describer {
-    /// What ends a visit.
+    /// End of a visit.
     pause: Nanos,
     lines: u64,
     found: Description,
@@ -529,7 +530,7 @@ mod tests {
         );
     }
 
-    /// Popularity by a power law, and users with visits of 1 to 20 requests; whoever comes again makes
+    /// Popularity by a power law, and users with visits of 1 to 20 requests; a returning user makes
     /// another visit.
     fn of_many(requests: u32) -> impl Iterator<Item = Entry> {
         let mut stream = Seed(9).stream(Purpose::Targets, 0);

@@ -8,10 +8,10 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use units::Nanos;
 
-/// What a line tells.
+/// Content of a log line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Address or name of the client, and the user agent where one is told: who shares an address
+    /// Address or name of the client, and the user agent if logged: clients that share an address
     /// need not be one user.
     pub client: String,
     /// Since 1970.
@@ -86,8 +86,8 @@ fn client(host: &str, agent: Option<&str>) -> String {
     }
 }
 
-/// What stands between quotes at the beginning of the text, which goes on behind them. A quote
-/// within is written `\"`.
+/// Quoted string at the beginning of the text, which continues after it. A quote within is written
+/// `\"`.
 fn quoted<'a>(text: &mut &'a str) -> Option<&'a str> {
     let inner = text.strip_prefix('"')?;
     let mut escaped = false;

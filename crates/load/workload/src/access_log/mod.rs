@@ -1,6 +1,5 @@
-//! What a server's access log says of its users: requests in the order of their times, sessions,
-//! and figures that tell which load is like it.
-//! Layer 2: pure; lines are handed in.
+//! Users according to a server's access log: requests in the order of their times, sessions, and
+//! figures that tell which load is like it. Layer 2: pure; lines are handed in.
 
 mod anonymise;
 mod cells;

@@ -1,10 +1,10 @@
-//! What is counted of more things than memory holds: a sample of them, each with its exact count, and
-//! the most frequent ones.
+//! Counts of more items than memory holds: a sample of them, each with its exact count, and the
+//! most frequent ones.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use units::NumberMap;
 
-/// Different things that are kept at most: the table below has room for so many in 2^18 places.
+/// Maximum number of distinct items: the capacity of the table below, with 2^18 places.
 pub(crate) const KEPT_MAX: usize = 229_000;
 /// The most frequent things that are kept after each cut; twice as many before it.
 const FREQUENT: usize = 4_096;

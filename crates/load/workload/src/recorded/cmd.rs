@@ -4,7 +4,7 @@
 use crate::recorded::RecordedError;
 use crate::recorded::commands::{Split, open, outside};
 
-/// Whether a text was quoted for cmd.exe, as Chrome's "Copy as cURL (cmd)" does.
+/// Returns whether a text was quoted for cmd.exe, as Chrome's "Copy as cURL (cmd)" does.
 pub(crate) fn is_cmd(text: &str) -> bool {
     text.contains("^\"") || text.lines().any(|line| line.trim_end().ends_with(" ^"))
 }

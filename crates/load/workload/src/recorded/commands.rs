@@ -8,13 +8,13 @@ pub(crate) type ShellWord = Vec<u8>;
 /// Words before a command that do not change what it sends.
 const PREFIXES: [&[u8]; 8] = [b"$", b"%", b"time", b"command", b"exec", b"sudo", b"nohup", b"env"];
 
-/// Whether a line begins with curl, perhaps after a prompt or `time`.
+/// Returns whether a line begins with curl, perhaps after a prompt or `time`.
 pub(crate) fn begins_command(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace().map(str::as_bytes);
     words.find(|word| !is_prefix(word)).is_some_and(is_curl)
 }
 
-/// Whether a word is the program curl.
+/// Returns whether a word is the program curl.
 pub(crate) fn is_curl(word: &[u8]) -> bool {
     let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
     name == b"curl" || name.eq_ignore_ascii_case(b"curl.exe")

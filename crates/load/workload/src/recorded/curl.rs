@@ -28,7 +28,7 @@ pub struct Curl {
     pub login: Option<CurlLogin>,
 }
 
-/// What curl 7.88 asks for with `--compressed`.
+/// Encodings that curl 7.88 requests with `--compressed`.
 const CODINGS: &str = "deflate, gzip, br, zstd";
 
 impl Curl {
@@ -70,7 +70,7 @@ type FileReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// Redirects that curl follows where `--max-redirs` does not say.
 const FOLLOW: u16 = 50;
-/// What the options add up to.
+/// Combined result of the options.
 #[derive(Default)]
 struct CurlDraft {
     urls: Vec<String>,
@@ -96,7 +96,7 @@ struct CurlDraft {
     follow_max: Option<u16>,
 }
 
-/// Whether a text has a line that begins with curl, perhaps after a prompt, `time` or `sudo`.
+/// Returns whether a text has a line that begins with curl, perhaps after a prompt, `time` or `sudo`.
 pub fn has_command(text: &str) -> bool {
     text.lines().any(commands::begins_command)
 }
@@ -188,7 +188,7 @@ fn unknown(word: &[u8]) -> RecordedError {
     RecordedError(format!("curl's option {word} is not known here; leave it out"))
 }
 
-/// What an option does.
+/// Effect of an option.
 #[derive(Clone, Copy)]
 enum Does {
     Flag(fn(&mut CurlDraft)),
@@ -338,7 +338,7 @@ fn option(name: &str) -> Option<Does> {
     OPTIONS.iter().find(|(long, ..)| *long == name).map(|(_, _, does)| *does)
 }
 
-/// What a value in `@FILE` form is read as.
+/// Interpretation of a value in `@FILE` form.
 #[derive(Clone, Copy, PartialEq)]
 enum Reads {
     /// As it is.

@@ -12,7 +12,7 @@ use time::format_description::well_known::Rfc3339;
 use units::Nanos;
 use url::Url;
 
-/// What is read of an entry; the response's body, the largest part of a file, is passed over.
+/// Parsed fields of an entry; the response's body, the largest part of a file, is skipped.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HarEntry {

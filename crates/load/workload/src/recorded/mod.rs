@@ -20,7 +20,7 @@ use url::Url;
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Since the first one; zero where nobody wrote it down.
+    /// Since the first one; zero if not recorded.
     pub at: Nanos,
     pub method: String,
     pub url: Url,

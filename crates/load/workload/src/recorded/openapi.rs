@@ -192,7 +192,7 @@ struct Description<'a> {
     base: Url,
 }
 
-/// What parameters add up to.
+/// Combined result of the parameters.
 #[derive(Default)]
 struct Filled {
     path: BTreeMap<String, String>,

@@ -70,7 +70,7 @@ fn inside(found: u8) -> RecordedError {
     ))
 }
 
-/// Whether a shell puts a value in for a `$` before this byte.
+/// Returns whether a shell puts a value in for a `$` before this byte.
 fn expands(next: Option<&&u8>) -> bool {
     next.is_some_and(|next| next.is_ascii_alphanumeric() || b"_({@*#?-$!".contains(next))
 }
@@ -149,7 +149,7 @@ fn ansi(rest: &mut Rest<'_>, word: &mut ShellWord) -> Result<(), RecordedError> 
     Ok(())
 }
 
-/// What stands after a backslash, as bash 5.2 reads it.
+/// Escape sequence after a backslash, as in bash 5.2.
 fn escape(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
     let Some(letter) = raw.next() else { return made.push(b'\\') };
     match letter {
@@ -189,7 +189,7 @@ fn escape(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
     }
 }
 
-/// Up to so many hexadecimal digits; `None` without one.
+/// Up to this many hexadecimal digits; `None` without one.
 fn digits(raw: &mut Rest<'_>, most: usize) -> Option<u32> {
     let mut value = None;
     for _ in 0..most {

@@ -1,4 +1,4 @@
-//! The options of other tools, by what they are about, as those tools' own help texts have them.
+//! The options of other tools, by topic, from those tools' own help texts.
 
 /// An option of another tool: its spellings, the tools, and our equivalent.
 pub(super) struct Foreign {
@@ -161,7 +161,7 @@ const REQUEST: &[Foreign] = &[
     ),
 ];
 
-/// Over which connections.
+/// Options about connections.
 const CONNECTION: &[Foreign] = &[
     of(&["-k", "--insecure-skip-tls-verify"], "curl, bombardier and k6", "--insecure"),
     of(&["-x"], "curl, oha and hey", "--proxy URL"),

@@ -89,7 +89,7 @@ fn what_is_no_habit_is_left_to_the_usual_message() {
         &["run", "--conections", "3", "h"],
         &["run", "-d", "5 weeks", "http://h/"],
         &["run", "http://h/", "--", "-rate=50", "--no-such"],
-        // a command that has not the option which would be named
+        // a command without the suggested option
         &["site", "-k"],
         &["torture", "-z", "10s", "http://h/"],
         &["runs", "list", "-o", "x"],
@@ -171,7 +171,7 @@ fn what_is_offered_instead_exists() {
     }
 }
 
-/// With a URL the value is an extra word, without one it is taken for the URL.
+/// With a URL the value is an extra word, without one it is read as the URL.
 #[test]
 fn a_value_that_needs_an_equals_sign_is_told_so() {
     let set = "surge-like:files=200";
@@ -179,7 +179,7 @@ fn a_value_that_needs_an_equals_sign_is_told_so() {
     let words = ["run", "--verify", set, "http://h/"];
     assert_eq!(hint_of(&words), Some(said.clone()));
     assert_eq!(hint_of(&["run", "http://h/", "--verify", set, "-n", "1"]), Some(said.clone()));
-    // a second URL is no value of the option
+    // a second URL is not a value of the option
     let told = hint_of(&["run", "--verify", "http://h/", "http://i/"]).unwrap();
     assert!(told.contains("loadstone compare") && !told.contains("--verify"), "{told}");
     let argv = ["loadstone", "run", "--verify", set].map(OsString::from);

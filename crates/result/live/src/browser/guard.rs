@@ -1,4 +1,4 @@
-//! Who may ask what. Every request passes here before it reaches a page.
+//! Access control. Every request is checked here before it reaches a page.
 
 use crate::browser::refusal::HttpRefusal;
 use crate::browser::token::Token;
@@ -10,32 +10,32 @@ use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use url::form_urlencoded;
 
-/// The cookie that holds the token once a browser has shown it.
+/// The cookie that holds the token after a browser has presented it.
 const COOKIE: &str = "loadstone-ui";
 
-/// Of the pages that we write ourselves: nothing but our own files, and no frame around us.
+/// Policy of our own pages: only our own files, and no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; frame-src 'self'; form-action 'self'; \
                       frame-ancestors 'none'; base-uri 'none'";
 
-/// Of a result's own page, which stands in a frame of ours: its script and style are in it, bound by
-/// its own policy to what we wrote; it has no origin, so that nothing in it could speak to us.
+/// Policy of a result's own page, which is shown in a frame of ours: its script and style are
+/// inline and bound by its own policy; it has no origin, so nothing in it can send requests to us.
 pub(crate) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
      frame-ancestors 'self'; base-uri 'none'; form-action 'none'; sandbox allow-scripts";
 
-/// What the guard knows of the server.
+/// Properties of the guarded server.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    /// Needed from everybody; `None` on loopback.
+    /// Required from every client; `None` on loopback.
     pub(crate) token: Option<Token>,
     pub(crate) port: u16,
 }
 
-/// What becomes of a request.
+/// Decision about a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Ruling {
     Pass,
-    /// The token was in the query: from now on it is in a cookie, and no longer in the address.
+    /// The token was in the query: it moves to a cookie, and out of the address.
     Cookie {
         value: String,
         to: String,
@@ -49,7 +49,7 @@ impl Guard {
             return refuse(StatusCode::BAD_REQUEST, "the request names no host, or two");
         };
         if self.token.is_none() && !self.is_loopback(host) {
-            // a name that leads here could belong to a page of somebody else's (DNS rebinding)
+            // a name that resolves here could belong to a foreign page (DNS rebinding)
             let text = format!(
                 "this server answers to 127.0.0.1, [::1] and localhost only: open \
                  http://127.0.0.1:{}/",
@@ -87,15 +87,15 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     if values.next().is_some() { None } else { only.to_str().ok() }
 }
 
-/// The page that asks is one of ours: a browser says so, and lets no script lie about it
-/// (Fetch standard, "Origin" and "Sec-Fetch-Site").
+/// The requesting page is one of ours: the browser reports it, and no script can forge it (Fetch
+/// standard, "Origin" and "Sec-Fetch-Site").
 fn same_origin(host: &str, headers: &HeaderMap) -> bool {
     let origin = one(headers, &header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     origin == Some(host) && site.is_none_or(|site| site == b"same-origin")
 }
 
-/// The token is in the cookie, or in the query of an address that was typed.
+/// The token is in the cookie, or in the query of a typed address.
 fn known(token: &Token, uri: &Uri, headers: &HeaderMap) -> Ruling {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =

@@ -12,16 +12,16 @@ use units::show::safe;
 use units::{Nanos, show};
 use url::form_urlencoded;
 
-/// Results that a list shows at most; the filter finds the others.
+/// Maximum number of results in a list; the filter finds the others.
 pub(crate) const LIST_MAX: usize = 500;
 /// Earlier results of the same name that a sparkline shows.
 const SPARK_MAX: usize = 20;
-/// Fewer make no line.
+/// Minimum number of results for a line.
 const SPARK_MIN: usize = 3;
 /// Columns of figures.
 const FIGURES: [&str; 4] = ["Throughput", "p50", "p99", "Failures"];
 
-/// What the list was asked to show, as typed.
+/// Requested filter and order of the list, as typed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListQuery {
     pub(crate) name: String,
@@ -43,7 +43,7 @@ pub(crate) struct StoreHead<'a> {
     pub(crate) notes: &'a [String],
 }
 
-/// The list. `note`: why there is nothing, where that is known.
+/// The list. `note`: why it is empty, if known.
 pub(crate) fn list(
     all: &[ListEntry],
     wanted: &ListQuery,
@@ -79,7 +79,7 @@ pub(crate) fn list(
     page("Results", Some("/list.js"), &body)
 }
 
-/// The host of a result that is named by its URL.
+/// The host of a result named by its URL.
 fn host(name: &str) -> Option<String> {
     let url = url::Url::parse(name).ok()?;
     Some(url.host_str()?.to_owned()).filter(|host| !host.is_empty())
@@ -137,7 +137,7 @@ fn table(entries: &[&ListEntry], all: &[ListEntry]) -> Markup {
     }
 }
 
-/// p99 of the finished runs of each name, the oldest first: when it began, and the figure.
+/// p99 of the finished runs of each name, the oldest first: start time and figure.
 type Histories<'a> = BTreeMap<&'a str, Vec<(f64, f64)>>;
 
 fn histories(all: &[ListEntry]) -> Histories<'_> {
@@ -202,7 +202,7 @@ pub(crate) fn trend_address(name: &str) -> String {
     format!("/trend?name={query}")
 }
 
-/// Where a result is looked at.
+/// Address of a result's page.
 fn address(entry: &ListEntry) -> String {
     match entry.progress {
         Progress::Running => format!("/result/{}/live", entry.id),
@@ -214,7 +214,7 @@ pub(crate) fn progress(progress: Progress) -> Markup {
     html! { span class=(format!("state {}", progress.id())) { (progress.id()) } }
 }
 
-/// `2026-11-21 05:58 UTC`; the script writes it in the reader's time zone.
+/// `2026-11-21 05:58 UTC`; the script converts it to the reader's time zone.
 pub(crate) fn began(unix_s: f64) -> Markup {
     if !unix_s.is_finite() {
         return html! {};
@@ -262,7 +262,7 @@ fn figures(headline: &Headline) -> Markup {
     }
 }
 
-/// What is known of a result that is no run.
+/// Figures of a result that is not a run.
 fn in_words(entry: &ListEntry) -> String {
     if let Some(judgement) = entry.judgement {
         return match judgement {

@@ -1,4 +1,4 @@
-//! A running test as the browser sees it: what the store knows each second, as JSON.
+//! A running test as the browser shows it: the store's data of each second, as JSON.
 
 use record::compare::SideRecord;
 use record::run::{FailureRecord, RunRecord, SecondRecord, UrlRecord, VerdictRecord};
@@ -8,10 +8,10 @@ use stats::CauseId;
 use store::{Progress, Stored};
 use units::{Nanos, show};
 
-/// Machines of a fleet that get a row each.
+/// Maximum number of fleet machines with their own row.
 const AGENTS_SHOWN: usize = 50;
 
-/// What has come since the first `sent` rows, and how things stand; and how many rows there are now.
+/// The rows after the first `sent` ones, and the current state; and the number of rows now.
 /// `agents`: the machines of a fleet.
 pub(crate) fn event(
     stored: &Stored,
@@ -69,8 +69,8 @@ pub(crate) fn event(
     (told, rows)
 }
 
-/// Rows of a fleet's machines, the lost ones first, then the slowest; the last row counts those that
-/// are left out.
+/// Rows of a fleet's machines, the lost ones first, then the slowest; the last row counts the
+/// omitted ones.
 fn fleet(mut agents: Vec<AgentNow>) -> Value {
     agents.sort_by_key(|agent| (agent.state != AgentState::Lost, std::cmp::Reverse(agent.p99)));
     let left_out = agents.len().saturating_sub(AGENTS_SHOWN);
@@ -94,7 +94,7 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
     rows.into()
 }
 
-/// All but that the test has not ended yet.
+/// All but the note that the test has not ended yet.
 fn causes(verdict: &VerdictRecord) -> Value {
     let causes = verdict.causes.iter().filter(|cause| cause.id != CauseId::Interrupted);
     causes.map(|cause| json!(cause.text)).collect()
@@ -114,7 +114,7 @@ fn second(second: &SecondRecord) -> Value {
     })
 }
 
-/// Name and figure, in words: what the tables of the page hold.
+/// Names and figures in words, for the tables of the page.
 fn facts(run: &RunRecord) -> Value {
     let (counts, last) = (&run.outcomes, run.series.last());
     let response = run.response();
@@ -135,10 +135,10 @@ fn facts(run: &RunRecord) -> Value {
     ])
 }
 
-/// Rows of steps or URLs at most.
+/// Maximum number of rows of steps or URLs.
 const URLS_SHOWN: usize = 50;
 
-/// A row for each step or URL; none where there is only one.
+/// A row for each step or URL; none if there is only one.
 fn urls(run: &RunRecord) -> Value {
     let row = |row: &UrlRecord| {
         let time = |seconds: f64| match row.response_time_s.count {

@@ -1,7 +1,7 @@
-//! The results store in a browser: a list of what is stored, its pages, two results side by side, and
-//! a running test while it goes on. Serves this machine's browser and nobody else: an address beyond
-//! loopback needs a token, foreign pages can neither read nor change anything, and the pages ask
-//! nothing of the network.
+//! The results store in a browser: the list of results, their pages, two results side by side, and
+//! a running test. Serves only this machine's browser by default: an address beyond loopback needs
+//! a token, foreign pages can neither read nor change anything, and the pages load nothing from the
+//! network.
 
 mod guard;
 mod list;

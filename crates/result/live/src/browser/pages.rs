@@ -1,5 +1,4 @@
-//! The pages around the results, as templates. What a peer or a user wrote is text here: the template
-//! escapes it.
+//! The pages around the results, as templates. Text of a peer or a user is escaped by the template.
 
 use super::list::{self, began, progress};
 use crate::browser::refusal::HttpRefusal;
@@ -44,7 +43,7 @@ pub(crate) fn refusal(refusal: &HttpRefusal) -> Markup {
     page("No", None, &body)
 }
 
-/// One result: what can be done with it, and its page in a frame.
+/// One result: the actions on it, and its page in a frame.
 pub(crate) fn result(entry: &ListEntry) -> Markup {
     let id = entry.id.to_string();
     let at = |rest: &str| format!("/result/{id}/{rest}");
@@ -76,7 +75,7 @@ pub(crate) fn result(entry: &ListEntry) -> Markup {
     page(&id, None, &body)
 }
 
-/// Asks before something is gone for good.
+/// Asks for confirmation before a deletion.
 pub(crate) fn confirm_deletion(entry: &ListEntry) -> Markup {
     let id = entry.id.to_string();
     let body = html! {
@@ -105,8 +104,8 @@ pub(crate) fn side_by_side(ids: &[String]) -> Markup {
     page("Side by side", None, &body)
 }
 
-/// A result while it is measured; the script fills it in each second. `known`: what the store knew
-/// when the page was asked for.
+/// A result while it is measured; the script updates it each second. `known`: data of the store at
+/// the time of the request.
 pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
     let id = entry.id.to_string();
     let graph = |name: &str, title: &str, legend: &[&str]| {

@@ -1,4 +1,4 @@
-//! Why a request is not served: a status and a sentence, as a page.
+//! Refusal of a request: a status and a sentence, as a page.
 
 use crate::browser::pages;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! The routes. The store is opened anew for each request: other programs write to it meanwhile.
+//! The routes. The store is reopened for each request, because other programs write to it.
 
 use crate::browser::guard::REPORT_POLICY;
 use crate::browser::list::{self, LIST_MAX, ListQuery, StoreHead};
@@ -24,20 +24,20 @@ use url::form_urlencoded;
 
 /// Live views at once; each reads the store once a second.
 const LIVE_MAX: usize = 16;
-/// How often a live view looks for news.
+/// Interval at which a live view checks for updates.
 const LOOK: Duration = Duration::from_secs(1);
-/// Results that are put side by side at most.
+/// Maximum number of results side by side.
 const SIDE_BY_SIDE_MAX: usize = 8;
 
 /// Notes of the store's openings that are kept.
 const NOTES_MAX: usize = 20;
 
-/// What every handler knows.
+/// State shared by all handlers.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     pub(crate) place: StorePlace,
     live: Arc<Semaphore>,
-    /// What the user is to be told of the store's openings: it was brought up to date, or set aside.
+    /// Notes for the user from opening the store: it was upgraded, or renamed because of damage.
     notes: Arc<Mutex<Vec<String>>>,
 }
 
@@ -46,12 +46,12 @@ impl Desk {
         Desk { place, live: Arc::new(Semaphore::new(LIVE_MAX)), notes: Arc::default() }
     }
 
-    /// What was to be told of the store's openings so far.
+    /// Notes from opening the store so far.
     fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Does `work` with the store, opened to be read, on a thread that may wait for the disk.
+    /// Runs `work` with the store, opened for reading, on a thread that may block on the disk.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
@@ -65,7 +65,7 @@ impl Desk {
         work: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, HttpRefusal> {
         let (place, notes) = (self.place.clone(), self.notes.clone());
-        // a store that is not there is not to be made by this
+        // a missing store must not be created by this
         off_the_loop(move || {
             drop(noted(Store::open_to_read(&place)?, &notes));
             work(&mut noted(Store::open(&place)?, &notes))
@@ -74,11 +74,11 @@ impl Desk {
     }
 }
 
-/// Keeps what is to be told of an opening, to be shown above the list.
+/// Keeps a note from opening the store, to be shown above the list.
 fn noted(store: Store, notes: &Mutex<Vec<String>>) -> Store {
     let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
     notes.extend(store.notes.iter().cloned());
-    // the newest may say that the store was set aside
+    // the newest may report that the store was renamed
     let over = notes.len().saturating_sub(NOTES_MAX);
     notes.drain(..over);
     store
@@ -165,7 +165,7 @@ async fn list_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageR
             let place = StoreHead { store: &file, notes: &desk.notes() };
             Ok(Html(list::list(&entries, &wanted, place, None).into_string()))
         }
-        // a store that will come with the first run is no trouble
+        // a missing store is not an error: the first run creates it
         Err(refusal) if refusal.status == StatusCode::NOT_FOUND => {
             let page = list::list(
                 &[],
@@ -203,7 +203,7 @@ async fn load(desk: &Desk, id: String) -> Result<Stored, HttpRefusal> {
     desk.read(move |store| store.load(&id)).await
 }
 
-/// A result's page as it is: the policy in its head binds it further.
+/// A result's page unchanged: the policy in its head restricts it further.
 fn framed(page: String) -> Response {
     ([(header::CONTENT_SECURITY_POLICY, REPORT_POLICY)], Html(page)).into_response()
 }
@@ -240,9 +240,9 @@ fn ids(query: Option<String>) -> Result<Vec<String>, HttpRefusal> {
     let mut ids = fields(query.unwrap_or_default().as_bytes(), "id");
     let mut seen = std::collections::BTreeSet::new();
     ids.retain(|id| seen.insert(id.clone()));
-    // an id goes back into an address
+    // an id is part of an address again
     ids.retain(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
-    // the one measured first on the left
+    // the earlier measurement on the left
     ids.sort_by_key(|id| id.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()));
     if !(2..=SIDE_BY_SIDE_MAX).contains(&ids.len()) {
         let text = format!("tick 2 to {SIDE_BY_SIDE_MAX} results to see them side by side");
@@ -253,7 +253,7 @@ fn ids(query: Option<String>) -> Result<Vec<String>, HttpRefusal> {
 
 async fn compare(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
     let ids = ids(query)?;
-    // what cannot be shown is told here and not inside a frame
+    // errors are reported here and not inside a frame
     together(&desk, &ids).await?;
     Ok(Html(pages::side_by_side(&ids).into_string()))
 }
@@ -306,7 +306,7 @@ async fn live_page(State(desk): State<Desk>, Path(id): Path<String>) -> PageResu
     Ok(Html(pages::live(&entry, &stored).into_string()))
 }
 
-/// A live view on its way.
+/// A live view in progress.
 struct Watching {
     desk: Desk,
     id: String,
@@ -327,7 +327,7 @@ async fn events(
     })?;
     let name = id.clone();
     desk.read(move |store| store.show(&name)).await?;
-    // a browser that lost its connection says how far it had come
+    // after a lost connection a browser reports its last event
     let sent = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let mut ticks = interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -336,7 +336,7 @@ async fn events(
     Ok(Sse::new(stream::unfold(watching, next)).keep_alive(KeepAlive::default()))
 }
 
-/// The next event; `None` once the test has ended and that was told.
+/// The next event; `None` once the test has ended and this was reported.
 async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {
     if watching.over {
         return None;
@@ -344,7 +344,7 @@ async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watc
     watching.ticks.tick().await;
     let (id, sent) = (watching.id.clone(), watching.sent);
     let look = move |store: &Store| {
-        // the state before the figures: what ends in between is told by the next event
+        // the state before the figures: an end in between is reported by the next event
         let progress = store.show(&id)?.progress;
         Ok((progress, live::event(&store.load(&id)?, progress, sent, store.agents(&id)?)))
     };
@@ -370,7 +370,7 @@ async fn untag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redir
     retag(desk, id, &body, |store, _, tag| store.untag(tag).map(drop)).await
 }
 
-/// Changes the tags of a result, and leads back to it.
+/// Changes the tags of a result, and redirects to it.
 async fn retag(
     State(desk): State<Desk>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! The server: a listener, a thread, an end.
+//! The server: a listener, a thread, a shutdown.
 
 use crate::browser::guard::{self, Guard};
 use crate::browser::routes::{Desk, routes};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use store::StorePlace;
 use tokio::sync::oneshot;
 
-/// Bytes of a form at most.
+/// Maximum size of a form in bytes.
 const FORM_MAX: usize = 16 << 10;
 
 #[derive(Clone, Debug)]
@@ -34,10 +34,10 @@ pub struct Ui {
 }
 
 impl Ui {
-    /// Listens at once, and serves on a thread of its own.
+    /// Listens immediately, and serves on a separate thread.
     ///
     /// # Errors
-    /// The address cannot be listened on; no token can be made.
+    /// The address cannot be used; no token can be created.
     pub fn start(config: UiConfig) -> anyhow::Result<Ui> {
         let listen = config.listen;
         let refused =
@@ -58,7 +58,7 @@ impl Ui {
                     .layer(middleware::from_fn_with_state(Arc::new(guard), guard::around));
                 let serving = axum::serve(listener, app);
                 tokio::select! {
-                    // it has no end of its own
+                    // the server does not end by itself
                     _ = serving.into_future() => {}
                     _ = told => {}
                 }
@@ -69,7 +69,7 @@ impl Ui {
         Ok(Ui { address, token, over: Some(over), ended, thread: Some(thread) })
     }
 
-    /// The address to open, with the token where one is needed.
+    /// The address to open, with the token if one is needed.
     pub fn url(&self) -> String {
         let host = match self.address.ip() {
             ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
@@ -83,7 +83,7 @@ impl Ui {
         }
     }
 
-    /// Waits for the server's end, which only a bug can bring; true when it has come.
+    /// Waits for the server's end, which only a bug can cause; true when it has ended.
     pub fn wait(&self, span: Duration) -> bool {
         matches!(self.ended.recv_timeout(span), Err(mpsc::RecvTimeoutError::Disconnected))
     }
@@ -91,10 +91,10 @@ impl Ui {
 
 impl Drop for Ui {
     fn drop(&mut self) {
-        // dropping the sender is the word
+        // dropping the sender is the shutdown signal
         self.over.take();
         if let Some(thread) = self.thread.take() {
-            // a panic there has said its own
+            // a panic there has already been printed
             thread.join().ok();
         }
     }

@@ -1,11 +1,11 @@
-//! What a browser beyond loopback has to know.
+//! The secret that a browser beyond loopback needs.
 
 use anyhow::Context;
 use std::fs::File;
 use std::io::Read;
 use subtle::ConstantTimeEq;
 
-/// Bytes of chance in a token.
+/// Random bytes in a token.
 const TOKEN_BYTES: usize = 16;
 
 /// 128 bits from the kernel, in hexadecimal.
@@ -14,7 +14,7 @@ pub struct Token(String);
 
 impl Token {
     /// # Errors
-    /// The kernel gives no random bytes.
+    /// The kernel returns no random bytes.
     pub fn new() -> anyhow::Result<Token> {
         let mut bytes = [0; TOKEN_BYTES];
         let source = "/dev/urandom";
@@ -27,7 +27,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether this is it; takes as long for every wrong one of the same length.
+    /// Compares in constant time for tokens of the same length.
     pub fn is(&self, said: &str) -> bool {
         self.0.as_bytes().ct_eq(said.as_bytes()).into()
     }

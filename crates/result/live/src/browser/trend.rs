@@ -1,4 +1,4 @@
-//! The runs of one name over time: a chart for each figure, with the point at which it changed.
+//! The runs of one name over time: a chart for each figure, with its change point.
 
 use super::list::began;
 use super::pages::page;
@@ -9,18 +9,18 @@ use store::ListEntry;
 use units::show::safe;
 use units::{Nanos, show};
 
-/// Width and height of a chart, and the room of its labels.
+/// Width and height of a chart, and the space for its labels.
 const CHART: (f64, f64) = (600.0, 180.0);
 const LEFT: f64 = 70.0;
 const EDGE: f64 = 12.0;
 /// Width and height of a sparkline.
 const SPARK: (f64, f64) = (90.0, 20.0);
-/// Runs without which no change is marked.
+/// Minimum number of runs for marking a change.
 const CHANGE_RUNS_MIN: usize = 8;
-/// A change by chance is less likely than this.
+/// Significance level of a change.
 const CHANGE_P_MAX: f64 = 0.01;
 
-/// A figure of runs: what it is called, how it is read and written.
+/// A figure of runs: its name, and how it is read and formatted.
 struct Figure {
     title: &'static str,
     of: fn(&Headline) -> f64,
@@ -116,7 +116,7 @@ fn chart(figure: &Figure, runs: &[(&ListEntry, &Headline)]) -> Markup {
     }
 }
 
-/// Figures in their order as a small line, from the least to the most.
+/// Figures in order as a sparkline, scaled from the minimum to the maximum.
 pub(crate) fn sparkline(values: &[f64]) -> Markup {
     let (width, height) = SPARK;
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -150,7 +150,7 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The first run after a change of level, by Pettitt's rank test; `None` where it may be chance.
+/// The first run after a change of level, by Pettitt's rank test; `None` if it may be chance.
 fn change(values: &[f64]) -> Option<usize> {
     let n = values.len();
     if n < CHANGE_RUNS_MIN || values.iter().any(|value| !value.is_finite()) {

@@ -1,4 +1,4 @@
-//! Where the latest reading hangs.
+//! Holder of the latest reading.
 
 use crate::metrics::reading::Reading;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ impl Board {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(reading);
     }
 
-    /// The reading pinned last; one without figures before the first.
+    /// The latest published reading; one without figures before the first.
     pub fn latest(&self) -> Arc<Reading> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! The page that Prometheus scrapes, while a run goes on.
+//! The page that Prometheus scrapes during a run.
 
 use crate::metrics::board::Board;
 use crate::metrics::exposition;
@@ -21,10 +21,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Listens at once, and serves on a thread of its own.
+    /// Listens immediately, and serves on a separate thread.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// The address cannot be used.
     pub fn start(address: SocketAddr, board: Board) -> anyhow::Result<Endpoint> {
         let refused =
             || format!("cannot listen on {address} for --metrics; give another port, or 0");
@@ -52,7 +52,7 @@ impl Endpoint {
         Ok(Endpoint { address, over: Some(over), thread: Some(thread) })
     }
 
-    /// Where it listens, with the port that the kernel chose for 0.
+    /// Its listening address, with the port that the kernel chose for 0.
     pub fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
@@ -60,10 +60,10 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // dropping the sender is the word
+        // dropping the sender is the shutdown signal
         self.over.take();
         if let Some(thread) = self.thread.take() {
-            // a panic there has said its own
+            // a panic there has already been printed
             thread.join().ok();
         }
     }
@@ -84,7 +84,7 @@ async fn metrics(State(board): State<Board>, headers: HeaderMap) -> Response {
     ([(header::CONTENT_TYPE, kind)], body).into_response()
 }
 
-/// Whether Prometheus' protobuf is liked better than text, by the weights of RFC 9110 §12.5.1.
+/// Returns whether Prometheus' protobuf is preferred to text, by the weights of RFC 9110 §12.5.1.
 pub(crate) fn wants_protobuf(accept: &str) -> bool {
     let (mut protobuf, mut text) = (0.0, 0.0_f64);
     for range in accept.split(',') {

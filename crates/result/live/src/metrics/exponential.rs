@@ -1,5 +1,5 @@
-//! Histograms with exponential buckets: Prometheus' native histogram and OTLP's exponential one are
-//! the same thing, counted from different ends.
+//! Histograms with exponential buckets: Prometheus' native histogram and OTLP's exponential
+//! histogram are the same, numbered differently.
 
 use stats::Hist;
 use std::collections::BTreeMap;
@@ -7,20 +7,21 @@ use std::collections::BTreeMap;
 /// Resolution: buckets grow by 2^(2^-3), 9.05 %. Prometheus' own default.
 pub const SCHEMA: i32 = 3;
 
-/// Buckets to a doubling at [`SCHEMA`].
+/// Buckets per doubling at [`SCHEMA`].
 const PER_DOUBLING: f64 = 8.0;
 
-/// Empty buckets that are cheaper to write out than to begin a new span behind them.
+/// Number of empty buckets that are cheaper to write than a new span after them.
 const GAP_MAX: i32 = 2;
 
 /// Times in seconds by exponential bucket. Bucket `i` holds what is above b^(i−1) and at or below
 /// b^i, where b = 2^(2^−[`SCHEMA`]): Prometheus' numbering. The recordings come from a histogram of
-/// three significant digits, so that one within a thousandth of a bound may lie one bucket up.
+/// three significant digits, so a recording within a thousandth of a bound may be one bucket
+/// higher.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exponential {
     /// Recordings of exactly zero.
     pub zeros: u64,
-    /// Index and count of the buckets that hold something, in rising order.
+    /// Index and count of the non-empty buckets, in rising order.
     pub buckets: Vec<(i32, u64)>,
 }
 

@@ -63,7 +63,7 @@ fn text_of_times(out: &mut String, name: &str, sample: &Sample, times: &Times) {
     }
 }
 
-/// The classic buckets: upper bound, and how many are at or below it.
+/// The classic buckets: upper bound, and the number of values at or below it.
 fn cumulative(times: &Times) -> impl Iterator<Item = (f64, u64)> {
     let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
     bounds.zip(&times.classic).scan(0, |below, (bound, count)| {
@@ -90,12 +90,12 @@ fn line(out: &mut String, name: &str, end: &str, sample: &Sample, le: Option<&st
     *out += &format!(" {value}\n");
 }
 
-/// A label's value as it is written (OpenMetrics, "Escaping").
+/// A label's value in its written form (OpenMetrics, "Escaping").
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// A number that is always one with a point: `5.0`, `0.25`, `+Inf`.
+/// A number that always has a decimal point: `5.0`, `0.25`, `+Inf`.
 fn decimal(number: f64) -> String {
     match number {
         _ if number.is_nan() => "NaN".to_owned(),
@@ -105,7 +105,7 @@ fn decimal(number: f64) -> String {
     }
 }
 
-/// Prometheus' protobuf (`io/prometheus/client/metrics.proto`), each family with its length before it.
+/// Prometheus' protobuf (`io/prometheus/client/metrics.proto`), each family preceded by its length.
 pub fn protobuf(reading: &Reading) -> Vec<u8> {
     let mut out = Vec::new();
     let started = reading.run.started_unix_s;
@@ -118,7 +118,7 @@ pub fn protobuf(reading: &Reading) -> Vec<u8> {
 fn protobuf_of_family(family: &MetricFamily, started_unix_s: f64) -> WireMessage {
     let kind = match family.kind {
         MetricKind::Counter => 0,
-        // facts are a gauge of 1: Prometheus has no kind for them
+        // facts are a gauge of 1: Prometheus has no type for them
         MetricKind::Gauge | MetricKind::Info => 1,
         MetricKind::Histogram => 4,
     };

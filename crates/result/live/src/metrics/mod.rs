@@ -1,7 +1,7 @@
-//! Figures of a running test for Prometheus and OTLP: [`Reading`] is what is known at one moment,
-//! [`Board`] holds the latest, [`Endpoint`] shows it to whoever asks over HTTP, [`Pusher`] sends it
-//! to a collector. Whoever measures pins a reading to the board and goes on; nothing here can stop
-//! a run or make it wait.
+//! Figures of a running test for Prometheus and OTLP: [`Reading`] is the state at one moment,
+//! [`Board`] holds the latest, [`Endpoint`] serves it over HTTP, [`Pusher`] sends it to a
+//! collector. The measuring thread publishes a reading to the board and continues; nothing here can
+//! stop or delay a run.
 
 mod board;
 mod endpoint;

@@ -9,8 +9,8 @@ use crate::metrics::reading::{MetricFamily, MetricKind, MetricUnit, Reading, Sam
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u64 = 2;
 
-/// The bytes of the `ExportMetricsServiceRequest` that carries a reading. `now_unix_s`: when it was
-/// taken, in seconds since 1970.
+/// Encodes the `ExportMetricsServiceRequest` of a reading. `now_unix_s`: when it was taken, in
+/// seconds since 1970.
 pub fn message(reading: &Reading, now_unix_s: f64) -> Vec<u8> {
     let window = PushWindow { start: nanos(reading.run.started_unix_s), now: nanos(now_unix_s) };
     let version = &reading.run.version;
@@ -25,7 +25,7 @@ pub fn message(reading: &Reading, now_unix_s: f64) -> Vec<u8> {
     WireMessage::default().message(1, of_resource).into_bytes()
 }
 
-/// What a collector refused of a push that it accepted in part.
+/// Rejected part of a push that a collector accepted partially.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) points: u64,
@@ -39,7 +39,7 @@ pub(crate) fn refused(response: &[u8]) -> Option<Refused> {
         let (1, WireValue::Bytes(partly)) = (number, field) else { continue };
         for (number, field) in fields(partly)? {
             match (number, field) {
-                // an int64 below zero has its highest bit set; none are refused then
+                // a negative int64 has its highest bit set; nothing was rejected then
                 (1, WireValue::Uint(points)) => {
                     refused.points = i64::try_from(points).map_or(0, i64::unsigned_abs);
                 }
@@ -73,7 +73,7 @@ fn attributes(sample: &Sample) -> impl Iterator<Item = WireMessage> {
 }
 
 fn metric(family: &MetricFamily, window: PushWindow) -> WireMessage {
-    // units by UCUM, as OTLP wants them
+    // units in UCUM, as OTLP requires
     let unit = match family.unit {
         MetricUnit::Seconds => "s",
         MetricUnit::Bytes => "By",

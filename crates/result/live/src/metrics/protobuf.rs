@@ -1,7 +1,8 @@
-//! The wire format of Protocol Buffers, as far as Prometheus and OTLP need it: a writer of fields and a
-//! reader that walks over them. A library would bring a compiler of `.proto` files into every build.
+//! The wire format of Protocol Buffers, as far as Prometheus and OTLP need it: a writer of fields
+//! and a reader that iterates over them. A library would add a compiler of `.proto` files to every
+//! build.
 
-/// A message that is being written. Every field that is given is written, also one with its default.
+/// A message under construction. Every given field is written, including defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WireMessage(Vec<u8>);
 
@@ -19,7 +20,7 @@ impl WireMessage {
         self.0
     }
 
-    /// Bytes of the message with its length before it, as streams of messages want them.
+    /// The message preceded by its length, for streams of messages.
     pub(crate) fn delimited(self, out: &mut Vec<u8>) {
         varint(out, self.0.len() as u64);
         out.extend(self.0);
@@ -72,7 +73,7 @@ impl WireMessage {
         all.into_iter().fold(self, |whole, one| whole.message(field, one))
     }
 
-    /// A repeated `uint64`, packed; nothing when there is none.
+    /// A repeated `uint64`, packed; nothing if empty.
     #[must_use]
     pub(crate) fn uints(self, field: u32, values: impl IntoIterator<Item = u64>) -> WireMessage {
         let mut packed = Vec::new();
@@ -80,7 +81,7 @@ impl WireMessage {
         if packed.is_empty() { self } else { self.bytes(field, &packed) }
     }
 
-    /// A repeated `sint64`, packed; nothing when there is none.
+    /// A repeated `sint64`, packed; nothing if empty.
     #[must_use]
     pub(crate) fn sints(self, field: u32, values: impl IntoIterator<Item = i64>) -> WireMessage {
         self.uints(field, values.into_iter().map(zigzag))
@@ -106,22 +107,22 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Small numbers of either sign become small numbers without one.
+/// Zigzag encoding: small numbers of either sign become small unsigned numbers.
 fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The value of a field that was read.
+/// The value of a parsed field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WireValue<'a> {
     Uint(u64),
     /// A string, a message, or packed numbers.
     Bytes(&'a [u8]),
-    /// Four or eight bytes, which no message that we read has.
+    /// Four or eight bytes, which no parsed message contains.
     Fixed,
 }
 
-/// The fields of a message with their numbers, in the order of the bytes. `None`: they are no message.
+/// The fields of a message with their numbers, in byte order. `None`: invalid bytes.
 pub(crate) fn fields(mut bytes: &[u8]) -> Option<Vec<(u32, WireValue<'_>)>> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
@@ -135,7 +136,7 @@ pub(crate) fn fields(mut bytes: &[u8]) -> Option<Vec<(u32, WireValue<'_>)>> {
                 WireValue::Bytes(take(&mut bytes, length)?)
             }
             5 => take(&mut bytes, 4).map(|_| WireValue::Fixed)?,
-            // groups, which were given up long ago
+            // groups, which are deprecated
             _ => return None,
         };
         found.push((number, field));

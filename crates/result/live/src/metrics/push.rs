@@ -1,5 +1,5 @@
-//! Sends readings to an OTLP collector by HTTP, from a thread of its own. A push that fails is counted
-//! and told at the end; the next one carries everything again.
+//! Sends readings to an OTLP collector over HTTP, from a separate thread. Failed pushes are counted
+//! and reported at the end; the next push carries all data again.
 
 use crate::metrics::otlp::{message, refused};
 use crate::metrics::reading::Reading;
@@ -20,14 +20,14 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use units::show::safe;
 use url::Url;
 
-/// A push that takes longer has failed.
+/// Timeout of a push.
 const PUSH_MAX: Duration = Duration::from_secs(3);
-/// Readings that may wait for a slow collector; more are skipped.
+/// Maximum number of readings queued for a slow collector; more are skipped.
 const WAITING_MAX: usize = 2;
-/// Bytes of a response that are read.
+/// Maximum size of a response that is read, in bytes.
 const RESPONSE_MAX: usize = 64 << 10;
 
-/// Where to push to.
+/// Destination of the pushes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collector {
     url: Url,
@@ -38,7 +38,7 @@ impl Collector {
         &self.url
     }
 
-    /// Whether it is reached over TLS.
+    /// Returns whether it is reached over TLS.
     pub fn secure(&self) -> bool {
         self.url.scheme() == "https"
     }
@@ -57,7 +57,7 @@ impl Collector {
 /// `http://host:4318` or `https://host:4318`, or with a path that is not the usual `/v1/metrics`.
 ///
 /// # Errors
-/// What is no such URL, with the fix.
+/// The error for an invalid URL, with the fix.
 pub fn parse_collector(text: &str) -> Result<Collector, String> {
     let way_out = "write the collector's address, like http://127.0.0.1:4318";
     let mut url =
@@ -75,14 +75,14 @@ pub fn parse_collector(text: &str) -> Result<Collector, String> {
     Ok(Collector { url })
 }
 
-/// What became of the pushes.
+/// Results of the pushes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
     pub taken: u64,
     pub failed: u64,
-    /// Not sent, because the collector was too slow for the one before.
+    /// Not sent, because the collector was still busy with the previous one.
     pub skipped: u64,
-    /// What was wrong with the last one that failed.
+    /// Error of the last failed push.
     pub trouble: Option<String>,
 }
 
@@ -92,15 +92,15 @@ pub struct Pusher {
     to: SyncSender<Reading>,
     thread: JoinHandle<Pushed>,
     skipped: u64,
-    /// The reading that was skipped last: it is sent at the end.
+    /// The last skipped reading: it is sent at the end.
     left: Option<Reading>,
 }
 
 impl Pusher {
-    /// `tls`: how a collector is reached that is [`Collector::secure`].
+    /// `tls`: settings for a collector that is [`Collector::secure`].
     ///
     /// # Errors
-    /// No thread can be started; a secure collector without `tls`, or whose host is no name.
+    /// No thread can be started; a secure collector without `tls`, or with an invalid host name.
     pub fn start(collector: Collector, tls: Option<Arc<ClientConfig>>) -> anyhow::Result<Pusher> {
         let tls = if collector.secure() { Some(Tls::new(&collector, tls)?) } else { None };
         let (to, from) = sync_channel(WAITING_MAX);
@@ -126,7 +126,7 @@ impl Pusher {
     pub fn end(mut self) -> Pushed {
         if let Some(reading) = self.left {
             self.skipped -= 1;
-            // a thread that is gone shows below
+            // a thread that has ended is reported below
             self.to.send(reading).ok();
         }
         drop(self.to);
@@ -162,7 +162,7 @@ fn push_all(
     pushed
 }
 
-/// Whom to expect behind a secure connection, and how to tell.
+/// Expected name of a secure collector, and the TLS settings.
 struct Tls {
     connector: TlsConnector,
     name: ServerName<'static>,

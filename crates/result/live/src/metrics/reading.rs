@@ -1,5 +1,5 @@
-//! What is known of a run at one moment, as families of figures. Both formats are written from these,
-//! so that they cannot disagree, and a name exists in one place.
+//! The state of a run at one moment, as families of figures. Both formats are written from these,
+//! so they cannot disagree, and each name is defined once.
 
 use crate::metrics::exponential::Exponential;
 use sample::{AgentNow, AgentState, FailureClass};
@@ -14,7 +14,7 @@ pub(crate) const BOUNDS: [f64; 18] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Only rises, within one run.
+    /// Only rises within one run.
     Counter,
     Gauge,
     Histogram,
@@ -32,7 +32,7 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// As OpenMetrics writes it; empty for none.
+    /// The OpenMetrics name; empty for none.
     pub(crate) fn name(self) -> &'static str {
         match self {
             MetricUnit::None => "",
@@ -103,7 +103,7 @@ impl MetricFamily {
         format!("loadstone_{}{before}{unit}", self.name)
     }
 
-    /// The name that Prometheus keeps it under: `loadstone_received_bytes_total`.
+    /// The name in Prometheus: `loadstone_received_bytes_total`.
     pub fn prometheus_name(&self) -> String {
         let end = match self.kind {
             MetricKind::Counter => "_total",
@@ -114,7 +114,7 @@ impl MetricFamily {
     }
 }
 
-/// What does not change while a run goes on.
+/// Data that is constant during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunLabels {
     /// The URL or file as typed, without a password.
@@ -122,7 +122,7 @@ pub struct RunLabels {
     /// The load in words.
     pub load: String,
     pub version: String,
-    /// Which run of a plan that repeats, or step of a ramp, from 1.
+    /// Number of the run in a repeated plan, or of the step in a ramp, from 1.
     pub repeat: u32,
     /// When its counts began, in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
@@ -136,8 +136,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// After a complete second. `intended`: calls or sessions that an open load's plan wanted by
-    /// now; `None` in a closed loop.
+    /// After a complete second. `intended`: calls or sessions due by now in an open load's plan;
+    /// `None` in a closed loop.
     pub fn of(
         run: &RunLabels,
         second: &Second,
@@ -154,7 +154,7 @@ impl Reading {
         Reading { run: run.clone(), families }
     }
 
-    /// With the machines of a fleet, each by its number and host.
+    /// Adds the machines of a fleet, each with its number and host.
     #[must_use]
     pub fn with_agents(mut self, agents: &[AgentNow]) -> Reading {
         if !agents.is_empty() {
@@ -252,7 +252,7 @@ fn outcomes(counts: &Counts) -> Vec<Sample> {
     .into()
 }
 
-/// Name, what it says, unit and samples of a counter.
+/// Name, description, unit and samples of a counter.
 type CounterRow = (&'static str, &'static str, MetricUnit, Vec<Sample>);
 
 fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {

@@ -1,4 +1,4 @@
-//! The model on a grid of cells. Pure: the same model, size and look give the same cells.
+//! Draws the model on a grid of cells. Pure: the same model, size and look give the same cells.
 
 mod agents;
 mod graphs;
@@ -19,32 +19,32 @@ use report::SloRecord;
 use stats::State;
 use units::{Nanos, show};
 
-/// What the terminal can show.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     pub color: bool,
     /// Frames and dots beyond ASCII.
     pub unicode: bool,
-    /// The page of keys lies on top.
+    /// The help page is shown on top.
     pub help: bool,
 }
 
-/// A window smaller than this shows the headline alone.
+/// A smaller window shows only the headline.
 const WIDTH_MIN: u16 = 40;
 const HEIGHT_MIN: u16 = 10;
-/// From here on there is room for three panels beside each other.
+/// Minimum width for three panels side by side.
 const THREE_COLUMNS: u16 = 72;
 /// Rows of the panels' content, without their frames.
 const PANEL_ROWS: u16 = 8;
 const GRAPH_ROWS_MIN: u16 = 6;
 const VERDICT_ROWS: u16 = 4;
 
-/// Colours that stay apart for colour-blind eyes (Okabe and Ito's, by their nearest of the sixteen):
-/// every one of them also has a name beside it.
+/// Colors that color-blind readers can distinguish (Okabe and Ito's, by their nearest of the
+/// sixteen): each is always shown with a name.
 pub(crate) const BLUE: Color = Color::Blue;
 pub(crate) const ORANGE: Color = Color::Yellow;
 pub(crate) const PURPLE: Color = Color::Magenta;
-/// What is wrong with the server.
+/// Faults of the server.
 pub(crate) const RED: Color = Color::Red;
 
 impl Look {
@@ -56,7 +56,7 @@ impl Look {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What explains rather than tells.
+    /// Explanatory text.
     pub(crate) fn faint(self) -> Style {
         if self.color { Style::new().add_modifier(Modifier::DIM) } else { Style::new() }
     }
@@ -79,7 +79,7 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
     }
 }
 
-/// Frames, axes and µ by their nearest of ASCII.
+/// Replaces frames, axes and µ by their nearest ASCII.
 fn to_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if cell.symbol().is_ascii() {
@@ -174,7 +174,7 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     frame.render_widget(right, state);
 }
 
-/// Time left of a ramp, all its steps together; empty for other runs.
+/// Remaining time of a ramp, all its steps together; empty for other runs.
 fn all_steps(model: &Model) -> String {
     let left = model.subject.climb.as_ref().and_then(|climb| climb.left);
     left.map_or_else(String::new, |left| {
@@ -182,7 +182,7 @@ fn all_steps(model: &Model) -> String {
     })
 }
 
-/// At most `room` characters, and a sign that there were more.
+/// Truncates to `room` characters, with a mark if anything was cut.
 fn shortened(text: String, room: usize) -> String {
     if text.chars().count() <= room {
         return text;
@@ -196,7 +196,7 @@ fn headline_left(model: &Model, look: Look) -> Line<'static> {
     Line::from(vec![Span::styled("loadstone ", look.faint()), Span::styled(name, look.strong())])
 }
 
-/// The phase that the run is in, and how much of it is left.
+/// The current phase of the run, and the remaining time of it.
 fn progress(model: &Model, look: Look) -> Line<'static> {
     let Some(passed) = model.passed_s() else {
         return Line::styled("starting", look.strong());
@@ -205,7 +205,8 @@ fn progress(model: &Model, look: Look) -> Line<'static> {
     let (phase, rest) =
         match (model.latest.as_ref().is_some_and(|s| s.warm_up), model.subject.span_s) {
             (true, _) => ("warm-up", format!("{} left of it", time(-passed))),
-            // of a ramp's step the last responses are the beginning of the rest before the next one
+            // in a ramp's step the wait for the last responses is the start of the pause before the
+            // next step
             (false, Some(span)) if passed >= span && model.subject.climb.is_some() => {
                 ("coming to rest", format!("{} measured", time(span)))
             }

@@ -1,5 +1,5 @@
-//! The keyboard of the terminal, read without ever waiting longer than asked: a terminal may go
-//! away, or stop in the middle of a key, and the view must then end or go on.
+//! The keyboard of the terminal, read without waiting longer than requested: a terminal may close,
+//! or stop in the middle of a key, and the view must then end or continue.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -8,10 +8,10 @@ use std::io::{self, IsTerminal, stdin};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// More keys than anyone presses between two looks; what is left over is read at the next look.
+/// More keys than a user presses between two reads; the rest is handled at the next read.
 const READ_MAX: usize = 256;
 
-/// What keys ask for.
+/// Commands of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyAction {
     Stop,
@@ -20,8 +20,8 @@ pub(crate) enum KeyAction {
     Redraw,
 }
 
-/// Where keys come from: standard input where that is a terminal, otherwise the terminal that the
-/// program was started on.
+/// Source of keys: standard input if it is a terminal, otherwise the program's controlling
+/// terminal.
 #[derive(Debug)]
 pub(crate) struct Keyboard(Option<File>);
 
@@ -42,10 +42,10 @@ impl Keyboard {
         }
     }
 
-    /// What was asked for, after at most `span`.
+    /// Returns the commands, after at most `span`.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal is closed.
     pub(crate) fn look(&self, span: Duration) -> io::Result<Vec<KeyAction>> {
         self.with(|tty| {
             let mut polled = [PollFd::new(&tty, PollFlags::IN)];
@@ -68,14 +68,14 @@ impl Keyboard {
         })
     }
 
-    /// Columns and rows now; `None` where the terminal does not say.
+    /// Columns and rows now; `None` if the terminal does not report them.
     pub(crate) fn size(&self) -> Option<(u16, u16)> {
         let size = self.with(|tty| rustix::termios::tcgetwinsize(tty)).ok()?;
         Some((size.ws_col, size.ws_row))
     }
 }
 
-/// What the bytes of some keys ask for. In raw mode Ctrl-C is a key like any other.
+/// Commands of the key bytes. In raw mode Ctrl-C is a key like any other.
 pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<KeyAction> {
     let mut all = Vec::new();
     while let Some((first, rest)) = bytes.split_first() {
@@ -83,7 +83,7 @@ pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<KeyAction> {
         match first {
             b'q' | b'Q' | 0x03 => all.push(KeyAction::Stop),
             b'?' | b'h' => all.push(KeyAction::Help),
-            // a key that was held down is one wish
+            // a repeated key counts once
             0x0c if all.last() == Some(&KeyAction::Redraw) => {}
             0x0c => all.push(KeyAction::Redraw),
             0x1b => {
@@ -102,9 +102,9 @@ pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<KeyAction> {
     all
 }
 
-/// How many bytes after an escape belong to the same key: none when it is the Esc key itself. The
-/// forms are those of ECMA-48: `O` and one byte, or `[`, parameters and a final byte. Before any other
-/// key it counts as Esc: two keys pressed in haste look like one with Alt.
+/// Returns how many bytes after an escape belong to the same key: 0 for the Esc key itself. The
+/// forms are those of ECMA-48: `O` and one byte, or `[`, parameters and a final byte. Before any
+/// other key it counts as Esc: two keys pressed quickly look like one with Alt.
 fn sequence(rest: &[u8]) -> usize {
     match rest {
         [] | [0x1b, ..] => 0,

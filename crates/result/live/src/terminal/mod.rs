@@ -1,7 +1,6 @@
-//! The live view of a run in a terminal: a [`Model`] of what is known so far, [`draw()`] that puts it
-//! on a grid of cells of any size, and [`Screen`], the thread that owns the terminal. Measures
-//! nothing, decides nothing about the run but to ask for its end, and holds nobody up: whoever
-//! measures hands figures in and goes on.
+//! The live view of a run in a terminal: a [`Model`] of the current state, [`draw()`] that puts it
+//! on a grid of cells of any size, and [`Screen`], the thread that owns the terminal. It measures
+//! nothing, affects the run only by requesting its end, and never blocks the measuring thread.
 
 mod draw;
 mod keys;

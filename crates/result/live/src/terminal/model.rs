@@ -1,4 +1,4 @@
-//! What the view knows of the run: figures handed in each second, kept within bounds.
+//! Model of the view: figures updated each second, within bounds.
 
 use report::SloResult;
 use sample::{AgentNow, FailureClass};
@@ -6,10 +6,10 @@ use stats::{Counts, Hist, Second, Snapshot, TargetTally, Verdict};
 use std::collections::VecDeque;
 use units::{Nanos, show};
 
-/// Rows of the series that the graphs show at most; older ones leave on the left.
+/// Maximum number of rows in the graphs; older ones are dropped on the left.
 pub const HISTORY_MAX: usize = 600;
 
-/// What is being measured; does not change while it runs.
+/// The measured target; constant during the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Subject {
     /// The URL or file as typed, without a password.
@@ -18,9 +18,9 @@ pub struct Subject {
     pub load: String,
     /// Length of the measured part in seconds; `None` when a count ends the run.
     pub span_s: Option<f64>,
-    /// Calls of the whole run, where a count can end it.
+    /// Calls of the whole run, if a count can end it.
     pub calls_max: Option<u64>,
-    /// Which run of how many, counted from 1.
+    /// Number of the run and of all runs, counted from 1.
     pub repeat: (u32, u32),
     /// The ramp that the run is a step of.
     pub climb: Option<Climb>,
@@ -28,20 +28,20 @@ pub struct Subject {
     pub steps: Vec<String>,
 }
 
-/// A ramp as far as it has come.
+/// A ramp and its progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Climb {
-    /// Which step this is: "step 7 of 20, search".
+    /// Name of this step: "step 7 of 20, search".
     pub step: String,
-    /// The steps so far in their order: load, achieved, p99, as texts.
+    /// The steps so far in order: load, achieved, p99, as texts.
     pub steps: Vec<[String; 3]>,
-    /// What they say together: "knee 190/s".
+    /// Their conclusion: "knee 190/s".
     pub known: Vec<String>,
-    /// Time left at the start of this step, with the step itself.
+    /// Remaining time at the start of this step, including it.
     pub left: Option<TimeLeft>,
 }
 
-/// Time that something still takes, at its start.
+/// Duration of an activity, at its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeLeft {
     pub span: Nanos,
@@ -50,10 +50,10 @@ pub struct TimeLeft {
 }
 
 impl TimeLeft {
-    /// `about 2 m 30 s` when this many seconds have passed.
+    /// `about 2 m 30 s` after this many seconds.
     pub fn after(self, passed_s: f64) -> String {
         let passed = Nanos::from_secs_f64(passed_s.max(0.0));
-        // finer than a second nothing is known of it
+        // the estimate is not finer than a second
         let whole = (self.span.0.saturating_sub(passed.0)).div_ceil(Nanos::SECOND.0);
         let how = if self.at_most { "at most" } else { "about" };
         match whole {
@@ -66,10 +66,10 @@ impl TimeLeft {
     }
 }
 
-/// The server and the verdict as they would be if the run ended now, and its objectives.
+/// The server and the verdict as of now, and the objectives.
 #[derive(Clone, Debug, Default)]
 pub struct Judged {
-    /// `failing: 30 % of 2,000 calls …`, and whether that is what one wants of a server.
+    /// `failing: 30 % of 2,000 calls …`, and whether that is good.
     pub server: (String, bool),
     pub verdict: Verdict,
     pub slo: Vec<SloResult>,
@@ -113,7 +113,7 @@ impl TimesRow {
 pub(crate) struct SoFar {
     pub(crate) counts: Counts,
     pub(crate) response: TimesRow,
-    /// What the picture of the response times is drawn from.
+    /// Data of the histogram of response times.
     pub(crate) times: Hist,
     /// Responses by status, the most frequent first.
     pub(crate) statuses: Vec<(u16, u64)>,
@@ -127,7 +127,7 @@ pub(crate) struct SoFar {
     pub(crate) rows: Vec<TargetRow>,
 }
 
-/// What became of the calls of one target.
+/// Outcomes of the calls of one target.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TargetRow {
     pub(crate) done: u64,
@@ -170,7 +170,7 @@ impl SoFar {
     }
 }
 
-/// The whole of it.
+/// The whole model.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub(crate) subject: Subject,
@@ -180,7 +180,7 @@ pub struct Model {
     pub(crate) judged: Option<Judged>,
     /// The machines of a fleet.
     pub(crate) agents: Vec<AgentNow>,
-    /// The user has asked for the end.
+    /// The user requested the end.
     pub(crate) stopping: bool,
 }
 
@@ -213,17 +213,17 @@ impl Model {
         self.judged = Some(judged);
     }
 
-    /// The machines of a fleet as they are now.
+    /// The machines of a fleet now.
     pub fn agents(&mut self, agents: Vec<AgentNow>) {
         self.agents = agents;
     }
 
-    /// The user has asked for the end of the run.
+    /// The user requested the end of the run.
     pub fn stopping(&mut self) {
         self.stopping = true;
     }
 
-    /// Seconds of the measured part that have passed; negative in the warm-up.
+    /// Elapsed seconds of the measured part; negative in the warm-up.
     pub(crate) fn passed_s(&self) -> Option<f64> {
         self.latest.as_ref().map(|second| second.at_s + second.span_s)
     }

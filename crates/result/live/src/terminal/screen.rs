@@ -1,5 +1,5 @@
-//! The terminal: taken over while a run is shown, given back whatever happens. A thread of its own
-//! draws and reads keys, so that a slow terminal delays nobody who measures.
+//! The terminal: taken over while a run is shown, and always restored. A separate thread draws and
+//! reads keys, so a slow terminal does not delay the measurement.
 
 use crate::terminal::draw::{Look, draw};
 use crate::terminal::keys::{KeyAction, Keyboard};
@@ -21,18 +21,18 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a key or a new figure may wait.
+/// Maximum delay of a key or a new figure.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// How long a terminal that takes nothing may hold up the end of the program.
+/// Maximum time that a blocked terminal delays the end of the program.
 const GIVE_BACK_MAX: Duration = Duration::from_secs(5);
 
-/// What to do when the user asks for the end; called again when he asks again.
+/// Called when the user requests the end; called again for each further request.
 pub type StopCallback = Box<dyn Fn() + Send>;
 
 type Out = Terminal<CrosstermBackend<BufWriter<Stderr>>>;
 
-/// What the measuring side and the drawing thread share.
+/// State shared by the measuring side and the drawing thread.
 #[derive(Debug)]
 struct ScreenState {
     model: Mutex<Model>,
@@ -43,7 +43,7 @@ struct ScreenState {
 
 impl ScreenState {
     fn model(&self) -> MutexGuard<'_, Model> {
-        // a model is whole after each of its methods, whoever panicked meanwhile
+        // a model is consistent after each of its methods, even after a panic elsewhere
         self.model.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,13 +53,13 @@ impl ScreenState {
     }
 }
 
-/// The live view while it is shown, on standard error. Dropping it gives the terminal back, where that
-/// still takes anything.
+/// The live view while it is shown, on standard error. Dropping it restores the terminal, if it
+/// still accepts output.
 #[derive(Debug)]
 pub struct Screen {
     shared: Arc<ScreenState>,
     thread: Option<JoinHandle<()>>,
-    /// Disconnected once the thread has left the terminal alone.
+    /// Disconnected once the thread no longer uses the terminal.
     left: Receiver<()>,
 }
 
@@ -67,7 +67,7 @@ impl Screen {
     /// Takes the terminal over.
     ///
     /// # Errors
-    /// Standard error or the keyboard is no terminal, or it refuses to change its mode.
+    /// Standard error or the keyboard is not a terminal, or its mode cannot be changed.
     pub fn open(subject: Subject, look: Look, stop: StopCallback) -> anyhow::Result<Screen> {
         restore_on_panic();
         let keyboard = Keyboard::open().context("there is no keyboard to read from")?;
@@ -98,14 +98,14 @@ impl Screen {
         Ok(Screen { shared, thread: Some(thread), left })
     }
 
-    /// Another run begins: what was shown of the one before is forgotten.
+    /// Another run begins: the previous one is cleared.
     pub fn begin(&self, subject: Subject) {
         self.shared.change(|model| *model = Model::new(subject));
     }
 
     /// A complete second of the run, with everything measured up to its end.
     pub fn second(&self, second: &Second, total: &Snapshot) {
-        // the sums are made outside the lock
+        // the sums are computed outside the lock
         let mut next = self.shared.model().clone();
         next.second(second, total);
         self.shared.change(|model| {
@@ -126,32 +126,32 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Release);
-        // a terminal that is there but takes nothing would be waited for without end
+        // a terminal that accepts no output would block forever
         if self.left.recv_timeout(GIVE_BACK_MAX) == Err(RecvTimeoutError::Timeout) {
             return;
         }
         if let Some(thread) = self.thread.take() {
-            // what a panic there had to say was printed by its hook
+            // a panic there was printed by its hook
             thread.join().ok();
         }
         restore();
     }
 }
 
-/// Whether the terminal is ours now.
+/// True while the terminal is ours.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Gives the terminal back, once; does nothing when it is not taken. For the way out of a program
-/// that cannot wait for the view's end.
+/// Restores the terminal, once; does nothing if it is not taken over. For a program that ends
+/// without waiting for the view.
 pub fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        // nothing can be done for a terminal that is gone
+        // a closed terminal cannot be restored
         execute!(stderr(), LeaveAlternateScreen, Show).ok();
         disable_raw_mode().ok();
     }
 }
 
-/// A panic's words would be lost on the alternate screen.
+/// The message of a panic would be lost on the alternate screen.
 fn restore_on_panic() {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {
@@ -163,7 +163,7 @@ fn restore_on_panic() {
     });
 }
 
-/// Draws until the run is over or the terminal is gone: the run goes on without it.
+/// Draws until the run is over or the terminal is closed: the run continues without it.
 fn show(
     mut terminal: Out,
     keyboard: Keyboard,
@@ -210,8 +210,8 @@ fn act(
         KeyAction::Help => look.help = !look.help,
         KeyAction::NoHelp => look.help = false,
         KeyAction::Redraw => {
-            // Terminal::clear asks where the cursor is and does nothing where nobody answers; an
-            // empty picture has the next one drawn whole. An error shows at the next drawing.
+            // Terminal::clear queries the cursor and does nothing without an answer; an empty
+            // picture makes the next one complete. An error shows at the next drawing.
             let emptied = terminal.backend_mut().clear();
             emptied.and_then(|()| terminal.draw(|_| {}).map(drop)).ok();
         }

@@ -35,7 +35,7 @@ fn subject() -> Subject {
     }
 }
 
-/// A journey of four steps, of which one fails.
+/// A journey of four steps, one of which fails.
 fn of_steps() -> Model {
     let mut model = busy();
     model.subject.steps = ["log in", "search", "put into the cart", "pay"].map(Into::into).into();
@@ -204,7 +204,7 @@ fn third_panel(model: &Model) -> Vec<String> {
     shown.lines().skip(10).take(8).map(cells).collect()
 }
 
-/// Where a name and its count do not fit, the name is cut: half a count would be another one.
+/// If a name and its count do not fit, the name is cut: a truncated count would be wrong.
 #[test]
 fn counts_of_failures_are_whole() {
     let mut all = total(1);
@@ -312,7 +312,7 @@ fn hostile_figures_can_be_drawn() {
     assert!(grid(&model, (80, 24), LOOK).contains("measuring"));
 }
 
-/// What each phase of a run is called, and what is left of it.
+/// Name of each phase of a run, and its remaining time.
 #[test]
 fn the_phase_and_the_time_left() {
     let head = |subject: Subject, at: f64, warm_up: bool| {
@@ -390,7 +390,7 @@ fn keys() {
     }
     assert_eq!(said("\u{1b}"), [NoHelp]);
     assert_eq!(said("\u{c}"), [Redraw]);
-    // other keys, and what a terminal cut short
+    // other keys, and truncated sequences
     for nothing in ["c", "é", "\u{1b}[A", "\u{1b}[1;5q", "\u{1b}[24~", "\u{1b}[", "\u{1b}O"] {
         assert_eq!(said(nothing), [], "{nothing:?}");
     }
@@ -421,7 +421,7 @@ fn each_machine_of_a_fleet_has_a_row_and_lost_ones_come_first() {
     assert!(at("3 vm [region=north]") < at("2 vm [region=north]"));
     assert!(at("2 vm [region=north]") < at("1 vm [region=north]"));
     assert!(shown.contains("120 lost") && shown.contains("50/s"), "{shown}");
-    // where there is no room they are left out, and nothing else is
+    // without room they are omitted, and nothing else is
     let small = grid(&model, (80, 18), LOOK);
     assert!(!small.contains("agents running") && small.contains("Response time"), "{small}");
 }

@@ -64,7 +64,7 @@ fn paced(report: &RunReport) -> Option<Finding> {
         id: PACED.to_owned(),
         confidence: Confidence::Likely,
         evidence: format!(
-            "a response has {} on average, and this host's TCP uses {congestion}, which \
+            "the mean response has {}, and this host's TCP uses {congestion}, which \
              underestimates the bandwidth of a network device and paces long responses: the server \
              may reach half of its throughput over sockets",
             show::bytes(mean)

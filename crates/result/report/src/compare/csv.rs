@@ -4,8 +4,8 @@
 use record::compare::CompareRecord;
 use std::fmt::Write;
 
-/// Columns, in order. Times in seconds, rates per second, shares 0..=1; a figure that cannot be had
-/// is empty. Where several sides are held against the first, a last column `side` has their letters.
+/// Columns, in order. Times in seconds, rates per second, shares 0..=1; an unavailable figure is
+/// empty. If several sides are compared with the first, a last column `side` has their letters.
 const HEADER: &str = "figure,before,after,scale,change,low,high,noise,detectable,effect,p_value,\
                       judgement";
 

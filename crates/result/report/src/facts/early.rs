@@ -1,4 +1,4 @@
-//! Of requests that went out before the handshake was over.
+//! Requests sent before the handshake was complete.
 
 use crate::words::counted;
 use record::run::EarlyDataRecord;

@@ -1,14 +1,14 @@
-//! One-line facts of calls of gRPC.
+//! One-line facts of gRPC calls.
 
 use crate::words::{counted, printable};
 use record::run::GrpcRecord;
 use units::show;
 
-/// Characters of a message, and messages, that are shown.
+/// Maximum number of characters of a message, and of messages shown.
 const MESSAGE_MAX: usize = 160;
 const MESSAGES_MAX: usize = 5;
 
-/// How many calls ended with which status, and what the server said of those that failed.
+/// Number of calls by status, and the server's messages for the failed ones.
 pub(crate) fn facts(grpc: &GrpcRecord) -> Vec<(&'static str, String)> {
     let one = |status: &record::run::GrpcStatusRecord| {
         let unexpected = if status.expected { "" } else { " (unexpected)" };

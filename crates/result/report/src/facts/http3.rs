@@ -37,7 +37,7 @@ fn streams(facts: &Http3Record) -> String {
     )
 }
 
-/// The server's announcements about streams and connections that it ends.
+/// The server's announcements about streams, and the connections that it ends.
 fn frames(facts: &Http3Record) -> Option<String> {
     let waited = (facts.waited > 0)
         .then(|| format!("{} waited for a stream", counted(facts.waited, "call")));
@@ -57,7 +57,7 @@ fn frames(facts: &Http3Record) -> Option<String> {
 fn quic(facts: &QuicRecord) -> Option<[String; 2]> {
     let rtt = facts.rtt_s.as_ref()?;
     let handshakes = format!(
-        "{}, {} resumed; round trip at least {}, {} on average",
+        "{}, {} resumed; round trip at least {}, mean {}",
         counted(facts.handshakes, "handshake"),
         show::count(facts.resumed),
         seconds(rtt.min),
@@ -86,7 +86,7 @@ fn migration(facts: &MigrationRecord) -> String {
         );
         if let Some(time) = &facts.time_s {
             let (mean, most) = (seconds(time.mean), seconds(time.max));
-            text.push_str(&format!(" after {mean} on average, {most} at most"));
+            text.push_str(&format!(" after a mean of {mean}, {most} at most"));
         }
         parts.push(text);
         let (lost, calls) = (show::count(facts.calls_lost), show::count(facts.calls));

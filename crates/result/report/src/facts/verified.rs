@@ -1,4 +1,4 @@
-//! One-line facts of bodies that were held against those of their targets.
+//! One-line facts of bodies that were compared with their targets.
 
 use crate::RunRecord;
 use crate::words::{counted, printable, seconds};

@@ -25,7 +25,7 @@ pub(crate) fn page(document: &Document) -> String {
     frame::page(&document.title, &bar(document), &body, plots)
 }
 
-/// What the page is, and ways to its parts: those that it lists, or every heading that has a place.
+/// Kind of the page, and links to its parts: those that it lists, or every heading with an anchor.
 fn bar(document: &Document) -> Bar {
     let mut bar = Bar::default();
     for block in document.blocks(Forms::PAGE) {
@@ -40,14 +40,14 @@ fn bar(document: &Document) -> Bar {
             Block::Heading(one) if one.level == 2 && !one.id.is_empty() => Some(one),
             _ => None,
         });
-        // an id is the name of its part in short
+        // an id is the short name of its part
         let name = |id: &str| words::capitalised(&id.replace('-', " "));
         bar.places = headings.map(|one| (one.id, name(one.id))).collect();
     }
     bar
 }
 
-/// What the page has of a document.
+/// Content of a document for the page.
 pub(crate) fn body(document: &Document, plots: &mut Plots) -> Markup {
     html! { @for one in document.blocks(Forms::PAGE) { (block(one, plots)) } }
 }
@@ -87,7 +87,7 @@ fn block(block: &Block, plots: &mut Plots) -> Markup {
     }
 }
 
-/// The class of a mood, which has its colour.
+/// The CSS class of a mood, which sets its color.
 pub(crate) fn class(mood: Mood) -> &'static str {
     match mood {
         Mood::Good => "valid",
@@ -154,7 +154,7 @@ fn caution(said: &Caution) -> Markup {
 }
 
 fn notice(said: &Notice) -> Markup {
-    // the look of the word stands for the colon
+    // the style of the word replaces the colon
     let behind = said.behind_word().trim_start_matches(':').trim_start();
     let goes_on = if said.sentence.is_empty() { said.meaning } else { behind };
     html! {
@@ -179,7 +179,7 @@ fn notice(said: &Notice) -> Markup {
     }
 }
 
-/// What to do about the reasons, folded away where the result can be used as it is.
+/// Advice for the reasons, collapsed if the result is usable as it is.
 fn advice(reasons: &[Reason], open: bool) -> Markup {
     let mut advised = reasons.iter().filter(|reason| !reason.advice.is_empty()).peekable();
     html! {
@@ -243,7 +243,7 @@ fn finding(one: &Remedy) -> Markup {
     }
 }
 
-/// What can be done with the charts by pointer, said where there is a script.
+/// Pointer controls of the charts, shown if scripts run.
 fn how_to_look() -> Markup {
     html! {
         p class="note scripted-only" {

@@ -19,7 +19,7 @@ pub(crate) struct TestSuite {
 pub(crate) struct TestCase {
     pub(crate) name: String,
     pub(crate) class: String,
-    /// Seconds, where it was carried out.
+    /// Seconds, if it was run.
     pub(crate) elapsed_s: Option<f64>,
     pub(crate) ending: CaseEnding,
 }
@@ -27,7 +27,7 @@ pub(crate) struct TestCase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CaseEnding {
     Passed,
-    /// Passed, with something to be read.
+    /// Passed, with output.
     Noted(String),
     Failed {
         kind: String,
@@ -35,7 +35,7 @@ pub(crate) enum CaseEnding {
         account: String,
     },
     Skipped(String),
-    /// It could not be told whether it passes.
+    /// Undecided.
     Unknown(String),
 }
 

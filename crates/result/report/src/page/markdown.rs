@@ -1,5 +1,5 @@
-//! Documents as Markdown, for a pull request or a ticket. Whatever somebody else wrote is escaped, so that it
-//! is text there too.
+//! Documents as Markdown, for a pull request or a ticket. Foreign text is escaped, so that it is
+//! plain text there too.
 
 use crate::section::{
     Block, DataTable, Details, Document, Forms, Heading, Inline, Notice, Remedy, Words,
@@ -17,7 +17,7 @@ pub(crate) fn markdown(document: &Document) -> String {
 #[derive(Debug, Default)]
 struct Markdown {
     text: String,
-    /// The last line is of a list, which a line of its own must end.
+    /// The last line belongs to a list, which an empty line must end.
     in_list: bool,
 }
 
@@ -151,7 +151,7 @@ fn data_table(one: &DataTable) -> String {
     title + &lines(&head, &rows)
 }
 
-/// A table whose first row is its head, with a line of its own before and behind it.
+/// A table whose first row is its head, with an empty line before and after it.
 fn lines(head: &[String], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let marks: Vec<&str> = (0..head.len()).map(|n| if n == 0 { "---" } else { "---:" }).collect();
@@ -159,9 +159,9 @@ fn lines(head: &[String], rows: &[Vec<String>]) -> String {
     format!("{}| {} |\n{rows}\n", line(head), marks.join(" | "))
 }
 
-/// Text that Markdown takes for nothing but text: no emphasis, link, tag, table cell or mention.
+/// Text without any Markdown meaning: no emphasis, link, tag, table cell or mention.
 fn plain(text: &str) -> String {
-    // line ends have no place in a cell
+    // line ends are not possible in a cell
     let one_line = text.replace(['\r', '\n', '\t'], " ");
     let mut out = String::new();
     for c in safe(&one_line).chars() {

@@ -13,20 +13,20 @@ use layout::{LABEL, Page, shortened};
 /// Widest line, in characters.
 pub(crate) const WIDTH: usize = 80;
 
-/// How the text is to look.
+/// Style of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// `µ`, `·` and block characters; otherwise plain ASCII.
     pub unicode: bool,
-    /// The verdict's word in colour (ANSI escapes).
+    /// The verdict's word in color (ANSI escapes).
     pub color: bool,
     /// Verdict and headline only.
     pub quiet: bool,
     /// The list of quantiles as well.
     pub percentiles: bool,
-    /// Everything that is known, and not one screen of it.
+    /// Everything, instead of one screen.
     pub full: bool,
-    /// Columns of the terminal; 0: as many as a page has.
+    /// Columns of the terminal; 0: the width of a page.
     pub columns: usize,
 }
 
@@ -44,17 +44,17 @@ pub(crate) fn text(document: &Document, style: Style) -> String {
     finished(page, style)
 }
 
-/// The whole document as text, in the characters that we write.
+/// The whole document as text, with our non-ASCII characters.
 pub(crate) fn whole(document: &Document) -> String {
     text(document, Style { unicode: true, ..Style::default() })
 }
 
-/// The text of a page in the characters that the terminal has.
+/// The text of a page in the terminal's character set.
 pub(crate) fn finished(page: Page, style: Style) -> String {
     if style.unicode { page.finish() } else { ascii(&page.finish()) }
 }
 
-/// What a form has of the document, below what is there.
+/// Appends the content of a document for a form.
 pub(crate) fn write(page: &mut Page, document: &Document, form: Forms) {
     document.blocks(form).for_each(|block| write_block(page, block, form));
 }
@@ -101,7 +101,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
     }
 }
 
-/// A sentence behind its lead, in which badges are in colour.
+/// A sentence after its lead, with colored badges.
 fn sentence(page: &mut Page, said: &Sentence) {
     let begin = page.mark();
     page.wrapped(&said.lead.bare(), &said.words.bare());
@@ -112,7 +112,7 @@ fn sentence(page: &mut Page, said: &Sentence) {
     }
 }
 
-/// The word in its column and in colour, then so many reasons, the first of them with advice.
+/// The word in its column and in color, then this many reasons, the first of them with advice.
 fn notice(page: &mut Page, said: &Notice) {
     let told = if said.sentence.is_empty() { &said.word } else { &said.sentence };
     let begin = page.mark();
@@ -147,7 +147,7 @@ fn facts(page: &mut Page, list: &FactList) {
     }
 }
 
-/// A table; its name, where it has one, stands at the margin of its head as the heading.
+/// A table; its name, if it has one, is the heading at the margin of its head.
 fn table(page: &mut Page, table: &DataTable, form: Forms) {
     let mut rows: Vec<Vec<String>> = Vec::new();
     if !table.bare {
@@ -164,12 +164,12 @@ fn table(page: &mut Page, table: &DataTable, form: Forms) {
     page.headed(&rows);
 }
 
-/// Widest column of a list, but for those that want more, in characters.
+/// Maximum width of a list column in characters, except for columns that need more.
 const LISTED_MAX: usize = 30;
-/// Characters beside the columns of a list that the last one needs, at least.
+/// Minimum width in characters that the last column of a list needs.
 const LAST_MIN: usize = 24;
 
-/// A line for each row: words with a blank behind them, other cells with two.
+/// A line for each row: words are followed by one space, other cells by two.
 fn listed(page: &mut Page, table: &DataTable, form: Forms) {
     let columns: Vec<&Column> = table.columns(form).map(|(_, column)| column).collect();
     let rows: Vec<Vec<String>> = table.rows.iter().map(|row| cells(table, row, form)).collect();
@@ -185,7 +185,7 @@ fn listed(page: &mut Page, table: &DataTable, form: Forms) {
             let gap = if column.kind == ColumnKind::Word { 1 } else { 2 };
             head += &format!("{cell:<width$}{:gap$}", "");
         }
-        // nobody reads a narrow column
+        // a narrow column is unreadable
         let narrow = head.chars().count() + LAST_MIN > WIDTH && last.chars().count() >= LAST_MIN;
         if narrow {
             page.line(&std::mem::replace(&mut head, " ".repeat(7)));
@@ -218,7 +218,7 @@ fn findings(page: &mut Page, all: &[Remedy]) {
     }
 }
 
-/// A line for each step with its mark in colour, then what is to be said of it, then its members.
+/// A line for each step with its mark in color, then its remarks, then its members.
 fn steps(page: &mut Page, all: &[MarkedStep], depth: usize) {
     let indent = " ".repeat(depth * 2);
     for step in all {
@@ -240,7 +240,7 @@ fn steps(page: &mut Page, all: &[MarkedStep], depth: usize) {
     }
 }
 
-/// The colour of a mood, as a terminal has it: the words themselves say the same without.
+/// The terminal color of a mood: the words alone mean the same.
 pub(crate) fn code(mood: Mood) -> &'static str {
     match mood {
         Mood::Good => "1;32",
@@ -250,7 +250,7 @@ pub(crate) fn code(mood: Mood) -> &'static str {
     }
 }
 
-/// Each character of ours by one of ASCII's, so that columns stay aligned.
+/// Replaces each non-ASCII character by one ASCII character, so that columns stay aligned.
 pub(crate) fn ascii(text: &str) -> String {
     let fold = |c: char| match c {
         'µ' => 'u',

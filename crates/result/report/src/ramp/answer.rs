@@ -8,7 +8,7 @@ use stats::curve::{
 };
 use units::{Nanos, show};
 
-/// Losses on the way down below this are taken for noise.
+/// Losses on the way down below this count as noise.
 const LOSS_MIN: f64 = 0.05;
 
 /// A load on the axis: `261/s`, `64 users`.
@@ -59,7 +59,7 @@ fn rate(per_s: f64) -> String {
     show::rate((per_s / unit).round() * unit)
 }
 
-/// A capacity in short, by its interval alone: `261/s`, `64 users or more`, `below 10/s`.
+/// A capacity in short, by its interval only: `261/s`, `64 users or more`, `below 10/s`.
 pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     match capacity {
         Span { high, .. } if *high == f64::INFINITY => {
@@ -72,7 +72,7 @@ pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     }
 }
 
-/// A knee in short, by its interval alone: `knee 261/s`, `no knee up to 640/s`, `knee below 10/s`.
+/// A knee in short, by its interval only: `knee 261/s`, `no knee up to 640/s`, `knee below 10/s`.
 pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
     match knee {
         Span { high, .. } if *high == f64::INFINITY => {
@@ -118,7 +118,7 @@ pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
     known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }
 
-/// A server that fails at the lowest load already.
+/// A server that already fails at the lowest load.
 fn failing(axis: Axis, step: &RampStepRecord) -> Vec<(&'static str, String)> {
     let server = printable(&step.run.server.sentence, 200);
     vec![
@@ -172,11 +172,11 @@ fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'stat
     known
 }
 
-/// Text before the lower end of an interval, and between its ends: in sentences, and with figures.
+/// Text before the lower end of an interval, and between its ends: for sentences, and for figures.
 pub(super) const BETWEEN: (&str, &str) = ("between ", " and ");
 pub(super) const TO: (&str, &str) = ("", " to ");
 
-/// `240/s to 300/s`, or only the end that is known; empty without an interval.
+/// `240/s to 300/s`, or only the known end; empty without an interval.
 pub(super) fn ends(axis: Axis, span: &Span, (before, between): (&str, &str)) -> String {
     match span.interval() {
         Some((_, high)) if span.is_open_below() && high.is_finite() => {
@@ -189,7 +189,7 @@ pub(super) fn ends(axis: Axis, span: &Span, (before, between): (&str, &str)) -> 
     }
 }
 
-/// A load and its interval, where there is one: `250/s (240/s to 300/s)`.
+/// A load and its interval, if known: `250/s (240/s to 300/s)`.
 pub(super) fn with_ends(axis: Axis, span: &Span, words: (&str, &str)) -> String {
     let at = level(axis, span.at);
     match ends(axis, span, words) {

@@ -10,7 +10,7 @@ use crate::section::{self, Block, Document, Voice, grid, say};
 use stats::curve::{Axis, Level, Point, Purpose, levels};
 use stats::{Hist, Metric, interval};
 
-/// Purposes that make up the curve; what follows an overload belongs to none.
+/// Purposes that make up the curve; steps after an overload belong to none.
 const WHOLE: [Purpose; 4] = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];
 
 /// The drawn quantity against load, and the meaning of the marks.
@@ -46,7 +46,7 @@ fn points(report: &RampRecord, label: usize, of: &[Purpose]) -> Vec<Level> {
     levels(&points)
 }
 
-/// Every level that was tried, in rising order, once.
+/// Every tested level, in rising order, once.
 fn places(report: &RampRecord) -> Vec<f64> {
     let mut all: Vec<f64> = report.steps.iter().map(|step| step.level).collect();
     all.retain(|level| level.is_finite());
@@ -63,7 +63,7 @@ fn same(a: f64, b: f64) -> bool {
 fn horizontal(axis: Axis, places: &[f64]) -> Horizontal {
     let (low, high) =
         (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(1.0));
-    // levels that double again and again would crowd together at the left
+    // repeatedly doubled levels would crowd together at the left
     let log = low > 0.0 && high / low > 20.0 && places.len() > 2 && geometric(places);
     let (name, unit) = match axis {
         Axis::Rate => ("load", AxisUnit::Rate),
@@ -89,7 +89,7 @@ fn chart(report: &RampRecord, id: &str, title: &str, y: AxisUnit) -> Chart {
     Chart { words, ..Chart::new(id, title, horizontal(report.axis, &at), y) }.with_places(at)
 }
 
-/// A value for each place: that of the level there.
+/// The value of the level at each position.
 fn placed(at: &[f64], levels: &[Level], value: impl Fn(&Level) -> Option<f64>) -> Values {
     let there = |place: &f64| levels.iter().find(|level| same(level.at, *place));
     at.iter().map(|place| there(place).and_then(&value)).collect()
@@ -109,7 +109,7 @@ fn limited(
     at.iter().map(|place| there(place).map(of).filter(|value| value.is_finite())).collect()
 }
 
-/// Mean over the repeats with Student's interval of it, where there are repeats.
+/// Mean over the repeats with its Student's interval, if there are repeats.
 fn with_band(line: Line, at: &[f64], levels: &[Level], figure: fn(&Point) -> f64) -> Line {
     let estimate = |level: &Level| {
         let values: Vec<f64> = level.points.iter().map(figure).collect();
@@ -161,7 +161,7 @@ fn ranges(report: &RampRecord, x: Horizontal) -> Vec<Range> {
     let one = report.labels.len() == 1;
     let mut add = |name: String, tone, span: &stats::curve::Span| {
         let (low, high) = span.interval().unwrap_or((span.at, span.at));
-        // where nothing was measured, nothing is drawn
+        // without measurements, nothing is drawn
         let low = if span.is_open_below() { span.at } else { low };
         let (low, high) = (low.max(x.low), high.min(x.high));
         if span.at > 0.0 && span.at.is_finite() && low <= high {
@@ -177,7 +177,7 @@ fn ranges(report: &RampRecord, x: Horizontal) -> Vec<Range> {
             true => (Tone::Orange, Tone::Green),
             false => (Tone::nth(n).0, Tone::nth(n).0),
         };
-        // of several targets one range each: more of them hide the curves
+        // with several targets only one range each: more would hide the curves
         if let Some(knee) = knee.filter(|_| one || capacity.is_none()) {
             add(of_target(report, n, "knee"), knee_tone, knee);
         }
@@ -188,7 +188,7 @@ fn ranges(report: &RampRecord, x: Horizontal) -> Vec<Range> {
     ranges
 }
 
-/// Response times of the repeats of a level together: histograms add, quantiles do not.
+/// Response times of all repeats of a level: histograms add, quantiles do not.
 fn together(report: &RampRecord, label: usize, level: f64) -> Hist {
     let mut all = Hist::new();
     let there = |step: &&RampStepRecord| {

@@ -5,8 +5,7 @@ use crate::csv::quoted;
 use sample::Blame;
 use std::fmt::Write;
 
-/// Columns, in order. Times in seconds, rates per second, shares 0..=1; empty where there is
-/// nothing to take a figure from.
+/// Columns, in order. Times in seconds, rates per second, shares 0..=1; empty without samples.
 const HEADER: &str = "step,label,purpose,level,repeat,settled_s,window_s,offered_per_s,\
     achieved_per_s,goodput_per_s,concurrency,connections_peak,response_mean_s,response_p50_s,\
     response_p99_s,response_p99_9_s,response_max_s,service_mean_s,due,succeeded,failed,timed_out,\

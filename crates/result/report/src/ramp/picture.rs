@@ -1,4 +1,4 @@
-//! The curve as a picture of plain characters: good responses a second over the load.
+//! The curve as a chart of plain characters: good responses a second over the load.
 
 use super::{Purpose, RampRecord, load};
 use crate::page::text::WIDTH;
@@ -7,7 +7,7 @@ use crate::words::printable;
 use stats::curve::Axis;
 use units::show;
 
-/// Columns and rows of the picture itself.
+/// Columns and rows of the chart itself.
 const WIDE: usize = 64;
 const HIGH: usize = 12;
 /// Columns left of it, for the rates.
@@ -17,7 +17,7 @@ const LEFT: usize = 11;
 const MARKS: [char; 16] =
     ['o', 'x', '+', '#', '@', '%', '&', '$', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 
-/// A place on the picture, from the left and from the bottom; `None` outside.
+/// A cell of the chart, from the left and from the bottom; `None` outside.
 struct Plane {
     cells: Vec<[char; WIDE]>,
     x_max: f64,
@@ -93,7 +93,7 @@ fn head(report: &RampRecord) -> String {
     parts.join("   ").chars().take(WIDTH).collect()
 }
 
-/// The ends of the axis, and the first target's knee where there is room for it.
+/// The ends of the axis, and the first target's knee if it fits.
 fn ruler(report: &RampRecord, plane: &Plane) -> String {
     let end = load(report.axis, plane.x_max);
     let mut line = vec![' '; WIDE];

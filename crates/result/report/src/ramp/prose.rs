@@ -19,11 +19,10 @@ pub(super) fn shape(overload: &Overload) -> &'static str {
     }
 }
 
-/// Name of a figure of a curve, the forms that have it, and how it is had: as a number to sort by, and as
-/// text.
+/// Name of a figure of a curve, the forms that have it, and its value: as a sort key, and as text.
 pub(super) type CurveFigure = (&'static str, Forms, fn(Axis, &Curve) -> (f64, String));
 
-/// Names of targets need the room of a terminal: there cells are short, and of whole numbers.
+/// Names of targets need the width of a terminal: cells there are short, with whole numbers.
 pub(super) const FIGURES: [CurveFigure; 8] = [
     ("peak goodput", Forms::WIDE, |_, curve| {
         let peak = curve.peak.map_or(f64::NAN, |peak| peak.at);

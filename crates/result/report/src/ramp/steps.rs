@@ -1,5 +1,4 @@
-//! The steps as tables: in text by what they were for and by load, elsewhere in the order they were run;
-//! and each step whole.
+//! The steps as tables: in text by purpose and load, elsewhere in run order; and each step in full.
 
 use super::answer::{axis_word, level};
 use super::{LONG, MARKDOWN, PAGE, Purpose, RampRecord, RampStepRecord, blamed, load};
@@ -91,7 +90,7 @@ fn lines(axis: Axis, steps: &[&RampStepRecord]) -> Vec<String> {
     lines
 }
 
-/// The columns, 80 characters at most in all.
+/// The columns, at most 80 characters in total.
 fn line(mark: &str, level: &str, cells: [&str; 6], failed: &str) -> String {
     let [achieved, goodput, p50, p99, p99_9, peak] = cells;
     format!(
@@ -100,7 +99,7 @@ fn line(mark: &str, level: &str, cells: [&str; 6], failed: &str) -> String {
     )
 }
 
-/// `*` where the client set the limit; else whether the objectives were kept.
+/// `*` if the client was the limit; otherwise whether the objectives were met.
 fn mark(step: &RampStepRecord) -> &'static str {
     match (step.client_limited, step.met) {
         (true, _) => "*",
@@ -163,7 +162,7 @@ fn legend(report: &RampRecord, row: usize, limited: &[&RampStepRecord]) -> Vec<B
     legend
 }
 
-/// All steps in the order they were run, and each of them whole.
+/// All steps in run order, and each of them in full.
 pub(super) fn steps(told: &mut Document, report: &RampRecord, read: Forms) {
     if !read.has(PAGE | MARKDOWN) {
         return;
@@ -247,7 +246,7 @@ fn step_row(report: &RampRecord, n: usize, step: &RampStepRecord) -> TableRow {
     TableRow { look, cells }
 }
 
-/// One step as a run's page has it, in short.
+/// One step like a run's page, in short.
 fn whole(report: &RampRecord, n: usize, step: &RampStepRecord) -> Details {
     let run = &step.run;
     let times = RunTimes::of(run);

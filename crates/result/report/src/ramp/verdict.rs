@@ -1,4 +1,4 @@
-//! Whether a ramp's objectives are missed, which decides the exit code.
+//! Determines whether a ramp's objectives are missed, which decides the exit code.
 
 use super::RampRecord;
 use stats::curve::{CapacityEnd, Curve};

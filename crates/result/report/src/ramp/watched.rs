@@ -35,8 +35,8 @@ fn fuller(a: &Fullness, b: &Fullness) -> Fullness {
     }
 }
 
-/// Which of the server's resources was full where its curve bends, or at the most load where it does
-/// not: at the first watched load from the knee on.
+/// The server's resource that was saturated at the knee, or at the highest load without a knee: at
+/// the first watched load from the knee on.
 pub(super) fn at_knee(report: &RampRecord, label: usize) -> Option<String> {
     let levels = watched(report, label);
     let last = levels.last()?;

@@ -1,4 +1,4 @@
-//! The charts of a run: which figures they show.
+//! The charts of a run: the figures in each.
 
 use super::endings;
 use crate::distributions::{Distribution, by_quantile, few_samples};
@@ -12,7 +12,7 @@ use record::run::RunHist;
 use stats::{Hist, Metric};
 use units::Nanos;
 
-/// The rows of a run along its window, and the axis they lie on. `None` for a single interval.
+/// The rows of a run along its window, and their axis. `None` for a single interval.
 pub(crate) struct Along {
     pub(crate) buckets: Vec<Bucket>,
     pub(crate) x: Horizontal,
@@ -43,7 +43,8 @@ impl Along {
     }
 }
 
-/// Throughput, how the calls ended, response quantiles, the heat map and what was open along the window.
+/// Throughput, outcomes of the calls, response quantiles, the heat map and open connections along
+/// the window.
 pub(crate) fn over_time(along: &Along, report: &RunRecord) -> Vec<Block> {
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
     let joined = along.buckets.iter().any(|bucket| bucket.rows > 1);
@@ -128,7 +129,7 @@ fn concurrency(along: &Along) -> Chart {
     chart
 }
 
-/// The client's own health along the window: CPU of its workers, and how late its calls were issued.
+/// The client's own health along the window: CPU of its workers, and lateness of its calls.
 pub(super) fn client(along: &Along) -> [Block; 2] {
     let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", AxisUnit::Share);
     cpu.top = 1.0;

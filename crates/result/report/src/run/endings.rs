@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 const STATUSES_MAX: usize = 5;
 const CLASSES_MAX: usize = 3;
 
-/// Everything that parts may look like: as many as there can be parts.
+/// All styles of parts: as many as there can be parts.
 const TONES: [Tone; STATUSES_MAX + CLASSES_MAX] = [
     Tone::Blue,
     Tone::Green,
@@ -23,14 +23,14 @@ const TONES: [Tone; STATUSES_MAX + CLASSES_MAX] = [
     Tone::Soft,
 ];
 
-/// A part: what it is called, how it would best look, and its count in a point of the chart.
+/// A part: its name, its preferred style, and its count in a point of the chart.
 struct StackedPart<'a> {
     name: String,
     wanted: &'static [Tone],
     count: Box<dyn Fn(&Endings) -> u64 + 'a>,
 }
 
-/// `None` where nothing ended, or it was not recorded how.
+/// `None` if nothing ended, or the outcomes were not recorded.
 pub(crate) fn chart(along: &Along) -> Option<Chart> {
     let mut whole = Endings::default();
     along.buckets.iter().for_each(|bucket| whole.merge(&bucket.endings));
@@ -88,7 +88,7 @@ fn outside<K: Copy + Ord>(counts: &[(K, u64)], keys: &[K]) -> u64 {
     others.map(|(_, count)| count).sum()
 }
 
-/// Calls that ended without a whole response: the others are counted by status.
+/// Calls that ended without a complete response: the others are counted by status.
 fn without_response(endings: &Endings) -> Vec<(FailureClass, u64)> {
     let failures = endings.failures.iter().copied();
     failures.filter(|(class, _)| !class.is_of_response()).collect()

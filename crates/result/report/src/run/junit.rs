@@ -39,7 +39,7 @@ fn ending(result: &SloRecord) -> CaseEnding {
     }
 }
 
-/// The figure that a punctual client might have measured.
+/// The figure that a client without delay might have measured.
 fn without_lag(result: &SloRecord) -> String {
     result.figure_without_lag.map_or_else(String::new, |seconds| {
         let shown = show::duration(Nanos::from_secs_f64(seconds));

@@ -1,5 +1,5 @@
-//! Several runs side by side: their figures, their distributions and their course in one picture each, and
-//! on the page every run whole below.
+//! Several runs side by side: their figures, their distributions and their course in one chart
+//! each, and in the page every run in full below.
 
 use crate::blocks;
 use crate::distributions::{Distribution, by_quantile, few_samples};
@@ -31,7 +31,7 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
     }
 }
 
-/// The parts for `read`, and for other forms the cheap ones.
+/// The parts for `read`, and only the cheap ones for other forms.
 fn document(runs: &[Named<'_>], read: Forms) -> Document {
     let mut told = Document::new(format!("{} runs side by side", runs.len()));
     let name = format!("{} side by side", words::counted(runs.len() as u64, "run"));
@@ -100,7 +100,7 @@ fn table(runs: &[Named<'_>]) -> DataTable {
         .with([row("measured", &when)])
 }
 
-/// A time of a run without a response is no time.
+/// A run without a response has no times.
 fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
     if kind == FigureKind::Time && headline.max_s <= 0.0 {
         "-".to_owned()
@@ -123,7 +123,7 @@ fn distributions(runs: &[Named<'_>], times: &[RunTimes]) -> Vec<Block> {
     }
 }
 
-/// Throughput and p99 of all runs from the beginning of each.
+/// Throughput and p99 of all runs, aligned at their starts.
 fn over_time(runs: &[Named<'_>]) -> Vec<Block> {
     let rows: Vec<Vec<Bucket>> = runs
         .iter()

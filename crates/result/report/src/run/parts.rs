@@ -13,7 +13,7 @@ use record::run::SecondRecord;
 use stats::Hist;
 use units::{Nanos, show};
 
-/// A label and what is so.
+/// A label and its sentence.
 pub(super) type Fact = (&'static str, String);
 
 /// Maximum characters of each of name, target and load.
@@ -157,7 +157,7 @@ pub(super) fn distribution(report: &RunRecord, all: &RunTimes, bars: usize) -> B
     Block::Grid(filled([times, picture.collect(), spectrum, phases]))
 }
 
-/// The blocks that a page has of a document that is made here.
+/// The blocks of a page from a document that is created here.
 fn of_page(make: impl FnOnce(&mut Document)) -> Vec<Block> {
     let mut told = Document::default();
     make(&mut told);
@@ -168,7 +168,7 @@ fn filled<const N: usize>(groups: [Vec<Block>; N]) -> Vec<Vec<Block>> {
     groups.into_iter().filter(|blocks| !blocks.is_empty()).collect()
 }
 
-/// What calls came to, and failures by class with their statuses, side by side.
+/// Outcomes of the calls, and failures by class with their statuses, side by side.
 pub(super) fn endings(report: &RunRecord) -> Block {
     let came = of_page(|told| outcomes(told, Forms::PAGE, report));
     let failed = of_page(|told| failures(told, Forms::PAGE, report));
@@ -226,7 +226,7 @@ pub(super) fn objectives(told: &mut Document, forms: Forms, report: &RunRecord) 
     told.add(forms & Forms::PAGE, [Block::Table(table)]);
 }
 
-/// The same in a line each: those first that are not met.
+/// The objectives as one line each, the missed ones first.
 pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));
@@ -269,7 +269,7 @@ pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
 /// Lines of a failed response in text.
 const SAMPLE_LINES_MAX: usize = 8;
 
-/// What the server sent in the first failed responses of each kind.
+/// Content of the first failed responses of each kind.
 pub(super) fn failed_responses(told: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.bodies.failed_responses;
     if all.is_empty() {
@@ -352,7 +352,7 @@ pub(super) fn failure_classes(told: &mut Document, forms: Forms, report: &RunRec
     told.add(forms & Forms::PAGE, [subheading("Failures by class"), Block::Table(table)]);
 }
 
-/// Bars of one row along the time; more intervals than that share one.
+/// Maximum number of bars in a row over time; more intervals share one.
 const BARS_MAX: usize = 40;
 
 /// The run second by second, as rows of small bars; nothing for a run of a single interval.
@@ -419,7 +419,7 @@ pub(super) fn details(told: &mut Document, report: &RunRecord) {
     told.add(Forms::PAGE, plan(toml));
 }
 
-/// A plan: what was set, and folded away the whole with its defaults.
+/// A plan: the options set, and the complete plan with its defaults, collapsed.
 pub(crate) fn plan(toml: &str) -> Vec<Block> {
     let mut blocks = vec![placed("plan", "Plan")];
     blocks.extend(record::words::to_brief_toml(toml).map(Block::Code));

@@ -25,26 +25,26 @@ const APART: usize = 3;
 /// Rows of the histogram if response times are spread so wide that fewer would hide where they are.
 const BARS_WIDE_MAX: usize = 12;
 
-/// Level of detail if there is no room for everything.
+/// Level of detail if not everything fits.
 #[derive(Clone, Copy, Debug)]
 struct Detail {
     /// Maximum characters of each part of the load.
     asked: usize,
-    /// Causes of the verdict, and of these such with advice.
+    /// Causes of the verdict, and how many of these have advice.
     causes: (usize, usize),
     across_runs: bool,
-    /// Rows of the histogram at least; more where there is room.
+    /// Minimum number of rows of the histogram; more if there is room.
     bars: Option<usize>,
     /// A row of the histogram for each class with more than a tail of the calls.
     classes: bool,
-    /// Findings with their evidence, and of these such with advice.
+    /// Findings with their evidence, and how many of these have advice.
     findings: (usize, usize),
     /// Rows of the table of URLs.
     urls: usize,
-    /// Service times that are equal to the response times, what the marks of quantiles mean, each run
-    /// of several and all that is known across them.
+    /// Service times that equal the response times, the legend of quantile marks, each of several
+    /// runs and the figures across them.
     rest: bool,
-    /// Objectives and failures have a table each, and not a line.
+    /// Objectives and failures have a table each, instead of a line.
     tables: bool,
 }
 
@@ -99,7 +99,7 @@ pub(super) fn screen(
         let mut next = detail;
         more(&mut next);
         let fuller = composed(next);
-        // beside a long column there is room for more
+        // next to a long column there is room for more
         if style.percentiles || fuller.lines() <= lines.max(page.lines()) {
             (detail, page) = (next, fuller);
         }
@@ -165,14 +165,14 @@ fn beside(
     page
 }
 
-/// What the server did, and the verdict.
+/// Conduct of the server, and the verdict.
 fn head(report: &RunRecord, detail: Detail) -> Document {
     let mut told = Document::default();
     told.add(SCREEN, [conduct(&report.server), verdict(&report.verdict, detail.causes)]);
     told
 }
 
-/// Everything above the histogram, but for the head.
+/// Everything above the histogram, except the head.
 fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> Document {
     let mut told = Document::default();
     let mut lines = parts::asked(report, detail.asked);

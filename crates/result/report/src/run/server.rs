@@ -9,7 +9,7 @@ use sample::{SutRow, SutSeries};
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// Several rows drawn as one point.
+/// Merges several rows into one point.
 type SutPoint<'a> = &'a [SutRow];
 
 /// Its resources along the window; nothing for fewer than two readings. `x`: the axis of the run's
@@ -57,7 +57,7 @@ impl Scene<'_> {
         self.points.iter().map(|rows| Some(most(rows) as f64)).collect()
     }
 
-    /// A bound, if it is known and the figures come close enough for it to be in the chart.
+    /// A bound, if it is known and close enough to the figures to be in the chart.
     fn bound(&self, name: &str, most: f64, figures: &Values) -> Option<Line> {
         let highest = figures.iter().flatten().fold(0.0, |most: f64, value| most.max(*value));
         let line = Line::new(name, Tone::Soft, vec![Some(most); self.points.len()]);
@@ -121,7 +121,7 @@ pub(crate) struct Watched {
     pub(crate) levels: Vec<(f64, sample::Fullness)>,
 }
 
-/// Shares of the server's resources in use, against load; `None` where none are known. `chart`: empty,
+/// Shares of the server's resources in use, against load; `None` if none are known. `chart`: empty,
 /// with its places.
 pub(crate) fn against_load(mut chart: Chart, all: &[Watched]) -> Option<Chart> {
     type Resource = (&'static str, Dash, fn(&sample::Fullness) -> f64);
@@ -138,7 +138,8 @@ pub(crate) fn against_load(mut chart: Chart, all: &[Watched]) -> Option<Chart> {
                 watched.levels.iter().find(near).map(|(_, full)| share(full).min(1.0))
             };
             let values: Values = chart.at.iter().map(of).collect();
-            // of several targets only resources near their bounds: more lines hide each other
+            // with several targets only resources near their bounds: more lines would hide each
+            // other
             let known = values.iter().flatten().any(|share| *share > 0.0);
             let high = values.iter().flatten().any(|share| *share > 0.5);
             if !known || (all.len() > 1 && k > 0 && !high) {

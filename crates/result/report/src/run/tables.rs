@@ -12,7 +12,7 @@ use units::{Nanos, show};
 
 /// Rows of the per-URL table; the last holds all others.
 pub(super) const URLS_MAX: usize = 11;
-/// Rows of the same where they are the steps of journeys.
+/// Rows of the table if it has steps of journeys.
 pub(super) const STEPS_MAX: usize = 25;
 /// Sentences on journeys.
 const NOTES_MAX: usize = 20;
@@ -30,7 +30,7 @@ fn main_table(report: &RunRecord, all: &RunTimes) -> DataTable {
         .with([times_row("service time", &report.hist(RunHist::Service))])
 }
 
-/// Response time alone, and how much of it may be the client's lateness.
+/// Response time only, and how much of it may be the client's lateness.
 pub(super) fn brief(told: &mut Document, report: &RunRecord, all: &RunTimes) {
     if report.outcomes.done() > 0 {
         let mut table = main_table(report, all);
@@ -40,8 +40,8 @@ pub(super) fn brief(told: &mut Document, report: &RunRecord, all: &RunTimes) {
     }
 }
 
-/// The table of the first screen; without `all`, neither what its marks mean nor service times that
-/// are the response times once more.
+/// The table of the first screen; without `all`, neither the legend of its marks nor service times
+/// that equal the response times.
 pub(super) fn first(told: &mut Document, report: &RunRecord, known: &RunTimes, all: bool) {
     if report.outcomes.done() == 0 {
         return;
@@ -64,7 +64,7 @@ pub(crate) fn times(told: &mut Document, forms: Forms, report: &RunRecord, all: 
     let in_doubt = table.rows.len() > 2;
     table = table.with([times_row("slip", &report.hist(RunHist::Slip))]);
     let (wait, lag) = (report.hist(RunHist::Wait), report.hist(RunHist::Lag));
-    // In a punctual closed loop both parts are nothing.
+    // In a punctual closed loop both parts are zero.
     if !wait.max().is_zero() || !lag.max().is_zero() {
         table = table.with([part(times_row("wait", &wait)), part(times_row("lag", &lag))]);
     }
@@ -111,8 +111,8 @@ fn times_row(label: &str, hist: &Hist) -> TableRow {
     row.into()
 }
 
-/// The bound on the client's lateness in each figure; `None` where it changes none of them. A bound
-/// also holds for the quantiles above, so that the row rises.
+/// The bound on the client's lateness in each figure; `None` if it changes none of them. A bound
+/// also holds for the quantiles above, so the row rises.
 fn lateness_row(doubt: &Doubt) -> Option<TableRow> {
     let quantiles = || HEAD.iter().map(|(_, quantile)| *quantile).chain([1.0]);
     let shown = quantiles().any(|quantile| doubt.shows(quantile));
@@ -257,7 +257,7 @@ fn half_share(estimate: &Estimate) -> f64 {
     figures::ratio((estimate.high - estimate.low) / 2.0, estimate.value)
 }
 
-/// Rows of the per-URL table where there is room for all.
+/// Rows of the per-URL table if there is room for all.
 pub(super) fn rows_max(report: &RunRecord) -> usize {
     if report.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
 }
@@ -402,7 +402,7 @@ pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
     told.add(forms, (more > 0).then(|| said(format!("{more} more in the JSON"))));
 }
 
-/// What an import left out of the plan, so that a reader of the result knows it too.
+/// Omissions of an import, so that readers of the result know them too.
 pub(super) fn not_imported(told: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.plan.plan().not_imported;
     if all.is_empty() {
@@ -415,7 +415,7 @@ pub(super) fn not_imported(told: &mut Document, forms: Forms, report: &RunRecord
     told.add(forms, (more > 0).then(|| said(format!("{more} more in the plan"))));
 }
 
-/// The first of what users noticed, where there is no room for more.
+/// The first observations of users, if there is no room for more.
 pub(super) fn first_notes(told: &mut Document, forms: Forms, report: &RunRecord) {
     let Some(journeys) = &report.journeys else { return };
     let notes = journeys.notes();
@@ -428,7 +428,7 @@ pub(super) fn first_notes(told: &mut Document, forms: Forms, report: &RunRecord)
     }
 }
 
-/// A row for each name, which is one of a `head`: counts, then times.
+/// A row for each name, whose column is headed `head`: counts, then times.
 fn ended_table<R: Into<TableRow>>(
     (name, title): (&str, &str),
     head: &str,
@@ -442,8 +442,8 @@ fn ended_table<R: Into<TableRow>>(
     Block::Table(DataTable::new(columns).named(name, title).sortable().with(rows))
 }
 
-/// A name, how many ended and how many of these failed, and how long they took. `ends`: of the axis
-/// that all rows have in common.
+/// A name, its number of ended and failed calls, and their times. `ends`: of the axis shared by all
+/// rows.
 fn ended_row(
     name: String,
     (ended, failed): (u64, u64),
@@ -460,7 +460,7 @@ fn ended_row(
     cells
 }
 
-/// The shortest and the longest time of all.
+/// The minimum and maximum time of all.
 fn ends(all: &[Hist]) -> (Nanos, Nanos) {
     let there = || all.iter().filter(|hist| !hist.is_empty());
     let low = there().map(|hist| hist.quantile(0.0)).min().unwrap_or(Nanos(1)).max(Nanos(1));

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use units::{Nanos, show};
 
-/// Points of one curve at most.
+/// Maximum number of points of one curve.
 pub(crate) const POINTS_MAX: usize = 480;
 
 /// An interval of few repeats may be so wide that the curve would look flat: it is drawn up to this
@@ -29,7 +29,7 @@ pub(crate) enum AxisUnit {
 }
 
 impl AxisUnit {
-    /// A figure as the text of an axis.
+    /// Formats a figure for an axis.
     pub(crate) fn tick(self, value: f64) -> String {
         match self {
             AxisUnit::Time => words::span(Nanos::from_secs_f64(value)),
@@ -42,10 +42,10 @@ impl AxisUnit {
     }
 }
 
-/// Figures are from `low` to `high` along the horizontal axis; the vertical one fits its figures.
+/// Range of figures on the horizontal axis; the vertical one fits its figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Horizontal {
-    /// Name of a place next to the cursor.
+    /// Name of a position next to the cursor.
     pub(crate) name: &'static str,
     pub(crate) unit: AxisUnit,
     pub(crate) log: bool,
@@ -66,7 +66,7 @@ pub(crate) enum Tone {
     Red,
     /// Color of text next to the figures.
     Soft,
-    /// The text's own.
+    /// The color of the text itself.
     Ink,
 }
 
@@ -74,7 +74,7 @@ impl Tone {
     const ALL: [Tone; 6] =
         [Tone::Blue, Tone::Orange, Tone::Green, Tone::Purple, Tone::Sky, Tone::Red];
 
-    /// Colour and dashes of the nth of many.
+    /// Color and dashes of the nth of many.
     pub(crate) fn nth(n: usize) -> (Tone, Dash) {
         let dash = [Dash::None, Dash::Long, Dash::Short][n / Tone::ALL.len() % 3];
         (Tone::ALL[n % Tone::ALL.len()], dash)
@@ -110,18 +110,18 @@ pub(crate) enum Dash {
 pub(crate) enum Dots {
     #[default]
     None,
-    /// Marked, and joined over places without a value too.
+    /// Marked, and joined across positions without a value.
     Joined,
-    /// Not marked, and joined over places without a value.
+    /// Not marked, and joined across positions without a value.
     Bridged,
-    /// Marked, and nothing between them.
+    /// Marked, not joined.
     Alone,
 }
 
-/// A value for each place of a chart, `None` if there is none.
+/// A value for each position of a chart, `None` if there is none.
 pub(crate) type Values = Vec<Option<f64>>;
 
-/// One curve: a value for each place of the chart, `None` if there is none.
+/// One curve: a value for each position of the chart, `None` if there is none.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) name: String,
@@ -132,9 +132,9 @@ pub(crate) struct Line {
     /// Filled down to the axis.
     pub(crate) area: bool,
     pub(crate) dots: Dots,
-    /// Points that are marked only, because they may not be read as the server's.
+    /// Points that are only marked, because they do not describe the server.
     pub(crate) hollow: Values,
-    /// Lower and upper end of an interval at each place.
+    /// Lower and upper end of an interval at each position.
     pub(crate) band: Option<(Values, Values)>,
 }
 
@@ -169,7 +169,7 @@ impl Line {
         Line { dots, ..self }
     }
 
-    /// Every figure that must fit into the chart; of a wide interval a part.
+    /// Every figure that must fit into the chart; for a wide interval, part of it.
     fn figures(&self) -> impl Iterator<Item = f64> {
         let figures = || self.values.iter().chain(&self.hollow).copied().flatten();
         let most = figures().fold(0.0, f64::max) * BAND_MAX;
@@ -183,17 +183,17 @@ impl Line {
 pub(crate) struct Range {
     pub(crate) name: String,
     pub(crate) tone: Tone,
-    /// A line here, where there is one.
+    /// A line here, if any.
     pub(crate) at: Option<f64>,
     pub(crate) low: f64,
     pub(crate) high: f64,
 }
 
-/// Cells of a heat map: a column for each place, in it the classes of [`stats::Spread`] that hold
-/// something, each with its count.
+/// Cells of a heat map: a column for each position, with the non-empty classes of [`stats::Spread`]
+/// and their counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
-    /// Width of a column, in the unit of the horizontal axis; the place is its middle.
+    /// Width of a column, in the unit of the horizontal axis; the position is its middle.
     pub(crate) width: f64,
     pub(crate) columns: Vec<Vec<(usize, u64)>>,
 }
@@ -211,8 +211,8 @@ impl Cells {
         (stats::Spread::ends_s(low).0, stats::Spread::ends_s(high).1)
     }
 
-    /// From 1, a single call, to [`SHADES`], the most in one cell; by logarithm, so that one slow
-    /// call among thousands of fast ones is seen.
+    /// From 1, a single call, to [`SHADES`], the most in one cell; logarithmic, so that one slow
+    /// call among thousands of fast ones is visible.
     pub(crate) fn shade(count: u64, most: u64) -> usize {
         let part = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
         ((part * SHADES as f64).ceil() as usize).clamp(1, SHADES)
@@ -231,7 +231,7 @@ pub(crate) struct Chart {
     pub(crate) x: Horizontal,
     pub(crate) y: AxisUnit,
     pub(crate) log: bool,
-    /// The places, in rising order.
+    /// The positions, in rising order.
     pub(crate) at: Vec<f64>,
     pub(crate) lines: Vec<Line>,
     pub(crate) ranges: Vec<Range>,
@@ -241,7 +241,7 @@ pub(crate) struct Chart {
     pub(crate) cells: Option<Cells>,
     /// The lines are parts of a whole, drawn as stacked columns of this width.
     pub(crate) stack: Option<f64>,
-    /// The vertical axis reaches at least here.
+    /// The vertical axis extends at least to this.
     pub(crate) top: f64,
 }
 
@@ -268,7 +268,7 @@ impl Chart {
         Chart { at, ..self }
     }
 
-    /// Every figure that the vertical axis must hold.
+    /// Every figure that the vertical axis must include.
     pub(crate) fn figures(&self) -> Vec<f64> {
         let lines = self.lines.iter().flat_map(Line::figures);
         let lines: Vec<f64> = match self.stack {
@@ -284,7 +284,7 @@ impl Chart {
             .collect()
     }
 
-    /// All parts of a stack at one place.
+    /// All parts of a stack at one position.
     fn sum(&self, place: usize) -> f64 {
         self.lines.iter().filter_map(|line| *line.values.get(place)?).sum()
     }
@@ -335,12 +335,12 @@ fn row(values: &[Option<f64>]) -> Values {
     values.iter().map(|value| value.and_then(finite)).collect()
 }
 
-/// An end that is not there, such as that of a capacity that was never missed, is null.
+/// A missing end, such as that of a capacity that was never missed, is null.
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then(|| digits(value))
 }
 
-/// To six significant digits: finer is not seen and only makes the page longer.
+/// Rounds to six significant digits: finer is invisible and only makes the page longer.
 fn digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

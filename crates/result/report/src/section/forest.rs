@@ -1,8 +1,8 @@
-//! Differences as points with their intervals: a row each, on one axis of percentages.
+//! Differences as points with their intervals: one row each, on one axis of percentages.
 
 use super::chart::Tone;
 
-/// The picture; a page draws it, other forms have its table alone.
+/// The chart, for pages; other forms have only the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
     pub(crate) title: String,
@@ -11,13 +11,13 @@ pub(crate) struct Forest {
     pub(crate) rows: Vec<ForestRow>,
 }
 
-/// One difference, as a share of what it differs from.
+/// One difference, relative to the first side.
 #[derive(Clone, Debug)]
 pub(crate) struct ForestRow {
     pub(crate) name: String,
     pub(crate) tone: Tone,
     pub(crate) change: f64,
-    /// Ends of its interval; not finite: it is not known.
+    /// Ends of its interval; not finite: unknown.
     pub(crate) low: f64,
     pub(crate) high: f64,
     /// The same as text: `+5.9 to +8.2 %`.

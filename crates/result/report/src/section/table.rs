@@ -1,8 +1,8 @@
-//! Tables: columns, and rows of cells that know what they are.
+//! Tables: columns, and rows of typed cells.
 
 use super::{Forms, Mood, Words};
 
-/// A table; a form has the columns that are its own.
+/// A table; each form shows its own columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DataTable {
     /// Its heading in text, at the margin of its head; empty: it has none.
@@ -17,7 +17,7 @@ pub(crate) struct DataTable {
     pub(crate) narrow: bool,
     /// Readers of a page may filter rows by the words in this column.
     pub(crate) chosen_by: Option<usize>,
-    /// In text without its head, each column to the left, and the last in as many lines as are needed.
+    /// In text without its head, left-aligned columns, the last wrapped.
     pub(crate) listed: bool,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<TableRow>,
@@ -35,12 +35,12 @@ pub(crate) struct Column {
 /// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
-    /// To the right.
+    /// Right-aligned.
     #[default]
     Figure,
-    /// To the left, in one line.
+    /// Left-aligned, in one line.
     Word,
-    /// To the left, in as many lines as are needed.
+    /// Left-aligned, wrapped.
     Text,
     /// A name that may be long, such as a URL.
     Name,
@@ -56,12 +56,12 @@ pub(crate) struct TableRow {
 pub(crate) enum RowLook {
     #[default]
     Plain,
-    /// A part of the row above.
+    /// Part of the row above.
     Part,
     Sum,
-    /// All rows for which there is no room: it stays the last, however the others are sorted.
+    /// Summary of all omitted rows: it stays the last, however the others are sorted.
     Rest,
-    /// Used in no figure.
+    /// Excluded from all figures.
     SetAside,
 }
 
@@ -83,7 +83,7 @@ pub(crate) enum CellLook {
     Soft,
     /// Subdued, and shown only if there is room: on a terminal the cell is empty.
     Remark,
-    /// Small, in as many lines as are needed.
+    /// Small, wrapped.
     Fine,
     State(Mood),
 }
@@ -128,7 +128,7 @@ impl DataTable {
         DataTable { sortable: true, ..self }
     }
 
-    /// The columns of a form, with their places.
+    /// The columns of a form, with their indices.
     pub(crate) fn columns(&self, form: Forms) -> impl Iterator<Item = (usize, &Column)> {
         self.columns.iter().enumerate().filter(move |(_, column)| column.forms.has(form))
     }

@@ -55,7 +55,7 @@ fn lines_fit_the_terminal_and_ascii_is_ascii() {
     }
 }
 
-/// Refusals are answered fast: their rate is no throughput.
+/// Refusals are answered fast: their rate is not a throughput.
 #[test]
 fn a_failing_side_is_named_and_its_refusals_are_not_compared() {
     let failing = |index| {

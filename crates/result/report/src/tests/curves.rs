@@ -13,8 +13,8 @@ use units::{Nanos, Rate, Seed};
 /// Length of a step.
 const HOLD: Nanos = Nanos(2_000_000_000);
 
-/// Calls at a constant rate to a server that serves one at a time, `service_us` each in the mean;
-/// after a second of waiting a call is given up.
+/// Calls at a constant rate to a server that serves one at a time, `service_us` each on average;
+/// calls time out after a second of waiting.
 fn queue(rate: f64, service_us: f64, seed: u64) -> Vec<fixtures::Call> {
     let mut stream = Seed(seed).stream(units::Purpose::Simulation, 2);
     let mut free = fixtures::START;
@@ -37,7 +37,7 @@ fn queue(rate: f64, service_us: f64, seed: u64) -> Vec<fixtures::Call> {
     calls
 }
 
-/// One load held, as `run` would report it.
+/// One held load, as `run` would report it.
 pub(crate) fn held(rate: f64, service_us: f64, seed: u64) -> RunReport {
     let arrivals = Arrivals::constant(Rate(rate));
     let load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };

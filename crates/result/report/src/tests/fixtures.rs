@@ -8,8 +8,9 @@ use sample::{
 };
 use stats::diagnosis::Confidence;
 use stats::{
-    Cause, CauseId, Counts, FailedResponse, JourneyTally, Measurement, Noted, NumberTally, Recorder,
-    Second, ServerTimings, Snapshot, State, StreamEnd, StreamMarks, StreamTally, TransactionTally, Verdict, Verified,
+    Cause, CauseId, Counts, FailedResponse, JourneyTally, Measurement, Noted, NumberTally,
+    Recorder, Second, ServerTimings, Snapshot, State, StreamEnd, StreamMarks, StreamTally,
+    TransactionTally, Verdict, Verified,
 };
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
@@ -23,13 +24,14 @@ pub(crate) struct Call {
     issued: bool,
 }
 
-/// Runs calls through a recorder in the order of their instants, a row of the series per second.
+/// Passes calls through a recorder in the order of their instants, one row of the series per
+/// second.
 pub(crate) fn count(calls: &[Call], window: Nanos, warm_up: Nanos, targets: usize) -> Measurement {
     let from = START + warm_up;
     let mut recorder = Recorder::new(targets, (from, from + window));
     let mut events: Vec<(Nanos, u8, usize)> = Vec::new();
     for (index, call) in calls.iter().enumerate() {
-        // At one instant: what ends, what falls due, what is issued, what is dropped.
+        // At one instant: calls end, fall due, are issued, are dropped, in this order.
         let Call { sample, outcome, issued } = call;
         events.push((sample.intended, 1, index));
         if *issued {
@@ -123,7 +125,7 @@ pub(crate) fn answered(index: u64, intended: Nanos, issued: Nanos, service: Nano
     Call { sample, outcome: Outcome::Succeeded, issued: true }
 }
 
-/// 8 users without think time on kept connections, ten seconds, nothing goes wrong.
+/// 8 users without think time on kept connections, ten seconds, without failures.
 pub(crate) fn closed_calls() -> Vec<Call> {
     let mut stream = Seed(11).stream(Purpose::Simulation, 0);
     let (mut calls, mut index) = (Vec::new(), 0);
@@ -272,7 +274,7 @@ pub(crate) fn valid() -> RunReport {
     report
 }
 
-/// A whole stream, one that was cut short, and an empty one.
+/// A complete stream, a truncated one, and an empty one.
 fn streams() -> StreamTally {
     let (mut streams, due) = (StreamTally::default(), Nanos::from_secs(5));
     for end in [StreamEnd::Whole, StreamEnd::TimedOut] {
@@ -385,7 +387,7 @@ fn verdict() -> Verdict {
     Verdict { state: State::Invalid, causes }
 }
 
-/// A run over HTTP/2 with everything that its server may do wrong.
+/// A run over HTTP/2 with every possible fault of its server.
 pub(crate) fn over_http2() -> RunReport {
     let mut run = valid();
     run.measurement.total.connections.http2 = Http2Facts {
@@ -408,7 +410,7 @@ pub(crate) fn over_http2() -> RunReport {
     run
 }
 
-/// A run over HTTP/3 with everything that its server may do wrong.
+/// A run over HTTP/3 with every possible fault of its server.
 pub(crate) fn over_http3() -> RunReport {
     let mut run = valid();
     run.measurement.total.connections.http3 = Http3Facts {
@@ -566,7 +568,7 @@ pub(crate) fn of_journeys() -> RunReport {
     run
 }
 
-/// With a plan as the program has it, which can be read again.
+/// With a complete plan, which can be read again.
 pub(crate) fn whole(mut run: RunReport) -> RunReport {
     if run.plan.request.method.len() > 100 {
         run.plan.request.method = "GET".into();

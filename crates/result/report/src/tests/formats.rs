@@ -41,7 +41,7 @@ fn without_measured(json: &str) -> String {
     format!("{before}\n}}\n")
 }
 
-/// More names than are kept apart, in each output that names them.
+/// More names than are listed separately, in each output that names them.
 #[test]
 fn server_timings_beyond_the_bound_are_in_one_row() {
     let mut report = fixtures::valid();

@@ -30,7 +30,7 @@ fn a_comparison() {
     insta::assert_snapshot!(markdown_of_compare(&report));
 }
 
-/// Server or file text mentions, links and emphasizes nothing.
+/// Text of a server or file cannot mention, link or emphasize anything.
 #[test]
 fn what_others_wrote_stays_text() {
     let mut report = fixtures::valid();
@@ -53,7 +53,7 @@ fn what_others_wrote_stays_text() {
     assert!(text.contains(r"\\u{202e}\\u{61c}\\u{e0041}"), "{text}");
 }
 
-/// Without it what follows would be a part of the last item.
+/// Without it the next text would be part of the last item.
 #[test]
 fn a_blank_line_ends_a_list() {
     let mut told = Document::default();

@@ -91,7 +91,7 @@ fn only_the_pages_own_script_and_style_are_allowed() {
     }
 }
 
-/// The script draws from what the drawings in the page were made of.
+/// The script uses the same data as the drawings in the page.
 #[test]
 fn each_chart_has_its_data() {
     for page in PAGES.iter() {
@@ -123,7 +123,7 @@ fn a_peers_bytes_are_text() {
     assert!(!page.contains(hostile));
 }
 
-/// Names, plans and all other foreign text are escaped as well.
+/// Names, plans and all other foreign text are escaped.
 #[test]
 fn every_text_that_comes_in_is_escaped() {
     let mut report = fixtures::troubled();
@@ -197,7 +197,7 @@ fn charts_of(page: &str) -> Vec<(String, Vec<String>)> {
     charts.as_array().unwrap().iter().map(|chart| (text(&chart["id"]), names(chart))).collect()
 }
 
-/// Of a chart, what each of its lines holds at each place.
+/// Values of each line of a chart at each position.
 fn lines_of(page: &str, id: &str) -> Vec<(String, Vec<f64>)> {
     let (_, data) = apart(page, "<script id=\"data\" type=\"application/json\">", "</script>");
     let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
@@ -286,7 +286,7 @@ fn a_watched_server_is_drawn_along_the_run() {
     let charts = charts_of(&page);
     let names = |id: &str| charts.iter().find(|(known, _)| known == id).unwrap().1.join(", ");
     assert_eq!(names("server-cpu"), "busy, cores that it may use");
-    // far from its bound: the bound would only flatten the line
+    // far from its bound: showing the bound would flatten the line
     assert_eq!(names("server-memory"), "in use");
     assert_eq!(names("server-held"), "descriptors, threads");
     assert_eq!(names("server-switches"), "context switches");
@@ -336,7 +336,7 @@ fn the_page_of_a_ramp_says_what_the_curve_says() {
     assert!(!several.contains("<i>") && several.contains("&lt;i&gt;prefork&lt;/i&gt;: achieved"));
 }
 
-/// A point that the client limited is shown, and in no line.
+/// A point that the client limited is shown, but in no line.
 #[test]
 fn what_the_client_limited_is_in_no_line() {
     let page = ramp_html(&curves::ramp(&["a"]));
@@ -380,7 +380,7 @@ fn ramps_are_put_side_by_side_as_labels() {
     assert_eq!(both.labels, ["before", "after"]);
     assert_eq!((both.curves.len(), both.steps.len()), (2, 38));
     assert!(crate::ramp::html(&both).contains("after: achieved"));
-    // steps know their target by its label alone
+    // steps refer to their target only by its label
     let twice = crate::together(&[ramps[0].clone(), ramps[0].clone()]).unwrap();
     assert_eq!(twice.labels, ["before", "before again"]);
     assert_eq!((twice.steps_of(0).count(), twice.steps_of(1).count()), (19, 19));
@@ -400,12 +400,12 @@ fn the_page_of_a_comparison_says_what_differs() {
     assert!(
         page.contains("&lt;i&gt;new&lt;/i&gt;") && !page.contains("<i>") && !page.contains("<b>")
     );
-    // one row of the picture for each ratio; it is drawn for a desk and for a phone
+    // one row of the chart for each ratio; it is drawn for a desktop and for a phone
     let ratios = report.differences.iter().filter(|one| !one.points()).count();
     assert_eq!(page.matches("r=\"4.5\"").count(), 2 * ratios);
 }
 
-/// Whatever a tortured server sends is text, and what turns the direction of writing is an escape.
+/// A tortured server's output is plain text, and bidirectional controls are escaped.
 #[test]
 fn a_tortured_servers_bytes_are_text() {
     let mut report = tortures::pressed();
@@ -467,7 +467,7 @@ fn the_page_of_a_torture_says_what_was_found() {
     assert!(well.contains("<strong>NO FINDING</strong>") && !well.contains("<figure"), "{well}");
 }
 
-/// Eight times the time is no point at +200 %.
+/// A factor of eight is not drawn at +200 %.
 #[test]
 fn a_difference_beyond_the_axis_is_marked_with_its_size() {
     let far = crate::compare::html(&rendered::session(8.0, 0.2, &[]));

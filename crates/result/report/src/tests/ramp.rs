@@ -66,7 +66,7 @@ fn two_servers_in_plain_ascii() {
     insta::assert_snapshot!(text(&ramp(&["prefork", "cgi"]), style));
 }
 
-/// Long figures leave room for names that are alike but in their middle.
+/// Long figures leave room for names that differ only in the middle.
 #[test]
 fn side_by_side_servers_can_be_told_apart() {
     let labels = ["http://127.0.0.1:2020/prefork/work", "http://127.0.0.1:2020/threads/work"];

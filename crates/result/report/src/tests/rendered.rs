@@ -1,4 +1,4 @@
-//! Runs and ramps as they are measured, to their records and from there to each form.
+//! Measured runs and ramps, converted to their records and then to each form.
 
 use super::sessions;
 use crate::ramp::{RampRecord, RampReport};
@@ -29,7 +29,7 @@ pub(crate) fn markdown(run: &RunReport) -> String {
     crate::markdown(&RunRecord::of(run))
 }
 
-/// Several runs in a form that has them side by side.
+/// Several runs in a form that shows them side by side.
 pub(crate) fn side_by_side(runs: &[RunReport], form: fn(&[Named<'_>]) -> String) -> String {
     let runs: Vec<RunRecord> = runs.iter().map(RunRecord::of).collect();
     let name = |(n, report)| Named { name: format!("run-{n}"), report };

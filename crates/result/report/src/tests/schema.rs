@@ -24,7 +24,7 @@ fn errors(document: &Value) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The block of JSON in the design page, its `{…}` being the figures of a histogram.
+/// The JSON block in the design page, with figures of a histogram for its `{…}`.
 fn least_set() -> Value {
     let design = repository("docs/design.md");
     let start = design.find("    {\"schema\": \"loadstone.run/1\"").unwrap();
@@ -66,7 +66,7 @@ fn the_designs_least_set_is_required() {
     }
 }
 
-/// Also inside the objects, all names of the least set are there, in every run.
+/// The required names are present inside the objects too, in every run.
 #[test]
 fn every_run_has_the_least_set() {
     fn assert_has(value: &Value, least: &Value, path: &str) {
@@ -81,7 +81,7 @@ fn every_run_has_the_least_set() {
     }
 }
 
-/// No run of the schema describes less than a run holds: every key written is described.
+/// The schema describes every key that a run writes.
 #[test]
 fn every_key_is_described() {
     let schema = schema();
@@ -105,7 +105,7 @@ fn the_schema_refuses_what_is_wrong() {
     }
 }
 
-/// The published form is the record: it reads back as written, byte by byte.
+/// The published form is the record: reading it back returns the same bytes.
 #[test]
 fn a_run_reads_back_as_it_was_written() {
     let runs = [

@@ -80,7 +80,7 @@ fn one_screen_of_repeated_runs() {
     insta::assert_snapshot!(text(&fixtures::repeated(), SCREEN));
 }
 
-/// Reports with more content than room, each with everything at once.
+/// Reports with more content than fits, each with everything at once.
 #[test]
 fn every_report_fits_one_screen() {
     let mut troubled = fixtures::troubled();
@@ -107,7 +107,7 @@ fn every_report_fits_one_screen() {
     for (name, report) in &all {
         for columns in [0, 100, 200] {
             let shown = text(report, Style { columns, ..SCREEN });
-            // the prompt takes the 24th
+            // the prompt uses the 24th
             assert!(shown.lines().count() <= 23, "{name}:\n{shown}");
             let verdict = format!("\nMeasurement   {}\n", report.verdict.state.id());
             assert!(shown.contains(&verdict), "{name}:\n{shown}");

@@ -1,4 +1,4 @@
-//! A failure as a case file in the form of the catalogue, to be run again, changed and shared.
+//! A failure as a case file in the form of the catalog, to be run again, changed and shared.
 
 use super::words::safe;
 use crate::words::timestamp;

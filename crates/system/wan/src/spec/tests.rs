@@ -70,7 +70,7 @@ fn links_in_words() {
     let trace = PathSpec::parse("trace=down.txt, delay=5ms", &OneTrace).expect("a path");
     assert_eq!(
         describe(&trace.down),
-        "a trace of 12 Mbit/s on average, delay 5.00 ms, queue 1000 packets"
+        "a trace of mean rate 12 Mbit/s, delay 5.00 ms, queue 1000 packets"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What ghz's flags and its configuration file ask for.
+//! Settings of ghz's flags and its configuration file.
 
 use super::config;
 use super::go::{parse_count, parse_number, parse_size, parse_time};
@@ -7,7 +7,7 @@ use crate::{Ending, Files};
 use serde_json::{Map, Value};
 use units::Nanos;
 
-/// Everything that a run is told. Fields are the names of flags.
+/// Settings of a run. Fields are the names of flags.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
     pub(super) proto: String,
@@ -73,7 +73,7 @@ pub(super) struct Schedule {
     pub(super) max_duration: Nanos,
 }
 
-/// What happens to calls in flight at the end of `--duration`.
+/// Treatment of calls in flight at the end of `--duration`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DurationStop {
     /// They fail and are counted.

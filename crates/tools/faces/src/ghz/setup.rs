@@ -36,7 +36,7 @@ pub(super) fn streams(options: &Options) -> u64 {
 /// The URL of the method; `unix:PATH` has a place of its own.
 ///
 /// # Errors
-/// A host that is none.
+/// An invalid host.
 pub(super) fn url(options: &Options, path: &str) -> Result<Url, String> {
     let scheme = if options.insecure { "http" } else { "https" };
     let host = options.host.strip_prefix("dns:///").unwrap_or(&options.host);

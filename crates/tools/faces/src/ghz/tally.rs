@@ -1,4 +1,4 @@
-//! What became of the calls, and ghz's figures of it.
+//! Outcomes of the calls, and ghz's figures.
 
 use super::options::Options;
 use protocol::grpc::{Code, Status};

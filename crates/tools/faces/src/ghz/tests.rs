@@ -200,7 +200,7 @@ fn masked(text: &str) -> Vec<String> {
     lines
 }
 
-/// What follows the reason of a library of Go's is not compared.
+/// Text after the reason of a Go library is not compared.
 fn in_short(text: &str) -> &str {
     ["Error: ", "toml: ", "TOML: "]
         .iter()

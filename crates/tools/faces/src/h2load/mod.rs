@@ -161,7 +161,7 @@ impl H2load {
         self.work.offered().iter().any(|name| name == HTTP1)
     }
 
-    /// What each client says where the server chose nothing.
+    /// Message of each client if the server chose nothing.
     fn no_choice(&self) -> String {
         let mut out = "No protocol negotiated. Fallback behaviour may be activated\n".to_owned();
         if self.falls_back() {
@@ -246,7 +246,7 @@ impl Face for H2load {
             self.http1 = true;
             setup::speak_http1(&self.work, &mut plan);
         } else {
-            // nobody speaks with it: each connection ends when the choice is missed
+            // no client uses it: each connection ends when the choice is missing
             plan.request.version = HttpVersion::Http2;
         }
         Some((plan, needs(&self.work, self.http1)))

@@ -83,7 +83,7 @@ fn options_of(work: &Work, plan: &Plan) -> Vec<String> {
     parts
 }
 
-/// What our side announces, where it is not the usual.
+/// Our announcements, if different from the defaults.
 fn http2_options(plan: &Plan) -> Vec<(&'static str, u32)> {
     let (http2, usual) = (plan.http2, plan::Http2Plan::default());
     [

@@ -6,14 +6,14 @@ use crate::Ending;
 use crate::longopt::{self, Found, Long, Takes};
 use units::Nanos;
 
-/// What is spoken where there is no TLS.
+/// Protocol without TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cleartext {
     Http2,
     Http1,
 }
 
-/// What is typed, before it is held against the rest.
+/// Typed values, before they are checked against the others.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
     pub(super) requests: Option<u64>,
@@ -54,7 +54,7 @@ pub(super) struct Options {
     pub(super) rps: f64,
     pub(super) verbose: bool,
     pub(super) uris: Vec<String>,
-    /// What goes to standard error and ends nothing.
+    /// Warnings on standard error.
     pub(super) complaints: String,
 }
 
@@ -177,7 +177,7 @@ fn wrong(text: impl std::fmt::Display) -> Ending {
     Ending::error(format!("{text}\n"), 1)
 }
 
-/// What the C library says of a word, and what might have been meant.
+/// The C library's message about a word, and the possible meanings.
 fn refusal(program: &str, args: &[String], text: &str) -> Ending {
     let quoted = text.split('\'').nth(1).unwrap_or_default();
     let dashed = if quoted.starts_with("--") { quoted.to_owned() } else { format!("-{quoted}") };
@@ -319,7 +319,7 @@ impl Options {
         Ok(())
     }
 
-    /// What concerns QUIC, and the kernel's TLS.
+    /// Options of QUIC, and of the kernel's TLS.
     fn take_datagrams(&mut self, name: &'static str, value: &str) -> Result<(), Ending> {
         match name {
             "qlog-file-base" => self

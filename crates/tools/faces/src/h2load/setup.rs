@@ -147,7 +147,7 @@ fn target(work: &Work, path: &str) -> Result<TargetPlan, Ending> {
     }
 }
 
-/// What HTTP/2 sends; HTTP/1.1 has bytes of its own.
+/// Request for HTTP/2; HTTP/1.1 has its own bytes.
 fn request(work: &Work, plan: &mut Plan) -> Result<(), Ending> {
     for (name, value) in &work.options.headers {
         let fits = match name.as_str() {
@@ -278,7 +278,7 @@ const NEWEST: [&str; 3] =
     ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 const GROUPS: &str = "X25519:P-256:P-384:P-521";
 
-/// Groups by OpenSSL's names, those that are supported here. `None`: one that nobody knows, or none is
+/// Groups by OpenSSL's names, those that are supported here. `None`: an unknown one, or none is
 /// left.
 fn known_groups(list: &str) -> Option<Vec<String>> {
     let mut ours = Vec::new();

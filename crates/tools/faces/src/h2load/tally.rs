@@ -91,7 +91,7 @@ pub(super) struct TalliedClient {
     succeeded: u64,
     /// Requests that the server took no more.
     refused: u64,
-    /// Its last connection was broken off, or has never stood.
+    /// Its last connection was aborted, or never established.
     pub(super) broken: bool,
 }
 

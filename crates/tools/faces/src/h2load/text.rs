@@ -12,7 +12,7 @@ use units::Nanos;
 /// Printed to standard error for each client without a connection.
 pub(super) const NOT_CONNECTED: &str = "client could not connect to host\n";
 
-/// What is printed before anything is sent.
+/// Output before anything is sent.
 pub(super) fn opening(work: &Work) -> String {
     let mut out = "starting benchmark...\n".to_owned();
     let options = &work.options;

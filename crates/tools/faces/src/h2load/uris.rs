@@ -24,7 +24,7 @@ impl Base {
     }
 }
 
-/// What is asked for.
+/// Requested settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AskedUri {
     pub(super) base: Base,
@@ -32,7 +32,7 @@ pub(super) struct AskedUri {
     pub(super) paths: Vec<String>,
     /// When each falls due after its client's start; empty without a timing script.
     pub(super) at: Vec<Nanos>,
-    /// What goes to standard error and ends nothing.
+    /// Warnings on standard error.
     pub(super) complaints: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is to be done: who makes how many requests, and when.
+//! Work of the clients: how many requests each makes, and when.
 
 use super::HTTP1;
 use super::options::{Cleartext, NO_HTTP3, Options};
@@ -149,7 +149,7 @@ fn check_ours(options: &Options) -> Result<(), Ending> {
 }
 
 impl Work {
-    /// What is offered by ALPN, as far as it is supported here, in the order of the list. The drafts of
+    /// Protocols offered by ALPN, as far as supported here, in the order of the list. The drafts of
     /// HTTP/2 in h2load's own list have had no server for ten years.
     pub(super) fn offered(&self) -> Vec<String> {
         let list = if self.options.alpn.is_empty() {

@@ -191,7 +191,7 @@ impl K6 {
         own.add(self.test.program.metrics(), metric, value, at, tags);
     }
 
-    /// What the script and the runner have to say since the last time.
+    /// Output of the script and the runner since the last call.
     fn log(&self, at: Nanos) -> String {
         let now = (self.date.unix_s * 1e9) as i128 + i128::from(at.0) - i128::from(self.date.at.0);
         self.test.program.take_log().iter().map(|line| log_line(line, now)).collect()

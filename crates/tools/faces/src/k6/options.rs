@@ -4,7 +4,7 @@ use crate::Files;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What is asked for.
+/// Requested settings.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
     pub(super) command: Command,

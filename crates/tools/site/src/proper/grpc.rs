@@ -110,7 +110,7 @@ impl GrpcReplies {
 #[derive(Debug)]
 pub(super) struct Conversation {
     incoming: Upload,
-    /// What is there of the next message.
+    /// Received part of the next message.
     pending: Vec<u8>,
     ended: bool,
 }

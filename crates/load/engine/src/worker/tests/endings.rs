@@ -1,4 +1,4 @@
-//! Effect of the end of a connection on a response: a failed write, and truncated TLS.
+//! Effect of a closed connection on a response: a failed write, and truncated TLS.
 
 use super::Notes;
 use crate::worker::*;
@@ -16,7 +16,7 @@ const START: Nanos = Nanos::from_secs(1_000);
 /// One connection whose server closes it: how much of the request it accepts, and what it sends.
 struct Ending {
     now: Nanos,
-    /// Bytes that it accepts; then a write must wait once, and the next one fails.
+    /// Number of accepted bytes; then a write must wait once, and the next one fails.
     takes: usize,
     waited: bool,
     sends: VecDeque<Result<Vec<u8>, IoError>>,
@@ -64,7 +64,7 @@ impl Io for Ending {
     }
 }
 
-/// Bytes as they are; `BYE` is a close_notify.
+/// Bytes unchanged; `BYE` is a close_notify.
 #[derive(Debug, Default)]
 struct Bare {
     out: Vec<u8>,
@@ -106,7 +106,7 @@ struct Sessions;
 
 impl TlsFactory for Sessions {
     fn session(&mut self, _: &str) -> Result<Box<dyn TlsSession>, TlsError> {
-        // a first flight, and the handshake is over with what the server sends
+        // a first flight; the server's reply completes the handshake
         Ok(Box::new(Bare { out: b"hello".to_vec(), closed: false }))
     }
 }
@@ -142,7 +142,8 @@ fn outcome(url: &str, takes: usize, sends: &[Result<&str, IoError>]) -> String {
 const EARLY: &str =
     "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
 
-/// RFC 9112 section 9.5: what the server has sent before it closes is read, though the upload fails.
+/// RFC 9112 section 9.5: data sent by the server before it closes is read, even if the upload
+/// fails.
 #[test]
 fn a_response_before_a_failed_write_is_the_result() {
     let url = "http://peer.example/";
@@ -153,7 +154,7 @@ fn a_response_before_a_failed_write_is_the_result() {
     assert_eq!(outcome(url, 300, &[Ok(head), Ok("")]), " connreset");
     assert_eq!(outcome(url, 300, &[Err(RESET)]), " connreset");
     assert_eq!(outcome(url, 300, &[Ok("")]), " connreset");
-    // a body that only the close ends is not whole after a reset
+    // a body delimited by the close is incomplete after a reset
     assert_eq!(outcome(url, 300, &[Ok("HTTP/1.1 413 X\r\n\r\nno"), Ok("")]), " connreset");
 }
 
@@ -163,7 +164,7 @@ fn a_response_before_a_failed_write_is_the_result_over_tls() {
     assert_eq!(outcome("https://peer.example/", 300, &sends), "(413, 1) status");
 }
 
-/// RFC 9112 section 9.8: without close_notify a body that the close ends may be cut off.
+/// RFC 9112 section 9.8: without close_notify a body delimited by the close may be truncated.
 #[test]
 fn a_body_that_the_close_ends_needs_close_notify() {
     let until_close = |end: &[Result<&str, IoError>]| {

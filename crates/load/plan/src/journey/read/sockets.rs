@@ -126,7 +126,7 @@ impl JourneyReader<'_> {
         Ok((MessageRule { matching: matching.unwrap_or_default(), count, timeout }, expect))
     }
 
-    /// What a step on an open WebSocket has of a request.
+    /// Request fields of a step on an open WebSocket.
     fn message_ask(
         &self,
         table: &mut Table<'_>,

@@ -30,7 +30,7 @@ pub(super) struct FormPart {
     content: Vec<u8>,
 }
 
-/// What `NAME=CONTENT;type=...;filename=...` says, as curl 7.88 reads it.
+/// Parsed `NAME=CONTENT;type=...;filename=...`, as in curl 7.88.
 #[derive(Default)]
 struct Described {
     content: ShellWord,

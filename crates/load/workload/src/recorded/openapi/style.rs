@@ -77,7 +77,7 @@ impl Written {
         }
     }
 
-    /// What stands between the values of a list.
+    /// Separator between the values of a list.
     fn between(&self) -> &'static str {
         match (self.style, self.explode) {
             (Style::Matrix, true) => ";",
@@ -91,7 +91,7 @@ impl Written {
         }
     }
 
-    /// Whether each value of a list has the parameter's name.
+    /// Returns whether each value of a list has the parameter's name.
     fn names_each(&self) -> bool {
         self.explode && !matches!(self.style, Style::Label | Style::Simple)
     }

@@ -1,4 +1,4 @@
-//! Who gets in, and what is refused: the guard alone.
+//! Access and refusal: the guard alone.
 
 use crate::browser::Token;
 use crate::browser::guard::{Guard, Ruling};
@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 const PORT: u16 = 8080;
 
-/// `pass`, a status, or the cookie that is set.
+/// `pass`, a status, or the new cookie.
 fn ruled(guard: &Guard, method: &str, uri: &str, headers: &[(&str, &str)]) -> String {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
@@ -92,7 +92,7 @@ fn beyond_loopback_a_token_is_needed() {
     let pair = format!("a=b; loadstone-ui={said}");
     let known = [host, ("cookie", pair.as_str())];
     assert_eq!(ruled(&guard, "GET", "/", &known), "pass");
-    // the token does not make a foreign page ours
+    // the token does not authorize a foreign page
     assert_eq!(ruled(&guard, "POST", "/", &known), "403");
     let from_us = [host, ("cookie", pair.as_str()), ("origin", "http://192.0.2.7:8080")];
     assert_eq!(ruled(&guard, "POST", "/", &from_us), "pass");

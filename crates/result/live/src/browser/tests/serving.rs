@@ -1,4 +1,4 @@
-//! The server over a socket, on a store that is not there yet.
+//! The server over a socket, on a store that does not exist yet.
 
 use crate::browser::{Ui, UiConfig};
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ fn authority(ui: &Ui) -> String {
     ui.url().trim_start_matches("http://").split('/').next().unwrap().to_owned()
 }
 
-/// The response to a request with these header lines beside the host's.
+/// The response to a request with these header lines in addition to Host.
 fn ask(ui: &Ui, line: &str, headers: &str) -> String {
     send(ui, line, headers, "")
 }

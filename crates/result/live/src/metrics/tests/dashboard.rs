@@ -1,4 +1,4 @@
-//! The dashboard for Grafana asks for figures that are there.
+//! The Grafana dashboard queries existing figures.
 
 use super::openmetrics::read;
 use super::reading;
@@ -25,7 +25,7 @@ fn expressions(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Every word of an expression that could be one of our names.
+/// Every word of an expression that may be one of our names.
 fn names(expression: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     expression.split(move |c| !part(c)).filter(|word| word.starts_with("loadstone"))
@@ -49,7 +49,7 @@ fn every_name_of_the_dashboard_is_on_the_endpoint() {
     }
 }
 
-/// Each panel has a title, a place of its own and a query.
+/// Each panel has a title, a position and a query.
 #[test]
 fn the_dashboard_is_whole() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();

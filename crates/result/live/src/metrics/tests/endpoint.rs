@@ -1,4 +1,4 @@
-//! The endpoint over a socket, and what it makes of `Accept`.
+//! The endpoint over a socket, and its handling of `Accept`.
 
 use super::openmetrics::read;
 use super::reading;
@@ -57,7 +57,7 @@ fn the_better_liked_format_is_sent() {
          application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
          encoding=delimited;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
     ));
-    // another encoding of it is not ours, nor is a refused one
+    // another encoding or a refused one is not offered
     assert!(!wants_protobuf("application/vnd.google.protobuf"));
     assert!(!wants_protobuf(
         "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\

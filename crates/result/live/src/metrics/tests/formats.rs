@@ -1,4 +1,4 @@
-//! The formats say what the reading says.
+//! The formats contain the reading's data.
 
 use super::openmetrics::read;
 use super::prometheus;

@@ -1,4 +1,4 @@
-//! A strict reader of OpenMetrics 1.0 text, for what the encoder is to be held to.
+//! A strict parser of OpenMetrics 1.0 text, as a reference for the encoder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +101,7 @@ fn sample(line: &str) -> Line {
     Line { name, labels, value: value.parse().unwrap_or_else(|_| panic!("value of {line}")) }
 }
 
-/// The text up to the closing quote with escapes undone, and what comes after it.
+/// The text up to the closing quote, unescaped, and the rest after it.
 fn quoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut chars = text.char_indices();

@@ -1,4 +1,5 @@
-//! The messages of Prometheus' `io/prometheus/client/metrics.proto` that we write, for prost to read.
+//! The messages of Prometheus' `io/prometheus/client/metrics.proto` that we write, as prost reads
+//! them.
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct MetricFamily {

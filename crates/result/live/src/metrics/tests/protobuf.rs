@@ -1,4 +1,4 @@
-//! The wire format: what prost writes is read, what we write prost reads, and hostile bytes end.
+//! The wire format: prost and our code read each other's output, and hostile bytes end parsing.
 
 use crate::metrics::protobuf::{WireMessage, WireValue, fields};
 use prost::Message as _;

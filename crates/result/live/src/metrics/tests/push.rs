@@ -1,4 +1,4 @@
-//! Pushes to a collector made of a listener and a decoder.
+//! Pushes to a collector that consists of a listener and a decoder.
 
 use super::reading;
 use crate::metrics::{Pushed, Pusher, parse_collector};
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-/// Answers each push of `responses` in turn; gives what it was sent: request line and message.
+/// Answers each push with one of `responses`; returns what it received: request line and message.
 fn collector(
     responses: Vec<Vec<u8>>,
 ) -> (u16, thread::JoinHandle<Vec<(String, ExportMetricsServiceRequest)>>) {

@@ -1,4 +1,4 @@
-//! The machines of a fleet, a row each, those that need a look before the others.
+//! The machines of a fleet, one row each, the conspicuous ones first.
 
 use super::{Look, RED};
 use crate::terminal::model::Model;
@@ -9,13 +9,13 @@ use ratatui::widgets::Paragraph;
 use sample::{AgentNow, AgentState};
 use units::show;
 
-/// Rows of agents at most, and what the frame takes.
+/// Maximum number of agents' rows, and the rows of the frame.
 const SHOWN: u16 = 8;
 const FRAME: u16 = 2;
-/// Characters of a host and its labels.
+/// Width of a host and its labels in characters.
 const NAME: usize = 24;
 
-/// Rows that the agents take of those that are left: none where there is no fleet, or no room.
+/// Number of the remaining rows that the agents use: 0 without a fleet or without room.
 pub(super) fn rows(model: &Model, left: u16) -> u16 {
     let wanted = u16::try_from(model.agents.len()).unwrap_or(u16::MAX).min(SHOWN) + FRAME;
     let given = wanted.min(left);

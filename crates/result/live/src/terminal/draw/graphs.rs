@@ -9,10 +9,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
 use units::{Nanos, show};
 
-/// The graphs begin with the width of the run, a minute's at most, and grow with it.
+/// The graphs start with the width of the run, at most a minute, and grow with it.
 const WIDTH_MIN_S: f64 = 10.0;
 const WIDTH_FIRST_S: f64 = 60.0;
-/// Decades of seconds that response times can lie in: 1 µs to an hour.
+/// Decades of seconds of response times: 1 µs to an hour.
 const DECADE_MIN: f64 = -6.0;
 const DECADE_MAX: f64 = 4.0;
 
@@ -68,12 +68,12 @@ pub(super) fn quantiles(frame: &mut Frame<'_>, area: Rect, model: &Model, look: 
     let low = all().fold(f64::INFINITY, f64::min).floor().clamp(DECADE_MIN, DECADE_MAX - 1.0);
     let high = all().fold(f64::NEG_INFINITY, f64::max).ceil().clamp(low + 1.0, DECADE_MAX);
     let (low, high) = if all().next().is_none() { (-3.0, 0.0) } else { (low, high) };
-    // a row for each label; the frame, the axis and its own labels take four
+    // one row for each label; the frame, the axis and its labels take four
     let rows = f64::from(area.height.saturating_sub(4)).max(2.0);
     let step = ((high - low) / (rows - 1.0)).ceil().max(1.0);
     let mut labels = Vec::new();
     let mut decade = low;
-    // every label names its own place: the top of the axis moves up to the next one
+    // every label marks its own value: the top of the axis moves up to the next one
     while decade < high + step {
         labels.push(decade_name(decade));
         decade += step;
@@ -90,7 +90,7 @@ fn decade_name(decade: f64) -> String {
     format!("{:.0} {unit}", 10_f64.powf(decade - base))
 }
 
-/// The next round number that leaves some room above `value`; 2 at least.
+/// The next round number with some room above `value`; at least 2.
 fn round_up(value: f64) -> f64 {
     let wanted = (value * 1.05).max(2.0);
     let decade = 10_f64.powf(wanted.log10().floor());
@@ -106,7 +106,7 @@ fn chart(
     curves: &[Curve<'_>],
     (bounds, labels): ([f64; 2], Vec<String>),
 ) {
-    // a point stands at the end of its second
+    // a point is at the end of its second
     let start = model.history.front().map_or(0.0, |point| point.at_s - 1.0);
     let span = model.subject.span_s.unwrap_or(WIDTH_FIRST_S);
     let wide_enough = span.clamp(start + WIDTH_MIN_S, start + WIDTH_FIRST_S);
@@ -132,14 +132,14 @@ fn chart(
     frame.render_widget(chart, area);
 }
 
-/// The names of the curves with their latest figures, or, where these have no room, without.
+/// The names of the curves with their latest figures, or without them if there is no room.
 fn title(curves: &[Curve<'_>], room: usize, look: Look) -> Line<'static> {
     let texts: Vec<String> =
         curves.iter().map(|curve| format!("{} {}  ", curve.name, curve.latest)).collect();
     let wide = 1 + texts.iter().map(|text| text.chars().count()).sum::<usize>();
     let mut title = vec![Span::raw(" ")];
     for (curve, text) in curves.iter().zip(texts) {
-        // the two blanks behind the last figure may be cut off
+        // the two spaces after the last figure may be cut off
         let text = if wide <= room + 2 { text } else { format!("{}  ", curve.name) };
         title.push(Span::styled(text, look.tint(curve.color)));
     }

@@ -7,10 +7,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Paragraph;
 
-/// Classes at most, however high the window is.
+/// Maximum number of classes, however high the window is.
 const ROWS_MAX: usize = 16;
 
-/// Whether a cell is a part of a bar: the blocks of eighths, U+2588 to U+258F.
+/// Returns whether a cell is part of a bar: the blocks of eighths, U+2588 to U+258F.
 pub(super) fn is_bar(symbol: &str) -> bool {
     symbol.chars().all(|c| ('\u{2588}'..='\u{258f}').contains(&c))
 }

@@ -21,7 +21,7 @@ const PHASES_NAME: usize = 8;
 const STEPS_NAME: usize = 6;
 const STATUS_NAME: usize = 6;
 const FAILURES: &str = "Failures";
-/// From here on the phases have a column of their own.
+/// Minimum width for a separate column of phases.
 const FOUR_COLUMNS: u16 = 120;
 
 type TableCells = [String; 3];
@@ -100,7 +100,7 @@ fn times(model: &Model) -> Vec<TableCells> {
     rows
 }
 
-/// A dash when nothing was timed.
+/// A dash without a value.
 fn time(value: Nanos, max: Nanos) -> String {
     if max.is_zero() { "-".to_owned() } else { show::duration(value) }
 }
@@ -112,7 +112,7 @@ fn phases(model: &Model) -> Vec<TableCells> {
     std::iter::once(row("", "p50", "p99")).chain(model.so_far.phases.iter().map(line)).collect()
 }
 
-/// The last steps of a ramp, and what all of them say.
+/// The last steps of a ramp, and the conclusions from all of them.
 fn curve(frame: &mut Frame<'_>, area: Rect, climb: &Climb, look: Look) {
     let inner = usize::from(area.width.saturating_sub(2));
     let space = usize::from(area.height.saturating_sub(2)).saturating_sub(climb.known.len() + 1);
@@ -126,7 +126,7 @@ fn curve(frame: &mut Frame<'_>, area: Rect, climb: &Climb, look: Look) {
     frame.render_widget(text.block(look.block(Line::from(" Curve so far "))), area);
 }
 
-/// Responses by status, then failures by class; `spare`: shown below them where all of it has room.
+/// Responses by status, then failures by class; `spare`: shown below them if everything fits.
 fn endings(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -150,7 +150,7 @@ fn endings(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// At most `room` lines; where more would follow, the last of them says how many.
+/// At most `room` lines; if more follow, the last line counts them.
 fn cut(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Line<'static>> {
     if lines.len() > room {
         let kept = room.saturating_sub(1);
@@ -192,7 +192,7 @@ fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     let line = |(class, count): &(FailureClass, u64)| {
         let blame = format!("{} {}", class.blame().id(), show::count(*count));
         let room = width.saturating_sub(blame.len());
-        // the figure is whole: where both have no room, the name is cut
+        // the figure is not cut: if both do not fit, the name is cut
         let id: String = class.id().chars().take(room.saturating_sub(1)).collect();
         let name = Span::styled(format!("{id:<room$}"), look.tint(RED));
         Line::from(vec![name, Span::raw(blame)])
@@ -201,7 +201,7 @@ fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     std::iter::once(heading).chain(all.iter().map(line)).collect()
 }
 
-/// What a window without panels of their own for them has room for.
+/// Content for a window without separate panels for it.
 fn endings_line(model: &Model, look: Look) -> Line<'static> {
     let so_far = &model.so_far;
     let listed = |said: Vec<String>| if said.is_empty() { s("none") } else { said.join(", ") };
@@ -222,7 +222,7 @@ fn row(name: &str, second: &str, third: &str) -> TableCells {
     [s(name), s(second), s(third)]
 }
 
-/// Three columns in a frame; the name's width comes with the rows, of which the first is the heading.
+/// Three columns in a frame; the rows set the name's width, and the first is the heading.
 fn table(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -236,7 +236,7 @@ fn table(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// A name, and two figures that end under each other.
+/// A name, and two right-aligned figures.
 fn columns(
     rows: Vec<TableCells>,
     name_width: usize,

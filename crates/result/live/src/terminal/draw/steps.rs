@@ -1,4 +1,4 @@
-//! The steps of a journey, a row each.
+//! The steps of a journey, one row each.
 
 use super::{GRAPH_ROWS_MIN, Look, RED};
 use crate::terminal::model::{Model, TargetRow};
@@ -10,14 +10,14 @@ use units::show;
 
 /// Rows of the frame and the heading.
 const FIXED: u16 = 3;
-/// Steps at most; further ones are in the report.
+/// Maximum number of steps; further ones are in the report.
 const SHOWN: u16 = 12;
-/// Steps without which the table is left out.
+/// Minimum number of steps for the table.
 const STEPS_MIN: u16 = 2;
-/// Characters of a step's name.
+/// Width of a step's name in characters.
 const NAME: usize = 26;
 
-/// Rows that the steps take of those that are left. The graphs keep theirs where both have room.
+/// Number of the remaining rows that the steps use. The graphs keep theirs if both fit.
 pub(super) fn rows(model: &Model, left: u16) -> u16 {
     if model.subject.steps.is_empty() {
         return 0;

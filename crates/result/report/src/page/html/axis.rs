@@ -10,12 +10,12 @@ pub(crate) const TOP: f64 = 10.0;
 pub(crate) const BOTTOM: f64 = 210.0;
 pub(crate) const HEIGHT: f64 = 236.0;
 
-/// From figures to places, straight or by logarithm.
+/// Maps figures to positions, linearly or logarithmically.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     low: f64,
     high: f64,
-    /// Where low and high are drawn.
+    /// Positions of low and high.
     at: (f64, f64),
     log: bool,
 }
@@ -49,7 +49,7 @@ impl Scale {
         Scale { low, high, at, log: true }
     }
 
-    /// Where a figure is drawn; what lies outside is drawn at the edge.
+    /// Position of a figure; values outside are drawn at the edge.
     pub(crate) fn place(&self, figure: f64) -> f64 {
         let of = |value: f64| if self.log { value.max(1e-12).ln() } else { value };
         let (low, high) = (of(self.low), of(self.high));
@@ -72,7 +72,7 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, so that 3 to 7 steps make the span.
+/// 1, 2 or 5 times a power of ten, so that the span has 3 to 7 steps.
 fn round_step(span: f64) -> f64 {
     let rough = span / 5.0;
     let decade = 10_f64.powf(rough.log10().floor());
@@ -131,7 +131,7 @@ pub(crate) fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     path
 }
 
-/// To a tenth of a unit: finer is not seen and only makes the page longer.
+/// Rounds to a tenth of a unit: finer is invisible and only makes the page longer.
 pub(crate) fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

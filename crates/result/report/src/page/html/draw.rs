@@ -8,7 +8,7 @@ use maud::{Markup, html};
 /// Radius of a marked point.
 const DOT: f64 = 3.2;
 
-/// Columns of a heat map on paper; neighbours are put together.
+/// Columns of a heat map on paper; neighbors are merged.
 const COLUMNS_MAX: usize = 160;
 
 /// The chart with its title and key; the script puts its own into `.plot`.
@@ -56,7 +56,7 @@ fn up(chart: &Chart) -> Scale {
     Scale::from_zero(figures.into_iter().fold(0.0, f64::max), (BOTTOM, TOP))
 }
 
-/// Quantiles that are named on the axis.
+/// Quantiles labeled on the axis.
 const QUANTILES: [f64; 10] =
     [0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.999_99, 0.999_999, 0.999_999_9];
 
@@ -76,7 +76,7 @@ fn bottom_ticks(chart: &Chart, across: &Scale) -> Vec<f64> {
         .collect()
 }
 
-/// Least distance between two quantiles on the axis, so that their names do not overlap.
+/// Minimum distance between two quantiles on the axis, so that their labels do not overlap.
 const LABEL_APART: f64 = 40.0;
 
 fn dash_class(dash: Dash) -> &'static str {
@@ -92,7 +92,7 @@ fn line_class(line: &Line) -> String {
     ["curve", line.tone.class(), dash_class(line.dash), thin].join(" ").trim().to_owned()
 }
 
-/// The script has a key of its own for lines.
+/// The script draws its own key for lines.
 fn line_keys(chart: &Chart) -> Markup {
     html! {
         @for line in &chart.lines {
@@ -189,7 +189,7 @@ fn band([low, high]: &[Points<'_>; 2]) -> String {
     if outline.is_empty() { outline } else { format!("{outline}Z") }
 }
 
-/// Room that a character of a range's name takes.
+/// Width of a character of a range's name.
 const NAME_WIDE: f64 = 7.0;
 
 fn marked_range(range: &Range, across: &Scale, named: bool) -> Markup {
@@ -211,10 +211,10 @@ fn marked_range(range: &Range, across: &Scale, named: bool) -> Markup {
     }
 }
 
-/// A part that is there is seen, however small it is.
+/// An existing part is always visible, however small it is.
 const PART_MIN: f64 = 1.0;
 
-/// Columns of parts one above the other, the first at the bottom; one path for each part.
+/// Stacked columns, the first part at the bottom; one path for each part.
 fn stacked(chart: &Chart, width: f64, across: &Scale, up: &Scale) -> Markup {
     let mut floors = vec![BOTTOM; chart.at.len()];
     let mut sums = vec![0.0; chart.at.len()];
@@ -249,7 +249,7 @@ fn stacked(chart: &Chart, width: f64, across: &Scale, up: &Scale) -> Markup {
     }
 }
 
-/// One path for each shade, so that thousands of cells stay short.
+/// One path for each shade, to keep thousands of cells short.
 fn heat(cells: &Cells, at: &[f64], across: &Scale, up: &Scale) -> Markup {
     let size = cells.columns.len().div_ceil(COLUMNS_MAX).max(1);
     let half = cells.width / 2.0;
@@ -309,7 +309,7 @@ pub(super) fn bars(all: &[u8], words: &str) -> Markup {
     }
 }
 
-/// Colours of the parts of a bar: wait, lag, connect, TLS, first byte, transfer.
+/// Colors of the parts of a bar: wait, lag, connect, TLS, first byte, transfer.
 const PARTS: [Tone; 6] =
     [Tone::Purple, Tone::Red, Tone::Green, Tone::Sky, Tone::Blue, Tone::Orange];
 

@@ -1,24 +1,24 @@
-//! Differences with their intervals, drawn: beside their names, and below them for a phone.
+//! Differences with their intervals as a chart: labels beside them, or above them on a phone.
 
 use super::axis::{Scale, coordinate};
 use crate::section::forest::{Forest, ForestRow};
 use maud::{Markup, html};
 use record::compare::amount;
 
-/// How the differences are laid out, in units of the view box.
+/// Layout of the differences, in units of the view box.
 #[derive(Clone, Copy, Debug)]
 struct ForestFrame {
-    /// Which of both it is, for the style sheet.
+    /// CSS name of the layout.
     class: &'static str,
     width: f64,
-    /// Where the axis begins and ends.
+    /// Start and end of the axis.
     axis: (f64, f64),
-    /// Height of a figure's row, and of what stands above the first.
+    /// Height of a figure's row, and of the space above the first.
     row: f64,
     head: f64,
     /// From the top of a row to its interval.
     middle: f64,
-    /// Names and values stand above their intervals, not beside them.
+    /// Names and values are above their intervals, not beside them.
     stacked: bool,
 }
 
@@ -33,7 +33,7 @@ const BROAD: ForestFrame = ForestFrame {
     stacked: false,
 };
 
-/// For a phone, whose screen is as wide as this in pixels: the axis has all of it, so that its right
+/// For a phone, whose screen is this wide in pixels: the axis uses the full width, so its right
 /// half, where regressions of times are, needs no scrolling.
 const NARROW: ForestFrame = ForestFrame {
     class: "narrow",
@@ -45,8 +45,8 @@ const NARROW: ForestFrame = ForestFrame {
     stacked: true,
 };
 
-/// Farthest that the axis of differences reaches: +200 %. What lies beyond is marked at its edge. Nothing
-/// falls by more than all it has.
+/// Maximum of the axis of differences: +200 %. Values beyond it are marked at its edge. No figure
+/// falls by more than 100 %.
 const REACH_MAX: f64 = 2.0;
 const FALL_MAX: f64 = 1.0;
 
@@ -94,7 +94,7 @@ fn drawn(rows: &[ForestRow], reach: f64, told: &str, frame: &ForestFrame) -> Mar
     }
 }
 
-/// The marks of the axis: every other one where all would run into each other.
+/// The marks of the axis: every second one if all would overlap.
 fn ticks(scale: &Scale, frame: &ForestFrame) -> Vec<f64> {
     let all = scale.ticks();
     let apart = (frame.axis.1 - frame.axis.0) / all.len().max(1) as f64;
@@ -103,10 +103,10 @@ fn ticks(scale: &Scale, frame: &ForestFrame) -> Vec<f64> {
     all.into_iter().enumerate().filter(|(n, _)| n % step == zero % step).map(|(_, t)| t).collect()
 }
 
-/// What a mark such as `+150 %` takes.
+/// Width of a mark such as `+150 %`.
 const TICK_WIDTH: f64 = 52.0;
 
-/// The figure's name, and what does not lie on the axis; stacked, the difference in words as well.
+/// The figure's name, and values outside the axis; stacked, the difference in words as well.
 fn names(one: &ForestRow, top: f64, reach: f64, frame: &ForestFrame) -> Markup {
     let (name_x, anchor) = match frame.stacked {
         true => (frame.axis.0, "start"),
@@ -131,7 +131,7 @@ fn names(one: &ForestRow, top: f64, reach: f64, frame: &ForestFrame) -> Markup {
     }
 }
 
-/// Marks are round: no digits are wanted behind them.
+/// Marks are round: they need no decimals.
 fn percent(share: f64) -> String {
     let percent = (share * 1e6).round() / 1e4;
     let sign = if percent > 0.0 { "+" } else { "" };
@@ -167,10 +167,10 @@ fn interval(one: &ForestRow, y: f64, scale: &Scale, reach: f64, frame: &ForestFr
     }
 }
 
-/// Length of the arrow behind the axis's end.
+/// Length of the arrow at the axis's end.
 const ARROW: f64 = 12.0;
 
-/// What of a difference the axis cannot show, in words.
+/// The part of a difference that the axis cannot show, in words.
 fn beyond(one: &ForestRow, reach: f64) -> String {
     let change = |share: f64| amount(share, false);
     let point = (one.change > reach).then(|| change(one.change));

@@ -1,4 +1,4 @@
-//! The frame of every page: its policy, its style, its script and the data the script draws from.
+//! The frame of every page: its policy, its style, its script and the script's data.
 
 use super::draw;
 use crate::section::chart::Chart;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
 
-/// uPlot 1.6.32 by Leon Sorokin, under the MIT licence that stands before it in the page.
+/// uPlot 1.6.32 by Leon Sorokin, under the MIT license printed before it in the page.
 const UPLOT: &str = include_str!("../../../vendor/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../../vendor/uplot/uPlot.min.css");
 const UPLOT_LICENSE: &str = include_str!("../../../vendor/uplot/LICENSE");
@@ -26,12 +26,12 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 #[derive(Debug, Default)]
 pub(crate) struct Plots {
     data: Vec<Value>,
-    /// Before the name of each chart, so that it stays the only one of its name.
+    /// Prefix of each chart's name, which makes it unique.
     part: String,
 }
 
 impl Plots {
-    /// A chart as SVG, whose data the script will find.
+    /// A chart as SVG, with its data for the script.
     pub(crate) fn figure(&mut self, chart: &Chart) -> Markup {
         let chart = Chart { id: self.named(&chart.id), ..chart.clone() };
         self.data.push(chart.data());
@@ -43,8 +43,8 @@ impl Plots {
         format!("{}{id}", self.part)
     }
 
-    /// The charts from now on belong to this part of the page, where it is one; the part before, for
-    /// [`Plots::leave`].
+    /// Assigns the next charts to this part of the page, if it is one; returns the previous part,
+    /// for [`Plots::leave`].
     pub(crate) fn enter(&mut self, part: &str) -> String {
         let before = self.part.clone();
         if !part.is_empty() {
@@ -58,7 +58,7 @@ impl Plots {
     }
 }
 
-/// What stays at the top of a page while it is scrolled.
+/// Header that stays at the top of a page while it is scrolled.
 #[derive(Debug, Default)]
 pub(crate) struct Bar {
     /// Kind of the page.
@@ -81,7 +81,8 @@ fn bar(bar: &Bar) -> Markup {
     }
 }
 
-/// The whole page. The script can only read its data, draw and sort: without it everything is there.
+/// The whole page. The script only reads its data, draws and sorts: everything is readable without
+/// it.
 pub(crate) fn page(title: &str, head: &Bar, body: &Markup, plots: Plots) -> String {
     let data = serde_json::to_string(&plots.data).expect("finite numbers and strings");
     html! {
@@ -107,7 +108,7 @@ pub(crate) fn page(title: &str, head: &Bar, body: &Markup, plots: Plots) -> Stri
     .into_string()
 }
 
-/// JSON that no reader of HTML takes for a tag or an entity, nor a reader of scripts for a line end.
+/// JSON without characters that HTML reads as tags or entities, or scripts read as line ends.
 fn harmless(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -121,8 +122,8 @@ fn harmless(json: &str) -> String {
     out
 }
 
-/// Nothing from anywhere, and of the page itself only the style sheet and the script with these
-/// hashes.
+/// Allows no external resources, and of the page itself only the style sheet and the script with
+/// these hashes.
 fn policy() -> String {
     let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
     format!(

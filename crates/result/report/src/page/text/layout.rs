@@ -9,14 +9,14 @@ pub(crate) struct Page {
     out: String,
     /// Characters of a line; 0: [`WIDTH`].
     width: usize,
-    /// Some words are in colour (ANSI escapes).
+    /// Some words are colored (ANSI escapes).
     color: bool,
 }
 
 pub(crate) use crate::section::LABEL;
 
 impl Page {
-    /// For a terminal of so many columns, as far as lines can still be read.
+    /// For a terminal of this many columns, up to a readable line length.
     pub(crate) fn for_columns(columns: usize) -> Page {
         Page { width: columns.clamp(WIDTH, COLUMNS_MAX), ..Page::default() }
     }
@@ -26,7 +26,7 @@ impl Page {
         Page { width, ..self.alike() }
     }
 
-    /// With words in colour, or without.
+    /// Enables or disables colors.
     pub(crate) fn coloured(self, color: bool) -> Page {
         Page { color, ..self }
     }
@@ -36,12 +36,12 @@ impl Page {
         Page { width: self.width, color: self.color, ..Page::default() }
     }
 
-    /// Where the next line begins, for [`Page::paint`].
+    /// Start of the next line, for [`Page::paint`].
     pub(crate) fn mark(&self) -> usize {
         self.out.len()
     }
 
-    /// The first `word` from a mark on in the colour of a code, where there is colour.
+    /// Colors the first `word` after a mark, if colors are enabled.
     pub(crate) fn paint(&mut self, from: usize, word: &str, code: &str) {
         if let (true, Some(at)) = (self.color, self.out[from..].find(word)) {
             let painted = format!("\u{1b}[{code}m{word}\u{1b}[0m");
@@ -99,8 +99,8 @@ impl Page {
         self.wrapped(&format!("{label:<LABEL$}"), text);
     }
 
-    /// Rows whose first cell is text and whose others are numbers, aligned right. Where a row would
-    /// be too wide, the gaps give way, then the first column.
+    /// Rows whose first cell is text and whose others are right-aligned numbers. If a row is too
+    /// wide, the gaps shrink, then the first column.
     pub(crate) fn table(&mut self, rows: &[Vec<String>]) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
@@ -144,12 +144,12 @@ impl Page {
         self.out.lines().count()
     }
 
-    /// Another page's lines below.
+    /// Appends the lines of another page.
     pub(crate) fn append(&mut self, other: Page) {
         self.out.push_str(&other.out);
     }
 
-    /// Two pages side by side below, `gap` blanks apart.
+    /// Appends two pages side by side, `gap` spaces apart.
     pub(crate) fn append_beside(&mut self, left: Page, right: Page, gap: usize) {
         let column = left.width() + gap;
         let (left, right) = (left.finish(), right.finish());
@@ -172,7 +172,7 @@ impl Page {
     }
 }
 
-/// Characters of a line without its colors.
+/// Length of a line in characters, without its colors.
 fn visible(line: &str) -> usize {
     let mut in_escape = false;
     let seen = |c: &char| {
@@ -183,10 +183,10 @@ fn visible(line: &str) -> usize {
     line.chars().filter(seen).count()
 }
 
-/// A space that no line breaks at.
+/// A space at which lines do not break.
 const GLUE: char = '\u{a0}';
 
-/// A number stays with its unit: `12.3 ms`, `200 × 7`.
+/// Keeps a number with its unit: `12.3 ms`, `200 × 7`.
 fn glued(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let near = |index: usize| chars.get(index).copied().unwrap_or(' ');
@@ -199,7 +199,7 @@ fn glued(text: &str) -> String {
     chars.iter().enumerate().map(glue).collect()
 }
 
-/// Whether a text ends with a number, which is no part of a name as in `Q-02`.
+/// Returns whether a text ends with a number that is not part of a name as in `Q-02`.
 fn is_number(chars: &[char]) -> bool {
     let word = chars.rsplit(|c| c.is_whitespace() || *c == GLUE).next().unwrap_or_default();
     let first = word.iter().find(|c| c.is_alphanumeric());
@@ -210,13 +210,14 @@ fn is_unit(c: char) -> bool {
     c.is_alphabetic() || c == '%'
 }
 
-/// A word in pieces of at most `room` characters.
+/// Splits a word into pieces of at most `room` characters.
 fn cut(word: &str, room: usize) -> Vec<String> {
     let chars: Vec<char> = word.chars().collect();
     chars.chunks(room).map(|piece| piece.iter().collect()).collect()
 }
 
-/// Text of at most `room` characters, the middle left out: of a URL both ends tell the most.
+/// Shortens text to `room` characters by omitting the middle: both ends of a URL are the most
+/// informative.
 pub(crate) fn shortened(text: &str, room: usize) -> String {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() <= room {

@@ -7,29 +7,29 @@ use units::{Nanos, show};
 /// Eighths of a character, from one to eight.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// Columns that are used at most, however wide the terminal is.
+/// Maximum number of columns used, however wide the terminal is.
 pub(crate) const COLUMNS_MAX: usize = 120;
 
 /// Columns before each line of the report.
 const MARGIN: usize = 2;
 
-/// Whether it is a part of a bar.
+/// Returns whether it is part of a bar.
 pub(crate) fn is_bar(c: char) -> bool {
     EIGHTHS[..7].contains(&c)
 }
 
-/// Columns that a bar has at least before the counts are left out.
+/// Minimum width of a bar before the counts are omitted.
 const BAR_MIN: usize = 12;
 
-/// The picture behind its margin.
+/// The picture after its margin.
 pub(super) fn histogram(page: &mut Page, hist: &Hist, rows_max: usize) {
     let lines = histogram_lines(hist, page.width() - MARGIN, rows_max);
     lines.iter().for_each(|line| page.line(&format!("{:MARGIN$}{line}", "")));
 }
 
 /// Response times in classes, a line with a bar for each: at most `rows_max` lines of `columns`
-/// characters. Where these are few, the counts are left out and the shares stay. Nothing for fewer than
-/// two calls.
+/// characters. If these are few, the counts are omitted and the shares remain. Nothing for fewer
+/// than two calls.
 pub fn histogram_lines(hist: &Hist, columns: usize, rows_max: usize) -> Vec<String> {
     if hist.count() < 2 || rows_max < 2 {
         return Vec::new();
@@ -54,7 +54,7 @@ pub fn histogram_lines(hist: &Hist, columns: usize, rows_max: usize) -> Vec<Stri
     let labels = left_aligned(names);
     let counts = cells(&|_, count| show::count(count));
     let shares = cells(&|_, count| show::share(count as f64 / total));
-    // the gaps beside the bar, and what stands around it
+    // the gaps around the bar and its neighbors
     let fixed = |gap: usize| wide(&labels) + 2 * gap + wide(&shares);
     let whole = columns.saturating_sub(fixed(2) + 2 + wide(&counts));
     let (room, gap) = match whole >= BAR_MIN {
@@ -75,12 +75,12 @@ fn left_aligned(cells: Vec<String>) -> Vec<String> {
     cells.into_iter().map(|cell| format!("{cell:<widest$}")).collect()
 }
 
-/// Of cells that are equally wide.
+/// For cells of equal width.
 fn wide(cells: &[String]) -> usize {
     cells.first().map_or(0, |cell| cell.chars().count())
 }
 
-/// A share of `room` characters; what is not nothing is seen.
+/// A share of `room` characters; nonzero shares are visible.
 fn bar(share: f64, room: usize) -> String {
     let eighths = (share * room as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
@@ -97,9 +97,9 @@ const TAIL_SHARE_MAX: f64 = 0.01;
 /// Ends of the classes of a decade, the finest first.
 const STEPS: [&[u64]; 3] = [&[1, 2, 5], &[1, 3], &[1]];
 
-/// (upper end, count) of each class from the fastest call to the slowest: 1, 2 and 5 of each decade,
-/// where `rows_max` rows can show them so that only a tail shares a row; else fewer ends of each
-/// decade. If even whole decades are too many, the two outermost classes of an end are merged
+/// (upper end, count) of each class from the fastest call to the slowest: 1, 2 and 5 of each
+/// decade, if `rows_max` rows can show them with only a tail sharing a row; otherwise fewer ends
+/// per decade. If even whole decades are too many, the two outermost classes of an end are merged
 /// repeatedly, at the end where fewer calls lose their class.
 pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
     let steps = STEPS.iter().find(|steps| rows_with(hist, steps) <= rows_max);
@@ -110,7 +110,7 @@ pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
     rows
 }
 
-/// Rows without which a class above [`TAIL_SHARE_MAX`] would share its row with others.
+/// Number of rows below which a class above [`TAIL_SHARE_MAX`] would share its row with others.
 pub(crate) fn rows_needed(hist: &Hist) -> usize {
     rows_with(hist, STEPS[0])
 }
@@ -119,7 +119,7 @@ fn rows_with(hist: &Hist, steps: &[u64]) -> usize {
     let tail_max = hist.count() as f64 * TAIL_SHARE_MAX;
     let mut rows = all_classes(hist, steps);
     while rows.len() > 1 && merge_tail(&mut rows) as f64 <= tail_max {}
-    // the last step has merged one too many
+    // the last step has merged one class too many
     rows.len() + 1
 }
 
@@ -139,7 +139,7 @@ fn merge_tail(rows: &mut Vec<(Nanos, u64)>) -> u64 {
     }
 }
 
-/// Whether a row holds several classes and more than a tail of the calls.
+/// Returns whether a row holds several classes with more than a tail of the calls.
 fn is_lumped(rows: &[(Nanos, u64)], row: usize, calls: u64) -> bool {
     let (end, count) = rows[row];
     let below = row.checked_sub(1).map(|before| rows[before].0);

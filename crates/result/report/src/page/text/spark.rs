@@ -1,4 +1,4 @@
-//! Figures along the time as rows of small bars.
+//! Figures over time as rows of small bars.
 
 use crate::section::{LABEL, Spark};
 
@@ -10,7 +10,7 @@ pub(crate) fn ascii_level(bar: char) -> Option<char> {
     LEVELS.iter().position(|level| *level == bar).map(|level| ASCII_LEVELS[level])
 }
 
-/// A row with its ends behind it.
+/// A row followed by its ends.
 pub(super) fn line(row: &Spark) -> String {
     let top = row.values.iter().copied().fold(0.0, f64::max);
     let bar = |value: &f64| {
