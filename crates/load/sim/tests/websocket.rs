@@ -479,6 +479,14 @@ fn steps_on_a_websocket_that_is_gone_fail() {
 }
 
 #[test]
+fn a_message_objective_of_a_journey_names_its_step() {
+    let mut plan = journey(CHAT, 1);
+    let objective = stats::Objective::parse("message-p99<50ms").expect("an objective");
+    plan.measure.slo = vec![objective];
+    assert_eq!(plan::validate(&plan).expect_err("a wrong plan")[0].option, "--slo");
+}
+
+#[test]
 fn answers_that_differ_fail_their_step() {
     let steps = CHAT.replace("contains = 'ok'", "contains = 'other'");
     let run = travel(journey(&steps, 4), chat(room));

@@ -52,6 +52,14 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
     if !plan.journeys.as_ref().is_some_and(|journeys| journeys.has_sockets()) {
         return;
     }
+    let of_all =
+        |it: &stats::Objective| it.of.is_none() && it.text.trim_start().starts_with("message-");
+    problems.add_if(
+        plan.measure.slo.iter().any(of_all),
+        "--slo",
+        "an objective message-… would bound all calls of a journey, those of HTTP too; name the step, \
+         as in 'ask: p99<50ms'",
+    );
     for (wrong, option, text) in [
         (
             plan.request.version != HttpVersion::Http11,
