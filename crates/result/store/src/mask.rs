@@ -110,6 +110,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plan::Auth;
 
     fn masked(words: &[&str]) -> String {
         let mut plan = Plan::for_url("http://h/".parse().unwrap());
