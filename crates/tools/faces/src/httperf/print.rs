@@ -1,6 +1,6 @@
 //! `--print-request` and `--print-reply`: every request and reply, line by line.
 
-use super::options::{Options, Print, Sessions};
+use super::options::{Options, Print};
 use plan::Plan;
 use protocol::http1::response::{Asked, HeadCache, ResponseReader};
 use sample::CallRecord;
@@ -25,9 +25,6 @@ impl Printer {
     pub(super) fn new(options: &Options, plan: &Plan) -> Printer {
         let (request, reply) = (options.print_request, options.print_reply);
         let rows = if request.or(reply).is_some() { rows(plan) } else { Vec::new() };
-        // contents of a session's log are never printed
-        let logged = matches!(options.sessions, Some(Sessions::Logged { .. }));
-        let request = request.map(|print| Print { body: print.body && !logged, ..print });
         Printer { request, reply, rows }
     }
 
@@ -45,7 +42,10 @@ impl Printer {
                 lines(out, &format!("SH{id}:"), &row.head);
             }
             if print.body {
-                lines(out, &format!("SB{id}:"), &row.contents);
+                // a last line without its end is not printed
+                let end = row.contents.iter().rposition(|byte| *byte == b'\n');
+                let whole = &row.contents[..end.map_or(0, |at| at + 1)];
+                lines(out, &format!("SB{id}:"), whole);
             }
             let (head, contents) = (row.head.len(), row.contents.len());
             *out += &format!("SS{id}: header {head} content {contents}\n");
