@@ -54,9 +54,10 @@ impl OnceArgs {
         plan.post_bodies();
         plan::validate(&plan)?;
         let proxy_open = !self.request.has("proxy");
-        if !self.request.has("http") {
+        let version_open = !self.request.has("http");
+        if version_open {
             leave_version_open(&mut plan);
         }
-        Ok((plan, Outputs { proxy_open, ..Outputs::default() }))
+        Ok((plan, Outputs { version_open, proxy_open, ..Outputs::default() }))
     }
 }

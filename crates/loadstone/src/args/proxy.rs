@@ -2,7 +2,7 @@
 //! `all_proxy` in both cases, and `no_proxy` with hosts, suffixes and networks.
 
 use super::{Outputs, UsageError};
-use plan::Plan;
+use plan::{HttpVersion, Plan};
 use std::net::IpAddr;
 use url::{Host, Url};
 
@@ -30,10 +30,15 @@ pub(crate) fn use_environment(
         return Ok(None);
     }
     let lookup = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    apply(plan, &lookup)
+    apply(plan, outputs.version_open, &lookup)
 }
 
-fn apply(plan: &mut Plan, lookup: Lookup<'_>) -> Result<Option<String>, UsageError> {
+/// `version_open`: the version of HTTP follows from the plan, not from an option.
+fn apply(
+    plan: &mut Plan,
+    version_open: bool,
+    lookup: Lookup<'_>,
+) -> Result<Option<String>, UsageError> {
     // a Unix socket is reached directly
     if plan.connection.proxy.is_some() || plan.connection.unix.is_some() {
         return Ok(None);
@@ -62,6 +67,10 @@ fn apply(plan: &mut Plan, lookup: Lookup<'_>) -> Result<Option<String>, UsageErr
     let proxy = plan::parse_proxy(&value)
         .map_err(|why| UsageError::new(format!("{variable} of the environment: {}", why.0)))?;
     plan.connection.proxy = Some(proxy);
+    if version_open && plan.request.version == HttpVersion::Auto {
+        // a proxy is asked over HTTP/1.1
+        plan.request.version = HttpVersion::Http11;
+    }
     if let Err(problems) = plan::validate(plan) {
         let why = UsageError::from(problems);
         return Err(UsageError::new(format!(
@@ -206,7 +215,8 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let note = apply(&mut plan, &lookup).map_err(|error| error.to_string())?;
+        crate::args::apply::leave_version_open(&mut plan);
+        let note = apply(&mut plan, true, &lookup).map_err(|error| error.to_string())?;
         Ok((plan, note))
     }
 
@@ -219,6 +229,10 @@ mod tests {
         let all = [("http_proxy", "p:1"), ("HTTPS_PROXY", "http://q:2"), ("all_proxy", "r:3")];
         assert_eq!(proxy(&all, "http://h/").as_deref(), Some("http://p:1/"));
         assert_eq!(proxy(&all, "https://h/").as_deref(), Some("http://q:2/"));
+        let version = |variables: &[(&str, &str)]| {
+            applied(variables, &["https://h/"]).unwrap().0.request.version
+        };
+        assert_eq!((version(&all), version(&[])), (HttpVersion::Http11, HttpVersion::Auto));
         assert_eq!(proxy(&all[2..], "https://h/").as_deref(), Some("http://r:3/"));
         assert_eq!(proxy(&[("HTTP_PROXY", "p:1")], "http://h/"), None);
         assert_eq!(proxy(&[("http_proxy", "p:1"), ("NO_PROXY", "h")], "http://h/"), None);
