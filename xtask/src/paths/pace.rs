@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn both_programs_are_read() {
-        let said = "x\nloadstone:   handed over late by 567 ns (p50), 96.8 µs (p99), 1.93 ms (max); \
+        let said = "x\nloadstone:   delivered late by 567 ns (p50), 96.8 µs (p99), 1.93 ms (max); \
                     the emulation was busy for 34.3 %\n";
         let round = read("50000 49998 6.5 19.3 156.4 10000 4.1", said).unwrap();
         assert_eq!((round.sent, round.received, round.p99), (50_000.0, 49_998.0, 156.4));

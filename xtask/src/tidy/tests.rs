@@ -336,7 +336,7 @@ fn plain_documents_stay_plain() {
     ] {
         finds(&[("docs/guide/a.md", &format!("# A\n\n{text}\n"))], expected);
         finds_nothing(&[("docs/guide/a.md", &format!("# A\n\n```\n{text}\n```\n"))]);
-        finds_nothing(&[("docs/b.md", &format!("# B\n\n{text}\n"))]);
+        finds(&[("docs/b.md", &format!("# B\n\n{text}\n"))], expected);
     }
     finds_nothing(&[(
         "docs/guide/a.md",
@@ -356,8 +356,10 @@ fn rewritten_code_stays_plain() {
         ("fn begin_anew<T>(_: T) {}", "anew"),
     ] {
         finds(&[(PLAIN, text)], expected);
-        finds_nothing(&[("crates/other/src/a.rs", text)]);
+        finds_nothing(&[("vendor/other/src/a.rs", text)]);
     }
+    finds(&[("crates/other/src/a.rs", "// the caller is told")], "reported");
+    finds_nothing(&[("crates/other/src/a.rs", "fn told() {}")]);
     finds_nothing(&[(
         PLAIN,
         "/// Returns whether `told` is set; `None` if there is none.\n/// What follows is optional.\nfn teller() {}",

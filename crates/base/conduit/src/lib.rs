@@ -93,7 +93,7 @@ pub enum Close {
 pub enum IoError {
     /// Not now; a [`Ready`] event will follow.
     WouldBlock,
-    /// The connection is no more.
+    /// The connection no longer exists.
     Failed(FailureClass),
 }
 
@@ -279,7 +279,7 @@ pub trait TlsFactory {
     fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
         Err(TlsError {
             class: FailureClass::Tls,
-            text: format!("no session with {server_name} can be laid open here"),
+            text: format!("no session with {server_name} can export its keys here"),
             way_out: None,
         })
     }

@@ -13,7 +13,7 @@ pub struct ConnectionRecord {
     /// When the first request could be sent: after the TLS handshake, if any.
     pub established: Nanos,
     pub closed: Nanos,
-    /// Whole responses had from it.
+    /// Complete responses received on it.
     pub responses: u32,
     /// Failure that broke it; `None` if it was closed in order.
     pub class: Option<FailureClass>,

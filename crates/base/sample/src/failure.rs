@@ -54,36 +54,37 @@ macro_rules! classes {
 }
 
 classes! {
-    ClientTimeout, "client-timo", Server, "no whole response within --timeout";
+    ClientTimeout, "client-timo", Server, "no complete response within --timeout";
     ConnectTimeout, "connect-timo", Path, "no connection within the connect timeout";
     FirstByteTimeout, "first-byte-timo", Server, "no first byte of a response within its timeout";
     ProgressTimeout, "progress-timo", Server, "no byte was transferred for longer than the progress timeout";
     QueueTimeout, "queue-timo", Plan, "waited its whole timeout for a connection (see --connections-max)";
-    SocketTimeout, "socket-timo", Path, "the kernel gave the connection up (ETIMEDOUT)";
+    SocketTimeout, "socket-timo", Path, "the kernel timed the connection out (ETIMEDOUT)";
     Refused, "connrefused", Server, "connection refused";
     Reset, "connreset", Server, "connection reset by the server";
     Unreachable, "unreachable", Path, "host or network unreachable";
     FdUnavailable, "fd-unavail", Driver, "this process is out of file descriptors (EMFILE)";
     AddressUnavailable, "addrunavail", Driver, "no local port left (EADDRNOTAVAIL)";
     FileTableFull, "ftab-full", Driver, "the system's file table is full (ENFILE)";
-    OtherIo, "other", Path, "another error of the operating system";
+    OtherIo, "other", Path, "another operating system error";
     ClosedEarly, "closed-early", Server, "the server closed the connection before any byte of the response";
     Truncated, "truncated", Server, "the connection ended in the middle of a response";
-    NotHttp, "not-http", Server, "what came back is not HTTP";
+    NotHttp, "not-http", Server, "the response is not HTTP";
     BadFraming, "bad-framing", Server, "the response's head, length or chunks break HTTP's rules, or its head is above the limit (64 KiB unless --head-max is given, 256 fields)";
-    Protocol, "protocol", Server, "what came back is not the protocol that was asked for, or breaks its rules";
+    Protocol, "protocol", Server, "the response is not in the requested protocol, or violates it";
     StreamReset, "stream-reset", Server, "the server reset the stream (HTTP/2)";
-    StreamRefused, "stream-refused", Server, "the server refused the stream as often as it was tried (HTTP/2)";
-    Unasked, "unasked", Server, "bytes came that no request had asked for";
-    Status, "status", Server, "the status was not an expected one";
+    StreamRefused, "stream-refused", Server, "the server refused the stream at every attempt \
+        (HTTP/2)";
+    Unasked, "unasked", Server, "bytes arrived without a request";
+    Status, "status", Server, "the response had an unexpected status";
     GrpcStatus, "grpc-status", Server, "the call ended with an unexpected gRPC status";
     Length, "length", Server, "the body did not have the expected length";
-    Body, "body", Server, "the body was not the expected one";
-    Differs, "differs", Server, "the body was not the one that belongs to the target (--verify)";
-    OtherTarget, "other-target", Server, "the body was that of another target (--verify)";
-    Expectation, "expectation", Server, "a field or the time of the response was not the expected one";
-    Capture, "capture", Server, "the response does not hold a value that is to be taken from it";
-    Script, "script", Plan, "the journey's script went wrong with the response";
+    Body, "body", Server, "the body differs from the expected one";
+    Differs, "differs", Server, "the body does not match the target (--verify)";
+    OtherTarget, "other-target", Server, "the body belongs to another target (--verify)";
+    Expectation, "expectation", Server, "a field or the time of the response was not as expected";
+    Capture, "capture", Server, "the response lacks a value that the step captures";
+    Script, "script", Plan, "the journey's script failed on the response";
     Encoding, "encoding", Server, "the content could not be decoded";
     Redirects, "redirects", Server, "too many redirects, or one without a usable target";
     Tls, "tls", Server, "the TLS handshake or record layer failed";

@@ -85,7 +85,7 @@ impl fmt::Display for Ending {
                 }
                 if core { f.write_str(", core dumped") } else { Ok(()) }
             }
-            Ending::Unseen => f.write_str("how is not visible"),
+            Ending::Unseen => f.write_str("exit status unknown"),
         }
     }
 }

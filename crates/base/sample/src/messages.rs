@@ -105,8 +105,7 @@ impl SocketClose {
     }
 }
 
-/// What happened to a message that one member of a room published for all others. `due`: when it was
-/// due.
+/// Fate of a message that one member of a room published for all others. `due`: when it was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FanOutEvent {
     /// A member received it; `in_order`: after all earlier messages that it has received.

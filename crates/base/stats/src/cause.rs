@@ -2,7 +2,8 @@
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident = $id:literal,)*) => {
-        /// What a [`Cause`](crate::Cause) is: its stable name in JSON, in stored results and in texts.
+        /// Identity of a [`Cause`](crate::Cause): its stable name in JSON, in stored results and in
+        /// texts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum CauseId { $($(#[$doc])* $name,)* }
 
@@ -34,7 +35,7 @@ causes! {
     Lag = "lag",
     /// Calls waited for a free connection.
     Wait = "wait",
-    /// In a closed loop: a worker was busy all the time.
+    /// In a closed loop: a worker was always busy.
     DriverCpu = "driver-cpu",
     /// A figure rose or fell throughout the window.
     Drift = "drift",
@@ -42,19 +43,19 @@ causes! {
     ForeignCpu = "foreign-cpu",
     /// The server may run on a core of ours.
     SharedCores = "shared-cores",
-    /// An emulated path was slower than it was asked to be.
+    /// An emulated path was slower than configured.
     PathLate = "path-late",
     /// A quantile is printed from too few samples.
     FewSamples = "few-samples",
-    /// Ended before its time, by a signal or a rule.
+    /// Ended early, by a signal or a rule.
     Interrupted = "interrupted",
     /// A machine of a fleet was lost.
     AgentLost = "agent-lost",
     /// Calls came from machines of a fleet whose own part is INVALID.
     AgentInvalid = "agent-invalid",
-    /// A clock of a fleet is not known well enough.
+    /// A clock of a fleet is not known precisely enough.
     Clock = "clock",
-    /// Of a ramp: too few steps can be used.
+    /// Of a ramp: too few usable steps.
     UnusableSteps = "unusable-steps",
 }
 

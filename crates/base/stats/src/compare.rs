@@ -1,16 +1,16 @@
-//! Two sets of runs against each other: is there a difference, how large is it, and what could have
-//! been seen at all.
+//! Compares two sets of runs: whether there is a difference, how large it is, and which differences
+//! could have been detected.
 //!
-//! The unit is the run, never the call: calls of one run depend on each other. Runs of the two stand
-//! in blocks (A B B A or B A A B) whose order within is drawn, so that what changes slowly on the
-//! machines falls on both alike; two sets that were recorded apart are one block. Differences are
-//! those of the means over runs: for times and rates of their logarithms, which makes them ratios.
+//! The unit is the run, never the call: calls of one run depend on each other. Runs of the two are
+//! in blocks (A B B A or B A A B) of random order, so that slow changes on the machines affect both
+//! alike; two sets that were recorded separately are one block. Differences are those of the means
+//! over runs: for times and rates of their logarithms, which makes them ratios.
 //!
-//! Three things are asked of a difference before it is called one: labels redrawn within the
-//! blocks rarely give one as large (a permutation test, over all figures together, so that looking
-//! at eight figures does not find something eight times as often: Westfall & Young 1993); its
-//! interval (a bootstrap over blocks, or over runs where there is a single block) leaves out zero;
-//! and it is larger than what the first target differs by from itself.
+//! A difference must meet three conditions: labels redrawn within the blocks rarely give one as
+//! large (a permutation test, over all figures together, so that testing eight figures does not
+//! find something eight times as often: Westfall & Young 1993); its interval (a bootstrap over
+//! blocks, or over runs if there is a single block) excludes zero; and it is larger than the first
+//! target's difference from itself.
 
 mod interval;
 mod permutation;
@@ -21,12 +21,12 @@ use crate::interval::{CONFIDENCE, mean_and_stdev};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use units::Stream;
 
-/// Fewest blocks, or runs on each side of a single block, that anything is said of: with fewer, no
-/// labels could be rare enough or no interval would hold what it says.
+/// Minimum number of blocks, or of runs on each side of a single block, for any conclusion: with
+/// fewer, no labels could be rare enough and no interval would have its coverage.
 pub const BLOCKS_MIN: usize = 5;
 pub const RUNS_MIN: usize = 4;
 
-/// What a figure is.
+/// Scale of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Positive; differences are ratios, after/before − 1.
@@ -50,45 +50,47 @@ pub struct Block {
     pub after: Vec<f64>,
 }
 
-/// What is known of one figure.
+/// Result for one figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
     /// Mean over the runs: geometric for [`Scale::Ratio`], arithmetic for [`Scale::Points`].
     pub before: f64,
     pub after: f64,
     /// The difference on its [`Scale`], and its interval at [`CONFIDENCE`]; the interval is NaN
-    /// where there are too few runs.
+    /// with too few runs.
     pub change: f64,
     pub low: f64,
     pub high: f64,
     /// Noise floor: half the width of the interval that the first target would have shown against
-    /// itself, on the same scale; NaN where its runs are too few.
+    /// itself, on the same scale; NaN with too few runs.
     pub noise: f64,
     /// A difference of this size would be found four times in five; NaN where unknown.
     pub detectable: f64,
-    /// Cliff's delta over all pairs of runs, −1..=1: the chance that a run of the second lies above
-    /// one of the first, less the chance that it lies below.
+    /// Cliff's delta over all pairs of runs, −1..=1: the probability that a run of the second is
+    /// above one of the first, less the probability that it is below.
     pub effect: f64,
-    /// Chance of a difference as rare in any figure of this comparison if there were none, 0..=1.
+    /// Probability of a difference as rare in any figure of this comparison if there were none,
+    /// 0..=1.
     pub p_value: f64,
     /// All three conditions hold.
     pub different: bool,
-    /// There were runs enough to say anything.
+    /// There were enough runs for a conclusion.
     pub enough: bool,
 }
 
-/// How much is done for a comparison, and how much else stands beside it.
+/// Effort of a comparison, and the number of comparisons in its family.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// For each interval, at most [`RESAMPLES_MAX`](crate::interval::RESAMPLES_MAX).
     pub resamples: u32,
-    /// Comparisons that one result makes, this one among them, 1 and more: each p-value is multiplied
-    /// by it, so that looking at several does not find something several times as often (Bonferroni).
+    /// Number of comparisons in one result, including this one, at least 1: each p-value is
+    /// multiplied by it, so that testing several does not find something several times as often
+    /// (Bonferroni).
     pub family: usize,
 }
 
-/// Compares every series. A series with values that are not finite (or,
-/// as ratios, not positive) has NaN for all it lacks and is never called different.
+/// Compares every series. A series with values that are not finite (or, as ratios, not positive)
+/// has NaN for missing results and is never called different.
 pub fn compare(series: &[Series], effort: Effort, stream: &mut Stream) -> Vec<Compared> {
     let scaled: Vec<Option<Vec<Block>>> = series.iter().map(scaled).collect();
     let sound: Vec<&[Block]> = scaled.iter().flatten().map(Vec::as_slice).collect();
@@ -178,8 +180,8 @@ fn unknown(series: &Series) -> Compared {
     }
 }
 
-/// The values on the scale that differences are taken on; `None` when one has no place there, or a
-/// block lacks one of the two.
+/// The values on the scale of the differences; `None` if one is not on that scale, or a block lacks
+/// one of the two sides.
 fn scaled(series: &Series) -> Option<Vec<Block>> {
     let value = |value: &f64| match series.scale {
         Scale::Ratio => (*value > 0.0).then(|| value.ln()),
@@ -196,7 +198,7 @@ fn scaled(series: &Series) -> Option<Vec<Block>> {
     blocks.filter(|blocks| !blocks.is_empty())
 }
 
-/// A difference as it is reported: e^d − 1 for logarithms.
+/// A difference in its reported form: e^d − 1 for logarithms.
 fn on(scale: Scale, difference: f64) -> f64 {
     match scale {
         Scale::Ratio => difference.exp_m1(),
@@ -222,7 +224,7 @@ fn difference(blocks: &[Block]) -> f64 {
 }
 
 /// Sum of squares about the means of each side and block, and the degrees of freedom: the spread
-/// between runs that nothing was changed for.
+/// between unchanged runs.
 fn spread(blocks: &[Block], sides: &[fn(&Block) -> &Vec<f64>]) -> (f64, f64) {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for values in blocks.iter().flat_map(|block| sides.iter().map(move |side| side(block))) {
@@ -247,9 +249,9 @@ fn noise(blocks: &[Block]) -> f64 {
     t * (squares / freedom).sqrt() * unit_error(blocks)
 }
 
-/// (t of the test + t of four in five)·s·(standard error for s = 1), s from runs of both. The test's
-/// level is shared out among the figures as Bonferroni would among the square root of their number:
-/// they move together. Comparisons of a family do not.
+/// (t of the test + t of four in five)·s·(standard error for s = 1), s from runs of both. The
+/// test's level is divided among the figures like Bonferroni's among the square root of their
+/// number, because they are correlated. Comparisons of a family are not.
 fn detectable(blocks: &[Block], figures: usize, family: usize) -> f64 {
     let (squares, freedom) = spread(blocks, &[|block| &block.before, |block| &block.after]);
     let level = (1.0 - CONFIDENCE) / (figures.max(1) as f64).sqrt() / family.max(1) as f64;

@@ -1,6 +1,6 @@
-//! A server's whole curve: what it did at each level of load, and what that says. Levels are offered
-//! rates (calls a second) or populations (users); every figure that is estimated has its interval.
-//! [`curve`] puts together what the steps say; [`Search`] decides which load to try next.
+//! A server's whole curve: its behavior at each level of load, and the conclusions. Levels are
+//! offered rates (calls a second) or populations (users); every estimated figure has its interval.
+//! [`curve`] combines the steps; [`Search`] decides which load to try next.
 
 mod assemble;
 mod crumbs;
@@ -28,7 +28,7 @@ pub use usl::usl;
 
 use crate::Objective;
 
-/// What the level of a step counts.
+/// Unit of a step's level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Axis {
     /// Offered calls a second, open load.
@@ -36,7 +36,7 @@ pub enum Axis {
     Rate,
     /// Users of a closed load.
     Population,
-    /// Share of packets that an emulated path loses in each direction, 0..=1, at a load that stays.
+    /// Share of packets that an emulated path loses in each direction, 0..=1, at constant load.
     Loss,
     /// Seconds of the path's round trip.
     RoundTrip,
@@ -48,8 +48,8 @@ impl Axis {
     pub const ALL: [Axis; 5] =
         [Axis::Rate, Axis::Population, Axis::Loss, Axis::RoundTrip, Axis::LinkRate];
 
-    /// Levels are loads. Without that they are properties of the path, the load stays, and there is
-    /// neither a knee nor an overload.
+    /// Returns whether levels are loads. Otherwise they are properties of the path, the load is
+    /// constant, and there is neither a knee nor an overload.
     pub fn is_load(self) -> bool {
         matches!(self, Axis::Rate | Axis::Population)
     }
@@ -69,9 +69,9 @@ impl Axis {
 /// One step of one target: one load held, one measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
-    /// The load that was asked for, on the [`Axis`].
+    /// The requested load, on the [`Axis`].
     pub level: f64,
-    /// Calls handed to the server a second.
+    /// Calls presented to the server a second.
     pub offered_per_s: f64,
     /// Completions, and good ones, a second inside the window.
     pub achieved_per_s: f64,
@@ -84,16 +84,16 @@ pub struct Point {
     pub p99_s: f64,
     /// (failed + timed out + dropped) / due, 0..=1.
     pub failure_share: f64,
-    /// Share of failures that the objectives allow, 0..=1; `None`: they say nothing of failures, and
+    /// Share of failures that the objectives allow, 0..=1; `None`: they do not bound failures, and
     /// 0.1 % is allowed.
     pub failures_max: Option<f64>,
-    /// Whether each objective of the search was met, by a server that does not fail; `None` where none
-    /// was asked for.
+    /// True if each objective of the search was met, by a server that does not fail; `None` without
+    /// objectives.
     pub met: Option<bool>,
     /// The client, not the server, set the limit: shown, never used in a fit.
     pub client_limited: bool,
-    /// Length of the measured window in seconds; 0 when not known. Calls that were in flight at its
-    /// end are missing among the completions, which matters where it is short.
+    /// Length of the measured window in seconds; 0 if unknown. Calls in flight at its end are
+    /// missing among the completions, which matters for short windows.
     pub window_s: f64,
 }
 
@@ -106,27 +106,27 @@ pub struct Span {
 }
 
 impl Span {
-    /// The ends, where there are any; the upper one may be infinite.
+    /// The ends, if there are any; the upper one may be infinite.
     pub fn interval(&self) -> Option<(f64, f64)> {
         (!self.low.is_nan() && !self.high.is_nan()).then_some((self.low, self.high))
     }
 
-    /// Whether nothing was measured below it: it has an upper end alone. No load is 0.
+    /// Returns whether nothing was measured below it: it has only an upper end. No load is 0.
     pub fn is_open_below(&self) -> bool {
         self.at > 0.0 && self.low <= 0.0
     }
 }
 
-/// Where throughput stops following the load.
+/// Load at which throughput stops keeping up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Knee {
-    /// Offered calls a second, or users; the lower end is 0 where the lowest level already fell short.
+    /// Offered calls a second, or users; the lower end is 0 if the lowest level already fell short.
     pub at: Span,
     /// The rule that found it, in words: `achieved/offered < 0.99 at two levels running`.
     pub rule: String,
 }
 
-/// The largest load that keeps the objectives.
+/// The largest load that meets the objectives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Capacity {
     pub at: Span,
@@ -136,17 +136,17 @@ pub struct Capacity {
     pub how: CapacityEnd,
 }
 
-/// What bounds a capacity.
+/// Limit of a capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CapacityEnd {
-    /// Loads above it missed the objectives, loads below kept them.
+    /// Loads above it missed the objectives, loads below met them.
     #[default]
     Bracketed,
-    /// Every load tried kept them: the interval has no upper end (infinite).
+    /// Every tested load met them: the interval has no upper end (infinite).
     NeverMissed,
-    /// No load tried kept them: `at` is 0, and `high` the lowest load tried.
+    /// No tested load met them: `at` is 0, and `high` the lowest tested load.
     NeverMet,
-    /// The client's own limit came first: `low` is what was shown, the upper end is infinite.
+    /// The client's own limit came first: `low` is the measured part, the upper end is infinite.
     ClientLimited,
 }
 
@@ -178,7 +178,7 @@ pub enum OverloadShape {
     Sag,
     /// Less than half.
     Collapse,
-    /// No usable step lies far enough beyond the knee.
+    /// No usable step is far enough beyond the knee.
     #[default]
     Unseen,
 }
@@ -198,16 +198,16 @@ impl OverloadShape {
     }
 }
 
-/// What happens past the knee, and after it.
+/// Behavior past the knee, and after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overload {
     pub shape: OverloadShape,
     /// Share of the peak goodput that is kept at twice the knee (or at `at_level`, the nearest
-    /// usable level above 1.5 knees), 0..=1; NaN when unseen.
+    /// usable level above 1.5 knees), 0..=1; NaN if not observed.
     pub kept_share: f64,
     pub at_level: f64,
-    /// Seconds from the end of the overload until the server again answered as before it; NaN when
-    /// not measured, infinite when it did not within the time it was given.
+    /// Seconds from the end of the overload until the server answered as before; NaN if not
+    /// measured, infinite if it did not within the time limit.
     pub recovery_s: f64,
 }
 
@@ -232,18 +232,18 @@ pub struct Usl {
 /// Difference between the way up and the way down at the same levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hysteresis {
-    /// Largest relative loss of goodput on the way down, 0..=1, and the level it was seen at.
+    /// Largest relative loss of goodput on the way down, 0..=1, and its level.
     pub loss_share: f64,
     pub at_level: f64,
 }
 
-/// What the steps of one target say together.
+/// Conclusions from the steps of one target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// Highest goodput of a usable step, with the interval over its repeats, calls a second.
     pub peak: Option<Span>,
     pub knee: Option<Knee>,
-    /// The knee by Kneedle, from the form of throughput over load alone, for comparison.
+    /// The knee by Kneedle, from the form of throughput over load only, for comparison.
     pub kneedle: Option<Knee>,
     /// Level of the largest power (Kleinrock): throughput over mean response time.
     pub power_at: Option<f64>,
@@ -256,7 +256,7 @@ pub struct Curve {
     /// Capacity that one call at a time predicts (1 / mean service time of the lowest step), calls
     /// a second, where the steps show it; `None` too where a step did more.
     pub predicted_per_s: Option<f64>,
-    /// Sentences about what could not be said, and why.
+    /// Sentences about missing conclusions, with the reasons.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How much of a response time may be the client's own lateness.
+//! Bounds on the client's own lateness in a response time.
 //!
 //! The response time of an open load counts from the instant at which a call was due, so the
 //! client's lateness (*lag*) is part of it. What a punctual client would have seen lies between the
@@ -8,7 +8,7 @@
 use crate::{Hist, Snapshot, Summary};
 use units::Nanos;
 
-/// The response times of a run, with the client's lateness inside and without it.
+/// The response times of a run, with and without the client's lateness.
 #[derive(Clone, Debug)]
 pub struct Doubt {
     response: Hist,
@@ -16,7 +16,7 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// `None` where no call was answered, or where lag was not recorded for each.
+    /// `None` if no call was answered, or lag was not recorded for each.
     pub fn of(snapshot: &Snapshot) -> Option<Doubt> {
         Doubt::between(snapshot.response(), snapshot.without_lag()?)
     }
@@ -26,12 +26,12 @@ impl Doubt {
         (!punctual.is_empty()).then_some(Doubt { response, punctual })
     }
 
-    /// The most that lateness can have added to the response time at quantile `q`, 0..=1.
+    /// The maximum that lateness can have added to the response time at quantile `q`, 0..=1.
     pub fn at(&self, q: f64) -> Nanos {
         self.response.quantile(q) - self.punctual.quantile(q)
     }
 
-    /// The most that lateness can have added to the mean.
+    /// The maximum that lateness can have added to the mean.
     pub fn of_mean(&self) -> Nanos {
         self.response.mean() - self.punctual.mean()
     }
@@ -42,8 +42,8 @@ impl Doubt {
         if whole.is_zero() { 0.0 } else { self.at(q).0 as f64 / whole.0 as f64 }
     }
 
-    /// Whether the doubt at `q` is wider than what three digits of the figure leave open: half a
-    /// per cent of it, which is also the exactness of the histograms.
+    /// Returns whether the doubt at `q` exceeds the precision of three digits: half a per cent,
+    /// which is also the precision of the histograms.
     pub fn shows(&self, q: f64) -> bool {
         self.share(q) > SHOWN_MIN
     }
@@ -59,7 +59,7 @@ impl Doubt {
     }
 }
 
-/// Doubt below this share of a figure changes none of its three digits by more than one.
+/// Doubt below this share of a figure changes its third digit by at most one.
 const SHOWN_MIN: f64 = 0.005;
 
 #[cfg(test)]

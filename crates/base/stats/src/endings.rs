@@ -1,11 +1,11 @@
-//! How the calls of one second ended: what a chart of statuses over time is drawn from.
+//! How the calls of one second ended: data for a chart of statuses over time.
 
 use crate::Snapshot;
 use sample::FailureClass;
 use std::cmp::Reverse;
 
-/// Statuses that one second counts separately: a server that answers with every number there is cannot make
-/// the rows of a long run grow without end.
+/// Maximum number of statuses that one second counts separately: a server that answers with every
+/// possible number cannot make the rows of a long run grow without bound.
 pub const ENDINGS_STATUSES_MAX: usize = 16;
 
 /// Responses by status and failures by class, of the calls of the measured phase that ended in one
@@ -14,7 +14,7 @@ pub const ENDINGS_STATUSES_MAX: usize = 16;
 pub struct Endings {
     /// (status, responses), in order of the status; the most frequent ones.
     pub statuses: Vec<(u16, u64)>,
-    /// Responses with a status that is not among these.
+    /// Responses with any other status.
     pub other_statuses: u64,
     /// (class, calls), in order of the class. Calls with a response are among the statuses too: see
     /// [`FailureClass::is_of_response`].
@@ -22,7 +22,7 @@ pub struct Endings {
 }
 
 impl Endings {
-    /// Of what was counted in one interval.
+    /// Counts of one interval.
     pub fn of(snapshot: &Snapshot) -> Endings {
         let mut statuses: Vec<(u16, u64)> = snapshot.status.seen().collect();
         statuses.sort_by_key(|(status, count)| (Reverse(*count), *status));
@@ -52,7 +52,7 @@ impl Endings {
         count_of(&self.failures, class)
     }
 
-    /// Whether nothing ended, or nothing is known of it.
+    /// Returns whether nothing ended, or nothing is known of it.
     pub fn is_empty(&self) -> bool {
         *self == Endings::default()
     }

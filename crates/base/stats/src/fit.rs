@@ -5,8 +5,8 @@
 pub const ANDERSON_DARLING_5: f64 = 2.492;
 pub const ANDERSON_DARLING_1: f64 = 3.857;
 
-/// A bin that expects fewer values than this goes to its neighbour: the sum of squares over expected
-/// numbers means nothing for small ones.
+/// A bin that expects fewer values than this is merged with its neighbor: the sum of squares over
+/// expected numbers is meaningless for small ones.
 const EXPECTED_MIN: f64 = 5.0;
 
 /// Anderson and Darling's A² = −n − (1/n)·Σ (2i−1)·(ln Fᵢ + ln(1 − Fₙ₊₁₋ᵢ)).
@@ -16,7 +16,7 @@ const EXPECTED_MIN: f64 = 5.0;
 /// once as such: take sub-samples of different values.
 pub fn anderson_darling(below: &[f64]) -> Option<f64> {
     let n = below.len();
-    // a value that the law cannot have would make the sum infinite
+    // a value that the law excludes would make the sum infinite
     let inside = |share: f64| share.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
     let terms = below.iter().zip(below.iter().rev()).enumerate();
     let sum: f64 = terms
@@ -32,12 +32,13 @@ pub fn anderson_darling(below: &[f64]) -> Option<f64> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lambda {
     pub value: f64,
-    /// Bins that were compared, after those that expect too little went to their neighbours.
+    /// Bins that were compared, after merging those that expect too little.
     pub bins: usize,
 }
 
-/// `observed` counts in bins of which the law has `shares`, which add up to 1; `estimated`: parameters
-/// of the law that were taken from the same values. `None` where fewer than two bins are left.
+/// `observed` counts in bins of which the law has `shares`, which add up to 1; `estimated`:
+/// parameters of the law that were estimated from the same values. `None` if fewer than two bins
+/// are left.
 pub fn lambda_squared(observed: &[u64], shares: &[f64], estimated: usize) -> Option<Lambda> {
     let n = observed.iter().sum::<u64>() as f64;
     let mut bins: Vec<(f64, f64)> = Vec::new();
@@ -61,13 +62,13 @@ pub fn lambda_squared(observed: &[u64], shares: &[f64], estimated: usize) -> Opt
     (freedom > 0.0).then_some(Lambda { value, bins: bins.len() })
 }
 
-/// Width of bins by Scott's rule: 3.49·s·n^(−1/3). `None` where the values do not differ.
+/// Width of bins by Scott's rule: 3.49·s·n^(−1/3). `None` if the values do not differ.
 pub fn scott_width(values: &[f64]) -> Option<f64> {
     let width = 3.49 * variance(values)?.sqrt() * (values.len() as f64).powf(-1.0 / 3.0);
     (width > 0.0).then_some(width)
 }
 
-/// Without bias; `None` of fewer than two values.
+/// Unbiased; `None` for fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -75,7 +76,7 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| sum / (n - 1.0))
 }
 
-/// Hill's estimate of a in P(X > x) = (k/x)^a, from the values above k; `None` where there is none.
+/// Hill's estimate of a in P(X > x) = (k/x)^a, from the values above k; `None` if there is none.
 pub fn hill(values: impl Iterator<Item = f64>, k: f64) -> Option<f64> {
     let (count, sum) = values
         .filter(|value| *value > k)
@@ -83,7 +84,7 @@ pub fn hill(values: impl Iterator<Item = f64>, k: f64) -> Option<f64> {
     (count > 0.0).then(|| count / sum)
 }
 
-/// Slope of a line through the points, by least squares; not a number where they have one place.
+/// Slope of a line through the points, by least squares; NaN if they share one x.
 pub fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let (sum_x, sum_y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
@@ -109,7 +110,7 @@ pub struct VarianceTime {
 /// Means of the longest spans.
 const BLOCKS_MIN: usize = 20;
 
-/// Of counts in cells of one length. `None` of fewer than `cells_min`, and where nothing varies.
+/// From counts in cells of equal length. `None` for fewer than `cells_min`, or without variance.
 pub fn variance_time(counts: &[f64], cells_min: usize) -> Option<VarianceTime> {
     if counts.len() < cells_min {
         return None;
@@ -128,14 +129,15 @@ pub fn variance_time(counts: &[f64], cells_min: usize) -> Option<VarianceTime> {
     (points.len() > 2).then_some(VarianceTime { points, hurst })
 }
 
-/// For each value that came before, how many different ones came since: its depth in a stack of what
-/// was last used, in the order of the values. Values are below `count`.
+/// For each value seen before, the number of different ones since: its depth in a stack of recently
+/// used values, in the order of the values. Values are below `count`.
 pub fn stack_distances(order: &[u32], count: usize) -> Vec<u32> {
     let mut tree = Marks(vec![0; order.len() + 1]);
     let mut last: Vec<Option<usize>> = vec![None; count];
     let mut distances = Vec::with_capacity(order.len());
     for (at, value) in order.iter().enumerate() {
-        // a mark stands where each value came last: those behind this one's are of different values
+        // a mark is at each value's last position: marks after this one's belong to different
+        // values
         let slot = &mut last[*value as usize];
         if let Some(before) = slot.replace(at) {
             distances.push((tree.before(at) - tree.before(before + 1)) as u32);

@@ -6,9 +6,9 @@ use buckets::{BUCKETS, BucketCounts, HIGH, LOW, SIGNIFICANT_DIGITS, ends};
 use hdrhistogram::Histogram;
 use units::Nanos;
 
-/// Times in nanoseconds, to three significant digits; what is longer than an hour counts as an
-/// hour. Zeros are counted apart, because most slips and transfers are zero and the hot path should
-/// not pay for them. Memory is taken on the first recording above zero.
+/// Times in nanoseconds, to three significant digits; longer than an hour counts as an hour. Zeros
+/// are counted separately, because most slips and transfers are zero and should cost nothing on the
+/// hot path. Memory is allocated on the first recording above zero.
 #[derive(Clone, Debug, Default)]
 pub struct Hist {
     zeros: u64,
@@ -20,7 +20,7 @@ impl Hist {
         Hist::default()
     }
 
-    /// Takes its memory now, so that recording allocates nothing.
+    /// Allocates its memory now, so that recording allocates nothing.
     pub fn prepared() -> Hist {
         Hist { zeros: 0, above: Some(BucketCounts::new()) }
     }
@@ -50,7 +50,7 @@ impl Hist {
         }
     }
 
-    /// Forgets the counts and keeps the memory.
+    /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
         self.zeros = 0;
         if let Some(above) = self.above.as_mut().filter(|above| !above.is_empty()) {
@@ -58,7 +58,7 @@ impl Hist {
         }
     }
 
-    /// What recordings above zero are counted in, if there are any.
+    /// Buckets of the recordings above zero, if there are any.
     fn filled(&self) -> Option<&BucketCounts> {
         self.above.as_ref().filter(|above| !above.is_empty())
     }
@@ -114,7 +114,7 @@ impl Hist {
         Nanos(((squares + mean * mean * self.zeros as f64) / total).sqrt().round() as u64)
     }
 
-    /// How many recordings are at or below `value` (to the histogram's resolution).
+    /// Number of recordings at or below `value` (to the histogram's resolution).
     pub fn count_at_or_below(&self, value: Nanos) -> u64 {
         self.zeros + self.filled().map_or(0, |above| above.up_to(value.0))
     }
@@ -134,12 +134,12 @@ impl Hist {
     /// Buckets above zero that there are.
     pub const ROWS: usize = BUCKETS;
 
-    /// Zeros, and the buckets above zero that hold something: the number of each and its count.
+    /// Zeros, and the non-empty buckets above zero: the number of each and its count.
     pub fn rows(&self) -> (u64, impl Iterator<Item = (usize, u64)>) {
         (self.zeros, self.above.iter().flat_map(BucketCounts::rows))
     }
 
-    /// Adds to the count of a bucket; one beyond the last counts as the last that is used.
+    /// Adds to the count of a bucket; beyond the last one, to the last.
     pub fn add_row(&mut self, row: usize, count: u64) {
         if count > 0 {
             self.above.get_or_insert_with(BucketCounts::new).add(row, count);
@@ -157,23 +157,23 @@ impl Hist {
         out
     }
 
-    /// From counts by value, as [`Hist::buckets`] gives them: the same histogram again.
+    /// From counts by value, as returned by [`Hist::buckets`]: the same histogram again.
     pub fn from_buckets(buckets: impl IntoIterator<Item = (Nanos, u64)>) -> Hist {
         let mut hist = Hist::new();
         buckets.into_iter().for_each(|(value, count)| hist.record_n(value, count));
         hist
     }
 
-    /// How many recordings are of zero, and the others as a plain HdrHistogram; `None` when there are
-    /// no others.
+    /// Number of recordings of zero, and the others as a plain HdrHistogram; `None` if there are no
+    /// others.
     pub fn parts(&self) -> (u64, Option<Histogram<u64>>) {
         (self.zeros, self.filled().map(BucketCounts::to_hdr))
     }
 
-    /// From what [`Hist::parts`] gives.
+    /// From the result of [`Hist::parts`].
     ///
     /// # Errors
-    /// A histogram of other bounds or another precision.
+    /// A histogram with other bounds or another precision.
     pub fn from_parts(zeros: u64, above: Option<Histogram<u64>>) -> Result<Hist, String> {
         let fits = |above: &Histogram<u64>| {
             (above.low(), above.high(), above.sigfig()) == (LOW, HIGH, SIGNIFICANT_DIGITS)
@@ -214,13 +214,13 @@ impl Hist {
     }
 }
 
-/// How many recordings of a histogram are at or below a value; made by [`Hist::cumulative`].
-/// Of the zeros and each recorded bucket the lowest value, and the recordings up to there.
+/// Number of recordings of a histogram at or below a value; made by [`Hist::cumulative`]. For the
+/// zeros and each recorded bucket the lowest value, and the recordings up to it.
 #[derive(Clone, Debug)]
 pub struct Cumulative(Vec<(Nanos, u64)>);
 
 impl Cumulative {
-    /// As [`Hist::count_at_or_below`] of the histogram.
+    /// Like [`Hist::count_at_or_below`] of the histogram.
     pub fn count_at_or_below(&self, value: Nanos) -> u64 {
         // the first row's is never above it
         let below = self.0.partition_point(|(lowest, _)| *lowest <= value);

@@ -1,4 +1,4 @@
-//! A figure over many runs, one after the other in time: where it changed last, and by how much.
+//! A figure over many runs, in chronological order: its latest change, and the size of it.
 //!
 //! The scan statistic is the largest standardized rank sum over all splits of the history (Pettitt
 //! 1979), so outliers and the shape of the noise do not matter. Its probability without a change comes
@@ -7,9 +7,9 @@
 
 use units::Stream;
 
-/// Fewest runs in which a change can be found.
+/// Minimum number of runs for detecting a change.
 pub const RUNS_MIN: usize = 8;
-/// Probability that a history without a change shows one. A gate asks again after every run.
+/// Probability that a history without a change shows one. A gate tests again after every run.
 pub const ALPHA: f64 = 0.01;
 /// Permutations behind each probability, and resamples behind each interval.
 const PERMUTATIONS: usize = 4_000;
@@ -17,7 +17,7 @@ const RESAMPLES: usize = 1_000;
 /// Permutations behind each end of the interval of a place, and the level of each part's test.
 const PLACE_PERMUTATIONS: usize = 400;
 const PLACE_LEVEL: f64 = 0.025;
-/// Changes that are looked for one after the other.
+/// Maximum number of changes searched in sequence.
 const CHANGES_MAX: usize = 20;
 
 /// The latest change of a figure.
@@ -35,13 +35,13 @@ pub struct Change {
     pub p_value: f64,
 }
 
-/// The latest change in `values`, oldest first; `None` if none is shown. `figures`: figures of the
-/// same runs that are looked at, which share the level (Bonferroni).
+/// The latest change in `values`, oldest first; `None` if none is shown. `figures`: number of
+/// tested figures of the same runs, which share the level (Bonferroni).
 pub fn latest_change(values: &[f64], figures: usize, stream: &mut Stream) -> Option<Change> {
     let starts = starts(values.len());
     let level = ALPHA / figures.max(1) as f64 / starts.len().max(1) as f64;
     let mut found: Option<Change> = None;
-    // a rise that is followed by a fall hides both in the whole, and shows in one of its ends
+    // a rise followed by a fall cancels over the whole history, and shows in one of its parts
     for first in starts {
         let other: Option<Change> = latest_within(values, first, level, stream);
         found = match (found, other) {
@@ -57,7 +57,7 @@ fn later(one: &Change, other: &Change) -> bool {
     one.at >= other.at
 }
 
-/// Where the parts begin that are looked at: all, the last half, the last quarter and so on.
+/// Starts of the tested parts: all, the last half, the last quarter and so on.
 fn starts(runs: usize) -> Vec<usize> {
     let mut lengths = vec![runs];
     while let Some(half) = lengths.last().map(|last| last / 2).filter(|half| *half >= RUNS_MIN) {
@@ -174,7 +174,7 @@ fn measured(values: &[f64], at: usize, p_value: f64, stream: &mut Stream) -> Cha
     }
 }
 
-/// Whether the change may lie at `place`: neither part, split there, shows a change.
+/// Returns whether the change may be at `place`: neither part, split there, shows a change.
 fn fits(values: &[f64], place: usize, stream: &mut Stream) -> bool {
     let (before, after) = values.split_at(place);
     [before, after].iter().all(|part| probability(part, PLACE_PERMUTATIONS, stream) > PLACE_LEVEL)

@@ -1,5 +1,5 @@
-//! The instants at which calls fell due and were answered, of a bounded number of them: what a
-//! histogram of service times cannot tell is whether responses leave at the ticks of a clock.
+//! The instants at which a bounded number of calls fell due and were answered: unlike a histogram
+//! of service times, they show whether responses are sent at the ticks of a clock.
 
 use sample::Sample;
 use units::Nanos;
@@ -7,11 +7,11 @@ use units::Nanos;
 /// Calls kept of one worker's interval, and of a whole run: the first ones.
 const KEPT_OF_ROW: usize = 1_024;
 const KEPT: usize = 4_096;
-/// Users that are followed: of many users a few show the same clock, and for longer.
+/// Maximum number of followed users: a few show the same clock as many, and for longer.
 const FOLLOWED: u64 = 16;
 
-/// When calls fell due and were answered, the earliest responses of those that are followed. Instants are
-/// of the driver's monotonic clock.
+/// When calls fell due and were answered, the earliest responses of the followed users. Instants
+/// are of the driver's monotonic clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instants {
     /// (answered, due): in order once merged.
@@ -32,15 +32,14 @@ impl Instants {
         }
     }
 
-    /// From what [`Instants::all`] gives; of more than are kept the earliest.
+    /// From the result of [`Instants::all`]; if there are too many, the earliest.
     pub fn from_rows(mut rows: Vec<(Nanos, Nanos)>) -> Instants {
         rows.sort_unstable();
         rows.truncate(KEPT);
         Instants { rows }
     }
 
-    /// Every instant later by `ahead` nanoseconds, or earlier where that is negative: as the clock of
-    /// another machine says them.
+    /// Shifts every instant by `ahead` nanoseconds, from the clock of another machine.
     pub fn shift(&mut self, ahead: i64) {
         for (done, due) in &mut self.rows {
             *done = Nanos(done.0.saturating_add_signed(ahead));
@@ -94,7 +93,7 @@ mod tests {
         assert_eq!(all, merged([5, 3, 1, 0, 4, 2]));
         assert_eq!(all.all().len(), KEPT);
         assert!(all.all().is_sorted());
-        // six workers' first ones lie side by side
+        // the first ones of six workers are adjacent
         assert_eq!(all.all()[7].0, Nanos(9));
     }
 

@@ -1,4 +1,4 @@
-//! Intervals of estimates: how far a figure could be from what many more repeats would give.
+//! Intervals of estimates: how far a figure may be from the result of many more repeats.
 //!
 //! All are two-sided at [`CONFIDENCE`]. Single calls of one run depend on each other; intervals
 //! across runs are made from one figure per run, never from pooled calls.
@@ -22,7 +22,7 @@ pub struct Estimate {
     pub value: f64,
     pub low: f64,
     pub high: f64,
-    /// Observations that it was made from.
+    /// Number of observations.
     pub count: usize,
     pub method: Method,
 }
@@ -103,9 +103,9 @@ pub fn hist_quantile(hist: &Hist, q: f64) -> Option<(Nanos, Nanos)> {
     Some((at_rank(low), at_rank(high)))
 }
 
-/// The smallest number of observations whose maximum still bounds quantile `q` from above with
-/// 97.5 %: ⌈ln 0.025 / ln q⌉, since all n lie below it with probability qⁿ. With fewer, a printed
-/// quantile is a guess. 1 for 0, 1 and what is no quantile between.
+/// The smallest number of observations whose maximum still bounds quantile `q` from above with 97.5
+/// %: ⌈ln 0.025 / ln q⌉, since all n lie below it with probability qⁿ. With fewer, a printed
+/// quantile is a guess. 1 for 0, 1 and invalid quantiles.
 pub fn samples_needed(q: f64) -> u64 {
     if !(q > 0.0 && q < 1.0) {
         return 1;
@@ -113,8 +113,8 @@ pub fn samples_needed(q: f64) -> u64 {
     (TAIL.ln() / q.ln()).ceil().max(1.0) as u64
 }
 
-/// The number of observations of which one is expected beyond quantile `q`: 20 for p95, 100 for p99.
-/// 1 for 0, 1 and what is no quantile between.
+/// The number of observations of which one is expected beyond quantile `q`: 20 for p95, 100 for
+/// p99. 1 for 0, 1 and invalid quantiles.
 pub fn one_beyond(q: f64) -> u64 {
     if !(q > 0.0 && q < 1.0) {
         return 1;
@@ -123,8 +123,8 @@ pub fn one_beyond(q: f64) -> u64 {
     (1.0 / (1.0 - q) - 1e-6).ceil().max(1.0) as u64
 }
 
-/// Whether `found` of `count` independent trials are more than a probability `share` explains:
-/// as many or more have a probability of 2.5 % at most.
+/// Returns whether `found` of `count` independent trials are more than a probability `share`
+/// explains: as many or more have a probability of at most 2.5 %.
 pub fn improbably_many(count: u64, share: f64, found: u64) -> bool {
     let Ok(trials) = Binomial::new(share.clamp(0.0, 1.0), count) else { return false };
     found > 0 && trials.sf(found - 1) <= TAIL
@@ -214,7 +214,7 @@ pub fn bootstrap(
     })
 }
 
-/// The median of values in order; NaN for none.
+/// The median of sorted values; NaN for none.
 pub(crate) fn middle(sorted: &[f64]) -> f64 {
     let n = sorted.len();
     match n {

@@ -1,4 +1,4 @@
-//! What users noticed on their journeys, beside the calls that are counted anyway.
+//! Observations of users on their journeys, in addition to the counted calls.
 
 use crate::{Hist, NumberTally};
 use sample::{Noticed, Remark};
@@ -12,23 +12,23 @@ const EXAMPLE_BYTES_MAX: usize = 400;
 pub struct JourneyTally {
     /// By number of the capture: it found nothing.
     pub missed: Vec<Noted>,
-    /// By row of the step: checks that were met, and that were not.
+    /// By row of the step: checks that passed, and that failed.
     pub met: Vec<u64>,
     pub unmet: Vec<Noted>,
     /// By row of the step: responses that were not as expected.
     pub differed: Vec<Noted>,
-    /// By row of the step: left out, made again after another login.
+    /// By row of the step: skipped, and repeated after another login.
     pub skipped: Vec<Noted>,
     pub refreshed: Vec<u64>,
     /// By row of the transaction.
     pub transactions: Vec<TransactionTally>,
-    /// By number of the feeder: users who found no row left.
+    /// By number of the feeder: users without a row.
     pub dry: Vec<u64>,
     /// By row of the metric: numbers taken from responses.
     pub metrics: Vec<NumberTally>,
 }
 
-/// How often, and what it was at the first time.
+/// Number of occurrences, and the first one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Noted {
     pub count: u64,
@@ -89,7 +89,7 @@ impl JourneyTally {
             && metrics.is_empty()
     }
 
-    /// Takes in what was noticed.
+    /// Adds observations.
     pub fn hear(&mut self, remark: Remark) {
         let at = remark.at;
         match remark.fact {
@@ -153,7 +153,7 @@ impl JourneyTally {
     }
 }
 
-/// The row of that number, which is made where it is not there yet.
+/// The row of that number, created if necessary.
 fn slot<T: Default>(rows: &mut Vec<T>, row: u32) -> &mut T {
     let row = row as usize;
     if rows.len() <= row {

@@ -15,8 +15,8 @@ pub struct Little {
 
 impl Little {
     /// `None` without a window. In flight is from issue to outcome, so R is the service time, and
-    /// failed calls count as well. Calls that stand across an edge of the window (in flight at its
-    /// beginning after a warm-up, followed past its end) belong to one of the two sides only: the
+    /// failed calls count as well. Calls that overlap an edge of the window (in flight at its
+    /// beginning after a warm-up, followed past its end) belong to only one of the two sides: the
     /// deviation is of the order of service time / window, and grows with short windows.
     pub fn of(total: &Snapshot, window: Nanos) -> Option<Little> {
         if window.is_zero() {
@@ -29,7 +29,7 @@ impl Little {
         })
     }
 
-    /// How far the product is from the count, as a share of the larger; 0..=1, 0 when both are 0.
+    /// Distance of the product from the count, as a share of the larger; 0..=1, 0 if both are 0.
     pub fn deviation(&self) -> f64 {
         let larger = self.concurrency.max(self.product);
         if larger > 0.0 { (self.concurrency - self.product).abs() / larger } else { 0.0 }

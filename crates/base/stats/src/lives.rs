@@ -1,49 +1,49 @@
-//! What the diagnosis needs beside the counts: how connections lived and ended, and completions in
+//! Data for the diagnosis beyond the counts: how connections lived and ended, and completions in
 //! steps finer than a row. Recorded when a connection is first answered, when it ends, and when a
 //! step is over: never for each call.
 
 use crate::Hist;
 use units::Nanos;
 
-/// Responses from which on a connection's mean is kept.
+/// Minimum number of responses for keeping a connection's mean.
 pub const MEAN_RESPONSES_MIN: u32 = 10;
 
-/// A server that ends a connection which was idle for this long ends it because of that, whatever the
-/// number of its responses. A limit of responses ends it with the last one.
+/// A server that closes a connection idle for this long does so because of that, whatever the
+/// number of its responses. A limit of responses closes it with the last one.
 pub const IDLE_END: Nanos = Nanos::from_millis(100);
 
 /// One established connection, at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionLife {
-    /// Whole responses had from it.
+    /// Complete responses received on it.
     pub responses: u32,
-    /// Time with a call outstanding, and from standing to the end.
+    /// Time with a call outstanding, and from established to the end.
     pub busy: Nanos,
     pub open: Nanos,
     /// Time without a call at its end.
     pub idle: Nanos,
-    /// A request went out on it.
+    /// A request was sent on it.
     pub asked: bool,
-    /// The server ended it, said that it would, or reset it between two responses.
+    /// The server closed it, announced that it would, or reset it between two responses.
     pub by_server: bool,
 }
 
-/// How the connections of an interval lived, the warm-up included.
+/// How the connections of an interval lived, including the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct Lives {
     /// done − sent of the first call that each connection answered.
     pub first: Hist,
-    /// Time with a call outstanding per response, one value for each ended connection that gave at
-    /// least [`MEAN_RESPONSES_MIN`].
+    /// Time with a call outstanding per response, one value for each ended connection with at least
+    /// [`MEAN_RESPONSES_MIN`].
     pub mean: Hist,
     /// Responses given by connections that the server ended after at least one, unless they were idle
     /// for [`IDLE_END`]: one response is kept as
     /// one microsecond, so that counts have a histogram's exactness (three digits).
     pub served: Hist,
-    /// Connections that were asked and gave no response at all; of these, those that the server ended.
+    /// Connections with requests but no response at all; of these, those that the server ended.
     pub unanswered: u64,
     pub turned_away: u64,
-    /// Connections that gave a response, and the sum of the times they were open.
+    /// Connections with a response, and the sum of their open times.
     pub answered: u64,
     pub answered_open: Nanos,
 }
@@ -81,7 +81,7 @@ impl Lives {
         self.answered_open += other.answered_open;
     }
 
-    /// Forgets the counts and keeps the memory.
+    /// Clears the counts and keeps the memory.
     pub(crate) fn clear(&mut self) {
         let mut kept = std::mem::take(self);
         for hist in [&mut kept.first, &mut kept.mean, &mut kept.served] {
@@ -94,11 +94,11 @@ impl Lives {
 
 /// Length of one beat.
 pub const BEAT: Nanos = Nanos::from_millis(50);
-/// Beats kept, from the beginning of the measured window: half an hour of them.
+/// Maximum number of beats, from the beginning of the measured window: half an hour of them.
 pub const BEATS_MAX: usize = 36_000;
 
-/// Completions inside the measured window, in steps of [`BEAT`] from its beginning. A completion may
-/// be one beat off: it is counted when a worker looks, at most a beat late.
+/// Completions inside the measured window, in steps of [`BEAT`] from its beginning. A completion
+/// may be one beat off: it is counted at a worker's next check, at most a beat late.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beats {
     /// Number of the first row's beat.
@@ -146,7 +146,7 @@ impl Beats {
         Beats { first, rows }
     }
 
-    /// From what [`Beats::all`] gives.
+    /// From the result of [`Beats::all`].
     pub fn from_all(rows: Vec<(u32, u32)>) -> Beats {
         Beats { first: 0, rows }
     }
@@ -211,7 +211,7 @@ mod tests {
         lives.record(&ConnectionLife { responses: 0, asked: true, by_server: true, ..life });
         lives.record(&ConnectionLife { responses: 0, asked: false, by_server: true, ..life });
         lives.record(&ConnectionLife { responses: 3, ..life });
-        // a time-out of idle connections is no limit of responses
+        // an idle timeout is not a limit of responses
         lives.record(&ConnectionLife { responses: 7, by_server: true, idle: IDLE_END, ..life });
         assert_eq!(lives.served(), [(100, 1)]);
         assert_eq!((lives.answered, lives.unanswered, lives.turned_away), (3, 1, 1));

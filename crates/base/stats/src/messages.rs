@@ -1,5 +1,5 @@
-//! Messages of open conversations, such as WebSocket connections. Response times of messages that
-//! have an answer are those of calls; this is what calls do not have.
+//! Messages of open conversations, such as WebSocket connections. Response times of answered
+//! messages are those of calls; this is the rest.
 
 use crate::Hist;
 use sample::{FanOutEvent, SocketClose, SocketCounts, SocketTime};
@@ -20,12 +20,12 @@ pub struct MessageTally {
     pub ping: Hist,
     /// How conversations ended.
     pub closes: BTreeMap<SocketClose, u64>,
-    /// Why handshakes and conversations failed, by what the peer did.
+    /// Why handshakes and conversations failed, by the peer's violation.
     pub violations: BTreeMap<String, u64>,
     pub fan_out: FanOutTally,
 }
 
-/// Distinct texts of violations that are kept.
+/// Maximum number of distinct texts of violations.
 const VIOLATIONS_MAX: usize = 20;
 
 impl MessageTally {
@@ -38,7 +38,7 @@ impl MessageTally {
         }
     }
 
-    /// A conversation, or the attempt at one, is over.
+    /// A conversation, or an attempt at one, has ended.
     pub fn end(&mut self, close: SocketClose, violation: Option<String>) {
         *self.closes.entry(close).or_default() += 1;
         if let Some(text) = violation {
@@ -81,7 +81,7 @@ impl MessageTally {
         }
     }
 
-    /// Forgets the counts and keeps the memory.
+    /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
         let [handshake, gap, ping] =
             [&mut self.handshake, &mut self.gap, &mut self.ping].map(cleared);
@@ -155,7 +155,7 @@ impl FanOutTally {
         self.last.merge(&other.last);
     }
 
-    /// Forgets the counts and keeps the memory.
+    /// Clears the counts and keeps the memory.
     fn clear(&mut self) {
         let [each, first, last] = [&mut self.each, &mut self.first, &mut self.last].map(cleared);
         *self = FanOutTally { each, first, last, ..FanOutTally::default() };

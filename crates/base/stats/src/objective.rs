@@ -8,7 +8,7 @@ use units::{Nanos, ParseError, quoted};
 /// A bound on one figure of a run, such as `p99<50ms` or `failures<0.1%`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// Whose figure; `None`: the whole run's.
+    /// Name of the part; `None`: the whole run.
     pub of: Option<Subject>,
     pub metric: Metric,
     pub op: Op,
@@ -19,17 +19,17 @@ pub struct Objective {
     pub text: String,
 }
 
-/// A part of a run that has a name: a step, a target, a transaction.
+/// A named part of a run: a step, a target, a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     pub name: String,
     pub rows: SubjectRows,
 }
 
-/// Where the figures of a part are counted.
+/// Rows with the figures of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubjectRows {
-    /// It has not been looked for yet: there are none.
+    /// It has not been resolved yet: there are none.
     Unknown,
     /// Rows of the targets.
     Targets(Arc<[u32]>),
@@ -132,8 +132,8 @@ impl Objective {
         Ok(Objective { of, metric, op, bound, text: text.to_owned() })
     }
 
-    /// The figure, in the unit of [`Objective::bound`], and whether it keeps the bound. A figure
-    /// that cannot be had (a quantile of no calls) is NaN, and keeps no bound.
+    /// The figure, in the unit of [`Objective::bound`], and whether it meets the bound. An
+    /// unavailable figure (a quantile of no calls) is NaN, and meets no bound.
     pub fn met(&self, figures: &Figures) -> (f64, bool) {
         let figure = figures.of(self.metric);
         (figure, self.holds(figure))
@@ -146,18 +146,18 @@ pub struct Ruling {
     /// In the unit of [`Objective::bound`], the client's lateness included; NaN without samples.
     pub figure: f64,
     /// The figure without the client's lateness. For a part of a run this is a lower bound. `None`
-    /// if lateness is no part of the figure or was not recorded.
+    /// if lateness does not affect the figure or was not recorded.
     pub without_lag: Option<f64>,
-    /// The figure keeps its bound, and the answer is certain.
+    /// The figure meets its bound, and the answer is certain.
     pub met: bool,
-    /// Why there is no answer.
+    /// Why it is undecided.
     pub undecided: Option<Undecided>,
 }
 
 /// Why the measurement does not decide an objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecided {
-    /// A client without lateness might have seen the other answer.
+    /// A client without lateness might have measured the other result.
     Lateness,
     /// The quantile needs more samples, and the samples beyond the bound are too few for a miss.
     FewSamples { count: u64, needed: u64 },
@@ -191,7 +191,7 @@ impl Objective {
         Ruling { figure, without_lag, met: met && undecided.is_none(), undecided }
     }
 
-    /// Whether a figure keeps the bound; NaN keeps none.
+    /// Returns whether a figure meets the bound; NaN meets none.
     fn holds(&self, figure: f64) -> bool {
         match self.op {
             Op::Below => figure < self.bound,
@@ -201,8 +201,8 @@ impl Objective {
         }
     }
 
-    /// Samples that are missing for an answer. With fewer than [`one_beyond`] a quantile is no more
-    /// than the maximum; they decide it only if an improbable number of them lies beyond the bound
+    /// Number of samples missing for an answer. With fewer than [`one_beyond`] a quantile is just
+    /// the maximum; they decide it only if an improbable number of them is beyond the bound
     /// (binomial test).
     fn lacks_samples(&self, snapshot: &Snapshot, figures: &Figures) -> Option<Undecided> {
         if figures.of(self.metric).is_nan() {
@@ -272,8 +272,8 @@ impl Objective {
 /// Lower bound of quantile `q` of `times` once each is reduced by its lateness. `lag` holds the
 /// lateness of all calls of the run, `calls_each` of which make up one of `times`.
 ///
-/// Where `late` calls have more than a lateness L, at most that many times fall by more than L. So
-/// the value of rank r falls at most to the value of rank r - late, less L.
+/// If `late` calls have more than a lateness L, at most that many times fall by more than L. So the
+/// value of rank r falls at most to the value of rank r - late, less L.
 fn quantile_without(times: &Hist, q: f64, lag: &Hist, calls_each: u64) -> Nanos {
     let count = times.count();
     if count == 0 {
@@ -291,7 +291,8 @@ fn quantile_without(times: &Hist, q: f64, lag: &Hist, calls_each: u64) -> Nanos 
     lags.filter_map(bound_at).max().unwrap_or(Nanos::ZERO)
 }
 
-/// Lower bound of the mean of `times` less their lateness: all lateness of the run is theirs.
+/// Lower bound of the mean of `times` less their lateness: all lateness of the run is attributed to
+/// them.
 fn mean_without(times: &Hist, lag: &Hist) -> Nanos {
     let all = lag.mean().as_secs_f64() * lag.count() as f64;
     times.mean() - Nanos::from_secs_f64(all / times.count().max(1) as f64)
@@ -302,7 +303,8 @@ pub fn parse_share(text: &str) -> Result<f64, ParseError> {
     share(text.trim()).map_err(ParseError)
 }
 
-/// Objectives between commas: `p99<50ms, failures<0.1%`. A comma between digits groups thousands.
+/// Objectives separated by commas: `p99<50ms, failures<0.1%`. A comma between digits groups
+/// thousands.
 pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
     let mut objectives = Vec::new();
     let mut rest = text;
@@ -323,7 +325,7 @@ pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
     }
 }
 
-/// The metric that other tools, such as k6, write in this way.
+/// The metric that other tools, such as k6, write this way.
 fn our_metric(name: &str) -> Option<String> {
     let quantile = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
     let ours = match name {
@@ -448,7 +450,7 @@ const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput confor
                        messages abnormal-closes reach; of gRPC status-ok first-message-p99 \
                        message-gap-p99";
 
-/// The figures that objectives speak of, of a whole run or of one interval.
+/// The figures that objectives refer to, of a whole run or of one interval.
 #[derive(Clone, Debug)]
 pub struct Figures {
     counts: Counts,
@@ -498,13 +500,13 @@ impl Figures {
         }
     }
 
-    /// Of a part: its calls that ended, or the transactions that did.
+    /// For a part: its ended calls, or its ended transactions.
     fn of_part(snapshot: &Snapshot, window: Nanos, rows: &SubjectRows) -> Figures {
         let mut counts = Counts::default();
         let mut response = Hist::new();
         match rows {
             SubjectRows::Unknown => {}
-            // of a single target no row is kept: it is the run
+            // for a single target no row is kept: it is the run
             SubjectRows::Targets(_) if snapshot.targets.is_empty() => {
                 return Figures::new(snapshot, window);
             }
@@ -541,13 +543,13 @@ impl Figures {
         Figures::of_calls(counts, response, window, (in_window, good_in_window))
     }
 
-    /// Of a scenario everything is counted as it is of the run, but its connections.
+    /// For a scenario everything is counted as for the run, except its connections.
     fn of_scenario(row: &ScenarioTally, window: Nanos) -> Figures {
         let done = (row.in_window, row.good_in_window);
         Figures::of_calls(row.counts, row.response.clone(), window, done)
     }
 
-    /// Of calls alone. `done`: those inside the window, and of them the good ones.
+    /// For calls only. `done`: those inside the window, and the good ones of them.
     fn of_calls(counts: Counts, response: Hist, window: Nanos, done: (u64, u64)) -> Figures {
         Figures {
             counts,
@@ -570,8 +572,7 @@ impl Figures {
         }
     }
 
-    /// Seconds, a share or a rate per second, as [`Objective::bound`]; NaN where there is nothing
-    /// to take it from.
+    /// Seconds, a share or a rate per second, as [`Objective::bound`]; NaN without samples.
     pub fn of(&self, metric: Metric) -> f64 {
         let per_s = |count: u64| ratio(count as f64, self.window.as_secs_f64());
         match metric {
@@ -606,7 +607,7 @@ impl Figures {
 }
 
 impl Figures {
-    /// Quantile and samples of a metric that is one.
+    /// Quantile and samples of a metric that has them.
     fn samples(&self, metric: Metric) -> Option<(f64, Samples<'_>)> {
         match metric {
             Metric::Response(quantile) => Some((quantile, Samples::Times(&self.response))),

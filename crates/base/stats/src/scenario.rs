@@ -1,13 +1,13 @@
-//! The figures of one of several loads that go on at once.
+//! The figures of one of several simultaneous loads.
 
 use crate::{Counts, Hist, Snapshot};
 
-/// What one scenario's part of an interval, or of a run, was.
+/// One scenario's part of an interval, or of a run.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioTally {
     /// Of the measured phase.
     pub counts: Counts,
-    /// Arrivals that the plan wants of it; set when the run is over, `None` for a closed loop.
+    /// Arrivals that the plan intends for it; set when the run is over, `None` for a closed loop.
     pub intended: Option<u64>,
     /// Calls that this client never issued: dropped, or timed out while they waited.
     pub unissued: u64,
@@ -62,8 +62,8 @@ impl ScenarioTally {
         let missed = self.unissued + self.counts.lost;
         let arrived = match self.sessions_started {
             0 => self.counts.due,
-            // arrivals are sessions, and a call that is refused ends its own; more than were intended make
-            // up for none
+            // arrivals are sessions, and a refused call ends its session; a surplus does not
+            // compensate
             started => started.min(intended),
         };
         Some(arrived.saturating_sub(missed) as f64 / intended as f64)
@@ -71,7 +71,7 @@ impl ScenarioTally {
 }
 
 impl Snapshot {
-    /// Adds a snapshot of one of several loads: to everything, and to what is known of that load.
+    /// Adds a snapshot of one of several loads: to the total, and to that load's own figures.
     pub fn merge_scenario(&mut self, scenario: usize, of: &Snapshot) {
         self.merge(of);
         if self.scenarios.len() <= scenario {

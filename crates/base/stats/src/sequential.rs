@@ -104,7 +104,7 @@ impl Sequence {
         largest + (sum / BETS.len() as f64).ln()
     }
 
-    /// Whether the difference is certain, at level `alpha`, to lie in `direction` of `margin`.
+    /// Returns whether the difference is certain, at level `alpha`, to lie in `direction` of `margin`.
     pub fn shows(&self, direction: Direction, margin: f64, alpha: f64) -> bool {
         self.evidence(direction, margin) >= -alpha.ln()
     }

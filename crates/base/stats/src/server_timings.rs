@@ -3,12 +3,12 @@
 use crate::Hist;
 use units::Nanos;
 
-/// Names with a histogram of their own; those beyond share one.
+/// Maximum number of names with their own histogram; further ones share one.
 pub const TIMING_NAMES_MAX: usize = 32;
 
-/// Merging is associative and commutative in spite of the bound, because what is kept apart does not
-/// depend on who came first: it is the names that are first in the order of their bytes. A name among
-/// the first of everything is among the first of every part that has it.
+/// Merging is associative and commutative in spite of the bound, because the kept names do not
+/// depend on the order of arrival: they are the first in byte order. A name among the first of the
+/// whole is among the first of every part that has it.
 #[derive(Clone, Debug, Default)]
 pub struct ServerTimings {
     /// In the order of the names. A row without recordings keeps its memory for the next interval.
@@ -19,8 +19,8 @@ pub struct ServerTimings {
 }
 
 impl ServerTimings {
-    /// From what [`ServerTimings::named`], [`ServerTimings::other`] and
-    /// [`ServerTimings::malformed`] give.
+    /// From the results of [`ServerTimings::named`], [`ServerTimings::other`] and
+    /// [`ServerTimings::malformed`].
     pub fn from_parts(
         named: impl IntoIterator<Item = (String, Hist)>,
         other: Hist,
@@ -38,7 +38,7 @@ impl ServerTimings {
         self.hist(name).record(duration);
     }
 
-    /// Counts one that could not be read.
+    /// Counts a malformed one.
     pub fn count_malformed(&mut self) {
         self.malformed += 1;
     }
@@ -66,14 +66,14 @@ impl ServerTimings {
         self.malformed += other.malformed;
     }
 
-    /// Forgets the counts and keeps the memory.
+    /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
         self.rows.iter_mut().for_each(|(_, hist)| hist.clear());
         self.other.clear();
         self.malformed = 0;
     }
 
-    /// Where the times of this name are counted.
+    /// Row that counts the times of this name.
     #[inline]
     fn hist(&mut self, name: &str) -> &mut Hist {
         match self.rows.binary_search_by(|(known, _)| known.as_ref().cmp(name)) {
@@ -82,7 +82,7 @@ impl ServerTimings {
         }
     }
 
-    /// Where full, an empty row makes room, or else the last one when `name` comes before it.
+    /// If full, an empty row makes room, or else the last one if `name` sorts before it.
     fn new_row(&mut self, row: usize, name: &str) -> &mut Hist {
         let mut hist = Hist::new();
         let mut row = row;
@@ -145,7 +145,7 @@ mod tests {
             let wanted: Vec<_> = (0..32).map(|name| format!("n{name:03}")).collect();
             assert_eq!(names, wanted);
             assert_eq!(timings.other().count(), 18);
-            // rows that are empty in this interval are no bar to other names
+            // rows that are empty in this interval do not block other names
             timings.clear();
             timings.record("z", Nanos::SECOND);
             assert_eq!(timings.named().map(|(name, _)| name).collect::<Vec<_>>(), ["z"]);

@@ -1,4 +1,4 @@
-//! What one worker counted in one interval, and how such snapshots add up.
+//! Counts of one worker in one interval, and how such snapshots add up.
 
 use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
 
-/// Rows kept per target; targets beyond share the last row, "other".
+/// Maximum number of rows per target; further targets share the last row, "other".
 pub const TARGET_ROWS_MAX: usize = 1_000;
 
-/// Arrivals by what became of them. `due` is always the sum of the others (law 2).
+/// Arrivals by outcome. `due` is always the sum of the others (law 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub due: u64,
@@ -26,7 +26,7 @@ pub struct Counts {
     pub timed_out: u64,
     pub dropped: u64,
     pub abandoned: u64,
-    /// Due on a machine that was lost: their outcome is unknown. Always 0 on one machine.
+    /// Due on a lost machine: their outcome is unknown. Always 0 on one machine.
     pub lost: u64,
     /// Gauges at the end of the interval: due, not yet issued; issued, not yet done. In an
     /// interval snapshot they are changes, so that sums over intervals and workers are levels.
@@ -35,7 +35,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Law 2. `Err` holds the sentence that a broken count is reported with.
+    /// Law 2. `Err` holds the message about the broken count.
     pub fn conserved(&self) -> Result<(), String> {
         let ended = self.succeeded
             + self.failed
@@ -93,7 +93,7 @@ impl StatusTally {
         self.0[usize::from(status.min(999))] += 1;
     }
 
-    /// (status, count) of those seen, in order; status 0 (no response) is left out.
+    /// (status, count) of those seen, in order; status 0 (no response) is excluded.
     pub fn seen(&self) -> impl Iterator<Item = (u16, u64)> {
         let numbered = self.0.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
         numbered.map(|(status, count)| (status as u16, *count))
@@ -154,7 +154,7 @@ impl TargetTally {
         self.response.merge(&other.response);
     }
 
-    /// Forgets the counts and keeps the memory.
+    /// Clears the counts and keeps the memory.
     fn clear(&mut self) {
         self.response.clear();
         let response = std::mem::take(&mut self.response);
@@ -173,11 +173,11 @@ fn merge_rows(mine: &mut Vec<TargetTally>, theirs: &[TargetTally]) {
 /// Connections of an interval.
 #[derive(Clone, Debug, Default)]
 pub struct Connections {
-    /// Connects started; connects (with their TLS) that came to be; connections ended.
+    /// Connects started; connections established (with their TLS); connections ended.
     pub attempted: u64,
     pub established: u64,
     pub closed: u64,
-    /// Sum of set-up times (connect and TLS) of the established, for WebMark's S.
+    /// Sum of set-up times (connect and TLS) of the established ones, for WebMark's S.
     pub setup_sum: Nanos,
     /// Connections judged for conformity, and those above the threshold.
     pub judged: u64,
@@ -185,9 +185,9 @@ pub struct Connections {
     pub retransmits: u64,
     pub rtt: Hist,
     pub tls: BTreeMap<TlsFacts, u64>,
-    /// Empty where no connection spoke HTTP/2.
+    /// Empty without HTTP/2 connections.
     pub http2: Http2Facts,
-    /// Empty where no connection spoke HTTP/3.
+    /// Empty without HTTP/3 connections.
     pub http3: Http3Facts,
     pub early: EarlyFacts,
     pub lives: Lives,
@@ -202,12 +202,12 @@ pub struct Sessions {
     pub dropped: u64,
 }
 
-/// What was counted in one interval, by one worker or by many: merging is associative and
-/// commutative, with `Snapshot::default()` as the neutral element.
+/// Counts of one interval, by one worker or many: merging is associative and commutative, with
+/// `Snapshot::default()` as the neutral element.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub counts: Counts,
-    /// Arrivals of the warm-up, kept apart from everything below.
+    /// Arrivals of the warm-up, kept separate from everything below.
     pub warm_up: Counts,
     /// Response times by outcome (law 3).
     pub succeeded: Hist,
@@ -223,16 +223,16 @@ pub struct Snapshot {
     pub tls: Hist,
     pub first_byte: Hist,
     pub transfer: Hist,
-    /// The usual success of a closed loop: no slip, request sent at once, the whole response in one
-    /// read. Its response, service and first-byte times are one number, written once here and
+    /// The usual success of a closed loop: no slip, request sent at once, the complete response in
+    /// one read. Its response, service and first-byte times are one number, written once here and
     /// counted in all three by [`Snapshot::merge`].
     pub plain: Hist,
     /// Completions (succeeded, failed or timed out) inside the measured window, and those of
     /// them that succeeded.
     pub in_window: u64,
     pub good_in_window: u64,
-    /// Responses inside the measured window, and the bytes of the calls completed in it. More responses
-    /// than calls where a script sends several requests as one call.
+    /// Responses inside the measured window, and the bytes of the calls completed in it. More
+    /// responses than calls if a script sends several requests as one call.
     pub answers_in_window: u64,
     pub bytes_in_window: u64,
     /// Sum of done − sent over succeeded calls, for WebMark's mean R.
@@ -244,29 +244,29 @@ pub struct Snapshot {
     pub body_bytes: u64,
     pub decoded_bytes: u64,
     pub redirects: u64,
-    /// What the server said of its own work, in whole responses of any status.
+    /// The server's own timings, in complete responses of any status.
     pub server_timings: ServerTimings,
-    /// Responses that are streams of events, where they are looked for.
+    /// Responses that are streams of events, if requested.
     pub streams: StreamTally,
-    /// Conversations and their messages, where connections are WebSockets.
+    /// Conversations and their messages, if connections are WebSockets.
     pub messages: MessageTally,
     pub targets: Vec<TargetTally>,
-    /// By kind of clients; empty where all are of one kind.
+    /// By kind of clients; empty if all are of one kind.
     pub clients: Vec<TargetTally>,
-    /// By scenario; empty where the plan has none.
+    /// By scenario; empty if the plan has none.
     pub scenarios: Vec<ScenarioTally>,
     pub connections: Connections,
     pub sessions: Sessions,
-    /// What users noticed on their journeys, in the measured phase.
+    /// Observations of users on their journeys, in the measured phase.
     pub journeys: JourneyTally,
     /// Integral of calls in flight over time (calls · ns), and the highest number at once.
     pub flight_integral: u128,
     pub flight_peak: u64,
     /// Sum over intervals of the workers' spinning.
     pub spin: Nanos,
-    /// Completions inside the measured window, in fine steps of time.
+    /// Completions inside the measured window, in fine time steps.
     pub beats: Beats,
-    /// When calls of the measured phase fell due and were answered, of a bounded number of them.
+    /// When a bounded number of calls of the measured phase fell due and were answered.
     pub instants: Instants,
     /// Bodies that were compared with those of their targets.
     pub verified: Verified,
@@ -274,7 +274,7 @@ pub struct Snapshot {
     pub failed_responses: FailedResponses,
 }
 
-/// The instants of a call, which are all that its times are made of.
+/// The instants of a call, from which all its times are derived.
 struct CallTimes {
     intended: Nanos,
     admitted: Nanos,
@@ -299,8 +299,8 @@ impl CallTimes {
 }
 
 impl Snapshot {
-    /// What the usual call of a closed loop is recorded in is prepared, so that recording it
-    /// allocates nothing.
+    /// Prepares the structures for the usual call of a closed loop, so that recording it allocates
+    /// nothing.
     pub fn prepared(target_count: usize) -> Snapshot {
         let mut snapshot = Snapshot {
             plain: Hist::prepared(),
@@ -315,13 +315,13 @@ impl Snapshot {
         snapshot
     }
 
-    /// Rows by target even where there is but one.
+    /// Rows by target even for a single one.
     pub fn expect_rows(&mut self, count: usize) {
         let rows = count.min(TARGET_ROWS_MAX);
         self.targets.resize_with(rows, TargetTally::default);
     }
 
-    /// Prepares what calls of an open load are recorded in as well: they have slip.
+    /// Also prepares the structures for calls of an open load, which have slip.
     pub fn expect_slip(&mut self) {
         for hist in [
             &mut self.succeeded,
@@ -339,7 +339,7 @@ impl Snapshot {
         }
     }
 
-    /// Forgets the counts and keeps the memory.
+    /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
         let mut fresh = Snapshot {
             targets: std::mem::take(&mut self.targets),
@@ -376,8 +376,8 @@ impl Snapshot {
         both
     }
 
-    /// The headline's response times, each less the call's lag: as short as they can have been for a
-    /// client that is never late. `None` where that was not recorded, as in results of version 0.1.
+    /// The headline's response times, each less the call's lag: the minimum for a client that is
+    /// never late. `None` if not recorded, as in results of version 0.1.
     pub fn without_lag(&self) -> Option<Hist> {
         let mut punctual = self.punctual.clone();
         punctual.merge(&self.plain);
@@ -504,7 +504,7 @@ impl Snapshot {
 }
 
 impl Connections {
-    /// One more whose quality is known.
+    /// One more of known quality.
     fn judge(&mut self, conforming: bool) {
         self.judged += 1;
         self.conforming += u64::from(conforming);
@@ -538,7 +538,7 @@ pub struct Recorder {
     flight_since: Nanos,
     /// How late the first call of all was issued; `NEVER` before.
     first_late: Nanos,
-    /// The beat under way, and the completions that are in the beats before it.
+    /// The current beat, and the completions in earlier beats.
     beat: usize,
     beaten: (u64, u64),
     /// Row of `Snapshot::targets` by target; empty: the target's own number.
@@ -614,7 +614,7 @@ impl Recorder {
     }
 
     /// The outcome of an arrival is known. `issued` is false for one that died in the queue.
-    // inlined, so that what a plain call does not need of its sample is never written anywhere
+    // inlined, so that the unused part of a plain call's sample is never written anywhere
     #[inline(always)]
     pub fn done(&mut self, sample: &Sample, outcome: Outcome, issued: bool) {
         let warm_up = self.in_warm_up(sample.intended);
@@ -656,14 +656,14 @@ impl Recorder {
         }
     }
 
-    /// The row that a target is counted in.
+    /// The row that counts a target.
     #[inline(always)]
     fn row_of(&self, target: u32) -> usize {
         let row = self.rows.get(target as usize).copied().unwrap_or(target);
         (row as usize).min(self.now.targets.len().saturating_sub(1))
     }
 
-    /// What a guide noticed; of the warm-up nothing is kept.
+    /// Records a guide's observations; those of the warm-up are dropped.
     pub fn hear(&mut self, remark: Remark) {
         if self.in_warm_up(remark.at) {
             return;
@@ -674,8 +674,9 @@ impl Recorder {
         }
     }
 
-    /// A response to a call that has more to come, which was due at `intended`; its bytes are counted with
-    /// the last. Its status is counted like the last one's: not for calls of the warm-up.
+    /// Records a response to a call that has more to come, which was due at `intended`; its bytes
+    /// are counted with the last. Its status is counted like the last one's: not for calls of the
+    /// warm-up.
     pub fn response_before_last(&mut self, status: u16, intended: Nanos, at: Nanos) {
         if !self.in_warm_up(intended) {
             self.now.status.add(status);
@@ -685,7 +686,7 @@ impl Recorder {
         }
     }
 
-    /// `count` events of a streamed response came at `now`; its call was due at `due`.
+    /// `count` events of a streamed response arrived at `now`; its call was due at `due`.
     pub fn events(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
         if now >= self.window.0 && now <= self.window.1 {
             self.now.streams.in_window += count;
@@ -695,7 +696,7 @@ impl Recorder {
         }
     }
 
-    /// A response to a call of gRPC, which was due at `due`, had this status.
+    /// A response to a gRPC call, which was due at `due`, had this status.
     pub fn grpc_status(
         &mut self,
         code: u32,
@@ -708,7 +709,7 @@ impl Recorder {
         }
     }
 
-    /// What happened on an open conversation since it was last asked, up to `now`.
+    /// Events of an open conversation since the last query, up to `now`.
     pub fn messages(&mut self, counts: &SocketCounts, times: &[SocketTime], now: Nanos) {
         let tally = &mut self.now.messages;
         tally.counts.merge(counts);
@@ -718,7 +719,7 @@ impl Recorder {
         times.iter().for_each(|time| tally.record(*time));
     }
 
-    /// What happened to a message for a room.
+    /// Fate of a message for a room.
     pub fn fan_out(&mut self, event: FanOutEvent) {
         if !self.in_warm_up(event.due()) {
             self.now.messages.fan_out.add(event);
@@ -772,7 +773,7 @@ impl Recorder {
         self.now.targets[row].count(sample, outcome);
     }
 
-    /// A call that is counted already was of this kind of clients.
+    /// An already counted call was of this kind of clients.
     pub fn of_kind(&mut self, kind: u32, sample: &Sample, outcome: Outcome) {
         if matches!(outcome, Outcome::Dropped | Outcome::Abandoned) {
             return;
@@ -787,8 +788,8 @@ impl Recorder {
         }
     }
 
-    /// A connection came to be, `connect` after it was started and, with TLS, `tls` after that.
-    /// Connections are counted over the whole run, the warm-up included.
+    /// A connection was established, `connect` after it was started and, with TLS, `tls` after
+    /// that. Connections are counted over the whole run, including the warm-up.
     pub fn connection_opened(&mut self, connect: Nanos, tls: Option<Nanos>) {
         let now = &mut *self.now;
         now.connections.established += 1;
@@ -799,7 +800,7 @@ impl Recorder {
         }
     }
 
-    /// A connection ended; `conforming` is `None` when it cannot be judged (no bytes asked for).
+    /// A connection ended; `conforming` is `None` if it cannot be judged (no bytes requested).
     pub fn connection_closed(&mut self, facts: Option<SocketFacts>, conforming: Option<bool>) {
         let connections = &mut self.now.connections;
         connections.closed += 1;
@@ -812,7 +813,7 @@ impl Recorder {
         }
     }
 
-    /// The first response of a connection came, `took` after its request was sent.
+    /// The first response of a connection arrived, `took` after its request was sent.
     pub fn connection_answered(&mut self, took: Nanos) {
         self.now.connections.lives.first.record(took);
     }
@@ -822,8 +823,8 @@ impl Recorder {
         self.now.connections.lives.record(life);
     }
 
-    /// Puts the completions since the last call into the beat that was under way, and says when to
-    /// call again: at the end of the beat that `now` lies in.
+    /// Adds the completions since the last call to the current beat, and returns when to call
+    /// again: at the end of the beat that contains `now`.
     pub fn beat(&mut self, now: Nanos) -> Nanos {
         let (done, good) = (self.now.in_window, self.now.good_in_window);
         if done > self.beaten.0 {
@@ -844,7 +845,7 @@ impl Recorder {
         }
     }
 
-    /// Ends an interval: gives the snapshot away and goes on in `next`, which must be clear.
+    /// Ends an interval: returns the snapshot and continues in `next`, which must be clear.
     pub fn swap(&mut self, now: Nanos, next: Box<Snapshot>) -> Box<Snapshot> {
         self.flight_until(now);
         self.beat(now);
@@ -854,7 +855,7 @@ impl Recorder {
         full
     }
 
-    /// How late the first call was issued, of the warm-up or of what is measured; `NEVER` before.
+    /// Lateness of the first issued call, of the warm-up or of the measured phase; `NEVER` before.
     pub fn first_late(&self) -> Nanos {
         self.first_late
     }
@@ -883,7 +884,7 @@ pub struct Second {
     pub mean: Nanos,
     /// Response times of the calls that ended in it, for the heat map.
     pub spread: Spread,
-    /// How its calls ended; `None` where that was not recorded, as in results of earlier versions.
+    /// How its calls ended; `None` if not recorded, as in results of earlier versions.
     pub endings: Option<Endings>,
     pub slip_p99: Nanos,
     /// Calls in flight at the end, and connections open.
@@ -902,10 +903,11 @@ pub struct Measurement {
     pub window: Nanos,
     /// From the first due instant to the last outcome.
     pub elapsed: Nanos,
-    /// Arrivals the plan asked for in the window, where it says (`--rate`); `None` in a closed loop.
+    /// Arrivals intended by the plan in the window, if it defines them (`--rate`); `None` in a
+    /// closed loop.
     pub intended: Option<u64>,
-    /// How long the plan's rate takes for them where their count ended the run (`-n` with `--rate`), or
-    /// where they are evenly spaced and the last gap ends after the window. `None`: as long as the
+    /// Time that the plan's rate takes for them, if their count ended the run (`-n` with `--rate`),
+    /// or if they are evenly spaced and the last gap ends after the window. `None`: as long as the
     /// window, which is otherwise longer by the wait for the last responses.
     pub intended_span: Option<Nanos>,
     /// Highest number of connections open at once.
@@ -916,14 +918,14 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// The time in which the window's arrivals fell due: what the intended and the offered load are
-    /// taken over.
+    /// The time in which the window's arrivals fell due: the base of the intended and the offered
+    /// load.
     pub fn due_span(&self) -> Nanos {
         self.intended_span.unwrap_or(self.window)
     }
 
-    /// The time that throughput is taken over: the window or, if that is longer, the time that the
-    /// rate takes for the calls. n calls span n - 1 gaps, and their rate is that of n gaps.
+    /// The time base of throughput: the window or, if longer, the time that the rate takes for the
+    /// calls. n calls span n - 1 gaps, and their rate is that of n gaps.
     pub fn rate_span(&self) -> Nanos {
         self.window.max(self.due_span())
     }

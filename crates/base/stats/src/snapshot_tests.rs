@@ -7,7 +7,7 @@ use units::{Nanos, Purpose, Seed, Stream};
 
 const WINDOW: (Nanos, Nanos) = (Nanos(20_000_000), Nanos(200_000_000));
 
-/// A worker in miniature: what is queued and in flight, driven by random events.
+/// A worker in miniature: queued calls and calls in flight, driven by random events.
 struct Model {
     recorder: Recorder,
     random: Stream,
@@ -81,7 +81,7 @@ impl Model {
         }
     }
 
-    /// The oldest arrival waits no more: dropped, timed out or abandoned.
+    /// The oldest arrival stops waiting: dropped, timed out or abandoned.
     fn leave_queue(&mut self) {
         let intended = self.queue.remove(0);
         match self.random.below(3) {
@@ -127,7 +127,7 @@ impl Model {
         *self.recorder.swap(self.now, Box::new(Snapshot::prepared(3)))
     }
 
-    /// Ends the run: what waits is given up, what flies is abandoned.
+    /// Ends the run: waiting calls time out, calls in flight are abandoned.
     fn finish(&mut self) {
         while !self.queue.is_empty() {
             self.leave_queue();
@@ -160,7 +160,7 @@ fn merged<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Snapshot {
     total
 }
 
-/// Everything that a snapshot counted, as text.
+/// All counts of a snapshot, as text.
 fn digest(snapshot: &Snapshot) -> String {
     let s = snapshot;
     let hists = [

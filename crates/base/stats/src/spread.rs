@@ -1,9 +1,9 @@
-//! The response times of one second, coarsely: what a heat map over time is drawn from.
+//! The response times of one second, coarsely: data for a heat map over time.
 
 use crate::Hist;
 use units::Nanos;
 
-/// Classes of a [`Spread`]: eight to a decade, from 1 µs to beyond the hour at which [`Hist`] ends.
+/// Classes of a [`Spread`]: eight per decade, from 1 µs to beyond the hour at which [`Hist`] ends.
 pub const SPREAD_CLASSES: usize = 77;
 
 const PER_DECADE: f64 = 8.0;
@@ -11,8 +11,8 @@ const PER_DECADE: f64 = 8.0;
 /// Lower end of the first class, in nanoseconds.
 const LOWEST: f64 = 1_000.0;
 
-/// Calls by class of response time. Class `i` holds what is above 10^(i/8) µs and at or below
-/// 10^((i+1)/8) µs; the first also what is shorter, the last what is longer.
+/// Calls by class of response time. Class `i` holds times above 10^(i/8) µs and at or below
+/// 10^((i+1)/8) µs; the first also shorter, the last longer ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     counts: [u32; SPREAD_CLASSES],
@@ -33,8 +33,7 @@ impl Spread {
         spread
     }
 
-    /// From the counts by class, as [`Spread::iter`] gives them; classes there are none of are left
-    /// out.
+    /// From the counts by class, as returned by [`Spread::iter`]; empty classes are omitted.
     pub fn from_counts(counts: impl IntoIterator<Item = (usize, u64)>) -> Spread {
         let mut spread = Spread::default();
         for (class, count) in counts.into_iter().filter(|(class, _)| *class < SPREAD_CLASSES) {
@@ -52,7 +51,7 @@ impl Spread {
         other.iter().for_each(|(class, count)| self.add(class, count));
     }
 
-    /// The classes that hold something, in rising order, each with its count.
+    /// The non-empty classes, in rising order, each with its count.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(class, count)| (class, u64::from(*count)))

@@ -1,17 +1,17 @@
-//! Steady state: is what was measured one thing, or did it change while it was measured?
+//! Steady state: is the measurement uniform, or did it change over time?
 
 use crate::Second;
 use crate::interval::middle;
 use statrs::distribution::{ContinuousCDF, Normal};
 use units::Nanos;
 
-/// Fewest rows of the time series that a drift is looked for in.
+/// Minimum number of rows of the time series for detecting a drift.
 pub const DRIFT_ROWS_MIN: usize = 8;
 /// Smallest change, from the first to the last third, that counts as drift.
 pub const DRIFT_CHANGE_MIN: f64 = 0.10;
 /// Largest p-value of the trend that counts as drift.
 pub const DRIFT_P_MAX: f64 = 0.01;
-/// Longer series are averaged into this many rows at most: the test compares every pair of rows.
+/// Longer series are averaged into at most this many rows: the test compares every pair of rows.
 const DRIFT_ROWS_MAX: usize = 500;
 
 /// A change that ran through the measured window.
@@ -23,7 +23,7 @@ pub struct Drift {
     pub last: f64,
     /// Of the Mann-Kendall test.
     pub p_value: f64,
-    /// Rows that the test saw.
+    /// Number of rows in the test.
     pub rows: usize,
 }
 
@@ -82,7 +82,7 @@ fn drift_of(figure: Drifting, values: Vec<f64>) -> Option<Drift> {
     drifts.then_some(drift)
 }
 
-/// Means of neighbouring rows, so that at most [`DRIFT_ROWS_MAX`] are left.
+/// Means of neighboring rows, so that at most [`DRIFT_ROWS_MAX`] are left.
 fn shortened(values: Vec<f64>) -> Vec<f64> {
     let batch = values.len().div_ceil(DRIFT_ROWS_MAX).max(1);
     values.chunks(batch).map(|rows| rows.iter().sum::<f64>() / rows.len() as f64).collect()

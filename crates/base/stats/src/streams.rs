@@ -1,19 +1,18 @@
-//! Responses whose bodies are streams of events: when the first event comes, and how long it is from
-//! one to the next.
+//! Responses whose bodies are streams of events: time to the first event, and times between events.
 
 use crate::Hist;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Different messages of failed gRPC calls that are kept.
+/// Maximum number of distinct messages of failed gRPC calls.
 pub const GRPC_MESSAGES_MAX: usize = 16;
 
-/// How calls of gRPC ended, of the measured phase.
+/// How gRPC calls ended, in the measured phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrpcTally {
-    /// Whole responses by status code.
+    /// Complete responses by status code.
     pub statuses: BTreeMap<u32, u64>,
-    /// Of these, responses without a status of gRPC; their code follows from the HTTP status.
+    /// Of these, responses without a gRPC status; their code is derived from the HTTP status.
     pub unsent: u64,
     /// Messages of statuses other than OK, each after the name of its status; at most
     /// [`GRPC_MESSAGES_MAX`].
@@ -58,20 +57,21 @@ impl GrpcTally {
 /// Streams and their events. Times are of calls of the measured phase.
 #[derive(Clone, Debug, Default)]
 pub struct StreamTally {
-    /// Whole responses with events in them.
+    /// Complete responses with events in them.
     pub whole: u64,
-    /// Whole responses without any.
+    /// Complete responses without any.
     pub empty: u64,
-    /// Calls that failed or timed out with at least one event there.
+    /// Calls that failed or timed out after at least one event.
     pub cut: u64,
     /// Events of all of these.
     pub events: u64,
     /// Events inside the measured window, whenever their calls fell due.
     pub in_window: u64,
-    /// From the instant a call was due to its first event. A call that timed out without one has its
-    /// wait in it: it was at least that long.
+    /// From the instant a call was due to its first event. A call that timed out without one is
+    /// included with its wait: it was at least that long.
     pub first: Hist,
-    /// From each event to the next of its stream. A stream that timed out has its last wait in it.
+    /// From each event to the next of its stream. A stream that timed out is included with its last
+    /// wait.
     pub gap: Hist,
     /// The mean of the gaps of each whole stream with two events or more: the reciprocal of its events
     /// per second.
@@ -93,7 +93,7 @@ impl StreamTally {
         self.grpc.merge(&other.grpc);
     }
 
-    /// Forgets the counts and keeps the memory.
+    /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
         let hists = [&mut self.first, &mut self.gap, &mut self.pace].map(|hist| {
             hist.clear();
@@ -121,16 +121,16 @@ impl StreamMarks {
 /// How a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// Its response is whole.
+    /// Its response is complete.
     Whole,
-    /// It was cut short, or was no good response.
+    /// It was cut short, or was not a good response.
     Failed,
     TimedOut,
 }
 
 impl StreamTally {
-    /// `count` events of one stream have come at `now`, as one read brings them: there is no time between
-    /// them. `due`: when their call was; it is of the measured phase.
+    /// Records `count` events of one stream that one read returned at `now`: there is no time
+    /// between them. `due`: when their call was; it belongs to the measured phase.
     pub fn add(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
         if count == 0 {
             return;
@@ -147,7 +147,7 @@ impl StreamTally {
         marks.last = now;
     }
 
-    /// A stream is over at `now`.
+    /// A stream ended at `now`.
     pub fn end(&mut self, marks: StreamMarks, end: StreamEnd, due: Nanos, now: Nanos) {
         match (end, marks.events) {
             (StreamEnd::Whole, 0) => self.empty += 1,

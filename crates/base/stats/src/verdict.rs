@@ -1,6 +1,6 @@
-//! The verdict of a run on itself: can its numbers be believed, and if not, why not. The three
-//! questions come before any number: was the load offered as intended, was the client free to
-//! measure, and was what it measured one steady thing with enough samples.
+//! The verdict of a run on itself: are its numbers valid, and if not, why. Three questions come
+//! before any number: was the load offered as intended, was the client free to measure, and was the
+//! measurement steady with enough samples.
 
 mod fleet;
 mod path;
@@ -19,11 +19,11 @@ use units::{Nanos, show};
 
 /// INVALID `not-offered`: offered below this share of intended.
 pub const OFFERED_SHARE_MIN: f64 = 0.99;
-/// INVALID `slip`, where no objective asks for more: the client's lateness in a printed quantile of
-/// the response time, up to the p99, above this, and above [`DOUBT_MAX`] or what the plan says in its
+/// INVALID `slip`, if no objective is stricter: the client's lateness in a printed quantile of the
+/// response time, up to the p99, above this, and above [`DOUBT_MAX`] or the plan's value in its
 /// place.
 pub const SLIP_MAX: Nanos = Nanos::from_millis(1);
-/// Share of a quantile that may be the client's lateness.
+/// Maximum share of a quantile that may be the client's lateness.
 pub const DOUBT_MAX: f64 = 0.25;
 /// Highest quantiles whose lateness makes a run INVALID, and DEGRADED. The maximum is a single call.
 const SLIP_HIGHEST: f64 = 0.99;
@@ -48,13 +48,13 @@ pub const INVALID: [CauseId; 7] = [
     CauseId::AgentInvalid,
 ];
 
-/// How far the numbers of a run can be believed. Ordered from good to bad.
+/// Validity of a run's numbers, from good to bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// They mean what they say.
+    /// Valid without reservations.
     #[default]
     Valid,
-    /// They are usable, with the reservations that the causes name.
+    /// Usable, with the reservations that the causes name.
     Degraded,
     /// They do not describe the server.
     Invalid,
@@ -77,11 +77,11 @@ impl State {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     pub id: CauseId,
-    /// What was measured, in the unit that `text` names.
+    /// The measured value, in the unit that `text` names.
     pub figure: f64,
     /// The figure as text, with its threshold.
     pub text: String,
-    /// One sentence: what to do about it.
+    /// One sentence of advice.
     pub advice: String,
 }
 
@@ -93,38 +93,38 @@ pub struct Verdict {
     pub causes: Vec<Cause>,
 }
 
-/// What a verdict is made from. [`Evidence::new`] knows nothing but the measurement; what stays
-/// `None` was not observed and is not held against the run.
+/// Input of a verdict. [`Evidence::new`] contains only the measurement; `None` was not observed and
+/// does not count against the run.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
     pub measurement: &'a Measurement,
-    /// Who decided when calls fall due: with a closed loop, a busy client sets the throughput.
+    /// Source of due instants: in a closed loop, a busy client limits the throughput.
     pub closed_loop: bool,
-    /// The plan changes the load within the window; drift is then its doing.
+    /// The plan changes the load within the window; it then causes the drift.
     pub ramped: bool,
     /// The busiest worker's share of a core without its spinning, 0..=1.
     pub driver_busy: Option<f64>,
-    /// Share of our cores that other programs (the server on a core of its own excluded) and the
-    /// hypervisor (steal) used, 0..=1.
+    /// Share of our cores that other programs (except a server on its own core) and the hypervisor
+    /// (steal) used, 0..=1.
     pub foreign_share: Option<f64>,
     pub steal_share: Option<f64>,
-    /// Says which core the target shares with us: "the server (pid 7) may run on our core 1".
+    /// Names the core that the target shares with us: "the server (pid 7) may run on our core 1".
     pub shared_cores: Option<String>,
     /// Attempts that found no local port or no descriptor and failed no call, such as a pool that
     /// could not grow; failed calls are counted from the measurement.
     pub ports_out: u64,
     pub descriptors_out: u64,
-    /// What the emulated path did that all of it went through.
+    /// Behavior of the emulated path of all traffic.
     pub path: Option<&'a PathFacts>,
-    /// The machines that carried it out together.
+    /// The machines that ran it together.
     pub fleet: Option<&'a FleetFacts>,
     /// Quantiles that the report prints, 0..=1.
     pub quantiles: &'a [f64],
-    /// The names of the loads that went on at once.
+    /// The names of the simultaneous loads.
     pub scenarios: Vec<String>,
-    /// Users or sessions that found no row of a feeder, which the plan does not provide for.
+    /// Users or sessions that found no row of a feeder, without a rule for it in the plan.
     pub without_row: u64,
-    /// What is asked of the run.
+    /// Requirements on the run.
     pub objectives: &'a [Objective],
     /// Without an objective of time: the share of the p99 that may be the client's lateness, 0..=1.
     pub doubt_max: f64,
@@ -154,7 +154,7 @@ impl<'a> Evidence<'a> {
 }
 
 /// Calls of the measured phase that were presented to the server: due, and neither dropped nor
-/// ended while they waited for a connection. Service times are of issued calls alone.
+/// ended while they waited for a connection. Service times are of issued calls only.
 pub fn offered(total: &Snapshot) -> u64 {
     total.counts.due.saturating_sub(refused(total) + total.counts.lost)
 }
@@ -165,7 +165,7 @@ fn refused(total: &Snapshot) -> u64 {
     total.counts.dropped + died_waiting
 }
 
-/// Holds a finished run against the thresholds above.
+/// Checks a finished run against the thresholds above.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let (slip, all_failed) = (slip(evidence), all_failed(evidence));
     let (late, none_succeeded) = (slip.is_some(), all_failed.is_some());
@@ -195,7 +195,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         few_samples(evidence).filter(|_| !none_succeeded),
     ];
     let mut verdict = Verdict::default();
-    // a run that was cut short answers another question than its plan asks
+    // an interrupted run answers another question than its plan
     if let Some(cause) = interrupted(evidence) {
         verdict.state = State::Degraded;
         verdict.causes.push(cause);
@@ -206,7 +206,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
     for (state, causes) in [(State::Invalid, &invalid[..]), (State::Degraded, &degraded[..])] {
         for cause in causes.iter().flatten() {
-            // a busy machine shows in the lateness that was measured
+            // a busy machine shows in the measured lateness
             if !(punctual && cause.id == CauseId::ForeignCpu) {
                 verdict.state = verdict.state.max(state);
             }
@@ -216,8 +216,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     verdict
 }
 
-/// Adds what a finished run, repeats included, leaves undecided for want of samples: INVALID, since
-/// the question that was asked has no answer. A run that was ended early has its own cause.
+/// Adds objectives that a finished run, repeats included, leaves undecided for lack of samples:
+/// INVALID, because the question has no answer. A run that was ended early has its own cause.
 pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurement: &Measurement) {
     if measurement.interrupted || measurement.aborted.is_some() {
         return;
@@ -232,14 +232,14 @@ pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurem
         0 => {}
         more => cause.text.push_str(&format!("; {more} more undecided")),
     }
-    // the objective says the same of a quantile that is printed
+    // the objective covers a printed quantile
     verdict.causes.retain(|known| known.id != CauseId::FewSamples);
     let at = verdict.causes.iter().take_while(|known| INVALID.contains(&known.id)).count();
     verdict.causes.insert(at, cause);
     verdict.state = State::Invalid;
 }
 
-/// The cause for an objective that lacks samples; `None` where lateness leaves it undecided.
+/// The cause for an objective that lacks samples; `None` if lateness leaves it undecided.
 fn lacking(objective: &Objective, undecided: Undecided) -> Option<Cause> {
     let (count, why, advice) = match undecided {
         Undecided::Lateness => return None,
@@ -262,7 +262,7 @@ fn lacking(objective: &Objective, undecided: Undecided) -> Option<Cause> {
             (
                 0,
                 format!("{calls} fell into the warm-up"),
-                "Leave --warmup out, or bound a step that users repeat.".to_owned(),
+                "Omit --warmup, or bound a step that users repeat.".to_owned(),
             )
         }
     };
@@ -289,7 +289,8 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     let intended = measurement.intended.filter(|intended| *intended > 0)?;
     let refused = refused(total);
     let share = if total.sessions.started > 0 {
-        // Arrivals are sessions, and a refused call ends its own. More than were intended make up for none.
+        // Arrivals are sessions, and a refused call ends its session. A surplus does not
+        // compensate.
         let started = total.sessions.started.min(intended);
         started.saturating_sub(refused + total.counts.lost) as f64 / intended as f64
     } else {
@@ -304,7 +305,7 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
         false => format!("{} arrivals", show::count(intended)),
     };
     let advice = if total.counts.lost > refused {
-        "Calls of agents that were lost are not offered: repeat it with machines that stay."
+        "Calls of lost agents were not offered: repeat the run with machines that stay up."
             .to_owned()
     } else if refused > 0 {
         format!(
@@ -329,7 +330,7 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
-/// The same of each of several loads, whose arrivals do not make up for one another.
+/// The same for each of several loads, whose arrivals do not compensate for each other.
 fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     let total = &evidence.measurement.total;
     let shares = total.scenarios.iter().enumerate();
@@ -343,7 +344,7 @@ fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
         id: CauseId::NotOffered,
         figure: share,
         text: format!(
-            "of scenario {name} {} of the intended arrivals were offered (at least {})",
+            "scenario {name}: {} of the intended arrivals were offered (at least {})",
             show::share(share),
             show::share(OFFERED_SHARE_MIN)
         ),
@@ -353,7 +354,7 @@ fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
-/// Sessions that were not made because a feeder had no row left for them.
+/// Sessions that were not started because a feeder had no row left for them.
 fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
     let started = evidence.measurement.total.sessions.started;
     let made = started.saturating_sub(evidence.without_row);
@@ -368,12 +369,12 @@ fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
             show::share(OFFERED_SHARE_MIN)
         ),
         advice:
-            "Give the feeder more rows, or say by its used-up what becomes of users without one."
+            "Give the feeder more rows, or set its used-up for users without one."
                 .to_owned(),
     })
 }
 
-/// The client's own lateness, where it can turn the answer that was asked for: INVALID.
+/// The client's own lateness, if it can change the answer: INVALID.
 fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
     let measurement = evidence.measurement;
     let rulings = evidence.objectives.iter().map(|objective| {
@@ -390,8 +391,8 @@ fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
             id: CauseId::Slip,
             figure: share,
             text,
-            advice: "The client was late: lower the rate, free its cores (--cpus, --nice), or ask \
-                     by --slo what has to be known; --doubt-max accepts more."
+            advice: "The client was late: lower the rate, free its cores (--cpus, --nice), or \
+                state the objective with --slo; --doubt-max accepts more."
                 .to_owned(),
         }),
     }
@@ -414,8 +415,8 @@ fn undecided(objective: &Objective, ruling: &Ruling) -> Cause {
     }
 }
 
-/// The sentence on the printed quantile, up to `highest`, of which the largest share may be lateness,
-/// and that share, if it is above the bound. The p99 counts whether it is printed or not.
+/// The sentence on the printed quantile, up to `highest`, with the largest possible share of
+/// lateness, and that share, if it is above the bound. The p99 counts whether it is printed or not.
 fn doubtful(evidence: &Evidence<'_>, highest: f64) -> Option<(String, f64)> {
     let doubt = Doubt::of(&evidence.measurement.total)?;
     let printed = evidence.quantiles.iter().copied().filter(|q| *q <= highest);
@@ -437,7 +438,7 @@ fn doubtful(evidence: &Evidence<'_>, highest: f64) -> Option<(String, f64)> {
     Some((text, share))
 }
 
-/// Lateness above the bound that turns no objective: DEGRADED.
+/// Lateness above the bound that changes no objective's result: DEGRADED.
 fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
     let (text, figure) = doubtful(evidence, LAG_HIGHEST)?;
     let advice =
@@ -445,7 +446,7 @@ fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
     Some(Cause { id: CauseId::Lag, figure, text, advice })
 }
 
-/// What the lateness of the path could change.
+/// Results that the path's lateness could change.
 fn path_answer(evidence: &Evidence<'_>, path: &PathFacts) -> PathAnswer {
     let measurement = evidence.measurement;
     let late = late_both_ways(path).as_secs_f64();
@@ -463,7 +464,7 @@ fn path_answer(evidence: &Evidence<'_>, path: &PathFacts) -> PathAnswer {
     }
 }
 
-/// Calls that waited for a connection: the load's doing, and a part of its response times.
+/// Calls that waited for a connection: caused by the load, and part of its response times.
 fn wait(evidence: &Evidence<'_>) -> Option<Cause> {
     let total = &evidence.measurement.total;
     let median = total.response().quantile(0.5);
@@ -477,8 +478,8 @@ fn wait(evidence: &Evidence<'_>) -> Option<Cause> {
             show::duration(found),
             show::duration(limit)
         ),
-        advice: "Raise --connections-max, or read the run as one of a system with that limit; \
-                 service times are without the wait for a connection."
+        advice: "Raise --connections-max, or read the result as that of a system with this limit; \
+            service times exclude the wait for a connection."
             .to_owned(),
     })
 }
@@ -543,7 +544,7 @@ fn driver_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
             show::share(busy),
             show::share(DRIVER_BUSY_MAX)
         ),
-        advice: "The client may have set this throughput, not the server: give it more cores \
+        advice: "The client may have limited this throughput, not the server: give it more cores \
                  with --threads, or lower -c."
             .to_owned(),
     })
@@ -609,8 +610,8 @@ fn shared_cores(evidence: &Evidence<'_>) -> Option<Cause> {
         id: CauseId::SharedCores,
         figure: 1.0,
         text: text.clone(),
-        advice: "Client and server slow each other down: bind the client elsewhere with --cpus, \
-                 or run it on another machine."
+        advice: "Client and server slow each other down: bind the client to other cores with \
+            --cpus, or run it on another machine."
             .to_owned(),
     })
 }
@@ -648,7 +649,7 @@ fn interrupted(evidence: &Evidence<'_>) -> Option<Cause> {
         ),
         None if measurement.interrupted => (
             format!("interrupted after {after}"),
-            "The figures cover only the measured time: let it run to its end.",
+            "The figures cover only the measured time: let the run finish.",
         ),
         None => return None,
     };

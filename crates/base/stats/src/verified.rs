@@ -1,22 +1,21 @@
-//! What came of comparing bodies with those that are known.
+//! Result of comparing bodies with the known ones.
 
 use sample::WrongBody;
 
-/// Wrong bodies that are kept as examples.
+/// Maximum number of wrong bodies kept as examples.
 pub const WRONG_BODIES_MAX: usize = 8;
 
-/// Bodies that were compared, and examples of those that were wrong: how many there were is counted
-/// among the failures.
+/// Compared bodies, and examples of wrong ones: their number is counted among the failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Bodies that were held against their targets'.
+    /// Bodies that were compared with their targets'.
     pub compared: u64,
     /// The first ones, [`WRONG_BODIES_MAX`] at most.
     pub wrong: Vec<WrongBody>,
 }
 
 impl Verified {
-    /// A body that was wrong.
+    /// A wrong body.
     pub fn add(&mut self, wrong: WrongBody) {
         if self.wrong.len() < WRONG_BODIES_MAX {
             self.wrong.push(wrong);

@@ -2,7 +2,8 @@
 
 use units::Nanos;
 
-/// T = ω·S + mean R: what one file costs a user, its part of the connection's set-up included.
+/// T = ω·S + mean R: the cost of one file for a user, including its part of the connection's
+/// set-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weighted {
     /// ω: connections per call, 1 / (calls carried per connection).
@@ -49,8 +50,8 @@ pub fn weighted_response(
 /// SPECweb99's threshold for a conforming connection, in bits per second.
 pub const CONFORMING_BPS: f64 = 320_000.0;
 
-/// Whether a connection was above the threshold: `bytes` received over its open time less the
-/// user's think time. `None` when it cannot be judged, because it brought nothing.
+/// Returns whether a connection was above the threshold: `bytes` received over its open time less
+/// the user's think time. `None` if it cannot be judged, because it received nothing.
 pub fn conforms(bytes: u64, open: Nanos, think: Nanos, threshold_bps: f64) -> Option<bool> {
     let busy_s = (open - think).as_secs_f64();
     (bytes > 0).then_some(bytes as f64 * 8.0 > threshold_bps * busy_s)
@@ -97,7 +98,7 @@ mod tests {
     }
 
     proptest! {
-        /// n·T is what the connections and the calls took together, however they are grouped.
+        /// n·T is the total time of the connections and the calls, however they are grouped.
         #[test]
         fn n_times_t_is_the_whole(groups in prop::collection::vec((0u64..500, 1u64..9, 0u64..99), 1..20)) {
             let setup = groups.iter().map(|group| group.0).sum();

@@ -146,7 +146,7 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
         _ => return Err(bad(&format!("{} is not understood", quoted(suffix)))),
     };
     if !(u128::from(number.fraction) * u128::from(times)).is_multiple_of(FRACTION_ONE.into()) {
-        return Err(bad("it is not whole"));
+        return Err(bad("it is not a whole number"));
     }
     u64::try_from(number.times(times)).map_err(|_| bad("it is too large"))
 }

@@ -44,7 +44,7 @@ impl Request {
         };
         let (method, path) = (head.method.unwrap_or_default(), head.path.unwrap_or_default());
         if method == "CONNECT" {
-            return refused("CONNECT asks for a tunnel, which is not made over streams here");
+            return refused("CONNECT requests a tunnel, which is not supported over streams");
         }
         let mut request = GatheredFields { text: Vec::new(), fields: Vec::new() };
         request.add(b":method", method.as_bytes());

@@ -359,7 +359,7 @@ impl Session {
         if self.fresh && self.frame.have >= 7 {
             self.fresh = false;
             if self.frame.header.starts_with(b"HTTP/1.") {
-                return Err("the server speaks HTTP/1.x where HTTP/2 was asked for".to_owned());
+                return Err("the server speaks HTTP/1.x where HTTP/2 was requested".to_owned());
             }
         }
         let payload = self.frame.left.min(input.len() - header);

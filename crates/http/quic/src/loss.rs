@@ -72,10 +72,10 @@ impl Loss {
                 lost(FailureClass::Protocol, "the server speaks no version 1 of QUIC".to_owned())
             }
             ConnectionError::Reset => {
-                lost(FailureClass::Reset, "the server knows the connection no more".to_owned())
+                lost(FailureClass::Reset, "the server no longer knows the connection".to_owned())
             }
             ConnectionError::TimedOut if stood => {
-                lost(FailureClass::SocketTimeout, "idle for longer than was agreed".to_owned())
+                lost(FailureClass::SocketTimeout, "idle for longer than negotiated".to_owned())
             }
             ConnectionError::TimedOut => {
                 lost(FailureClass::ConnectTimeout, "no response over UDP".to_owned())

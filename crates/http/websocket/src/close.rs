@@ -17,7 +17,7 @@ pub const TOO_BIG: u16 = 1009;
 /// The server had an unexpected condition.
 pub const INTERNAL_ERROR: u16 = 1011;
 
-/// Whether the code may be in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999.
+/// Returns whether the code may be in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999.
 pub fn is_valid(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }

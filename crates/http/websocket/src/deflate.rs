@@ -8,7 +8,7 @@ pub const NAME: &str = "permessage-deflate";
 pub const WINDOW_MAX: u8 = 15;
 /// zlib cannot write raw streams with a window below 9 bits.
 const WINDOW_WRITABLE: u8 = 9;
-/// What a sender cuts off the end of each message, and a receiver puts back.
+/// Tail that a sender removes from each message, and a receiver restores.
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 /// Bytes that are inflated at a time, so that a limit is noticed early.
 const BITE: usize = 16 << 10;
@@ -23,7 +23,7 @@ pub struct DeflateOffer {
     pub client_max_window_bits: Option<Option<u8>>,
 }
 
-/// What both sides agreed on.
+/// Parameters negotiated by both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreed {
     pub server_no_context_takeover: bool,

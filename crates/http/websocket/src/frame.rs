@@ -156,7 +156,7 @@ impl HeaderReader {
         }
     }
 
-    /// Whether part of a header was taken.
+    /// Returns whether part of a header was taken.
     pub fn is_inside(&self) -> bool {
         self.filled > 0
     }

@@ -24,7 +24,7 @@ pub fn accept(key: &str) -> String {
     STANDARD.encode(sha1.finalize())
 }
 
-/// What a client asks for beside the upgrade.
+/// Options that a client requests with the upgrade.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientOffer {
     /// Subprotocols, the preferred one first.
@@ -50,7 +50,7 @@ impl ClientOffer {
     }
 }
 
-/// What the server chose.
+/// Choice of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
     pub subprotocol: Option<String>,
@@ -183,7 +183,7 @@ impl ServerError {
     }
 }
 
-/// Whether the head of a request asks for the upgrade to WebSocket, right or wrong in its details.
+/// Returns whether the head of a request asks for the upgrade to WebSocket, right or wrong in its details.
 pub fn asks_for_websocket(head: &[u8]) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut fields);

@@ -79,7 +79,7 @@ pub enum SocketEvent {
     Close { code: Option<u16> },
 }
 
-/// What was taken of the input, and its meaning.
+/// Consumed bytes of the input, and their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     pub consumed: usize,
@@ -180,17 +180,17 @@ impl WebSocket {
         }
     }
 
-    /// Whether a close frame was sent: no data may follow it.
+    /// Returns whether a close frame was sent: no data may follow it.
     pub fn is_closing(&self) -> bool {
         self.sent_close
     }
 
-    /// Whether both close frames were exchanged, or the peer violated the protocol.
+    /// Returns whether both close frames were exchanged, or the peer violated the protocol.
     pub fn is_closed(&self) -> bool {
         self.failed || self.sent_close && self.got_close
     }
 
-    /// Whether the input ended inside of a frame or message.
+    /// Returns whether the input ended inside of a frame or message.
     pub fn is_inside(&self) -> bool {
         self.header.is_inside() || self.open.is_some() || self.partial.is_some()
     }
@@ -322,8 +322,8 @@ impl WebSocket {
                     utf8: Utf8Check::default(),
                 });
             }
-            (None, false) => return Err(violation("a continuation of no message")),
-            (Some(_), true) => return Err(violation("a message inside of another")),
+            (None, false) => return Err(violation("a continuation frame without a message")),
+            (Some(_), true) => return Err(violation("a new message inside a fragmented one")),
             (Some(_), false) => {}
         }
         let Some(partial) = &mut self.partial else { return Ok(()) };
@@ -480,7 +480,7 @@ const NOT_UTF8: Violation =
 fn inflate_failure(error: InflateError) -> Violation {
     match error {
         InflateError::Broken => {
-            Violation { code: close::INVALID_PAYLOAD, why: "a compressed message that is broken" }
+            Violation { code: close::INVALID_PAYLOAD, why: "a corrupt compressed message" }
         }
         InflateError::TooLong => {
             Violation { code: close::TOO_BIG, why: "a message above the limit" }

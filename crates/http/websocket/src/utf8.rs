@@ -30,7 +30,7 @@ impl Utf8Check {
         }
     }
 
-    /// Whether the text so far ends with a whole character.
+    /// Returns whether the text so far ends with a whole character.
     pub fn is_whole(&self) -> bool {
         self.needed == 0
     }

@@ -26,7 +26,7 @@ fn closing(payload: impl AsRef<[u8]>) -> Sent {
     frame(true, 8, payload)
 }
 
-/// What the side under test must send back.
+/// Expected reply of the side under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Reply {
     Text(Vec<u8>),

@@ -550,7 +550,7 @@ impl Line {
             Some((at, class)) if at < whole => self.fail(class, class.explain().to_owned(), now),
             _ => {
                 let span = units::show::duration(self.request.timeout);
-                let text = format!("no whole response within {span}");
+                let text = format!("no complete response within {span}");
                 self.fail(FailureClass::ClientTimeout, text, now);
             }
         }

@@ -178,7 +178,7 @@ fn a_server_that_closes_refuses_or_is_silent_can_be_expected() {
     let said = failed(&json);
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].contains("the connection ended inside the response"), "{said:?}");
-    assert!(said[1].contains("no whole response within 300 ms"), "{said:?}");
+    assert!(said[1].contains("no complete response within 300 ms"), "{said:?}");
 }
 
 #[test]

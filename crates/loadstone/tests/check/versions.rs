@@ -108,7 +108,7 @@ fn a_server_without_the_version_is_named() {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").ok();
     });
     let ran = check(folder.path(), PLAN, &["--base", &old.url(""), "--http", "2"]).expect(&[3]);
-    let told = "the server speaks HTTP/1.x where HTTP/2 was asked for";
+    let told = "the server speaks HTTP/1.x where HTTP/2 was requested";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("Does the server speak HTTP/2 on this port? --http 1.1"),

@@ -88,7 +88,7 @@ fn mistakes_end_before_the_first_call() {
         (vec!["--message", "{}", &*unknown], "known: Say"),
         (vec!["--message", "{}", "--proto", "/nowhere.proto", &*say], "/nowhere.proto"),
         (vec!["--message", "{}", &*plain], "grpc://host:port/package.Service/Method"),
-        (vec!["--grpc-status", "FINE", &*say], "no status of gRPC"),
+        (vec!["--grpc-status", "FINE", &*say], "not a gRPC status"),
         (vec!["--http", "1.1", &*say], "drop --http"),
         (vec![&*bare], "names no method"),
     ] {

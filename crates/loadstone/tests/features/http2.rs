@@ -81,7 +81,7 @@ fn a_server_without_http2_is_named() {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").ok();
     });
     let ran = run(&["run", "-n", "5", "--http", "2", &old.url("/")]).expect(&[3]);
-    let told = "the server speaks HTTP/1.x where HTTP/2 was asked for";
+    let told = "the server speaks HTTP/1.x where HTTP/2 was requested";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(
         ran.stdout.contains("Does the server speak HTTP/2 on this port? --http"),

@@ -140,7 +140,7 @@ fn round_trips(text: &str, asked: Nanos) -> Result<CheckLine, PathTrouble> {
     Ok(CheckLine {
         text: format!(
             "round trip {} for {} configured (median of {came} of {ROUND_TRIPS}; at most {} off); \
-             handed over late by {} (p50), {} (p99)",
+             delivered late by {} (p50), {} (p99)",
             show::duration(median),
             show::duration(asked),
             show::duration(ROUND_TRIP_ERROR),

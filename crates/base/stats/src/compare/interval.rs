@@ -7,7 +7,7 @@ use units::Stream;
 
 /// Percentiles of the resampled differences, moved outwards for small samples: a bootstrap's spread
 /// is too small by √((n − 1)/n), and Student's t is wider than the normal (Hesterberg, The American
-/// Statistician 69, 2015: the expanded percentile interval). NaN when it cannot be had.
+/// Statistician 69, 2015: the expanded percentile interval). NaN if undefined.
 pub(super) fn of(blocks: &[Block], resamples: u32, stream: &mut Stream) -> (f64, f64) {
     let resamples = resamples.clamp(40, RESAMPLES_MAX) as usize;
     let mut found: Vec<f64> = match blocks {

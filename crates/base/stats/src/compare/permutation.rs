@@ -1,15 +1,15 @@
-//! The permutation test: how rare a difference is among those that other labels would give.
+//! The permutation test: how rare a difference is among those of other labelings.
 
 use super::Block;
 use units::Stream;
 
-/// Labelings looked at: all there are up to this number, as many drawn ones beyond it.
+/// Maximum number of labelings: all of them up to this number, a random sample of this size beyond.
 pub const LABELINGS_MAX: usize = 20_000;
 
 /// For each run of one block, in the order before, after: whether it is labelled "after".
 pub type Labels = Vec<bool>;
 
-/// Ways to label the runs of every block. The true labels come first everywhere.
+/// Labelings of the runs of every block. The true labels come first everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labelings {
     /// For each block the labels that occur.
@@ -84,8 +84,8 @@ fn shuffled(truth: &Labels, stream: &mut Stream) -> Labels {
 }
 
 /// For each figure the share of labelings in which some figure's difference is as rare as its own:
-/// differences are measured in their spread over the labelings, and the largest of a labeling is
-/// what each is held against. All figures have the same blocks.
+/// differences are measured in their spread over the labelings, and each is compared with the
+/// largest of a labeling. All figures have the same blocks.
 pub(super) fn p_values(figures: &[&[Block]], stream: &mut Stream) -> Vec<f64> {
     let Some(first) = figures.first() else { return Vec::new() };
     let form: Vec<(usize, usize)> =

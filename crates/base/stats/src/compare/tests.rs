@@ -23,8 +23,8 @@ const OLD: [f64; 10] =
 const NEW: [f64; 10] =
     [1423.0, 1416.0, 1411.0, 1413.0, 1412.0, 1426.0, 1422.0, 1424.0, 1447.0, 1425.0];
 
-/// Of three comparisons each has a third of the level: its p is three times as large, and what could
-/// be found is larger.
+/// Each of three comparisons has a third of the level: its p is three times as large, and the
+/// detectable difference is larger.
 #[test]
 fn several_comparisons_share_the_level() {
     let series = apart(Scale::Ratio, &OLD, &[1715.0, 1700.0, 1709.0, 1698.0, 1722.0]);
@@ -73,7 +73,7 @@ fn the_permutation_test_of_ranks_is_mann_and_whitneys() {
     let as_rare = all.choices[0].iter().filter(|one| (of(one) - 105.0).abs() >= own - 1e-9);
     let p = as_rare.count() as f64 / 184_756.0;
     assert_eq!(format!("{p:.4}"), "0.4461");
-    // drawn labels come close
+    // random labels come close
     let drawn = one(&apart(Scale::Points, &old, &new));
     assert!((drawn.p_value - 0.4461).abs() < 0.02 && !drawn.different, "{drawn:?}");
 }
@@ -142,7 +142,7 @@ fn shares_are_compared_by_their_points() {
     assert!(found.different && (found.change - 0.0107).abs() < 1e-3, "{found:?}");
 }
 
-/// A slow drift that is larger than the difference falls on both halves of every block.
+/// A slow drift that is larger than the difference affects both halves of every block.
 #[test]
 fn a_drift_over_the_session_does_not_hide_a_difference() {
     let mut noise = stream(3);

@@ -1,4 +1,4 @@
-//! Everything that the steps of one target say together.
+//! Conclusions from the steps of one target.
 
 use super::{
     Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Purpose, Span, Tried, crumbs,
@@ -8,11 +8,11 @@ use super::{
 use crate::Objective;
 use crate::interval::CONFIDENCE;
 
-/// The curve of one target: of the steps upwards, the trials of a search and the overload; steps
-/// downwards are held against them, and what follows an overload is used in no figure. Points that
-/// the client limited are used nowhere. `objectives`: those that [`Point::met`] answers, empty without
-/// any. Recovery times are the caller's to fill in, and a capacity that a search found takes the place
-/// of the one found here.
+/// The curve of one target, from the steps upwards, the trials of a search and the overload; steps
+/// downwards are compared with them, and steps after an overload are excluded. Points that the
+/// client limited are excluded. `objectives`: those that [`Point::met`] answers, empty without any.
+/// The caller fills in recovery times, and a capacity found by a search replaces the one computed
+/// here.
 pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
     if let Some(why) = crumbs(steps.iter().map(|(purpose, point)| (*purpose, point))) {
         return Curve { notes: vec![format!("{why}.")], ..Curve::default() };
@@ -59,8 +59,8 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
     curve
 }
 
-/// Of paths at one load: the best level, and the highest loss or delay at which the objectives are
-/// met. Of a rate more is better, and a threshold from below says nothing.
+/// For paths at one load: the best level, and the highest loss or delay at which the objectives are
+/// met. For a rate higher is better, so a threshold from below does not apply.
 fn along_the_path(
     levels: &[Level],
     axis: Axis,
@@ -73,7 +73,7 @@ fn along_the_path(
     Curve { peak: peak(levels), capacity, ..Curve::default() }
 }
 
-/// The highest level before the knee; without a knee, all that was tried.
+/// The highest level before the knee; without a knee, all levels.
 fn before_the_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Option<Capacity> {
     let highest = levels.last()?.at;
     let (at, how) = match knee {
@@ -86,8 +86,8 @@ fn before_the_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Opti
     Some(Capacity { at, confidence: CONFIDENCE, objectives: Vec::new(), how })
 }
 
-/// By [`threshold`] over every step as a trial; where it gives no result, by the highest level that kept
-/// the objectives and the lowest that missed them.
+/// By [`threshold`] over every step as a trial; if it gives no result, by the highest level that
+/// met the objectives and the lowest that missed them.
 fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> Option<Capacity> {
     let points = levels.iter().flat_map(|level| &level.points);
     let longest = points.clone().map(|point| point.window_s).fold(0.0, f64::max);
@@ -101,7 +101,7 @@ fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> O
     let highest = levels(true).max_by(f64::total_cmp);
     let lowest = levels(false).min_by(f64::total_cmp);
     let (at, how) = match (threshold(&tried, CONFIDENCE), highest, lowest) {
-        // what lies between the highest load that kept them and the lowest that missed was not tried
+        // loads between the highest that met them and the lowest that missed were not tested
         (Some(span), Some(highest), Some(lowest)) if highest < lowest => {
             let at = span.at.min(highest).max(span.low);
             (Span { at, ..span }, CapacityEnd::Bracketed)
@@ -121,19 +121,20 @@ fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> O
     Some(Capacity { at, confidence: CONFIDENCE, objectives: objectives.to_vec(), how })
 }
 
-/// What could not be determined, and why.
+/// Undetermined results, and why.
 fn notes(curve: &Curve, levels: &[Level], axis: Axis, limited: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if limited > 0 {
         let steps = if limited == 1 { "step was" } else { "steps were" };
         notes.push(format!(
-            "{limited} {steps} limited by the client, not the server, and used in no figure here."
+            "{limited} {steps} limited by the client, not the server, and excluded from all \
+             figures here."
         ));
     }
     if let Some(lowest) = failing_from(levels) {
         notes.push(format!(
-            "Calls fail at {lowest:.0} already, the lowest usable level: no knee and no capacity is \
-             concluded from failures."
+            "Calls already fail at {lowest:.0}, the lowest usable level, so failures give neither \
+             a knee nor a capacity."
         ));
         return notes;
     }
@@ -148,7 +149,7 @@ fn notes(curve: &Curve, levels: &[Level], axis: Axis, limited: usize) -> Vec<Str
     notes
 }
 
-/// That there is no knee, and why.
+/// States that there is no knee, and why.
 fn no_knee(curve: &Curve, levels: &[Level], axis: Axis) -> Option<String> {
     let users = axis == Axis::Population;
     if users && levels.len() < 3 {
@@ -160,19 +161,21 @@ fn no_knee(curve: &Curve, levels: &[Level], axis: Axis) -> Option<String> {
     };
     curve.knee.is_none().then(|| match users {
         true => format!(
-            "No knee up to {highest:.0} users stands out of the noise: go higher, or hold each step longer."
+            "No knee up to {highest:.0} users is distinguishable from noise: go higher, or hold \
+             each step longer."
         ),
-        false => format!("No knee up to {highest:.0}: throughput followed the load; go higher."),
+        false => format!("No knee up to {highest:.0}: throughput kept up with the load; go \
+            higher."),
     })
 }
 
-/// That a knee has no lower end, and why.
+/// States that a knee has no lower end, and why.
 fn open_below(curve: &Curve, levels: &[Level], steps: &[(Purpose, Point)]) -> Option<String> {
     curve.knee.as_ref().filter(|knee| knee.at.is_open_below())?;
     let lowest = levels.first()?.at;
     let set_aside = steps.iter().any(|(_, point)| point.client_limited && point.level < lowest);
     let why = match set_aside {
-        true => "could be used: there this client was late, or at its own limit",
+        true => "could be used: this client was late, or at its own limit",
         false => "was run: start lower",
     };
     Some(format!("The knee may lie anywhere below {lowest:.0}, because no step below {why}."))

@@ -1,15 +1,15 @@
-//! Whether enough of a ramp's steps can be used to conclude anything from them.
+//! Decides whether enough of a ramp's steps are usable for conclusions.
 
 use super::{Point, Purpose};
 
-/// So many steps at the beginning, all of them unusable, end a ramp.
+/// Number of unusable first steps that end a ramp.
 const FIRST: usize = 2;
-/// Fewest steps of which more than half have to be usable.
+/// Minimum number of steps of which more than half must be usable.
 const STEPS_MIN: usize = 4;
 
-/// Why nothing is concluded from these steps of one target, in the order in which they were run:
-/// the first ones, or more than half of all, were limited by the client. Overload and what follows it
-/// do not count: there the client may well come to its limit.
+/// Why these steps of one target, in run order, allow no conclusion: the first ones, or more than
+/// half of all, were limited by the client. Overload and the steps after it do not count: there the
+/// client may well reach its limit.
 pub fn crumbs<'a>(steps: impl IntoIterator<Item = (Purpose, &'a Point)>) -> Option<String> {
     let counted = |purpose| !matches!(purpose, Purpose::Overload | Purpose::Recovery);
     let limited: Vec<bool> = steps
@@ -22,8 +22,8 @@ pub fn crumbs<'a>(steps: impl IntoIterator<Item = (Purpose, &'a Point)>) -> Opti
     let most = limited.len() >= STEPS_MIN && count * 2 > limited.len();
     (first || most).then(|| {
         format!(
-            "{count} of {} steps cannot be used, because the client was late or at its own limit in \
-             them: nothing is concluded from the others",
+            "{count} of {} steps are unusable because the client was late or at its own limit, and \
+             the others do not support a conclusion",
             limited.len()
         )
     })

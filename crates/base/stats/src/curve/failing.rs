@@ -1,20 +1,20 @@
-//! A server that fails at the lowest load already: its failures are not the load's doing, and nothing
-//! is concluded from them.
+//! A server that already fails at the lowest load: its failures are not caused by the load, and
+//! nothing is concluded from them.
 
 use super::{Level, Point};
 
-/// Share of failures above which a level fails, where no objective says how many are allowed.
+/// Share of failures above which a level fails, without an objective for failures.
 pub const FAILURES_MAX: f64 = 0.001;
 
 impl Point {
-    /// Whether more calls fail than are allowed.
+    /// Returns whether more calls fail than are allowed.
     pub fn fails(&self) -> bool {
         self.failure_share > self.failures_max.unwrap_or(FAILURES_MAX)
     }
 }
 
 impl Level {
-    /// Whether half of the repeats fail, or more.
+    /// Returns whether at least half of the repeats fail.
     pub fn fails(&self) -> bool {
         self.points.iter().filter(|point| point.fails()).count() * 2 >= self.points.len()
     }
@@ -30,11 +30,12 @@ pub fn failing_from(levels: &[Level]) -> Option<f64> {
 /// the load matters.
 const IMPROVED_MIN: f64 = 1.2;
 
-/// Fewest calls at the lowest levels whose share of failures is compared with that of the levels above.
+/// Minimum number of calls at the lowest levels whose share of failures is compared with the levels
+/// above.
 const CALLS_MIN: f64 = 20.0;
 
-/// Whether the steps fail alike at different loads, so that the load is not the cause: the first two
-/// usable ones or, where these have few calls, the lowest levels and those above.
+/// Returns whether the steps fail alike at different loads, so that the load is not the cause: the
+/// first two usable ones or, if these have few calls, the lowest levels and those above.
 pub fn fails_alike(steps: &[Point]) -> bool {
     let usable: Vec<&Point> = steps.iter().filter(|point| !point.client_limited).collect();
     if let [first, second] = usable[..] {
@@ -55,7 +56,7 @@ pub fn fails_alike(steps: &[Point]) -> bool {
     !high.is_empty() && alike(low, high)
 }
 
-/// Whether both groups fail, and the lower one hardly less.
+/// Returns whether both groups fail, and the lower one hardly less.
 fn alike(low: &[&Point], high: &[&Point]) -> bool {
     let pooled = |points: &[&Point]| {
         let calls = |point: &&Point| (point.achieved_per_s * point.window_s).max(1.0);
@@ -81,7 +82,7 @@ mod tests {
         assert!(fails_alike(&[at(10.0, 0.3), at(5.0, 0.31)]));
         assert!(fails_alike(&[at(10.0, 1.0), at(5.0, 1.0)]));
         assert!(fails_alike(&[at(5.0, 0.3), at(10.0, 0.29)]));
-        // a server that can do 1,000/s
+        // a server with a capacity of 1,000/s
         assert!(!fails_alike(&[at(5_000.0, 0.8), at(2_500.0, 0.6)]));
         assert!(!fails_alike(&[at(10.0, 0.3), at(5.0, 0.0)]));
         assert!(!fails_alike(&[at(10.0, 0.3)]));
@@ -100,7 +101,7 @@ mod tests {
         assert!(!fails_alike(&steps));
         steps.extend([at(14.0, 0.28), at(17.0, 0.25), at(40.0, 0.3)]);
         assert!(fails_alike(&steps));
-        // a server that can do 30/s
+        // a server with a capacity of 30/s
         let good = [10.0, 20.0, 30.0].map(|level| at(level, 0.0));
         assert!(!fails_alike(&[&good[..], &[at(40.0, 0.25), at(60.0, 0.5)]].concat()));
     }

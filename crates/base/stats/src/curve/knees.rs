@@ -1,9 +1,9 @@
-//! Where throughput stops following the load, by a rule that is printed beside it.
+//! Finds where throughput stops keeping up with the load, by a rule that is printed with it.
 
 use super::{Axis, Form, Knee, Point, Span, failing_from, kneedle};
 use units::{Purpose, Seed, Stream};
 
-/// Below this share of the offered load, throughput no longer follows.
+/// Below this share of the offered load, throughput no longer keeps up.
 const FOLLOWS_SHARE: f64 = 0.99;
 /// Resamples behind the interval of a knee.
 const RESAMPLES: usize = 1_000;
@@ -23,8 +23,8 @@ impl Level {
     }
 }
 
-/// The points by level, ascending; points that the client limited are left out. Levels that differ
-/// by less than a millionth are one.
+/// The points by level, ascending, without those that the client limited. Levels that differ by
+/// less than a millionth are one.
 pub fn levels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Level> {
     let usable = |point: &&Point| !point.client_limited && point.level.is_finite();
     let mut sorted: Vec<Point> = points.into_iter().filter(usable).copied().collect();
@@ -41,15 +41,16 @@ pub fn levels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Level> {
     levels
 }
 
-/// The knee, or `None` where none stands out of the noise.
+/// The knee, or `None` if none is distinguishable from noise.
 ///
-/// Throughput is that of successful responses. Over offered rates the knee is the first level at which
-/// successful/offered is below 0.99 there and at the next level (or at the highest one tried), or at
-/// which more calls fail than are allowed; `at` lies where the throughput of that level meets the
-/// diagonal, between the level before and it, or at the level before, if calls fail. A server that
-/// fails at the lowest level has no knee. The interval runs from 0.99 of the last level that followed to
-/// the first that falls short by more than chance explains: twice the standard error of a Poisson count.
-/// It is widened by a bootstrap over the repeats where every level has two or more.
+/// Throughput is that of successful responses. Over offered rates the knee is the first level at
+/// which successful/offered is below 0.99 there and at the next level (or at the highest one
+/// tried), or at which more calls fail than are allowed; `at` lies where the throughput of that
+/// level meets the diagonal, between the level before and it, or at the level before, if calls
+/// fail. A server that fails at the lowest level has no knee. The interval runs from 0.99 of the
+/// last level that kept up to the first that falls short by more than chance explains: twice the
+/// standard error of a Poisson count. It is widened by a bootstrap over the repeats where every
+/// level has two or more.
 ///
 /// Over populations it is where the asymptotes of throughput meet: N* = X_max · N₁ / X(N₁), with N₁
 /// the lowest population and X_max the highest throughput (Denning & Buzen, "The Operational
@@ -99,8 +100,8 @@ fn knee_of_rates(levels: &[Level]) -> Option<Knee> {
     Some(Knee { at: Span { at, low, high }, rule })
 }
 
-/// Where users begin to wait for one another. `None` where throughput still grows with the users, or
-/// for fewer than three levels.
+/// Population at which users begin to wait for one another. `None` if throughput still grows with
+/// the users, or for fewer than three levels.
 fn knee_of_users(levels: &[Level]) -> Option<Knee> {
     let (first, top) = (levels.first()?, levels.last()?);
     if levels.len() < 3 {
@@ -122,7 +123,7 @@ fn knee_of_users(levels: &[Level]) -> Option<Knee> {
     if beyond.is_empty() || high >= top.at {
         return None;
     }
-    // users are whole: the knee lies between two neighbouring numbers of them
+    // users are whole: the knee is between two neighboring numbers of them
     let (low, high) = (low.floor().max(1.0), high.ceil());
     let open_below = at <= first.at * (1.0 + 2.0 * noise) && first.at > 1.0;
     let low = if open_below { 0.0 } else { low };
@@ -130,11 +131,11 @@ fn knee_of_users(levels: &[Level]) -> Option<Knee> {
     Some(Knee { at: Span { at: at.clamp(low, high), low, high }, rule: rule.to_owned() })
 }
 
-/// Multiples of the knee from which on throughput is taken for flat.
+/// Multiple of the knee above which throughput counts as flat.
 const BEYOND: f64 = 1.5;
 
-/// Relative standard error of a level's throughput, as if its completions were a Poisson process;
-/// 1 where the length of its steps is not known.
+/// Relative standard error of a level's throughput, as if its completions were a Poisson process; 1
+/// if the length of its steps is unknown.
 fn counting_noise(level: &Level) -> f64 {
     let count: f64 = level.points.iter().map(|point| point.goodput_per_s * point.window_s).sum();
     if count > 0.0 { count.sqrt().recip() } else { 1.0 }
@@ -174,7 +175,7 @@ pub fn knee_by_kneedle(levels: &[Level]) -> Option<Knee> {
 }
 
 /// The level of the largest power, throughput over mean response time (Kleinrock 1979): half of
-/// what an M/M/1 server can do. Levels that fail are left out. `None` without a response time.
+/// what an M/M/1 server can do. Failing levels are excluded. `None` without a response time.
 pub fn power(levels: &[Level]) -> Option<f64> {
     let of = |level: &Level| {
         level.mean(|point| point.goodput_per_s) / level.mean(|point| point.response_mean_s)
@@ -194,8 +195,8 @@ struct Mean {
     measured_s: f64,
 }
 
-/// Where the throughput that falls short meets the diagonal; 0.99 of the level before it (or 0), and the
-/// first one that falls short by more than chance.
+/// Where the insufficient throughput meets the diagonal; 0.99 of the level before it (or 0), and
+/// the first one that falls short by more than chance.
 fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
     let shortfall = |mean: &Mean| {
         // calls that a quiet server would still have had in flight when the window closed
@@ -222,9 +223,9 @@ fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
         found[first..].iter().find(|mean| mean.fails || shortfall(mean) > by_chance(mean))?;
     let (high, end) = (decisive.level, found[first].level);
     let below = if first > 0 { found[first - 1].level } else { 0.0 };
-    // of calls that fail at this level it is not known where that began
+    // for failing calls it is unknown at which load that began
     let at = if found[first].fails { below } else { found[first].achieved.clamp(below, end) };
-    // following to within a hundredth says no more than that
+    // keeping up to within a hundredth is the precision of the rule
     Some((at, FOLLOWS_SHARE * below, high))
 }
 

@@ -1,10 +1,10 @@
-//! What a step was run for, and a measurement as a point of the curve.
+//! Purpose of a step, and a measurement as a point of the curve.
 
 use super::{Axis, Point};
 use crate::{CauseId, Little, Measurement, Metric, Objective, Op, State, Verdict, offered};
 use units::Nanos;
 
-/// Why a step was run.
+/// Purpose of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
     /// A step of the staircase on its way up.
@@ -15,7 +15,7 @@ pub enum Purpose {
     /// A trial of the search for the capacity; a long one that confirms or refutes.
     Search,
     Confirm,
-    /// Beyond the capacity on purpose; what follows it, until the server answers as before.
+    /// Deliberately beyond the capacity; the steps after it, until the server answers as before.
     Overload,
     Recovery,
 }
@@ -48,7 +48,7 @@ impl Purpose {
     }
 }
 
-/// Causes of a verdict that say: the client, not the server, set the limit.
+/// Causes of a verdict that mean: the client, not the server, was the limit.
 pub const OF_THE_CLIENT: [CauseId; 6] = [
     CauseId::NotOffered,
     CauseId::Slip,
@@ -59,7 +59,7 @@ pub const OF_THE_CLIENT: [CauseId; 6] = [
 ];
 
 impl Point {
-    /// The measurement of one step. `level` is what was asked for, on the axis. `sessions`: each
+    /// The measurement of one step. `level` is the requested value on the axis. `sessions`: each
     /// arrival is a session of calls, whose calls fall due long after it, so that the offered load
     /// is counted over the window and not over the time of the arrivals.
     pub fn of(
@@ -101,15 +101,15 @@ impl Point {
             client_limited: client_limited(verdict),
             window_s: window.as_secs_f64(),
         };
-        // fast refusals keep a bound of time, and are no capacity
+        // fast refusals stay within a time bound, but are not capacity
         Point { met: point.met.map(|met| met && !point.fails()), ..point }
     }
 
-    /// Whether the server still follows the load here: completions keep up with what is offered (on
-    /// the axis of populations they always do), no more calls fail than are allowed, and the
-    /// objectives are kept. The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean response time of the
-    /// server at rest (a quarter of the window counts at most); calls that fell due so shortly before
-    /// the end are rightly still in flight.
+    /// Returns whether the server keeps up with the load here: completions keep up with the offered
+    /// load (on the axis of populations they always do), no more calls fail than are allowed, and
+    /// the objectives are met. The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean
+    /// response time of the server at rest (a quarter of the window counts at most); calls that
+    /// fell due so shortly before the end are rightly still in flight.
     pub fn follows(&self, axis: Axis, rest_s: f64) -> bool {
         let under_way = self.offered_per_s * rest_s.clamp(0.0, 0.25 * self.window_s) + 1.0;
         let expected = 0.99 * self.offered_per_s * self.window_s - under_way;

@@ -1,9 +1,9 @@
-//! When a server answers as before, after an overload.
+//! Detects when a server answers as before, after an overload.
 
 use crate::Second;
 use units::Nanos;
 
-/// Intervals with responses in a row that must be as before.
+/// Number of consecutive intervals with responses that must be as before.
 const IN_A_ROW: usize = 2;
 /// As before: a median of at most this many times the one before, or this much above it.
 const FACTOR: f64 = 1.5;
@@ -11,7 +11,7 @@ const SLACK: Nanos = Nanos::from_millis(1);
 
 /// Seconds from the start of an ordinary load until the server answers as before: the start of the
 /// first of two intervals running, both with responses, in which nothing failed and the median
-/// response time was at most 1.5 × `before` or 1 ms above it. `None` when that does not come.
+/// response time was at most 1.5 × `before` or 1 ms above it. `None` if that does not happen.
 pub fn as_before(series: &[Second], before: Nanos) -> Option<f64> {
     let limit = Nanos((before.0 as f64 * FACTOR) as u64).max(before + SLACK);
     let mut run: Vec<f64> = Vec::new();
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(found(&[(5, 1, 10), (5, 0, 10), (5, 1, 10), (5, 0, 10)]), None);
         assert_eq!(found(&[(0, 0, 0), (0, 0, 0), (0, 0, 0)]), None);
         assert_eq!(found(&[]), None);
-        // an interval without a call says nothing, neither good nor bad
+        // an interval without a call is neither good nor bad
         assert_eq!(found(&[(5, 0, 10), (0, 0, 0), (5, 0, 10)]), Some(0.0));
     }
 

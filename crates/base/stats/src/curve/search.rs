@@ -1,19 +1,20 @@
 //! The search for a capacity: a state machine that chooses the next load from the result of each trial.
 //!
-//! First the load is doubled or halved until one trial kept the objectives and one missed them; then
-//! trials are placed where [`threshold`](super::threshold) expects the edge, short ones until it is
-//! roughly known and long ones that confirm (after RFC 2544 and MLRsearch of the IETF's BMWG). Levels
-//! alternate about the likely edge, which teaches how blurred it is; the search ends as soon as the
-//! interval is as narrow as was asked, so a sharp edge takes few trials and a blurred one more.
+//! First the load is doubled or halved until one trial kept the objectives and one missed them;
+//! then trials are placed where [`threshold`](super::threshold) expects the edge, short ones until
+//! it is roughly known and long ones that confirm (after RFC 2544 and MLRsearch of the IETF's
+//! BMWG). Levels alternate about the likely edge, which shows how blurred it is; the search ends as
+//! soon as the interval is as narrow as requested, so a sharp edge takes few trials and a blurred
+//! one more.
 
 use super::threshold::{Belief, Tried};
 use super::{Capacity, CapacityEnd, Span};
 use crate::Objective;
 
-/// What is looked for.
+/// Parameters of a search.
 #[derive(Clone, Debug)]
 pub struct SearchConfig {
-    /// The first level tried, and the bounds that no trial leaves; all positive.
+    /// The first level, and the bounds of all trials; all positive.
     pub start: f64,
     pub lowest: f64,
     pub highest: f64,
@@ -48,7 +49,7 @@ impl SearchConfig {
     }
 }
 
-/// What to do next.
+/// Next action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     Try(Trial),
@@ -63,30 +64,31 @@ pub struct Trial {
     pub long: bool,
 }
 
-/// How a trial ended.
+/// Result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialEnd {
     Met,
     Missed,
-    /// The client could not offer or handle this load: says nothing of the server.
+    /// The client could not offer or handle this load: no result about the server.
     ClientLimited,
 }
 
 /// Factor between trials while the edge is not yet enclosed.
 const STRIDE: f64 = 2.0;
-/// Width of the interval, as a share, below which trials are long; and short trials at most once the
-/// edge is enclosed: where chance blurs it more than that, they teach too little.
+/// Width of the interval, as a share, below which trials are long; and the maximum number of short
+/// trials once the edge is enclosed: if chance blurs it more than that, they add too little.
 const SHORT_UNTIL: f64 = 0.25;
 const SHORT_MAX: usize = 5;
-/// Where in the belief the trials are placed, in turn: the middle, and points to either side.
+/// Positions of the trials in the posterior distribution, in turn: the middle, and points to either
+/// side.
 const PLACES: [f64; 4] = [0.5, 0.25, 0.75, 0.5];
-/// Long trials on either side of the edge before an interval is believed.
+/// Number of long trials on either side of the edge that an interval needs.
 const LONG_EACH_SIDE: usize = 2;
 /// A search below the client's limit ends this close to it.
 const NEAR_LIMIT: f64 = 1.05;
 
-/// The machine. [`Search::next`] says what to try, [`Search::told`] takes how it ended; the same
-/// answers always lead to the same trials.
+/// The state machine. [`Search::next`] returns the next trial, [`Search::told`] takes its result;
+/// the same results always lead to the same trials.
 #[derive(Clone, Debug)]
 pub struct Search {
     config: SearchConfig,
@@ -96,7 +98,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Bounds in the wrong order are put right, a start outside them is moved inside.
+    /// Bounds in the wrong order are swapped, and a start outside them is moved inside.
     pub fn new(mut config: SearchConfig) -> Search {
         config.lowest = config.lowest.max(1e-6);
         config.highest = config.highest.max(config.lowest);
@@ -106,7 +108,7 @@ impl Search {
         Search { config, tried: Vec::new(), limit: f64::INFINITY }
     }
 
-    /// The next load, or that the search is over. Asking twice gives the same answer.
+    /// The next load, or the end of the search. Calling it twice gives the same answer.
     pub fn next(&self) -> Next {
         if self.tried.len() >= self.config.trials_max {
             return Next::Done;
@@ -120,8 +122,8 @@ impl Search {
         }
     }
 
-    /// How the trial that [`Search::next`] gave ended. A level is the client's limit once two trials
-    /// there were limited: the client may be late for once, for instance on a busy machine.
+    /// Records the result of the trial from [`Search::next`]. A level is the client's limit once
+    /// two trials there were limited: the client may be late once, for instance on a busy machine.
     pub fn told(&mut self, trial: Trial, end: TrialEnd) {
         if end == TrialEnd::ClientLimited && self.limited_at(trial.level) > 0 {
             self.limit = self.limit.min(trial.level);
@@ -149,8 +151,8 @@ impl Search {
         self.tried.len()
     }
 
-    /// What is known now: at the end, or of a search that was broken off. `None` before any trial
-    /// that says something of the server.
+    /// The result so far: at the end, or of an interrupted search. `None` before any trial with a
+    /// result about the server.
     pub fn capacity(&self) -> Option<Capacity> {
         let of = |end: TrialEnd| self.levels(end);
         let (at, how) = match self.belief() {
@@ -193,7 +195,7 @@ impl Search {
         Belief::of(&self.tried.iter().filter_map(tried).collect::<Vec<_>>())
     }
 
-    /// Nothing encloses the edge yet: up while the objectives are kept, down while they are missed.
+    /// Nothing encloses the edge yet: up while the objectives are met, down while they are missed.
     fn bracket(&self) -> Next {
         let (low, high) = (self.config.lowest, self.config.highest);
         let met = self.levels(TrialEnd::Met).fold(0.0, f64::max);
@@ -221,7 +223,7 @@ impl Search {
             self.config.start
         };
         let level = self.whole(level.clamp(low, high));
-        // between neighboring whole levels the search cannot go on
+        // between neighboring whole levels the search ends
         if self.tried.iter().any(|(trial, _)| same(trial.level, level)) {
             return match met > 0.0 {
                 true => self.confirmed(met, TrialEnd::Met),
@@ -269,7 +271,7 @@ impl Search {
         };
         let mut level = belief.quantile(place).clamp(self.config.lowest, self.config.highest);
         if level >= self.limit {
-            // as near to the client's limit as it goes
+            // as near to the client's limit as it gets
             level = (self.limit / NEAR_LIMIT).max(self.config.lowest);
             if self.tried.iter().any(|(trial, _)| trial.long && same(trial.level, level)) {
                 return Next::Done;
@@ -278,7 +280,7 @@ impl Search {
         Next::Try(Trial { level: self.whole(level), long: is_long })
     }
 
-    /// Trials until the first that ended otherwise than the one before it.
+    /// Number of trials before the result first changes.
     fn strides(&self) -> usize {
         let differs = self.tried.windows(2).position(|pair| pair[0].1 != pair[1].1);
         differs.map_or(self.tried.len(), |index| index + 2)

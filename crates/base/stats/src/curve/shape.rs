@@ -1,4 +1,4 @@
-//! What the curve does at its top and past it.
+//! Behavior of the curve at its peak and past it.
 
 use super::{Hysteresis, Level, Overload, OverloadShape, Point, Span};
 use crate::interval::t_mean;
@@ -7,7 +7,7 @@ use crate::interval::t_mean;
 const FLAT_SHARE: f64 = 0.95;
 /// Less than this share: collapse.
 const COLLAPSE_SHARE: f64 = 0.5;
-/// How far past the knee a level must lie to show overload, in knees, and where it is looked for.
+/// Minimum distance of an overload level past the knee, in knees, and its nominal distance.
 const BEYOND_KNEES: f64 = 1.5;
 const TWICE: f64 = 2.0;
 
@@ -24,7 +24,7 @@ pub fn peak(levels: &[Level]) -> Option<Span> {
     Some(Span { at: goodput(best), low, high })
 }
 
-/// Goodput at twice the knee against the peak; recovery is left to the caller, which timed it.
+/// Goodput at twice the knee relative to the peak; the caller adds the recovery time.
 pub fn overload(levels: &[Level], knee: Option<f64>, peak: Option<Span>) -> Overload {
     let unseen = Overload {
         shape: OverloadShape::Unseen,
@@ -46,8 +46,8 @@ pub fn overload(levels: &[Level], knee: Option<f64>, peak: Option<Span>) -> Over
     Overload { shape, kept_share, at_level: level.at, ..unseen }
 }
 
-/// The largest loss of mean goodput on the way down against the way up; `None` without a level that
-/// was held both ways.
+/// The largest loss of mean goodput on the way down relative to the way up; `None` without a level
+/// that was held both ways.
 pub fn hysteresis(up: &[Level], down: &[Level]) -> Option<Hysteresis> {
     let goodput = |level: &Level| level.mean(|point| point.goodput_per_s);
     let loss = |below: &Level| {
@@ -60,9 +60,9 @@ pub fn hysteresis(up: &[Level], down: &[Level]) -> Option<Hysteresis> {
     down.iter().filter_map(loss).max_by(|a, b| a.loss_share.total_cmp(&b.loss_share))
 }
 
-/// 1 / mean service time of the lowest level, calls a second: what a server that handles one call
-/// at a time should be able to do. `None` when more than one call was in flight there in the mean,
-/// since the calls then waited for each other.
+/// 1 / mean service time of the lowest level, calls a second: the expected capacity of a server
+/// that handles one call at a time. `None` if the mean number of calls in flight there was above
+/// one, because the calls then waited for each other.
 pub fn predicted(levels: &[Level]) -> Option<f64> {
     let lowest = levels.first()?;
     let alone = lowest.mean(|point| point.concurrency) <= 1.0;

@@ -1,11 +1,12 @@
-//! Where a load begins to miss, from trials that each kept or missed it by chance.
+//! Load that begins to miss objectives, estimated from trials that each met or missed them by
+//! chance.
 //!
-//! A trial at level L keeps the objectives with probability Φ((ln c − ln L)/s): c, the capacity, is
+//! A trial at level L meets the objectives with probability Φ((ln c − ln L)/s): c, the capacity, is
 //! the load that half of the trials keep; s, how far chance blurs the edge, is unknown too. Both
-//! have a flat prior over their logarithms (s from 0.1 % to 20 %), two in a hundred trials go astray
-//! for other reasons, and the interval holds the middle of what is then probable of c. It is the
-//! estimator of thresholds in psychophysics (Watson & Pelli, QUEST, 1983; Kontsevich & Tyler 1999),
-//! and like there it takes few trials for a sharp edge and more for a blurred one.
+//! have a flat prior over their logarithms (s from 0.1 % to 20 %), two in a hundred trials go
+//! astray for other reasons, and the interval holds the middle of what is then probable of c. It is
+//! the estimator of thresholds in psychophysics (Watson & Pelli, QUEST, 1983; Kontsevich & Tyler
+//! 1999), and like there it takes few trials for a sharp edge and more for a blurred one.
 
 use super::Span;
 use std::borrow::Cow;
@@ -20,19 +21,19 @@ pub struct Tried {
     pub length: f64,
 }
 
-/// Share of trials whose end says nothing.
+/// Share of trials with an uninformative result.
 const ASTRAY: f64 = 0.02;
 /// Cells of the grid of capacities, and of blurs.
 const CELLS: usize = 800;
 const BLURS: usize = 12;
 const BLUR_LOW: f64 = 0.001;
 const BLUR_HIGH: f64 = 0.2;
-/// How far the grid reaches beyond the highest level kept and the lowest one missed, as a factor.
+/// Factor by which the grid extends beyond the highest level met and the lowest one missed.
 const REACH: f64 = 2.0;
-/// Trials used at most: those about the edge.
+/// Maximum number of trials used: those about the edge.
 const TRIALS_MAX: usize = 100;
 
-/// What is probable of the capacity: levels, ascending, with the probability of each.
+/// Posterior distribution of the capacity: levels, ascending, with the probability of each.
 #[derive(Clone, Debug)]
 pub(super) struct Belief {
     levels: Vec<f64>,
@@ -40,7 +41,7 @@ pub(super) struct Belief {
 }
 
 impl Belief {
-    /// `None` without a trial that kept the objectives and one that missed them.
+    /// `None` without a trial that met the objectives and one that missed them.
     pub(super) fn of(tried: &[Tried]) -> Option<Belief> {
         let tried = about_the_edge(tried);
         let all_met = tried.iter().all(|one| one.met);
@@ -70,7 +71,7 @@ impl Belief {
         })
     }
 
-    /// The level below which the capacity lies with this probability.
+    /// The level below which the capacity is with this probability.
     pub(super) fn quantile(&self, q: f64) -> f64 {
         let mut below = 0.0;
         for (cell, share) in self.probability.iter().enumerate() {
@@ -90,8 +91,8 @@ impl Belief {
     }
 }
 
-/// At most [`TRIALS_MAX`] trials, from either side of where the fewest stand on the wrong one: trials far
-/// from the edge say least of it, and those of one side alone say nothing.
+/// At most [`TRIALS_MAX`] trials, from either side of the level with the fewest misplaced ones:
+/// trials far from the edge contribute least, and those of one side only contribute nothing.
 fn about_the_edge(tried: &[Tried]) -> Cow<'_, [Tried]> {
     if tried.len() <= TRIALS_MAX {
         return Cow::Borrowed(tried);
@@ -116,14 +117,14 @@ fn about_the_edge(tried: &[Tried]) -> Cow<'_, [Tried]> {
 
 fn likelihood(one: &Tried, log_capacity: f64, blur: f64) -> f64 {
     let blur = blur / one.length.max(1e-3).sqrt();
-    // the logistic curve that lies closest to the normal one
+    // the logistic curve closest to the normal one
     let kept = 1.0 / (1.0 + (-1.702 * (log_capacity - one.level.ln()) / blur).exp());
     let kept = if one.met { kept } else { 1.0 - kept };
     0.5 * ASTRAY + (1.0 - ASTRAY) * kept
 }
 
 /// The capacity with its interval at `confidence` (0..1) by the method of this module. `None`
-/// without a trial that kept the objectives and one that missed them.
+/// without a trial that met the objectives and one that missed them.
 pub fn threshold(tried: &[Tried], confidence: f64) -> Option<Span> {
     let positive: Vec<Tried> =
         tried.iter().filter(|one| one.level > 0.0 && one.level.is_finite()).copied().collect();

@@ -1,6 +1,5 @@
-//! The universal scalability law fitted to what was measured (Gunther, Guerrilla Capacity Planning,
-//! 2007), by the method of Levenberg and Marquardt on throughput with parameters that are not
-//! negative.
+//! The universal scalability law fitted to measurements (Gunther, Guerrilla Capacity Planning,
+//! 2007), by the method of Levenberg and Marquardt on throughput with nonnegative parameters.
 
 use super::{Level, Span, Usl};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -38,7 +37,7 @@ pub fn usl(points: &[(f64, f64)]) -> Option<Usl> {
         let half = errors.map_or(f64::NAN, |errors| t * residual * errors[index].sqrt());
         Span { at: best[index], low: (best[index] - half).max(0.0), high: best[index] + half }
     };
-    // the largest of 0 and NaN is 0: an interval that cannot be had has no lower end either
+    // the larger of 0 and NaN is 0: an undefined interval has no lower end either
     let span = |index: usize| {
         let span = span(index);
         if span.high.is_nan() { Span { low: f64::NAN, ..span } } else { span }
@@ -50,9 +49,9 @@ pub fn usl(points: &[(f64, f64)]) -> Option<Usl> {
 }
 
 impl Usl {
-    /// Whether the law says something that the steps do not contradict: contention or coherency is
-    /// above 0 in its whole interval, and no level has a throughput above the law's maximum (half a
-    /// per cent changes none of the digits that are printed).
+    /// Returns whether the law is meaningful and the steps do not contradict it: contention or
+    /// coherency is above 0 in its whole interval, and no level has a throughput above the law's
+    /// maximum (half a per cent changes none of the printed digits).
     pub fn explains(&self, levels: &[Level]) -> bool {
         let above = |span: &Span| span.interval().is_some_and(|(low, _)| low > 0.0);
         let highest = levels.iter().map(|level| level.mean(|point| point.goodput_per_s));
@@ -113,8 +112,8 @@ fn normal(points: &[(f64, f64)], at: Vector) -> (Matrix, Vector) {
     (matrix, vector)
 }
 
-/// Parameters and their sum of squares from one start. Each step is cut off at 0; a parameter that
-/// stands at 0 and would go below is left out of the step.
+/// Parameters and their sum of squares from one start. Each step is cut off at 0; a parameter at 0
+/// that would decrease is excluded from the step.
 fn fit(points: &[(f64, f64)], start: Vector) -> Option<(Vector, f64)> {
     let mut at = start;
     let mut least = squares(points, at);

@@ -1,4 +1,4 @@
-//! What limits a server, from its whole curve: several loads against one target.
+//! Bottlenecks of a server, from its whole curve: several loads against one target.
 
 use super::rules::{CONTENTION, POOL, SERIAL};
 use super::shape::mean;
@@ -6,22 +6,22 @@ use super::{Confidence, Diagnosis, Evidence, View, of_run, ranked};
 use crate::curve::Usl;
 use units::{Nanos, show};
 
-/// Least time of a call alone for which workers are counted: less is lost in noise.
+/// Minimum time of a single call for counting workers: a shorter time is lost in noise.
 const ALONE_MIN_S: f64 = 0.001;
-/// A plateau: its steps' throughputs differ by this share at most.
+/// A plateau: the throughputs of its steps differ by at most this share.
 const FLAT_MAX: f64 = 0.07;
-/// Calls in flight per worker from which on a step is on the plateau.
+/// Calls in flight per worker from which a step is on the plateau.
 const CROWD_MIN: f64 = 2.0;
-/// Share of the peak that the highest load has lost for a curve to be called falling.
+/// Share of the peak that a falling curve loses at the highest load.
 const LOSS_MIN: f64 = super::rules::COHERENCY_LOSS_MIN;
 /// Findings of single steps that a whole curve decides better.
 const DECIDED: &[&str] = &["serial-handler", "worker-pool", "cpu-contention", "rate-limit"];
 
-/// What limits the server, from the steps of a ramp against one target, in the order of their loads,
-/// and the law fitted to them. The surest first.
+/// Bottlenecks of the server, from the steps of a ramp against one target, in the order of their
+/// loads, and the law fitted to them. The most certain first.
 ///
-/// A finding of a single step counts with the number of steps that show it. Steps at which the client
-/// was the limit are only used for saying so.
+/// A finding of a single step counts with the number of steps that show it. Steps limited by the
+/// client only yield that finding.
 pub fn of_ramp(steps: &[Evidence<'_>], usl: Option<&Usl>) -> Vec<Diagnosis> {
     let mut found: Vec<(Diagnosis, usize)> = Vec::new();
     let levels = levels(steps);
@@ -49,13 +49,13 @@ pub fn of_ramp(steps: &[Evidence<'_>], usl: Option<&Usl>) -> Vec<Diagnosis> {
     all.extend(found.into_iter().map(told));
     let mut all = ranked(all);
     if steps.iter().any(server_fails) {
-        // the limit shows in the server's failures; that the client was late as well explains nothing
+        // the limit shows in the server's failures; the client's lateness explains nothing
         all.sort_by_key(|one| one.rule.id == "client-limited");
     }
     all
 }
 
-/// Whether calls of the step fail by the server's fault.
+/// Returns whether calls of the step fail by the server's fault.
 fn server_fails(step: &Evidence<'_>) -> bool {
     let total = &step.measurement.total;
     let failures = total.failures.iter();
@@ -66,7 +66,7 @@ fn server_fails(step: &Evidence<'_>) -> bool {
     failed as f64 > crate::curve::FAILURES_MAX * total.counts.done() as f64
 }
 
-/// One step as the curve sees it.
+/// One step as used for the curve.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     concurrency: f64,
@@ -94,7 +94,7 @@ fn levels(steps: &[Evidence<'_>]) -> Vec<Level> {
 fn of_curve(levels: &[Level], usl: Option<&Usl>) -> Option<Diagnosis> {
     let low = levels.first().filter(|_| levels.len() >= 3)?;
     let high = levels.last()?;
-    // the lowest step shows how long a call takes alone, if calls hardly overlap in it
+    // the lowest step gives the time of a single call, if calls hardly overlap in it
     if low.service_s < ALONE_MIN_S || low.concurrency > 1.6 || high.concurrency < 3.0 {
         return None;
     }
@@ -131,7 +131,7 @@ fn falling(levels: &[Level], peak: f64, usl: Option<&Usl>) -> Option<Diagnosis> 
 
 /// Throughput is constant while calls wait: the number of workers.
 fn plateau(levels: &[Level], low: &Level, peak: f64) -> Option<Diagnosis> {
-    // as the lowest step may hold a little queueing of its own, its throughput counts too
+    // the lowest step may have a little queueing, so its throughput counts too
     let alone_s = low.service_s.min(low.concurrency / low.throughput);
     let workers = peak * alone_s;
     let on_it: Vec<&Level> =

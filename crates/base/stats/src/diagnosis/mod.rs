@@ -1,9 +1,9 @@
-//! What limits the server, from what its clients saw of it.
+//! Bottlenecks of the server, from its clients' measurements.
 //!
-//! Each pathology is a [`Rule`] in a file of its own under `rules/`: its reasoning, its source, its
-//! thresholds and its advice as data, and one function that looks for it. Rules read a [`View`] of
-//! one measurement; what they find is ranked by confidence, then by how specific the rule is.
-//! A rule that explains the evidence of another one excludes it.
+//! Each pathology is a [`Rule`] in its own file under `rules/`: its reasoning, its source, its
+//! thresholds and its advice as data, and one function that detects it. Rules read a [`View`] of
+//! one measurement; findings are ranked by confidence, then by how specific the rule is. A rule
+//! that explains the evidence of another one excludes it.
 
 mod curve;
 mod phase;
@@ -20,14 +20,14 @@ use crate::Measurement;
 use sample::{PathFacts, SutSeries};
 use units::Nanos;
 
-/// How sure a finding is. Ordered from weak to strong.
+/// Certainty of a finding, from weak to strong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
     /// The evidence fits, and other causes would fit as well.
     Possible,
     /// The evidence fits, and other causes would be a coincidence.
     Likely,
-    /// Two independent signs agree, or the server or kernel said so.
+    /// Two independent signs agree, or the server or kernel reported it.
     Certain,
 }
 
@@ -56,25 +56,24 @@ impl std::fmt::Display for Confidence {
 pub struct Rule {
     /// Stable name for JSON: `nagle-delayed-ack`.
     pub id: &'static str,
-    /// What it is, in a few words.
+    /// A short name of the pathology.
     pub title: &'static str,
-    /// Why the evidence means what the finding says: a paragraph.
+    /// Why the evidence supports the finding: a paragraph.
     pub reasoning: &'static str,
-    /// Where the reasoning is known from.
+    /// Source of the reasoning.
     pub source: &'static str,
-    /// Every number that the rule compares with, and what it bounds.
+    /// Every threshold of the rule, and what it bounds.
     pub thresholds: &'static [(f64, &'static str)],
-    /// What to try: JSON's `try`.
+    /// Advice: JSON's `try`.
     pub advice: &'static str,
-    /// Findings whose evidence this one explains, so that they are left out beside it when it is at
-    /// least likely.
+    /// Findings whose evidence this one explains: they are omitted if it is at least likely.
     pub excludes: &'static [&'static str],
     pub(crate) find: fn(&View<'_>) -> Option<Sign>,
 }
 
 impl Rule {
-    /// The rule as a section of the guide: what it is, why the evidence means that, every threshold,
-    /// where it is known from, what to try.
+    /// The rule as a section of the guide: its name, the reasoning, every threshold, the source,
+    /// the advice.
     pub fn section(&self) -> String {
         let mut text = format!("### {}\n\n**{}.** {}\n\n", self.id, self.title, self.reasoning);
         for (bound, what) in self.thresholds {
@@ -84,7 +83,7 @@ impl Rule {
     }
 }
 
-/// What a rule saw.
+/// Observations of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sign {
     pub(crate) confidence: Confidence,
@@ -98,7 +97,7 @@ impl Sign {
     }
 }
 
-/// Something that limits the server.
+/// A bottleneck of the server.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     pub rule: &'static Rule,
@@ -106,7 +105,7 @@ pub struct Diagnosis {
     pub evidence: String,
 }
 
-/// What a diagnosis is made from. What stays `None` was not observed.
+/// Input of a diagnosis. `None`: not observed.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
     pub measurement: &'a Measurement,
@@ -114,43 +113,44 @@ pub struct Evidence<'a> {
     pub users: Option<u32>,
     /// Users make one call after the other: no pauses, no groups, no pipelining.
     pub one_by_one: bool,
-    /// Calls that a connection is to carry at most, by the plan.
+    /// Maximum number of calls per connection, by the plan.
     pub calls_max: Option<u32>,
     /// The plan's limits for a call and for a connect.
     pub timeout: Nanos,
     pub connect_timeout: Nanos,
     /// The plan changes the load within the window.
     pub ramped: bool,
-    /// The load itself may come and go: it has stages, or calls fall due in bursts or at instants of a record.
+    /// The load itself may vary: it has stages, or calls fall due in bursts or at recorded
+    /// instants.
     pub uneven: bool,
-    /// How long one call took while nothing else was under way, its connect left out.
+    /// Time of one call while no other was in flight, excluding its connect.
     pub alone: Option<Nanos>,
     /// The busiest worker's share of a core without its spinning, 0..=1.
     pub driver_busy: Option<f64>,
     /// Other programs, or the hypervisor, used our cores: the machine's speed may have changed.
     pub machine_busy: bool,
     pub sut: Option<&'a SutSeries>,
-    /// The emulated path that all of it went through.
+    /// The emulated path of all traffic.
     pub path: Option<&'a PathFacts>,
-    /// What our side announced; `None`: HTTP/2 was not spoken.
+    /// Announcements of our side; `None`: HTTP/2 was not used.
     pub http2: Option<Http2Limits>,
 }
 
-/// What a client of HTTP/2 announces, and how many streams it uses.
+/// Announcements of an HTTP/2 client, and the number of streams it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Limits {
-    /// Outstanding on one connection at most, by the plan.
+    /// Maximum number outstanding on one connection, by the plan.
     pub streams: u32,
-    /// Bytes that may be under way, of one response and of all of a connection.
+    /// Flow-control windows, in bytes: of one response and of a whole connection.
     pub stream_window: u32,
     pub connection_window: u32,
-    /// Bytes of the tables for fields: of responses, and of requests.
+    /// Sizes of the header tables in bytes: of responses, and of requests.
     pub header_table: u32,
     pub encoder_table: u32,
 }
 
 impl<'a> Evidence<'a> {
-    /// Knows nothing but the measurement.
+    /// Without any other observation.
     pub fn new(measurement: &'a Measurement) -> Evidence<'a> {
         Evidence {
             measurement,
@@ -171,10 +171,10 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Fewest completions that anything is concluded from.
+/// Minimum number of completions for any conclusion.
 pub const COMPLETIONS_MIN: u64 = 20;
 
-/// What limits the server, the surest first; empty when nothing was found.
+/// Bottlenecks of the server, the most certain first; empty without findings.
 pub fn of_run(evidence: &Evidence<'_>) -> Vec<Diagnosis> {
     let view = View::new(evidence);
     let found = RULES.iter().filter_map(|rule| {
@@ -186,11 +186,11 @@ pub fn of_run(evidence: &Evidence<'_>) -> Vec<Diagnosis> {
     ranked(found.collect())
 }
 
-/// Findings that a machine whose speed changes brings about as well: possible at most, where other
-/// programs used the cores.
+/// Findings that a machine of varying speed causes as well: at most possible, if other programs
+/// used the cores.
 const BY_SPEED: [&str; 3] = ["warm-up", "drift", "cpu-contention"];
 
-/// Leaves out what another finding explains, and puts the surest first.
+/// Removes findings that another one explains, and sorts by certainty.
 fn ranked(found: Vec<Diagnosis>) -> Vec<Diagnosis> {
     let explained = |id: &str| {
         let sure = found.iter().filter(|other| other.confidence >= Confidence::Likely);

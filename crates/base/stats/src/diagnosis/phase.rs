@@ -1,5 +1,5 @@
-//! Whether responses leave at the ticks of a clock: told by the instants at which they arrive, whatever
-//! the service times are.
+//! Detects whether responses are sent at the ticks of a clock, from the instants at which they
+//! arrive, whatever the service times.
 //!
 //! Two questions. *Do the instants keep a phase?* The mean resultant length of the instants modulo q
 //! (Rayleigh's test: Mardia, Jupp: Directional Statistics, 2000, §6.3), over stretches of a second
@@ -15,29 +15,29 @@ use units::Nanos;
 
 pub(crate) const TICK_MIN: Nanos = Nanos::from_millis(4);
 pub(crate) const TICK_MAX: Nanos = Nanos::from_millis(250);
-/// Fewest ticks at which responses arrived.
+/// Minimum number of ticks with responses.
 pub(crate) const TICKS_MIN: usize = 32;
 /// Smallest mean resultant length of instants that are locked to a phase.
 pub(crate) const LENGTH_MIN: f64 = 0.75;
 /// Smallest ratio of von Neumann, by ranks, of a clock's residuals.
 pub(crate) const RATIO_MIN: f64 = 1.25;
-/// Responses that a stretch holds at least, and the number that its length is chosen for.
+/// Minimum number of responses in a stretch, and the number that its length is chosen for.
 const STRETCH_RESPONSES_MIN: usize = 8;
 const STRETCH_RESPONSES: f64 = 12.0;
 const STRETCH_S: (f64, f64) = (1.0, 4.0);
 /// Seconds within which clocks cannot distinguish two residuals.
 const SAME: f64 = 1e-6;
-/// Instants that are turned round side by side.
+/// Number of instants that are rotated in parallel.
 const LANES: usize = 8;
-/// Frequencies that are looked at, per resolution of a stretch (1 / its length).
+/// Number of tested frequencies per resolution of a stretch (1 / its length).
 const OVERSAMPLED: f64 = 4.0;
 
-/// What the instants of the responses show.
+/// Result about the instants of the responses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Regularity {
     /// Too few responses.
     Unknown,
-    /// Not those of a clock.
+    /// Not from a clock.
     Free,
     Locked(Ticks),
 }
@@ -59,7 +59,7 @@ pub(crate) struct Ticks {
 /// `rows`: (answered, due), in order of the responses.
 pub(crate) fn phase(rows: &[(Nanos, Nanos)]) -> Regularity {
     let Some((first, _)) = rows.first() else { return Regularity::Unknown };
-    // due instants may lie before the first response
+    // due instants may precede the first response
     let seconds = |at: Nanos| (at.0 as f64 - first.0 as f64) / 1e9;
     let times: Vec<f64> = rows.iter().map(|(done, _)| seconds(*done)).collect();
     let (stretches, length_s) = stretches(&times);
@@ -112,7 +112,7 @@ fn stretches(times: &[f64]) -> (Vec<(usize, usize)>, f64) {
     (found, length_s)
 }
 
-/// Squared mean resultant length of `n` unit vectors with this sum, without what chance adds.
+/// Squared mean resultant length of `n` unit vectors with this sum, corrected for chance.
 fn unbiased((x, y): (f64, f64), n: f64) -> f64 {
     ((x * x + y * y) / n - 1.0) / (n - 1.0)
 }
@@ -131,14 +131,14 @@ fn power_at(times: &[f64], stretches: &[(usize, usize)], frequency: f64) -> f64 
     ratio(power, weight)
 }
 
-/// The lowest frequency by which the instants keep a phase, and its power: those of a clock keep one by
-/// every multiple of its frequency too.
+/// The lowest frequency by which the instants keep a phase, and its power: a clock's instants also
+/// keep one by every multiple of its frequency.
 fn fundamental(times: &[f64], stretches: &[(usize, usize)], length_s: f64) -> Option<(f64, f64)> {
     let step = 1.0 / (OVERSAMPLED * length_s);
     let lowest = 1.0 / TICK_MAX.as_secs_f64();
     let powers = powers(times, stretches, lowest, step);
     let enough = LENGTH_MIN * LENGTH_MIN;
-    // between two frequencies that were looked at, the power is up to a twentieth higher
+    // between two tested frequencies the power is up to a twentieth higher
     let mut top = powers.iter().position(|power| *power >= 0.95 * enough)?;
     while powers.get(top + 1).is_some_and(|next| *next > powers[top]) {
         top += 1;
@@ -189,7 +189,7 @@ fn turn_round(times: &[f64], start: f64, (lowest, step): (f64, f64), sums: &mut 
     }
 }
 
-/// A tick at which something arrived.
+/// A tick with responses.
 #[derive(Clone, Copy, Debug)]
 struct Tick {
     /// Ticks since the first one.
@@ -229,8 +229,8 @@ fn line(ticks: &[Tick]) -> (f64, f64) {
     (at - slope * turn, slope)
 }
 
-/// Sum of the squared differences of neighbours' ranks over that of the ranks from their mean. Residuals
-/// within [`SAME`] share a rank; where all do, they depend on nothing: 2.
+/// Sum of the squared differences of neighbors' ranks over that of the ranks from their mean.
+/// Residuals within [`SAME`] share a rank; if all do, they are independent: 2.
 fn von_neumann(residuals: &[f64]) -> f64 {
     let values: Vec<i64> = residuals.iter().map(|value| (value / SAME).round() as i64).collect();
     let mut sorted = values.clone();

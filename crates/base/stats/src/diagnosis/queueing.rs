@@ -1,5 +1,5 @@
-//! How many calls a server works on at the same time, from one load: Little's law inside the server,
-//! and what the first calls tell that all came at once.
+//! Number of calls that a server handles concurrently, from one load: Little's law inside the
+//! server, and the first calls of all users, which arrive at once.
 
 use super::View;
 use super::phase::Regularity;
@@ -7,38 +7,38 @@ use super::shape::{between, ratio};
 use crate::Hist;
 use units::Nanos;
 
-/// Work that takes less is lost in what a busy machine adds to a single call.
+/// Shorter work is lost in the noise that a busy machine adds to a single call.
 pub(crate) const ALONE_MIN: Nanos = Nanos::from_millis(3);
-/// Calls in flight per call in work from which on calls are said to wait.
+/// Calls in flight per call in service from which calls are said to wait.
 pub(crate) const CROWD_MIN: f64 = 1.4;
 /// A queue in order of arrival shows in first calls that take up to this share of the later ones'
 /// mean; where all are worked on in turns, the first take as long as the others.
 const FAIR_MIN: f64 = 0.88;
 
-/// Where a crowd waits, hardly a call is as quick as one alone. Where more are, that one may have been
-/// short by chance, and is not evidence.
+/// If many calls wait, hardly any is as fast as a single one. If more are, the single one may have
+/// been slow by chance, and is not evidence.
 const QUICK_MAX: f64 = 0.05;
 
 /// Calls that wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Queueing {
-    /// Calls in flight, as a mean.
+    /// Mean number of calls in flight.
     pub(crate) crowd: f64,
-    /// How long a call takes that is alone.
+    /// Time of a single call.
     pub(crate) alone: Nanos,
-    /// Mean number of calls in work: throughput times `alone`.
+    /// Mean number of calls in service: throughput times `alone`.
     pub(crate) working: f64,
-    /// The same from the first calls of all users, which came at once.
+    /// The same from the first calls of all users, which arrived at once.
     pub(crate) from_first: Option<f64>,
-    /// First calls that were done together before any other was, where the first calls came in
-    /// steps.
+    /// Number of first calls that completed together before any other, if the first calls completed
+    /// in steps.
     pub(crate) step: Option<u64>,
     /// First calls took as long as later ones: all waiting calls are processed in turns.
     pub(crate) in_turns: bool,
 }
 
-/// `None` where one load does not show it: a plan with pauses or pipelining, an open load that the
-/// server keeps up with, no call that was alone.
+/// `None` if one load does not show it: a plan with pauses or pipelining, an open load that the
+/// server keeps up with, no single call.
 pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     if !view.enough() || !view.evidence.one_by_one || view.evidence.ramped {
         return None;
@@ -71,8 +71,8 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     let users = f64::from(users);
     let share = ratio(first.mean().as_secs_f64(), view.service().mean().as_secs_f64());
     let step = step(first);
-    // a first call by itself may have met a busy machine; the quickest of many has not, and where the
-    // first calls come in steps it is no lucky draw
+    // a first call alone may have met a busy machine; the fastest of many has not, and if the first
+    // calls complete in steps it is not by chance
     let alone = if step.is_some() { alone.min(first.min()) } else { alone };
     Some(Queueing {
         alone,
@@ -84,8 +84,8 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     })
 }
 
-/// Share of the calls that took hardly more than the one that was alone; `first`: the users' first calls,
-/// left out because no call was before them.
+/// Share of the calls that took hardly more than the single one; `first`: the users' first calls,
+/// excluded because no call preceded them.
 fn quick_later(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
     let bound = Nanos(alone.0 / 4 * 5);
     let later = |all: u64, first: Option<u64>| all.saturating_sub(first.unwrap_or(0)) as f64;
@@ -108,8 +108,8 @@ fn step(first: &Hist) -> Option<u64> {
 }
 
 impl Queueing {
-    /// More calls are in flight than in work, in order of their arrival, and what the first calls say
-    /// does not contradict it.
+    /// More calls are in flight than in service, in order of their arrival, and the first calls do
+    /// not contradict it.
     pub(crate) fn waits(&self) -> bool {
         let agrees = self.from_first.is_none_or(|from_first| {
             let within = (0.35 * self.working).max(0.15 * self.crowd).max(1.0);

@@ -12,11 +12,11 @@ pub(crate) fn between(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cluster {
     pub(crate) count: u64,
-    /// Recordings beside it: within twice its width on either side.
+    /// Recordings around it: within twice its width on either side.
     pub(crate) beside: u64,
 }
 
-/// The recordings between `low` and `high`, and those close by on either side.
+/// The recordings between `low` and `high`, and those close to them on either side.
 pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Cluster {
     let width = high - low;
     let reach = Nanos(width.0 * 2);
@@ -27,7 +27,7 @@ pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Cluster {
 }
 
 impl Cluster {
-    /// At least `count`, and four times as many as beside it, where there is four times the room.
+    /// At least `count`, and four times as many as around it, which is four times as wide.
     pub(crate) fn stands_out(&self, count: u64) -> bool {
         self.count >= count.max(1) && self.beside * 4 <= self.count
     }
@@ -60,10 +60,10 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     if sorted.is_empty() { 0.0 } else { crate::interval::middle(&sorted) }
 }
 
-/// Mantissas of figures that people choose.
+/// Mantissas of round figures.
 const ROUND: &[f64] = &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
 
-/// The figure that people would have chosen, where `value` is within `tolerance` (a share) of one.
+/// The round figure within `tolerance` (a share) of `value`, if any.
 pub(crate) fn round(value: f64, tolerance: f64) -> Option<f64> {
     if !(value.is_finite() && value > 0.0) {
         return None;

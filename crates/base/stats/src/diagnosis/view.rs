@@ -1,4 +1,4 @@
-//! One measurement as the rules look at it: what several of them need, computed once.
+//! One measurement as the rules see it: values that several of them need, computed once.
 
 use super::phase::{Regularity, Ticks, phase};
 use super::{COMPLETIONS_MIN, Evidence};
@@ -8,15 +8,15 @@ use sample::PathFacts;
 use std::cell::OnceCell;
 use units::Nanos;
 
-/// An open load is too much when less than this share of it is answered within the window.
+/// An open load is too much if less than this share of it is answered within the window.
 const OVERLOAD_SHARE: f64 = 0.97;
 
-/// Share of the responses that arrive with another one, where several users wait for the same tick.
+/// Share of the responses that arrive with another one, if several users wait for the same tick.
 pub(crate) const TOGETHER_MIN: f64 = 0.1;
-/// Share of the median service time that a tick is of at least, to be reported.
+/// Minimum share of the median service time for reporting a tick.
 pub(crate) const TICK_SHARE_MIN: f64 = 0.2;
 
-/// What a rule looks at.
+/// Input of a rule.
 #[derive(Debug)]
 pub struct View<'a> {
     pub(crate) evidence: &'a Evidence<'a>,
@@ -30,7 +30,7 @@ pub struct View<'a> {
     pub(crate) concurrency: f64,
     /// Whole rows of the measured window.
     pub(crate) rows: Vec<&'a Second>,
-    /// (done, succeeded) in each beat of the window, as far as beats are kept.
+    /// (done, succeeded) in each beat of the window, as far as beats are recorded.
     pub(crate) beats: Vec<(u32, u32)>,
     phase: OnceCell<Regularity>,
 }
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
         let mut beats = total.beats.all();
         // the last beat may be cut short by the end of the window
         let whole_beats = (window_s / BEAT.as_secs_f64()) as usize;
-        // and of what comes behind the last beat that is kept, beats know nothing
+        // after the last recorded beat nothing is known
         beats.resize(whole_beats.min(BEATS_MAX), (0, 0));
         View {
             evidence,
@@ -63,7 +63,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether enough was completed to conclude anything from it.
+    /// Returns whether enough was completed for a conclusion.
     pub(crate) fn enough(&self) -> bool {
         self.total.counts.done() >= COMPLETIONS_MIN
     }
@@ -78,7 +78,7 @@ impl<'a> View<'a> {
         self.total.status.seen().find(|(seen, _)| *seen == status).map_or(0, |(_, count)| count)
     }
 
-    /// Whether connections are to carry more than one call.
+    /// Returns whether connections carry more than one call.
     pub(crate) fn persistent(&self) -> bool {
         self.evidence.calls_max != Some(1)
     }
@@ -100,12 +100,12 @@ impl<'a> View<'a> {
         self.throughput < OVERLOAD_SHARE * wanted
     }
 
-    /// Share of its cores that the server used, where somebody watched it.
+    /// Share of its cores that the server used, if it was watched.
     pub(crate) fn server_cpu(&self) -> Option<f64> {
         self.evidence.sut.and_then(|sut| sut.cpu_share())
     }
 
-    /// Whether an emulated path lost packets of handshakes enough to make so many connects late, by
+    /// Returns whether an emulated path lost packets of handshakes enough to make so many connects late, by
     /// twice and five standard deviations: losses come in bursts, and a repeat can be lost as well.
     pub(crate) fn lost_by_path(&self, late: u64, connects: u64) -> bool {
         let share = self.evidence.path.map_or(0.0, PathFacts::handshake_loss);
@@ -113,7 +113,7 @@ impl<'a> View<'a> {
         expected > 0.0 && late as f64 <= 2.0 * expected + 5.0 * expected.sqrt()
     }
 
-    /// What the instants of the responses show; computed when it is first asked for.
+    /// Result about the instants of the responses; computed on first use.
     pub(crate) fn phase(&self) -> Regularity {
         *self.phase.get_or_init(|| match phase(self.total.instants.all()) {
             Regularity::Locked(ticks) if !self.by_the_server(ticks) => Regularity::Free,

@@ -13,7 +13,7 @@ fn anderson_and_darling_s_statistic_is_computed_as_defined() {
     let two = -2.0 - 0.5 * (2.0 * 0.25_f64.ln() + 6.0 * 0.75_f64.ln());
     near(anderson_darling(&[0.25, 0.75]).unwrap(), two, 1e-12);
     assert_eq!(anderson_darling(&[]), None);
-    // what the law cannot have is far away and finite
+    // a value that the law excludes is far away and finite
     assert!(anderson_darling(&[0.0, 1.0]).unwrap().is_finite());
 }
 

@@ -1,5 +1,5 @@
-//! Counts by bucket, in HdrHistogram's layout with bounds that the compiler knows: recording is what
-//! every call does, and costs a third of what the library needs for bounds chosen at run time.
+//! Counts by bucket, in HdrHistogram's layout with bounds known at compile time: recording happens
+//! for every call, and costs a third of the library's time with bounds chosen at run time.
 //!
 //! The unit is 512 ns, the largest power of two within a microsecond. The first 2,048 buckets are one
 //! unit wide; above, each doubling of the value has 1,024 buckets.
@@ -18,8 +18,8 @@ const FINE_MASK: u64 = (2 << HALF_BITS) - 1;
 /// Buckets up to the power of two behind [`HIGH`].
 pub(super) const BUCKETS: usize = bucket((1 << 42) - 1) + 1;
 
-/// Counts in a page of memory. A histogram has 48 pages, of which few hold anything: the others are read
-/// and never written to, so that the kernel gives them no memory.
+/// Counts in a page of memory. A histogram has 48 pages, few of which are used: the others are only
+/// read, so the kernel allocates no memory for them.
 const PAGE: usize = 4096 / size_of::<u64>();
 
 /// How often values of each bucket were recorded.
@@ -53,7 +53,7 @@ pub(super) const fn ends(bucket: usize) -> (u64, u64) {
     (low, low + (width - 1))
 }
 
-/// Whether a page holds a recording. A sum of bits is quicker than a search that stops.
+/// Returns whether a page holds a recording. A sum of bits is faster than a search that stops.
 fn is_used(page: &[u64]) -> bool {
     page.iter().fold(0, |bits, count| bits | count) != 0
 }
@@ -124,7 +124,7 @@ impl BucketCounts {
         self.total == 0
     }
 
-    /// The buckets that hold something, in order, each with its count.
+    /// The non-empty buckets, in order, each with its count.
     pub(super) fn rows(&self) -> impl Iterator<Item = (usize, u64)> {
         let rows = self.counts.iter().copied().enumerate();
         rows.filter(|(_, count)| *count > 0)
@@ -140,7 +140,7 @@ impl BucketCounts {
         reached.unwrap_or(BUCKETS - 1)
     }
 
-    /// The lowest value of the first bucket that holds something, and the highest of the last.
+    /// The lowest value of the first non-empty bucket, and the highest of the last.
     pub(super) fn extremes(&self) -> Option<(u64, u64)> {
         let first = self.counts.iter().position(|count| *count > 0)?;
         let last = self.counts.iter().rposition(|count| *count > 0)?;
@@ -171,7 +171,7 @@ impl BucketCounts {
         hdr
     }
 
-    /// Of a histogram with these bounds.
+    /// From a histogram with these bounds.
     pub(super) fn from_hdr(hdr: &Histogram<u64>) -> BucketCounts {
         let mut counts = BucketCounts::new();
         for step in hdr.iter_recorded() {
@@ -204,7 +204,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// The library gives the same results for the same values.
+        /// The library returns the same results for the same values.
         #[test]
         fn counts_are_those_of_the_library(all in prop::collection::vec(values(), 1..200)) {
             let (mut ours, mut theirs) = (BucketCounts::new(), empty());

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Times as they come: nothing, nanoseconds, microseconds, seconds.
+/// Typical times: nothing, nanoseconds, microseconds, seconds.
 fn times() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..2_000u64, 1_000..5_000_000u64, 1_000_000..HIGH]
 }

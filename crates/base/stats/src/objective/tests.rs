@@ -210,7 +210,7 @@ fn a_quantile_of_few_samples_is_undecided() {
         ("p99>50ms", 20, 0, few(20, 100)),
         ("p50<50ms", 1, 0, few(1, 2)),
         ("p50<50ms", 2, 0, (true, None)),
-        // these are of the calls that were made, not of a share of all calls
+        // these count calls made, not a share of all calls
         ("max<50ms", 1, 0, (true, None)),
         ("mean<50ms", 1, 0, (true, None)),
         ("failures<1%", 1, 0, (true, None)),
@@ -236,7 +236,7 @@ fn a_part_that_was_only_called_in_the_warm_up_is_undecided() {
     assert_eq!(ruled("first: p99<50ms", &snapshot), (false, warm_up));
     assert_eq!(ruled("first: failures<1%", &snapshot), (false, warm_up));
     assert_eq!(ruled("second: p99<50ms", &snapshot), (true, None));
-    // a server that fails every call of the part keeps no bound
+    // a server that fails every call of the part meets no bound
     let mut failed = snapshot.clone();
     failed.targets[0].failed = 3;
     assert_eq!(ruled("first: p99<50ms", &failed), (false, None));
@@ -263,7 +263,7 @@ fn lateness_leaves_a_part_undecided_only_where_it_matters() {
         ("first: p99<300ms", 40, (true, None)),
         ("first: p99<100ms", 40, lateness),
         ("first: p99<5ms", 40, (false, None)),
-        // four of a hundred cannot turn the median
+        // four of a hundred cannot change the median
         ("first: p50<9ms", 16, (false, None)),
         ("first: p50<11ms", 16, (true, None)),
         ("second: p99<100ms", 40, (true, None)),

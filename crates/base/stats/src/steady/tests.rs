@@ -126,7 +126,7 @@ fn the_slope_of_most_pairs_is_the_slope() {
     let line = |n: u64| (n as f64, 3.0 + 2.0 * n as f64);
     let mut points: Vec<(f64, f64)> = (0..20).map(line).collect();
     assert_eq!(theil_sen(&points), Some(2.0));
-    // a few that are far off do not turn it
+    // a few outliers do not change it
     points[3].1 = 1e9;
     points[11].1 = -1e9;
     assert_eq!(theil_sen(&points), Some(2.0));

@@ -1,5 +1,5 @@
-//! What a fleet adds to a verdict. Nothing is left out because it looks bad: leaving an agent's
-//! samples out would select by the outcome. How much of the load came from bad agents decides.
+//! Verdict causes of a fleet. Nothing is excluded because it looks bad: excluding an agent's
+//! samples would select by the outcome. The share of the load from bad agents decides.
 
 use super::{Cause, Evidence, SLIP_MAX, State};
 use crate::CauseId;
@@ -11,11 +11,11 @@ pub const TAINTED_SHARE_MAX: f64 = 0.01;
 /// DEGRADED `clock`: an offset's bound above this share of a row of the series.
 const CLOCK_SHARE_MAX: f64 = 0.1;
 
-/// What makes an agent's own measurement worthless, and is its own doing.
+/// Causes that invalidate an agent's own measurement and originate there.
 const OWN: [CauseId; 4] =
     [CauseId::Slip, CauseId::NotOffered, CauseId::Ports, CauseId::Descriptors];
 
-/// Whether an agent's part alone would be INVALID by its own doing.
+/// Returns whether an agent's part alone would be INVALID because of the agent.
 pub fn tainted(agent: &AgentFacts) -> bool {
     let own = |name: &String| OWN.iter().any(|cause| cause.id() == name);
     agent.state == State::Invalid.id() && agent.causes.iter().any(own)
@@ -32,8 +32,8 @@ fn named<'a>(
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Agents whose calls partly have no known outcome. A lost arrival is not offered:
-/// when there are many, that alone makes the run INVALID.
+/// Agents with calls of unknown outcome. A lost arrival is not offered: many of them alone make the
+/// run INVALID.
 pub(super) fn agent_lost(evidence: &Evidence<'_>) -> Option<Cause> {
     let fleet = evidence.fleet?;
     let gone = || fleet.agents.iter().filter(|agent| agent.lost > 0 || agent.lost_at_s.is_some());
@@ -48,19 +48,18 @@ pub(super) fn agent_lost(evidence: &Evidence<'_>) -> Option<Cause> {
         id: CauseId::AgentLost,
         figure: share,
         text: format!(
-            "{} of {} agents went missing, and with them {} of the arrivals: {}",
+            "{} of {} agents were lost, and with them {} of the arrivals: {}",
             gone().count(),
             fleet.agents.len(),
             show::share(share),
             named(gone(), tell)
         ),
-        advice: "Nobody knows what became of the calls that are lost: look at these machines, and \
-                 repeat."
+        advice: "The outcome of the lost calls is unknown: check these machines and repeat."
             .to_owned(),
     })
 }
 
-/// Agents whose own part is INVALID, with the state that their share of the load leads to.
+/// Agents whose own part is INVALID, with the state that results from their share of the load.
 pub(super) fn agent_invalid(evidence: &Evidence<'_>) -> Option<(State, Cause)> {
     let fleet = evidence.fleet?;
     let bad = || fleet.agents.iter().filter(|agent| tainted(agent));
@@ -87,14 +86,14 @@ pub(super) fn agent_invalid(evidence: &Evidence<'_>) -> Option<(State, Cause)> {
             named(bad(), tell)
         ),
         advice:
-            "Their calls are not left out, because that would choose by the outcome: give these \
-                 machines less, or more cores, and repeat."
+            "Their calls are not excluded, which would bias the result: give these machines less \
+             load or more cores, and repeat."
                 .to_owned(),
     };
     Some((state, cause))
 }
 
-/// Clocks that are not known well enough for rows of this length.
+/// Clocks that are too imprecise for rows of this length.
 pub(super) fn clock(evidence: &Evidence<'_>) -> Option<Cause> {
     let bound = evidence.fleet.map(FleetFacts::clock_bound_max)?;
     let row = evidence.measurement.series.iter().map(|second| second.span_s).fold(0.0, f64::max);
@@ -108,8 +107,8 @@ pub(super) fn clock(evidence: &Evidence<'_>) -> Option<Cause> {
             show::duration(limit)
         ),
         advice:
-            "Agents started so far apart at most: sudden changes of the load are blurred by as \
-                 much. A server nearer to the agents tells the time better."
+            "Agents may have started this far apart, which blurs sudden changes of the load. A \
+             server nearer to the agents allows better clock synchronization."
                 .to_owned(),
     })
 }
@@ -157,7 +156,7 @@ mod tests {
         assert_eq!(state_of(1_100), State::Invalid);
         assert_eq!(state_of(900), State::Degraded);
         assert_eq!(state_of(90), State::Valid);
-        // what the target did is no fault of an agent
+        // the target's behavior is not an agent's fault
         let theirs = vec![agent(900, "VALID", ""), agent(900, "INVALID", "all-failed")];
         assert_eq!(verdict_of(theirs).state, State::Valid);
     }

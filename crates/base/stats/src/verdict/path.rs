@@ -1,30 +1,30 @@
-//! Whether an emulated path did what it was asked to do.
+//! Checks whether an emulated path behaved as configured.
 
 use crate::{Cause, CauseId};
 use sample::PathFacts;
 use units::{Nanos, show};
 
 /// DEGRADED `path-late`: median of the forwarder's own lateness above this share of the shortest
-/// round trip that was asked for. It is in every round trip, then.
+/// configured round trip. It is then in every round trip.
 pub const PATH_LATE_SHARE_MAX: f64 = 0.05;
-/// Lateness that no round trip is too short for: what a sleeping thread needs to wake up.
+/// Lateness that is acceptable for any round trip: the wake-up time of a sleeping thread.
 pub const PATH_LATE_MIN: Nanos = Nanos::from_micros(100);
-/// Where nothing is known of response times: p99 of the lateness above this, and above
+/// If response times are unknown: p99 of the lateness above this, and above
 /// [`DOUBT_MAX`](super::DOUBT_MAX) of the shortest round trip.
 pub const PATH_LATE_MAX: Nanos = Nanos::from_millis(1);
 
-/// What lateness could change.
+/// Results that lateness could change.
 #[derive(Clone, Debug)]
 pub struct PathAnswer {
     /// p99 of the response time.
     pub p99: Nanos,
     /// Share of it that may be lateness: [`Evidence::doubt_max`](super::Evidence::doubt_max).
     pub doubt_max: f64,
-    /// An objective of time that was missed by no more than lateness explains.
+    /// A time objective that was missed by no more than lateness explains.
     pub turned: Option<String>,
 }
 
-/// The longest that lateness makes a response: of the request's way and of its own.
+/// The maximum delay of a response by lateness: of the request's way and of its own.
 pub fn late_both_ways(facts: &PathFacts) -> Nanos {
     facts.late_p99 + facts.late_p99
 }
@@ -39,15 +39,15 @@ pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
             show::count(facts.overflowed),
             show::count(facts.packets())
         ),
-        advice: "More packets came than one core forwards: lower the load or the path's rate, or \
-                 use fewer, larger responses."
+        advice: "More packets arrived than one core can forward: lower the load or the path's \
+            rate, or use fewer, larger responses."
             .to_owned(),
     })
 }
 
-/// DEGRADED `path-late`: the path was slower than it was asked to be, by so much that it could turn
-/// the answer: the usual round trip is longer, or the p99, or an objective was missed for it. What a
-/// few packets in a hundred had to wait changes none of these, and is told among the facts alone.
+/// DEGRADED `path-late`: the path was slower than configured, by enough to change the answer: the
+/// usual round trip is longer, or the p99, or an objective was missed because of it. Delays of a
+/// few packets in a hundred change none of these, and are reported only among the facts.
 pub fn path_late(facts: &PathFacts, answer: Option<&PathAnswer>) -> Option<Cause> {
     let text = usual(facts).or_else(|| match answer {
         Some(answer) => turned(facts, answer),
@@ -58,7 +58,7 @@ pub fn path_late(facts: &PathFacts, answer: Option<&PathAnswer>) -> Option<Cause
         figure: facts.late_p99.as_secs_f64(),
         text,
         advice:
-            "The round trips are longer than asked for by that much: give the emulation a free \
+            "The round trips are longer than configured by that much: give the emulation a free \
                  core (fewer --threads, --cpus), or lower the load."
                 .to_owned(),
     })
@@ -68,7 +68,7 @@ fn usual(facts: &PathFacts) -> Option<String> {
     let limit = PATH_LATE_MIN.max(share(facts.rtt_min(), PATH_LATE_SHARE_MAX));
     (facts.late_p50 > limit).then(|| {
         format!(
-            "packets were usually handed over late by {} (p50, at most {}), on a path of {} round \
+            "packets were usually delivered late by {} (p50, at most {}), on a path of {} round \
              trip",
             show::duration(facts.late_p50),
             show::duration(limit),
@@ -80,14 +80,14 @@ fn usual(facts: &PathFacts) -> Option<String> {
 fn turned(facts: &PathFacts, answer: &PathAnswer) -> Option<String> {
     if let Some(objective) = &answer.turned {
         return Some(format!(
-            "{objective} was missed by no more than the path was late: {} (p99, both ways)",
+            "{objective} was missed by no more than the lateness of the path: {} (p99, both ways)",
             show::duration(late_both_ways(facts))
         ));
     }
     let limit = PATH_LATE_MIN.max(share(answer.p99, answer.doubt_max));
     (!answer.p99.is_zero() && facts.late_p99 > limit).then(|| {
         format!(
-            "packets were handed over late by {} (p99), where the p99 of the response time is {} \
+            "packets were delivered late by {} (p99), where the p99 of the response time is {} \
              (at most {} of it)",
             show::duration(facts.late_p99),
             show::duration(answer.p99),
@@ -100,7 +100,7 @@ fn alone(facts: &PathFacts) -> Option<String> {
     let limit = PATH_LATE_MAX.max(share(facts.rtt_min(), super::DOUBT_MAX));
     (facts.late_p99 > limit).then(|| {
         format!(
-            "packets were handed over late by {} (p99, at most {}), on a path of {} round trip",
+            "packets were delivered late by {} (p99, at most {}), on a path of {} round trip",
             show::duration(facts.late_p99),
             show::duration(limit),
             show::duration(facts.rtt_min())
@@ -134,16 +134,16 @@ mod tests {
             doubt_max: 0.25,
             turned: turned.map(str::to_owned),
         };
-        // one in a hundred waited for a busy core: of a p99 of 40 ms that is nothing
+        // one in a hundred waited for a busy core: negligible in a p99 of 40 ms
         assert_eq!(late(5, 5_000, Some(&answer(None))), "");
         assert_eq!(
             late(5, 10_001, Some(&answer(None))),
-            "packets were handed over late by 10.0 ms (p99), where the p99 of the response time is \
+            "packets were delivered late by 10.0 ms (p99), where the p99 of the response time is \
              40.0 ms (at most 25.0 % of it)"
         );
         assert_eq!(
             late(5, 5_000, Some(&answer(Some("p99<39ms")))),
-            "p99<39ms was missed by no more than the path was late: 10.0 ms (p99, both ways)"
+            "p99<39ms was missed by no more than the lateness of the path: 10.0 ms (p99, both ways)"
         );
         // a twentieth of the round trip, in every one
         assert_eq!(late(1_000, 2_000, Some(&answer(None))), "");

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Counts, Hist, Second};
 
-/// 10 s of 1,000 calls per second that took 10 ms each and slipped 20 µs: nothing to complain of.
+/// 10 s of 1,000 calls per second that took 10 ms each and slipped 20 µs: no cause.
 fn good() -> Measurement {
     let mut measurement = Measurement {
         window: Nanos::from_secs(10),
@@ -107,7 +107,7 @@ fn sessions_are_offered_as_sessions() {
     measurement.total.sessions.started = 900;
     let verdict = judged(&Evidence::new(&measurement));
     assert!(verdict.starts_with("INVALID\nnot-offered 0.9000: "), "{verdict}");
-    // more than were intended do not hide those that were dropped
+    // a surplus does not hide the dropped ones
     measurement.total.sessions.started = 2_000;
     check(&measurement, "VALID");
     measurement.total.counts.dropped = 20;
@@ -163,7 +163,7 @@ fn an_objective_is_met_missed_or_undecided() {
          delay"
     );
     assert_eq!(held("p50<11ms", &measurement), format!("DEGRADED\n{lag}"));
-    // no objective of time: the p99 is what is asked for
+    // no time objective: the p99 is the default
     assert!(held("failures<1%", &measurement).starts_with("INVALID\nslip 0.83"));
     assert_eq!(held("p99<14ms", &late(3)), "VALID");
 }

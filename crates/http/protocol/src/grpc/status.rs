@@ -82,7 +82,8 @@ pub fn expected_codes(text: &str) -> Result<Vec<u8>, ParseError> {
         let found = Code::ALL.iter().find(spelled).map(|code| code.number());
         found.ok_or_else(|| {
             ParseError(format!(
-                "{} is no status of gRPC; write names or numbers from 0 to 16, such as OK,NOT_FOUND",
+                "{} is not a gRPC status; write names or numbers from 0 to 16, such as \
+                 OK,NOT_FOUND",
                 quoted(item)
             ))
         })

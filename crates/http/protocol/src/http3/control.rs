@@ -68,7 +68,7 @@ impl Control {
             CONTROL => self.process_control(input),
             ENCODER if input.iter().any(|byte| *byte != NO_CAPACITY) => Err(Violation::new(
                 ENCODER_STREAM_ERROR,
-                "an entry for a dynamic table that has no bytes",
+                "an insertion into a dynamic table of capacity 0",
                 "RFC 9204 section 4.3",
             )),
             // what acknowledges nothing of ours is of no consequence; unknown types may be ignored
@@ -85,7 +85,7 @@ impl Control {
         match stream.kind {
             Some(CONTROL | ENCODER | DECODER) => Err(Violation::new(
                 CLOSED_CRITICAL_STREAM,
-                "the end of a stream that has to stay open",
+                "the end of a critical stream",
                 "RFC 9114 section 6.2.1",
             )),
             _ => Ok(()),
@@ -97,7 +97,7 @@ impl Control {
             return Ok(row);
         }
         if self.streams.len() == STREAMS_MAX {
-            let what = "more streams of the server than are of any use";
+            let what = "too many streams opened by the server";
             return Err(Violation::new(EXCESSIVE_LOAD, what, "RFC 9114 section 10.5"));
         }
         self.streams.push(Incoming { id, ..Incoming::default() });
@@ -127,7 +127,7 @@ impl Control {
         }
         let same = self.streams.iter().filter(|stream| stream.kind == Some(kind)).count();
         if matches!(kind, CONTROL | ENCODER | DECODER) && same > 1 {
-            let what = "a second stream of a type of which there is one";
+            let what = "a second stream of a type that may exist only once";
             return Err(Violation::new(STREAM_CREATION_ERROR, what, "RFC 9114 section 6.2.1"));
         }
         Ok(())
@@ -166,15 +166,15 @@ impl Control {
         match kind {
             SETTINGS if self.settled => return unexpected("SETTINGS a second time"),
             DATA | HEADERS | PUSH_PROMISE => {
-                return unexpected("a frame of a request's stream on the control stream");
+                return unexpected("a request stream's frame on the control stream");
             }
-            MAX_PUSH_ID => return unexpected("MAX_PUSH_ID, which is a client's"),
+            MAX_PUSH_ID => return unexpected("MAX_PUSH_ID, which only clients send"),
             CANCEL_PUSH => {
-                let what = "the end of a push that never was";
+                let what = "CANCEL_PUSH for an unknown push";
                 return Err(Violation::new(ID_ERROR, what, "RFC 9114 section 7.2.3"));
             }
             kind if is_reserved(kind) => {
-                return unexpected("a frame of a type that is HTTP/2's");
+                return unexpected("a frame type reserved by HTTP/2");
             }
             SETTINGS | GOAWAY if length > FRAME_MAX => {
                 let what = "a frame on the control stream longer than 16 KiB";
@@ -193,7 +193,7 @@ impl Control {
             return Err(Violation::new(FRAME_ERROR, what, "RFC 9114 section 7.1"));
         };
         if !id.is_multiple_of(4) || self.limit.is_some_and(|before| id > before) {
-            let what = "GOAWAY with a stream that it may not name";
+            let what = "GOAWAY with an invalid stream ID";
             return Err(Violation::new(ID_ERROR, what, "RFC 9114 section 5.2"));
         }
         // a graceful shutdown sends it twice (RFC 9114 section 5.2)
@@ -219,7 +219,7 @@ fn check_settings(payload: &[u8]) -> Result<(), Violation> {
             return broken(SETTINGS_ERROR, "a setting that may not occur, or occurs twice");
         }
         if seen.len() == SETTINGS_MAX {
-            return broken(EXCESSIVE_LOAD, "more settings than are of any use");
+            return broken(EXCESSIVE_LOAD, "too many settings");
         }
         seen.push(id);
         rest = &rest[first + second..];

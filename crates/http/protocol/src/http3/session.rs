@@ -284,7 +284,7 @@ impl Session {
                 }
             }
             PieceKind::Stop if id == OWN_CONTROL => {
-                let what = "our control stream is not wanted";
+                let what = "the server stopped our control stream";
                 let section = "RFC 9114 section 6.2.1";
                 return Err(Violation::new(code::CLOSED_CRITICAL_STREAM, what, section));
             }

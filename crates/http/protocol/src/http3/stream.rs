@@ -137,9 +137,9 @@ impl Stream {
         let head = self.reader.head_bytes();
         match kind {
             DATA if !self.has_head => {
-                return unexpected("content before the fields of its response");
+                return unexpected("content before the fields of the response");
             }
-            DATA | HEADERS if self.has_trailers => return unexpected("a frame behind trailers"),
+            DATA | HEADERS if self.has_trailers => return unexpected("a frame after trailers"),
             HEADERS => {
                 if length > u64::from(settings.section_max) {
                     return Err(Trouble::Stream(EXCESSIVE_LOAD));
@@ -154,7 +154,7 @@ impl Stream {
                 return Ok(());
             }
             CANCEL_PUSH | SETTINGS | GOAWAY | MAX_PUSH_ID => {
-                let what = "a frame of the control stream on a request's";
+                let what = "a control stream's frame on a request stream";
                 return Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 7.2"));
             }
             PUSH_PROMISE => {
@@ -162,7 +162,7 @@ impl Stream {
                 return Err(Trouble::connection(ID_ERROR, what, "RFC 9114 section 7.2.5"));
             }
             kind if is_reserved(kind) => {
-                let what = "a frame of a type that is HTTP/2's";
+                let what = "a frame type reserved by HTTP/2";
                 return Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 7.2.8"));
             }
             _ => {}

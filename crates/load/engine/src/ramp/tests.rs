@@ -159,7 +159,7 @@ fn a_client_that_is_late_once_goes_on_and_twice_at_first_ends() {
     let (steps, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), late_below(30.0));
     assert_eq!(of(&steps, Purpose::Up), [10.0, 20.0]);
     assert!(curve.knee.is_none() && curve.capacity.is_none() && curve.peak.is_none());
-    assert!(curve.notes[0].starts_with("2 of 2 steps cannot be used"), "{:?}", curve.notes);
+    assert!(curve.notes[0].starts_with("2 of 2 steps are unusable"), "{:?}", curve.notes);
 }
 
 /// A ramp never builds on discarded steps.

@@ -183,7 +183,7 @@ pub struct RampStepRecord {
     pub mean_concurrency: Option<f64>,
     pub response_mean_s: Option<f64>,
     pub service_mean_s: Option<f64>,
-    /// The client was late or at its own limit: the step is used in no figure.
+    /// The client was late or at its own limit: the step is excluded from all figures.
     pub client_limited: bool,
     /// Share of failures that the objectives allow; null if none is on failures (0.1 %).
     #[serde(default)]

@@ -187,7 +187,7 @@ fn an_expectation_that_is_missed_shows_a_response() {
     report.plan.expect.body = Some(plan::BodyRule::Contains(b"x".to_vec()));
     let server = Server::of(&report);
     assert_eq!(server.conduct, Conduct::Unexpected);
-    assert!(server.detail.contains("1,000 × the body was not the expected one"));
+    assert!(server.detail.contains("1,000 × the body differs from the expected one"));
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn unsolicited_bytes_fail_no_call() {
     measurement.total.failures.insert(FailureClass::Unasked, 20);
     assert_eq!(
         Server::of(&report(measurement)).sentence(),
-        "serving: 1,000 calls, all of them as expected; 20 × bytes came that no request had asked for"
+        "serving: 1,000 calls, all of them as expected; 20 × bytes arrived without a request"
     );
 }
 

@@ -134,7 +134,7 @@ fn nothing_is_concluded_from_crumbs() {
     assert_eq!(report.verdict.causes[0].id, CauseId::UnusableSteps);
     let text = crate::ramp::text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.starts_with("Measurement INVALID unusable-steps: 11 of 17 steps"), "{text}");
-    assert!(text.contains("Knee unknown: 11 of 17 steps cannot be used"), "{text}");
+    assert!(text.contains("Knee unknown: 11 of 17 steps are unusable"), "{text}");
     assert!(!text.contains("Peak") && !text.contains("Overload  "), "{text}");
     assert_eq!(errors(&published(&report)), "");
 }

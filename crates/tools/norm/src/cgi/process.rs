@@ -98,7 +98,7 @@ impl CgiProcess {
             }
             let piece = self.read().await.map_err(|error| error.to_string())?;
             if piece.is_empty() {
-                let what = if seen.is_empty() { "without a word" } else { "inside the header" };
+                let what = if seen.is_empty() { "without output" } else { "inside the header" };
                 return Err(format!("it ended {what}"));
             }
             seen.extend_from_slice(&piece);

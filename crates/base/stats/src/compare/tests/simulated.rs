@@ -1,5 +1,5 @@
-//! Comparisons of queues in virtual time: how often the same server is called different, and a slower
-//! one found.
+//! Comparisons of queues in virtual time: how often the same server is called different, and a
+//! slower one detected.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn session(blocks: usize, slower: f64, seed: u64) -> Vec<Compared> {
 }
 
 /// Twice the same server: called different in any figure in at most 18 of 200 comparisons, and the
-/// intervals hold the truth (no difference) as often as they say.
+/// intervals cover the truth (no difference) as often as stated.
 #[test]
 fn the_same_server_is_rarely_called_different() {
     let sessions: Vec<Vec<Compared>> = (0..200).map(|seed| session(6, 1.0, seed)).collect();
@@ -56,8 +56,8 @@ fn the_same_server_is_rarely_called_different() {
     }
 }
 
-/// A server that is 3 % slower is found as often as the stated power says: once the detectable
-/// difference is down at 3 %, in four sessions of five.
+/// A server that is 3 % slower is detected as often as the stated power: once the detectable
+/// difference is 3 %, in four sessions of five.
 #[test]
 fn three_per_cent_are_found_when_the_stated_power_says_so() {
     let mut said = Vec::new();

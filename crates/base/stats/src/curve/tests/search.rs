@@ -71,10 +71,10 @@ fn the_clients_own_limit_ends_the_search_below_it() {
     assert_eq!(found.how, CapacityEnd::ClientLimited);
     assert!(found.at.low > 640.0 && found.at.low <= 700.0, "{:?}", found.at);
     assert!(search.trials() <= 12, "{}", search.trials());
-    // a client that can offer nothing
+    // a client that cannot offer any load
     let search = run(from(100.0), |_| TrialEnd::ClientLimited);
     assert_eq!(search.capacity(), None);
-    // a server's edge below the limit is found as ever
+    // a server's edge below the limit is found as usual
     let search = run(from(100.0), |trial| match trial.level > 700.0 {
         true => TrialEnd::ClientLimited,
         false => edge(500.0)(trial),
@@ -127,7 +127,7 @@ fn nonsense_ends_too() {
 }
 
 /// An M/M/1 queue from empty, by Lindley's recursion: whether at most 1 % of the calls of `seconds`
-/// stayed longer than `bound_s`.
+/// took longer than `bound_s`.
 fn queue_keeps(rate: f64, seconds: f64, bound_s: f64, random: &mut units::Stream) -> bool {
     let (mut free_at, mut now, mut calls, mut late) = (0.0f64, 0.0, 0u64, 0u64);
     loop {
@@ -141,9 +141,9 @@ fn queue_keeps(rate: f64, seconds: f64, bound_s: f64, random: &mut units::Stream
     }
 }
 
-/// μ = 1,000/s: the load at which 1 % of the calls stay longer than the bound is μ − ln 100 / bound.
-/// Trials of 10 and 60 s keep and miss it by chance; the interval must hold the truth as often as it
-/// says.
+/// μ = 1,000/s: the load at which 1 % of the calls stay longer than the bound is μ − ln 100 /
+/// bound. Trials of 10 and 60 s meet and miss it by chance; the interval must cover the truth as
+/// often as stated.
 #[test]
 fn the_interval_covers_an_m_m_1_capacity_as_often_as_stated() {
     for (bound_s, truth) in [(0.020, 769.7), (0.010, 539.5)] {

@@ -1,8 +1,9 @@
-//! Curves whose form is known: what the steps say together.
+//! Curves of known form, and the conclusions from their steps.
 
 use super::*;
 
-/// A server that does `capacity` a second and answers in 4 ms; past it, `kept` of that remains.
+/// A server with a capacity of `capacity` a second and responses in 4 ms; past it, `kept` of that
+/// remains.
 fn server(level: f64, capacity: f64, kept: f64) -> Point {
     let achieved = if level <= capacity { level } else { capacity * kept };
     Point {
@@ -46,7 +47,7 @@ fn the_shape_of_overload() {
     }
 }
 
-/// An interval from 0 would say that lower loads were tried.
+/// An interval from 0 would claim that lower loads were tested.
 #[test]
 fn a_knee_below_every_usable_step_has_no_lower_end() {
     let mut steps = staircase(60.0, 1.0, 8);
@@ -54,8 +55,8 @@ fn a_knee_below_every_usable_step_has_no_lower_end() {
     let limited = curve(&steps, Axis::Rate, &[]);
     let knee = limited.knee.as_ref().unwrap().at;
     assert_eq!((knee.low, knee.high, knee.is_open_below()), (0.0, 100.0, true));
-    let note = "The knee may lie anywhere below 100, because no step below could be used: there this \
-                client was late, or at its own limit.";
+    let note = "The knee may lie anywhere below 100, because no step below could be used: this \
+        client was late, or at its own limit.";
     assert!(limited.notes.iter().any(|said| said == note), "{:?}", limited.notes);
     // the same where the first step was too high
     let high = curve(&steps[1..], Axis::Rate, &[]);
@@ -73,14 +74,14 @@ fn no_knee_without_saturation() {
     let capacity = curve.capacity.unwrap();
     assert_eq!((capacity.how, capacity.at.low), (CapacityEnd::NeverMissed, 400.0));
     assert!(capacity.at.high.is_infinite());
-    assert_eq!(curve.notes[0], "No knee up to 400: throughput followed the load; go higher.");
+    assert_eq!(curve.notes[0], "No knee up to 400: throughput kept up with the load; go higher.");
     assert_eq!(
         curve.predicted_per_s, None,
         "350/s were measured, and one call at a time makes 250"
     );
 }
 
-/// One step that falls short for once is no knee; the last one is believed.
+/// One step that falls short once is not a knee; the last one counts.
 #[test]
 fn one_dip_is_no_knee() {
     let mut steps = staircase(1_000.0, 1.0, 8);
@@ -90,7 +91,7 @@ fn one_dip_is_no_knee() {
     assert_eq!(said(&curve(&steps, Axis::Rate, &[])), "150 in 148..200, Sag 0.75 at 300");
 }
 
-/// Short windows miss the calls in flight at their end: no sign of saturation.
+/// Short windows miss the calls in flight at their end: not a sign of saturation.
 #[test]
 fn calls_in_flight_at_the_end_of_a_short_window_are_no_knee() {
     let mut steps = staircase(1_000.0, 1.0, 8);
@@ -112,7 +113,7 @@ fn points_that_the_client_limited_are_used_nowhere() {
     assert_eq!(curve.capacity.unwrap().how, CapacityEnd::ClientLimited);
     assert_eq!(
         curve.notes[0],
-        "3 steps were limited by the client, not the server, and used in no figure here."
+        "3 steps were limited by the client, not the server, and excluded from all figures here."
     );
 }
 
@@ -161,7 +162,7 @@ fn a_staircase_with_objectives_bounds_the_capacity() {
     assert_eq!((never.how, never.at.at, never.at.high), (CapacityEnd::NeverMet, 0.0, 50.0));
 }
 
-/// The levels 0 and 1 % of loss, and which of them keep the objectives.
+/// The levels 0 and 1 % of loss, and which of them meet the objectives.
 fn by_loss(met: [bool; 2]) -> Capacity {
     let objectives = crate::parse_objectives("p99<50ms").unwrap();
     let point = |(level, met)| (Purpose::Up, Point { level, met: Some(met), ..Point::default() });
@@ -185,7 +186,7 @@ fn a_path_without_loss_can_bound_the_capacity() {
     assert_eq!((only.how, only.at.at, only.at.low), (CapacityEnd::NeverMissed, 0.0, 0.0));
 }
 
-/// Five trials at each of 30 levels, of which those up to 9 keep the objectives.
+/// Five trials at each of 30 levels, of which those up to 9 meet the objectives.
 fn many_trials() -> Vec<Tried> {
     let levels = (1..=30).flat_map(|level| [f64::from(level); 5]);
     levels.map(|level| Tried { level, met: level < 9.5, length: 1.0 }).collect()
@@ -198,11 +199,11 @@ fn many_trials_beyond_the_edge_do_not_hide_it() {
         let Span { at, low, high } = found.unwrap();
         assert!((9.0..10.0).contains(&at) && low > 8.5 && high < 10.5, "{at} {low} {high}");
     }
-    // nor does one that went astray far above
+    // nor does an outlier far above
     tried[149].met = true;
     let found = threshold(&tried, 0.95).unwrap();
     assert!((9.0..10.0).contains(&found.at), "{found:?}");
-    // the same upside down: most of the trials far below
+    // the same mirrored: most of the trials far below
     let levels = (1..=30).flat_map(|level| [f64::from(level); 5]);
     let below: Vec<Tried> =
         levels.map(|level| Tried { level, met: level < 25.5, length: 1.0 }).collect();
@@ -236,7 +237,7 @@ fn without_a_knee_over_users_it_is_said_why() {
     assert_eq!(two.notes[0], "A knee over users needs three usable levels or more.");
     let three = of_users(&[(1.0, 100.0), (2.0, 200.0), (4.0, 400.0)]);
     let note =
-        "No knee up to 4 users stands out of the noise: go higher, or hold each step longer.";
+        "No knee up to 4 users is distinguishable from noise: go higher, or hold each step longer.";
     assert_eq!((three.knee.as_ref(), three.notes[0].as_str()), (None, note));
     let one = of_users(&[(1.0, 100.0)]);
     assert_eq!(one.notes[0], "A knee over users needs three usable levels or more.");
@@ -254,7 +255,8 @@ fn the_knee_over_populations_is_where_asymptotes_meet() {
     assert_eq!(populations(&four[..5]), None);
 }
 
-/// Measured on a server that works on one call at a time, 4 ms each: noise on a plateau is no knee.
+/// Measured on a server that handles one call at a time, 4 ms each: noise on a plateau is not a
+/// knee.
 #[test]
 fn noise_on_a_plateau_is_no_knee() {
     let seen = [233.0, 241.0, 242.0, 246.0, 249.0, 248.0];
@@ -262,13 +264,13 @@ fn noise_on_a_plateau_is_no_knee() {
     let knee = populations(&steps).unwrap().at;
     assert_eq!((knee.low, knee.high), (1.0, 2.0), "{knee:?}");
     assert!((1.0..1.2).contains(&knee.at), "{knee:?}");
-    // where no lower population was run, the knee may lie anywhere below
+    // without a lower population, the knee may be anywhere below
     let high: Vec<(f64, f64)> = steps.iter().map(|(users, rate)| (users * 10.0, *rate)).collect();
     let knee = populations(&high[3..]).unwrap().at;
     assert!(knee.is_open_below(), "{knee:?}");
 }
 
-/// A limiter at `limit` a second: the rest of the calls fails, at once.
+/// A limiter at `limit` a second: the other calls fail at once.
 fn limiter(level: f64, limit: f64) -> Point {
     let good = level.min(limit);
     Point {
@@ -313,8 +315,8 @@ fn failures_at_the_lowest_load_give_no_knee() {
         assert_eq!(
             found.notes,
             [
-                "Calls fail at 100 already, the lowest usable level: no knee and no capacity is concluded \
-                 from failures."
+                "Calls already fail at 100, the lowest usable level, so failures give neither a \
+                 knee nor a capacity."
             ]
         );
     }

@@ -61,7 +61,7 @@ fn the_scalability_law_of_made_up_points() {
     near("g", fit.g.at, 1.0, 1e-3);
 }
 
-/// An M/M/1 queue is the law with a = 1/2, b = 0 and g = μ/2: X = μ N / (1 + N).
+/// An M/M/1 queue follows the law with a = 1/2, b = 0 and g = μ/2: X = μ N / (1 + N).
 #[test]
 fn a_parameter_that_is_not_there_is_nought() {
     let queue = |n: f64| (n, 1_000.0 * n / (1.0 + n));

@@ -16,7 +16,7 @@ fn ticked(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Na
     at.map(|at| (at, at)).collect()
 }
 
-/// One user: each call sleeps for the same time, and is late by this many ms at most.
+/// One user: each call sleeps for the same time, and is late by at most this many ms.
 fn slept(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nanos)> {
     let mut random = stream(seed);
     let mut now = 3.3;

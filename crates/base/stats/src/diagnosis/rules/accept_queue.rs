@@ -8,24 +8,24 @@ use units::{Nanos, show};
 const REPEATS_S: &[f64] = &[1.0, 2.0, 3.0, 4.0, 6.0, 7.0];
 const PEAKS_MIN: u64 = 3;
 const SHARE_MIN: f64 = 0.005;
-/// Retransmits on standing connections, per late connect, that speak for the path.
+/// Retransmits on established connections, per late connect, that indicate the path.
 const PATH_MIN: f64 = 3.0;
 
 pub(crate) const RULE: Rule = Rule {
     id: "accept-queue-overflow",
     title: "The server accepts connections too slowly for its listen queue",
-    reasoning: "When the queue of connections that wait to be accepted is full, the server's kernel \
-                drops further SYNs without a word, and the client's kernel repeats them after one \
-                second, then after two and four more (or every second, on newer Linux). Connect \
-                times then have peaks just above 1, 3 and 7 s (or 1, 2, 3 s) and nothing between, \
-                while the others take one round trip. A lossy path does the same to SYNs, but then \
-                to data as well; what an emulated path lost itself is taken off first.",
+    reasoning: "When the queue of connections that wait to be accepted is full, the server's \
+        kernel silently drops further SYNs, and the client's kernel repeats them after one second, \
+        then after two and four more (or every second, on newer Linux). Connect times then have \
+        peaks just above 1, 3 and 7 s (or 1, 2, 3 s) and nothing between, while the others take \
+        one round trip. A lossy path drops SYNs too, but it drops data as well; losses of an \
+        emulated path are subtracted first.",
     source: "RFC 6298 §2 and §5.7 (first retransmission after 1 s); Linux tcp_syn_linear_timeouts \
              (6.5); listen(2) on somaxconn.",
     thresholds: &[
         (3.0, "connects near a repeat's instant, at least"),
         (SHARE_MIN, "share of all connects, at least"),
-        (PATH_MIN, "retransmits on standing connections per late connect, at most"),
+        (PATH_MIN, "retransmits on established connections per late connect, at most"),
     ],
     advice: "Raise the listen backlog and net.core.somaxconn, accept in a loop until the queue is \
              empty, add acceptors, or keep connections open for more calls.",
@@ -65,7 +65,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let overflows = view.evidence.sut.map_or(0, |sut| sut.listen_overflows());
     if overflows > 0 {
         text += &format!(
-            "; the server's machine counted {} connections without room in a listen queue",
+            "; the server's kernel counted {} listen queue overflows",
             show::count(overflows)
         );
         return Sign::new(Confidence::Certain, text);

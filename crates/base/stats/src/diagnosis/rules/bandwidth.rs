@@ -6,21 +6,20 @@ const RESPONSE_MIN: f64 = 4_096.0;
 const TRANSFER_MIN: f64 = 0.6;
 const FLAT_MAX: f64 = 0.03;
 const ROUND_WITHIN: f64 = 0.06;
-/// Of a limit for each connection: how much later than the median a tenth of the responses may be.
+/// For a limit per connection: how much later than the median a tenth of the responses may be.
 const LATE_MAX: f64 = 0.25;
-/// Ten gigabits a second: beyond that it is hardly a line that limits.
+/// Ten gigabits a second: higher rates are hardly a link limit.
 const BYTES_MAX: f64 = 1.25e9;
 const ROWS_MIN: usize = 5;
 
 pub(crate) const RULE: Rule = Rule {
     id: "bandwidth-limit",
-    title: "Bytes a second are the limit: a link or a shaper is full",
-    reasoning: "When a line or a traffic shaper is full, the first byte of a response comes soon and \
-                the rest takes most of the time, the bytes received in each second are the same, \
-                and their number is one that people choose: 10 Mbit/s, 1 Gbit/s less some per cent \
-                of headers. A limit for each connection shows as a transfer time that is the \
-                response's length over that rate, whatever the number of users: never less, and \
-                more only where the machine was busy.",
+    title: "Bandwidth is the limit: a link or a traffic shaper is saturated",
+    reasoning: "When a link or a traffic shaper is saturated, the first byte of a response arrives \
+        soon and the rest takes most of the time. The same number of bytes arrives in each second, \
+        and it is a round rate: 10 Mbit/s, or 1 Gbit/s less a few per cent for headers. A limit \
+        per connection shows as a transfer time of the response's length divided by that rate, \
+        whatever the number of users: never less, and more only where the machine was busy.",
     source: "RFC 2544 §26.1 (throughput in frames and bytes); Ethernet's 94 to 97 % of payload; \
              nginx's limit_rate.",
     thresholds: &[
@@ -33,8 +32,8 @@ pub(crate) const RULE: Rule = Rule {
             "for each connection: share of the median by which p90 of the transfer is later, at most",
         ),
     ],
-    advice: "Compress or shorten the responses, cache them nearer to the users, or widen the line or \
-             the shaper's rate.",
+    advice: "Compress or shorten the responses, cache them nearer to the users, or raise the rate \
+        of the link or the shaper.",
     excludes: &[
         "serial-handler",
         "worker-pool",
@@ -76,7 +75,7 @@ fn shared(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     }
     let figure = round(rate * 8.0, ROUND_WITHIN).or_else(|| round(rate, ROUND_WITHIN))?;
     let text = format!(
-        "{} received in each second, within {} (near {}); {} of the service time lies after the \
+        "{} received in each second, within {} (near {}); {} of the service time is after the \
          first byte of a response",
         bytes(rate),
         show::share(spread),
@@ -100,8 +99,8 @@ fn each(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let rate = size / low.as_secs_f64();
     let figure = round(rate, ROUND_WITHIN).or_else(|| round(rate * 8.0, ROUND_WITHIN))?;
     let text = format!(
-        "each response came at {} (near {}), whatever else was under way; {} of the service time lies \
-         after its first byte",
+        "each response arrived at {} (near {}), whatever the other calls; {} of the service time \
+         is after its first byte",
         bytes(rate),
         nearest(figure, rate),
         show::share(share)
@@ -113,7 +112,7 @@ fn bytes(rate: f64) -> String {
     format!("{}/s", show::bytes(rate as u64))
 }
 
-/// The round figure in the unit that it is round in.
+/// The round value in its own unit.
 fn nearest(figure: f64, rate: f64) -> String {
     if figure > 4.0 * rate {
         format!("{} Mbit/s", figure / 1e6)

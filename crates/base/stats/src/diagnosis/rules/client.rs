@@ -5,20 +5,20 @@ use units::show;
 
 pub(crate) const RULE: Rule = Rule {
     id: "client-limited",
-    title: "The client itself sets the figures",
-    reasoning: "A client whose thread is busy all the time, that issues most calls late, or that is \
-                out of ports or descriptors, would measure the same figures against a faster \
-                server. Whatever else is found is then found at the client's limit, not at the \
-                server's. A client that is late now and then, because its machine takes its cores \
-                for some milliseconds, is not limited: its lateness belongs to the verdict.",
+    title: "The client limits the result",
+    reasoning: "A client whose threads are always busy, that issues most calls late, or that runs \
+        out of ports or descriptors would measure the same figures against a faster server. All \
+        other findings then describe the client's limit, not the server's. A client that is \
+        occasionally late, because its machine takes its cores for a few milliseconds, is not \
+        limited: the verdict covers its lateness.",
     source: "WebMark, second principle: be sure that the client is not what is measured; Swerve's \
              table 8-4, where 1,012 connections were the client's descriptor limit.",
     thresholds: &[
         (DRIVER_BUSY_MAX, "share of its core that the busiest worker uses, spinning excluded"),
         (0.001, "seconds by which half of the calls are issued late, in an open load"),
     ],
-    advice: "Give the client more cores with --threads, another machine, or less to do; then look \
-             at the server again.",
+    advice: "Give the client more cores with --threads, another machine, or less load; then \
+        measure again.",
     excludes: &[
         "serial-handler",
         "worker-pool",
@@ -46,7 +46,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     }
     if late {
         let text = format!(
-            "half of the calls were issued late, by {} or more, through the client's own lag",
+            "half of the calls were issued at least {} late, because of the client's own lag",
             show::duration(lag)
         );
         return Sign::new(Confidence::Likely, text);

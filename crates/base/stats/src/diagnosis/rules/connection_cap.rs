@@ -6,28 +6,28 @@ use units::{Nanos, show};
 
 const SHARE_MIN: f64 = 0.05;
 const COUNT_MIN: u64 = 2;
-/// Longest that nothing succeeds at the end of a run whose server goes on serving, where calls are short.
+/// Maximum time without success at the end of a run whose server still serves, with short calls.
 const SILENCE_MAX: Nanos = Nanos::from_millis(250);
 
 pub(crate) const RULE: Rule = Rule {
     id: "connection-cap",
     title: "The server serves a fixed number of connections at once",
     reasoning: "A server with a thread or process for each connection, or with a limit of clients, \
-                serves k connections and leaves or turns away the rest. Those that are served are \
-                served well for as long as they stay, while the others are closed without a response \
-                or wait, connected, until one of the k ends: their first response takes as long as \
-                the run. A pool of workers for requests would let everybody wait a little instead. \
-                k is the number of connections that were served at the same time.",
+        serves k connections and makes the rest wait or rejects them. The k connections are served \
+        well while they last. The others are closed without a response, or stay connected and wait \
+        until one of the k ends: their first response takes as long as the run. A pool of request \
+        workers would instead delay every connection a little. k is the number of connections that \
+        were served at the same time.",
     source: "Stevens, Fenner, Rudoff: UNIX Network Programming 1, chapter 30 (preforked servers); \
              Apache httpd's MaxRequestWorkers; Swerve's MaxClients.",
     thresholds: &[
-        (SHARE_MIN, "share of the connections that wait or are turned away, at least"),
+        (SHARE_MIN, "share of the connections that wait or are rejected, at least"),
         (2.0, "such connections, at least"),
         (0.5, "share of the run that a first response takes to count as waiting"),
     ],
     advice: "Raise the server's limit of connections or workers (MaxRequestWorkers, \
-             worker_connections, the thread pool, the descriptor limit), shorten keep-alive, or \
-             serve connections by events.",
+        worker_connections, the thread pool, the descriptor limit), shorten keep-alive, or use an \
+        event-driven server.",
     excludes: &[
         "serial-handler",
         "worker-pool",
@@ -49,7 +49,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     waiting(view).or_else(|| turned_away(view))
 }
 
-/// Some connections are served at once, the others when those have gone.
+/// Some connections are served at once, the others after those have closed.
 fn waiting(view: &View<'_>) -> Option<Sign> {
     let first = &view.lives.first;
     let usual = view.typical();
@@ -62,7 +62,7 @@ fn waiting(view: &View<'_>) -> Option<Sign> {
         || prompt == 0
         || kept < COUNT_MIN
         || ratio(kept as f64, all as f64) < SHARE_MIN
-        // those that are served are served often
+        // served connections are served often
         || view.done() < 5 * all
     {
         return None;
@@ -88,15 +88,15 @@ fn turned_away(view: &View<'_>) -> Option<Sign> {
     if away < COUNT_MIN || ratio(away as f64, all as f64) < SHARE_MIN || served < 1.0 {
         return None;
     }
-    // one that has died turns everybody away; one with a cap goes on serving
+    // a dead server rejects every connection; one with a cap continues to serve
     let silent = view.beats.iter().rev().take_while(|(_, good)| *good == 0).count();
-    // where little succeeds, nothing does for a while
+    // with few successes, intervals without any are normal
     let good: u64 = view.beats.iter().map(|(_, good)| u64::from(*good)).sum();
     let gap = Nanos::from_secs_f64(view.window_s / good.max(1) as f64);
     if BEAT * silent as u64 > (view.typical().max(gap) * 4).max(SILENCE_MAX) {
         return None;
     }
-    // a server that fails at random would not keep the others for the whole run
+    // a server that fails at random would not block the others for the whole run
     let lasting = view.persistent() && view.lives.answered as f64 <= 1.5 * served;
     let text = format!(
         "{} connections were closed or refused without a response, while {served} at a time were \

@@ -9,14 +9,13 @@ pub(crate) const COHERENCY_LOSS_MIN: f64 = 0.05;
 
 pub(crate) const RULE: Rule = Rule {
     id: "cpu-contention",
-    title: "The server's processors, or what they share, are the limit",
-    reasoning: "A server whose cores are all busy answers faster only with less work per call or \
-                more cores. Without a look at its machine the shape tells: calls that all slow each \
-                other down in equal parts are worked on in turns, as on a processor, so that even \
-                the first calls of users who start at once take as long as later ones. Over a whole \
-                curve the universal scalability law splits what is lost into contention (a share \
-                that only one can do at a time: throughput levels off) and coherency (everybody \
-                talks to everybody: throughput falls again).",
+    title: "The server's CPUs, or a resource they share, are the limit",
+    reasoning: "A server whose cores are all busy gets faster only with less work per call or more \
+        cores. If its machine cannot be observed, the response times show it: calls that slow each \
+        other down equally share a processor, so even the first calls of users who start at once \
+        take as long as later ones. Over a whole curve the universal scalability law splits the \
+        loss into contention (serialized work: throughput levels off) and coherency (crosstalk \
+        between all workers: throughput falls again).",
     source: "Gunther: Guerrilla Capacity Planning, chapters 4 to 6; Kleinrock, Queueing Systems 2, \
              chapter 4 (processor sharing).",
     thresholds: &[
@@ -46,8 +45,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let text = format!(
-        "{:.1} calls in flight got the work of {:.1} done, and the users' first calls, made at once, \
-         took as long as later ones: they slow each other down in equal parts",
+        "{:.1} calls in flight got the work of {:.1} done, and the users' first calls, made at \
+         once, took as long as later ones: they slow each other down equally",
         queueing.crowd, queueing.working
     );
     Sign::new(Confidence::Possible, text)

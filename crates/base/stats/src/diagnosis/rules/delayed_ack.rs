@@ -3,8 +3,7 @@ use super::super::{Confidence, Rule, Sign, View};
 use crate::Hist;
 use units::{Nanos, show};
 
-/// Where a delayed acknowledgement of Linux falls: 40 ms, and up to two ticks of 4 ms and a wake-up
-/// after it.
+/// Range of Linux's delayed acknowledgment: 40 ms, plus up to two ticks of 4 ms and a wake-up.
 const LOW: Nanos = Nanos::from_millis(38);
 const HIGH: Nanos = Nanos::from_millis(50);
 const COUNT_MIN: u64 = 5;
@@ -13,17 +12,17 @@ const SHARE_MIN: f64 = 0.02;
 pub(crate) const RULE: Rule = Rule {
     id: "nagle-delayed-ack",
     title: "Nagle's algorithm waits for a delayed acknowledgement",
-    reasoning: "A server that writes head and body apart, with Nagle's algorithm on, sends the first \
-                piece and keeps the second until the first is acknowledged. The client's kernel has \
-                nothing to send meanwhile and acknowledges late: after 40 ms on Linux. A new \
-                connection is acknowledged at once for its first packets, so the first calls are \
-                fast. What comes late is the rest of the response, after its first byte.",
+    reasoning: "A server that writes head and body separately, with Nagle's algorithm enabled, \
+        sends the first piece and keeps the second until the first is acknowledged. The client's \
+        kernel has nothing to send meanwhile and acknowledges late: after 40 ms on Linux. A new \
+        connection is acknowledged at once for its first packets, so the first calls are fast. \
+        Only the rest of the response, after its first byte, is late.",
     source: "RFC 896 and RFC 1122 §4.2.3.2; J. Nagle on the interaction of the two; Linux \
              TCP_DELACK_MIN of 40 ms.",
     thresholds: &[
         (0.038, "seconds: from"),
         (0.05, "seconds: to"),
-        (SHARE_MIN, "share of the responses that take so long, at least"),
+        (SHARE_MIN, "share of the responses that take this long, at least"),
     ],
     advice: "Set TCP_NODELAY on the server's connections, or write head and body in one call \
              (writev, a buffer, TCP_CORK).",
@@ -70,8 +69,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let text = format!(
-        "{} calls ({}) took about 40 ms, and hardly any between that and the quick ones; the first \
-         call of a connection took {}",
+        "{} calls ({}) took about 40 ms, and hardly any took a time between that and the fast \
+         ones; the first call of a connection took {}",
         show::count(count),
         show::share(share),
         show::duration(first)

@@ -9,10 +9,10 @@ pub(crate) const RULE: Rule = Rule {
     id: "drift",
     title: "The server gets slower as it runs",
     reasoning: "A leak, a table that grows, a log or a disk that fills, fragmentation or a queue \
-                that is never emptied make a server slower with every call, at the same load. The \
-                rows of the series then have a trend that goes on to the end: they rise far more \
-                often than they fall. A load that is simply too much makes response times rise as \
-                well, so an open load that the server cannot keep up with is left out.",
+        that is never emptied make a server slower with every call, at constant load. The rows of \
+        the series then have a trend that lasts to the end: they rise far more often than they \
+        fall. Overload makes response times rise as well, so an open load that the server cannot \
+        keep up with is excluded.",
     source: "Mann, Econometrica 13, 1945; Kendall, Rank Correlation Methods, 1975.",
     thresholds: &[
         (DRIFT_ROWS_MIN as f64, "rows of the series, at least"),
@@ -48,8 +48,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
         }
     };
     let text = format!(
-        "{name} from {first} to {last}, first to last third of the run, and went on to its end \
-         (Mann-Kendall p {:.1e})",
+        "{name} from {first} to {last}, first to last third of the run, and the trend lasted to \
+         its end (Mann-Kendall p {:.1e})",
         found.p_value
     );
     let sure = found.change().abs() >= SURE_CHANGE && found.p_value <= SURE_P;

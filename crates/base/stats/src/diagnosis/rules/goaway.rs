@@ -8,12 +8,11 @@ const SPREAD_MAX: f64 = 0.2;
 pub(crate) const RULE: Rule = Rule {
     id: "goaway-limit",
     title: "The server ends each HTTP/2 connection after a fixed number of requests",
-    reasoning: "A server that has a limit of requests for each connection says GOAWAY with NO_ERROR \
-                when it is reached: what was begun is answered, and everything else has to go to a \
-                new connection. Many clients open that one only when they miss it, and some fail \
-                the rest. Connections that ended in that way after nearly the same number of \
-                streams were ended by a limit; a time-out would end them after any number, and a \
-                shutdown ends each of those that are open once.",
+    reasoning: "A server that limits the requests per connection sends GOAWAY with NO_ERROR at the \
+        limit: open streams are answered, and all other requests must use a new connection. Many \
+        clients open one only when they need it, and some fail the remaining requests. Connections \
+        that ended this way after nearly the same number of streams were ended by a limit; a \
+        timeout would end them after any number, and a shutdown ends each open connection once.",
     source: "RFC 9113 §6.8; nginx's keepalive_requests (1,000), which counts streams too, Apache's \
              MaxKeepAliveRequests (100), h2o's and Envoy's max_requests_per_connection.",
     thresholds: &[
@@ -43,7 +42,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
         "the server ended {} connections by GOAWAY (NO_ERROR), each after {streams} streams",
         show::count(ended)
     );
-    // a shutdown does that to connections that are alike, and to no more than are open at once
+    // a shutdown does that to similar connections, and at most to those open at once
     let again = ended > view.evidence.measurement.connections_peak;
     Sign::new(if again { Confidence::Certain } else { Confidence::Possible }, text)
 }

@@ -8,18 +8,18 @@ const SAVED_MAX: f64 = 0.5;
 pub(crate) const RULE: Rule = Rule {
     id: "header-table",
     title: "The table for fields is too small, or fields never repeat",
-    reasoning: "HPACK sends a field that the table of the connection holds as one byte. A connection \
-                that carries many messages with the same fields therefore saves nine tenths of \
-                them. Where it saves less than half, the table does not hold what repeats: it is \
-                smaller than one list of fields, so that each list throws out what the next one \
-                needs, or the fields are new each time (ids, dates to the microsecond, cookies).",
+    reasoning: "HPACK sends a field that is in the connection's table as one byte. A connection \
+        that carries many messages with the same fields therefore saves nine tenths of them. If it \
+        saves less than half, the table does not hold the repeated fields: it is smaller than one \
+        field list, so each list evicts what the next one needs, or the fields are new each time \
+        (ids, dates to the microsecond, cookies).",
     source: "RFC 7541 §2.3.2 and §4; RFC 9113 §6.5.2 (SETTINGS_HEADER_TABLE_SIZE, 4,096 at first).",
     thresholds: &[
         (STREAMS_MIN, "streams a connection, at least"),
         (SAVED_MAX, "share of the bytes of fields that compression saved, at most"),
     ],
     advice: "Raise the table (--header-table for responses, --encoder-table for requests, and the \
-             server's own setting), and leave fields out that are new in each message.",
+             server's own setting), and omit fields that differ in each message.",
     excludes: &[],
     find,
 };

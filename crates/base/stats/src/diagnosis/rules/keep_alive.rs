@@ -12,13 +12,12 @@ pub(crate) const RULE: Rule = Rule {
     id: "keep-alive-limit",
     title: "The server ends each connection after a fixed number of responses",
     reasoning: "A limit such as Apache's MaxKeepAliveRequests or nginx's keepalive_requests makes \
-                the server close a connection after its N-th response; every further call first pays \
-                for a new one. Connections that the server ends then all carried the same number of \
-                responses. A time-out of idle connections may do the same to an even load, so \
-                connections that were idle at their end are left out; so may a limit of their age, \
-                so the finding is certain only for one response or a number that people choose. A \
-                limit is told only when its price shows: few responses a connection, or a good part \
-                of the time spent on connecting.",
+        the server close a connection after its N-th response; every further call first pays for a \
+        new one. Connections that the server ends then all carried the same number of responses. \
+        An idle timeout has the same effect on an even load, so connections that were idle at \
+        their end are excluded; so does a limit of their age, so the finding is certain only for \
+        one response or a round number. A limit is reported only when its cost is visible: few \
+        responses per connection, or a large share of the time spent connecting.",
     source: "RFC 9112 §9.3 and §9.6; Apache httpd's MaxKeepAliveRequests (100), nginx's \
              keepalive_requests (1,000).",
     thresholds: &[
@@ -53,7 +52,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let times =
         if responses == 1 { "1 response".to_owned() } else { format!("{responses} responses") };
     let text = format!(
-        "the server ended {} of the {} connections that it ended after exactly {times}; connecting \
+        "{} of the {} connections that the server ended carried exactly {times}; connecting \
          took {} of the service time",
         show::count(most),
         show::count(ended),

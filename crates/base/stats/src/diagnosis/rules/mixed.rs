@@ -11,7 +11,7 @@ const APART_MIN: Nanos = Nanos::from_millis(1);
 
 pub(crate) const RULE: Rule = Rule {
     id: "mixed-backends",
-    title: "Connections lead to servers of different speed",
+    title: "Connections reach servers of different speed",
     reasoning: "A balancer that chooses a backend for each connection gives some connections a fast \
                 server and others a slow one. The mean time of a connection then depends on the \
                 connection alone: the means fall into two groups with nothing between, although \
@@ -41,7 +41,7 @@ pub(crate) const RULE: Rule = Rule {
 fn find(view: &View<'_>) -> Option<Sign> {
     let means = view.lives.mean.buckets();
     let all = view.lives.mean.count();
-    // of several targets, scenarios or kinds of clients some take longer by the plan
+    // some of several targets, scenarios or kinds of clients take longer by the plan
     let total = view.total;
     let alike = total.targets.is_empty() && total.scenarios.is_empty() && total.clients.is_empty();
     if all < CONNECTIONS_MIN || !alike {
@@ -56,7 +56,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let count = |group: &[(Nanos, u64)]| group.iter().map(|(_, count)| count).sum::<u64>();
     let (few, many) = (count(fast).min(count(slow)), all);
     let (quick, lame) = (at_share(fast, 0.5), at_share(slow, 0.5));
-    // a few very long calls spread the means of their connections; another server moves them
+    // a few very long calls spread the means of their connections; another server shifts them
     let tight = |group| at_share(group, 0.9).0 as f64 <= TIGHT_MAX * at_share(group, 0.1).0 as f64;
     let ratio = lame.as_secs_f64() / quick.as_secs_f64().max(1e-9);
     let gap = pair[1].0.as_secs_f64() / pair[0].0.as_secs_f64().max(1e-9);
@@ -70,7 +70,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let text = format!(
-        "{} connections took {} a call and {} took {}, as means over their lives, and none between",
+        "{} connections took {} a call and {} took {}, as means over their lifetimes, with none \
+         between",
         show::count(count(fast)),
         show::duration(quick),
         show::count(count(slow)),
@@ -79,7 +80,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// The value in a group of (value, count) that this share of it lies at or below.
+/// The value in a group of (value, count) at or below which this share of it is.
 fn at_share(group: &[(Nanos, u64)], share: f64) -> Nanos {
     let all = group.iter().map(|(_, count)| count).sum::<u64>();
     let wanted = ((all as f64 * share).ceil() as u64).max(1);

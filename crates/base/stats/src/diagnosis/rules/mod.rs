@@ -1,5 +1,5 @@
-//! The rules, a file each, the most specific first: of equally certain findings the earlier is reported
-//! first.
+//! The rules, one file each, the most specific first: of equally certain findings the earlier is
+//! reported first.
 
 mod accept_queue;
 mod bandwidth;
@@ -53,6 +53,6 @@ pub const RULES: &[&Rule] = &[
     &warm_up::RULE,
     &drift::RULE,
     &header_table::RULE,
-    // it says how the server was measured, not what limits it
+    // it describes how the server was measured, not its limit
     &client::RULE,
 ];

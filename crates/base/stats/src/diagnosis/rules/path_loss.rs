@@ -7,15 +7,15 @@ const SHARE_MIN: f64 = 0.001;
 
 pub(crate) const RULE: Rule = Rule {
     id: "path-loss",
-    title: "The emulated path loses packets, as it was asked to",
-    reasoning: "The path counts what it loses. A lost segment costs its call a retransmission \
-                timer, 200 ms at least and doubled with each try; a lost SYN costs a connect one \
-                second, then two and four more. Findings that rest on such waits are left out: the \
-                path's own losses are their simplest cause, and nothing of the server.",
+    title: "The emulated path loses packets, as configured",
+    reasoning: "The path counts the packets that it loses. A lost segment costs its call a \
+        retransmission timer, 200 ms at least and doubled with each try; a lost SYN costs a \
+        connect one second, then two and four more. Findings that rest on such waits are omitted: \
+        the path's losses, not the server, are their simplest cause.",
     source: "The path's own counts; RFC 6298 §2 and §5.7; Linux TCP_RTO_MIN \
              (include/net/tcp.h).",
     thresholds: &[(5.0, "packets lost, at least"), (SHARE_MIN, "share of all packets, at least")],
-    advice: "Nothing at the server. `loadstone ramp --vary loss=0..5%` shows what loss costs; \
+    advice: "The server needs no change. `loadstone ramp --vary loss=0..5%` shows what loss costs; \
              connections that carry many calls lose fewer handshakes.",
     excludes: &[
         "retransmission",
@@ -37,7 +37,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let text = format!(
-        "the path lost {} of {} packets ({}), and so the first try of about {} of all handshakes",
+        "the path lost {} of {} packets ({}), and therefore the first attempt of about {} of all \
+         handshakes",
         show::count(lost),
         show::count(packets),
         show::share(share),
@@ -81,7 +82,7 @@ mod tests {
         of_run(evidence).iter().map(|one: &Diagnosis| one.rule.id).collect()
     }
 
-    /// 5 % of loss each way make 97 or 98 of 1,000 handshakes late: the path's own doing.
+    /// 5 % of loss each way make 97 or 98 of 1,000 handshakes late: caused by the path.
     #[test]
     fn what_the_path_lost_is_not_the_servers_doing() {
         let measurement = measured(98);
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(ids(&with), ["path-loss"]);
     }
 
-    /// Far more of them than the path can have lost; fewer, but the server's kernel says so itself.
+    /// Far more of them than the path can have lost; fewer, but the server's kernel reports it.
     #[test]
     fn what_the_path_did_not_lose_is() {
         let (many, path) = (measured(98), path(0.005));

@@ -3,22 +3,21 @@ use super::super::{Confidence, Rule, Sign, View};
 use units::show;
 
 const WORKERS_MIN: f64 = 1.5;
-/// The number of more workers than this cannot be estimated from one load because of noise.
+/// Maximum number of workers that can be estimated from one load despite noise.
 const WORKERS_MAX: f64 = 256.0;
 
 pub(crate) const RULE: Rule = Rule {
     id: "worker-pool",
     title: "A fixed number of workers serves the calls",
     reasoning: "By Little's law, throughput times the time that one call takes alone is the number \
-                of calls in work at the same time. Where more are in flight than that, k workers \
-                take the calls in turn: throughput is k / service time, and more users only wait \
-                longer. When all users start at once, the first k calls end together, the next k a \
-                service time later.",
+        of calls in service at the same time. If more are in flight than that, k workers take the \
+        calls in turn: throughput is k / service time, and more users only wait longer. When all \
+        users start at once, the first k calls end together, the next k a service time later.",
     source: "Little, Operations Research 9, 1961; the M/M/m queue in Jain, The Art of Computer \
              Systems Performance Analysis, chapter 31.",
     thresholds: &[
-        (WORKERS_MIN, "calls in work, from"),
-        (WORKERS_MAX, "calls in work, at most"),
+        (WORKERS_MIN, "calls in service, from"),
+        (WORKERS_MAX, "calls in service, at most"),
         (CROWD_MIN, "calls in flight per call in work, at least"),
         (ALONE_MIN.0 as f64 / 1e9, "seconds that a call takes alone, at least"),
     ],
@@ -40,7 +39,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     }
     let mut text = format!(
         "about {workers} workers: {} answered, while a call alone takes {}, makes {:.1} calls in \
-         work of {:.1} in flight",
+         service of {:.1} in flight",
         show::rate(view.throughput),
         show::duration(queueing.alone),
         queueing.working,

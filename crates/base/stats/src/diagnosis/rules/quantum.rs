@@ -9,34 +9,33 @@ use units::{Nanos, show};
 const QUANTUM_MIN: Nanos = Nanos::from_millis(4);
 const TEETH_SHARE_MIN: f64 = 0.85;
 const TOOTH_MIN: f64 = 0.01;
-/// A response is never early: this is what clocks and histograms blur.
+/// A response is never early: this is the blur of clocks and histograms.
 const EARLY: f64 = 0.02;
 /// On a busy machine a response is sent, and read, late.
 const LATE: f64 = 0.25;
-/// A peak rises at its multiple: before it there is little.
+/// A peak rises at its multiple, with little before it.
 const RISE_MIN: u64 = 3;
-/// Peaks that no queue of equal work would show.
+/// Number of peaks that no queue of equal work would show.
 const TEETH_SURE: usize = 3;
-/// Multiples that are looked at.
+/// Maximum number of multiples examined.
 const TEETH_MAX: usize = 1_000;
 /// Highest multiple at which the fullest peak may be.
 const PARTS_MAX: u64 = 8;
 const SPREAD_MAX: f64 = 0.08;
 const KNOWN_WITHIN: f64 = 0.05;
-/// Time slices and timer periods that systems have, in seconds.
+/// Common time slices and timer periods of systems, in seconds.
 const KNOWN_S: &[f64] = &[0.01, 0.015_625, 0.02, 0.05, 0.1];
 
 pub(crate) const RULE: Rule = Rule {
     id: "scheduling-quantum",
     title: "Responses wait for the tick of a timer or scheduler",
-    reasoning: "When responses can only leave at the tick of a clock (a thread's time slice, a batch \
-                timer), the instants at which they arrive are locked to a phase, whatever the \
-                service times: modulo q they fall together, for one user or fifty. A sleep of the \
-                same length keeps no phase: there a late response makes the next one late, where a \
-                clock's next tick comes all the earlier. A handler that polls with a sleep of its \
-                own shows in service times that are whole multiples of q, with nothing between. \
-                With a single such peak and too few instants for their phase, only the periods that \
-                schedulers are known for are told.",
+    reasoning: "When responses can only leave at the tick of a clock (a thread's time slice, a \
+        batch timer), the instants at which they arrive are locked to a phase, whatever the \
+        service times: modulo q they coincide, for one user or fifty. A sleep of the same length \
+        has no fixed phase: a late response delays the next one, while a clock's next tick is not \
+        delayed. A handler that polls with a sleep shows as service times that are whole multiples \
+        of q, with nothing between. With a single such peak and too few instants to determine a \
+        phase, only well-known scheduler periods are reported.",
     source: "Swerve's table 8-2: 50 connections a second, exactly 20 ms each, the time slice of its \
              threads; 15.6 ms is Windows' timer, 10 ms Linux' at 100 Hz. \
              Rayleigh's test: Mardia, Jupp: Directional Statistics, 2000; the ratio of von Neumann \
@@ -58,7 +57,7 @@ pub(crate) const RULE: Rule = Rule {
         (SPREAD_MAX, "p10 to p90 as a share of the tick, for a single peak, at most"),
         (KNOWN_WITHIN, "share of a known tick by which a single peak's median is later, at most"),
     ],
-    advice: "Let the waiting thread be woken (a condition, epoll) instead of polled, shorten the \
+    advice: "Wake the waiting thread (a condition variable, epoll) instead of polling, shorten the \
              tick, or write as soon as the response is there.",
     excludes: &["drift"],
     find,
@@ -79,7 +78,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
             show::count(ticks.count as u64),
             ticks.length
         );
-        // one user's responses cannot meet at a tick: a limiter of calls a second may look the same
+        // one user's responses cannot share a tick: a rate limiter may look the same
         let sure = ticks.together >= TOGETHER_MIN;
         return Sign::new(if sure { Confidence::Certain } else { Confidence::Likely }, text);
     }
@@ -96,7 +95,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if view.phase() == Regularity::Unknown { single(service) } else { None }
 }
 
-/// Whether calls take one tick, or two, or three and more. In a queue for workers who all take the
+/// Returns whether calls take one tick, or two, or three and more. In a queue for workers who all take the
 /// same time, they would take one or two numbers of turns only: as many as are ahead.
 pub(crate) fn ticking(service: &Hist) -> bool {
     ticks(service).is_some_and(|(_, teeth, _)| teeth >= TEETH_SURE)
@@ -194,7 +193,7 @@ fn single(service: &Hist) -> Option<Sign> {
         return None;
     }
     let text = format!(
-        "nearly every call takes {} (p10 to p90 within {}), a period that schedulers are known for",
+        "nearly every call takes {} (p10 to p90 within {}), a well-known scheduler period",
         show::duration(Nanos::from_secs_f64(*tick)),
         show::share(spread)
     );

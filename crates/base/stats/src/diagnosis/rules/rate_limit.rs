@@ -13,19 +13,18 @@ const CHANCE_SHARE: f64 = 0.5;
 
 pub(crate) const RULE: Rule = Rule {
     id: "rate-limit",
-    title: "A rate limiter lets a fixed number of calls a second through",
-    reasoning: "A limiter with a token bucket lets a burst through and then exactly its rate: what \
-                succeeds is the same in every second, however much is asked, and the rest is told \
-                429 (Too Many Requests) or 503. A limiter that delays instead of refusing shows as a \
-                throughput that does not move, at a number that people choose, while each call \
-                alone would be far faster than that rate needs: the server is idle while calls \
-                wait.",
+    title: "A rate limiter admits a fixed number of calls per second",
+    reasoning: "A limiter with a token bucket admits a burst and then exactly its rate: the same \
+        number of calls succeeds in every second, whatever the load, and the rest get 429 (Too \
+        Many Requests) or 503. A limiter that delays instead of refusing shows as a constant \
+        throughput at a round rate, although a single call is far faster than that rate requires: \
+        the server is idle while calls wait.",
     source: "RFC 6585 §4 (429); Turner, IEEE Communications 24(10), 1986 (leaky bucket); nginx's \
              limit_req, which answers 503 by default and delays with a burst.",
     thresholds: &[
         (REFUSED_MIN, "share of 429 or 503 among the responses, at least, or else"),
-        (WORKING_MAX, "calls in work while calls wait, at most"),
-        (FLAT_MAX, "standard deviation over mean of what succeeds in each second, at most"),
+        (WORKING_MAX, "calls in service while calls wait, at most"),
+        (FLAT_MAX, "standard deviation over mean of the successes in each second, at most"),
         (CHANCE_SHARE, "the same with 503 over that of refusals by chance, √(n·p·(1−p)), at most"),
         (
             ROUND_WITHIN,
@@ -33,7 +32,7 @@ pub(crate) const RULE: Rule = Rule {
         ),
     ],
     advice: "Find the limiter (proxy, gateway, framework, provider) and raise its rate for this \
-             client, or keep the load below it: what is refused says nothing about the server.",
+             client, or keep the load below it: refused calls do not describe the server.",
     excludes: &[
         "serial-handler",
         "worker-pool",
@@ -51,7 +50,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     refused(view).or_else(|| delayed(view))
 }
 
-/// Good responses a second, without the first second, which has the burst.
+/// Good responses a second, excluding the first second, which has the burst.
 fn good_rates(view: &View<'_>) -> Vec<f64> {
     let rows = view.rows.iter().skip(1);
     rows.map(|row| row.counts.succeeded as f64 / row.span_s).collect()
@@ -73,7 +72,7 @@ fn refused(view: &View<'_>) -> Option<Sign> {
     let mut text = format!("{} of the responses are {status}", show::share(share));
     if flat {
         text += &format!(
-            "; what succeeds is {} in every second, within {}",
+            "; the successes are {} in every second, within {}",
             show::rate(mean(&rates)),
             show::share(spread)
         );
@@ -87,14 +86,14 @@ fn refused(view: &View<'_>) -> Option<Sign> {
     match (status, flat) {
         (_, true) if chosen => Sign::new(Confidence::Certain, text),
         (_, true) | (429, false) => Sign::new(Confidence::Likely, text),
-        // an overloaded server says 503 as well
+        // an overloaded server sends 503 as well
         _ => Sign::new(Confidence::Possible, text),
     }
 }
 
-/// Whether what succeeds scatters as if each call were refused with this probability: of n calls the
-/// successes then have a standard deviation of √(n·p·(1−p)) (the binomial distribution). A limiter lets the same
-/// number through.
+/// Returns whether the successes scatter as if each call were refused with this probability: of n
+/// calls the successes then have a standard deviation of √(n·p·(1−p)) (the binomial distribution).
+/// A limiter lets the same number through.
 fn by_chance(view: &View<'_>, share: f64) -> bool {
     let counts = || view.rows.iter().skip(1).map(|row| &row.counts);
     let asked: Vec<f64> = counts().map(|counts| counts.done() as f64).collect();
@@ -103,7 +102,7 @@ fn by_chance(view: &View<'_>, share: f64) -> bool {
     deviation > CHANCE_SHARE * (mean(&asked) * share * (1.0 - share)).sqrt()
 }
 
-/// What succeeded in the first second beyond the rate.
+/// Successes in the first second beyond the rate.
 fn burst(view: &View<'_>, rate: f64) -> f64 {
     let first = view.rows.first();
     first.map_or(0.0, |row| row.counts.succeeded as f64 - rate * row.span_s).max(0.0).floor()
@@ -142,7 +141,7 @@ mod tests {
     use crate::{Measurement, Second};
     use units::Nanos;
 
-    /// A thousand calls a second, of which one in ten is answered 503: what succeeded in each second.
+    /// A thousand calls a second, one in ten of which is answered 503: successes in each second.
     fn told(succeeded: [u64; 10]) -> Option<Confidence> {
         let mut measurement =
             Measurement { window: Nanos::from_secs(10), ..Measurement::default() };

@@ -2,7 +2,7 @@ use super::super::shape::{between, ratio};
 use super::super::{Confidence, Rule, Sign, View};
 use units::{Nanos, show};
 
-/// Linux waits at least so long for an acknowledgement before it sends again (TCP_RTO_MIN).
+/// Linux's minimum wait for an acknowledgment before a retransmission (TCP_RTO_MIN).
 const RTO_MIN: Nanos = Nanos::from_millis(200);
 const STEPS_MIN: u64 = 5;
 const STEP_SHARE_MIN: f64 = 0.0005;
@@ -12,19 +12,20 @@ const COUNTED_SHARE_MIN: f64 = 0.001;
 pub(crate) const RULE: Rule = Rule {
     id: "retransmission",
     title: "Packets are lost between client and server",
-    reasoning: "A lost packet with nothing behind it is only sent again when the retransmission \
-                timer ends: at least 200 ms on Linux, doubled with each try. Calls that met a loss \
-                take the usual time and 200 ms, or 600 ms, with little between. The client's kernel \
-                counts what it sent again itself (TCP_INFO); what the server sent again shows in \
-                the times alone.",
+    reasoning: "A lost packet that no other packet follows is sent again only when the \
+        retransmission timer expires: after at least 200 ms on Linux, doubled with each attempt. \
+        Calls with a loss take the usual time plus 200 ms, or 600 ms, with little between. The \
+        client's kernel counts its own retransmissions (TCP_INFO); those of the server show only \
+        in the times.",
     source: "RFC 6298; Linux TCP_RTO_MIN (include/net/tcp.h); tcp(7) on TCP_INFO.",
     thresholds: &[
         (0.2, "seconds of the shortest retransmission timer"),
         (STEP_SHARE_MIN, "share of calls one timer above the usual, at least"),
         (COUNTED_SHARE_MIN, "retransmits that the kernel counted, per call, at least"),
     ],
-    advice: "Look for loss on the path: interface counters (ip -s link), a full queue, a policer, a \
-             duplex mismatch, a busy virtual switch; nstat on both ends tells which side repeats.",
+    advice: "Look for loss on the path: interface counters (ip -s link), a full queue, a policer, \
+        a duplex mismatch, a busy virtual switch; nstat on both ends shows which side \
+        retransmits.",
     excludes: &[
         "round-timeout",
         "nagle-delayed-ack",
@@ -41,7 +42,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if !view.enough() || usual > RTO_MIN {
         return None;
     }
-    // whatever the usual calls take, from the quickest to most of them, is above the timer
+    // most usual calls, even the fastest, take longer than the timer
     let spread = service.quantile(0.75) * 2 + Nanos::from_millis(14);
     let late = |timers: u64| {
         let low = service.min() + RTO_MIN * timers - Nanos::from_millis(2);
@@ -56,7 +57,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let counted_share = ratio(retransmits as f64, view.done() as f64);
     let counted = retransmits >= COUNTED_MIN && counted_share >= COUNTED_SHARE_MIN;
     let kernel = format!(
-        "the client's TCP sent {} segments again on {} connections that were asked",
+        "the client's TCP retransmitted {} segments on {} sampled connections",
         show::count(retransmits),
         show::count(view.total.connections.rtt.count())
     );
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
     use crate::Measurement;
 
-    /// It may be our own TCP that counted them.
+    /// Our own TCP may have counted them.
     #[test]
     fn whoever_sends_again_is_not_called_a_kernel() {
         let mut measurement = Measurement::default();

@@ -3,7 +3,7 @@ use super::super::{Confidence, Rule, Sign, View};
 use crate::Hist;
 use units::{Nanos, show};
 
-/// Time-outs that people write, in seconds.
+/// Common configured timeouts, in seconds.
 const ROUND_S: &[f64] = &[
     0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0,
     120.0,
@@ -14,12 +14,11 @@ const APART: u64 = 4;
 
 pub(crate) const RULE: Rule = Rule {
     id: "round-timeout",
-    title: "Something behind the server runs into a time-out",
-    reasoning: "When a part behind the server does not answer (a database, a backend, a name \
-                server, a lock), somebody gives up after a time that a person wrote down: 1, 2, 5, \
-                10 or 30 seconds. Calls that met it end just after a round time, far above the \
-                usual and with nothing close by, as failures or as responses from elsewhere. Chance \
-                knows no round numbers.",
+    title: "A dependency of the server times out",
+    reasoning: "When a dependency does not answer (a database, a backend, a name server, a lock), \
+        its client gives up after a configured time: 1, 2, 5, 10 or 30 seconds. Affected calls end \
+        just after a round time, far above the usual one and with few others near it, as failures \
+        or as fallback responses. Round times are unlikely by chance.",
     source: "nginx's proxy_read_timeout (60 s) and 504; glibc's resolver, 5 s a try; the common \
              defaults of database pools.",
     thresholds: &[
@@ -27,8 +26,8 @@ pub(crate) const RULE: Rule = Rule {
         (SHARE_MIN, "share of the calls, at least"),
         (4.0, "times the usual service time, at least"),
     ],
-    advice: "Find out who waits so long and for whom: the server's log at those instants, its \
-             backends, its name server, its pool of database connections.",
+    advice: "Find the component that waits this long, and for what: check the server's log at \
+        those instants, its backends, name server and database connection pool.",
     excludes: &["periodic-stall", "mixed-backends", "drift"],
     find,
 };

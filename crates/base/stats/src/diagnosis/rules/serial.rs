@@ -9,15 +9,15 @@ pub(crate) const RULE: Rule = Rule {
     id: "serial-handler",
     title: "The server works on one call at a time",
     reasoning: "By Little's law, throughput times the time that one call takes alone is the number \
-                of calls in work at the same time. Where that number is one, while many calls are in \
-                flight, all but one of them wait: throughput is 1 / service time whatever the load, \
-                and the response time grows with the number of users. When all users start at once, \
-                their first calls end one after the other, a service time apart.",
+        of calls in service at the same time. If that number is one, while many calls are in \
+        flight, all but one of them wait: throughput is 1 / service time whatever the load, and \
+        the response time grows with the number of users. When all users start at once, their \
+        first calls end one after the other, a service time apart.",
     source: "Little, Operations Research 9, 1961; Lindley's recursion; the single-server queue in \
              Jain, The Art of Computer Systems Performance Analysis, chapter 31.",
     thresholds: &[
-        (ONE_MIN, "calls in work, from"),
-        (ONE_MAX, "calls in work, below"),
+        (ONE_MIN, "calls in service, from"),
+        (ONE_MAX, "calls in service, below"),
         (CROWD_MIN, "calls in flight per call in work, at least"),
         (ALONE_MIN.0 as f64 / 1e9, "seconds that a call takes alone, at least"),
     ],
@@ -41,7 +41,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let mut text = format!(
-        "{} answered, while a call alone takes {}: {:.2} calls are in work and {:.1} in flight",
+        "{} answered, while a call alone takes {}: {:.2} calls are in service and {:.1} in flight",
         show::rate(view.throughput),
         show::duration(queueing.alone),
         queueing.working,

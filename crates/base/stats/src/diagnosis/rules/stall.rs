@@ -13,24 +13,23 @@ const DUTY_MAX: f64 = 0.5;
 
 pub(crate) const RULE: Rule = Rule {
     id: "periodic-stall",
-    title: "The server stands still at regular intervals",
-    reasoning: "Garbage collection that stops the world, checkpoints, log rotation, cron jobs and \
-                CPU quotas make a server answer nothing for a while, again and again at the same \
-                distance. Completions in steps of 50 ms show gaps; gaps of chance do not come at \
-                equal distances. Every call that falls due in a gap waits for its end, so the \
-                response time has a tail as long as the gap.",
+    title: "The server stalls at regular intervals",
+    reasoning: "Stop-the-world garbage collection, checkpoints, log rotation, cron jobs and CPU \
+        quotas stop a server's responses for a while, at equal intervals. Completions in steps of \
+        50 ms show gaps; random gaps are not equally spaced. Every call that falls due in a gap \
+        waits for its end, so the response time has a tail as long as the gap.",
     source: "Tene on coordinated omission (a stall hides in most tools); Linux CFS bandwidth \
              control, whose periods are 100 ms.",
     thresholds: &[
         (PER_STEP_MIN, "completions in a usual step, at least; steps are widened for it"),
-        (STILL_MAX, "share of the usual completions in a step that stands still, at most"),
+        (STILL_MAX, "share of the usual completions in a stalled step, at most"),
         (
             3.0,
             "stalls, at least; certain from 5, in an open load whose client was not late by half of one",
         ),
-        (REGULAR_WITHIN, "share of the period by which their distances differ, at most"),
-        (COVERED_MIN, "share of the run that the stalls and their distances cover, at least"),
-        (DUTY_MAX, "share of the time that stands still, at most"),
+        (REGULAR_WITHIN, "share of the period by which their intervals differ, at most"),
+        (COVERED_MIN, "share of the run that the stalls and their intervals cover, at least"),
+        (DUTY_MAX, "share of the time spent in stalls, at most"),
     ],
     advice: "Compare the period with the server's garbage collector log, its checkpoints, cron, and \
              its container's CPU quota (cpu.stat: nr_throttled).",
@@ -48,7 +47,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn find(view: &View<'_>) -> Option<Sign> {
     if view.evidence.uneven {
-        // its pauses may be the load's
+        // its pauses may belong to the load
         return None;
     }
     let done: Vec<f64> = view.beats.iter().map(|(done, _)| f64::from(*done)).collect();
@@ -70,7 +69,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let regular = gaps.iter().filter(|gap| (*gap - period).abs() <= slack).count();
     let lengths: Vec<f64> = stalls.iter().map(|(_, length)| *length as f64).collect();
     let covered = period * stalls.len() as f64 / steps.len() as f64;
-    // a distance of a few steps says nothing, nor do stalls in one part of the run alone
+    // intervals of a few steps are meaningless, and so are stalls in only one part of the run
     if regular * 10 < gaps.len() * 9 || period < 4.0 || covered < COVERED_MIN {
         return None;
     }
@@ -83,7 +82,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
         stalls.len(),
         show::duration(view.total.response().max())
     );
-    // a client that was put aside answers nothing either: an open load shows it by its lateness
+    // a suspended client completes nothing either: an open load shows it by its lateness
     let late = view.total.lag.max().as_secs_f64() >= length / 2.0;
     if view.evidence.users.is_none() && late {
         return None;
@@ -92,8 +91,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
     Sign::new(if sure { Confidence::Certain } else { Confidence::Likely }, text)
 }
 
-/// (first step, length) of each run of still steps; none when most steps are still or when nothing
-/// follows the last one.
+/// (first step, length) of each run of empty steps; none if most steps are empty or nothing follows
+/// the last one.
 fn stalls(steps: &[f64]) -> Vec<(usize, usize)> {
     let usual = median(steps);
     let still = |done: &f64| *done <= STILL_MAX * usual;
@@ -135,7 +134,7 @@ mod tests {
     fn a_run_longer_than_its_beats_is_judged_by_them() {
         let mut measurement =
             Measurement { window: Nanos::from_secs(7_200), ..Measurement::default() };
-        // every 30 s nothing for a second, as long as beats are kept
+        // every 30 s nothing for a second, as long as beats are recorded
         let beat = |at: usize| if at % 600 >= 580 { (0, 0) } else { (10, 10) };
         measurement.total.beats = Beats::from_all((0..BEATS_MAX).map(beat).collect());
         let evidence = Evidence::new(&measurement);

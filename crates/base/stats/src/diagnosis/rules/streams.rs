@@ -8,16 +8,16 @@ const HELD_MIN: f64 = 0.05;
 pub(crate) const RULE: Rule = Rule {
     id: "stream-limit",
     title: "Calls wait for a stream: the server allows too few on a connection",
-    reasoning: "A server of HTTP/2 says how many streams a connection may have at once \
-                (SETTINGS_MAX_CONCURRENT_STREAMS). A call that finds all of them in use waits, on \
-                the client, while server and line may have room. It shows as a limit that was \
-                reached, and as calls that waited on a connection that was open.",
+    reasoning: "An HTTP/2 server announces how many streams a connection may have at once \
+        (SETTINGS_MAX_CONCURRENT_STREAMS). A call that finds all of them in use waits on the \
+        client, although server and link may have capacity left. It shows as a limit that was \
+        reached, and as calls that waited on an open connection.",
     source: "RFC 9113 §5.1.2 and §6.5.2, which recommends 100 at least; nginx's \
              http2_max_concurrent_streams (128), Apache's H2MaxSessionStreams (100).",
     thresholds: &[
         (
             WAIT_MIN,
-            "share of the response time that is waiting for a connection with room, or else",
+            "share of the response time that is spent waiting for a connection with room, or else",
         ),
         (HELD_MIN, "share of the requests that were held back on their connection, at least"),
     ],
@@ -49,7 +49,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     } else if view.evidence.users.is_none() && wait >= WAIT_MIN {
         format!(
             "the server allows {streams} streams on a connection, all of which were in use, and {} \
-             of the response time is waiting for one",
+             of the response time is spent waiting for one",
             show::share(wait.min(1.0))
         )
     } else {

@@ -7,28 +7,27 @@ const ROWS_MIN: usize = 8;
 const GAIN_MIN: f64 = 1.3;
 const SPREADS_MIN: f64 = 4.0;
 const COST_MIN: f64 = 0.02;
-/// How far the settled rows may go on changing, from their first to their second half.
+/// Maximum change of the settled rows, from their first to their second half.
 const CHANGE_MAX: f64 = 0.15;
 /// Largest p-value of the trend that counts as a decay.
 const DECAY_P_MAX: f64 = 0.01;
-/// Share of the rows that a decay may take at most; the rest has to be settled.
+/// Maximum share of the rows that a decay may take; the rest must be settled.
 const DECAY_SHARE_MAX: f64 = 2.0 / 3.0;
-/// Fewest rows of a decay: a single one is a level.
+/// Minimum number of rows of a decay: a single one is a level.
 const DECAY_ROWS_MIN: usize = 2;
 
 pub(crate) const RULE: Rule = Rule {
     id: "warm-up",
     title: "The server is slower at the beginning",
-    reasoning: "Empty caches, code that is still interpreted, pools that fill and connections to \
-                backends that are yet to be made cost the first calls more; then the times settle \
-                at a lower level and stay there. Where two levels explain the series best, it is cut \
-                between them; where it falls little by little, at the row from which on the best \
-                line that never rises is level. What comes before must be clearly above what \
-                comes after, and that must not go on changing. Where two levels would be cut in \
-                the second half of the run, it is no beginning.",
+    reasoning: "Empty caches, interpreted code, pools that fill and backend connections that are \
+        not yet open make the first calls more expensive; then the times settle at a lower level. \
+        If two levels explain the series best, it is cut between them; if it falls gradually, it \
+        is cut at the row from which the best non-increasing line is level. The first part must be \
+        clearly above the second, and the second must be stable. A cut in the second half of the \
+        run is not a warm-up.",
     source: "White, Cobb, Spratt, WSC 2000 (MSER-5); Barrett et al., OOPSLA 2017 (virtual machine \
-             warm-up blows hot and cold); Ayer et al., Annals of Mathematical Statistics 26, 1955 \
-             (the line that never rises).",
+        warm-up blows hot and cold); Ayer et al., Annals of Mathematical Statistics 26, 1955 \
+        (isotonic regression).",
     thresholds: &[
         (8.0, "rows of the series, at least"),
         (GAIN_MIN, "times that the first level is the second, at least"),
@@ -41,9 +40,9 @@ pub(crate) const RULE: Rule = Rule {
         (DECAY_P_MAX, "of a gradual fall: p-value of the Mann-Kendall test, at most"),
         (DECAY_SHARE_MAX, "of a gradual fall: share of the rows that it takes, at most"),
     ],
-    advice: "Leave the beginning out with --warmup when the settled state is what is asked for; warm \
-             the server before it gets traffic when the beginning is.",
-    // connections that were opened early and late seem to lead to servers of different speed
+    advice: "Exclude the start with --warmup to measure the steady state; otherwise warm the \
+        server up before it gets traffic.",
+    // connections opened early and late seem to reach servers of different speed
     excludes: &["drift", "serial-handler", "worker-pool", "cpu-contention", "mixed-backends"],
     find,
 };
@@ -81,7 +80,7 @@ fn levels(times: &[f64]) -> Option<usize> {
     early_cut(times).filter(|cut| settles(times, *cut))
 }
 
-/// Where two levels explain the rows best, if that is in the first half.
+/// The cut between two levels that explain the rows best, if it is in the first half.
 fn early_cut(times: &[f64]) -> Option<usize> {
     let cuts = 1..times.len();
     let best = cuts.min_by(|a, b| misfit(times, *a).total_cmp(&misfit(times, *b)))?;
@@ -90,7 +89,7 @@ fn early_cut(times: &[f64]) -> Option<usize> {
 
 /// Rows of a gradual fall, after which the rows are settled. See decision 23.
 fn decay(times: &[f64]) -> Option<usize> {
-    // most of what falls falls early: a step late in the run is no warm-up
+    // most of the fall is early: a step late in the run is not a warm-up
     early_cut(times)?;
     let trend = mann_kendall(times)?;
     if trend.score >= 0 || trend.p_value > DECAY_P_MAX {
@@ -105,7 +104,7 @@ fn decay(times: &[f64]) -> Option<usize> {
     (cut >= DECAY_ROWS_MIN && soon && settles(times, cut)).then_some(cut)
 }
 
-/// The rows from `cut` on are clearly below those before, by enough to matter, and do not go on changing.
+/// The rows from `cut` on are clearly below those before, by enough to matter, and stable.
 fn settles(times: &[f64], cut: usize) -> bool {
     let (slow, settled) = times.split_at(cut);
     let (before, after) = (mean(slow), mean(settled));
@@ -119,8 +118,8 @@ fn settles(times: &[f64], cut: usize) -> bool {
         && cost >= COST_MIN
 }
 
-/// The values that never rise and lie closest to these, by least squares: neighbours that rise are
-/// pooled until none do.
+/// The non-increasing values closest to these, by least squares: rising neighbors are pooled until
+/// none rise.
 fn never_rising(values: &[f64]) -> Vec<f64> {
     // (sum, values)
     let mut pools: Vec<(f64, usize)> = Vec::new();

@@ -3,18 +3,18 @@ use super::super::{Confidence, Http2Limits, Rule, Sign, View};
 use units::show;
 
 const SHARE_MIN: f64 = 0.5;
-/// A hundred megabits a second, and a gigabit, in bytes: lines that a window is held against.
+/// A hundred megabits a second, and a gigabit, in bytes: links that a window is compared with.
 const LINES: [(f64, &str); 2] = [(12.5e6, "100 Mbit/s"), (125e6, "1 Gbit/s")];
 
 pub(crate) const RULE: Rule = Rule {
     id: "window-limit",
     title: "The client's flow-control window is too small for the path",
-    reasoning: "No more than a window of content may be under way: a connection cannot receive more \
-                than its window in each round trip, however wide the line is. What fills a line is \
-                its bandwidth-delay product, the bytes that it holds in one round trip. When the \
-                bytes that a connection receives in each second come near its window over the \
-                round-trip time, the window is the limit, and neither server nor line. For a \
-                response that is longer than the stream's window the same holds for its stream.",
+    reasoning: "At most one window of content may be in flight: a connection cannot receive more \
+        than its window per round trip, however fast the link is. Filling a link takes its \
+        bandwidth-delay product, the bytes that it holds in one round trip. When the bytes that a \
+        connection receives per second approach its window divided by the round-trip time, the \
+        window is the limit, not the server or the link. The same holds for the stream of a \
+        response that is longer than the stream's window.",
     source: "RFC 9113 §5.2 and §6.9; RFC 7323 §1.1 (window over round-trip time); round-trip times \
              by the kernel's TCP_INFO.",
     thresholds: &[(
@@ -66,8 +66,8 @@ fn stream(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
         return None;
     }
     let text = format!(
-        "a response of {} came at {}/s; its stream's window of {} over a round trip of {} allows \
-         {}/s. {}",
+        "a response of {} arrived at {}/s; its stream's window of {} over a round trip of {} \
+         allows {}/s. {}",
         bytes(size),
         bytes(rate),
         bytes(window),
@@ -78,7 +78,7 @@ fn stream(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// The bandwidth-delay products of lines that people know.
+/// The bandwidth-delay products of common links.
 fn products(rtt: f64) -> String {
     let one = |(rate, name): &(f64, &str)| format!("{} at {name}", bytes(rate * rtt));
     let all: Vec<String> = LINES.iter().map(one).collect();

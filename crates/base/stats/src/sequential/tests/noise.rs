@@ -97,7 +97,7 @@ impl Machine {
     }
 }
 
-/// Whether one-sided t-tests of the differences fail the margin: at every block from the third, and
+/// Returns whether one-sided t-tests of the differences fail the margin: at every block from the third, and
 /// at the last block of the fixed design.
 fn t_tests(differences: &[f64], critical: &[f64]) -> (bool, bool) {
     let (mut sum, mut squares) = (0.0, 0.0);

@@ -21,11 +21,11 @@ pub struct StreamsRecord {
         schemars(schema_with = "crate::schema::stream_form")
     )]
     pub form: String,
-    /// Whole responses with events in them.
+    /// Complete responses with events in them.
     pub whole: u64,
-    /// Whole responses without any.
+    /// Complete responses without any.
     pub empty: u64,
-    /// Calls that failed or timed out with at least one event there.
+    /// Calls that failed or timed out after at least one event.
     pub cut: u64,
     /// Events of all of these.
     pub events: u64,

@@ -112,9 +112,9 @@ async fn invalid_request_content_is_a_client_error() {
 #[tokio::test]
 async fn no_header_is_a_bad_gateway() {
     let stage = Stage::new();
-    refused(ran(&stage, "exit 0").await, 502, "CGI DIR/script: it ended without a word");
-    refused(ran(&stage, "exit 3").await, 502, "it ended without a word");
-    refused(ran(&stage, "kill -9 $$").await, 502, "it ended without a word");
+    refused(ran(&stage, "exit 0").await, 502, "CGI DIR/script: it ended without output");
+    refused(ran(&stage, "exit 3").await, 502, "it ended without output");
+    refused(ran(&stage, "kill -9 $$").await, 502, "it ended without output");
     refused(ran(&stage, "printf 'Content-Type: a/b\\n'").await, 502, "inside the header");
     refused(
         ran(&stage, "echo hello; echo; echo").await,
