@@ -382,6 +382,7 @@ mod tests {
             environment: Environment::default(),
             calibration: None,
             varied: Some(Vec::new()),
+            lead: LEAD,
         })
     }
 

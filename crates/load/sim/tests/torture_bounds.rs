@@ -308,6 +308,7 @@ fn target() -> TestTarget {
             path: faulty::PATH.into(),
             host: "www.example.org".into(),
             post: faulty::POST.into(),
+            outside: String::new(),
             marker: String::new(),
             fields: String::new(),
             etag: String::new(),

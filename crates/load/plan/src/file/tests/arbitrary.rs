@@ -202,7 +202,7 @@ fn websocket(seed: u64) -> WebSocketPlan {
             .clone(),
         subprotocols: vec!["chat".to_owned(); (seed % 2) as usize],
         ping: (seed % 7 < 3).then_some(Nanos::from_millis(seed % 1_000 + 1)),
-        preset: crate::preset::PRESET_NAMES
+        preset: preset::PRESET_NAMES
             .get((seed % 13) as usize)
             .map(|name| crate::preset::parse_preset(name).unwrap()),
         rooms: (seed % 5 < 2).then_some((seed % 1_000 + 1) as u32),
