@@ -25,7 +25,7 @@ use sample::{CallRecord, Ends};
 use stats::Snapshot;
 use std::sync::Arc;
 use units::Nanos;
-use workload::{Guide, Maker, Script};
+use workload::{Guide, RequestMaker, Script};
 
 /// Orders of the collector to the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub struct Worker {
     /// Requests are sent as their templates: none is signed, scripted, or has a user's cookies.
     ready_made: bool,
     /// Makes the content of requests, call by call.
-    maker: Option<Box<dyn Maker>>,
+    maker: Option<Box<dyn RequestMaker>>,
     /// Some responses let their call be resent: those to logins, and to early data.
     repeats: bool,
     shared: ReadCaches,
@@ -181,7 +181,7 @@ impl Worker {
     /// The same worker with the content of its requests made by `maker`; method, URL and fields are
     /// the target's.
     #[must_use]
-    pub fn with_maker(mut self, maker: Box<dyn Maker>) -> Worker {
+    pub fn with_maker(mut self, maker: Box<dyn RequestMaker>) -> Worker {
         self.maker = Some(maker);
         self
     }

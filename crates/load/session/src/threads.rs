@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Nanos;
-use workload::{Guide, Maker, Script, ScriptError};
+use workload::{Guide, RequestMaker, Script, ScriptError};
 
 /// Message of a worker thread.
 enum Message {
@@ -35,7 +35,7 @@ pub enum RequestSource {
     Script(Box<dyn Script>),
     Guide(Box<dyn Guide>, Box<dyn Directory>),
     /// Content of requests alone, call by call.
-    Maker(Box<dyn Maker>),
+    Maker(Box<dyn RequestMaker>),
 }
 
 /// Clear snapshots for reuse, per worker.

@@ -23,7 +23,7 @@ pub use actor::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, Iteratio
 pub use guide::{CallEnd, Guide, GuideCall, Guides, Step, WholeResponse};
 pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
-pub use maker::{MadeRequest, Maker, Makers};
+pub use maker::{MadeRequest, RequestMaker, RequestMakers};
 pub use script::{Script, ScriptError, Wants};
 pub use selector::Selector;
 pub use socket::{AwaitedMessages, MessageFilter, SocketAction, SocketCall};

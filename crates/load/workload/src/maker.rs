@@ -11,14 +11,14 @@ pub struct MadeRequest {
 }
 
 /// Makes the content of the requests of one worker's calls.
-pub trait Maker: std::fmt::Debug + Send {
+pub trait RequestMaker: std::fmt::Debug + Send {
     /// Content of call `index`, counted across all workers; `None`: it cannot be made, and the call
     /// fails. `now` is on the clock of samples.
     fn make(&mut self, index: u64, now: Nanos) -> Option<MadeRequest>;
 }
 
 /// Makes the makers of a run.
-pub trait Makers: std::fmt::Debug {
+pub trait RequestMakers: std::fmt::Debug {
     /// The maker of one worker's requests.
-    fn maker(&self) -> Box<dyn Maker>;
+    fn maker(&self) -> Box<dyn RequestMaker>;
 }

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use units::Nanos;
 use watch::Watch;
-use workload::{Guides, Makers, Script, ScriptError};
+use workload::{Guides, RequestMakers, Script, ScriptError};
 
 /// A tool's command line.
 #[derive(Debug)]
@@ -238,7 +238,7 @@ fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<Requ
 }
 
 /// A maker for each worker.
-fn made(makers: &dyn Makers, session: &Session) -> Vec<RequestSource> {
+fn made(makers: &dyn RequestMakers, session: &Session) -> Vec<RequestSource> {
     (0..session.workers()).map(|_| RequestSource::Maker(makers.maker())).collect()
 }
 

@@ -9,7 +9,7 @@ use stats::{CauseId, Second, Snapshot};
 use std::net::IpAddr;
 use units::Nanos;
 use url::Url;
-use workload::{Guides, Makers};
+use workload::{Guides, RequestMakers};
 
 /// Requests of a face to this machine while it parses arguments: above all the contents of files.
 pub trait Files {
@@ -145,7 +145,7 @@ pub struct Job {
     /// Guide of the plan's users, call by call; they may go anywhere.
     pub guides: Option<Box<dyn Guides>>,
     /// Makes the content of requests, call by call.
-    pub makers: Option<Box<dyn Makers>>,
+    pub makers: Option<Box<dyn RequestMakers>>,
     /// A file that is written during the run.
     pub log: Option<RequestLog>,
     pub face: Box<dyn Face>,

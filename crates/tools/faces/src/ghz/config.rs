@@ -75,13 +75,15 @@ pub(super) fn apply(options: &mut Options, key: &str, value: Value) -> Result<()
 }
 
 fn is_count(key: &str) -> bool {
-    use super::kingpin::{FLAGS, Kind};
-    FLAGS.iter().any(|flag| flag.name == key && matches!(flag.kind, Kind::Count | Kind::Number))
+    use super::kingpin::{FLAGS, FlagKind};
+    FLAGS
+        .iter()
+        .any(|flag| flag.name == key && matches!(flag.kind, FlagKind::Count | FlagKind::Number))
 }
 
 fn is_time(key: &str) -> bool {
-    use super::kingpin::{FLAGS, Kind};
-    FLAGS.iter().any(|flag| flag.name == key && flag.kind == Kind::Time)
+    use super::kingpin::{FLAGS, FlagKind};
+    FLAGS.iter().any(|flag| flag.name == key && flag.kind == FlagKind::Time)
 }
 
 /// A request, or a list of them.

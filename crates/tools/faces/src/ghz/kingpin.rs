@@ -7,12 +7,12 @@ pub(super) struct Flag {
     pub(super) name: &'static str,
     /// Its letter, if it has one.
     pub(super) short: Option<char>,
-    pub(super) kind: Kind,
+    pub(super) kind: FlagKind,
 }
 
 /// Values that a flag takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FlagKind {
     Switch,
     Text,
     /// A whole number from 0.
@@ -25,72 +25,72 @@ pub(super) enum Kind {
     Format,
 }
 
-const fn flag(name: &'static str, short: Option<char>, kind: Kind) -> Flag {
+const fn flag(name: &'static str, short: Option<char>, kind: FlagKind) -> Flag {
     Flag { name, short, kind }
 }
 
 /// All flags but `-h` and `-v`.
 pub(super) const FLAGS: &[Flag] = &[
-    flag("config", None, Kind::Text),
-    flag("proto", None, Kind::Text),
-    flag("protoset", None, Kind::Text),
-    flag("call", None, Kind::Text),
-    flag("import-paths", Some('i'), Kind::Text),
-    flag("cacert", None, Kind::Text),
-    flag("cert", None, Kind::Text),
-    flag("key", None, Kind::Text),
-    flag("cname", None, Kind::Text),
-    flag("skipTLS", None, Kind::Switch),
-    flag("insecure", None, Kind::Switch),
-    flag("authority", None, Kind::Text),
-    flag("async", None, Kind::Switch),
-    flag("rps", Some('r'), Kind::Count),
-    flag("load-schedule", None, Kind::Text),
-    flag("load-start", None, Kind::Count),
-    flag("load-step", None, Kind::Number),
-    flag("load-end", None, Kind::Count),
-    flag("load-step-duration", None, Kind::Time),
-    flag("load-max-duration", None, Kind::Time),
-    flag("concurrency", Some('c'), Kind::Count),
-    flag("concurrency-schedule", None, Kind::Text),
-    flag("concurrency-start", None, Kind::Count),
-    flag("concurrency-end", None, Kind::Count),
-    flag("concurrency-step", None, Kind::Number),
-    flag("concurrency-step-duration", None, Kind::Time),
-    flag("concurrency-max-duration", None, Kind::Time),
-    flag("total", Some('n'), Kind::Count),
-    flag("timeout", Some('t'), Kind::Time),
-    flag("duration", Some('z'), Kind::Time),
-    flag("max-duration", Some('x'), Kind::Time),
-    flag("duration-stop", None, Kind::Text),
-    flag("data", Some('d'), Kind::Text),
-    flag("data-file", Some('D'), Kind::Text),
-    flag("binary", Some('b'), Kind::Switch),
-    flag("binary-file", Some('B'), Kind::Text),
-    flag("metadata", Some('m'), Kind::Text),
-    flag("metadata-file", Some('M'), Kind::Text),
-    flag("stream-interval", None, Kind::Time),
-    flag("stream-call-duration", None, Kind::Time),
-    flag("stream-call-count", None, Kind::Count),
-    flag("stream-dynamic-messages", None, Kind::Switch),
-    flag("reflect-metadata", None, Kind::Text),
-    flag("output", Some('o'), Kind::Text),
-    flag("format", Some('O'), Kind::Format),
-    flag("skipFirst", None, Kind::Count),
-    flag("count-errors", None, Kind::Switch),
-    flag("connections", None, Kind::Count),
-    flag("connect-timeout", None, Kind::Time),
-    flag("keepalive", None, Kind::Time),
-    flag("name", None, Kind::Text),
-    flag("tags", None, Kind::Text),
-    flag("cpus", None, Kind::Count),
-    flag("debug", None, Kind::Text),
-    flag("enable-compression", Some('e'), Kind::Switch),
-    flag("lb-strategy", None, Kind::Text),
-    flag("max-recv-message-size", None, Kind::Text),
-    flag("max-send-message-size", None, Kind::Text),
-    flag("disable-template-functions", None, Kind::Switch),
-    flag("disable-template-data", None, Kind::Switch),
+    flag("config", None, FlagKind::Text),
+    flag("proto", None, FlagKind::Text),
+    flag("protoset", None, FlagKind::Text),
+    flag("call", None, FlagKind::Text),
+    flag("import-paths", Some('i'), FlagKind::Text),
+    flag("cacert", None, FlagKind::Text),
+    flag("cert", None, FlagKind::Text),
+    flag("key", None, FlagKind::Text),
+    flag("cname", None, FlagKind::Text),
+    flag("skipTLS", None, FlagKind::Switch),
+    flag("insecure", None, FlagKind::Switch),
+    flag("authority", None, FlagKind::Text),
+    flag("async", None, FlagKind::Switch),
+    flag("rps", Some('r'), FlagKind::Count),
+    flag("load-schedule", None, FlagKind::Text),
+    flag("load-start", None, FlagKind::Count),
+    flag("load-step", None, FlagKind::Number),
+    flag("load-end", None, FlagKind::Count),
+    flag("load-step-duration", None, FlagKind::Time),
+    flag("load-max-duration", None, FlagKind::Time),
+    flag("concurrency", Some('c'), FlagKind::Count),
+    flag("concurrency-schedule", None, FlagKind::Text),
+    flag("concurrency-start", None, FlagKind::Count),
+    flag("concurrency-end", None, FlagKind::Count),
+    flag("concurrency-step", None, FlagKind::Number),
+    flag("concurrency-step-duration", None, FlagKind::Time),
+    flag("concurrency-max-duration", None, FlagKind::Time),
+    flag("total", Some('n'), FlagKind::Count),
+    flag("timeout", Some('t'), FlagKind::Time),
+    flag("duration", Some('z'), FlagKind::Time),
+    flag("max-duration", Some('x'), FlagKind::Time),
+    flag("duration-stop", None, FlagKind::Text),
+    flag("data", Some('d'), FlagKind::Text),
+    flag("data-file", Some('D'), FlagKind::Text),
+    flag("binary", Some('b'), FlagKind::Switch),
+    flag("binary-file", Some('B'), FlagKind::Text),
+    flag("metadata", Some('m'), FlagKind::Text),
+    flag("metadata-file", Some('M'), FlagKind::Text),
+    flag("stream-interval", None, FlagKind::Time),
+    flag("stream-call-duration", None, FlagKind::Time),
+    flag("stream-call-count", None, FlagKind::Count),
+    flag("stream-dynamic-messages", None, FlagKind::Switch),
+    flag("reflect-metadata", None, FlagKind::Text),
+    flag("output", Some('o'), FlagKind::Text),
+    flag("format", Some('O'), FlagKind::Format),
+    flag("skipFirst", None, FlagKind::Count),
+    flag("count-errors", None, FlagKind::Switch),
+    flag("connections", None, FlagKind::Count),
+    flag("connect-timeout", None, FlagKind::Time),
+    flag("keepalive", None, FlagKind::Time),
+    flag("name", None, FlagKind::Text),
+    flag("tags", None, FlagKind::Text),
+    flag("cpus", None, FlagKind::Count),
+    flag("debug", None, FlagKind::Text),
+    flag("enable-compression", Some('e'), FlagKind::Switch),
+    flag("lb-strategy", None, FlagKind::Text),
+    flag("max-recv-message-size", None, FlagKind::Text),
+    flag("max-send-message-size", None, FlagKind::Text),
+    flag("disable-template-functions", None, FlagKind::Switch),
+    flag("disable-template-data", None, FlagKind::Switch),
 ];
 
 /// A command line as it was typed.
@@ -172,10 +172,12 @@ fn read_long<'a>(
     let known = FLAGS.iter().find(|flag| flag.name == name);
     let negated = || {
         let plain = name.strip_prefix("no-")?;
-        FLAGS.iter().find(|flag| flag.name == plain && flag.kind == Kind::Switch)
+        FLAGS.iter().find(|flag| flag.name == plain && flag.kind == FlagKind::Switch)
     };
     match (known, negated()) {
-        (Some(flag), _) if flag.kind == Kind::Switch => Ok(((flag.name, "true".to_owned()), given)),
+        (Some(flag), _) if flag.kind == FlagKind::Switch => {
+            Ok(((flag.name, "true".to_owned()), given))
+        }
         (None, Some(flag)) => Ok(((flag.name, "false".to_owned()), given)),
         (Some(flag), _) => {
             let value = value_of(given, words).ok_or_else(|| no_value(&format!("--{name}")))?;
@@ -202,7 +204,7 @@ fn read_group<'a>(
             ('h', _) => found.push(Short::Asked(CommandLine::Help)),
             ('v', _) => found.push(Short::Asked(CommandLine::Version)),
             (_, None) => return Err(format!("unknown short flag '-{letter}'")),
-            (_, Some(flag)) if flag.kind == Kind::Switch => {
+            (_, Some(flag)) if flag.kind == FlagKind::Switch => {
                 found.push(Short::Flag(flag.name, "true".to_owned()));
             }
             (_, Some(flag)) => {

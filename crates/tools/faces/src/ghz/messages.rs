@@ -12,28 +12,28 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::{Nanos, Purpose, Seed};
-use workload::{MadeRequest, Maker, Makers};
+use workload::{MadeRequest, RequestMaker, RequestMakers};
 
 /// Messages that `--stream-call-count` makes of a request at most.
 const MESSAGES_MAX: u64 = 100_000;
 
 /// Data and metadata as they were given.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Given {
+pub(super) struct GivenData {
     /// JSON text; empty if there is none.
     text: String,
     binary: Option<Vec<u8>>,
     metadata: Map<String, Value>,
 }
 
-impl Given {
+impl GivenData {
     /// Reads the files that the options name.
     ///
     /// # Errors
     /// ghz's sentence.
-    pub(super) fn read(options: &Options, files: &dyn Files) -> Result<Given, String> {
+    pub(super) fn read(options: &Options, files: &dyn Files) -> Result<GivenData, String> {
         let read = |path: &str| files.read(path).map_err(|error| not_opened(path, &error));
-        let mut given = Given { metadata: options.metadata.clone(), ..Given::default() };
+        let mut given = GivenData { metadata: options.metadata.clone(), ..GivenData::default() };
         if !options.metadata_file.is_empty() {
             let bytes = read(&options.metadata_file)?;
             let text = String::from_utf8_lossy(&bytes);
@@ -185,7 +185,7 @@ fn compile(file: &str, options: &Options, files: &dyn Files) -> Result<Schema, S
 
 /// Bodies and fields of the calls of a run.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct CallContent {
     /// Bodies that are sent in turn; empty: a [`Recipe`] makes them.
     pub(super) bodies: Vec<Vec<u8>>,
     pub(super) headers: Vec<(String, String)>,
@@ -215,11 +215,11 @@ pub(super) struct Recipe {
 /// # Errors
 /// Data or metadata that cannot be sent.
 pub(super) fn content(
-    given: &Given,
+    given: &GivenData,
     method: GrpcMethod,
     options: &Options,
     date: Date,
-) -> Result<Content, String> {
+) -> Result<CallContent, String> {
     let functions = !options.disable_template_functions;
     let parse = |text: &str| Template::parse(text, functions);
     let templated = !options.disable_template_data;
@@ -256,7 +256,7 @@ pub(super) fn content(
         // the first call shows whether the data fit
         recipe.request(0, date.at)?;
         let recipe = Some(Arc::new(recipe));
-        return Ok(Content { bodies: Vec::new(), headers: Vec::new(), recipe });
+        return Ok(CallContent { bodies: Vec::new(), headers: Vec::new(), recipe });
     }
     let packed = packed(given, &items, &method, options)?;
     let bodies = match method.is_client_streaming() {
@@ -266,12 +266,12 @@ pub(super) fn content(
     };
     let headers = given.metadata.iter();
     let headers = headers.map(|(name, value)| field(name, value.as_str().unwrap_or_default()));
-    Ok(Content { bodies, headers: headers.collect::<Result<_, _>>()?, recipe: None })
+    Ok(CallContent { bodies, headers: headers.collect::<Result<_, _>>()?, recipe: None })
 }
 
 /// Messages that are the same in all calls, with their prefixes.
 fn packed(
-    given: &Given,
+    given: &GivenData,
     items: &[String],
     method: &GrpcMethod,
     options: &Options,
@@ -415,20 +415,20 @@ impl Recipe {
     }
 }
 
-/// Makers of one run's requests.
+/// Makes the makers of one run.
 #[derive(Debug)]
 pub(super) struct GhzMakers(pub(super) Arc<Recipe>);
 
 #[derive(Debug)]
 struct GhzMaker(Arc<Recipe>);
 
-impl Makers for GhzMakers {
-    fn maker(&self) -> Box<dyn Maker> {
+impl RequestMakers for GhzMakers {
+    fn maker(&self) -> Box<dyn RequestMaker> {
         Box::new(GhzMaker(self.0.clone()))
     }
 }
 
-impl Maker for GhzMaker {
+impl RequestMaker for GhzMaker {
     fn make(&mut self, index: u64, now: Nanos) -> Option<MadeRequest> {
         self.0.request(index, now).ok()
     }

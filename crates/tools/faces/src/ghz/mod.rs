@@ -17,7 +17,7 @@ mod tests;
 use crate::{
     Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, Said, StartTrouble,
 };
-use messages::{GhzMakers, Given};
+use messages::{GhzMakers, GivenData};
 use options::{DurationStop, Options};
 use plan::{Load, Plan};
 use record::run::RunRecord;
@@ -25,7 +25,7 @@ use report::{EndReason, Report};
 use sample::{CallRecord, Outcome};
 use tally::Tally;
 use units::Nanos;
-use workload::Makers;
+use workload::RequestMakers;
 
 /// Reads ghz's command line.
 pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
@@ -43,7 +43,7 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
 #[derive(Debug)]
 struct Prepared {
     plan: Plan,
-    makers: Option<Box<dyn Makers>>,
+    makers: Option<Box<dyn RequestMakers>>,
     face: Ghz,
 }
 
@@ -78,17 +78,18 @@ fn prepare(args: &[String], extras: Extras, files: &dyn Files) -> Result<Prepare
     if extras.native {
         return Err(native::command(&options, &given, &content, &path, &plan));
     }
-    let makers = content.recipe.map(|recipe| -> Box<dyn Makers> { Box::new(GhzMakers(recipe)) });
+    let makers =
+        content.recipe.map(|recipe| -> Box<dyn RequestMakers> { Box::new(GhzMakers(recipe)) });
     let face = Ghz::new(options, given, &plan, extras.strict);
     Ok(Prepared { plan, makers, face })
 }
 
 /// Checks what needs no server, in ghz's order; reads data and metadata.
-fn check(options: &Options, files: &dyn Files) -> Result<Given, String> {
+fn check(options: &Options, files: &dyn Files) -> Result<GivenData, String> {
     if !options.proto.is_empty() && !options.proto.ends_with(".proto") {
         return Err("proto: must have .proto extension".to_owned());
     }
-    let given = Given::read(options, files)?;
+    let given = GivenData::read(options, files)?;
     if options.connections > options.concurrency {
         return Err("number of connections cannot be greater than concurrency".to_owned());
     }
@@ -144,7 +145,7 @@ fn refuse_streams(options: &Options, client: bool, server: bool) -> Result<(), S
 #[derive(Debug)]
 struct Ghz {
     options: Options,
-    given: Given,
+    given: GivenData,
     tally: Tally,
     date: Date,
     total: u64,
@@ -154,7 +155,7 @@ struct Ghz {
 }
 
 impl Ghz {
-    fn new(options: Options, given: Given, plan: &Plan, strict: bool) -> Ghz {
+    fn new(options: Options, given: GivenData, plan: &Plan, strict: bool) -> Ghz {
         let mut notes = Vec::new();
         let used = setup::streams(&options) * options.connections.max(1);
         let constant = !schedule::changes_workers(&options);

@@ -1,6 +1,6 @@
 //! `--native`: the command of our own that does the same, or a plan where no option says it.
 
-use super::messages::{Content, Given};
+use super::messages::{CallContent, GivenData};
 use super::options::Options;
 use super::{schedule, setup};
 use crate::Ending;
@@ -10,8 +10,8 @@ use plan::Plan;
 /// `plan`: what the face itself would run.
 pub(super) fn command(
     options: &Options,
-    given: &Given,
-    content: &Content,
+    given: &GivenData,
+    content: &CallContent,
     path: &str,
     plan: &Plan,
 ) -> Ending {

@@ -2,7 +2,7 @@
 
 use super::config;
 use super::go::{parse_count, parse_number, parse_size, parse_time};
-use super::kingpin::{CommandLine, FLAGS, Kind, split};
+use super::kingpin::{CommandLine, FLAGS, FlagKind, split};
 use crate::{Ending, Files};
 use serde_json::{Map, Value};
 use units::Nanos;
@@ -198,10 +198,10 @@ fn check_values(flags: &[(&'static str, String)]) -> Result<(), String> {
     for (name, value) in flags {
         let kind = FLAGS.iter().find(|flag| flag.name == *name).map(|flag| flag.kind);
         match kind {
-            Some(Kind::Count) => drop(parse_count(value)?),
-            Some(Kind::Number) => drop(parse_number(value)?),
-            Some(Kind::Time) => drop(parse_time(value)?),
-            Some(Kind::Format) if !FORMATS.contains(&value.as_str()) => {
+            Some(FlagKind::Count) => drop(parse_count(value)?),
+            Some(FlagKind::Number) => drop(parse_number(value)?),
+            Some(FlagKind::Time) => drop(parse_time(value)?),
+            Some(FlagKind::Format) if !FORMATS.contains(&value.as_str()) => {
                 return Err(format!(
                     "enum value must be one of {}, got '{value}'",
                     FORMATS.join(",")

@@ -7,7 +7,7 @@ mod prometheus;
 mod summary;
 
 use super::options::Options;
-use super::tally::{Figures, Tally};
+use super::tally::{GhzFigures, Tally};
 use crate::Date;
 use serde_json::Value;
 use units::Nanos;
@@ -23,7 +23,7 @@ pub(super) struct Report<'a> {
     /// Calls that were asked for; 2147483647 where a time bounds the run.
     pub(super) total: u64,
     pub(super) tally: &'a Tally,
-    pub(super) figures: Figures,
+    pub(super) figures: GhzFigures,
     pub(super) end: EndReason,
     pub(super) date: Date,
     /// When the run ended, on the clock of samples.

@@ -1,6 +1,6 @@
 //! From ghz's options to a plan of ours.
 
-use super::messages::{Content, not_opened};
+use super::messages::{CallContent, not_opened};
 use super::options::{DurationStop, Options};
 use super::schedule;
 use crate::Files;
@@ -121,7 +121,7 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
 pub(super) fn plan(
     options: &Options,
     base: Plan,
-    content: &Content,
+    content: &CallContent,
     strict: bool,
 ) -> Result<Plan, String> {
     let mut plan = base;

@@ -153,8 +153,8 @@ impl Tally {
     }
 
     /// The figures; the run took `total`.
-    pub(super) fn figures(&self, count_errors: bool, total: Nanos) -> Figures {
-        let mut figures = Figures { count: self.count, total, ..Figures::default() };
+    pub(super) fn figures(&self, count_errors: bool, total: Nanos) -> GhzFigures {
+        let mut figures = GhzFigures { count: self.count, total, ..GhzFigures::default() };
         if self.details.is_empty() {
             return figures;
         }
@@ -184,7 +184,7 @@ fn shared(counts: &mut BTreeMap<Arc<str>, u64>, text: &str) -> Arc<str> {
 
 /// ghz's figures of a run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Figures {
+pub(super) struct GhzFigures {
     pub(super) count: u64,
     pub(super) total: Nanos,
     pub(super) average: Nanos,
@@ -193,12 +193,12 @@ pub(super) struct Figures {
     /// Calls in a second.
     pub(super) rate: f64,
     pub(super) percentiles: Vec<(u32, Nanos)>,
-    pub(super) histogram: Vec<Bucket>,
+    pub(super) histogram: Vec<HistogramBar>,
 }
 
 /// A bar of the histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bucket {
+pub(super) struct HistogramBar {
     /// Its upper end in seconds.
     pub(super) mark: f64,
     pub(super) count: u64,
@@ -220,14 +220,15 @@ fn percentile(sorted: &[f64], percentage: u32) -> (u32, Nanos) {
 
 /// Eleven marks at even distances from the fastest to the slowest; a bar counts what is above the
 /// mark before.
-fn histogram(sorted: &[f64], fastest: f64, slowest: f64) -> Vec<Bucket> {
+fn histogram(sorted: &[f64], fastest: f64, slowest: f64) -> Vec<HistogramBar> {
     let width = (slowest - fastest) / BUCKETS as f64;
     let mark = |index: usize| match index {
         BUCKETS => slowest,
         index => fastest + width * index as f64,
     };
-    let mut bars: Vec<Bucket> =
-        (0..=BUCKETS).map(|index| Bucket { mark: mark(index), count: 0, frequency: 0.0 }).collect();
+    let mut bars: Vec<HistogramBar> = (0..=BUCKETS)
+        .map(|index| HistogramBar { mark: mark(index), count: 0, frequency: 0.0 })
+        .collect();
     let mut at = 0;
     for latency in sorted {
         while at < BUCKETS && *latency > bars[at].mark {

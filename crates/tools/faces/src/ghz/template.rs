@@ -7,18 +7,18 @@ use units::Stream;
 /// A text with actions.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Action(Expr),
 }
 
 #[derive(Clone, Debug)]
 enum Expr {
-    Field(Field),
+    Field(DataField),
     Text(String),
     Number(i64),
     Call(Function, Vec<Expr>),
@@ -26,7 +26,7 @@ enum Expr {
 
 /// A value of an expression.
 #[derive(Clone, Debug)]
-enum Value {
+enum DataValue {
     Text(String),
     Number(i64),
 }
@@ -45,7 +45,7 @@ macro_rules! names {
     };
 }
 
-names!(Field, "A field of the call data.",
+names!(DataField, "A field of the call data.",
     WorkerId => "WorkerID", RequestNumber => "RequestNumber",
     FullyQualifiedName => "FullyQualifiedName", MethodName => "MethodName",
     ServiceName => "ServiceName", InputName => "InputName", OutputName => "OutputName",
@@ -110,10 +110,10 @@ impl Template {
         while let Some(open) = text[at..].find("{{") {
             let open = at + open;
             if open > at {
-                parts.push(Part::Text(text[at..open].to_owned()));
+                parts.push(TemplatePart::Text(text[at..open].to_owned()));
             }
-            let mut reader = Reader { text, at: open + 2, functions };
-            parts.push(Part::Action(reader.pipeline(0)?));
+            let mut reader = ActionReader { text, at: open + 2, functions };
+            parts.push(TemplatePart::Action(reader.pipeline(0)?));
             reader.skip_blanks();
             reader.skip("-");
             if !reader.skip("}}") {
@@ -122,14 +122,14 @@ impl Template {
             at = reader.at;
         }
         if at < text.len() {
-            parts.push(Part::Text(text[at..].to_owned()));
+            parts.push(TemplatePart::Text(text[at..].to_owned()));
         }
         Ok(Template { parts })
     }
 
     /// Contains an action.
     pub(super) fn has_actions(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Action(_)))
+        self.parts.iter().any(|part| matches!(part, TemplatePart::Action(_)))
     }
 
     /// The text for one call.
@@ -140,8 +140,8 @@ impl Template {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Action(expr) => out.push_str(&text_of(evaluate(expr, data)?)),
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Action(expr) => out.push_str(&text_of(evaluate(expr, data)?)),
             }
         }
         Ok(out)
@@ -149,13 +149,13 @@ impl Template {
 }
 
 /// Reads actions from a text.
-struct Reader<'a> {
+struct ActionReader<'a> {
     text: &'a str,
     at: usize,
     functions: bool,
 }
 
-impl Reader<'_> {
+impl ActionReader<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -254,7 +254,7 @@ impl Reader<'_> {
                 let start = self.at;
                 self.at += 1;
                 let name = self.name();
-                let field = Field::named(&name).ok_or_else(|| {
+                let field = DataField::named(&name).ok_or_else(|| {
                     format!(
                         "template: {WORDS}:1:{start}: executing \"{WORDS}\" at <.{name}>: can't \
                          evaluate field {name} in type *runner.CallData"
@@ -302,10 +302,10 @@ impl Reader<'_> {
     }
 }
 
-fn evaluate(expr: &Expr, data: &mut CallData<'_>) -> Result<Value, String> {
+fn evaluate(expr: &Expr, data: &mut CallData<'_>) -> Result<DataValue, String> {
     match expr {
-        Expr::Text(text) => Ok(Value::Text(text.clone())),
-        Expr::Number(number) => Ok(Value::Number(*number)),
+        Expr::Text(text) => Ok(DataValue::Text(text.clone())),
+        Expr::Number(number) => Ok(DataValue::Number(*number)),
         Expr::Field(field) => Ok(field_of(*field, data)),
         Expr::Call(function, arguments) => {
             let values = arguments.iter().map(|argument| evaluate(argument, data));
@@ -315,42 +315,46 @@ fn evaluate(expr: &Expr, data: &mut CallData<'_>) -> Result<Value, String> {
     }
 }
 
-fn field_of(field: Field, data: &CallData<'_>) -> Value {
+fn field_of(field: DataField, data: &CallData<'_>) -> DataValue {
     let method = data.method;
-    let number = |number: u64| Value::Number(i64::try_from(number).unwrap_or(i64::MAX));
+    let number = |number: u64| DataValue::Number(i64::try_from(number).unwrap_or(i64::MAX));
     match field {
-        Field::WorkerId => Value::Text(data.worker.clone()),
-        Field::RequestNumber => number(data.number),
-        Field::FullyQualifiedName => Value::Text(method.full_name.clone()),
-        Field::MethodName => Value::Text(method.name.clone()),
-        Field::ServiceName => Value::Text(method.service.clone()),
-        Field::InputName => Value::Text(method.input.clone()),
-        Field::OutputName => Value::Text(method.output.clone()),
-        Field::IsClientStreaming => Value::Text(method.client_streaming.to_string()),
-        Field::IsServerStreaming => Value::Text(method.server_streaming.to_string()),
-        Field::Timestamp => {
+        DataField::WorkerId => DataValue::Text(data.worker.clone()),
+        DataField::RequestNumber => number(data.number),
+        DataField::FullyQualifiedName => DataValue::Text(method.full_name.clone()),
+        DataField::MethodName => DataValue::Text(method.name.clone()),
+        DataField::ServiceName => DataValue::Text(method.service.clone()),
+        DataField::InputName => DataValue::Text(method.input.clone()),
+        DataField::OutputName => DataValue::Text(method.output.clone()),
+        DataField::IsClientStreaming => DataValue::Text(method.client_streaming.to_string()),
+        DataField::IsServerStreaming => DataValue::Text(method.server_streaming.to_string()),
+        DataField::Timestamp => {
             let seconds = data.unix_ns / 1_000_000_000 * 1_000_000_000;
-            Value::Text(rfc3339(seconds, data.utc_offset_s))
+            DataValue::Text(rfc3339(seconds, data.utc_offset_s))
         }
-        Field::TimestampUnix => number(data.unix_ns / 1_000_000_000),
-        Field::TimestampUnixMilli => number(data.unix_ns / 1_000_000),
-        Field::TimestampUnixNano => number(data.unix_ns),
-        Field::Uuid => Value::Text(data.uuid.clone()),
+        DataField::TimestampUnix => number(data.unix_ns / 1_000_000_000),
+        DataField::TimestampUnixMilli => number(data.unix_ns / 1_000_000),
+        DataField::TimestampUnixNano => number(data.unix_ns),
+        DataField::Uuid => DataValue::Text(data.uuid.clone()),
     }
 }
 
-fn text_of(value: Value) -> String {
+fn text_of(value: DataValue) -> String {
     match value {
-        Value::Text(text) => text,
-        Value::Number(number) => number.to_string(),
+        DataValue::Text(text) => text,
+        DataValue::Number(number) => number.to_string(),
     }
 }
 
-fn call(function: Function, values: &[Value], data: &mut CallData<'_>) -> Result<Value, String> {
+fn call(
+    function: Function,
+    values: &[DataValue],
+    data: &mut CallData<'_>,
+) -> Result<DataValue, String> {
     let number = |at: usize| match values.get(at) {
-        Some(Value::Number(number)) => *number,
+        Some(DataValue::Number(number)) => *number,
         // Sprig takes texts for numbers, and what is none for 0
-        Some(Value::Text(text)) => text.trim().parse().unwrap_or(0),
+        Some(DataValue::Text(text)) => text.trim().parse().unwrap_or(0),
         None => 0,
     };
     let text = |at: usize| values.get(at).cloned().map(text_of).unwrap_or_default();
@@ -358,54 +362,56 @@ fn call(function: Function, values: &[Value], data: &mut CallData<'_>) -> Result
     let numbers = || (0..values.len()).map(number);
     let random = &mut data.random;
     Ok(match function {
-        Function::NewUuid | Function::Uuid4 => Value::Text(uuid(random)),
+        Function::NewUuid | Function::Uuid4 => DataValue::Text(uuid(random)),
         Function::RandomString => {
             let count = match length(0) {
                 0 => 2 + random.below(15) as usize,
                 count => count,
             };
-            Value::Text(random_text(count, ALPHANUMERIC, random))
+            DataValue::Text(random_text(count, ALPHANUMERIC, random))
         }
         Function::RandomInt => {
             let (least, most) = (number(0).max(0), number(1).max(1));
-            Value::Number(least + random.below((most - least).max(1) as u64) as i64)
+            DataValue::Number(least + random.below((most - least).max(1) as u64) as i64)
         }
         Function::RandInt => {
             let (least, most) = (number(0), number(1));
             let span = most.saturating_sub(least).max(1);
-            Value::Number(least.saturating_add(random.below(span as u64) as i64))
+            DataValue::Number(least.saturating_add(random.below(span as u64) as i64))
         }
-        Function::RandAlphaNum => Value::Text(random_text(length(0), ALPHANUMERIC, random)),
-        Function::RandAlpha => Value::Text(random_text(length(0), &ALPHANUMERIC[..52], random)),
-        Function::RandNumeric => Value::Text(random_text(length(0), &ALPHANUMERIC[52..], random)),
-        Function::Add => Value::Number(numbers().fold(0, i64::wrapping_add)),
-        Function::Add1 => Value::Number(number(0).wrapping_add(1)),
-        Function::Sub => Value::Number(number(0).wrapping_sub(number(1))),
-        Function::Mul => Value::Number(numbers().fold(1, i64::wrapping_mul)),
+        Function::RandAlphaNum => DataValue::Text(random_text(length(0), ALPHANUMERIC, random)),
+        Function::RandAlpha => DataValue::Text(random_text(length(0), &ALPHANUMERIC[..52], random)),
+        Function::RandNumeric => {
+            DataValue::Text(random_text(length(0), &ALPHANUMERIC[52..], random))
+        }
+        Function::Add => DataValue::Number(numbers().fold(0, i64::wrapping_add)),
+        Function::Add1 => DataValue::Number(number(0).wrapping_add(1)),
+        Function::Sub => DataValue::Number(number(0).wrapping_sub(number(1))),
+        Function::Mul => DataValue::Number(numbers().fold(1, i64::wrapping_mul)),
         Function::Div | Function::Mod if number(1) == 0 => {
             return Err("error calling div: integer divide by zero".to_owned());
         }
-        Function::Div => Value::Number(number(0).wrapping_div(number(1))),
-        Function::Mod => Value::Number(number(0).wrapping_rem(number(1))),
-        Function::Max => Value::Number(numbers().max().unwrap_or(0)),
-        Function::Min => Value::Number(numbers().min().unwrap_or(0)),
-        Function::Atoi | Function::Int => Value::Number(number(0)),
+        Function::Div => DataValue::Number(number(0).wrapping_div(number(1))),
+        Function::Mod => DataValue::Number(number(0).wrapping_rem(number(1))),
+        Function::Max => DataValue::Number(numbers().max().unwrap_or(0)),
+        Function::Min => DataValue::Number(numbers().min().unwrap_or(0)),
+        Function::Atoi | Function::Int => DataValue::Number(number(0)),
         Function::ToString | Function::Print => {
-            Value::Text(values.iter().cloned().map(text_of).collect())
+            DataValue::Text(values.iter().cloned().map(text_of).collect())
         }
-        Function::Upper => Value::Text(text(0).to_uppercase()),
-        Function::Lower => Value::Text(text(0).to_lowercase()),
-        Function::Trim => Value::Text(text(0).trim().to_owned()),
+        Function::Upper => DataValue::Text(text(0).to_uppercase()),
+        Function::Lower => DataValue::Text(text(0).to_lowercase()),
+        Function::Trim => DataValue::Text(text(0).trim().to_owned()),
         Function::Repeat => {
             let piece = text(1);
             let most = TEXT_MAX / piece.len().max(1);
-            Value::Text(piece.repeat(length(0).min(most)))
+            DataValue::Text(piece.repeat(length(0).min(most)))
         }
-        Function::Replace => Value::Text(text(2).replace(&text(0), &text(1))),
-        Function::Trunc => Value::Text(text(1).chars().take(length(0)).collect()),
+        Function::Replace => DataValue::Text(text(2).replace(&text(0), &text(1))),
+        Function::Trunc => DataValue::Text(text(1).chars().take(length(0)).collect()),
         Function::B64Enc => {
             use base64::Engine as _;
-            Value::Text(base64::engine::general_purpose::STANDARD.encode(text(0)))
+            DataValue::Text(base64::engine::general_purpose::STANDARD.encode(text(0)))
         }
     })
 }

@@ -15,9 +15,9 @@ const HOST: &str = "127.0.0.1:2020";
 const PROTO: &str = include_str!("../../../site/src/proper/echo.proto");
 
 /// Files that the command lines name.
-struct Scene;
+struct EchoFiles;
 
-impl Files for Scene {
+impl Files for EchoFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, SystemError> {
         let found = RECORDED.split("\n== ").skip(1).find_map(|part| {
             let (name, text) = part.split_once('\n')?;
@@ -54,7 +54,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn prepared(line: &str) -> Result<Prepared, Ending> {
-    prepare(&words(line), Extras::default(), &Scene)
+    prepare(&words(line), Extras::default(), &EchoFiles)
 }
 
 /// The status that the request of call `index` asks the server for, as JSON has it.
@@ -316,7 +316,7 @@ fn what_is_not_supported_is_refused_by_name() {
 fn native_is_a_command_of_ours() {
     let native = |line: &str| {
         let extras = Extras { native: true, ..Extras::default() };
-        prepare(&words(line), extras, &Scene).map(drop).unwrap_err().out
+        prepare(&words(line), extras, &EchoFiles).map(drop).unwrap_err().out
     };
     assert_eq!(
         native(&format!("{CALL} -d {{\"text\":\"x\"}}")),

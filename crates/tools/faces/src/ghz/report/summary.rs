@@ -1,7 +1,7 @@
 //! The summary, and CSV.
 
 use super::Report;
-use crate::ghz::tally::Bucket;
+use crate::ghz::tally::HistogramBar;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
@@ -76,9 +76,9 @@ fn columns(rows: &[[String; 2]]) -> String {
 }
 
 /// The longest bar has 40 marks.
-fn bars(buckets: &[Bucket]) -> String {
+fn bars(buckets: &[HistogramBar]) -> String {
     const LONGEST: u64 = 40;
-    let mark = |bucket: &Bucket| format!("{:.3}", bucket.mark * 1e3);
+    let mark = |bucket: &HistogramBar| format!("{:.3}", bucket.mark * 1e3);
     let most = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let widest = buckets.iter().map(|bucket| mark(bucket).len()).max().unwrap_or(0);
     let digits = most.to_string().len();
