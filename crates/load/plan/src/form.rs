@@ -8,27 +8,27 @@ use units::{ParseError, quoted};
 const UPLOAD_TYPE: &str = "application/octet-stream";
 
 /// One field as typed.
-struct Field<'a> {
+struct FormField<'a> {
     name: &'a str,
     value: &'a str,
     /// The value is the name of a file, with its media type.
     media_type: Option<&'a str>,
 }
 
-fn parse(text: &str) -> Result<Field<'_>, ParseError> {
+fn parse(text: &str) -> Result<FormField<'_>, ParseError> {
     let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) else {
         let why = "is not a field of a form: write name=value, or name=@FILE for an upload";
         return Err(ParseError(format!("{} {why}", quoted(text))));
     };
     let Some(path) = value.strip_prefix('@') else {
-        return Ok(Field { name, value, media_type: None });
+        return Ok(FormField { name, value, media_type: None });
     };
     let (path, media_type) = path.split_once(";type=").unwrap_or((path, UPLOAD_TYPE));
     if path.is_empty() || media_type.trim().is_empty() {
         let why = "names no file, or no type: write name=@FILE or name=@FILE;type=image/png";
         return Err(ParseError(format!("{} {why}", quoted(text))));
     }
-    Ok(Field { name, value: path, media_type: Some(media_type) })
+    Ok(FormField { name, value: path, media_type: Some(media_type) })
 }
 
 /// Checks one field as typed.
@@ -45,14 +45,15 @@ pub fn check_form_field(text: &str) -> Result<(), ParseError> {
 /// # Errors
 /// A malformed field, or a file that cannot be read.
 pub fn form_body(fields: &[&str], files: &dyn FileSource) -> Result<(String, Vec<u8>), ParseError> {
-    let fields: Vec<Field<'_>> = fields.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
+    let fields: Vec<FormField<'_>> =
+        fields.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
     if fields.iter().all(|field| field.media_type.is_none()) {
         let mut form = url::form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(fields.iter().map(|field| (field.name, field.value)));
         let kind = "application/x-www-form-urlencoded".to_owned();
         return Ok((kind, form.finish().into_bytes()));
     }
-    let content = |field: &Field<'_>| match field.media_type {
+    let content = |field: &FormField<'_>| match field.media_type {
         Some(_) => files.read(field.value).map_err(ParseError),
         None => Ok(field.value.as_bytes().to_vec()),
     };
