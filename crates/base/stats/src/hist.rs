@@ -214,17 +214,29 @@ impl Hist {
     }
 }
 
-/// Number of recordings of a histogram at or below a value; made by [`Hist::cumulative`]. For the
-/// zeros and each recorded bucket the lowest value, and the recordings up to it.
-#[derive(Clone, Debug)]
+/// How many recordings of a histogram are at or below a value; made by [`Hist::cumulative`].
+/// Of the zeros and each recorded bucket the lowest value, and the recordings up to there.
+#[derive(Clone, Debug, Default)]
 pub struct Cumulative(Vec<(Nanos, u64)>);
 
 impl Cumulative {
     /// Like [`Hist::count_at_or_below`] of the histogram.
     pub fn count_at_or_below(&self, value: Nanos) -> u64 {
-        // the first row's is never above it
         let below = self.0.partition_point(|(lowest, _)| *lowest <= value);
-        self.0[below - 1].1
+        below.checked_sub(1).map_or(0, |row| self.0[row].1)
+    }
+
+    /// All recordings.
+    pub fn total(&self) -> u64 {
+        self.0.last().map_or(0, |(_, count)| *count)
+    }
+
+    /// Adds the recordings of another histogram.
+    pub fn merge(&mut self, other: &Cumulative) {
+        let values = self.0.iter().chain(&other.0).map(|(value, _)| *value);
+        let values: std::collections::BTreeSet<Nanos> = values.collect();
+        let sum = |value| self.count_at_or_below(value) + other.count_at_or_below(value);
+        self.0 = values.into_iter().map(|value| (value, sum(value))).collect();
     }
 }
 

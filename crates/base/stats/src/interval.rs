@@ -67,9 +67,7 @@ pub fn t_mean(values: &[f64]) -> Option<Estimate> {
         return None;
     }
     let (mean, stdev) = mean_and_stdev(values)?;
-    let n = values.len() as f64;
-    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(1.0 - TAIL);
-    let half = t * stdev / n.sqrt();
+    let half = student_t(values.len() as u64 - 1) * stdev / (values.len() as f64).sqrt();
     Some(Estimate {
         value: mean,
         low: mean - half,
@@ -77,6 +75,12 @@ pub fn t_mean(values: &[f64]) -> Option<Estimate> {
         count: values.len(),
         method: Method::StudentT,
     })
+}
+
+/// Quantile of Student's t that leaves 2.5 % above it, for one degree of freedom or more.
+pub fn student_t(freedom: u64) -> f64 {
+    let student = StudentsT::new(0.0, 1.0, freedom.max(1) as f64).expect("freedom of one or more");
+    student.inverse_cdf(1.0 - TAIL)
 }
 
 /// Ranks (from 1) of the order statistics that enclose quantile `q` of `n` independent
@@ -111,23 +115,6 @@ pub fn samples_needed(q: f64) -> u64 {
         return 1;
     }
     (TAIL.ln() / q.ln()).ceil().max(1.0) as u64
-}
-
-/// The number of observations of which one is expected beyond quantile `q`: 20 for p95, 100 for
-/// p99. 1 for 0, 1 and invalid quantiles.
-pub fn one_beyond(q: f64) -> u64 {
-    if !(q > 0.0 && q < 1.0) {
-        return 1;
-    }
-    // 1 - 0.999 is a little below 0.001 in binary
-    (1.0 / (1.0 - q) - 1e-6).ceil().max(1.0) as u64
-}
-
-/// Returns whether `found` of `count` independent trials are more than a probability `share`
-/// explains: as many or more have a probability of at most 2.5 %.
-pub fn improbably_many(count: u64, share: f64, found: u64) -> bool {
-    let Ok(trials) = Binomial::new(share.clamp(0.0, 1.0), count) else { return false };
-    found > 0 && trials.sf(found - 1) <= TAIL
 }
 
 /// The median and its interval from the exact binomial ranks. `None` below six values, for which

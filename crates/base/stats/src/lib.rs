@@ -3,6 +3,7 @@
 //! Layer 2: pure; reads no clock.
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod cause;
 pub mod compare;
 pub mod curve;
@@ -28,10 +29,12 @@ mod snapshot;
 mod spread;
 pub mod steady;
 mod streams;
+mod trials;
 pub mod verdict;
 mod verified;
 pub mod webmark;
 
+pub use blocks::{BLOCKS_MIN, Block, Blocks};
 pub use cause::CauseId;
 pub use doubt::Doubt;
 pub use endings::{ENDINGS_STATUSES_MAX, Endings};
@@ -42,10 +45,10 @@ pub use interval::{Estimate, samples_needed};
 pub use journeys::{JourneyTally, Noted, TransactionTally};
 pub use little::Little;
 pub use messages::{FanOutTally, MessageTally};
-pub use numbers::{NumberTally, parse_number};
+pub use numbers::{NumberTally, parse_number, show_number};
 pub use objective::{
-    Figures, METRIC_PREFIX, Metric, Objective, Op, Ruling, Subject, SubjectRows, Undecided,
-    parse_objectives, parse_share,
+    FigureInterval, Figures, METRIC_PREFIX, Metric, Objective, Op, Ruling, Subject, SubjectRows,
+    Undecided, parse_objectives, parse_share, rulings,
 };
 pub use scenario::ScenarioTally;
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};
@@ -55,6 +58,7 @@ pub use snapshot::{
 };
 pub use spread::{SPREAD_CLASSES, Spread};
 pub use streams::{GRPC_MESSAGES_MAX, GrpcTally, StreamEnd, StreamMarks, StreamTally};
+pub use trials::Looks;
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
 pub use verified::{Verified, WRONG_BODIES_MAX};
 

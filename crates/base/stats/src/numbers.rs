@@ -53,6 +53,22 @@ fn start_of(class: i64) -> i64 {
     i64::try_from(start).unwrap_or(i64::MAX) * class.signum()
 }
 
+/// A number without a unit: whole ones with their thousands, others with four digits.
+pub fn show_number(value: f64) -> String {
+    let whole = value.fract() == 0.0 && value.abs() < 1e15;
+    let sign = if value < 0.0 { "-" } else { "" };
+    if whole {
+        return format!("{sign}{}", units::show::count(value.abs() as u64));
+    }
+    let digits = 3 - value.abs().log10().floor().clamp(-6.0, 3.0) as i32;
+    let text = format!("{value:.*}", digits.max(0) as usize);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
 impl NumberTally {
     /// Counts a number in millionths, or a value that is not one.
     pub fn record(&mut self, value: Option<i64>) {
@@ -111,6 +127,11 @@ impl NumberTally {
     pub fn count_at_or_below(&self, bound: f64) -> u64 {
         let within = |class: &&i64| number(start_of(**class)) <= bound;
         self.classes.keys().take_while(within).map(|class| self.classes[class]).sum()
+    }
+
+    /// Returns the number of each class, the lowest first: every one counts itself as at or below it.
+    pub fn values(&self) -> Vec<f64> {
+        self.classes.keys().map(|class| number(start_of(*class))).collect()
     }
 
     /// Returns the mean of the numbers themselves; `None` without numbers.

@@ -1,9 +1,11 @@
 //! The objective grammar, `metric op value[unit]`: one for `--slo`, `--find` and `--abort-if`.
 
-use crate::interval;
-use crate::{Counts, Hist, NumberTally, ScenarioTally, Snapshot};
+mod ruling;
+
+use crate::{Block, Counts, Hist, NumberTally, ScenarioTally, Snapshot, show_number};
+pub use ruling::{FigureInterval, Ruling, Undecided, rulings};
 use std::sync::Arc;
-use units::{Nanos, ParseError, quoted};
+use units::{Nanos, ParseError, quoted, show};
 
 /// A bound on one figure of a run, such as `p99<50ms` or `failures<0.1%`.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,31 +142,6 @@ impl Objective {
     }
 }
 
-/// Result of an objective, including how late the client was.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ruling {
-    /// In the unit of [`Objective::bound`], the client's lateness included; NaN without samples.
-    pub figure: f64,
-    /// The figure without the client's lateness. For a part of a run this is a lower bound. `None`
-    /// if lateness does not affect the figure or was not recorded.
-    pub without_lag: Option<f64>,
-    /// The figure meets its bound, and the answer is certain.
-    pub met: bool,
-    /// Why it is undecided.
-    pub undecided: Option<Undecided>,
-}
-
-/// Why the measurement does not decide an objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undecided {
-    /// A client without lateness might have measured the other result.
-    Lateness,
-    /// The quantile needs more samples, and the samples beyond the bound are too few for a miss.
-    FewSamples { count: u64, needed: u64 },
-    /// No call of the measured phase. `warm_up`: calls of the same part in the warm-up.
-    NoSamples { warm_up: u64 },
-}
-
 impl Objective {
     /// Returns the figures of the run, or of the part that the objective names.
     pub fn figures(&self, snapshot: &Snapshot, window: Nanos) -> Figures {
@@ -174,98 +151,25 @@ impl Objective {
         }
     }
 
-    /// Judges a snapshot, with and without the client's lateness.
-    pub fn rule(&self, snapshot: &Snapshot, window: Nanos) -> Ruling {
-        let figures = self.figures(snapshot, window);
-        let (figure, met) = self.met(&figures);
-        let of_time = matches!(self.metric, Metric::Response(_) | Metric::ResponseMean);
-        let without_lag = match of_time && !figure.is_nan() {
-            true => self.without_lag(snapshot, &figures),
-            false => None,
-        };
-        let late = without_lag.is_some_and(|lowest| self.holds(lowest) != met);
-        let undecided = match self.lacks_samples(snapshot, &figures) {
-            None if late => Some(Undecided::Lateness),
-            lacking => lacking,
-        };
-        Ruling { figure, without_lag, met: met && undecided.is_none(), undecided }
-    }
-
-    /// Returns whether a figure meets the bound; NaN meets none.
-    fn holds(&self, figure: f64) -> bool {
-        match self.op {
-            Op::Below => figure < self.bound,
-            Op::AtMost => figure <= self.bound,
-            Op::Above => figure > self.bound,
-            Op::AtLeast => figure >= self.bound,
-        }
-    }
-
-    /// Number of samples missing for an answer. With fewer than [`one_beyond`] a quantile is just
-    /// the maximum; they decide it only if an improbable number of them is beyond the bound
-    /// (binomial test).
-    fn lacks_samples(&self, snapshot: &Snapshot, figures: &Figures) -> Option<Undecided> {
-        if figures.of(self.metric).is_nan() {
-            let counts = &figures.counts;
-            let failed = counts.failed + counts.timed_out + counts.dropped > 0;
-            let warm_up = self.warm_up_calls(snapshot);
-            return (!failed).then_some(Undecided::NoSamples { warm_up });
-        }
-        let (quantile, samples) = figures.samples(self.metric)?;
-        let (count, needed) = (samples.count(), interval::one_beyond(quantile));
-        if count >= needed {
-            return None;
-        }
-        let within = samples.within(self.bound, matches!(self.op, Op::AtMost | Op::Above));
-        let above = interval::improbably_many(count, 1.0 - quantile, count.saturating_sub(within));
-        (!above).then_some(Undecided::FewSamples { count, needed })
-    }
-
-    /// Calls of the warm-up: of the run, or of the part that the objective names.
-    fn warm_up_calls(&self, snapshot: &Snapshot) -> u64 {
-        let rows = self.of.as_ref().map(|subject| &subject.rows);
-        match rows {
-            Some(SubjectRows::Targets(rows)) if !snapshot.targets.is_empty() => {
-                let row = |row: &u32| snapshot.targets.get(*row as usize);
-                rows.iter().filter_map(row).map(|row| row.warm_up).sum()
+    /// Returns the part of a row of the series that the interval of the figure is made of.
+    pub fn block(&self, row: &Snapshot) -> Block {
+        let figures = self.figures(row, Nanos::ZERO);
+        let (found, of) = figures.share(self.metric).unwrap_or_default();
+        let times = match (figures.samples(self.metric), self.metric) {
+            (Some((_, Samples::Times(times))), _) => times,
+            (Some((_, numbers)), _) => {
+                let of = numbers.count();
+                return Block {
+                    found: of - numbers.within(self.bound, true),
+                    of,
+                    ..Block::default()
+                };
             }
-            Some(SubjectRows::Clients(row)) => {
-                snapshot.clients.get(*row as usize).map_or(0, |row| row.warm_up)
-            }
-            Some(SubjectRows::Scenario(row)) => {
-                snapshot.scenarios.get(*row as usize).map_or(0, |row| row.warm_up)
-            }
-            Some(SubjectRows::Transaction(_) | SubjectRows::Number(_) | SubjectRows::Unknown) => 0,
-            None | Some(SubjectRows::Targets(_)) => snapshot.warm_up.done(),
-        }
-    }
-
-    /// The figure less the client's lateness; of a part a lower bound, because lateness is recorded
-    /// for the whole run only.
-    fn without_lag(&self, snapshot: &Snapshot, figures: &Figures) -> Option<f64> {
-        let response = snapshot.without_lag()?;
-        let of_run = match self.of.as_ref().map(|subject| &subject.rows) {
-            None => true,
-            Some(SubjectRows::Targets(_)) => snapshot.targets.is_empty(),
-            Some(_) => false,
+            (None, Metric::ResponseMean) => &figures.response,
+            (None, _) => return Block { found, of, ..Block::default() },
         };
-        if of_run {
-            return Some(Figures { response, ..figures.clone() }.of(self.metric));
-        }
-        // the lateness of a transaction is the sum over its calls
-        let calls_each = match self.of.as_ref().map(|subject| &subject.rows) {
-            Some(SubjectRows::Transaction(_)) => {
-                snapshot.counts.done().div_ceil(figures.response.count().max(1))
-            }
-            _ => 1,
-        };
-        let lowest = match self.metric {
-            Metric::Response(quantile) => {
-                quantile_without(&figures.response, quantile, &snapshot.lag, calls_each)
-            }
-            _ => mean_without(&figures.response, &snapshot.lag),
-        };
-        Some(lowest.as_secs_f64())
+        let sum_s = times.mean().as_secs_f64() * times.count() as f64;
+        Block { times: times.cumulative(), sum_s, found, of }
     }
 }
 
@@ -339,6 +243,47 @@ fn our_metric(name: &str) -> Option<String> {
 }
 
 impl Metric {
+    /// The quantile, 0..=1, of a metric that is one.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Metric::Response(quantile)
+            | Metric::FirstEvent(quantile)
+            | Metric::EventGap(quantile)
+            | Metric::Handshake(quantile)
+            | Metric::Number(quantile) => Some(quantile),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a time, in seconds.
+    pub fn is_time(self) -> bool {
+        let is_number = matches!(self, Metric::Number(_));
+        self == Metric::ResponseMean || (self.quantile().is_some() && !is_number)
+    }
+
+    /// Whether it is a share, 0..=1.
+    fn is_share(self) -> bool {
+        let shares = [
+            Metric::Failures,
+            Metric::Conforming,
+            Metric::AbnormalCloses,
+            Metric::Reach,
+            Metric::StatusOk,
+        ];
+        shares.contains(&self)
+    }
+
+    /// A figure with its unit; `no samples` for NaN.
+    pub fn show(self, figure: f64) -> String {
+        match self {
+            _ if figure.is_nan() => "no samples".to_owned(),
+            metric if metric.is_time() => show::duration(Nanos::from_secs_f64(figure)),
+            Metric::Number(_) | Metric::NumberMean => show_number(figure),
+            metric if metric.is_share() => show::share(figure),
+            _ => show::rate(figure),
+        }
+    }
+
     fn parse(name: &str) -> Option<Metric> {
         Some(match name {
             "mean" => Metric::ResponseMean,
@@ -375,24 +320,14 @@ impl Metric {
                 let bound = value.parse().ok().filter(|bound: &f64| bound.is_finite());
                 bound.ok_or_else(|| format!("{} is not a number without a unit", quoted(value)))
             }
-            Metric::Response(_)
-            | Metric::ResponseMean
-            | Metric::FirstEvent(_)
-            | Metric::EventGap(_)
-            | Metric::Handshake(_) => {
+            metric if metric.is_time() => {
                 if !value.ends_with(char::is_alphabetic) {
                     return Err(format!("the time {} needs a unit", quoted(value)));
                 }
                 units::parse_duration(value).map(Nanos::as_secs_f64).map_err(|error| error.0)
             }
-            Metric::Failures
-            | Metric::Conforming
-            | Metric::AbnormalCloses
-            | Metric::Reach
-            | Metric::StatusOk => share(value),
-            Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => {
-                units::parse_rate(value).map(|rate| rate.0).map_err(|error| error.0)
-            }
+            metric if metric.is_share() => share(value),
+            _ => units::parse_rate(value).map(|rate| rate.0).map_err(|error| error.0),
         }
     }
 }
@@ -579,10 +514,9 @@ impl Figures {
             Metric::Response(_) | Metric::ResponseMean if self.response.is_empty() => f64::NAN,
             Metric::Response(quantile) => self.response.quantile(quantile).as_secs_f64(),
             Metric::ResponseMean => self.response.mean().as_secs_f64(),
-            Metric::Failures => {
-                let counts = &self.counts;
-                let bad = counts.failed + counts.timed_out + counts.dropped;
-                ratio(bad as f64, counts.due as f64)
+            Metric::Failures | Metric::AbnormalCloses | Metric::StatusOk => {
+                let (found, of) = self.share(metric).unwrap_or_default();
+                ratio(found as f64, of as f64)
             }
             Metric::Throughput => per_s(self.in_window),
             Metric::Goodput => per_s(self.good_in_window),
@@ -595,13 +529,9 @@ impl Figures {
             Metric::Handshake(_) if self.handshake.is_empty() => f64::NAN,
             Metric::Handshake(quantile) => self.handshake.quantile(quantile).as_secs_f64(),
             Metric::Messages => per_s(self.messages),
-            Metric::AbnormalCloses => ratio(self.abnormal as f64, self.ended as f64),
             Metric::Number(quantile) => self.numbers.quantile(quantile).unwrap_or(f64::NAN),
             Metric::NumberMean => self.numbers.mean().unwrap_or(f64::NAN),
             Metric::Reach => self.reach,
-            Metric::StatusOk => {
-                self.status_ok.map_or(f64::NAN, |count| ratio(count as f64, self.counts.due as f64))
-            }
         }
     }
 }
@@ -609,12 +539,25 @@ impl Figures {
 impl Figures {
     /// Quantile and samples of a metric that has them.
     fn samples(&self, metric: Metric) -> Option<(f64, Samples<'_>)> {
+        let samples = match metric {
+            Metric::FirstEvent(_) => Samples::Times(&self.first_event),
+            Metric::EventGap(_) => Samples::Times(&self.event_gap),
+            Metric::Handshake(_) => Samples::Times(&self.handshake),
+            Metric::Number(_) => Samples::Numbers(&self.numbers),
+            _ => Samples::Times(&self.response),
+        };
+        Some((metric.quantile()?, samples))
+    }
+
+    /// What counts, and of how many, of a metric that is a share of independent trials.
+    fn share(&self, metric: Metric) -> Option<(u64, u64)> {
         match metric {
-            Metric::Response(quantile) => Some((quantile, Samples::Times(&self.response))),
-            Metric::FirstEvent(quantile) => Some((quantile, Samples::Times(&self.first_event))),
-            Metric::EventGap(quantile) => Some((quantile, Samples::Times(&self.event_gap))),
-            Metric::Handshake(quantile) => Some((quantile, Samples::Times(&self.handshake))),
-            Metric::Number(quantile) => Some((quantile, Samples::Numbers(&self.numbers))),
+            Metric::Failures => {
+                let counts = &self.counts;
+                Some((counts.failed + counts.timed_out + counts.dropped, counts.due))
+            }
+            Metric::AbnormalCloses => Some((self.abnormal, self.ended)),
+            Metric::StatusOk => Some((self.status_ok?, self.counts.due)),
             _ => None,
         }
     }
@@ -644,6 +587,16 @@ impl Samples<'_> {
             Samples::Numbers(numbers) => {
                 numbers.count_at_or_below(if at { bound } else { bound.next_down() })
             }
+        }
+    }
+
+    /// The values that were counted, the upper end of each class, the lowest first.
+    fn values(&self) -> Vec<f64> {
+        match self {
+            Samples::Times(times) => {
+                times.buckets().into_iter().map(|(value, _)| value.as_secs_f64()).collect()
+            }
+            Samples::Numbers(numbers) => numbers.values(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
 use crate::{
-    Endings, FailedResponses, Hist, Instants, JourneyTally, MessageTally, ScenarioTally,
-    ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally, Verified,
+    Blocks, Endings, FailedResponses, Hist, Instants, JourneyTally, Looks, MessageTally,
+    ScenarioTally, ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally, Verified,
 };
 use sample::{
     EarlyFacts, FailureClass, FanOutEvent, Http2Facts, Http3Facts, Noticed, Outcome, Remark,
@@ -915,6 +915,11 @@ pub struct Measurement {
     pub interrupted: bool,
     /// Set when `--abort-if` ended the run; the rule's text.
     pub aborted: Option<String>,
+    /// Of each objective of the plan: what the rows of the series contribute to it. Empty where that
+    /// is not known: calls then count as independent of each other.
+    pub blocks: Vec<Blocks>,
+    /// Whether the run may end as soon as its objectives are decided (`--until-sure`).
+    pub looks: Looks,
 }
 
 impl Measurement {

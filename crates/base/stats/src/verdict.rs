@@ -13,7 +13,7 @@ pub use path::{
 
 use crate::interval::samples_needed;
 use crate::steady::{self, Drift, Drifting};
-use crate::{CauseId, Doubt, Measurement, Metric, Objective, Ruling, Snapshot, Undecided};
+use crate::{CauseId, Doubt, Measurement, Metric, Objective, Ruling, Snapshot, Undecided, rulings};
 use sample::{FailureClass, FleetFacts, PathFacts};
 use units::{Nanos, show};
 
@@ -222,11 +222,8 @@ pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurem
     if measurement.interrupted || measurement.aborted.is_some() {
         return;
     }
-    let ruled = objectives.iter().map(|objective| {
-        let ruling = objective.rule(&measurement.total, measurement.rate_span());
-        (objective, ruling.undecided)
-    });
-    let mut lacking = ruled.filter_map(|(objective, undecided)| lacking(objective, undecided?));
+    let ruled = objectives.iter().zip(rulings(objectives, measurement));
+    let mut lacking = ruled.filter_map(|(objective, ruling)| lacking(objective, &ruling));
     let Some(mut cause) = lacking.next() else { return };
     match lacking.count() {
         0 => {}
@@ -239,16 +236,34 @@ pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurem
     verdict.state = State::Invalid;
 }
 
-/// The cause for an objective that lacks samples; `None` if lateness leaves it undecided.
-fn lacking(objective: &Objective, undecided: Undecided) -> Option<Cause> {
-    let (count, why, advice) = match undecided {
+/// The cause for an objective that lacks samples; `None` where lateness leaves it undecided.
+fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
+    let (count, why, advice) = match ruling.undecided? {
         Undecided::Lateness => return None,
+        Undecided::Interval { longer } => {
+            let interval = ruling.interval?;
+            let advice = match longer {
+                Some(factor) => format!("Run about {:.1} times as long.", factor + 0.05),
+                None => "The figure is too near the bound: choose another bound.".to_owned(),
+            };
+            (
+                0,
+                format!(
+                    "{}, {}",
+                    objective.metric.show(ruling.figure),
+                    interval.text(objective.metric)
+                ),
+                advice,
+            )
+        }
         Undecided::FewSamples { count, needed } => {
             let longer = needed as f64 / count.max(1) as f64 + 0.05;
             (
                 count,
                 format!("{} samples (at least {})", show::count(count), show::count(needed)),
-                format!("Run {longer:.1} times as long, or bound a lower quantile or the max."),
+                format!(
+                    "Run {longer:.1} times as long, or choose a bound that fewer calls decide."
+                ),
             )
         }
         Undecided::NoSamples { warm_up: 0 } => {
@@ -377,11 +392,8 @@ fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
 /// The client's own lateness, if it can change the answer: INVALID.
 fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
     let measurement = evidence.measurement;
-    let rulings = evidence.objectives.iter().map(|objective| {
-        let ruling = objective.rule(&measurement.total, measurement.rate_span());
-        (objective, ruling)
-    });
-    let of_time: Vec<_> = rulings.filter(|(_, ruling)| ruling.without_lag.is_some()).collect();
+    let ruled = evidence.objectives.iter().zip(rulings(evidence.objectives, measurement));
+    let of_time: Vec<_> = ruled.filter(|(_, ruling)| ruling.without_lag.is_some()).collect();
     let late = |(_, ruling): &&(_, Ruling)| ruling.undecided == Some(Undecided::Lateness);
     match of_time.iter().find(late) {
         Some((objective, ruling)) => Some(undecided(objective, ruling)),

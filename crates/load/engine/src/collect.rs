@@ -4,7 +4,7 @@
 use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
-use stats::{Counts, Endings, Measurement, Second, Snapshot, Spread};
+use stats::{BLOCKS_MIN, Blocks, Counts, Endings, Looks, Measurement, Second, Snapshot, Spread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
@@ -66,11 +66,16 @@ pub struct Collector {
     /// Time for which the abort rule's bound has been met without interruption.
     held: Nanos,
     aborted: Option<String>,
+    /// Of each objective: its part of the rows so far.
+    blocks: Vec<Blocks>,
+    /// Whether `--until-sure` ended the run: every objective is decided.
+    is_sure: bool,
 }
 
 impl Collector {
     pub fn new(setup: Arc<Setup>) -> Collector {
         let reached = vec![Nanos::ZERO; setup.workers as usize];
+        let blocks = vec![Blocks::default(); setup.plan.measure.slo.len()];
         Collector {
             pending: BTreeMap::new(),
             reached,
@@ -82,6 +87,8 @@ impl Collector {
             ended: setup.start,
             held: Nanos::ZERO,
             aborted: None,
+            blocks,
+            is_sure: false,
             setup,
         }
     }
@@ -147,9 +154,9 @@ impl Collector {
         }
     }
 
-    /// The rule that ended the run, once it has.
-    pub fn aborted(&self) -> Option<&str> {
-        self.aborted.as_deref()
+    /// Whether a rule of the plan ends the run early: `--abort-if`, or objectives that are decided.
+    pub fn is_over(&self) -> bool {
+        self.aborted.is_some() || self.is_sure
     }
 
     pub fn total(&self) -> &Snapshot {
@@ -165,6 +172,7 @@ impl Collector {
             }
             let (edge, pending) = entry.remove_entry();
             self.watch(edge, &pending);
+            self.divide(edge, &pending.snapshot);
             self.connections_peak = self.connections_peak.max(pending.connections_peak);
             self.flight_peak = self.flight_peak.max(pending.flight_peak);
             // a run that ends on an edge has a last row of zero length: kept only if it has counts
@@ -227,6 +235,28 @@ impl Collector {
         }
     }
 
+    /// Adds a row to the blocks of each objective. Calls that end after the window belong to its last
+    /// block.
+    fn divide(&mut self, edge: Nanos, row: &Snapshot) {
+        if edge <= self.setup.measure_from() {
+            return;
+        }
+        let inside = edge <= self.setup.measure_until();
+        let objectives = &self.setup.plan.measure.slo;
+        for (objective, blocks) in objectives.iter().zip(&mut self.blocks) {
+            let block = objective.block(row);
+            if inside { blocks.push(block) } else { blocks.extend_last(&block) }
+        }
+        let enough = self.blocks.iter().all(|blocks| blocks.count() >= BLOCKS_MIN);
+        if self.setup.plan.stop.until_sure && inside && enough {
+            let decided = |(objective, blocks): (&stats::Objective, &Blocks)| {
+                let ruling = objective.rule(&self.total, Nanos::ZERO, blocks, Looks::Always);
+                ruling.undecided.is_none()
+            };
+            self.is_sure |= objectives.iter().zip(&self.blocks).all(decided);
+        }
+    }
+
     /// Records the plan's intention for each of several loads.
     fn intend_each(&mut self, end: Nanos) {
         let lanes = crate::lanes(&self.setup).unwrap_or_default();
@@ -242,8 +272,7 @@ impl Collector {
         self.complete();
         let from = self.setup.measure_from();
         let until = self.setup.measure_until();
-        let cut_short =
-            interrupted || self.aborted.is_some() || self.setup.plan.stop.bytes.is_some();
+        let cut_short = interrupted || self.is_over() || self.setup.plan.stop.bytes.is_some();
         // a script may stop its worker before its time
         let early = self.ended > self.setup.start && self.ended < until;
         let counted = self.setup.requests_max().is_some() || cut_short || early;
@@ -267,6 +296,8 @@ impl Collector {
             connections_peak: self.connections_peak,
             interrupted,
             aborted: self.aborted,
+            blocks: self.blocks,
+            looks: if self.setup.plan.stop.until_sure { Looks::Always } else { Looks::Once },
         }
     }
 }

@@ -37,6 +37,7 @@ impl Plan {
                 at_loss: false,
                 warm_up: Nanos::ZERO,
                 abort_if: None,
+                until_sure: false,
             },
             timeouts: Timeouts {
                 connect: Nanos::from_secs(5),

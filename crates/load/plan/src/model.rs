@@ -681,6 +681,8 @@ pub struct Stop {
     pub warm_up: Nanos,
     /// `failures>50% for 5s`.
     pub abort_if: Option<AbortRule>,
+    /// The run ends as soon as every objective is decided.
+    pub until_sure: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]

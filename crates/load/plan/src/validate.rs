@@ -14,6 +14,7 @@ mod websocket;
 pub use feeders::shortage as feeder_shortage;
 
 use crate::{HttpVersion, Plan, StepStream, Streaming};
+use stats::Op;
 use std::borrow::Cow;
 
 /// One contradiction in a plan.
@@ -91,9 +92,54 @@ fn check_measure(plan: &Plan, problems: &mut Problems) {
             problems.add("--slo", unknown_part(plan, &objective.text, &subject.name));
         }
     }
+    check_objectives(plan, problems);
     check_grpc(plan, problems);
     check_stream(plan, problems);
     check_folds(plan, problems);
+}
+
+/// Objectives that no server can be meant to keep, and objectives that no early look decides.
+fn check_objectives(plan: &Plan, problems: &mut Problems) {
+    let objectives = &plan.measure.slo;
+    for objective in objectives {
+        if objective.metric.is_time() && matches!(objective.op, Op::Above | Op::AtLeast) {
+            let text = &objective.text;
+            let below = text.replacen(">=", "<=", 1).replacen('>', "<", 1).replacen('≥', "≤", 1);
+            problems.add(
+                "--slo",
+                format!(
+                    "--slo {}: a time that must be long is no objective; write '{below}', or \
+                     --abort-if '{text}' to end a run in which it is",
+                    units::quoted(text)
+                ),
+            );
+        }
+    }
+    if !plan.stop.until_sure {
+        return;
+    }
+    problems.add_if(
+        objectives.is_empty(),
+        "--until-sure",
+        "--until-sure ends the run as soon as its objectives are decided, and there is none; add \
+         --slo 'p99<200ms'",
+    );
+    problems.add_if(
+        plan.measure.repeat > 1,
+        "--until-sure",
+        "--until-sure decides one run, and --repeat makes several; drop one",
+    );
+    if let Some(whole) = objectives.iter().find(|objective| !objective.is_sequential()) {
+        let text = units::quoted(&whole.text);
+        problems.add(
+            "--until-sure",
+            format!(
+                "--until-sure cannot decide {text} early: only quantiles below the max, and \
+                 failures, abnormal-closes and status-ok with a bound between 0 and 100 %, have an \
+                 interval that holds at any time; drop one"
+            ),
+        );
+    }
 }
 
 fn check_folds(plan: &Plan, problems: &mut Problems) {

@@ -120,8 +120,10 @@ impl Session {
         Ok(())
     }
 
-    fn setup(&self, plan: Plan, fit: &Fit, logging: engine::Logging) -> Result<Setup> {
+    fn setup(&self, mut plan: Plan, fit: &Fit, logging: engine::Logging) -> Result<Setup> {
         let part = self.part.as_ref();
+        // the calls of one agent decide nothing: the manager ends the run
+        plan.stop.until_sure &= part.is_none();
         let start = part.map_or_else(
             || net::reactor::monotonic() + self.env.lead + placement::lead(&plan),
             |part| part.start,

@@ -330,7 +330,7 @@ impl<'a> Gather<'a> {
     fn give_orders(&self, wish: Order) {
         if signals::caught() > 0 || wish == Order::Abandon {
             self.order.store(2, Ordering::Relaxed);
-        } else if self.collector.aborted().is_some() || wish == Order::Stop {
+        } else if self.collector.is_over() || wish == Order::Stop {
             self.order.fetch_max(1, Ordering::Relaxed);
         }
     }

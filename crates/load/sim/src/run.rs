@@ -75,7 +75,7 @@ impl Bench {
 
 impl Link for Bench {
     fn order(&mut self) -> Order {
-        if self.order == Order::Go && self.collector.aborted().is_some() {
+        if self.order == Order::Go && self.collector.is_over() {
             self.order = Order::Stop;
         }
         self.order

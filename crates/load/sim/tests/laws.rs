@@ -818,6 +818,38 @@ fn a_rule_ends_a_bad_run() {
     assert!((3..=5).contains(&(run.ended_at.0 / 1_000_000_000)), "{:?}", run.ended_at);
 }
 
+/// 400 calls per second, one in `every` of which takes 80 ms instead of 10 ms.
+#[test]
+fn a_run_ends_as_soon_as_its_objectives_are_decided() {
+    let run = |objectives: &str, every: u64| {
+        let mut plan = open(400.0, 60);
+        plan.measure.slo = stats::parse_objectives(objectives).unwrap();
+        plan.stop.until_sure = true;
+        let mut calls = 0;
+        let server = script(move |now, _, _| {
+            calls += 1;
+            let took = if calls % every == 0 { 80 } else { 10 };
+            vec![reply(now + Nanos::from_millis(took), RESPONSE)]
+        });
+        let run = execute(plan.clone(), server, 2).measurement;
+        let rulings = stats::rulings(&plan.measure.slo, &run);
+        (run.window, rulings.iter().map(|one| (one.met, one.undecided)).collect::<Vec<_>>())
+    };
+    let yes = (true, None);
+    // five rows at least, however clear it is
+    let (window, rulings) = run("p99<50ms, failures<1%", 1_000_000);
+    assert!(window < Nanos::from_secs(7) && window > Nanos::from_secs(4), "{window:?}");
+    assert_eq!(rulings, [yes, yes]);
+    let (window, rulings) = run("p99<50ms", 20);
+    assert!(window < Nanos::from_secs(7), "{window:?}");
+    assert_eq!(rulings, [(false, None)]);
+    // one call in a hundred is slow, which is what the bound allows
+    let (window, rulings) = run("p99<50ms, p50<50ms", 100);
+    assert_eq!(window, Nanos::from_secs(60));
+    assert!(!rulings[0].0 && rulings[0].1.is_some(), "{rulings:?}");
+    assert_eq!(rulings[1], yes);
+}
+
 /// Warm-up calls are in no figure, and nothing falls due after the window: neither makes the server
 /// look slow.
 #[test]

@@ -160,7 +160,7 @@ fn concurrent_loads_are_independent() {
         assert_eq!(buy.offered_share(), Some(1.0));
         assert_eq!(run.measurement.intended, None, "a closed loop intends nothing");
         let plan = two();
-        let ruling = plan.measure.slo[0].rule(total, run.measurement.window);
+        let ruling = stats::rulings(&plan.measure.slo, &run.measurement)[0];
         assert!(ruling.met && (ruling.figure - 0.1).abs() < 0.01, "{ruling:?}");
         // rows of the series add up over the loads
         let rows: u64 = run.measurement.series.iter().map(|row| row.counts.due).sum();

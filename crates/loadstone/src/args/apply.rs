@@ -80,6 +80,17 @@ impl CommonArgs {
     }
 }
 
+/// Refuses `--until-sure` where several runs are compared with each other.
+///
+/// # Errors
+/// If the plan has it; `instead` completes the message.
+pub(super) fn refuse_until_sure(plan: &Plan, instead: &str) -> Result<(), UsageError> {
+    match plan.stop.until_sure {
+        true => Err(UsageError::new(format!("--until-sure is for single runs: {instead}"))),
+        false => Ok(()),
+    }
+}
+
 /// A script, and its description of its journey, where it makes one.
 struct ReadScript {
     script: ScriptPlan,

@@ -96,7 +96,7 @@ const TOPICS: [Topic; 15] = [
     topic("request", "What is requested", |part, _, _| part == "Request"),
     topic("pass", "What makes a call or a run fail", |part, _, name| {
         part.starts_with("Expectations")
-            || ["slo", "abort-if", "junit", "doubt-max"].contains(&name)
+            || ["slo", "abort-if", "until-sure", "junit", "doubt-max"].contains(&name)
     }),
     topic("login", "Logins", |_, _, name| {
         ["user", "digest", "bearer", "aws-sigv4", "cookies", "cert", "key"].contains(&name)

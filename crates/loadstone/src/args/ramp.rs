@@ -1,5 +1,6 @@
 //! The options of `ramp`: the sequence of loads, and the options of `run` shared by all steps.
 
+use super::apply::refuse_until_sure;
 use super::run::*;
 use super::vary::Vary;
 use super::{Outputs, UsageError, parse};
@@ -147,6 +148,7 @@ impl RampArgs {
         for (label, target) in self.named()? {
             let (mut plan, results) =
                 self.one_run()?.into_plan(target.as_deref(), Vec::new(), files)?;
+            refuse_until_sure(&plan, "a ramp measures each step for --hold; leave it out")?;
             let vary = self.vary(&plan)?;
             let course = self.course(&plan, vary.as_ref())?;
             if let Some(vary) = &vary {

@@ -154,7 +154,7 @@ impl Merge {
 
     /// The finished run.
     pub(super) fn finish(self) -> Measurement {
-        let cut_short = self.stopped != Order::Go && self.collector.aborted().is_none();
+        let cut_short = self.stopped != Order::Go && !self.collector.is_over();
         self.collector.finish(crate::signals::caught() > 0 || cut_short)
     }
 
@@ -188,7 +188,7 @@ impl Merge {
     fn give_orders(&mut self, wire: &mut Wire, observer: &dyn Watcher) {
         let wish = observer.order();
         let abandon = crate::signals::caught() > 0 || wish == Order::Abandon;
-        let stop = self.collector.aborted().is_some() || wish == Order::Stop;
+        let stop = self.collector.is_over() || wish == Order::Stop;
         if abandon && self.stopped != Order::Abandon {
             self.stop(wire, Order::Abandon);
         } else if stop && self.stopped == Order::Go {

@@ -67,6 +67,7 @@ const BOUND_VALUES: &[&str] = &["", "0", "1", "2", "7", "30ms", "1ns", "-1", "x"
 
 /// Options without a value.
 const SWITCHES: &[&str] = &[
+    "--until-sure",
     "--random",
     "--once",
     "--compressed",

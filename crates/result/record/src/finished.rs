@@ -1,6 +1,6 @@
 //! A run as it was measured, with its plan and its verdict: what its record is made of.
 
-use crate::{ids, words};
+use crate::ids;
 use plan::Plan;
 use sample::{
     Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, PostFacts,
@@ -10,7 +10,9 @@ use sample::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::diagnosis::Confidence;
-use stats::{Measurement, Metric, Objective, Second, State, Verdict};
+use stats::{
+    Blocks, FigureInterval, Measurement, Objective, Ruling, Second, State, Verdict, rulings,
+};
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -127,11 +129,14 @@ pub struct SloResult {
     pub objective: Objective,
     /// In the unit of the objective's bound; NaN when it cannot be had.
     pub figure: f64,
+    /// `None` where the figure describes only the calls that were made.
+    pub interval: Option<FigureInterval>,
     /// The figure without the client's lateness, of a part of the run a lower bound; `None` if
     /// lateness is no part of it, or not known.
     pub without_lag: Option<f64>,
     pub met: bool,
-    /// A punctual client might have a different result, or there are too few samples.
+    /// The interval contains the bound, there are too few samples, or a punctual client might have a
+    /// different result.
     pub undecided: bool,
 }
 
@@ -146,40 +151,15 @@ impl RunReport {
 impl SloResult {
     /// Holds a measurement against each objective.
     pub fn judge(objectives: &[Objective], measurement: &Measurement) -> Vec<SloResult> {
-        let judge = |objective: &Objective| {
-            let ruling = objective.rule(&measurement.total, measurement.rate_span());
-            SloResult {
-                objective: objective.clone(),
-                figure: ruling.figure,
-                without_lag: ruling.without_lag,
-                met: ruling.met,
-                undecided: ruling.undecided.is_some(),
-            }
+        let judge = |(objective, ruling): (&Objective, Ruling)| SloResult {
+            objective: objective.clone(),
+            figure: ruling.figure,
+            interval: ruling.interval,
+            without_lag: ruling.without_lag,
+            met: ruling.met,
+            undecided: ruling.undecided.is_some(),
         };
-        objectives.iter().map(judge).collect()
-    }
-}
-
-/// The figure that an objective bounds, with its unit.
-pub(crate) fn figure_text(objective: &Objective, figure: f64) -> String {
-    if figure.is_nan() {
-        return "no samples".to_owned();
-    }
-    match objective.metric {
-        Metric::Response(_)
-        | Metric::ResponseMean
-        | Metric::FirstEvent(_)
-        | Metric::EventGap(_)
-        | Metric::Handshake(_) => units::show::duration(Nanos::from_secs_f64(figure)),
-        Metric::Number(_) | Metric::NumberMean => words::number(figure),
-        Metric::Failures
-        | Metric::Conforming
-        | Metric::AbnormalCloses
-        | Metric::Reach
-        | Metric::StatusOk => units::show::share(figure),
-        Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => {
-            units::show::rate(figure)
-        }
+        objectives.iter().zip(rulings(objectives, measurement)).map(judge).collect()
     }
 }
 
@@ -272,6 +252,9 @@ pub fn merged(runs: &[Measurement]) -> Measurement {
         all.connections_peak = all.connections_peak.max(run.connections_peak);
         all.interrupted |= run.interrupted;
         all.aborted = all.aborted.take().or_else(|| run.aborted.clone());
+        all.blocks.resize_with(all.blocks.len().max(run.blocks.len()), Blocks::default);
+        all.blocks.iter_mut().zip(&run.blocks).for_each(|(all, more)| all.append(more));
+        all.looks = run.looks;
     }
     all
 }

@@ -2,7 +2,7 @@
 //! validity of the figures is the verdict's subject, not this one's.
 
 use crate::figures::ratio;
-use crate::finished::{FirstCall, RunReport, SloResult, figure_text};
+use crate::finished::{FirstCall, RunReport, SloResult};
 use crate::ids::by_id;
 use crate::words::printable;
 use plan::Plan;
@@ -513,7 +513,7 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
         n => format!("; {n} more missed"),
     };
     let text = printable(&worst.objective.text, 60);
-    Some(format!("{name} {} misses {text}{by}{more}", figure_text(&worst.objective, worst.figure)))
+    Some(format!("{name} {} misses {text}{by}{more}", worst.objective.metric.show(worst.figure)))
 }
 
 /// Completions in time steps: (end in seconds of the window, calls that ended, that succeeded).

@@ -32,21 +32,7 @@ pub fn printable(text: &str, chars_max: usize) -> String {
     out
 }
 
-/// A number without a unit: whole ones with their thousands, others with four digits.
-pub fn number(value: f64) -> String {
-    let whole = value.fract() == 0.0 && value.abs() < 1e15;
-    let sign = if value < 0.0 { "-" } else { "" };
-    if whole {
-        return format!("{sign}{}", show::count(value.abs() as u64));
-    }
-    let digits = 3 - value.abs().log10().floor().clamp(-6.0, 3.0) as i32;
-    let text = format!("{value:.*}", digits.max(0) as usize);
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
+pub use stats::show_number as number;
 
 /// A URL with its user name and password masked.
 pub fn shown_url(url: &url::Url) -> String {

@@ -100,7 +100,7 @@ fn measurement(plan: &Plan, step: LiveTrial) -> Measurement {
         elapsed: end + plan.stop.warm_up,
         intended_span: None,
         interrupted: true,
-        aborted: None,
+        ..Measurement::default()
     }
 }
 

@@ -166,9 +166,3 @@ proptest! {
         prop_assert!(below.cdf(ranks.lower as u64) > TAIL, "a narrower pair would do");
     }
 }
-
-#[test]
-fn a_quantile_with_one_observation_beyond() {
-    let needed = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0, 0.0].map(one_beyond);
-    assert_eq!(needed, [2, 10, 20, 100, 1_000, 10_000, 1, 1]);
-}

@@ -1,5 +1,7 @@
+mod coverage;
+
 use super::*;
-use crate::Recorder;
+use crate::{Blocks, Looks, Recorder};
 use proptest::prelude::*;
 use sample::{FailureClass, Outcome, Sample};
 
@@ -191,33 +193,46 @@ fn ruled(text: &str, snapshot: &Snapshot) -> (bool, Option<Undecided>) {
         let row = if of.name == "first" { 0 } else { 1 };
         of.rows = SubjectRows::Targets([row].into());
     }
-    let ruling = objective.rule(snapshot, Nanos::from_secs(2));
+    let ruling = objective.rule(snapshot, Nanos::from_secs(2), &Blocks::default(), Looks::Once);
     (ruling.met, ruling.undecided)
 }
 
 #[test]
-fn a_quantile_of_few_samples_is_undecided() {
+fn an_interval_that_contains_the_bound_is_undecided() {
     let few = |count, needed| (false, Some(Undecided::FewSamples { count, needed }));
+    let interval = |longer| Some(Undecided::Interval { longer: Some(longer) });
     for (text, count, beyond, expected) in [
-        ("p99<50ms", 20, 0, few(20, 100)),
-        ("p99<50ms", 99, 0, few(99, 100)),
-        ("p99<50ms", 100, 0, (true, None)),
+        ("p99<50ms", 20, 0, few(20, 368)),
+        ("p99<50ms", 367, 0, few(367, 368)),
+        ("p99<50ms", 368, 0, (true, None)),
+        ("p99<50ms", 1_000, 3, (true, None)),
+        ("p99<50ms", 1_000, 6, (false, interval(2.4))),
+        ("failures>=2%", 1_000, 0, (false, None)),
+        ("p99<50ms", 1_000, 20, (false, None)),
         // one call of twenty beyond the bound may be the one in a hundred; three are not
-        ("p99<50ms", 20, 1, few(20, 100)),
+        ("p99<50ms", 20, 1, few(20, 368)),
         ("p99<50ms", 20, 3, (false, None)),
         ("p99<1ms", 1, 0, (false, None)),
         ("p99>1ms", 20, 0, (true, None)),
-        ("p99>50ms", 20, 0, few(20, 100)),
-        ("p50<50ms", 1, 0, few(1, 2)),
-        ("p50<50ms", 2, 0, (true, None)),
-        // these count calls made, not a share of all calls
+        ("p99>50ms", 20, 0, few(20, 368)),
+        ("p50<50ms", 5, 0, few(5, 6)),
+        ("p50<50ms", 6, 0, (true, None)),
+        ("mean<50ms", 1, 0, few(1, 2)),
+        ("mean<50ms", 2, 0, (true, None)),
+        ("failures<1%", 367, 0, few(367, 368)),
+        ("failures<1%", 368, 0, (true, None)),
+        // these are of the calls that were made, not of a share of all calls
         ("max<50ms", 1, 0, (true, None)),
-        ("mean<50ms", 1, 0, (true, None)),
-        ("failures<1%", 1, 0, (true, None)),
-        ("first: p99<50ms", 20, 0, few(20, 100)),
-        ("first: p99<50ms", 100, 0, (true, None)),
+        ("failures<=0", 1, 0, (true, None)),
+        ("throughput<1/s", 1, 0, (true, None)),
+        ("first: p99<50ms", 20, 0, few(20, 368)),
+        ("first: p99<50ms", 368, 0, (true, None)),
     ] {
-        assert_eq!(ruled(text, &calls(count, beyond)), expected, "{text}, {count}, {beyond}");
+        let mut found = ruled(text, &calls(count, beyond));
+        if let Some(Undecided::Interval { longer: Some(factor) }) = &mut found.1 {
+            *factor = (*factor * 10.0).round() / 10.0;
+        }
+        assert_eq!(found, expected, "{text}, {count}, {beyond}");
     }
 }
 
@@ -323,10 +338,10 @@ fn a_metric_of_the_plan_is_bounded_by_a_bare_number() {
     };
     let objective = Objective { of: Some(rows(&objective)), ..objective };
     let mut snapshot = Snapshot::default();
-    let lacking = objective.rule(&snapshot, Nanos::from_secs(1));
+    let lacking = objective.rule(&snapshot, Nanos::from_secs(1), &Blocks::default(), Looks::Once);
     assert_eq!(lacking.undecided, Some(Undecided::NoSamples { warm_up: 0 }));
     snapshot.journeys.metrics.resize_with(2, NumberTally::default);
     (0..100).for_each(|n| snapshot.journeys.metrics[1].record(Some(n * 1_000_000)));
-    let ruling = objective.rule(&snapshot, Nanos::from_secs(1));
+    let ruling = objective.rule(&snapshot, Nanos::from_secs(1), &Blocks::default(), Looks::Once);
     assert_eq!((ruling.figure, ruling.met, ruling.without_lag), (94.0, true, None));
 }

@@ -359,7 +359,7 @@ fn an_objective_without_samples_makes_the_run_invalid() {
     };
     assert_eq!(
         held(&["p99<50ms", "p99.9<50ms", "p50<50ms"], &measurement),
-        "INVALID few-samples: p99<50ms is undecided: 20 samples (at least 100); 1 more undecided"
+        "INVALID few-samples: p99<50ms is undecided: 20 samples (at least 368); 1 more undecided"
     );
     assert_eq!(held(&["p50<50ms"], &measurement), "VALID ");
     measurement.interrupted = true;

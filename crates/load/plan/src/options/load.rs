@@ -334,4 +334,6 @@ pub(super) static ENDS: &[Setting] = &[
         help: "Load before the measured part, reported separately", ..END },
     Setting { name: "abort-if", value: "RULE", field: field!(off stop.abort_if, ABORT_RULE),
         help: "Stop early when a rule is met: 'failures>50% for 5s'", ..END },
+    Setting { name: "until-sure", page: "in-ci", field: field!(at stop.until_sure, SWITCH), shown: |plan| plan.stop.until_sure, without: &["repeat"],
+        help: "Stop as soon as every objective of --slo is decided; -d is then the longest time", ..END },
 ];

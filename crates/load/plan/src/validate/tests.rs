@@ -107,6 +107,34 @@ fn stop_rules_and_time_limits() {
 }
 
 #[test]
+fn objectives_that_cannot_be_meant_are_refused() {
+    let error = |objectives: &str, until_sure: bool, repeat: u32| {
+        error_of(|plan| {
+            plan.measure.slo = match objectives {
+                "" => Vec::new(),
+                some => stats::parse_objectives(some).unwrap(),
+            };
+            plan.measure.repeat = repeat;
+            plan.stop.until_sure = until_sure;
+        })
+    };
+    for (objectives, until_sure, repeat, expected) in [
+        ("p99<1s, failures<1%, throughput>5/s, throughput<=9/s", false, 1, "nothing"),
+        ("p99>1s", false, 1, "write 'p99<1s', or --abort-if 'p99>1s'"),
+        ("mean>=1s", false, 1, "write 'mean<=1s', or --abort-if 'mean>=1s'"),
+        ("p99<1s, failures<1%", true, 1, "nothing"),
+        ("", true, 1, "there is none; add --slo 'p99<200ms'"),
+        ("p99<1s", true, 2, "--repeat makes several; drop one"),
+        ("p99<1s, max<2s", true, 1, "cannot decide \"max<2s\" early"),
+        ("failures<=0", true, 1, "cannot decide \"failures<=0\" early"),
+        ("mean<1s", true, 1, "cannot decide \"mean<1s\" early"),
+    ] {
+        let found = error(objectives, until_sure, repeat);
+        assert!(found.contains(expected), "{objectives} {until_sure}: {found}");
+    }
+}
+
+#[test]
 fn requests_and_expectations() {
     insta::assert_snapshot!(said_of![
         |plan| plan.targets.clear(),

@@ -167,6 +167,7 @@ fn busy() -> Model {
     let figures = [0.0276, 0.005];
     let slo = objectives.into_iter().zip(figures);
     let slo = slo.map(|(objective, figure)| SloResult {
+        interval: None,
         without_lag: None,
         undecided: false,
         met: figure < objective.bound,

@@ -27,7 +27,7 @@ pub fn junit(report: &RunRecord) -> String {
 }
 
 fn ending(result: &SloRecord) -> CaseEnding {
-    let measured = format!("{}: measured {}", result.objective.text, result.figure_text());
+    let measured = format!("{}: measured {}", result.objective.text, result.measured_text());
     match (result.undecided, result.met) {
         (true, _) => CaseEnding::Skipped(format!("undecided: {measured}{}", without_lag(result))),
         (false, true) => CaseEnding::Noted(measured),

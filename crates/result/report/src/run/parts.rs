@@ -193,7 +193,7 @@ pub(super) fn in_short(report: &RunRecord, response: &Hist) -> Block {
     rows.push(["Failures".to_owned(), format!("{} of {due}", show::share(report.failure_share))]);
     for result in &report.slo {
         let judged = judged(result.undecided, result.met).words.bare();
-        rows.push([result.objective.text.clone(), format!("{judged}: {}", result.figure_text())]);
+        rows.push([result.objective.text.clone(), format!("{judged}: {}", result.measured_text())]);
     }
     Block::Table(DataTable::new(["", ""]).with(rows.into_iter().map(Vec::from)))
 }
@@ -215,13 +215,13 @@ pub(super) fn objectives(told: &mut Document, forms: Forms, report: &RunRecord) 
     told.add(forms & Forms::PAGE, [placed("objectives", "Objectives")]);
     let fact = |result: &crate::SloRecord| {
         let text = words::printable(&result.objective.text, 60);
-        (result.word(), format!("{text}: {}", result.figure_text()))
+        (result.word(), format!("{text}: {}", result.measured_text()))
     };
     told.add(forms & Forms::TEXT, [aligned(2, LABEL - 2, report.slo.iter().map(fact))]);
     let table = DataTable::new(["Objective", "Figure", ""]).narrow();
     let table = table.with(report.slo.iter().map(|result| {
         let name = Words::default().code(&result.objective.text);
-        vec![name.into(), result.figure_text().into(), judged(result.undecided, result.met)]
+        vec![name.into(), result.measured_text().into(), judged(result.undecided, result.met)]
     }));
     told.add(forms & Forms::PAGE, [Block::Table(table)]);
 }
@@ -233,7 +233,7 @@ pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
     let line = |(index, result): (usize, &&crate::SloRecord)| {
         let text = words::printable(&result.objective.text, 60);
         let label = if index == 0 { "Objectives" } else { "" };
-        (label, format!("{} {text}: {}", result.word(), result.figure_text()))
+        (label, format!("{} {text}: {}", result.word(), result.measured_text()))
     };
     let mut lines: Vec<Fact> = results.iter().take(OBJECTIVES_MAX).enumerate().map(line).collect();
     match results.len().saturating_sub(OBJECTIVES_MAX) {

@@ -301,7 +301,7 @@ fn stop() -> impl Strategy<Value = Stop> {
     let rule =
         prop_oneof![Just("failures>50% for 5s"), Just("p99>=1.5s"), Just("mean>1s for 0.2s")]
             .prop_map(|text| rules::parse_abort_rule(text).unwrap());
-    let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<[bool; 2]>());
+    let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<[bool; 3]>());
     (option::of(span()), numbers, span(), option::of(rule)).prop_map(
         |(duration, (requests, bytes, ends), warm_up, abort_if)| Stop {
             duration,
@@ -311,6 +311,7 @@ fn stop() -> impl Strategy<Value = Stop> {
             at_loss: ends[1],
             warm_up,
             abort_if,
+            until_sure: ends[2],
         },
     )
 }

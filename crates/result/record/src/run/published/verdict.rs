@@ -1,7 +1,6 @@
 //! The run's verdict on itself, what the server did, and what was found.
 
 use super::known;
-use crate::finished::figure_text;
 use crate::ids;
 use crate::run::SloResult;
 use crate::server::{Conduct, Server, conduct_id};
@@ -9,7 +8,8 @@ use sample::FailureClass;
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{CauseId, Objective, State};
+use stats::interval::CONFIDENCE;
+use stats::{CauseId, FigureInterval, Looks, Objective, State};
 
 /// Validity of the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,9 +124,44 @@ pub struct SloRecord {
     pub figure_without_lag: Option<f64>,
     /// Seconds, a share or a rate per second.
     pub bound: f64,
+    /// Null where the figure describes only the calls that were made: a maximum, a rate, a share with
+    /// a bound of 0.
+    #[serde(default)]
+    pub interval: Option<SloInterval>,
     pub met: bool,
-    /// A punctual client might have a different result, or there are too few samples.
+    /// The interval contains the bound, there are too few samples, or a punctual client might have a
+    /// different result.
     pub undecided: bool,
+}
+
+/// Values that the figure of many more such calls may have, in the unit of the bound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct SloInterval {
+    /// Null if the calls are too few for a lower end.
+    pub low: Option<f64>,
+    /// Null if the calls are too few for an upper end.
+    pub high: Option<f64>,
+    /// Probability that it contains the true figure.
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
+    pub confidence: f64,
+    /// The probability holds for all looks of a run that may end early (`--until-sure`), not for one.
+    pub at_any_time: bool,
+    /// Dependent calls that are worth one independent call, from the rows of the series.
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1.0)))]
+    pub design_effect: f64,
+}
+
+impl SloInterval {
+    fn of(found: &FigureInterval) -> SloInterval {
+        SloInterval {
+            low: known(found.low),
+            high: known(found.high),
+            confidence: CONFIDENCE,
+            at_any_time: found.looks == Looks::Always,
+            design_effect: found.effect,
+        }
+    }
 }
 
 impl SloRecord {
@@ -136,6 +171,7 @@ impl SloRecord {
             figure: known(result.figure),
             figure_without_lag: result.without_lag.and_then(known),
             bound: result.objective.bound,
+            interval: result.interval.as_ref().map(SloInterval::of),
             met: result.met,
             undecided: result.undecided,
         }
@@ -152,6 +188,27 @@ impl SloRecord {
 
     /// The figure with its unit.
     pub fn figure_text(&self) -> String {
-        figure_text(&self.objective, self.figure.unwrap_or(f64::NAN))
+        self.objective.metric.show(self.figure.unwrap_or(f64::NAN))
+    }
+
+    /// The figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`.
+    pub fn measured_text(&self) -> String {
+        match self.interval_text() {
+            Some(interval) => format!("{} ({interval})", self.figure_text()),
+            None => self.figure_text(),
+        }
+    }
+
+    /// The interval: `95 %: 28.1 ms to 31.7 ms`, `95 %: 28.1 ms or more`.
+    pub fn interval_text(&self) -> Option<String> {
+        let SloInterval { low, high, confidence, .. } = self.interval.as_ref()?;
+        let show = |figure| self.objective.metric.show(figure);
+        let level = format!("{:.0} %", 100.0 * confidence);
+        Some(match (low.map(show), high.map(show)) {
+            (Some(low), Some(high)) => format!("{level}: {low} to {high}"),
+            (Some(low), None) => format!("{level}: {low} or more"),
+            (None, Some(high)) => format!("{level}: up to {high}"),
+            (None, None) => return None,
+        })
     }
 }

@@ -1,0 +1,311 @@
+//! Decision of an objective: it follows from the interval of the figure, and from the client's
+//! lateness.
+//!
+//! The interval of a quantile q is made of order statistics, by inversion of a test (Woodruff 1952):
+//! a value is a possible quantile unless the share of calls beyond it is certain to differ from 1 - q.
+//! docs/measuring.md has the derivation and the coverage under dependence.
+
+use super::{Figures, Metric, Objective, Op, Samples, SubjectRows, mean_without, quantile_without};
+use crate::interval::{samples_needed, student_t};
+use crate::trials::{Looks, Trials};
+use crate::{Blocks, Hist, Measurement, Snapshot};
+use units::Nanos;
+
+/// Result of an objective, including how late the client was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ruling {
+    /// In the unit of [`Objective::bound`], the client's lateness included; NaN without samples.
+    pub figure: f64,
+    /// `None` where a figure describes the calls that were made, and nothing beyond them: a maximum, a
+    /// rate, a share with a bound of 0.
+    pub interval: Option<FigureInterval>,
+    /// The figure without the client's lateness. For a part of a run this is a lower bound. `None`
+    /// if lateness is no part of the figure or was not recorded.
+    pub without_lag: Option<f64>,
+    /// The whole interval keeps the bound.
+    pub met: bool,
+    /// Why there is no answer.
+    pub undecided: Option<Undecided>,
+}
+
+/// Values that the figure of many more such calls may have, with a probability of 95 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FigureInterval {
+    /// In the unit of [`Objective::bound`]. Infinite if the calls are too few for an end.
+    pub low: f64,
+    pub high: f64,
+    /// Whether the probability holds for this look, or for all looks of the run together.
+    pub looks: Looks,
+    /// Number of calls that are worth one independent call: 1 or more.
+    pub effect: f64,
+}
+
+impl FigureInterval {
+    /// The ends with their units: `95 % interval 18.2 to 21.0 ms`.
+    pub fn text(&self, metric: Metric) -> String {
+        let [low, high] = [self.low, self.high].map(|end| metric.show(end));
+        match (self.low.is_finite(), self.high.is_finite()) {
+            (true, true) => format!("95 % interval {low} to {high}"),
+            (true, false) => format!("95 % interval {low} or more"),
+            (false, true) => format!("95 % interval up to {high}"),
+            (false, false) => "95 % interval unknown".to_owned(),
+        }
+    }
+}
+
+/// Why the measurement does not decide an objective.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Undecided {
+    /// A client without lateness might have seen the other answer.
+    Lateness,
+    /// Too few samples: with so few, no sample beyond the bound decides nothing.
+    FewSamples { count: u64, needed: u64 },
+    /// The interval contains the bound. `longer`: how many times as long a run would probably decide
+    /// it, 1 or more; `None` if the figure is too near the bound to say.
+    Interval { longer: Option<f64> },
+    /// No call of the measured phase. `warm_up`: calls of the same part in the warm-up.
+    NoSamples { warm_up: u64 },
+}
+
+/// Judges the objectives of a plan by a measurement of it.
+pub fn rulings(objectives: &[Objective], measurement: &Measurement) -> Vec<Ruling> {
+    let window = measurement.rate_span();
+    let none = Blocks::default();
+    let judge = |(index, objective): (usize, &Objective)| {
+        let blocks = measurement.blocks.get(index).unwrap_or(&none);
+        objective.rule(&measurement.total, window, blocks, measurement.looks)
+    };
+    objectives.iter().enumerate().map(judge).collect()
+}
+
+impl Objective {
+    /// Judges a snapshot, with and without the client's lateness. `blocks`: the same calls in the order
+    /// of time; without any, calls count as independent of each other.
+    pub fn rule(
+        &self,
+        snapshot: &Snapshot,
+        window: Nanos,
+        blocks: &Blocks,
+        looks: Looks,
+    ) -> Ruling {
+        let figures = self.figures(snapshot, window);
+        let figure = figures.of(self.metric);
+        if figure.is_nan() {
+            let undecided = self.without_samples(snapshot, &figures);
+            return Ruling { figure, interval: None, without_lag: None, met: false, undecided };
+        }
+        let of_time = matches!(self.metric, Metric::Response(_) | Metric::ResponseMean);
+        let without_lag = of_time.then(|| self.without_lag(snapshot, &figures)).flatten();
+        let interval = self.interval(&figures, blocks, looks);
+        let (low, high) = interval.map_or((figure, figure), |found| (found.low, found.high));
+        let lag = without_lag.map_or(0.0, |lowest| figure - lowest);
+        let measured = [low, high].map(|end| self.holds(end));
+        let punctual = [low - lag, high - lag].map(|end| self.holds(end));
+        let agree = |ends: [bool; 2]| ends[0] == ends[1];
+        let undecided = match (agree(measured), agree(punctual), interval) {
+            (true, true, _) if measured == punctual => None,
+            (false, false, Some(interval)) => Some(self.lacks_samples(&figures, interval)),
+            _ => Some(Undecided::Lateness),
+        };
+        let met = measured[0] && undecided.is_none();
+        Ruling { figure, interval, without_lag, met, undecided }
+    }
+
+    /// Whether runs may end as soon as this objective is decided: its figure has an interval that
+    /// holds at any time.
+    pub fn is_sequential(&self) -> bool {
+        match self.metric {
+            Metric::ResponseMean => false,
+            Metric::Failures | Metric::AbnormalCloses | Metric::StatusOk => self.is_estimate(),
+            metric => metric.quantile().is_some_and(|quantile| quantile < 1.0),
+        }
+    }
+
+    /// Whether the bound is on the share of all calls. One of 0 or 100 % counts the calls that were
+    /// made: no number of them shows that no other call would fail.
+    fn is_estimate(&self) -> bool {
+        self.bound > 0.0 && self.bound < 1.0
+    }
+
+    fn interval(&self, figures: &Figures, blocks: &Blocks, looks: Looks) -> Option<FigureInterval> {
+        if let Some((quantile, samples)) = figures.samples(self.metric) {
+            let test = QuantileTest { samples, quantile, blocks, looks };
+            return (quantile < 1.0).then(|| test.interval(figures.of(self.metric)));
+        }
+        if let Some((found, of)) = figures.share(self.metric).filter(|_| self.is_estimate()) {
+            let effect = blocks.effect(|block| (block.found, block.of));
+            let (low, high) = Trials::new(found, of, effect).interval(looks);
+            return Some(FigureInterval { low, high, looks, effect });
+        }
+        match self.metric {
+            Metric::ResponseMean => Some(mean_interval(&figures.response, blocks)),
+            _ => None,
+        }
+    }
+
+    /// Why the interval contains the bound.
+    fn lacks_samples(&self, figures: &Figures, interval: FigureInterval) -> Undecided {
+        /// Beyond this factor the extrapolation is worthless.
+        const LONGER_MAX: f64 = 1_000.0;
+        let (beyond, of, share) = match (figures.samples(self.metric), figures.share(self.metric)) {
+            (Some((quantile, samples)), _) => {
+                let of = samples.count();
+                (of - samples.within(self.bound, true), of, 1.0 - quantile)
+            }
+            (None, Some((found, of))) => (found, of, self.bound),
+            (None, None) => {
+                let (count, figure) = (figures.response.count(), figures.of(self.metric));
+                let factor = ((interval.high - figure) / (self.bound - figure)).powi(2).max(1.0);
+                let longer = Some(factor).filter(|factor| *factor <= LONGER_MAX);
+                let few = Undecided::FewSamples { count, needed: 2 };
+                return if count < 2 { few } else { Undecided::Interval { longer } };
+            }
+        };
+        let needed = samples_needed(share.max(1.0 - share));
+        if of < needed {
+            return Undecided::FewSamples { count: of, needed };
+        }
+        // the width of the interval shrinks with the root of the calls
+        let width = 1.96 * (share * (1.0 - share) * interval.effect / of as f64).sqrt();
+        let factor = (width / (beyond as f64 / of as f64 - share)).powi(2).max(1.0);
+        Undecided::Interval { longer: Some(factor).filter(|factor| *factor <= LONGER_MAX) }
+    }
+
+    /// Why there is no figure; `None` if every call failed, which misses the objective.
+    fn without_samples(&self, snapshot: &Snapshot, figures: &Figures) -> Option<Undecided> {
+        let counts = &figures.counts;
+        let failed = counts.failed + counts.timed_out + counts.dropped > 0;
+        (!failed).then(|| Undecided::NoSamples { warm_up: self.warm_up_calls(snapshot) })
+    }
+
+    /// Calls of the warm-up: of the run, or of the part that the objective names.
+    fn warm_up_calls(&self, snapshot: &Snapshot) -> u64 {
+        let rows = self.of.as_ref().map(|subject| &subject.rows);
+        match rows {
+            Some(SubjectRows::Targets(rows)) if !snapshot.targets.is_empty() => {
+                let row = |row: &u32| snapshot.targets.get(*row as usize);
+                rows.iter().filter_map(row).map(|row| row.warm_up).sum()
+            }
+            Some(SubjectRows::Clients(row)) => {
+                snapshot.clients.get(*row as usize).map_or(0, |row| row.warm_up)
+            }
+            Some(SubjectRows::Scenario(row)) => {
+                snapshot.scenarios.get(*row as usize).map_or(0, |row| row.warm_up)
+            }
+            Some(SubjectRows::Transaction(_) | SubjectRows::Number(_) | SubjectRows::Unknown) => 0,
+            None | Some(SubjectRows::Targets(_)) => snapshot.warm_up.done(),
+        }
+    }
+
+    /// The figure less the client's lateness; of a part a lower bound, because lateness is recorded
+    /// for the whole run only.
+    fn without_lag(&self, snapshot: &Snapshot, figures: &Figures) -> Option<f64> {
+        let response = snapshot.without_lag()?;
+        let of_run = match self.of.as_ref().map(|subject| &subject.rows) {
+            None => true,
+            Some(SubjectRows::Targets(_)) => snapshot.targets.is_empty(),
+            Some(_) => false,
+        };
+        if of_run {
+            return Some(Figures { response, ..figures.clone() }.of(self.metric));
+        }
+        // the lateness of a transaction is the sum over its calls
+        let calls_each = match self.of.as_ref().map(|subject| &subject.rows) {
+            Some(SubjectRows::Transaction(_)) => {
+                snapshot.counts.done().div_ceil(figures.response.count().max(1))
+            }
+            _ => 1,
+        };
+        let lowest = match self.metric {
+            Metric::Response(quantile) => {
+                quantile_without(&figures.response, quantile, &snapshot.lag, calls_each)
+            }
+            _ => mean_without(&figures.response, &snapshot.lag),
+        };
+        Some(lowest.as_secs_f64())
+    }
+
+    /// Whether a figure keeps the bound; NaN keeps none.
+    pub(super) fn holds(&self, figure: f64) -> bool {
+        match self.op {
+            Op::Below => figure < self.bound,
+            Op::AtMost => figure <= self.bound,
+            Op::Above => figure > self.bound,
+            Op::AtLeast => figure >= self.bound,
+        }
+    }
+}
+
+/// Test of each value on whether it can be the quantile.
+struct QuantileTest<'a> {
+    samples: Samples<'a>,
+    quantile: f64,
+    blocks: &'a Blocks,
+    looks: Looks,
+}
+
+impl QuantileTest<'_> {
+    /// Dependence is measured among the calls beyond the value, three quarters and half of it: a value
+    /// that no call exceeds shows nothing by itself, and calls that come near it do. Numbers of the plan
+    /// are counted by block at the bound only.
+    fn effect(&self, value: f64) -> f64 {
+        let Samples::Times(_) = self.samples else {
+            return self.blocks.effect(|block| (block.found, block.of));
+        };
+        let beyond = |value: f64| {
+            let value = Nanos::from_secs_f64(value);
+            self.blocks.effect(|block| {
+                let of = block.times.total();
+                (of - block.times.count_at_or_below(value), of)
+            })
+        };
+        [1.0, 0.75, 0.5].into_iter().map(|part| beyond(part * value)).fold(1.0, f64::max)
+    }
+
+    fn beyond(&self, value: f64) -> Trials {
+        let of = self.samples.count();
+        Trials::new(of - self.samples.within(value, true), of, self.effect(value))
+    }
+
+    /// `figure`: the quantile itself.
+    fn interval(&self, figure: f64) -> FigureInterval {
+        let values = self.samples.values();
+        let tail = 1.0 - self.quantile;
+        // the quantile is above every value of which too many calls are certain to be above
+        let low = values.partition_point(|at| self.beyond(*at).is_above(tail, self.looks));
+        let high = values.partition_point(|at| !self.beyond(*at).is_below(tail, self.looks));
+        let effect = self.effect(figure);
+        // with too few calls for a lower end, the quantile may be below the smallest value
+        let of = self.samples.count();
+        let bounded = low > 0 || Trials::new(of, of, effect).is_above(tail, self.looks);
+        let least = if let Samples::Times(_) = self.samples { 0.0 } else { f64::NEG_INFINITY };
+        FigureInterval {
+            low: values.get(low).copied().filter(|_| bounded).unwrap_or(least),
+            high: values.get(high).copied().unwrap_or(f64::INFINITY),
+            looks: self.looks,
+            effect,
+        }
+    }
+}
+
+/// The interval of a mean by Student's t, with the greater variance: of independent calls or of the
+/// blocks.
+fn mean_interval(times: &Hist, blocks: &Blocks) -> FigureInterval {
+    let count = times.count();
+    let mean = times.mean().as_secs_f64();
+    let single = times.stdev().as_secs_f64().powi(2) / count as f64;
+    let (variance, freedom) = match blocks.mean_variance().filter(|found| *found > single) {
+        Some(variance) => (variance, blocks.count() as u64 - 1),
+        None => (single, count.saturating_sub(1)),
+    };
+    let half = match freedom {
+        0 => f64::INFINITY,
+        _ => student_t(freedom) * variance.sqrt(),
+    };
+    FigureInterval {
+        low: (mean - half).max(0.0),
+        high: mean + half,
+        looks: Looks::Once,
+        effect: if single > 0.0 { variance / single } else { 1.0 },
+    }
+}
