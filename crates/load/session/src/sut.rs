@@ -28,6 +28,16 @@ pub enum Who {
     Exporter(Url),
 }
 
+impl std::fmt::Display for Who {
+    /// As [`parse`] reads it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Who::Process(pid) => pid.fmt(f),
+            Who::Exporter(url) => url.fmt(f),
+        }
+    }
+}
+
 /// `71`, or `http://host:9100/metrics`.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! The options of `compare`: two targets or two sets of stored runs, and the options of `run` for
 //! the load that both get.
 
+use super::apply::refuse_until_sure;
 use super::gate::{Commits, GateArgs, GateTask, Gated};
 use super::ramp::label_of;
 use super::run::*;
@@ -130,6 +131,8 @@ pub(crate) struct CompareSide {
     pub(crate) command: Option<String>,
     /// Working directory of that command, if not this one.
     pub(crate) directory: Option<PathBuf>,
+    /// Its running server, if its CPU time is bounded.
+    pub(crate) sut: Option<crate::sut::Who>,
 }
 
 /// Two sets of stored runs.
@@ -144,6 +147,8 @@ pub(crate) struct StoredTask {
 }
 
 const BLOCKS: u32 = 6;
+/// What ends a comparison early.
+const EARLY: &str = "a comparison ends early with --budget and --fail-if; leave it out";
 /// A session of these, of 10 s each, takes eleven hours.
 pub(super) const BLOCKS_MAX: u32 = 1_000;
 const READY: Nanos = Nanos::from_secs(10);
@@ -211,7 +216,10 @@ impl CompareArgs {
                 output.metrics.is_some() || output.otlp.is_some(),
                 "--metrics and --otlp are for single runs; omit them",
             ),
-            (output.sut.is_some(), "--sut is for single runs and ramps; leave it out"),
+            (
+                output.sut.is_some(),
+                "--sut is for single runs and ramps; a gate on cpu has --sut-a and --sut-b",
+            ),
             (
                 commands().any(|command| command.trim().is_empty()),
                 "--a-command and --b-command take the shell command that starts a server; this \
@@ -263,6 +271,7 @@ impl CompareArgs {
             before.label.push_str(" (A)");
             after.label.push_str(" (B)");
         }
+        [before.sut, after.sut] = self.gate.suts();
         let toml = |side: &CompareSide| plan::to_toml(&side.plan, plan::Secrets::Masked);
         let differ = plan_differences(&toml(&before), &toml(&after), Scope::SameLoad);
         let cautions = differing_plans(&differ, self.comparison.force)?;
@@ -294,11 +303,13 @@ impl CompareArgs {
             common.given.keep_to(version);
             let (mut plan, mut results) =
                 common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;
+            refuse_until_sure(&plan, EARLY)?;
             results.junit = junit;
             results.check()?;
             share_calls(&mut plan, streams)?;
             let (label, name) = (version.name().to_owned(), results.name.clone());
-            sides.push(CompareSide { label, name, plan, command: None, directory: None });
+            let (command, directory, sut) = (None, None, None);
+            sides.push(CompareSide { label, name, plan, command, directory, sut });
             outputs.get_or_insert(results);
         }
         let Some(mut outputs) = outputs else {
@@ -381,6 +392,7 @@ impl CompareArgs {
         // its cases are the bounds, not objectives
         let junit = common.output.junit.take();
         let (plan, mut outputs) = common.into_plan(Some(target), Vec::new(), files)?;
+        refuse_until_sure(&plan, EARLY)?;
         outputs.junit = junit;
         outputs.check()?;
         let name = outputs.name.clone();
@@ -389,7 +401,8 @@ impl CompareArgs {
             .filter(|_| self.after.is_some())
             .or_else(|| command.filter(|_| one_url).map(|text| shortened(text)))
             .unwrap_or_else(|| name.clone());
-        Ok((CompareSide { label, name, plan, command: command.cloned(), directory: None }, outputs))
+        let (command, directory, sut) = (command.cloned(), None, None);
+        Ok((CompareSide { label, name, plan, command, directory, sut }, outputs))
     }
 
     fn into_stored(self) -> Result<CompareTask, UsageError> {

@@ -2,6 +2,7 @@
 
 use super::UsageError;
 use super::options::GivenOptions;
+use crate::sut::Who;
 use clap::{Args, ValueEnum};
 use plan::Plan;
 use record::compare::{FailIf, Gate, OF_A_BLOCK};
@@ -35,6 +36,13 @@ pub(super) struct GateArgs {
     /// cores), or as a pilot decides
     #[arg(long, value_name = "DESIGN", requires = "budget")]
     design: Option<Design>,
+    /// Watch A's running server for a bound on cpu: a process number on this machine, or the URL of
+    /// a node exporter
+    #[arg(long, value_name = "PID|URL", value_parser = crate::sut::parse, requires = "sut_b", requires = "budget")]
+    sut_a: Option<Who>,
+    /// The same for B
+    #[arg(long, value_name = "PID|URL", value_parser = crate::sut::parse, requires = "sut_a")]
+    sut_b: Option<Who>,
 }
 
 /// Properties of a comparison that its gate needs.
@@ -138,9 +146,20 @@ impl GateArgs {
                  on two ports, and give both URLs",
             ),
             (
-                cpu && !gated.starts,
+                cpu && !gated.starts && self.sut_a.is_none(),
                 "a bound on cpu needs servers whose processes are known: start both with --start-a \
-                 and --start-b, or with --commit-a and --commit-b",
+                 and --start-b or with --commit-a and --commit-b, or name them with --sut-a and \
+                 --sut-b",
+            ),
+            (
+                self.sut_a.is_some() && gated.started,
+                "--sut-a and --sut-b name running servers; one that a command starts is watched \
+                 anyway: leave them out",
+            ),
+            (
+                self.sut_a.is_some() && !cpu,
+                "--sut-a and --sut-b are for a bound on the server's CPU time per call; add \
+                 --fail-if 'cpu +5%'",
             ),
         ] {
             if given {
@@ -192,6 +211,11 @@ impl GateArgs {
             }
         }
         Ok(Some(GateTask { budget, design }))
+    }
+
+    /// The running servers of A and B whose CPU time is bounded.
+    pub(super) fn suts(&self) -> [Option<Who>; 2] {
+        [self.sut_a.clone(), self.sut_b.clone()]
     }
 
     pub(super) fn commits(&self) -> Option<Commits> {

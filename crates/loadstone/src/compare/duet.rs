@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure};
 use crate::signals;
 use record::run::RunRecord;
 use rustix::process::{Pid, Signal, kill_process};
+use session::sut::Who;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -56,7 +57,8 @@ impl Duet {
     ) -> Result<Moment, Failure> {
         let mut both = Vec::new();
         for (side, letter) in sides.iter().zip(["a", "b"]) {
-            both.push(Measuring { letter, child: None, place: self.folder.join(letter) });
+            let (sut, place) = (side.sut.clone(), self.folder.join(letter));
+            both.push(Measuring { letter, sut, child: None, place });
             both[both.len() - 1].write_plan(side, seed)?;
         }
         let order = if b_first { [1, 0] } else { [0, 1] };
@@ -95,6 +97,8 @@ impl Drop for Duet {
 /// One side while its process runs; ended when dropped.
 struct Measuring {
     letter: &'static str,
+    /// Its server, if its CPU time is bounded.
+    sut: Option<Who>,
     child: Option<Child>,
     /// Its files: this path with `.toml`, `.json` and `.log`.
     place: PathBuf,
@@ -126,6 +130,9 @@ impl Measuring {
         let mut command = Command::new(program);
         command.arg("run").arg(self.file("toml")).arg("--json").arg(self.file("json"));
         command.args(["--quiet", "--store", "none"]);
+        if let Some(sut) = &self.sut {
+            command.arg("--sut").arg(sut.to_string());
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().map_err(refused)?);
         Ok(())

@@ -54,6 +54,7 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
         return print_plans(&task);
     }
     super::check_outputs(&task.outputs)?;
+    task.sides.iter().try_for_each(|side| crate::sut::check(side.sut.as_ref()))?;
     for side in &mut task.sides {
         crate::use_proxy(&mut side.plan, &task.outputs)?;
     }

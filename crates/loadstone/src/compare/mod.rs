@@ -12,7 +12,7 @@ mod worktree;
 use crate::args::{CompareArgs, CompareTask, Disk, Outputs};
 use crate::exit::{Code, Failure};
 use crate::run::output;
-use record::compare::{CompareRecord, GateAnswer};
+use record::compare::{BoundRecord, CompareRecord, GateAnswer};
 use stats::State;
 
 /// Characters shown of a side's label: a command may be long.
@@ -64,11 +64,15 @@ fn exit_code(report: &CompareRecord) -> Code {
             GateAnswer::Undecidable => Code::Invalid,
         };
     }
-    if report.runs().any(|run| run.state == State::Invalid) {
+    let crossed = |wanted: fn(&BoundRecord) -> bool| {
+        report.contrasts().any(|one| one.bounds.iter().any(wanted))
+    };
+    let invalid = report.runs().any(|run| run.state == State::Invalid);
+    if invalid && !crossed(|bound| bound.certain) {
         Code::Invalid
     } else if crate::signals::caught() > 0 {
         Code::Interrupted
-    } else if report.contrasts().any(|one| one.bounds.iter().any(|bound| bound.crossed)) {
+    } else if crossed(|bound| bound.crossed) {
         Code::Missed
     } else {
         Code::Done

@@ -99,7 +99,7 @@ impl<'a> Side<'a> {
             watched: task.bounds.iter().any(FailIf::is_of_cpu),
         };
         if asked.command.is_none() {
-            let Some(target) = Session::reach(&asked.plan, &asked.name, env)? else {
+            let Some(mut target) = Session::reach(&asked.plan, &asked.name, env)? else {
                 return Ok(Found::Interrupted);
             };
             if !target.is_reachable() {
@@ -110,6 +110,7 @@ impl<'a> Side<'a> {
                 return Ok(Found::Nobody(Code::NoConnection));
             }
             side.tell_notes(&target);
+            target.watch_server(asked.sut.as_ref());
             side.standing = Some(target);
         }
         Ok(Found::Side(Box::new(side)))

@@ -68,6 +68,11 @@ fn a_gate_that_cannot_answer_is_refused() {
         (&["--budget", "1m", "--blocks", "6", "--fail-if", "p50 +3%"], "give one of them"),
         (&["--fail-if", "p95 +3%"], "this figure is judged by a gate; add --budget 10m"),
         (&["--budget", "1m", "--fail-if", "cpu +3%"], "a bound on cpu needs servers"),
+        (
+            &["--budget", "1m", "--fail-if", "p50 +3%", "--sut-a", "1", "--sut-b", "1"],
+            "add --fail-if 'cpu +5%'",
+        ),
+        (&["--slo", "p99<1s", "--until-sure"], "a comparison ends early with --budget"),
         (&["--commit-a", " ", "--commit-b", "HEAD", "--start", "true"], "--commit-a \" \": give"),
     ] {
         let told = run(&[&["compare"], words, &[url, url]].concat()).expect(&[2]).stderr;
@@ -153,7 +158,7 @@ fn the_server_s_cpu_time_is_judged() {
         "-c",
         "1",
         "-d",
-        "500ms",
+        "200ms",
         "--budget",
         "50s",
         "--fail-if",
@@ -171,4 +176,13 @@ fn the_server_s_cpu_time_is_judged() {
     let bound = &json["gate"]["bounds"][0];
     assert_eq!(bound["figure"], "cpu");
     assert!(bound["change"].as_f64().is_some(), "{json:#}");
+    // of servers that are running already
+    let site = Site::start(&[]);
+    // the test's own process serves it
+    let (url, pid) = (site.url("/hw"), std::process::id().to_string());
+    let watched = ["--sut-a", &pid, "--sut-b", &pid, "--json", "-", &url, &url];
+    let load = ["compare", "-c", "1", "-d", "200ms", "--budget", "30s", "--fail-if", "cpu +900%"];
+    let json = run(&[&load[..], &watched].concat()).expect(&[0, 4]).json();
+    assert!(json["gate"]["bounds"][0]["change"].as_f64().is_some(), "{json:#}");
+    assert_eq!(json["gate"]["restarts"], serde_json::json!([0, 0]));
 }

@@ -60,7 +60,10 @@ pub fn assemble(comparison: &Comparison) -> CompareRecord {
             Some(_) => sequential::differences(letter, &figures, pair),
             None => differences(letter, &figures, pair, !order.is_empty(), family),
         };
-        let judge = |bound: &FailIf| bound.judge(&differences, comparable(bound.figure(), runs));
+        let judge = |bound: &FailIf| {
+            let sound = runs.iter().flatten().all(|run| bound.counts(run));
+            bound.judge(&differences, comparable(bound.figure(), runs), sound)
+        };
         let bounds = match &comparison.gate {
             Some(gate) => gate.plain_bounds(),
             None => bounds.iter().map(judge).collect(),

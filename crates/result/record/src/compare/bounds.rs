@@ -3,10 +3,11 @@
 use super::amount::{amount, interval};
 use super::{BoundRecord, DifferenceRecord, Judgement};
 use crate::figures::{FigureKind, RUN_FIGURES};
-use crate::run::{Headline, RunRecord};
+use crate::run::{CauseRecord, Headline, RunRecord};
 use stats::compare::Scale;
-use stats::samples_needed;
 use stats::sequential::Margin;
+use stats::verdict::INVALID;
+use stats::{CauseId, State, samples_needed};
 use units::{ParseError, quoted};
 
 /// Figures that only a gate judges: they are taken from whole runs, not from headlines.
@@ -95,6 +96,16 @@ impl FailIf {
         RUN_FIGURES.iter().any(|(name, _, kind)| *name == self.figure && *kind == FigureKind::Rate)
     }
 
+    /// Whether a run counts for this figure: it is not INVALID, or only because of the client's
+    /// lateness, which makes no response fail.
+    pub(super) fn counts(&self, run: &RunRecord) -> bool {
+        let late = |cause: &&CauseRecord| cause.id == CauseId::Slip;
+        let grave = |cause: &&CauseRecord| INVALID.contains(&cause.id);
+        let mut others = run.verdict.causes.iter().filter(grave).filter(|cause| !late(cause));
+        run.verdict.state != State::Invalid
+            || (self.figure == "failures" && others.next().is_none())
+    }
+
     /// The figure of one run; NaN where it has none.
     pub(super) fn value(&self, run: &RunRecord) -> f64 {
         if self.is_of_cpu() {
@@ -125,15 +136,18 @@ impl FailIf {
     }
 
     /// Returns whether a difference is significant and exceeds the bound. An undecidable figure
-    /// counts as crossed, so that a gate fails. `unknown`: why the figure is not compared.
+    /// counts as crossed, so that a gate fails. `unknown`: why the figure is not compared; `sound`:
+    /// every run counts for this figure.
     pub(super) fn judge(
         &self,
         differences: &[DifferenceRecord],
         unknown: Option<&str>,
+        sound: bool,
     ) -> BoundRecord {
         let of = |crossed: bool, why: String| BoundRecord {
             text: self.text.clone(),
             crossed,
+            certain: false,
             undecided: false,
             why,
         };
@@ -164,7 +178,7 @@ impl FailIf {
                 };
                 of(false, format!("{moved}: no significant difference{more}"))
             }
-            _ if beyond => of(true, moved),
+            _ if beyond => BoundRecord { certain: sound, ..of(true, moved) },
             _ => of(false, format!("{moved}: within the bound")),
         }
     }

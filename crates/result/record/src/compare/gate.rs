@@ -5,7 +5,6 @@ use super::gate_record::{GateAnswer, GateBoundRecord, GateRecord};
 use super::{BoundRecord, FailIf, amount};
 use crate::run::RunRecord;
 use crate::words::counted;
-use stats::State;
 use stats::compare::{Block, Scale};
 use stats::sequential::{ALPHA, JudgedMargin, MarginAnswer, Sequence, blocks_min, scaled};
 use units::{Nanos, show};
@@ -81,18 +80,19 @@ impl Gate {
     }
 
     /// Adds a block, the runs of each side in the order in which they were made. A block with a run
-    /// that is INVALID is left out: whether it is does not depend on the labels of the runs.
+    /// that is INVALID is left out: whether it is does not depend on the labels of the runs. Failures
+    /// count although the client was late.
     pub fn block(&mut self, before: &[RunRecord], after: &[RunRecord]) {
-        let invalid = |run: &RunRecord| run.verdict.state == State::Invalid;
-        if before.iter().chain(after).any(invalid) {
-            self.invalid += 1;
-            return;
-        }
-        self.blocks += 1;
         let figures = self.bounds.len();
+        let runs = || before.iter().chain(after);
+        let mut counts = false;
         for watched in &mut self.bounds {
-            watched.block(before, after, figures);
+            if runs().all(|run| watched.bound.counts(run)) {
+                watched.block(before, after, figures);
+                counts = true;
+            }
         }
+        *(if counts { &mut self.blocks } else { &mut self.invalid }) += 1;
     }
 
     /// Blocks that count.
@@ -170,7 +170,8 @@ impl Gate {
         let known = open.clone().all(|one| one.blocks_needed.is_some());
         if let Some(needed) = needed.filter(|_| known && self.blocks > 0) {
             let each = end.spent.as_secs_f64() / self.blocks as f64;
-            let time = show::duration(Nanos::from_secs_f64((each * needed as f64).ceil()));
+            // a value that can be pasted
+            let time = format!("{:.0}s", (each * needed as f64).ceil());
             help.push(format!(
                 "About {} would decide it on this machine (--budget {time}).",
                 counted(needed, "block")
@@ -301,6 +302,7 @@ impl GateRecord {
         let plain = |one: &GateBoundRecord| BoundRecord {
             text: one.bound.clone(),
             crossed: one.answer == GateAnswer::Fail,
+            certain: one.answer == GateAnswer::Fail,
             undecided: one.answer == GateAnswer::Undecidable,
             why: one.text.clone(),
         };

@@ -224,6 +224,10 @@ pub struct BoundRecord {
     /// As typed.
     pub text: String,
     pub crossed: bool,
+    /// Crossed, and every run counts for this figure: none is INVALID, or, for failures, only because
+    /// of the client's lateness. Absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub certain: bool,
     /// A gate did not decide it; absent where it did.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,

@@ -6,6 +6,7 @@ use crate::{RunRecord, Style};
 use record::compare::{
     CompareRecord, Comparison, FailIf, Gate, GateAnswer, GateEnd, GateRecord, assemble, read,
 };
+use stats::{Cause, CauseId, State};
 use units::Nanos;
 
 /// Blocks until it is over, at most `most`; the second's times are `times` as long.
@@ -56,6 +57,39 @@ fn a_gate_passes_fails_or_names_what_it_could_see() {
     assert_eq!(bound.answer, GateAnswer::Undecidable);
     assert!(bound.text.contains("can detect +") && bound.text.contains("not +0.10 %"), "{bound:?}");
     assert!(outcome(&open).help.iter().any(|text| text.contains("--budget")), "{open:?}");
+}
+
+/// Lateness of the client makes no response fail: a bound on failures is judged all the same.
+#[test]
+fn failures_are_judged_although_the_client_was_late() {
+    let bounds = ["failures +1%", "p50 +5%"].map(|bound| FailIf::parse(bound).unwrap());
+    let run = |index: usize, share: f64, cause: CauseId| {
+        let mut run = sessions::run(index, 1.0, 1.0);
+        run.runs[0].failure_share = share;
+        run.verdict.state = State::Invalid;
+        let (text, advice) = (String::new(), String::new());
+        run.verdict.causes = vec![Cause { id: cause, figure: 1.0, text, advice }];
+        RunRecord::of(&run)
+    };
+    let judged = |cause: CauseId| {
+        let mut gate = Gate::new(&bounds);
+        for block in 0..7 {
+            let side = |from: usize, share| [from, from + 1].map(|index| run(index, share, cause));
+            gate.block(&side(2 * block, 0.0), &side(2 * block, 0.2));
+        }
+        let record = gate.record(&GateEnd::default());
+        (record.answer, record.blocks, record.blocks_invalid)
+    };
+    assert_eq!(judged(CauseId::Slip), (GateAnswer::Fail, 7, 0));
+    assert_eq!(judged(CauseId::NotOffered), (GateAnswer::Undecidable, 0, 7));
+    let mut comparison = sessions::blocks(1.0, 1.0, &["failures +1%"]);
+    for (side, share) in comparison.runs.iter_mut().zip([0.0, 0.2]) {
+        for (index, one) in side.iter_mut().enumerate() {
+            *one = run(index, share, CauseId::Slip);
+        }
+    }
+    let bound = &assemble(&comparison).bounds[0];
+    assert!(bound.crossed && bound.certain, "{bound:?}");
 }
 
 /// Every form shows an undecided bound as neither kept nor crossed.
