@@ -17,6 +17,9 @@ pub const SCHEMA: &str = "loadstone.history/1";
 /// Figures of which a history is judged. The others follow from them, or have few samples.
 const FIGURES: [&str; 4] = ["throughput", "failures", "p50", "p99"];
 
+/// Runs that are looked at unless another number is given: the latest ones.
+pub const RUNS_LAST: usize = 60;
+
 /// A stored run.
 #[derive(Clone, Debug)]
 pub struct HistoryRun {

@@ -188,10 +188,10 @@ async fn trend_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Page
         count_max: Some(LIST_MAX),
         ..Filter::default()
     };
-    let mut runs = desk.read(move |store| store.list(&filter)).await?;
-    runs.retain(|run| run.name == name);
-    runs.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
-    Ok(Html(trend::trend(&name, &runs).into_string()))
+    let shown = desk.read(move |store| {
+        Ok(trend::trend(&name, &trend::runs_called(&name, store.list(&filter)?)))
+    });
+    Ok(Html(shown.await?.into_string()))
 }
 
 async fn result(State(desk): State<Desk>, Path(id): Path<String>) -> PageResult {

@@ -1,11 +1,12 @@
-//! The runs of one name over time: a chart for each figure, with its change point.
+//! The runs of one name over time: a chart for each figure, with its latest change.
 
 use super::list::began;
 use super::pages::page;
 use maud::{Markup, html};
+use record::history::{HistoryChangeRecord, HistoryRecord, HistoryRun, RUNS_LAST, assemble};
 use record::run::Headline;
 use stats::State;
-use store::ListEntry;
+use store::{ListEntry, Progress};
 use units::show::safe;
 use units::{Nanos, show};
 
@@ -15,48 +16,64 @@ const LEFT: f64 = 70.0;
 const EDGE: f64 = 12.0;
 /// Width and height of a sparkline.
 const SPARK: (f64, f64) = (90.0, 20.0);
-/// Minimum number of runs for marking a change.
-const CHANGE_RUNS_MIN: usize = 8;
-/// Significance level of a change.
-const CHANGE_P_MAX: f64 = 0.01;
 
-/// A figure of runs: its name, and how it is read and formatted.
+/// A figure of runs: its title, its name in a history, and how it is read and formatted.
 struct Figure {
     title: &'static str,
+    name: &'static str,
     of: fn(&Headline) -> f64,
     shown: fn(f64) -> String,
 }
 
 const FIGURES: [Figure; 4] = [
-    Figure { title: "Response time p99", of: |run| run.p99_s, shown: time },
-    Figure { title: "Response time p50", of: |run| run.p50_s, shown: time },
-    Figure { title: "Goodput", of: |run| run.goodput_per_s, shown: show::rate },
-    Figure { title: "Failures", of: |run| run.failure_share, shown: show::share },
+    Figure { title: "Response time p99", name: "p99", of: |run| run.p99_s, shown: time },
+    Figure { title: "Response time p50", name: "p50", of: |run| run.p50_s, shown: time },
+    Figure {
+        title: "Throughput",
+        name: "throughput",
+        of: |run| run.throughput_per_s,
+        shown: show::rate,
+    },
+    Figure { title: "Failures", name: "failures", of: |run| run.failure_share, shown: show::share },
 ];
 
 fn time(seconds: f64) -> String {
     show::duration(Nanos::from_secs_f64(seconds.max(0.0)))
 }
 
-/// The page of the runs of a name, the oldest first.
-pub(crate) fn trend(name: &str, runs: &[ListEntry]) -> Markup {
-    let known: Vec<(&ListEntry, &Headline)> =
-        runs.iter().filter_map(|run| Some((run, run.headline.as_ref()?))).collect();
+/// The finished runs of exactly this name, the oldest first.
+pub(crate) fn runs_called(name: &str, entries: Vec<ListEntry>) -> Vec<HistoryRun> {
+    let finished = |entry: &ListEntry| entry.name == name && entry.progress == Progress::Finished;
+    let known = entries.into_iter().filter(finished).filter_map(|entry| {
+        let (id, started_unix_s) = (entry.id.to_string(), entry.started_unix_s);
+        Some(HistoryRun { id, started_unix_s, headline: entry.headline? })
+    });
+    let mut runs: Vec<HistoryRun> = known.collect();
+    runs.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
+    runs
+}
+
+/// The page of the runs of a name, the oldest first: the latest change of each figure is the one that
+/// `loadstone runs gate` finds.
+pub(crate) fn trend(name: &str, runs: &[HistoryRun]) -> Markup {
+    let history = assemble(name, &runs[runs.len().saturating_sub(RUNS_LAST)..]);
     let body = html! {
         main {
             h1 { "Trend of " span class="name" { (safe(name)) } }
-            @if let ([first, ..], [.., last]) = (&known[..], &known[..]) {
+            @if let ([first, ..], [.., last]) = (runs, runs) {
                 p class="soft" {
-                    (show::count(known.len() as u64)) " runs, from " (began(first.0.started_unix_s))
-                    " to " (began(last.0.started_unix_s))
+                    (show::count(runs.len() as u64)) " runs, from " (began(first.started_unix_s))
+                    " to " (began(last.started_unix_s))
                 }
+                p id="answer" { (history.answer) }
                 div class="graphs" {
-                    @for figure in &FIGURES { (chart(figure, &known)) }
+                    @for figure in &FIGURES { (chart(figure, runs, &history)) }
                 }
                 p class="soft" {
-                    "A dashed line marks a change that is unlikely to be chance (Pettitt's test, p below "
-                    (show::share(CHANGE_P_MAX)) ", at least " (CHANGE_RUNS_MIN)
-                    " runs). Hollow points: the measurement is INVALID."
+                    "A dashed line marks the latest change of the last " (RUNS_LAST)
+                    " runs, and the area around it where it may lie (95 %), as "
+                    code { "loadstone runs gate" } " judges them. Hollow points: the measurement is \
+                     INVALID."
                 }
             } @else {
                 p id="nothing" { "No finished run has this name." }
@@ -66,8 +83,16 @@ pub(crate) fn trend(name: &str, runs: &[ListEntry]) -> Markup {
     page("Trend", Some("/list.js"), &body)
 }
 
-fn chart(figure: &Figure, runs: &[(&ListEntry, &Headline)]) -> Markup {
-    let values: Vec<f64> = runs.iter().map(|(_, run)| (figure.of)(run)).collect();
+/// Places of a change on the horizontal axis: its run, and the runs between which it lies.
+fn places(runs: &[HistoryRun], change: &HistoryChangeRecord) -> Option<[usize; 3]> {
+    let place = |id: &str| runs.iter().position(|run| run.id == id);
+    Some([place(&change.run)?, place(&change.earliest_run)?, place(&change.latest_run)?])
+}
+
+fn chart(figure: &Figure, runs: &[HistoryRun], history: &HistoryRecord) -> Markup {
+    let values: Vec<f64> = runs.iter().map(|run| (figure.of)(&run.headline)).collect();
+    let judged = history.figures.iter().find(|one| one.figure == figure.name);
+    let changed = judged.and_then(|one| places(runs, one.change.as_ref()?));
     let (width, height) = CHART;
     let most = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
     let most = if most > 0.0 { most } else { 1.0 };
@@ -79,17 +104,12 @@ fn chart(figure: &Figure, runs: &[(&ListEntry, &Headline)]) -> Markup {
         .enumerate()
         .map(|(place, value)| format!("{:.1},{:.1}", x(place), y(*value)))
         .collect();
-    let changed = change(&values);
     html! {
         figure {
             figcaption {
                 (figure.title) " "
                 @if let Some(last) = values.last() { b { ((figure.shown)(*last)) } }
-                @if let Some(at) = changed {
-                    " · changed at " a href=(format!("/result/{}", runs[at].0.id)) { (runs[at].0.id) }
-                    ", median " ((figure.shown)(median(&values[..at]))) " before, "
-                    ((figure.shown)(median(&values[at..]))) " since"
-                }
+                @if let Some(one) = judged { " · " (one.text) }
             }
             svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(figure.title) {
                 @for part in [0.0, 0.5, 1.0] {
@@ -98,16 +118,19 @@ fn chart(figure: &Figure, runs: &[(&ListEntry, &Headline)]) -> Markup {
                         ((figure.shown)(most * part))
                     }
                 }
-                @if let Some(at) = changed {
+                @if let Some([at, first, last]) = changed {
                     @let middle = x(at) - step / 2.0;
+                    @let from = (x(first) - step).max(LEFT);
+                    rect class="place" x=(format!("{from:.1}")) width=(format!("{:.1}", x(last) - from))
+                        y=(EDGE) height=(height - 2.0 * EDGE) {}
                     line class="change" x1=(middle) x2=(middle) y1=(EDGE) y2=(height - EDGE) {}
                 }
                 polyline class="line0" points=(points.join(" ")) {}
-                @for (place, (entry, _)) in runs.iter().enumerate() {
-                    a href=(format!("/result/{}", entry.id)) {
-                        circle class=[(entry.verdict == Some(State::Invalid)).then_some("hollow")]
+                @for (place, run) in runs.iter().enumerate() {
+                    a href=(format!("/result/{}", run.id)) {
+                        circle class=[(run.headline.state == State::Invalid).then_some("hollow")]
                             cx=(format!("{:.1}", x(place))) cy=(format!("{:.1}", y(values[place]))) r="4" {
-                            title { (entry.id) ": " ((figure.shown)(values[place])) }
+                            title { (run.id) ": " ((figure.shown)(values[place])) }
                         }
                     }
                 }
@@ -140,53 +163,44 @@ pub(crate) fn sparkline(values: &[f64]) -> Markup {
     }
 }
 
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
-    }
-}
-
-/// The first run after a change of level, by Pettitt's rank test; `None` if it may be chance.
-fn change(values: &[f64]) -> Option<usize> {
-    let n = values.len();
-    if n < CHANGE_RUNS_MIN || values.iter().any(|value| !value.is_finite()) {
-        return None;
-    }
-    let sign = |a: f64, b: f64| f64::from(i8::from(a > b) - i8::from(a < b));
-    let score = |at: usize| -> f64 {
-        let (before, after) = values.split_at(at);
-        before.iter().flat_map(|a| after.iter().map(move |b| sign(*a, *b))).sum()
-    };
-    let scores = (1..n).map(|at| (at, score(at).abs()));
-    let (at, most) = scores.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let n = n as f64;
-    let p = 2.0 * (-6.0 * most * most / (n.powi(3) + n.powi(2))).exp();
-    (p < CHANGE_P_MAX).then_some(at)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_step_is_found_and_noise_is_not() {
-        let noise = [5.0, 7.0, 6.0, 5.5, 6.5, 7.5, 5.2, 6.8, 6.1, 5.9, 7.1, 6.3];
-        assert_eq!(change(&noise), None);
-        let mut stepped = noise.to_vec();
-        stepped.extend(noise.iter().map(|value| value + 3.0));
-        assert_eq!(change(&stepped), Some(noise.len()));
-        assert_eq!(change(&[1.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0]), None, "too few runs");
-        assert_eq!(change(&[3.0; 20]), None);
-        assert_eq!(change(&[f64::NAN; 20]), None);
+    /// Runs of one name whose p50 is 10 ms, and 15 ms from the twelfth on.
+    fn runs() -> Vec<HistoryRun> {
+        let run = |number: u32| HistoryRun {
+            id: format!("run-{number}"),
+            started_unix_s: 1_795_000_000.0 + 3_600.0 * f64::from(number),
+            headline: Headline {
+                state: State::Valid,
+                throughput_per_s: 100.0,
+                goodput_per_s: 100.0,
+                failure_share: 0.0,
+                mean_s: 0.01,
+                p50_s: (10.0 + 0.01 * f64::from(number * 7 % 10))
+                    * if number > 11 { 1.5e-3 } else { 1e-3 },
+                p90_s: 0.02,
+                p99_s: 0.03,
+                p99_9_s: 0.04,
+                max_s: 0.05,
+                conforming: 0,
+            },
+        };
+        (1..=24).map(run).collect()
     }
 
     #[test]
-    fn the_median_of_both_parities() {
-        assert_eq!((median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0]), median(&[])), (2.0, 2.5, 0.0));
+    fn the_trend_shows_the_change_and_its_interval() {
+        let runs = runs();
+        let shown = trend("http://a/", &runs).into_string();
+        assert_eq!(shown.matches("class=\"change\"").count(), 1, "{shown}");
+        assert_eq!(shown.matches("class=\"place\"").count(), 1, "{shown}");
+        assert!(shown.contains("p50 is worse by +49.9 %"), "{shown}");
+        assert!(shown.contains("since run-12"), "{shown}");
+        assert!(shown.contains("p99: no change is shown."), "{shown}");
+        let few = trend("http://a/", &runs[..3]).into_string();
+        assert!(few.contains("Too few runs") && !few.contains("class=\"change\""), "{few}");
     }
 
     #[test]
