@@ -383,9 +383,7 @@ fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
             show::count(started),
             show::share(OFFERED_SHARE_MIN)
         ),
-        advice:
-            "Give the feeder more rows, or set its used-up for users without one."
-                .to_owned(),
+        advice: "Give the feeder more rows, or set its used-up for users without one.".to_owned(),
     })
 }
 
