@@ -140,7 +140,7 @@ mod tests {
             lines,
             [
                 "Path: train, seed 7, 1,234 packets",
-                ": round trip asked for 90.0 ms",
+                ": configured round trip 90.0 ms",
                 ": up: 0 packets, 0 B delivered, 0 lost; ",
                 ": down: 1,234 packets, 1.00 MiB delivered, 12 lost (10 by the loss, 2 by a full \
                  queue), 3 duplicated; 3 Mbit/s, loss 1.00 %",

@@ -158,9 +158,9 @@ mod tests {
                 "|5 calls waited for a stream; 3 streams refused and sent again; reset by \
                  H3_INTERNAL_ERROR 1, H3_REQUEST_REJECTED 3; GOAWAY 2",
                 "|2 connections broken off: H3_FRAME_ERROR: x (RFC 9114 section 7.1)",
-                "QUIC|4 handshakes, 1 resumed; round trip at least 90.0 µs, 200 µs in the mean",
+                "QUIC|4 handshakes, 1 resumed; round trip at least 90.0 µs, mean 200 µs",
                 "|20,000 packets sent, 50 lost (0.250 %); 1.00 MiB of UDP sent, 3.00 MiB received",
-                "Migration|40 changes of the local port, 39 validated after 1.00 ms in the mean, 3.00 ms \
+                "Migration|40 changes of the local port, 39 validated after a mean of 1.00 ms, 3.00 ms \
                  at most; 10 of 400 calls under way were lost; 2 connections stayed: the server forbids \
                  it (disable_active_migration)",
             ]
