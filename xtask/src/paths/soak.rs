@@ -59,7 +59,7 @@ pub(super) fn section(binary: &Path, minutes: u32) -> anyhow::Result<String> {
         "it grows: {first:?} in the first half, {last:?} in the second"
     );
     let packets = said.lines().find(|line| line.contains(" packets in ")).unwrap_or_default();
-    let late = said.lines().find(|line| line.contains("handed over late")).unwrap_or_default();
+    let late = said.lines().find(|line| line.contains("delivered late")).unwrap_or_default();
     let strip = |line: &str| line.trim_start_matches("loadstone:").trim().to_owned();
     Ok(format!(
         "{minutes} minutes over `{PATH}`: 100 users, 20 calls a connection, 20,000 bytes a response. {}\n\n\

@@ -126,7 +126,7 @@ mod tests {
         let found = paced(&paced_run("http://127.0.0.1:8080/megabyte", 1_000_000)).unwrap();
         assert!(
             found.evidence.starts_with(
-                "a response has 977 KiB in the mean, and this host's TCP sends by bbr,"
+                "the mean response has 977 KiB, and this host's TCP uses bbr,"
             ),
             "{}",
             found.evidence
