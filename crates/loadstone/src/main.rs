@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
     let cli = match parsed(&argv) {
         Ok(cli) => cli,
-        Err(error) => return tell_usage(&error, &argv),
+        Err(error) => return print_usage(&error, &argv),
     };
     if let Command::Netpath(args) = &cli.command {
         // handles signals itself, and must have one thread until it has forked a process
@@ -146,7 +146,7 @@ fn print(bytes: &[u8]) -> Result<Code, Failure> {
 }
 
 /// Help and version go to standard output and are not failures; everything else is a usage error.
-fn tell_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
+fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     if let Some(hint) = args::hint(error, argv) {
         say(&hint);
         return Code::Usage.into();

@@ -2,7 +2,7 @@
 
 use crate::args::{NetpathArgs, NetpathCommand};
 use crate::exit::{Code, Failure};
-use netpath::{FarEnd, NetPath, PathAsk, Post, Warden};
+use netpath::{FarEnd, NetPath, PathRequest, Post, Warden};
 use record::run::PathRecord;
 use sample::PathFacts;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -37,7 +37,7 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
     if far == FarEnd::New {
         netpath::become_able()?;
     }
-    let path = NetPath::open(&PathAsk {
+    let path = NetPath::open(&PathRequest {
         population: Population::of(spec.clone()),
         clients: 1,
         seed: args.seed,

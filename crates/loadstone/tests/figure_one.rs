@@ -147,7 +147,7 @@ fn an_interpreter_kept_inside_apache_answers_a_run() {
 }
 
 #[test]
-fn the_norm_site_stands_in_for_each_of_the_four() {
+fn the_norm_site_replaces_each_of_the_four() {
     let norm = Norm::start();
     let query = "?given=Fred&family=Flintstone";
     for (path, by_process) in [

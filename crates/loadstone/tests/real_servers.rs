@@ -355,7 +355,7 @@ fn http2_keeps_the_limits_of_the_server() {
 /// Over QUIC, by quic-go: closed and open loads, bodies and redirects; sessions are resumed, and
 /// the server's stream limit is learned and respected.
 #[test]
-fn http3_is_spoken_with_quic_go() {
+fn http3_works_with_quic_go() {
     let page = "a line of a page\n".repeat(300);
     let caddy = Caddy::start_secure(&page);
     let (ca, url) = (caddy.authority(), caddy.secure_url("/page.html"));

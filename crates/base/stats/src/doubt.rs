@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_recorded_is_not_known() {
+    fn unrecorded_times_are_unknown() {
         let mut early = snapshot(5, 30);
         early.punctual.clear();
         early.plain.clear();

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn one_outlier_and_equal_values_are_no_change() {
+    fn one_outlier_and_equal_values_are_not_a_change() {
         let mut values = history(&[(30, 0.0)], 5);
         values[15] = 100.0;
         assert_eq!(latest_change(&values, 1, &mut stream(5)), None);

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_a_number_in_range_is_counted_apart() {
+    fn invalid_numbers_are_counted_separately() {
         let all = tally(&["x", "", "nan", "inf", "1e300", "9223372036854775807", "7"]);
         assert_eq!((all.count(), all.unreadable), (1, 6));
     }

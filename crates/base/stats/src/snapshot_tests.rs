@@ -280,7 +280,7 @@ proptest! {
 }
 
 #[test]
-fn a_broken_count_is_told() {
+fn a_broken_count_is_reported() {
     let (_, mut model) = run(1, 100, false);
     let mut snapshot = model.swap();
     assert_eq!(snapshot.counts.conserved(), Ok(()));

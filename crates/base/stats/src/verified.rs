@@ -38,7 +38,7 @@ mod tests {
     use units::Nanos;
 
     #[test]
-    fn the_first_examples_stay_in_whatever_order_they_come() {
+    fn the_first_examples_stay_in_any_order() {
         let at = |second: u64| WrongBody { at: Nanos::from_secs(second), ..WrongBody::default() };
         let of = |seconds: &[u64]| {
             let mut one = Verified { compared: seconds.len() as u64, ..Verified::default() };

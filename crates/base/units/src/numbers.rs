@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_keeps_what_it_is_given() {
+    fn a_map_keeps_its_entries() {
         let mut map = NumberMap::default();
         map.extend((0..10_000_u64).map(|number| (number, number + 1)));
         assert_eq!((map.len(), map.get(&77), map.get(&10_000)), (10_000, Some(&78), None));

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn other_responses_are_told_apart() {
+    fn other_responses_are_distinguished() {
         let offer = ClientOffer::default();
         let read = |head: &[u8]| read_response(head, KEY, &offer).map(|(_, outcome)| outcome);
         assert_eq!(read(b"HTTP/1.1 200 OK\r\n\r\n"), Some(Err(ClientError::Status(200))));
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_refuses_what_is_no_upgrade() {
+    fn a_server_refuses_invalid_upgrades() {
         assert_eq!(request(|head| head).unwrap().path, "/chat");
         type Change = fn(String) -> String;
         let bad: [Change; 8] = [

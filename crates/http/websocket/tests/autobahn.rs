@@ -559,7 +559,7 @@ mod tungstenite_peer {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
         #[test]
-        fn what_we_send_tungstenite_reads(
+        fn tungstenite_reads_our_frames(
             messages in proptest::collection::vec(("\\PC{0,200}", 1..40_usize), 0..6),
             client in any::<bool>(),
         ) {
@@ -580,7 +580,7 @@ mod tungstenite_peer {
         }
 
         #[test]
-        fn what_tungstenite_sends_we_read(
+        fn we_read_frames_of_tungstenite(
             messages in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..6),
             client in any::<bool>(),
             cut in 1..50_usize,

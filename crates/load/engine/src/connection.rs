@@ -373,7 +373,7 @@ impl Work {
     }
 
     /// A request rendered by another component; returns its result and the bytes.
-    pub(crate) fn ask_as_written<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> (T, u64) {
+    pub(crate) fn submit_rendered<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> (T, u64) {
         let out = self.transport.plaintext();
         let before = out.len();
         let said = write(out);
@@ -525,7 +525,11 @@ impl Conn {
     ///
     /// # Errors
     /// The proxy refuses, or sends an invalid response.
-    pub(crate) fn hear_proxy(&mut self, bytes: &[u8], now: Nanos) -> Result<bool, FailureClass> {
+    pub(crate) fn receive_proxy_response(
+        &mut self,
+        bytes: &[u8],
+        now: Nanos,
+    ) -> Result<bool, FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::Proxy) };
         let Some(reader) = &mut work.tunnel else { return Err(FailureClass::Proxy) };
         // once for each connection: a cache would not help
@@ -665,7 +669,7 @@ impl Conn {
     /// Processes plaintext of in-order responses: a piece of the oldest call's. Its first byte is
     /// timestamped.
     #[inline(always)]
-    pub(crate) fn hear_in_order(
+    pub(crate) fn receive_in_order(
         &mut self,
         shared: &mut ReadCaches,
         input: &[u8],
@@ -703,11 +707,11 @@ impl Conn {
     ///
     /// # Errors
     /// Meaning of that for the oldest call.
-    pub(crate) fn hear_end(&mut self) -> Result<(), FailureClass> {
+    pub(crate) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::ClosedEarly) };
         match self.state {
             ConnState::Open => {
-                work.speaker.hear_end()?;
+                work.speaker.receive_end()?;
                 // an unauthenticated close does not end a body (RFC 9112 section 9.8)
                 let cut = work.transport.is_encrypted() && !work.transport.is_tls_closed();
                 match self.unwritable {
@@ -974,15 +978,15 @@ impl Conn {
     }
 
     /// Sends close_notify, if it uses TLS.
-    pub(crate) fn say_goodbye<I: Io>(&mut self, io: &mut I, slot: Slot) {
+    pub(crate) fn send_close<I: Io>(&mut self, io: &mut I, slot: Slot) {
         if let Some(work) = &mut self.work {
             if let Some(socket) = work.speaker.socket() {
-                socket.say_goodbye(work.transport.plaintext());
+                socket.send_close(work.transport.plaintext());
                 work.transport.release();
                 // bytes that the socket does not accept at once are dropped
                 work.transport.flush(io, slot).ok();
             }
-            work.transport.say_goodbye(io, slot);
+            work.transport.send_close(io, slot);
         }
     }
 

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alarms_come_in_order_and_not_before_their_time() {
+    fn alarms_fire_in_order_and_never_early() {
         let mut deadlines = Deadlines::default();
         for (at, slot) in [(30, 3), (10, 1), (20, 2)] {
             deadlines.push(Nanos(at), slot);

@@ -170,7 +170,7 @@ struct Line {
     /// The next of the request's addresses.
     peer: usize,
     /// When its connection must be established.
-    stand_by: Nanos,
+    wait_for_rate: Nanos,
     /// The address accepted the connection.
     taken: bool,
     /// Talks to the proxy, if it uses one.
@@ -398,7 +398,7 @@ impl<'t> Exchange<'t> {
             return line.fail(FailureClass::OtherIo, "no address".to_owned(), io.now());
         };
         line.peer += 1;
-        line.stand_by = io.now() + self.connect;
+        line.wait_for_rate = io.now() + self.connect;
         line.plain.clear();
         let opened = io.open(slot as Slot, &peer, &self.terms.options);
         // nothing written: checks whether the connection is established
@@ -509,7 +509,7 @@ impl Line {
             request,
             stage: Stage::Connecting,
             peer: 0,
-            stand_by: Nanos::NEVER,
+            wait_for_rate: Nanos::NEVER,
             taken: false,
             proxy: None,
             session: None,
@@ -533,7 +533,7 @@ impl Line {
     /// The instant at which its current wait times out.
     fn deadline(&self, released: Option<Nanos>) -> Nanos {
         match (self.stage, released) {
-            (Stage::Connecting | Stage::Tunnel | Stage::Handshake, _) => self.stand_by,
+            (Stage::Connecting | Stage::Tunnel | Stage::Handshake, _) => self.wait_for_rate,
             (Stage::Asked, Some(start)) => {
                 let whole = start + self.request.timeout;
                 self.patience.next().map_or(whole, |(at, _)| at.min(whole))
@@ -781,7 +781,7 @@ impl Line {
     /// The peer has ended its side.
     fn end(&mut self, now: Nanos) {
         match self.stage {
-            Stage::Asked => match self.voice.hear_end() {
+            Stage::Asked => match self.voice.receive_end() {
                 Ok(()) if self.session.as_ref().is_some_and(|session| !session.closed()) => {
                     self.fail(FailureClass::ClosedEarly, CUT.to_owned(), now);
                 }
@@ -791,7 +791,7 @@ impl Line {
                 }
                 Err(trouble) => self.suffer(trouble, now),
             },
-            Stage::Tunnel => match self.proxy.as_mut().map(Voice::hear_end) {
+            Stage::Tunnel => match self.proxy.as_mut().map(Voice::receive_end) {
                 Some(Err(trouble)) => self.fail(FailureClass::Proxy, trouble.text, now),
                 _ => self.pass_proxy(now),
             },

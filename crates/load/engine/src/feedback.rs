@@ -721,7 +721,7 @@ impl Feedback {
     }
 
     /// Observations of the guide since the last call.
-    pub(crate) fn hear_guide(&mut self, hear: &mut dyn FnMut(Remark)) {
+    pub(crate) fn collect_remarks(&mut self, hear: &mut dyn FnMut(Remark)) {
         if let Some(guided) = &mut self.guided {
             guided.hear(hear);
         }
@@ -735,7 +735,7 @@ impl Feedback {
     }
 
     /// The guide receives the request of an ended call.
-    pub(crate) fn tell_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
+    pub(crate) fn notify_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         self.guided.as_mut()?.tell(sample, outcome)
     }
 }

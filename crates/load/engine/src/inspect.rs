@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_the_announced_coding_fail_the_call() {
+    fn bytes_in_another_coding_fail_the_call() {
         let test = BodyTest::new(&Expect::default(), true, false).unwrap();
         let mut inspect = Inspect::default();
         inspect.reset();

@@ -3,17 +3,17 @@
 
 mod carried;
 mod decimal;
-mod errands;
 mod guide;
 mod program;
 mod request;
 mod scripted;
+mod setup_steps;
 mod sockets;
 mod stencil;
 mod traveller;
 
-pub use errands::{ErrandTrouble, make_call, run_errands};
 pub(crate) use request::template;
+pub use setup_steps::{SetupStepError, make_call, run_setup_steps};
 
 use plan::journey::{FeederOrder, JourneyStep};
 use plan::{Load, Plan, Think};

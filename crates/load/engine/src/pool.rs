@@ -493,7 +493,7 @@ impl Pool {
     #[inline]
     pub(crate) fn arm_again(&mut self, slot: Slot) {
         if self.limits.moves_earlier
-            && let Some(at) = self.slots[slot as usize].conn.arm_anew(&self.setup.plan.timeouts)
+            && let Some(at) = self.slots[slot as usize].conn.rearm(&self.setup.plan.timeouts)
         {
             self.deadlines.push(at, slot);
         }

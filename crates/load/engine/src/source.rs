@@ -25,7 +25,7 @@ pub(crate) struct User {
     /// Calls left; `u32::MAX` if only the run's end limits them.
     pub(crate) left: u32,
     pub(crate) turns: u64,
-    pub(crate) belongings: Option<Box<Belongings>>,
+    pub(crate) belongings: Option<Box<UserExtras>>,
     /// A session with a failed call.
     pub(crate) failed: bool,
     pub(crate) active: bool,
@@ -42,7 +42,7 @@ const _: () = assert!(size_of::<User>() <= 80);
 
 /// State for users of some plans only.
 #[derive(Debug, Default)]
-pub(crate) struct Belongings {
+pub(crate) struct UserExtras {
     /// Further connections, if one user may have several.
     pub(crate) more: Vec<Slot>,
     pub(crate) jar: Option<Box<Jar>>,
@@ -55,7 +55,7 @@ pub(crate) struct Belongings {
 
 impl User {
     /// The same, for writing.
-    pub(crate) fn own(&mut self) -> &mut Belongings {
+    pub(crate) fn own(&mut self) -> &mut UserExtras {
         self.belongings.get_or_insert_default()
     }
 
@@ -541,8 +541,8 @@ impl Source {
     }
 }
 
-fn with_jar() -> Box<Belongings> {
-    Box::new(Belongings { jar: Some(Box::default()), ..Belongings::default() })
+fn with_jar() -> Box<UserExtras> {
+    Box::new(UserExtras { jar: Some(Box::default()), ..UserExtras::default() })
 }
 
 /// Returns how many calls of one user are sent at once.
@@ -611,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_stopped_takes_nothing_over() {
+    fn a_stopped_source_takes_over_nothing() {
         let setup = setup(Gaps::Constant);
         let mut open = source(&setup, 0);
         open.stop();

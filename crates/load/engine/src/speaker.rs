@@ -176,13 +176,13 @@ impl Speaker {
     }
 
     /// Sends a given message; does nothing for another protocol than this.
-    pub(crate) fn ask_message(&mut self, message: &Message, out: &mut Vec<u8>) {
+    pub(crate) fn submit_message(&mut self, message: &Message, out: &mut Vec<u8>) {
         match (self, message) {
             (Speaker::Http2(http2), Message::Http2 { request, cookie, .. }) => {
-                http2.ask_alone(request, cookie.as_deref(), out);
+                http2.submit_last(request, cookie.as_deref(), out);
             }
             (Speaker::Http3(http3), Message::Http3 { request, cookie, .. }) => {
-                http3.ask_alone(request, cookie.as_deref(), out);
+                http3.submit_last(request, cookie.as_deref(), out);
             }
             _ => {}
         }
@@ -209,8 +209,8 @@ impl Speaker {
 
     /// The peer has ended its side with calls outstanding. `Ok`: that was the end of the oldest
     /// call's response.
-    pub(crate) fn hear_end(&mut self) -> Result<(), FailureClass> {
-        each!(self, protocol => protocol.hear_end())
+    pub(crate) fn receive_end(&mut self) -> Result<(), FailureClass> {
+        each!(self, protocol => protocol.receive_end())
     }
 
     /// Our side abandons the call. Returns true if the connection continues without it.

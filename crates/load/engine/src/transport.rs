@@ -176,7 +176,7 @@ impl Transport {
 
     /// Sends close_notify: if the socket does not accept it at once, the connection closes without
     /// it. The same if encrypted bytes wait: withdrawn requests would be sent before close_notify.
-    pub(crate) fn say_goodbye<I: Io>(&mut self, io: &mut I, slot: Slot) {
+    pub(crate) fn send_close<I: Io>(&mut self, io: &mut I, slot: Slot) {
         if self.has_unsent() {
             return;
         }
@@ -292,14 +292,14 @@ mod tests {
         }
         let told = (transport.take_unsent(), transport.take_unsent());
         io.0 = 100;
-        transport.say_goodbye(&mut io, 0);
+        transport.send_close(&mut io, 0);
         let goodbye = if takes >= 12 { 99 } else { 100 };
         assert_eq!(io.0, goodbye, "a goodbye goes behind nothing else");
         told
     }
 
     #[test]
-    fn what_is_encrypted_and_not_written_was_not_sent() {
+    fn encrypted_unwritten_bytes_do_not_count_as_sent() {
         assert_eq!(unsent(0), (10, 0));
         assert_eq!(unsent(6), (5, 0), "the first went out whole");
         assert_eq!(unsent(8), (0, 0), "the second went out in part");

@@ -351,7 +351,7 @@ impl Worker {
     }
 
     fn end_row<I: Io>(&mut self, io: &mut I, link: &mut dyn Link, now: Nanos, last: bool) {
-        self.hear_guide();
+        self.collect_remarks();
         let row = self.edges.end_row(now, io.spin());
         self.journal.end_row(link, self.id, &row, now, last);
     }

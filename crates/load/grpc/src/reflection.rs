@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_are_asked_for_until_all_are_there() {
+    fn imports_are_requested_until_complete() {
         let mut inquiry = Inquiry::about("/p.S/M").unwrap();
         // 22 03 "p.S": field 4, file_containing_symbol
         assert_eq!(inquiry.question().unwrap(), prefixed(b"\x22\x03p.S"));

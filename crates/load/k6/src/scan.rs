@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_told_from_common_js() {
+    fn modules_are_distinguished_from_common_js() {
         assert!(is_module("export default function () {}"));
         assert!(is_module("import 'x'"));
         assert!(!is_module("const a = require('k6'); exports.default = () => a.import"));

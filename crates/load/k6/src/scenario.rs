@@ -366,7 +366,7 @@ impl ScenarioProgress {
             return UserTurn::Begin { at, until: self.hard_end() };
         }
         if own.row >= pre && !own.started {
-            return self.stand_by(own, pre, now);
+            return self.wait_for_rate(own, pre, now);
         }
         let mut index = self.claimed.load(Ordering::Relaxed);
         loop {
@@ -397,7 +397,7 @@ impl ScenarioProgress {
 
     /// A user beyond those allocated is started once an arrival finds no free user: that arrival is
     /// dropped, as in k6, and the next ones find the new user.
-    fn stand_by(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
+    fn wait_for_rate(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
         let start = self.scenario.start;
         let index = self.claimed.load(Ordering::Relaxed);
         // users stand in line: one is started at a time

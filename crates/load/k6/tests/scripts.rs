@@ -139,7 +139,7 @@ fn a_script_with_checks_groups_and_metrics_is_counted_as_by_k6() {
 }
 
 #[test]
-fn requests_are_what_k6_sends() {
+fn requests_equal_k6s() {
     let ran = ran(&[(
         "/t/a.js",
         r#"

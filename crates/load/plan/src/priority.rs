@@ -89,16 +89,16 @@ mod tests {
     fn an_invalid_priority_is_named() {
         for (text, told) in [
             ("", "\"\" is not part of a priority"),
-            ("u=8", "\"8\" is no urgency from 0 to 7"),
-            ("u=", "\"\" is no urgency"),
-            ("u=01", "\"01\" is no urgency"),
-            ("u=+1", "\"+1\" is no urgency"),
-            ("u=-1", "\"-1\" is no urgency"),
+            ("u=8", "\"8\" is not an urgency from 0 to 7"),
+            ("u=", "\"\" is not an urgency"),
+            ("u=01", "\"01\" is not an urgency"),
+            ("u=+1", "\"+1\" is not an urgency"),
+            ("u=-1", "\"-1\" is not an urgency"),
             ("u=1,", "\"\" is not part of a priority"),
-            ("u=1, u=2", "\"u=2\" is there twice"),
-            ("i, i=?0", "\"i=?0\" is there twice"),
+            ("u=1, u=2", "\"u=2\" appears twice"),
+            ("i, i=?0", "\"i=?0\" appears twice"),
             ("high", "\"high\" is not part of a priority"),
-            ("u=1\r\nx: y", "is no urgency"),
+            ("u=1\r\nx: y", "is not an urgency"),
         ] {
             let why = text.parse::<Priority>().unwrap_err();
             assert!(why.0.contains(told) && why.0.contains("write u=0"), "{text:?}: {}", why.0);

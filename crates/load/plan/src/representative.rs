@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_ask_for_one_file_after_the_other() {
+    fn clients_request_files_in_sequence() {
         let webstone = made("webstone-like:clients=8");
         assert_eq!((webstone.targets.len(), webstone.connection.calls), (5, Some(1)));
         assert_eq!(webstone.sequence.len(), 100_000);

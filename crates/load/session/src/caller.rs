@@ -182,13 +182,13 @@ impl Caller {
         let http2 = self.tls_http2.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let mut machine = Exchange::new(requests, self.connect, factory).http2_over(http2);
         if let Some(mut io) = quic {
-            until_told(&mut machine, &mut io);
+            run_until_stopped(&mut machine, &mut io);
             return machine.finish();
         }
         let own = self.own.as_ref().map(|(network, seed)| network.caller(*seed));
         match own {
-            None => until_told(&mut machine, &mut self.reactor),
-            Some(Ok(mut io)) => until_told(&mut machine, &mut io),
+            None => run_until_stopped(&mut machine, &mut self.reactor),
+            Some(Ok(mut io)) => run_until_stopped(&mut machine, &mut io),
             // no descriptor is left: a kernel connection is no substitute
             Some(Err(_)) => machine.abandon(&mut self.reactor),
         }
@@ -210,7 +210,7 @@ fn client_for(settings: &net::tls::Settings, protocol: &str) -> Result<net::tls:
 }
 
 /// Makes the exchanges; a signal ends them.
-fn until_told(machine: &mut Exchange<'_>, io: &mut impl Io) {
+fn run_until_stopped(machine: &mut Exchange<'_>, io: &mut impl Io) {
     let mut ready = Vec::new();
     while let Pause::Until(at) = machine.turn(io) {
         let nap = io.now() + SIGNAL_CHECK;

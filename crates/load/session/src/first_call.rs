@@ -200,7 +200,7 @@ fn over_connections_of(
         let mut io = own.caller(plan.seed)?;
         terms.options.bind = Some(io.first_address());
         let done = drive(machine.under(terms), &mut io);
-        io.see_off();
+        io.finish_connections();
         return Ok(done);
     }
     let mut io = Reactor::new(Nanos::ZERO)?;

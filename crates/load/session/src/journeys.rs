@@ -8,7 +8,7 @@ use crate::servers;
 use crate::session::{Captured, Session};
 use crate::threads::RequestSource;
 use engine::Share;
-use engine::journey::{Travel, run_errands};
+use engine::journey::{Travel, run_setup_steps};
 use k6::journey::Stage;
 use plan::Plan;
 use plan::journey::JourneyStep;
@@ -123,7 +123,7 @@ fn make_steps(
     let mut caller = exchange_caller(plan, session)?;
     let now = crate::wall_clock::unix_seconds() as u64;
     let Captured { values, jar } = &mut session.captured;
-    let made = run_errands(plan, steps, values, jar, now, &mut caller);
+    let made = run_setup_steps(plan, steps, values, jar, now, &mut caller);
     made.map_err(|trouble| Failure {
         code: if trouble.connected { Code::Missed } else { Code::NoConnection },
         text: format!(

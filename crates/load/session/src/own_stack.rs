@@ -6,8 +6,8 @@ use conduit::Peer;
 use engine::{Crowd, Endpoint};
 use netpath::{PathTrouble, used_bits};
 use ownstack::{
-    BatchUse, Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, QUEUES_MAX,
-    TcpSettings, XdpAsk, XdpHook, XdpTrouble,
+    BatchUse, Ground, Handover, InsidePaths, NetworkRequest, NetworkTrouble, OwnNetwork,
+    QUEUES_MAX, TcpSettings, XdpAsk, XdpHook, XdpTrouble,
 };
 use plan::{Plan, StackChoice, TcpTraits, XdpMode};
 use std::net::IpAddr;
@@ -158,7 +158,7 @@ pub(crate) fn refit(plan: &Plan, own: Threads, network: &OwnNetwork) -> Result<A
     }
 }
 
-fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
+fn ask(plan: &Plan, workers: u32) -> NetworkRequest {
     let paths =
         WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
     let prefix = prefix(plan);
@@ -178,7 +178,7 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
         prefix,
     });
     let tcp = settings(plan.driver.tcp.as_ref());
-    NetworkAsk { workers, seed: plan.seed, paths, prefix, batches, tcp, xdp }
+    NetworkRequest { workers, seed: plan.seed, paths, prefix, batches, tcp, xdp }
 }
 
 /// Behaves like a Linux client, except for the plan's options.
@@ -213,11 +213,11 @@ const OTHER_DESCRIPTORS: u64 = 64;
 /// Opens a network, and its devices if there are none, with this many parts of a prefix. Each of
 /// `threads` has a worker of the network, except that with clients each worker has as many as it
 /// has clients.
-fn create(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetwork>> {
+fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<OwnNetwork>> {
     if asked.prefix.is_none() {
         return OwnNetwork::open(asked).map_err(explained);
     }
-    let wide = NetworkAsk { workers: parts, ..asked.clone() };
+    let wide = NetworkRequest { workers: parts, ..asked.clone() };
     if asked.paths.is_none() {
         asked.workers = threads;
     }
@@ -254,7 +254,7 @@ fn create(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetw
 }
 
 /// The devices of another target use the prefix, and this network cannot share them.
-fn unlike(ground: &Ground, asked: &NetworkAsk) -> anyhow::Error {
+fn unlike(ground: &Ground, asked: &NetworkRequest) -> anyhow::Error {
     let (threads, parts) = (asked.workers, ground.threads());
     let (why, fix) = if threads > parts {
         let parts = match parts {
@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_nobody_chose_have_addresses() {
+    fn default_threads_have_addresses() {
         let of = |sources: &str, threads, most| {
             let mut plan = Plan::for_url("http://127.0.0.1/".parse().unwrap());
             plan.driver.stack = StackChoice::Own;
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_the_loopback_are_told_as_such() {
+    fn loopback_addresses_are_reported_as_such() {
         let left = |peers: &[&str], six, xdp| {
             let mut endpoint = Endpoint {
                 key: "http://server:80".to_owned(),

@@ -6,7 +6,7 @@ use crate::peak::rate_peak;
 use anyhow::{Result, bail};
 use conduit::Peer;
 use engine::{Crowd, Endpoint};
-use netpath::{FarEnd, NetPath, PathAsk};
+use netpath::{FarEnd, NetPath, PathRequest};
 use plan::Plan;
 use sample::PathFacts;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl EmulatedPath {
     /// # Errors
     /// What this machine or this user cannot do.
     pub fn create(asked: WantedPath, seed: u64) -> Result<EmulatedPath> {
-        let ask = PathAsk {
+        let ask = PathRequest {
             population: asked.population.clone(),
             clients: asked.clients,
             seed,
@@ -239,7 +239,7 @@ mod tests {
     use units::Rate;
 
     #[test]
-    fn a_load_that_is_beyond_the_emulation_is_told_before_it_starts() {
+    fn a_load_beyond_the_emulation_is_reported_before_it_starts() {
         let open = |rate| {
             let arrivals = Arrivals::constant(Rate(rate));
             let load =

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_knows_how_often_a_script_calls() {
+    fn the_call_rate_of_a_script_is_unknown() {
         let mut scripted =
             journeys("[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'a'\nurl = '/a'\n");
         let script = plan::ScriptPlan {

@@ -80,7 +80,7 @@ impl Session {
             self.notes.push(choice.sentence(&self.fit.plan, streams));
             found.call.negotiated = Some(choice.offered);
         }
-        self.keep_to_allowed(found.streams_max);
+        self.limit_streams(found.streams_max);
         if self.fit.network.route().is_some() {
             self.notes.extend(path::crowded(&self.fit.plan, found.call.length));
         }
@@ -134,7 +134,7 @@ impl Session {
 
     /// Limits the streams on a connection to what the server allows: refused streams are not a
     /// measurement.
-    fn keep_to_allowed(&mut self, allowed: Option<u32>) {
+    fn limit_streams(&mut self, allowed: Option<u32>) {
         let asked = self.fit.plan.connection.pipeline;
         let kept = allowed.map(|most| most.max(1)).filter(|kept| *kept < asked);
         let Some(kept) = kept else { return };

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_settled_is_added_to_a_plan_and_nothing_else() {
+    fn only_negotiated_values_are_added_to_a_plan() {
         let mut typed = Plan::for_url("https://127.0.0.1:1/".parse().expect("a URL"));
         typed.request.version = HttpVersion::Auto;
         typed.connection.pipeline = 100;

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_to_be_had_is_told_with_its_reason() {
+    fn unavailable_resources_are_reported_with_a_reason() {
         let first = HttpVersion::Http11;
         assert_eq!(chosen(first, None), (SocketLoop::Ring, None));
         let told = |version, refusal| {

@@ -174,7 +174,7 @@ impl Crew<'_> {
                 before: ThreadTime::default(),
             };
             let loads = loads.iter();
-            let loads = loads.map(|load| Berth { setup: load.clone(), source: sources.next() });
+            let loads = loads.map(|load| CoreLoad { setup: load.clone(), source: sources.next() });
             threads.push(self.start_worker(loads.collect(), id, link)?);
         }
         Ok(Started { inbox, spares, threads })
@@ -189,12 +189,12 @@ struct Started {
 }
 
 /// One load on one core, and the source of its requests.
-struct Berth {
+struct CoreLoad {
     setup: Arc<Setup>,
     source: Option<RequestSource>,
 }
 
-impl Berth {
+impl CoreLoad {
     fn worker(self, id: u32, tls: Option<&net::tls::Client>) -> Worker {
         let factory =
             tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
@@ -212,7 +212,7 @@ impl Crew<'_> {
     /// `loads`: one, unless the plan has several scenarios.
     fn start_worker(
         &self,
-        loads: Vec<Berth>,
+        loads: Vec<CoreLoad>,
         id: u32,
         mut link: ThreadLink,
     ) -> anyhow::Result<JoinHandle<std::io::Result<()>>> {

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_breaks_by_silence_and_a_late_word_mends_nothing() {
+    fn a_lease_breaks_by_silence_and_late_messages_are_ignored() {
         let at = Nanos::from_secs;
         let lease = Lease::new(at(5), at(100));
         assert!(lease.holds(at(105)));

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_told_and_the_first_error_and_the_gravest_wish_count() {
+    fn all_watchers_are_notified_and_the_first_error_counts() {
         let told = Rc::new(RefCell::new(Vec::new()));
         let one =
             |name, wish| -> Box<dyn Watcher> { Box::new(One { name, wish, told: told.clone() }) };

@@ -25,4 +25,4 @@ pub use run::{
     execute_journeys, execute_parts, execute_scenarios, execute_scripted, execute_with, plan_for,
 };
 pub use servers::{ClosureServer, Queue, Service, Stall};
-pub use world::{Action, Admission, Client, Labour, Server, Stolen, World};
+pub use world::{Action, Admission, Client, Server, Stolen, WorkTime, World};

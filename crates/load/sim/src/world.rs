@@ -116,7 +116,7 @@ struct Pipe {
 
 /// Duration of the client's own work; none by default. The clock advances while it works.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Labour {
+pub struct WorkTime {
     /// Opening a connection.
     pub open: Nanos,
     /// Writing or reading once.
@@ -176,7 +176,7 @@ pub struct World {
     intake: Option<(usize, Nanos)>,
     /// Bytes that are on their way to a client that does not read.
     window: usize,
-    labour: Labour,
+    labour: WorkTime,
     stolen: Stolen,
     /// Bytes sent by all clients, in order: the fingerprint of what went out.
     pub sent: Vec<u8>,
@@ -203,7 +203,7 @@ impl World {
             write_max: usize::MAX,
             intake: None,
             window: usize::MAX,
-            labour: Labour::default(),
+            labour: WorkTime::default(),
             stolen: Stolen::default(),
             sent: Vec::new(),
             keep_sent: false,
@@ -227,7 +227,7 @@ impl World {
     }
 
     /// The client's work takes time.
-    pub fn charge(&mut self, labour: Labour) {
+    pub fn charge(&mut self, labour: WorkTime) {
         self.labour = labour;
     }
 

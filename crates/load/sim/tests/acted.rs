@@ -220,7 +220,7 @@ fn an_invalid_request_is_returned_to_the_program() {
 }
 
 #[test]
-fn a_program_hears_of_calls_without_a_response() {
+fn a_program_is_notified_of_calls_without_a_response() {
     let lines: &[Line] = &[(0, "/hang", &[], Word::Good), (0, "/a", &[], Word::Good)];
     let text = format!("{ONE}[timeouts]\ncall = '1s'\n");
     let (run, told) = play(plan(&text), 1, lines);

@@ -183,7 +183,7 @@ fn a_clock_is_detected_by_response_phase() {
 
 /// A handler that sleeps for a clock's period, with late reception, is not a clock.
 #[test]
-fn a_sleep_of_the_same_length_is_no_clock() {
+fn a_sleep_of_the_same_length_is_not_a_clock() {
     let loads = [Held::Users(1, 8), Held::Users(50, 4), Held::Rate(120.0, 6)];
     for (sleep, late_micros) in [(10, 300), (20, 50), (20, 1_000), (100, 300)] {
         let lateness = Nanos::from_micros(late_micros);

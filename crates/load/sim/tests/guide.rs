@@ -114,7 +114,7 @@ fn run(
 }
 
 #[test]
-fn a_pause_is_no_call_and_the_guide_is_asked_again_after_it() {
+fn a_pause_is_not_a_call_and_the_guide_continues_after_it() {
     let stops =
         [("http://sim.example/a", 0), ("", 3), ("", 4), ("http://sim.example/b", 0), ("", 5)];
     let (outcome, heard, _) = run(&stops, 3, None);

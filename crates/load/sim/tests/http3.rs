@@ -273,7 +273,7 @@ fn an_upload_without_credit_resumes() {
 
 /// The port is closed: ICMP reports it at once; without ICMP the connect timeout expires.
 #[test]
-fn without_a_server_there_is_no_connection() {
+fn a_missing_server_gets_no_connection() {
     let ran = run(closed(http3(1), 1, 1), QuicWorld { closed_port: true, ..fixed(0, 1) });
     assert_eq!(failures(&ran), [(FailureClass::Refused, 1)]);
     let mut plan = closed(http3(1), 1, 1);

@@ -395,7 +395,7 @@ fn journeys_in_which_nothing_can_be_made_end() {
 /// A redirected step keeps its own fields and body, with their values; what describes the body goes with
 /// it, and a login stays with its server.
 #[test]
-fn a_redirected_step_keeps_what_it_had() {
+fn a_redirected_step_keeps_its_fields() {
     const STEPS: &str = "
         [load]
         users = 1
@@ -462,7 +462,7 @@ fn a_redirected_step_keeps_what_it_had() {
 }
 
 #[test]
-fn a_switch_of_protocols_that_no_request_asked_for_fails() {
+fn an_unrequested_protocol_switch_fails() {
     let failed = |expect: &str| {
         let text = format!(
             "[load]\nusers = 1\n[stop]\nrequests = 1\n[[journey]]\nname = 'j'\n\

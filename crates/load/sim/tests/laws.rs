@@ -246,7 +246,7 @@ fn each_timeout_has_its_own_class() {
 
 /// Of 4,000 bytes of content the server takes 500 in each 400 ms; then it answers, or stops in the middle.
 #[test]
-fn an_upload_that_progresses_is_no_standstill() {
+fn an_upload_with_progress_does_not_time_out() {
     let upload = |gives_up: bool| {
         let mut plan = count_only(1, 2);
         plan.request.method = "POST".into();
@@ -853,7 +853,7 @@ fn a_run_ends_as_soon_as_its_objectives_are_decided() {
 /// Warm-up calls are in no figure, and nothing falls due after the window: neither makes the server
 /// look slow.
 #[test]
-fn a_rule_judges_rows_of_the_window_alone() {
+fn a_rule_judges_only_rows_of_the_window() {
     let (seconds, start) = (Nanos::from_secs, Nanos::from_secs(1_000));
     let aborted = |rule: &str, warm_up, hangs: Nanos| {
         let mut plan = open(100.0, 4);

@@ -126,7 +126,7 @@ fn nothing_is_found_at_a_healthy_server() {
 }
 
 #[test]
-fn a_faster_machine_is_no_warm_up_for_certain() {
+fn a_faster_machine_is_not_a_certain_warm_up() {
     for held in [Held::Rate(300.0), Held::Users(8)] {
         let ails = Ailments { work: micros(2_000), ..Ailments::default() };
         let found = found(held, ails, at_first(1), true);
@@ -361,7 +361,7 @@ fn every_true_cause_is_found_while_cores_are_stolen() {
 /// Without the cause no load and no burst brings the finding about, as the server's; also where the host
 /// does not report the time that it takes.
 #[test]
-fn stolen_cores_alone_are_no_finding() {
+fn stolen_cores_alone_are_not_a_finding() {
     let mut wrong = Vec::new();
     let steady = Ailments { work: Some(Service::Fixed(MS(5))), ..Ailments::default() };
     for (ails, held) in [

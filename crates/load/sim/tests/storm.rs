@@ -3,7 +3,7 @@
 //! make both later still until no descriptor is left (seen against a real server at 50,000/s).
 
 use plan::{Arrivals, Load};
-use sim::{Action, Admission, Client, Labour, Server, World, execute_with, plan_for};
+use sim::{Action, Admission, Client, Server, WorkTime, World, execute_with, plan_for};
 use units::{Nanos, Rate};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -42,7 +42,7 @@ fn a_late_client_recovers_without_a_storm_of_connections() {
     plan.stop.duration = Some(Nanos::from_secs(1));
     let start = Nanos::from_secs(1_000);
     let mut world = World::new(Box::new(Busy { free: Nanos::ZERO }), Nanos::ZERO, start);
-    world.charge(Labour {
+    world.charge(WorkTime {
         open: Nanos::from_micros(45),
         transfer: Nanos::from_micros(4),
         pause: Some((start + Nanos::from_millis(300), Nanos::from_millis(30))),

@@ -73,7 +73,7 @@ fn a_server_that_mixes_its_responses_is_found_out() {
 }
 
 #[test]
-fn a_body_that_is_nobodys_differs() {
+fn an_unknown_body_differs() {
     let server = pages(|n, asked| match n {
         // as long, and another letter; then shorter
         100 => {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_cookie_are_left_out() {
+    fn invalid_cookie_bytes_are_dropped() {
         let (mut jar, home) = (Jar::new(), url("http://h.example/"));
         for bad in [&b"\xff\xfe=1"[..], b"", b"=", b";;;", b"a=b; Domain=other.example"] {
             jar.absorb(&home, bad);

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_may_be_said_before_or_behind_the_plan() {
+    fn agents_may_precede_or_follow_the_plan() {
         let task = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             FleetTask::new(

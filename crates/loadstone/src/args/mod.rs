@@ -79,7 +79,7 @@ pub(crate) use torture::{
     TortureArgs, TortureAsk, TortureDiff, TortureOutputs, TortureWhat, beside_plan,
 };
 pub(crate) use torture_again::{AgainArgs, ChainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
-pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
+pub(crate) use torture_safety::{AuditCommand, ProveArgs, TortureSafety};
 pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
 pub(crate) use vary::Vary;

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_through_the_proxy_is_refused() {
+    fn requests_unfit_for_the_proxy_are_refused() {
         let error =
             |variables: &[(&str, &str)], urls: &[&str]| applied(variables, urls).unwrap_err();
         let ways = error(&[("http_proxy", "p:1"), ("no_proxy", "b")], &["http://a/", "http://b/"]);

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_put_in() {
+    fn an_omitted_command_is_inserted() {
         for (typed, meant) in [
             ("loadstone", "loadstone"),
             ("loadstone --help", "loadstone --help"),

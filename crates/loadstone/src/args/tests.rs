@@ -487,7 +487,7 @@ fn a_printed_plan_gives_the_same_plan() {
 
 /// The think time of sessions stays theirs, wherever it was set.
 #[test]
-fn users_with_sessions_think_as_the_option_says() {
+fn users_with_sessions_think_as_configured() {
     let (plan, _) = typed(&["sessions.toml", "--think", "2s"]).unwrap();
     let think = plan::Think::Fixed(units::Nanos::from_secs(2));
     assert_eq!(plan.load.session().map(|session| session.think), Some(think));
@@ -495,7 +495,7 @@ fn users_with_sessions_think_as_the_option_says() {
 
 /// A ramp sets the rate, and options that shape arrivals remain.
 #[test]
-fn a_ramp_keeps_what_shapes_its_arrivals() {
+fn a_ramp_keeps_the_arrival_options() {
     let argv = ["loadstone", "ramp", "--burst", "2", "--to", "20/m", URL];
     let Command::Ramp(ramp) = Cli::try_parse_from(argv).unwrap().command else { unreachable!() };
     let task = ramp.into_task(&files()).unwrap();
@@ -610,7 +610,7 @@ fn site_options_reach_the_site() {
 }
 
 #[test]
-fn options_of_the_norm_site_go_with_their_like_only() {
+fn options_of_the_norm_site_need_the_norm_site() {
     let parse = |line: &str| {
         let words = split(line);
         let argv = ["loadstone".to_owned(), "site".to_owned()].into_iter().chain(words);
@@ -718,7 +718,7 @@ fn the_manual_and_the_completions_name_every_option() {
 }
 
 #[test]
-fn the_disk_says_what_is_wrong_with_a_file() {
+fn the_disk_reports_what_is_wrong_with_a_file() {
     let own = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     assert!(Disk.read(own).unwrap().starts_with(b"[package]"));
     let gone = Disk.read("no/such/file").unwrap_err();
@@ -730,7 +730,7 @@ fn the_disk_says_what_is_wrong_with_a_file() {
 
 /// The load during a torture uses the HTTP version of its cases, typed or implied.
 #[test]
-fn the_load_beside_a_torture_speaks_what_the_cases_do() {
+fn the_background_load_uses_the_cases_protocol() {
     for (words, expected) in [
         ("", HttpVersion::Http11),
         ("--only H", HttpVersion::Http2),

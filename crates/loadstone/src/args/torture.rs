@@ -5,7 +5,7 @@ use super::outputs::each_its_own;
 use super::store::StoreArgs;
 use super::torture_again::{ChainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 use super::torture_overload::TortureOverload;
-use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
+use super::torture_safety::{AuditCommand, ProveArgs, TortureSafety};
 use super::torture_server::TortureServer;
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
@@ -344,7 +344,7 @@ pub(crate) enum TortureAsk {
     /// Verify or print the audit log
     Audit {
         #[command(subcommand)]
-        ask: AuditAsk,
+        ask: AuditCommand,
     },
     /// Send recorded failures again and report which are fixed
     Replay(ReplayArgs),

@@ -145,7 +145,7 @@ pub(crate) struct ProveArgs {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum AuditAsk {
+pub(crate) enum AuditCommand {
     /// Check that no line was edited, removed or moved
     Verify {
         /// The audit log [default: that of this user]

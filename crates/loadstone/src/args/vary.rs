@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn invalid_ranges_are_refused() {
         let said = |text: &str| Vary::parse(text, None, None, None).unwrap_err().to_string();
         for (text, part) in [
             ("loss", "it has no ="),
@@ -160,7 +160,7 @@ mod tests {
             ("loss=5..1%", "it does not go up"),
             ("loss=0..100%", "a path must deliver some packets"),
             ("rtt=0..2h", "a round trip takes at most 60s"),
-            ("rate=1bps..1M", "a link has from 1k"),
+            ("rate=1bps..1M", "a link has 1k"),
             ("rtt=a..b", "\"a\" is not a duration"),
         ] {
             assert!(said(text).contains(part), "{text}: {}", said(text));

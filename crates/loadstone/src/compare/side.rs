@@ -109,7 +109,7 @@ impl<'a> Side<'a> {
                 crate::say(fix);
                 return Ok(Found::Nobody(Code::NoConnection));
             }
-            side.tell_notes(&target);
+            side.print_notes(&target);
             target.watch_server(asked.sut.as_ref());
             side.standing = Some(target);
         }
@@ -131,7 +131,7 @@ impl<'a> Side<'a> {
         } else {
             match self.start()? {
                 Start::Ready(server, target) => {
-                    self.tell_notes(&target);
+                    self.print_notes(&target);
                     self.close(server)
                 }
                 Start::Not(failure) => return Err(failure),
@@ -367,7 +367,7 @@ impl<'a> Side<'a> {
         report::printable(&self.asked.label, super::LABEL_CHARS_MAX)
     }
 
-    fn tell_notes(&self, target: &Session) {
+    fn print_notes(&self, target: &Session) {
         if !self.quiet {
             target.notes().for_each(crate::say);
         }

@@ -107,7 +107,7 @@ impl Keeper {
         self.connecting.remove(&slot);
         match self.io.read(slot, &mut [0; 4_096]) {
             Err(IoError::WouldBlock) => Ok(()),
-            Err(IoError::Failed(class)) if never_stood(class) => {
+            Err(IoError::Failed(class)) if never_established(class) => {
                 self.created -= 1;
                 self.refused(slot, IoError::Failed(class))
             }
@@ -122,7 +122,7 @@ impl Keeper {
 }
 
 /// A connect that failed, rather than a connection that broke.
-fn never_stood(class: sample::FailureClass) -> bool {
+fn never_established(class: sample::FailureClass) -> bool {
     use sample::FailureClass as Class;
     matches!(class, Class::Refused | Class::Unreachable | Class::SocketTimeout)
 }

@@ -36,7 +36,7 @@ impl Watch {
         Ok(())
     }
 
-    fn heed_or_break(&mut self, said: &Said) {
+    fn stop_on_error(&mut self, said: &Said) {
         if let Err(error) = self.heed(said) {
             self.wish = Wish::Abandon;
             self.broken = Err(error);
@@ -47,18 +47,18 @@ impl Watch {
 impl Watcher for Watch {
     fn second(&mut self, second: &Second, total: &Snapshot) {
         let said = self.face.borrow_mut().row(second, total);
-        self.heed_or_break(&said);
+        self.stop_on_error(&said);
     }
 
     fn ends(&mut self, ends: &Ends) {
         let said = self.face.borrow_mut().ends(ends);
-        self.heed_or_break(&said);
+        self.stop_on_error(&said);
     }
 
     fn row(&mut self, row: &Row) {
         let Row { worker, start, end, ref snapshot, .. } = *row;
         let said = self.face.borrow_mut().interval(&Interval { worker, start, end, snapshot });
-        self.heed_or_break(&said);
+        self.stop_on_error(&said);
     }
 
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! `loadstone fleet agent`: waits for plans, runs its part of them, sends its counts.
 
 use super::bundle::Bundle;
-use super::convoy::{plan_hash, refusal};
+use super::fleet_run::{plan_hash, refusal};
 use super::parcel::Parcel;
 use super::usage;
 use crate::args::FleetAgentArgs;
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_the_part_and_says_so() {
+    fn a_panic_ends_the_part_with_a_message() {
         let said = guarded(|| panic!("row 7 of {}", 3));
         let trouble = said.trouble.unwrap_or_default();
         assert_eq!((said.ending, &*trouble), (PartEnding::Failed, "row 7 of 3; this is a bug"));

@@ -61,23 +61,23 @@ struct Division {
 }
 
 /// Distribution of a lost agent's part.
-struct Heirs {
+struct PartTransfer {
     /// Workers of each.
     workers: Vec<usize>,
     /// The worker, among all heirs', that has each slot of a table by their weights.
     owner: Vec<usize>,
 }
 
-impl Heirs {
+impl PartTransfer {
     /// `weights`: of each worker of each heir.
-    fn new(weights: &[Vec<f64>]) -> Heirs {
+    fn new(weights: &[Vec<f64>]) -> PartTransfer {
         let all: Vec<f64> = weights.iter().flatten().copied().collect();
         let table = SlotTable::new(&all);
         let mut owner = vec![0; table.of as usize];
         for (worker, places) in table.slots.iter().enumerate() {
             places.iter().for_each(|place| owner[*place as usize] = worker);
         }
-        Heirs { workers: weights.iter().map(Vec::len).collect(), owner }
+        PartTransfer { workers: weights.iter().map(Vec::len).collect(), owner }
     }
 
     /// Divides slots among the workers by weight. They are split if there are too few.
@@ -117,7 +117,7 @@ impl Merge {
             return;
         }
         let weights: Vec<Vec<f64>> = heirs.iter().map(|row| self.ledgers[*row].weights()).collect();
-        let shared = Heirs::new(&weights);
+        let shared = PartTransfer::new(&weights);
         for part in self.ledgers[lost].leave() {
             let division = shared.divide(part.share.slots());
             for (to, slots) in heirs.iter().zip(division.heirs) {
@@ -212,7 +212,7 @@ mod tests {
     use units::Rate;
 
     fn divide(slots: (&[u32], u32), heirs: &[Vec<f64>]) -> Division {
-        Heirs::new(heirs).divide(slots)
+        PartTransfer::new(heirs).divide(slots)
     }
 
     fn owners(division: &Division) -> Vec<usize> {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_no_state_moves() {
+    fn only_stateless_loads_move() {
         let plan = |load| Plan { load, ..Plan::for_url("http://a.example/".parse().unwrap()) };
         let open = || Load::Open {
             arrivals: Arrivals::constant(Rate(10.0)),

@@ -132,7 +132,7 @@ impl Ledger {
     }
 
     /// Returns whether it owes, or owed, a part of another agent's load.
-    pub(super) fn is_heir(&self) -> bool {
+    pub(super) fn has_taken_over(&self) -> bool {
         self.parts.iter().any(|part| !part.from.is_zero())
     }
 

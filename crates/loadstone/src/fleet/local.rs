@@ -1,6 +1,6 @@
 //! `loadstone fleet manager`, and `loadstone fleet local`: server, manager and agents on one machine.
 
-use super::convoy::{Beginning, Convoy, Terms};
+use super::fleet_run::{Beginning, FleetRun, Terms};
 use super::usage;
 use super::wire::Wire;
 use crate::args::OnLoss;
@@ -105,15 +105,15 @@ fn command(
     };
     let joined = joined.and_then(|()| if watched { wire.await_watch(patience) } else { Ok(()) });
     let (on_loss, budgets) = (task.on_loss(wire.seats().len()), task.budgets.clone());
-    let convoy = Convoy::new(wire, Terms { on_loss, budgets, beginning });
-    let code = joined.map_err(Failure::from).and_then(|()| carry_out(task, &convoy));
-    convoy.close("the run is over");
+    let fleet_run = FleetRun::new(wire, Terms { on_loss, budgets, beginning });
+    let code = joined.map_err(Failure::from).and_then(|()| carry_out(task, &fleet_run));
+    fleet_run.close("the run is over");
     code
 }
 
 /// Runs `run` or `ramp` on these machines.
-fn carry_out(task: &FleetTask, convoy: &Convoy) -> Result<Code, Failure> {
-    let machines: Arc<dyn Fleet> = Arc::new(convoy.clone());
+fn carry_out(task: &FleetTask, fleet_run: &FleetRun) -> Result<Code, Failure> {
+    let machines: Arc<dyn Fleet> = Arc::new(fleet_run.clone());
     match task.command()? {
         crate::args::Command::Run(args) => crate::run_plan(*args, Some(&machines)),
         crate::args::Command::Ramp(args) => crate::ramp::ramp(*args, Some(&machines)),

@@ -1,7 +1,7 @@
 //! Merges the rows of agents into one measurement: an agent is merged like a core. Calls due on a
 //! lost agent are counted as lost, interval by interval.
 
-use super::convoy::LOOK;
+use super::fleet_run::LOOK;
 use super::heirs::Handover;
 use super::ledger::{Ghost, Ledger, LedgerState};
 use super::wire::{Seats, Wire};
@@ -134,7 +134,7 @@ impl Merge {
                 }
             }
         }
-        self.stand_in(now, observer);
+        self.add_owed_counts(now, observer);
     }
 
     /// The instant at which an unfinished agent counts as lost: nothing falls due any more, every
@@ -177,7 +177,7 @@ impl Merge {
     }
 
     /// Returns whether an agent's messages are ignored.
-    pub(super) fn has_forsaken(&self, agent: &str) -> bool {
+    pub(super) fn has_abandoned(&self, agent: &str) -> bool {
         self.row_of(agent).is_some_and(|row| self.ledgers[row].forsaken)
     }
 
@@ -239,7 +239,7 @@ impl Merge {
         let ledger = &mut self.ledgers[row];
         ledger.standing = LedgerState::Over;
         if said.ending == PartEnding::Done {
-            if ledger.is_heir() && self.stopped == Order::Go {
+            if ledger.has_taken_over() && self.stopped == Order::Go {
                 self.settle_up(row, observer);
             }
             return;
@@ -266,7 +266,7 @@ impl Merge {
     }
 
     /// Adds what lost agents owe, edge by edge, up to now.
-    fn stand_in(&mut self, now: Nanos, observer: &mut dyn Watcher) {
+    fn add_owed_counts(&mut self, now: Nanos, observer: &mut dyn Watcher) {
         let interval = self.setup.plan.measure.interval;
         for row in 0..self.ledgers.len() {
             while self.ledgers[row].standing == LedgerState::Lost {
@@ -494,7 +494,7 @@ mod tests {
         merge.hear(&mut wire, over("A0"), &mut Nobody);
         merge.pass(&mut wire, START, START + Nanos::from_secs(3), &mut Nobody);
         assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
-        assert_eq!(["A0", "A1"].map(|agent| merge.has_forsaken(agent)), [false, true]);
+        assert_eq!(["A0", "A1"].map(|agent| merge.has_abandoned(agent)), [false, true]);
         let account = merge.account("A1").unwrap();
         assert!(account.lost == 10 && account.ending.contains("cannot be read"));
     }

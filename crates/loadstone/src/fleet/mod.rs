@@ -3,7 +3,7 @@
 mod agent;
 mod budget;
 mod bundle;
-mod convoy;
+mod fleet_run;
 mod heirs;
 mod ledger;
 mod local;

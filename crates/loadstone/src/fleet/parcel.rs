@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parcel_brings_the_plan_and_what_was_found_out() {
+    fn a_parcel_carries_the_plan_and_the_findings() {
         let plan = Plan::for_url(Url::parse("http://127.0.0.1:8080/a").unwrap());
         let captured = BTreeMap::from([("token".into(), "s3cret".into())]);
         let parcel = Parcel::read(&Parcel::of(&plan, &[], &captured).to_bytes()).unwrap();

@@ -79,7 +79,7 @@ mod tests {
     use units::{Nanos, Rate};
 
     #[test]
-    fn what_several_machines_may_do_is_counted_over_all_of_them() {
+    fn the_rate_of_several_machines_is_summed() {
         let plan = |load| Plan { load, ..Plan::for_url("http://a.example/".parse().unwrap()) };
         let open = |rate| {
             let arrivals = Arrivals::constant(Rate(rate));
@@ -118,6 +118,6 @@ mod tests {
         };
         assert_eq!(checked("/{{f.v}}"), Ok(()));
         let why = checked("http://{{f.v}}/").unwrap_err();
-        assert!(why.contains("the step \"s\" goes where its values say"), "{why}");
+        assert!(why.contains("the step \"s\" takes its host from a value"), "{why}");
     }
 }

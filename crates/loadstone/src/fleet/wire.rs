@@ -1,6 +1,6 @@
 //! The manager's state machine on its thread: between the network and the code that runs the plan.
 
-use super::convoy::LOOK;
+use super::fleet_run::LOOK;
 use anyhow::{Result, bail};
 use fleet::protocol::LOST_AFTER;
 use fleet::protocol::manager::{FleetEvent, Manager, Post};

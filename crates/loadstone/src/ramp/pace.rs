@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_between_steps_is_the_mean_of_those_so_far() {
+    fn gaps_between_steps_are_estimated_by_their_mean() {
         let s = Nanos::from_secs;
         let steps = StepsLeft { steps: 4, held: s(40), at_most: false };
         let mut pace = StepPace::new(s(2));

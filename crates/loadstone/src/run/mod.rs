@@ -24,7 +24,7 @@ use std::sync::Arc;
 use view::View;
 
 /// Observers of a command's runs.
-struct Onlookers {
+struct RunObservers {
     view: Option<View>,
     meters: Option<Meters>,
     keeping: Keeping,
@@ -32,7 +32,7 @@ struct Onlookers {
     name: String,
 }
 
-impl Onlookers {
+impl RunObservers {
     /// Watchers of run number `repeat`, counted from 0.
     fn watch(
         &self,
@@ -102,12 +102,12 @@ pub(crate) fn run(
     }
     let view = outputs.live.then(|| View::open(&plan, name, None)).transpose()?;
     let keeping = keep(keeper, &plan, outputs, &env)?;
-    let onlookers = Onlookers { view, meters, keeping, name: name.to_owned() };
+    let onlookers = RunObservers { view, meters, keeping, name: name.to_owned() };
     measured(session, outputs, onlookers)
 }
 
 /// Measures the session's plan with its repeats, and reports.
-fn measured(session: Session, outputs: &Outputs, onlookers: Onlookers) -> Result<Code, Failure> {
+fn measured(session: Session, outputs: &Outputs, onlookers: RunObservers) -> Result<Code, Failure> {
     let mut scripts = Scripts::default();
     let repeats = repeats(&session, outputs, &onlookers, &mut scripts);
     let keeping = onlookers.close();
@@ -166,7 +166,7 @@ struct Repeats {
 fn repeats(
     session: &Session,
     outputs: &Outputs,
-    onlookers: &Onlookers,
+    onlookers: &RunObservers,
     scripts: &mut Scripts,
 ) -> Result<Repeats, Failure> {
     let plan = session.plan();

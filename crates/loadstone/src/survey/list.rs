@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_named() {
+    fn an_invalid_line_is_named() {
         for (text, dns, why) in [
             ("ok.example\nftp://x/\n", false, "line 2: "),
             ("a b", true, "line 1: \"a b\" is not a name server"),

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_said() {
+    fn write_errors_are_reported() {
         let mut one = audit(Path::new("/nowhere"), "a");
         assert!(one.begun().unwrap_err().contains("/nowhere/torture-audit.jsonl"));
         one.note("case-begin", json!({}));

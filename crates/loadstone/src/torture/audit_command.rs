@@ -1,7 +1,7 @@
 //! `loadstone torture audit`: verifies and prints the log.
 
 use super::audit::{FILE, head_of};
-use crate::args::AuditAsk;
+use crate::args::AuditCommand;
 use crate::exit::{Code, Failure};
 use crate::files;
 use dialogue::governor::Spent;
@@ -16,10 +16,10 @@ use units::show;
 /// Maximum size of a log in bytes.
 const LOG_MAX: u64 = 1 << 30;
 
-pub(super) fn audit(ask: &AuditAsk) -> Result<Code, Failure> {
+pub(super) fn audit(ask: &AuditCommand) -> Result<Code, Failure> {
     match ask {
-        AuditAsk::Verify { file } => verify(&log(file.as_ref())?),
-        AuditAsk::Show { file, json } => show_log(&log(file.as_ref())?, *json),
+        AuditCommand::Verify { file } => verify(&log(file.as_ref())?),
+        AuditCommand::Show { file, json } => show_log(&log(file.as_ref())?, *json),
     }
 }
 

@@ -45,7 +45,7 @@ impl Commands {
                 Ok(None) if now < one.began + COMMAND_MAX => self.running.push(one),
                 Ok(None) => {
                     let span = show::duration(COMMAND_MAX);
-                    self.put_to_an_end(one, now, Some(format!("had not exited after {span}")));
+                    self.end_command(one, now, Some(format!("had not exited after {span}")));
                 }
                 Ok(Some(status)) => self.note(one.action, one.began, now, trouble(status)),
                 Err(error) => self.note(one.action, one.began, now, Some(error.to_string())),
@@ -96,7 +96,7 @@ impl Commands {
             for one in running {
                 match one.action {
                     // holding a resource may be the way to starve a server of it
-                    ServerCommand::Starve => self.put_to_an_end(one, now, None),
+                    ServerCommand::Starve => self.end_command(one, now, None),
                     _ => self.running.push(one),
                 }
             }
@@ -113,7 +113,7 @@ impl Commands {
     }
 
     /// Kills its group: the shell and its children.
-    fn put_to_an_end(&mut self, mut one: Running, now: Nanos, trouble: Option<String>) {
+    fn end_command(&mut self, mut one: Running, now: Nanos, trouble: Option<String>) {
         kill_process_group(Pid::from_child(&one.child), Signal::KILL).ok();
         one.child.wait().ok();
         self.note(one.action, one.began, now, trouble);
@@ -128,7 +128,7 @@ impl Drop for Commands {
     fn drop(&mut self) {
         let running = std::mem::take(&mut self.running);
         for one in running {
-            self.put_to_an_end(one, Nanos::ZERO, None);
+            self.end_command(one, Nanos::ZERO, None);
         }
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_for_is_run_and_relief_comes_in_any_case() {
+    fn commands_run_and_relief_always_runs() {
         let mut done = run(&[
             (ServerCommand::Restart, "exit 3"),
             // the restoring command ends what holds a resource

@@ -93,11 +93,11 @@ impl Progress {
         }
         let lines = (bar.is_none() && !quiet).then(|| Lines::new(net::reactor::monotonic(), cases));
         let mut progress = Progress { bar, lines, found: 0, spans, left: all };
-        progress.tell_left();
+        progress.show_time_left();
         progress
     }
 
-    fn tell_left(&mut self) {
+    fn show_time_left(&mut self) {
         if let Some(lines) = &mut self.lines {
             lines.left = self.left;
         }
@@ -108,7 +108,7 @@ impl Progress {
         if let Some(at) = self.spans.iter().position(|(known, _)| known == id) {
             self.left = self.left - self.spans.swap_remove(at).1;
         }
-        self.tell_left();
+        self.show_time_left();
     }
 
     fn tell(&mut self) {
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_told_each_minute_and_no_sooner() {
+    fn a_line_is_printed_once_a_minute() {
         let start = Nanos::from_secs(1_000);
         let after = |seconds| start + Nanos::from_secs(seconds);
         let mut lines = Lines { done: 17, now: "S-07 blank".to_owned(), ..Lines::new(start, 59) };

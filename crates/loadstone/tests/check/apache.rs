@@ -101,7 +101,7 @@ fn apache_passes_its_plan() {
 }
 
 #[test]
-fn a_plan_of_apache_tells_what_another_server_lacks() {
+fn apaches_plan_detects_another_servers_gaps() {
     let site = crate::support::Site::start(&[]);
     let plans = tempfile::tempdir().unwrap();
     let json = check(plans.path(), PLAN, &["--base", &site.url("")]).expect(&[1]).json();

@@ -132,7 +132,7 @@ fn a_plan_of_everything_passes() {
 }
 
 #[test]
-fn what_is_not_as_expected_fails_and_nothing_else() {
+fn only_unmet_expectations_fail() {
     // in sequence, the first sleep would end first
     let (site, folder) = (Site::start(&[("sleep-parallel", "")]), tempfile::tempdir().unwrap());
     let plan = PLAN.replace("user = \"fred:flintstone\"", "user = \"fred:wrong\"");

@@ -19,7 +19,7 @@ fn plan_file(folder: &tempfile::TempDir, plan: &str) -> String {
 }
 
 #[test]
-fn the_tree_says_what_passed_and_what_did_not() {
+fn the_tree_shows_passed_and_failed_steps() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let file = plan_file(&folder, HELLO);
     let ran = run(&["check", &file, "--base", &site.url("")]).expect(&[0]);
@@ -71,7 +71,7 @@ fn steps_are_chosen_by_name() {
 }
 
 #[test]
-fn what_is_wrong_is_named_and_nothing_is_sent() {
+fn wrong_input_is_named_and_nothing_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let wrong = |plan: &str| {
         let file = plan_file(&folder, plan);
@@ -107,7 +107,7 @@ fn what_is_wrong_is_named_and_nothing_is_sent() {
 }
 
 #[test]
-fn when_nobody_is_there_it_ends_with_3() {
+fn a_missing_server_exits_with_3() {
     let folder = tempfile::tempdir().unwrap();
     let base = format!("http://127.0.0.1:{}", free_port());
     let ran = check(folder.path(), HELLO, &["--base", &base]).expect(&[3]);
@@ -141,7 +141,7 @@ fn the_plan_of_the_norm_site_is_written_out_and_is_right() {
 }
 
 #[test]
-fn a_signal_ends_it_with_what_was_done() {
+fn a_signal_ends_it_with_a_partial_result() {
     let (tell, told) = channel();
     let server = Scripted::start(move |mut stream, _| {
         let mut bytes = [0; 1024];

@@ -91,7 +91,7 @@ fn steps_and_plans_name_versions_of_their_own() {
 
 /// A difference is reported as over HTTP/1.1, with exit code 1.
 #[test]
-fn what_differs_is_told() {
+fn differences_are_reported() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let plan = PLAN.replace("contains = \"hello\"", "contains = \"bye\"");
     let ran = check(folder.path(), &plan, &["--base", &site.url(""), "--http", "2"]).expect(&[1]);

@@ -77,7 +77,7 @@ impl Scene {
 
 /// 60 ms against 1 ms is distinguishable from noise, on however busy a machine.
 #[test]
-fn two_builds_on_one_port_are_told_apart() {
+fn two_builds_on_one_port_are_distinguished() {
     let scene = Scene::new();
     let (quick, slow) = (scene.site("--delay 1ms"), scene.site("--delay 60ms"));
     let json = scene.compare(&quick, &slow, &["--json", "-"]).expect(&[0, 4]).json();
@@ -114,7 +114,7 @@ fn nothing_of_a_server_is_left() {
 }
 
 #[test]
-fn a_server_that_never_comes_is_told_with_its_last_words() {
+fn a_server_that_never_starts_is_reported_with_its_output() {
     let scene = Scene::new();
     let site = scene.site("");
     let ran = scene.compare("echo to build: make >&2; exit 7", &site, &[]).expect(&[3]);
@@ -131,7 +131,7 @@ fn a_server_that_never_comes_is_told_with_its_last_words() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_taken_port_is_reported() {
     let scene = Scene::new();
     let taken = crate::support::Site::start(&[]);
     let url = taken.url("/hw");

@@ -65,7 +65,7 @@ fn a_quicker_server_is_better_and_the_gate_stays_open() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_with_the_way_out() {
+fn incomparable_runs_are_refused_with_a_fix() {
     let told: Vec<String> = [
         &["compare", "http://127.0.0.1:1/"][..],
         &["compare", "--repeat", "3", "http://127.0.0.1:1/", "http://127.0.0.1:1/"],
@@ -107,7 +107,7 @@ fn plans_that_differ_are_refused_without_force() {
 }
 
 #[test]
-fn nobody_there_is_said_before_anything_is_measured() {
+fn a_missing_server_is_reported_before_measuring() {
     let site = Site::start(&[]);
     let nobody = format!("http://127.0.0.1:{}/", free_port());
     let ran = run(&["compare", &site.url("/hw"), &nobody]).expect(&[3]);

@@ -75,7 +75,7 @@ fn runs_of_different_plans_need_force() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_evidence_is_reported() {
     let place = Place::new();
     let site = Site::start(&[]);
     let ran = place.run(&["compare", "run-1", "run-2"], &[2]);

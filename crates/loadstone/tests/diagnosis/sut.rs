@@ -45,7 +45,7 @@ fn a_process_is_watched_second_by_second() {
 }
 
 #[test]
-fn a_node_exporter_is_asked_over_http() {
+fn a_node_exporter_is_queried_over_http() {
     let readings = AtomicU64::new(0);
     let exporter = Recorder::start(move |_| {
         // half a second of CPU between two readings
@@ -67,7 +67,7 @@ fn a_node_exporter_is_asked_over_http() {
 }
 
 #[test]
-fn who_cannot_be_watched_is_told_before_the_run() {
+fn an_unwatchable_server_is_reported_before_the_run() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     for (sut, why) in [

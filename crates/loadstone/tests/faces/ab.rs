@@ -182,7 +182,7 @@ fn bodies_are_posted_and_put() {
 }
 
 #[test]
-fn what_was_sent_and_received_is_told() {
+fn sent_and_received_bytes_are_reported() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let login = ["-C", "a=1", "-C", "b=2", "-A", "fred:flintstone", "-P", "me:too"];
@@ -294,7 +294,7 @@ fn replying(reply: &'static str) -> Scripted {
 }
 
 #[test]
-fn an_unusable_length_is_that_of_what_has_come() {
+fn an_unusable_length_becomes_the_received_length() {
     let kept = "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: abc\r\n\
                 Connection: keep-alive\r\n\r\nhello";
     let server = replying(kept);
@@ -408,7 +408,7 @@ fn digits_of_time_masked(line: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
+fn invalid_requests_are_refused_in_the_same_words() {
     let missing = "/no/such/file";
     let page = "http://127.0.0.1:1/";
     let long = format!("X-Long: {}", "x".repeat(8_192));
@@ -500,7 +500,7 @@ fn many_failures_end_the_run_or_are_counted() {
 }
 
 #[test]
-fn a_time_limit_sets_the_number_of_requests_where_it_stands() {
+fn a_time_limit_sets_the_requests_at_its_position() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     // 50,000 at the moment it is read, so that five at once are possible
@@ -643,7 +643,7 @@ fn interrupted(mut command: Command, answered: &AtomicUsize) -> Ran {
 }
 
 #[test]
-fn an_interrupt_prints_what_there_is() {
+fn an_interrupt_prints_the_partial_result() {
     let answered = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&answered);
     let server = Scripted::start(move |mut stream, _| {
@@ -742,7 +742,7 @@ fn figure(text: &str, label: &str, unit: &str) -> f64 {
 }
 
 #[test]
-fn what_scripts_take_out_of_it_is_there() {
+fn output_parsed_by_scripts_is_present() {
     let site = Site::start(&[]);
     let ran = ours(&["-n", "40", "-c", "4", "-k", &site.url("/hw")]);
     let text = &ran.stdout;

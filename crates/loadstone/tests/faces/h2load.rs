@@ -133,7 +133,7 @@ fn requests(ran: &Ran, word: &str) -> u64 {
 }
 
 #[test]
-fn what_h2load_refuses() {
+fn invalid_h2load_options_are_refused_alike() {
     let gone = format!("http://127.0.0.1:{}/", free_port());
     let url: &str = &gone;
     let lines: &[&[&str]] = &[
@@ -179,7 +179,7 @@ fn what_h2load_refuses() {
 }
 
 #[test]
-fn what_h2load_refuses_of_addresses_and_files() {
+fn invalid_addresses_and_files_are_refused_alike() {
     let gone = format!("http://127.0.0.1:{}/", free_port());
     let url: &str = &gone;
     let lines: &[&[&str]] = &[
@@ -223,7 +223,7 @@ fn refused_alike(lines: &[&[&str]]) {
 }
 
 #[test]
-fn what_is_not_spoken_here_names_a_way_out() {
+fn unsupported_protocols_name_a_fix() {
     let url = "https://127.0.0.1:1/";
     for (line, told) in [
         (
@@ -380,7 +380,7 @@ fn replying(reply: &'static [u8]) -> Scripted {
 }
 
 #[test]
-fn http1_alone_is_offered_where_it_alone_is_asked_for() {
+fn only_http1_is_offered_if_requested() {
     let options = TlsOptions { alpn: vec!["h2", "http/1.1"], ..TlsOptions::default() };
     let server = TlsServer::start(&options);
     let url = server.url("/");
@@ -432,7 +432,7 @@ fn clients_without_a_descriptor_fail_alone() {
 }
 
 #[test]
-fn nobody_there() {
+fn a_missing_server_is_counted() {
     let gone = format!("http://127.0.0.1:{}/", free_port());
     both(&["-n", "10", "-c", "2", &gone]).agree();
     let ran = face(&["--rps", "1", "-n", "1000", &gone].map(str::to_owned)).expect(&[0]);

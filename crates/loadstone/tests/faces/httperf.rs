@@ -185,7 +185,7 @@ fn breaking_off(said: &'static str) -> Scripted {
 }
 
 #[test]
-fn what_breaks_off_is_a_reset_as_there() {
+fn aborted_connections_count_as_resets_there() {
     for said in [
         "HTTP/1.1 200 OK\r\nServer: x\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
@@ -331,7 +331,7 @@ fn lateness(
 const NEAR_MS: f64 = 15.0;
 
 #[test]
-fn connections_come_when_the_original_s_come() {
+fn connections_open_at_the_originals_times() {
     let clock = Clock::start();
     for law in [
         "--period d0.05",
@@ -358,7 +358,7 @@ fn connections_come_when_the_original_s_come() {
 }
 
 #[test]
-fn pages_come_with_their_parts_and_servers_take_turns() {
+fn pages_load_their_parts_and_servers_take_turns() {
     const PAGE: &str = "<img src=/a.png><IMG SRC='b.png'><iframe src=/f></iframe>\
                         <img src=http://elsewhere.invalid/x><script src=/s.js></script>";
     let server = Recorder::start(|request| {
@@ -391,7 +391,7 @@ fn pages_come_with_their_parts_and_servers_take_turns() {
 }
 
 #[test]
-fn what_the_original_refuses_is_refused_in_its_words() {
+fn refusals_use_the_originals_words() {
     for line in [
         "--bogus",
         "--num-c 3",

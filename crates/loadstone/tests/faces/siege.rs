@@ -422,7 +422,7 @@ fn each_user_logs_in_by_the_next_url() {
 }
 
 #[test]
-fn a_cache_asks_again_and_spares_what_is_fresh() {
+fn a_cache_revalidates_and_skips_fresh_pages() {
     let server = Listening::start();
     let home = Home::new("cache = true\n");
     let ran = home.ours(&["-r", "2", &server.server.url("/cached")]);
@@ -513,7 +513,7 @@ fn lists_of_urls_are_walked() {
 }
 
 #[test]
-fn lines_have_the_shape_that_the_configuration_says() {
+fn lines_have_the_configured_format() {
     let site = Site::start(&[]);
     let (good, bad) = (site.url("/bytes/77"), site.url("/status/404"));
     let post = format!("{} POST x", site.url("/echo"));
@@ -536,7 +536,7 @@ fn lines_have_the_shape_that_the_configuration_says() {
 }
 
 #[test]
-fn a_log_that_cannot_be_opened_is_told_of() {
+fn an_unopenable_log_is_reported() {
     let site = Site::start(&[]);
     let url = site.url("/bytes/5000");
     let home = Home::new("");
@@ -653,7 +653,7 @@ fn a_home_without_a_file_gets_sieges_defaults_and_no_file() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
+fn invalid_requests_are_refused_in_the_same_words() {
     let (site, home) = (Site::start(&[]), Home::new(""));
     let hw = site.url("/hw");
     for args in [

@@ -139,7 +139,7 @@ impl Pair {
 }
 
 #[test]
-fn what_wrk_refuses() {
+fn invalid_wrk_options_are_refused() {
     let gone = format!("http://127.0.0.1:{}/", crate::support::free_port());
     let nowhere: &str = &gone;
     let lines: &[&[&str]] = &[
@@ -206,7 +206,7 @@ fn over_tls() {
 }
 
 #[test]
-fn an_interrupt_prints_what_there_is() {
+fn an_interrupt_prints_the_partial_result() {
     let site = Site::start(&[]);
     let interrupted = |mut command: Command| {
         let before = site.served().requests;
@@ -228,7 +228,7 @@ fn an_interrupt_prints_what_there_is() {
 }
 
 #[test]
-fn responses_that_do_not_come() {
+fn missing_responses_are_counted() {
     let site = Site::start(&[("never-answer", "")]);
     let url = site.url("/");
     // wrk does not count calls without a response, and neither do we when imitating it
@@ -311,7 +311,7 @@ fn figures_in_a_script() {
 }
 
 #[test]
-fn what_goes_over_the_wire() {
+fn requests_equal_wrks_on_the_wire() {
     let site = Site::start(&[]);
     let (path, url) = (script("wire"), site.url("/echo?headers"));
     let line = ["-t1", "-c1", "-d1", "-s", &path, "-H", "X-One: 1", "-H", "Host: elsewhere", &url];

@@ -25,7 +25,7 @@ fn serve_first(stream: &TcpStream) {
 }
 
 #[test]
-fn calls_says_how_many_share_a_connection() {
+fn calls_sets_how_many_share_a_connection() {
     let server = Recorder::plain();
     let url = server.url("/");
     let json = measure(&["-c", "1", "-n", "20", "--calls", "5", &url]);
@@ -93,7 +93,7 @@ fn a_call_that_is_never_answered_is_timed_out_at_its_full_age() {
 }
 
 #[test]
-fn a_first_byte_that_does_not_come_has_a_limit_of_its_own() {
+fn a_missing_first_byte_has_its_own_limit() {
     let site = Site::start(&[("never-answer", "")]);
     let limits = ["--timeout", "20s", "--first-byte-timeout", "200ms"];
     let url = site.url("/hw");
@@ -137,7 +137,7 @@ fn a_stalled_connection_is_given_up_and_a_slow_one_is_not() {
 }
 
 #[test]
-fn a_connection_that_is_not_made_has_a_limit() {
+fn connecting_has_a_time_limit() {
     // a listener whose queue is full answers no SYN
     let listener = rustix::net::socket(
         rustix::net::AddressFamily::INET,
@@ -308,7 +308,7 @@ fn a_unix_socket_that_stays_full_is_a_connect_timeout() {
 }
 
 #[test]
-fn a_proxy_is_asked_in_absolute_form_with_its_login() {
+fn a_proxy_gets_the_absolute_form_and_its_login() {
     let site = Site::start(&[]);
     let proxy = Proxy::to(site.authority());
     let via = format!("http://jo:s%40cret@{}", proxy.authority());
@@ -328,7 +328,7 @@ fn a_proxy_is_asked_in_absolute_form_with_its_login() {
 }
 
 #[test]
-fn the_proxy_of_the_environment_is_used_unless_told_otherwise() {
+fn the_proxy_of_the_environment_is_the_default() {
     let site = Site::start(&[]);
     let proxy = Proxy::to(site.authority());
     let ran = |words: &[&str], codes: &[i32]| {
@@ -474,7 +474,7 @@ fn cpus_and_nice_place_the_workers() {
 }
 
 #[test]
-fn a_port_that_nobody_listens_on_is_told_at_once() {
+fn a_port_without_listener_is_reported_at_once() {
     let url = format!("http://127.0.0.1:{}/", free_port());
     let json = measured(&["-d", "50s", &url], &[3]);
     assert_eq!(failures(&json), [("connrefused".to_owned(), 1)]);

@@ -54,7 +54,7 @@ fn streams_of_the_server_have_a_first_message_and_gaps() {
 }
 
 #[test]
-fn a_plan_has_what_was_typed_and_a_health_check_needs_nothing() {
+fn a_plan_has_the_typed_values() {
     let site = Site::start(&[]);
     let url = method(&site, "/grpc.health.v1.Health/Check");
     assert_eq!(outcomes(&measured(&["-n", "5", &url], &[0, 4]))[..2], [5, 5]);

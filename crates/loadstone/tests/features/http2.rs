@@ -54,7 +54,7 @@ fn bodies_redirects_and_cookies_go_over_streams() {
 }
 
 #[test]
-fn the_text_says_what_was_spoken() {
+fn the_text_shows_the_protocol() {
     let site = Site::start(&[]);
     let said = run(&[
         "run",
@@ -115,7 +115,7 @@ fn options_that_do_not_go_together_are_refused() {
 }
 
 #[test]
-fn a_plan_file_says_the_same() {
+fn a_plan_file_has_the_same_settings() {
     let args = ["run", "--print-plan", "--http", "2", "--streams", "7", "http://127.0.0.1:1/"];
     let plan = run(&args).expect(&[0]).stdout;
     assert!(plan.contains("http = 2") || plan.contains("http = \"2\""), "{plan}");
@@ -129,7 +129,7 @@ fn a_plan_file_says_the_same() {
 /// The field is sent with every request, a target's own in its place; the plan and the report show
 /// it.
 #[test]
-fn a_priority_is_sent_and_told() {
+fn a_priority_is_sent_and_reported() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let args = ["run", "-n", "20", "--http", "2", "--priority", "u=1, i", "--full", &url];

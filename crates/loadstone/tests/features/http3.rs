@@ -47,7 +47,7 @@ fn silence_is_a_time_out() {
 }
 
 #[test]
-fn a_plan_file_says_the_same() {
+fn a_plan_file_has_the_same_settings() {
     let args = ["run", "--print-plan", "--http", "3", "--streams", "7", "https://127.0.0.1:1/"];
     let plan = run(&args).expect(&[0]).stdout;
     assert!(plan.contains("http = 3") || plan.contains("http = \"3\""), "{plan}");
@@ -106,7 +106,7 @@ fn users_resume_their_own_sessions_over_quic() {
 }
 
 #[test]
-fn the_text_says_what_was_spoken() {
+fn the_text_shows_the_protocol() {
     let site = QuicSite::start();
     let url = site.url("/bytes/100");
     let args =

@@ -85,7 +85,7 @@ fn a_journey_sends_only_the_requests_of_its_plan() {
 }
 
 #[test]
-fn what_was_missed_is_in_the_report() {
+fn missed_objectives_are_in_the_report() {
     let site = Site::start(&[]);
     let text = format!(
         "version = 1\nurl = '{}'\n[load]\nrate = '100/s'\n[stop]\nrequests = 5\n\

@@ -52,7 +52,7 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
 /// Responses longer than a buffer, and than everything that the worker reads at once, between short
 /// ones.
 #[test]
-fn long_and_short_responses_come_whole() {
+fn long_and_short_responses_arrive_complete() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let urls: String = ["1", "1500000", "16448", "40", "70000", "3"]
@@ -127,7 +127,7 @@ fn a_redirect_to_another_host_goes_the_same_way() {
 
 /// Server behavior is reported with the same names either way.
 #[test]
-fn ends_and_resets_are_told_apart_as_by_readiness() {
+fn closes_and_resets_are_distinguished_as_by_epoll() {
     let site = Site::start(&[]);
     let mut told: Vec<Vec<(String, u64)>> = Vec::new();
     for (stack, _) in ways(&site) {
@@ -162,7 +162,7 @@ fn half_way(mut stream: TcpStream, connection: usize, reset: bool) {
 /// A server that closes each connection with its second response, in one segment, without
 /// announcing it: the close is noticed with the response, so no request is sent after it.
 #[test]
-fn ends_that_come_with_a_response_are_heard_with_it() {
+fn a_close_with_a_response_is_noticed_with_it() {
     let site = Site::start(&[]);
     for (stack, _) in ways(&site) {
         let (tell, asked) = channel();
@@ -204,7 +204,7 @@ fn a_thousand_connections_are_served() {
 }
 
 #[test]
-fn tls_and_http2_are_spoken_over_it() {
+fn tls_and_http2_work_over_it() {
     let site = Site::start(&[]);
     for (stack, _) in ways(&site) {
         let server = TlsServer::start(&TlsOptions::default());
@@ -232,7 +232,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 ";
 
 #[test]
-fn where_the_kernel_refuses_a_note_says_so() {
+fn a_refusal_by_the_kernel_is_noted() {
     let site = Site::start(&[]);
     let [(_, io), _] = ways(&site);
     let mut command = behind(&["python3", "-c", FORBIDDEN]);
@@ -254,7 +254,7 @@ fn where_the_kernel_refuses_a_note_says_so() {
 /// A plan file has the same setting, and datagrams do not use it.
 #[cfg(feature = "h3")]
 #[test]
-fn http3_goes_by_readiness_and_says_so() {
+fn http3_uses_epoll_with_a_note() {
     let site = crate::support::quic::QuicSite::start();
     let url = site.url("/hw");
     let words = ["run", "--json", "-", "--http", "3", "--ca", &site.ca, "--stack", RING, "-n", "9"];

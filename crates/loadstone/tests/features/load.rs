@@ -25,7 +25,7 @@ fn ten_users_for_ten_seconds_are_the_default_of_the_plan() {
 }
 
 #[test]
-fn d_ends_the_window_and_what_was_due_is_followed() {
+fn d_ends_the_window_and_due_calls_complete() {
     let site = Site::start(&[("delay", "40ms")]);
     let json = measure(&["-c", "2", "-d", "300ms", &site.url("/hw")]);
     let [due, succeeded, rest @ ..] = outcomes(&json);
@@ -280,7 +280,7 @@ fn an_expectation_that_is_missed_gives_exit_code_1() {
 }
 
 #[test]
-fn threads_are_as_many_as_asked_for() {
+fn the_requested_number_of_threads_runs() {
     let site = Site::start(&[]);
     for count in [1, 2, 3] {
         let threads = count.to_string();

@@ -180,7 +180,7 @@ fn an_invalid_path_is_refused_with_the_fix() {
 
 /// An invalid trace file is refused with its line by every command that accepts a path.
 #[test]
-fn what_is_no_trace_is_refused_with_its_line() {
+fn an_invalid_trace_is_refused_with_its_line() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "0\n3\n2\n").unwrap();
     let path = format!("rtt=9ms, up-trace={}", file.path().display());
@@ -230,7 +230,7 @@ fn a_run_goes_through_a_recorded_link() {
 
 /// More than the four available parts of the network, all started at once.
 #[test]
-fn many_paths_stand_beside_each_other() {
+fn many_paths_coexist() {
     if !to_be_had() {
         return;
     }
@@ -320,7 +320,7 @@ fn causes(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_run_goes_through_a_path_and_says_so() {
+fn a_run_uses_a_path_and_reports_it() {
     if !to_be_had() {
         return;
     }
@@ -404,7 +404,7 @@ fn http3_goes_through_a_path() {
 }
 
 #[test]
-fn a_udp_server_replies_from_the_address_that_was_asked() {
+fn a_udp_server_replies_from_the_requested_address() {
     if !to_be_had() {
         return;
     }
@@ -453,7 +453,7 @@ fn arrivals_are_clients_in_turn() {
 }
 
 #[test]
-fn what_is_no_population_is_refused() {
+fn an_invalid_population_is_refused() {
     for (options, said) in [
         (&["--clients", "dsl:60%, 3g:30%"][..], "its shares add up to 90.0 %, not 100 %"),
         (&["--clients", "10"], "10 is a number, which -c 10 sets; --clients names profiles"),
@@ -504,7 +504,7 @@ fn a_ramp_varies_the_path_at_one_load() {
 }
 
 #[test]
-fn what_cannot_be_varied_is_refused() {
+fn unvariable_properties_are_refused() {
     for (options, said) in [
         (&["--vary", "loss=5%"][..], "it is not a range"),
         (
@@ -642,7 +642,7 @@ fn downloaded(ran: &str) -> f64 {
 /// that rate: the same download is equally fast through both, within 5 %. If other programs take
 /// the cores during one, both are repeated.
 #[test]
-fn a_rate_is_what_the_kernels_shaper_makes_of_it() {
+fn a_rate_equals_the_kernels_shaper() {
     if !to_be_had() {
         return;
     }
@@ -685,7 +685,7 @@ fn shaped_by_the_kernel(curl: &[&str]) -> f64 {
 /// Four times the loss halves it, or more if timeouts occur (Padhye et al., 1998). The figure
 /// itself holds within the factor that its constant, 4 s of losses and a busy machine leave open.
 #[test]
-fn loss_takes_what_the_formula_says() {
+fn loss_limits_throughput_as_the_formula_predicts() {
     const CONNECTIONS: f64 = 16.0;
     if !to_be_had() {
         return;

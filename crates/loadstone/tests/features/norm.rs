@@ -92,7 +92,7 @@ fn a_tree_that_was_written_out_is_served_with_its_own_log() {
 }
 
 #[test]
-fn what_is_wrong_with_a_configuration_is_told_with_its_line() {
+fn configuration_errors_name_their_line() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().to_str().unwrap();
     std::fs::write(folder.path().join("site.toml"), "Port = 2020\nMaxClient = 3\n").unwrap();
@@ -102,7 +102,7 @@ fn what_is_wrong_with_a_configuration_is_told_with_its_line() {
 }
 
 #[test]
-fn a_taken_port_is_told() {
+fn a_taken_port_is_named() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap().to_string();
     let told = run(&["site", "--norm", "--listen", &address]).expect(&[2]).stderr;

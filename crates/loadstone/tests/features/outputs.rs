@@ -28,7 +28,7 @@ impl Folder {
 }
 
 #[test]
-fn what_the_server_says_of_its_work_has_figures_of_its_own() {
+fn server_timings_have_their_own_figures() {
     let site = Site::start(&[]);
     let json = measure(&["-c", "2", "-n", "20", &site.url("/timed?2ms")]);
     for name in ["asked", "took"] {
@@ -77,7 +77,7 @@ fn quiet_is_shorter_and_has_the_verdict() {
 }
 
 #[test]
-fn percentiles_are_those_that_were_asked_for() {
+fn percentiles_are_the_requested_ones() {
     let site = Site::start(&[]);
     let json = measure(&["-c", "1", "-n", "100", "--percentiles=25,50,97.5", &site.url("/hw")]);
     let rows = json["quantiles"].as_array().unwrap();
@@ -315,7 +315,7 @@ fn the_log_has_a_line_per_call_with_the_four_instants() {
 }
 
 #[test]
-fn the_page_stands_alone() {
+fn the_page_is_self_contained() {
     let (site, folder) = (Site::start(&[]), Folder::new());
     let name = folder.name("p.html");
     let url = site.url("/hw?a=%3Cscript%3Ealert(1)%3C/script%3E");
@@ -381,7 +381,7 @@ fn failures_have_a_class_and_one_to_blame() {
 
 /// A second of the series with zero CPU was not measured: sending calls costs CPU.
 #[test]
-fn each_row_of_the_series_says_what_the_client_used() {
+fn each_row_of_the_series_has_the_clients_cpu() {
     let site = Site::start(&[("null", "")]);
     let json = measure(&["-c", "8", "-d", "400ms", "--interval", "200ms", &site.url("/")]);
     let rows = json["series"].as_array().unwrap();

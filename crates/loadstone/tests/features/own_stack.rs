@@ -56,7 +56,7 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
 /// Neither the run starts with the port of the first call, nor a repeat with those of the previous
 /// one: the server may not have closed those connections yet.
 #[test]
-fn connections_that_come_later_have_other_ports() {
+fn later_connections_have_other_ports() {
     if !to_be_had(&Site::start(&[])) {
         return;
     }
@@ -80,7 +80,7 @@ fn connections_that_come_later_have_other_ports() {
 /// Long responses arrive in packets of up to 64 KiB, few of which are queued at once, between short
 /// ones, many of which are.
 #[test]
-fn long_and_short_packets_come_whole() {
+fn long_and_short_packets_arrive_complete() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;
@@ -120,7 +120,7 @@ fn no_worker_gets_the_packets_of_another() {
 }
 
 #[test]
-fn tls_is_spoken_over_it() {
+fn tls_works_over_it() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;
@@ -134,7 +134,7 @@ fn tls_is_spoken_over_it() {
 }
 
 #[test]
-fn the_report_says_what_it_did() {
+fn the_report_shows_the_stacks_counts() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;
@@ -159,7 +159,7 @@ fn the_report_says_what_it_did() {
 /// As through the forwarder: the round trip is in every connect and response, packets are lost as
 /// the seed determines, and no packet is lost except by the model.
 #[test]
-fn a_path_inside_delays_and_loses_as_it_is_asked_to() {
+fn a_path_inside_delays_and_loses_as_configured() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;
@@ -236,7 +236,7 @@ fn clients_inside_have_paths_of_their_own() {
 
 /// WebMark's law: the client's packets are delayed by the whole round trip, the server's are not.
 #[test]
-fn webmarks_mode_delays_what_the_client_sends() {
+fn webmarks_mode_delays_only_the_clients_packets() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;
@@ -360,7 +360,7 @@ fn in_a_network(script: &str) -> crate::support::Ran {
 
 /// One sentence each, exit code 2, and an unchanged network.
 #[test]
-fn bad_situations_are_told_and_leave_nothing_behind() {
+fn failures_are_reported_and_leave_nothing_behind() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;
@@ -442,7 +442,7 @@ fn packets_that_find_the_devices_queue_full_are_counted() {
 
 /// New connections fail at once, without busy waiting.
 #[test]
-fn a_device_that_is_deleted_costs_no_cpu_and_is_told() {
+fn a_deleted_device_is_reported_without_cpu_use() {
     if !to_be_had(&Site::start(&[])) {
         return;
     }

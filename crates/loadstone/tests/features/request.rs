@@ -131,7 +131,7 @@ fn http_1_0_and_close_use_a_connection_per_call() {
 }
 
 #[test]
-fn compressed_asks_and_counts_wire_and_decoded_bytes_apart() {
+fn compressed_bytes_are_counted_on_wire_and_decoded() {
     assert!(seen(&["--compressed"]).field("accept-encoding").unwrap().contains("gzip"));
     let site = Site::start(&[]);
     let url = site.url("/gzip/100000");
@@ -149,7 +149,7 @@ fn compressed_asks_and_counts_wire_and_decoded_bytes_apart() {
 }
 
 #[test]
-fn redirects_are_followed_when_asked() {
+fn redirects_are_followed_on_request() {
     let site = Site::start(&[]);
     let url = site.url("/redirect/3");
     let json = measure(&["-c", "1", "-n", "2", &url]);
@@ -219,7 +219,7 @@ fn a_status_is_judged_by_the_list_or_by_being_below_400() {
 }
 
 #[test]
-fn lengths_and_bodies_are_compared_with_what_is_expected() {
+fn lengths_and_bodies_are_compared() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     // `/hw` says "hello world"
@@ -253,7 +253,7 @@ fn lengths_and_bodies_are_compared_with_what_is_expected() {
 /// Apache requires Digest (RFC 7616 with MD5): each user logs in once, a wrong password never
 /// succeeds.
 #[test]
-fn digest_is_what_apache_lets_in() {
+fn digest_logins_pass_at_apache() {
     let apache =
         Apache::start(&["auth_digest", "authn_core", "authn_file", "authz_user"], |folder| {
             std::fs::create_dir(folder.join("www")).unwrap();

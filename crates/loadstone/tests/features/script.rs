@@ -85,7 +85,7 @@ fn a_plan_holds_its_script() {
 }
 
 #[test]
-fn what_is_wrong_with_a_script_ends_the_run() {
+fn a_script_error_ends_the_run() {
     let server = Recorder::plain();
     let url = server.url("/");
     let told = |name: &str, text: &str| -> Ran {
@@ -205,7 +205,7 @@ fn a_journey_s_script_goes_to_the_servers_that_it_names() {
 }
 
 #[test]
-fn a_wrong_journey_is_told_before_the_first_packet() {
+fn a_wrong_journey_is_reported_before_the_first_packet() {
     let server = Recorder::plain();
     let url = server.url("/");
     for (name, text, why) in [

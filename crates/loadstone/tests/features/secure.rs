@@ -34,7 +34,7 @@ fn handshake(options: &TlsOptions, args: &[&str]) -> (Handshake, Value) {
 }
 
 #[test]
-fn the_version_is_the_one_asked_for_and_is_told() {
+fn the_requested_version_is_used_and_reported() {
     let plain = TlsOptions::default();
     for (args, version, told) in [
         (&[][..], "TLSv1_3", "TLSv1.3"),
@@ -57,7 +57,7 @@ fn the_version_is_the_one_asked_for_and_is_told() {
 }
 
 #[test]
-fn ciphers_and_groups_are_those_asked_for() {
+fn ciphers_and_groups_are_the_requested_ones() {
     let plain = TlsOptions::default();
     let (seen, json) = handshake(&plain, &["--ciphers", "TLS_AES_128_GCM_SHA256"]);
     assert_eq!(seen.cipher, "TLS13_AES_128_GCM_SHA256");
@@ -74,7 +74,7 @@ fn ciphers_and_groups_are_those_asked_for() {
 }
 
 #[test]
-fn sessions_are_resumed_unless_told_otherwise() {
+fn sessions_are_resumed_by_default() {
     for version in ["1.2", "1.3"] {
         for (option, resumes) in [(&[][..], true), (&["--no-resumption"], false)] {
             let server = TlsServer::start(&TlsOptions::default());
@@ -99,7 +99,7 @@ fn sessions_are_resumed_unless_told_otherwise() {
 }
 
 #[test]
-fn only_trusted_certificates_pass_unless_told_otherwise() {
+fn only_trusted_certificates_pass_by_default() {
     let server = TlsServer::start(&TlsOptions::default());
     let url = server.url("/");
     let json = measured(&["-n", "1", &url], &[3]);
@@ -134,7 +134,7 @@ fn a_name_is_sent_and_checked_in_place_of_the_urls() {
 }
 
 #[test]
-fn protocols_are_offered_as_asked() {
+fn protocols_are_offered_as_requested() {
     let options = TlsOptions { alpn: vec!["http/1.0", "http/1.1"], ..TlsOptions::default() };
     let (seen, json) = handshake(&options, &[]);
     assert_eq!(seen.alpn.as_deref(), Some("http/1.1"));

@@ -385,7 +385,7 @@ fn misbehaviour() {
 }
 
 #[test]
-fn what_the_site_cannot_do_is_told_in_one_line() {
+fn unsupported_site_options_are_one_line_errors() {
     let cases: &[(&[&str], &str)] = &[
         (&["--garbage", "--twice"], "--twice"),
         (&["--delay", "soon"], "soon"),

@@ -47,7 +47,7 @@ fn objectives_hold_streams_to_their_times() {
 }
 
 #[test]
-fn a_step_says_itself_whether_it_is_a_stream() {
+fn a_step_sets_whether_it_is_a_stream() {
     let site = Site::start(&[]);
     let plan = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("stream.toml");
     let text = |stream: &str| {

@@ -100,7 +100,7 @@ fn a_line_has_its_own_method_and_body() {
 }
 
 #[test]
-fn a_list_comes_through_a_pipe() {
+fn a_list_can_be_read_from_a_pipe() {
     let site = Site::start(&[]);
     let lines = format!("{}\n{}\n", site.url("/bytes/100"), site.url("/bytes/200"));
     let args = ["run", "--json", "-", "-c", "1", "--once", "--urls", "-"];

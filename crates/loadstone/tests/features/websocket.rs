@@ -75,7 +75,7 @@ fn pushes_lost_answers_and_objectives() {
 }
 
 #[test]
-fn members_of_rooms_receive_what_is_published() {
+fn members_of_rooms_receive_published_messages() {
     let site = Site::start(&[]);
     let url = site.url("/ws?room=r{room}").replace("http:", "ws:");
     let line = [
@@ -102,7 +102,7 @@ fn members_of_rooms_receive_what_is_published() {
 }
 
 #[test]
-fn what_does_not_work_yet_is_refused_by_name() {
+fn unsupported_options_are_refused_by_name() {
     for (args, named) in [
         (&["ws://h/", "--http", "2"][..], "--http"),
         (&["ws://h/", "--body", "x"], "--body"),
@@ -124,7 +124,7 @@ fn what_does_not_work_yet_is_refused_by_name() {
 }
 
 #[test]
-fn text_that_is_not_utf8_fails_with_its_close_code() {
+fn invalid_utf8_fails_with_its_close_code() {
     let server = Scripted::start(|mut stream, _| {
         let mut head = vec![0; 4096];
         let Ok(count) = stream.read(&mut head) else { return };

@@ -37,7 +37,7 @@ fn body(site: &Site, path: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_what_the_site_serves() {
+fn written_files_equal_the_served_ones() {
     let folder = tempfile::tempdir().unwrap();
     for (set, count) in [
         ("surge-like:files=40", 40),
@@ -58,7 +58,7 @@ fn what_is_written_is_what_the_site_serves() {
 }
 
 #[test]
-fn the_seed_is_what_the_files_follow_from() {
+fn the_files_follow_from_the_seed() {
     let folder = tempfile::tempdir().unwrap();
     let made = |seed: &str, name: &str| {
         let out = folder.path().join(name);
@@ -119,7 +119,7 @@ fn sessions_are_httperf_s() {
 }
 
 #[test]
-fn what_cannot_be_made_is_refused_with_the_way_out() {
+fn impossible_file_sets_are_refused_with_a_fix() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("mine"), "kept").unwrap();
     let full = text(folder.path());
@@ -160,7 +160,7 @@ const LOG: &str = "\
 ";
 
 #[test]
-fn a_log_is_asked_again_at_its_times() {
+fn a_log_is_replayed_at_its_times() {
     let folder = tempfile::tempdir().unwrap();
     let (log, out) = (folder.path().join("access.log"), folder.path().join("replay.toml"));
     std::fs::write(&log, LOG).unwrap();
@@ -227,7 +227,7 @@ Sizes       p10 9 B, p50 9 B, p90 11 B, p99 11 B
 }
 
 #[test]
-fn a_log_that_is_none_is_refused() {
+fn an_invalid_log_is_refused() {
     for (args, input, why) in [
         (vec!["describe", "/no/log"], "", "cannot read \"/no/log\": No such file"),
         (vec!["describe", "-"], "", "- has no request; it is empty"),
@@ -331,7 +331,7 @@ fn commands_and_descriptions_become_plans() {
 }
 
 #[test]
-fn a_recording_that_is_none_is_refused() {
+fn an_invalid_recording_is_refused() {
     for (args, input, why) in [
         (vec!["import", "-"], LOG, "an access log does not name its server"),
         (vec!["import", "-", "--logins", "http://h/"], LOG, "--logins is for a HAR file"),
@@ -390,7 +390,7 @@ fn files_and_sequences_are_held_against_their_model() {
 }
 
 #[test]
-fn what_cannot_be_held_against_a_model_is_refused() {
+fn input_without_a_model_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -579,7 +579,7 @@ fn the_cgi_page_is_the_dynamic_page() {
 }
 
 #[test]
-fn what_does_not_go_with_specweb99_is_refused() {
+fn options_that_conflict_with_specweb99_are_refused() {
     let site = Site::start(&[]);
     let url = site.url("/");
     for (more, why) in [

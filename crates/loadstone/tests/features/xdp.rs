@@ -163,7 +163,7 @@ fn every_call_is_answered_past_the_kernel() {
 
 /// Packets of several frames in, our segments out; both with MTUs below and above a frame.
 #[test]
-fn long_bodies_come_and_go_whole() {
+fn long_bodies_are_complete_both_ways() {
     let folder = tempfile::tempdir().expect("a folder");
     let body = folder.path().join("body");
     let bytes: Vec<u8> = (0..700_000_u32).map(|number| (number * 31 / 7) as u8).collect();
@@ -187,7 +187,7 @@ fn long_bodies_come_and_go_whole() {
 }
 
 #[test]
-fn a_thousand_connections_stand_at_once() {
+fn a_thousand_connections_are_open_at_once() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
     for (mode, _) in MODES {
         let report = wire.measured(mode, &["-c", "1000", "-n", "3000", &wire.url("/hw")]);
@@ -421,7 +421,7 @@ fn in_network<T: Send + 'static>(holder: &Child, work: impl FnOnce() -> T + Send
 /// A host that is unknown until a response names it: it is resolved when the first packet is sent
 /// to it, which waits for the answer.
 #[test]
-fn a_host_that_is_met_on_the_way_is_asked_for() {
+fn a_discovered_host_is_resolved() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
     wire.there("ip addr add 10.80.0.3/24 dev ls1");
     let onward = format!("http://10.80.0.3:{}/hw", wire.port);
@@ -495,7 +495,7 @@ fn taken_meanwhile(
 }
 
 #[test]
-fn an_address_that_somebody_takes_meanwhile_is_told() {
+fn an_address_conflict_during_a_run_is_reported() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
     let part = ["10.80.0.128/26", "10.80.0.1", "10.80.0.140", "10.80.0.141"];
     taken_meanwhile(&wire, "10.80.0.2:0", part, "/24");
@@ -563,7 +563,7 @@ const BAD: &[[&str; 6]] = &[
 
 /// One sentence each, exit code 2, and an unchanged device.
 #[test]
-fn bad_situations_are_told() {
+fn failures_are_reported_with_a_fix() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
     let near = wire.url("/hw");
     for [here, there, device, sources, url, said] in BAD {
@@ -581,7 +581,7 @@ fn bad_situations_are_told() {
 
 /// Checks that need no device.
 #[test]
-fn what_af_xdp_needs_is_told() {
+fn requirements_of_af_xdp_are_reported() {
     let url = "http://10.80.0.2:9/";
     for (words, said) in [
         (&["--stack", "own:xdp=ls0"][..], "--stack own:xdp=ls0 needs --sources PREFIX: "),

@@ -256,7 +256,7 @@ fn a_run_is_taken_over_without_an_agent_that_died_too() {
 }
 
 #[test]
-fn what_a_fleet_cannot_do_is_refused_before_the_first_call() {
+fn unsupported_fleet_plans_are_refused_before_the_first_call() {
     need_server();
     let site = Site::start(&[]);
     let refused = |words: &[&str]| {

@@ -28,7 +28,7 @@ fn fleet(agents: &str, more: &[&str], url: &str) -> Command {
 }
 
 #[test]
-fn four_agents_send_what_one_process_sends() {
+fn four_agents_send_the_load_of_one_process() {
     need_server();
     let site = Site::start(&[]);
     let ran = finish(fleet("4", &["--rate", "100/s", "-d", "2s"], &site.url("/")), b"");
@@ -116,7 +116,7 @@ impl Drop for Ended {
 }
 
 #[test]
-fn an_operator_asks_and_ends_the_run_within_a_second() {
+fn an_operator_queries_and_ends_the_run_within_a_second() {
     need_server();
     let site = Site::start(&[]);
     let keys = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn an_operator_asks_and_ends_the_run_within_a_second() {
 }
 
 #[test]
-fn what_a_fleet_cannot_do_is_said_before_anything_is_sent() {
+fn unsupported_fleet_options_are_reported_before_sending() {
     let missing = run(&["fleet", "local", "--nats-server", "/nonexistent", "http://127.0.0.1:1/"]);
     let missing = missing.expect(&[2]).stderr;
     assert!(missing.contains("apt-get install nats-server"), "{missing}");

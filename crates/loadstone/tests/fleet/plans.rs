@@ -41,7 +41,7 @@ fn asked(log: &Path) -> Vec<String> {
 }
 
 #[test]
-fn journeys_take_what_the_setup_captured_and_each_row_once() {
+fn journeys_use_setup_captures_and_each_row_once() {
     need_server();
     let folder = tempfile::tempdir().unwrap();
     let of = |name: &str, by: &dyn Fn(&str) -> Value| {
@@ -77,7 +77,7 @@ fn a_budget_of_bytes_is_divided() {
 }
 
 #[test]
-fn http3_is_spoken_by_each_agent() {
+fn each_agent_uses_http3() {
     need_server();
     let site = QuicSite::start();
     let options = ["--http", "3", "--ca", &site.ca, "-c", "4", "-n", "40"];

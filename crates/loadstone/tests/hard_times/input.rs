@@ -64,7 +64,7 @@ const REFUSED: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn impossible_values_are_refused_by_name() {
     for (line, words) in REFUSED {
         let mut args = vec!["run"];
         args.extend(line.split('|').filter(|arg| !arg.is_empty()));
@@ -87,7 +87,7 @@ const LISTS: &[(&[u8], &[&str])] = &[
 ];
 
 #[test]
-fn url_lists_that_are_none() {
+fn invalid_url_lists_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list.txt");
     let name = path.to_str().unwrap();
@@ -123,7 +123,7 @@ fn a_list_from_a_closed_standard_input_is_empty() {
 }
 
 #[test]
-fn a_plan_that_cannot_be_read_says_where() {
+fn an_unreadable_plan_names_the_place() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plan.toml");
     let name = path.to_str().unwrap();

@@ -10,7 +10,7 @@ use std::process::Stdio;
 const FILES: [&str; 5] = ["--json", "--csv", "--hdr", "--html", "--log"];
 
 #[test]
-fn what_cannot_be_written_is_told_before_anything_is_sent() {
+fn unwritable_results_are_reported_before_sending() {
     let server = Recorder::plain();
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().to_str().unwrap();
@@ -25,7 +25,7 @@ fn what_cannot_be_written_is_told_before_anything_is_sent() {
 }
 
 #[test]
-fn a_folder_of_somebody_else() {
+fn a_folder_of_another_user_is_refused() {
     let server = Recorder::plain();
     let folder = tempfile::tempdir().unwrap();
     let modes = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
@@ -43,7 +43,7 @@ fn a_folder_of_somebody_else() {
 }
 
 #[test]
-fn a_full_device_is_no_success() {
+fn a_full_device_is_an_error() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     for option in FILES {

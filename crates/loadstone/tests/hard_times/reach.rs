@@ -27,7 +27,7 @@ fn a_name_that_nobody_has() {
 }
 
 #[test]
-fn a_port_that_nobody_listens_on() {
+fn a_port_without_listener_is_reported() {
     let url = format!("http://127.0.0.1:{}/", free_port());
     let (json, said) = no_connection(&[&url]);
     assert_eq!(failures(&json), [("connrefused".to_owned(), 1)]);
@@ -43,7 +43,7 @@ fn a_port_that_nobody_listens_on() {
 }
 
 #[test]
-fn a_unix_socket_that_is_not_there() {
+fn a_missing_unix_socket_is_reported() {
     let (json, said) = no_connection(&["--unix", "/gone/socket", "http://site/"]);
     assert!(said.contains("/gone/socket"), "{said}");
     assert_eq!(whole(&json, "/connections/established"), 0);
@@ -74,7 +74,7 @@ fn a_port_that_accepts_and_never_answers() {
 }
 
 #[test]
-fn limits_for_the_first_byte_and_for_standing_still() {
+fn first_byte_and_progress_timeouts_end_calls() {
     // the whole-call limit is far off: each of the two must end the calls
     let mute = Scripted::start(|mut stream, _| {
         std::io::copy(&mut stream, &mut std::io::sink()).ok();
@@ -119,7 +119,7 @@ fn plain_text_to_a_tls_port() {
 }
 
 #[test]
-fn tls_to_a_port_that_says_nothing() {
+fn tls_to_a_silent_port_times_out() {
     let mute = Scripted::start(|mut stream, _| {
         std::io::copy(&mut stream, &mut std::io::sink()).ok();
     });
@@ -129,7 +129,7 @@ fn tls_to_a_port_that_says_nothing() {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_names_the_ways_out() {
+fn an_untrusted_certificate_names_the_fixes() {
     let server = TlsServer::start(&TlsOptions::default());
     let url = server.url("/");
     let (json, _) = no_connection(&[&url]);
@@ -181,7 +181,7 @@ fn a_client_certificate_that_is_missing() {
 }
 
 #[test]
-fn a_proxy_that_is_not_there_or_refuses() {
+fn a_missing_or_refusing_proxy_is_reported() {
     let site = Site::start(&[]);
     let gone = format!("http://127.0.0.1:{}", free_port());
     let (_, said) = no_connection(&["--proxy", &gone, &site.url("/hw")]);

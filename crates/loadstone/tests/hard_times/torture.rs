@@ -58,7 +58,7 @@ fn all_of(json: &serde_json::Value, class: &str) {
 }
 
 #[test]
-fn bytes_that_are_no_http() {
+fn bytes_other_than_http_are_an_error() {
     let garbage: Vec<u8> = (0..=255).rev().collect();
     all_of(&survive(&["-n", "4", &saying(garbage.clone(), garbage).url("/")]), "not-http");
     all_of(&survive(&["-n", "4", &saying("SSH-2.0-OpenSSH_9\r\n", "").url("/")]), "not-http");
@@ -147,7 +147,7 @@ fn a_connection_that_ends_at_every_byte_of_the_response() {
 }
 
 #[test]
-fn responses_that_nobody_asked_for() {
+fn unrequested_responses_are_counted() {
     let one = response(200, "", "hello");
     let twice = saying([one.clone(), one.clone()].concat(), "");
     let json = survive(&["-n", "4", &twice.url("/")]);

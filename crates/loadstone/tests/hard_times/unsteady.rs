@@ -37,7 +37,7 @@ fn a_server_that_is_gone_at_the_end_makes_the_exit_code_1() {
 }
 
 #[test]
-fn a_server_that_comes_back_is_used_again() {
+fn a_restarted_server_is_used_again() {
     let first = dying();
     let (address, url) = (first.authority(), first.url("/hw"));
     // each user of a dead server tries a hundred times a second: the run lasts until it is back

@@ -220,7 +220,7 @@ fn curl_delete(url: &str) -> std::process::Command {
 }
 
 #[test]
-fn wrong_input_is_told() {
+fn wrong_input_is_reported() {
     for (args, part) in [
         (&["ui", "--listen", "x"][..], "write a port like 8080"),
         (&["ui", "--store", "none"], "has nothing to show"),

@@ -89,7 +89,7 @@ fn a_collector_gets_the_figures() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_stops_nothing() {
+fn a_missing_collector_stops_nothing() {
     let site = Site::start(&[]);
     let to = format!("http://127.0.0.1:{}", free_port());
     let ran = run(&["run", "-n", "50", "--otlp", &to, &site.url("/hw")]).expect(&[0, 4]);
@@ -100,7 +100,7 @@ fn a_collector_that_is_not_there_stops_nothing() {
 }
 
 #[test]
-fn what_cannot_be_listened_on_ends_before_anything_is_sent() {
+fn an_unusable_address_ends_the_run_before_sending() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let site = Site::start(&[]);

@@ -187,7 +187,7 @@ fn interrupted(json: &std::path::Path) -> serde_json::Value {
 /// Whatever the run knows about its terminal, the view ends with it and nothing waits for keys that
 /// cannot arrive.
 #[test]
-fn a_terminal_that_goes_away_ends_the_view_and_keeps_nobody() {
+fn a_closed_terminal_ends_the_view_at_once() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("run.json");
@@ -212,7 +212,7 @@ fn a_terminal_that_goes_away_ends_the_view_and_keeps_nobody() {
 }
 
 #[test]
-fn a_ramp_shows_its_steps_and_what_is_known_of_the_curve() {
+fn a_ramp_shows_its_steps_and_the_curve_so_far() {
     // the call before the first step takes so long that the view is drawn meanwhile
     let site = Site::start(&[("delay", "500ms")]);
     let steps = "--population --from 1 --to 3 --step 1 --hold 4s --think 10ms --no-overload";
@@ -253,7 +253,7 @@ fn the_demo_can_be_watched() {
 }
 
 #[test]
-fn without_a_terminal_it_says_what_to_do() {
+fn a_missing_terminal_is_reported_with_a_fix() {
     let said = run(&["run", "--live", "http://127.0.0.1:1/"]).expect(&[2]).stderr;
     assert!(said.contains("--live draws on standard error"), "{said}");
     let said = run(&["run", "--live", "--quiet", "http://127.0.0.1:1/"]).expect(&[2]).stderr;

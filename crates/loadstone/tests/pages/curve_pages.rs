@@ -29,7 +29,7 @@ fn compare_page(folder: &TempDir) -> PathBuf {
 /// Checks that the text of a page contrasts with its background, and charts are drawn, in either
 /// color scheme.
 #[track_caller]
-pub(crate) fn stands_by_day_and_night(browser: &mut Browser) {
+pub(crate) fn is_readable_light_and_dark(browser: &mut Browser) {
     let paper = "getComputedStyle(document.body).backgroundColor";
     let ink = "getComputedStyle(document.querySelector('.answer')).color";
     let mut papers = Vec::new();
@@ -96,7 +96,7 @@ fn a_ramp_shows_its_curve_and_opens_its_steps() {
     browser.wait_for(&format!("{open} && {charts} >= 2"));
     let details = browser.text(second);
     assert!(details.contains("Idle before it for"), "{details}");
-    stands_by_day_and_night(&mut browser);
+    is_readable_light_and_dark(&mut browser);
     assert!(browser.problems().is_empty(), "{:?}", browser.problems());
 }
 
@@ -123,6 +123,6 @@ fn a_comparison_shows_each_difference_and_both_distributions() {
     browser.click("table.sortable th:first-child button");
     browser.click("table.sortable th:first-child button");
     assert_eq!(browser.eval(sides), "BBBBBBBBBBAAAAAAAAAA");
-    stands_by_day_and_night(&mut browser);
+    is_readable_light_and_dark(&mut browser);
     assert!(browser.problems().is_empty(), "{:?}", browser.problems());
 }

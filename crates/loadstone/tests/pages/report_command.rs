@@ -42,7 +42,7 @@ fn a_stored_run_gives_the_outputs_it_gave() {
 }
 
 #[test]
-fn two_runs_stand_side_by_side() {
+fn two_runs_are_shown_side_by_side() {
     let folder = tempfile::tempdir().unwrap();
     let store = two_runs(folder.path());
     let page = folder.path().join("two.html");
@@ -66,7 +66,7 @@ fn two_runs_stand_side_by_side() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_said() {
+fn unrenderable_results_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = two_runs(folder.path());
     let refused = |args: &[&str], why: &str| {

@@ -1,6 +1,6 @@
 //! The page of `loadstone torture --html`.
 
-use crate::curve_pages::stands_by_day_and_night;
+use crate::curve_pages::is_readable_light_and_dark;
 use crate::support::browser::Browser;
 use crate::support::{Scripted, run};
 use serde_json::json;
@@ -61,7 +61,7 @@ fn a_torture_shows_its_findings_and_its_cases_are_sifted() {
     browser.point_at("figure[data-chart=probes] .u-over");
     let legend = browser.text("figure[data-chart=probes] .u-legend");
     assert!(legend.contains("on new connections") && legend.contains("case"), "{legend}");
-    stands_by_day_and_night(&mut browser);
+    is_readable_light_and_dark(&mut browser);
     assert!(browser.problems().is_empty(), "{:?}", browser.problems());
 }
 

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_target_that_dies_leaves_what_is_known() {
+fn a_target_that_dies_leaves_a_partial_result() {
     // at a port that no other program gets when it has exited
     let address = format!("127.0.0.1:{}", free_port());
     let site = Site::start(&[("die-after", "120"), ("service", "1ms"), ("listen", &address)]);
@@ -24,7 +24,7 @@ fn a_target_that_dies_leaves_what_is_known() {
 }
 
 #[test]
-fn a_closed_port_is_no_connection() {
+fn a_closed_port_gets_no_connection() {
     let url = format!("http://127.0.0.1:{}/", free_port());
     let found = run(&["ramp", "--json", "-", &url]).expect(&[3]);
     let report = found.json();
@@ -58,7 +58,7 @@ fn a_signal_ends_the_ramp_with_a_report() {
 }
 
 #[test]
-fn a_result_that_cannot_be_written_is_said_first() {
+fn an_unwritable_result_is_reported_first() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     for option in ["--json", "--csv", "--html"] {
@@ -71,7 +71,7 @@ fn a_result_that_cannot_be_written_is_said_first() {
 
 /// The disk fills while results are written: reported, and no partial result looks complete.
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let line = "ramp --population --to 1 --hold 50ms --csv /dev/full";

@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_killed_run_counted_is_there(
+    fn a_killed_runs_counts_are_stored(
         seconds in 1..12_usize,
         load in prop::sample::select(vec![&["-c", "4"][..], &["--rate", "200/s"], &["-c", "1", "--warmup", "200ms"]]),
     ) {
@@ -64,7 +64,7 @@ proptest! {
 }
 
 #[test]
-fn a_run_that_goes_on_is_no_killed_one() {
+fn a_running_run_is_not_a_killed_one() {
     let (data, site) = (data(), Site::start(&[]));
     let url = site.url("/hw");
     let mut command = program(&["run", "-d", "60s", "--interval", "100ms", &url]);

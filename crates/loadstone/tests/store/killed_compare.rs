@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_killed_comparison_knew_is_there(blocks in 0..8_usize, turns in 0..2_000_usize) {
+    fn a_killed_comparisons_blocks_are_stored(blocks in 0..8_usize, turns in 0..2_000_usize) {
         let (json, shown, kept) = ended_after(blocks, turns, Signal::KILL, Progress::Killed);
         prop_assert!((blocks..1_000).contains(&kept));
         prop_assert_eq!(faults(&json), Vec::<String>::new());

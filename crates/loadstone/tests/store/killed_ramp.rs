@@ -16,7 +16,7 @@ fn steps_kept(path: &Path) -> usize {
 }
 
 #[test]
-fn what_a_killed_ramp_finished_is_there_and_marked() {
+fn a_killed_ramps_steps_are_stored_and_marked() {
     let (data, site) = (data(), Site::start(&[]));
     let url = site.url("/hw");
     // a minute and more, were it not killed

@@ -82,7 +82,7 @@ fn two_kept_tortures_are_held_against_each_other_by_their_names() {
 }
 
 #[test]
-fn what_tested_nothing_or_is_not_to_be_kept_leaves_nothing() {
+fn an_empty_or_unstored_torture_leaves_nothing() {
     let (data, site) = (data(), lax());
     torture(data.path(), &site, &["--store", "none"]).expect(&[1]);
     torture(data.path(), &site, &["--store", ":memory:"]).expect(&[1]);

@@ -145,7 +145,7 @@ fn limits_have_maximums() {
 }
 
 #[test]
-fn a_server_may_ask_us_to_stop() {
+fn a_server_can_stop_the_run() {
     let server = Scripted::start(|mut stream, _| {
         let mut piece = [0; 4096];
         if matches!(stream.read(&mut piece), Ok(1..)) {

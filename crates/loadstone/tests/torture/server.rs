@@ -48,7 +48,7 @@ fn notes(document: &Value, id: &str) -> String {
 const FUZZ: [&str; 7] = ["torture", "--quick", "--no-shrink", "--only", "F-09", "--json", "-"];
 
 /// Returns whether the kernel reports how a process ended that is not our child.
-fn kernel_tells() -> bool {
+fn kernel_reports_exits() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     (numbers.next(), numbers.next()) >= (Some(6), Some(15))
@@ -67,7 +67,7 @@ fn a_server_that_aborts_and_restarts_has_crashed_by_signal_6() {
     let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
     assert_eq!(outcome(&document, "F-09"), "crashed", "{document:#}");
     let notes = notes(&document, "F-09");
-    let how = if kernel_tells() { "ended: signal 6 (SIGABRT)" } else { "ended: " };
+    let how = if kernel_reports_exits() { "ended: signal 6 (SIGABRT)" } else { "ended: " };
     assert!(notes.contains("the server loadstone (pid ") && notes.contains(how), "{notes}");
     assert!(notes.contains("listens now"), "{notes}");
     let (before, after) = (&document["server"]["before"], &document["server"]["after"]);
@@ -124,7 +124,7 @@ fn a_crashed_worker_is_named_as_a_worker() {
     let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
     let notes = notes(&document, "F-09");
     assert!(notes.contains("a worker, python3 (pid "), "{notes}");
-    assert!(!kernel_tells() || notes.contains("ended: signal 11 (SIGSEGV)"), "{notes}");
+    assert!(!kernel_reports_exits() || notes.contains("ended: signal 11 (SIGSEGV)"), "{notes}");
     assert_ne!(outcome(&document, "F-09"), "crashed");
     let listeners = &document["server"]["after"]["listeners"];
     assert_eq!(listeners[0]["pid"], server.child.id(), "{listeners}");

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_sign_stands_and_foreign_ones_are_escaped() {
+    fn our_own_sign_stays_and_foreign_ones_are_escaped() {
         let described = "2·(size / 56 kbit/s) ± 20.0 ms, trace \u{202e}a";
         assert_eq!(link(described), "2·(size / 56 kbit/s) ± 20.0 ms, trace \\u{202e}a");
     }

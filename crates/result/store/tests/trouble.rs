@@ -201,7 +201,7 @@ fn a_name_that_cannot_be_made_is_refused_with_its_path() {
 }
 
 #[test]
-fn tags_name_one_result_each_and_are_no_ids() {
+fn tags_name_one_result_each_and_are_not_ids() {
     let mut store = Store::open(&StorePlace::Memory).unwrap();
     let (one, two) = (begin(&mut store, "one"), begin(&mut store, "two"));
     assert_eq!(store.tag(&one, "before/v1.2").unwrap(), None);
@@ -362,7 +362,7 @@ fn one_damaged_row_is_listed_as_damaged_among_the_others() {
 
 /// Invalid text hides neither its own result nor any other.
 #[test]
-fn bytes_that_are_no_text_hide_no_result() {
+fn invalid_text_bytes_hide_no_result() {
     let (_folder, path, place) = folder();
     let mut store = Store::open(&place).unwrap();
     begin(&mut store, "spoilt");

@@ -26,7 +26,7 @@ pub(crate) fn queues(pid: u32, ports: &BTreeSet<u16>) -> Queues {
     if ports.is_empty() {
         return Queues::default();
     }
-    let asked = if same_namespace(pid) { ask_kernel(ports) } else { None };
+    let asked = if same_namespace(pid) { query_kernel(ports) } else { None };
     asked.unwrap_or_else(|| {
         let accept = ["tcp", "tcp6"].iter().map(|table| waiting(pid, table, ports)).sum();
         Queues { accept, ..Queues::default() }
@@ -61,7 +61,7 @@ const ANSWERS_MAX: usize = 4_096;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// `None` where the kernel does not answer.
-fn ask_kernel(ports: &BTreeSet<u16>) -> Option<Queues> {
+fn query_kernel(ports: &BTreeSet<u16>) -> Option<Queues> {
     let kind = (AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC);
     let socket = socket_with(kind.0, kind.1, kind.2, Some(SOCK_DIAG)).ok()?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE)).ok()?;
@@ -217,7 +217,7 @@ mod tests {
         let ports = BTreeSet::from([address.port()]);
         let clients: Vec<std::net::TcpStream> =
             (0..3).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
-        let asked = ask_kernel(&ports).unwrap();
+        let asked = query_kernel(&ports).unwrap();
         assert_eq!((asked.accept, asked.half_open), (3, 0));
         assert!(asked.accept_max >= 3, "{asked:?}");
         assert_eq!(waiting(std::process::id(), "tcp", &ports), 3);

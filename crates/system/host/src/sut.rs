@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_beyond_the_bound_are_no_new_ones() {
+    fn threads_beyond_the_bound_are_reused() {
         let many = |first: u32| (first..).map(|task| ((1, task), 10)).take(THREADS_MAX).collect();
         let mut switches = SwitchCount::default();
         switches.add(many(1));

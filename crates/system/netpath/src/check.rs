@@ -1,6 +1,6 @@
 //! Verifies a path on this machine: two probes across it, compared with the settings.
 
-use crate::path::{FarEnd, NetPath, PathAsk};
+use crate::path::{FarEnd, NetPath, PathRequest};
 use crate::trouble::PathTrouble;
 use crate::{clock, namespace::Namespace};
 use std::io;
@@ -65,7 +65,7 @@ impl Probe {
     fn open(text: &str) -> Result<Probe, PathTrouble> {
         let spec = PathSpec::parse(text, &NoTraces)
             .map_err(|fault| PathTrouble::Other("the check".to_owned(), io::Error::other(fault)))?;
-        let ask = PathAsk {
+        let ask = PathRequest {
             population: Population::of(spec),
             clients: 1,
             seed: 1,

@@ -75,7 +75,7 @@ impl AsFd for Tun {
 }
 
 /// Configuration of one end.
-pub(crate) struct Furniture {
+pub(crate) struct InterfaceSettings {
     /// The address of the device.
     pub(crate) address: Ipv4Addr,
     /// Other networks reached through the device, with netmasks.
@@ -83,7 +83,7 @@ pub(crate) struct Furniture {
 }
 
 /// Assigns the address and routes of the device and brings it up.
-pub(crate) fn furnish(tun: &Tun, furniture: &Furniture) -> Result<(), PathTrouble> {
+pub(crate) fn furnish(tun: &Tun, furniture: &InterfaceSettings) -> Result<(), PathTrouble> {
     let name = &tun.name;
     // loopback addresses pass through it: a server that listens on 127.0.0.1 is reachable
     setting(&format!("ipv4/conf/{name}/route_localnet"), "1")?;

@@ -31,7 +31,7 @@ pub use lanes::{LaneClients, Lanes};
 pub use namespace::{Namespace, become_able};
 pub use netlink::{LinkFacts, RouteFacts, link, route};
 pub use packets::{PacketDevice, PacketKind, later, used_bits};
-pub use path::{FarEnd, NetPath, PathAsk, prefix_taken};
+pub use path::{FarEnd, NetPath, PathRequest, prefix_taken};
 pub use program::{Post, await_listener, code, end, start};
 pub use retry::while_busy;
 pub use tally::Tally;

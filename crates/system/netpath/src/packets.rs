@@ -2,7 +2,7 @@
 //! it, and their other end is the network namespace of the calling thread, including servers on
 //! 127.0.0.1.
 
-use crate::device::{self, Furniture, Tun};
+use crate::device::{self, InterfaceSettings, Tun};
 use crate::path::{self, NetBlock, PathLock};
 use crate::raw;
 use crate::trouble::PathTrouble;
@@ -149,7 +149,7 @@ impl PacketDevice {
             (IpAddr::V4(network), IpAddr::V4(last)) => {
                 let routes = vec![(network, Ipv4Addr::from_bits(!(size - 1)))];
                 let address = all.gateway.unwrap_or(last);
-                device::furnish(&device, &Furniture { address, routes })?;
+                device::furnish(&device, &InterfaceSettings { address, routes })?;
             }
             (IpAddr::V6(network), IpAddr::V6(last)) => {
                 let bits = 128 - size.ilog2() as u8;

@@ -1,6 +1,6 @@
 //! An open path: two ends, the thread between them, and its counters.
 
-use crate::device::{self, Furniture, Tun};
+use crate::device::{self, InterfaceSettings, Tun};
 use crate::forward::{Ear, ForwardOrder, Forwarder};
 use crate::lanes::LaneClients;
 use crate::namespace::Namespace;
@@ -32,7 +32,7 @@ pub enum FarEnd {
 
 /// Requirements on a path.
 #[derive(Clone, Debug)]
-pub struct PathAsk {
+pub struct PathRequest {
     pub population: Population,
     /// Clients with their own address and link, at least 1.
     pub clients: u32,
@@ -309,7 +309,7 @@ impl NetPath {
     ///
     /// # Errors
     /// What this machine or user does not support, each with the fix.
-    pub fn open(ask: &PathAsk) -> Result<NetPath, PathTrouble> {
+    pub fn open(ask: &PathRequest) -> Result<NetPath, PathTrouble> {
         let clients = ask.clients.clamp(1, CLIENTS_MAX);
         let (block, (far, far_end)) = far_end(ask.far, clients)?;
         let (near, near_end) = Namespace::create(|| near_end(block, ask.own_loopback))?;
@@ -425,12 +425,12 @@ fn near_end(block: NetBlock, own_loopback: bool) -> Result<Tun, PathTrouble> {
     }
     device::widen();
     // the address of the device is that of the first client: sockets without a chosen source use it
-    device::furnish(&tun, &Furniture { address: block.first_client(), routes })?;
+    device::furnish(&tun, &InterfaceSettings { address: block.first_client(), routes })?;
     Ok(tun)
 }
 
 fn far_end(far: FarEnd, clients: u32) -> Result<(NetBlock, (Namespace, Tun)), PathTrouble> {
-    let furniture = |block: NetBlock| Furniture {
+    let furniture = |block: NetBlock| InterfaceSettings {
         address: block.server(),
         routes: vec![(block.network(), block.mask())],
     };

@@ -14,7 +14,9 @@ mod uring;
 mod xdp;
 
 pub use raw::RawLink;
-pub use shared::{BatchUse, Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
+pub use shared::{
+    BatchUse, Ground, Handover, InsidePaths, NetworkRequest, NetworkTrouble, OwnNetwork,
+};
 pub use tcp::TcpSettings;
 pub use xdp::{Mac, QUEUES_MAX, XdpAsk, XdpHook, XdpTrouble};
 
@@ -105,7 +107,7 @@ impl OwnStack {
     }
 
     /// Waits a short time until all closed connections are finished; the rest is reset.
-    pub fn see_off(&mut self) {
+    pub fn finish_connections(&mut self) {
         let end = monotonic() + GOODBYE;
         let mut ready = Vec::new();
         while self.stack.connections() > 0 && monotonic() < end {

@@ -22,7 +22,7 @@ use wan::Population;
 
 /// Requirements on a network.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NetworkAsk {
+pub struct NetworkRequest {
     /// Threads with connections, each with its own device.
     pub workers: u32,
     /// Determines the kind of each client.
@@ -86,7 +86,7 @@ impl std::error::Error for NetworkTrouble {}
 
 impl Handover {
     /// Capabilities of TUN devices here.
-    fn of(ask: &NetworkAsk) -> Handover {
+    fn of(ask: &NetworkRequest) -> Handover {
         // on a link each packet has its own times
         if ask.batches == BatchUse::Never || ask.paths.is_some() {
             return Handover::Calls;
@@ -117,10 +117,10 @@ pub struct OwnNetwork {
     ground: Arc<Ground>,
     /// The addresses of each worker.
     parts: Vec<AddressPart>,
-    ask: NetworkAsk,
+    ask: NetworkRequest,
     /// Index of the kind of each client.
     dealt: Vec<u32>,
-    told: Mutex<NetworkSays>,
+    told: Mutex<NetworkCounts>,
     /// The links shared by the workers, while any worker exists.
     common: Mutex<Weak<CommonLanes>>,
 }
@@ -131,7 +131,7 @@ pub struct Ground {
     devices: Devices,
     handover: Handover,
     /// The requirements they were created for.
-    ask: NetworkAsk,
+    ask: NetworkRequest,
     /// How often the connections of each worker were restarted: for single calls, for a repetition,
     /// for a step.
     begun: Vec<AtomicU64>,
@@ -156,7 +156,7 @@ pub(crate) struct AddressPart {
 
 /// Counters of finished workers not yet fetched.
 #[derive(Debug, Default)]
-struct NetworkSays {
+struct NetworkCounts {
     counts: StackFacts,
     carried: Option<Tally>,
     /// Of the links that carried the packets.
@@ -168,7 +168,7 @@ impl OwnNetwork {
     ///
     /// # Errors
     /// What this machine or user does not support, each with the fix.
-    pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
+    pub fn open(ask: NetworkRequest) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
         OwnNetwork::on(&Ground::open(&ask)?, ask)
     }
 
@@ -176,7 +176,10 @@ impl OwnNetwork {
     ///
     /// # Errors
     /// A worker has fewer addresses than clients.
-    pub fn on(ground: &Arc<Ground>, ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
+    pub fn on(
+        ground: &Arc<Ground>,
+        ask: NetworkRequest,
+    ) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
         let mut parts = ground.parts();
         parts.truncate(ask.workers.max(1) as usize);
         let clients = ask.paths.as_ref().map_or(0, |paths| paths.clients);
@@ -219,7 +222,7 @@ impl OwnNetwork {
     }
 
     /// Its requirements.
-    pub fn ask(&self) -> &NetworkAsk {
+    pub fn ask(&self) -> &NetworkRequest {
         &self.ask
     }
 
@@ -375,7 +378,7 @@ impl OwnNetwork {
         self.ask.paths.as_ref().is_some_and(|paths| paths.clients == 1) && self.parts.len() > 1
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, NetworkSays> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, NetworkCounts> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -405,7 +408,7 @@ impl Ground {
     ///
     /// # Errors
     /// What this machine or user does not support, each with the fix.
-    pub fn open(ask: &NetworkAsk) -> Result<Arc<Ground>, NetworkTrouble> {
+    pub fn open(ask: &NetworkRequest) -> Result<Arc<Ground>, NetworkTrouble> {
         let (devices, handover) = match &ask.xdp {
             Some(xdp) => {
                 let opened = XdpDevice::open(xdp, ask.workers.max(1));
@@ -437,7 +440,7 @@ impl Ground {
 
     /// Returns whether a network can use these devices: same kind and addresses, and a part for
     /// each worker. Paths, clients, TCP settings and seed may differ.
-    pub fn suits(&self, ask: &NetworkAsk) -> bool {
+    pub fn suits(&self, ask: &NetworkRequest) -> bool {
         let stands = &self.ask;
         stands.prefix == ask.prefix
             && stands.batches == ask.batches

@@ -142,12 +142,12 @@ impl Tcb {
         }
         if self.cwnd > c.settings.initial_window {
             usage.used = usage.used.max(out);
-            self.forgo_unused(c);
+            self.decay_idle_window(c);
         }
     }
 
     /// Reduces a window that was not fully used for one timeout by half of the unused part.
-    fn forgo_unused(&mut self, c: &Context<'_>) {
+    fn decay_idle_window(&mut self, c: &Context<'_>) {
         if self.is_window_used() {
             if let Some(cold) = &mut self.cold {
                 cold.usage.used = 0;

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_may_go_on_behind_what_it_does_not_know() {
+    fn a_tool_may_continue_after_unknown_options() {
         let args = ["-xl", "a", "-lb", "--no", "-d"].map(str::to_owned);
         let found = read_all(&args, "d:l::", &[]);
         assert_eq!(found.iter().filter(|each| each.is_err()).count(), 3);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_refuses_ends_the_reading() {
+    fn a_refusal_ends_the_parsing() {
         for (args, wanted) in [
             (&["-v", "-x", "-h"][..], "-v | ! invalid option -- 'x'"),
             (&["-d"], "! option requires an argument -- 'd'"),

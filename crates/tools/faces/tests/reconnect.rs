@@ -13,7 +13,7 @@ impl Files for Bare {
 }
 
 #[test]
-fn ab_siege_and_wrk_connect_again_at_once() {
+fn ab_siege_and_wrk_reconnect_at_once() {
     for (tool, args) in [
         (Tool::Ab, vec!["-n", "10", "-c", "2"]),
         (Tool::Siege, vec!["-b", "-c2", "-r5"]),

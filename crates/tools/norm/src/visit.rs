@@ -249,23 +249,23 @@ impl Visit {
             }
             if filling.is_none() && len > shared.spool_over {
                 let mut file = self.allocate()?;
-                file.push(&memory).await.map_err(|error| self.cannot_spool(&error))?;
+                file.push(&memory).await.map_err(|error| self.spool_failure(&error))?;
                 memory = Vec::new();
                 filling = Some(file);
             }
             match &mut filling {
-                Some(file) => file.push(&data).await.map_err(|error| self.cannot_spool(&error))?,
+                Some(file) => file.push(&data).await.map_err(|error| self.spool_failure(&error))?,
                 None => memory.extend_from_slice(&data),
             }
         }
         let Some(file) = filling else { return Ok(Entity::Memory(memory.into())) };
-        let spooled = file.finish().await.map_err(|error| self.cannot_spool(&error))?;
+        let spooled = file.finish().await.map_err(|error| self.spool_failure(&error))?;
         Ok(Entity::Spooled(spooled))
     }
 
     fn allocate(&self) -> Result<crate::spool::Filling, Box<Reply>> {
         let shared = &self.shared;
-        let mut file = shared.spool.allocate().map_err(|error| self.cannot_spool(&error))?;
+        let mut file = shared.spool.allocate().map_err(|error| self.spool_failure(&error))?;
         self.spooled.borrow_mut().push(file.path().to_owned());
         if shared.breaks.has(Break::SpoolLeft) {
             file.stay();
@@ -276,7 +276,7 @@ impl Visit {
         Ok(file)
     }
 
-    fn cannot_spool(&self, error: &std::io::Error) -> Box<Reply> {
+    fn spool_failure(&self, error: &std::io::Error) -> Box<Reply> {
         self.shared.log.warn(&format!("cannot write a temporary file: {error}"));
         let text = "The body cannot be kept: the server has no room for it.\n";
         Box::new(Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text))

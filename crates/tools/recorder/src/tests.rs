@@ -157,7 +157,7 @@ fn a_browser_s_proxy_records_sites_over_tls() {
 }
 
 #[test]
-fn what_cannot_be_passed_on_is_answered_with_a_reason() {
+fn unforwardable_requests_get_a_reason() {
     let (recorder, _) = recorder(None, no_tls());
     let address = recorder.address();
     for (line, told) in [

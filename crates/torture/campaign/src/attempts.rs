@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_always_fails_is_a_finding() {
+    fn only_constant_failures_are_findings() {
         assert_eq!(tried(&[false]).reproduced(), Reproduced::Never);
         assert_eq!(tried(&[true, true, true]).reproduced(), Reproduced::Always);
         for flaky in [[true, false, false], [true, true, false], [true, false, true]] {

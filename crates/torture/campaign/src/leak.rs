@@ -93,7 +93,7 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
         if runner.has_to_end() {
             return;
         }
-        press_once_more(runner, &case.id, &plans, &mut levels);
+        repeat_round(runner, &case.id, &plans, &mut levels);
     }
     let leaks = leaks(runner, &levels, None);
     if !leaks.is_empty() {
@@ -103,7 +103,7 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     }
 }
 
-fn press_once_more(
+fn repeat_round(
     runner: &mut Runner<'_>,
     case: &str,
     plans: &[Plan],
@@ -153,7 +153,7 @@ pub(crate) fn leaks_again(
         if runner.is_stopped() {
             return None;
         }
-        press_once_more(runner, &case.id, std::slice::from_ref(&plan), &mut levels);
+        repeat_round(runner, &case.id, std::slice::from_ref(&plan), &mut levels);
     }
     Some(leaks(runner, &levels, first.as_ref()))
 }

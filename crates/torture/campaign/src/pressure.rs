@@ -136,7 +136,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
         }
     }
     let (denied_for, served_again) = denial(&pressed);
-    let (kept, gave_way) = (pressed.kept_served(), round_director.gave_way());
+    let (kept, was_cut_short) = (pressed.kept_served(), round_director.was_cut_short());
     let (ended, lints) = round_director.into_ended();
     runner.lints.add(lints);
     Round {
@@ -146,7 +146,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
         kept,
         denied_for,
         served_again,
-        came_back: served_again && gave_way,
+        came_back: served_again && was_cut_short,
         ended,
     }
 }

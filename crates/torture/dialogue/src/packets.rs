@@ -29,7 +29,7 @@ mod machine;
 mod step;
 mod wire;
 
-pub use machine::{HeardSegment, PacketTalk};
+pub use machine::{PacketTalk, ReceivedSegment};
 pub use step::{
     Acks, Opening, PacketContent, PacketKind, PacketStep, PlaceBase, SegmentStep, SeqPlace,
     StreamPart,

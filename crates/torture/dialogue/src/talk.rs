@@ -402,7 +402,7 @@ impl<'t> Conversations<'t> {
     /// Adds steps to an active conversation; ignored if it is over.
     pub fn say(&mut self, slot: usize, steps: Vec<Move>) {
         if let Some(Some(line)) = self.lines.get_mut(slot) {
-            line.say_more(steps);
+            line.append_steps(steps);
         }
     }
 

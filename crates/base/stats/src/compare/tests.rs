@@ -105,7 +105,7 @@ fn labelings_are_all_different_and_the_true_one_comes_first() {
 }
 
 #[test]
-fn too_few_runs_say_nothing() {
+fn too_few_runs_give_no_result() {
     for (before, after) in [(&[1.0][..], &[2.0][..]), (&[1.0, 1.1, 1.2], &[2.0, 2.1, 2.2])] {
         let found = one(&apart(Scale::Ratio, before, after));
         assert!(!found.enough && !found.different && found.low.is_nan(), "{found:?}");

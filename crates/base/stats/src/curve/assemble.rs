@@ -164,8 +164,10 @@ fn no_knee(curve: &Curve, levels: &[Level], axis: Axis) -> Option<String> {
             "No knee up to {highest:.0} users is distinguishable from noise: go higher, or hold \
              each step longer."
         ),
-        false => format!("No knee up to {highest:.0}: throughput kept up with the load; go \
-            higher."),
+        false => format!(
+            "No knee up to {highest:.0}: throughput kept up with the load; go \
+            higher."
+        ),
     })
 }
 

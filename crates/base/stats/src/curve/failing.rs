@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objective_says_how_many_failures_are_failing() {
+    fn an_objective_sets_the_allowed_failures() {
         let allowed = |share| Point { failures_max: Some(0.02), ..at(10.0, share) };
         assert!(!allowed(0.02).fails() && allowed(0.021).fails());
         assert!(!at(10.0, 0.001).fails() && at(10.0, 0.0011).fails());

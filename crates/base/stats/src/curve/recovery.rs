@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_and_silence_are_none() {
+    fn failures_and_silence_have_no_figure() {
         assert_eq!(found(&[(5, 1, 10), (5, 0, 10), (5, 1, 10), (5, 0, 10)]), None);
         assert_eq!(found(&[(0, 0, 0), (0, 0, 0), (0, 0, 0)]), None);
         assert_eq!(found(&[]), None);

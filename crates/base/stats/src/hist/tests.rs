@@ -54,7 +54,7 @@ fn no_sample_is_invented() {
 }
 
 #[test]
-fn what_is_longer_than_an_hour_is_counted_too() {
+fn times_above_an_hour_are_counted() {
     let hist = recorded(&[0, 1_000_000, 4_000_000_000_000, u64::MAX]);
     assert_eq!(hist.count_at_or_below(Nanos::NEVER), 4);
     assert_eq!(hist.count_at_or_below(Nanos::from_secs(3_900)), 3);
@@ -75,7 +75,7 @@ fn an_empty_histogram_is_all_zero() {
 }
 
 #[test]
-fn what_is_longer_than_an_hour_counts_as_an_hour() {
+fn times_above_an_hour_count_as_an_hour() {
     let hist = recorded(&[u64::MAX, HIGH + 1]);
     assert_eq!(hist.count(), 2);
     assert!(same_bucket(hist.max(), HIGH), "{:?}", hist.max());

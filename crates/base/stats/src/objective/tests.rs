@@ -42,7 +42,7 @@ fn the_grammar() {
 }
 
 #[test]
-fn what_is_not_understood_is_named_with_a_way_out() {
+fn invalid_objectives_are_named_with_a_fix() {
     for (text, why) in [
         ("", "it has no <"),
         ("p99", "it has no <"),

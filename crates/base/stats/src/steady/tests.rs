@@ -30,7 +30,7 @@ fn a_rising_response_time_drifts() {
 }
 
 #[test]
-fn a_falling_throughput_drifts_and_the_larger_change_is_told() {
+fn falling_throughput_drifts_and_the_larger_change_counts() {
     let drift = found(&rows((0..10).map(|at| (1000 - 50 * at, 10.0)))).unwrap();
     assert_eq!(drift.figure, Drifting::Throughput);
     assert!((drift.change() - (600.0 / 950.0 - 1.0)).abs() < 1e-9, "{drift:?}");

@@ -180,6 +180,6 @@ mod tests {
         assert_eq!(many.state, State::Invalid);
         let ids: Vec<CauseId> = many.causes.iter().map(|cause| cause.id).collect();
         assert_eq!(ids, [CauseId::NotOffered, CauseId::AgentLost]);
-        assert!(many.causes[0].advice.contains("agents that were lost"), "{many:?}");
+        assert!(many.causes[0].advice.contains("lost agents"), "{many:?}");
     }
 }

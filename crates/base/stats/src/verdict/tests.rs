@@ -283,7 +283,7 @@ fn foreign_work_and_shared_cores() {
 }
 
 #[test]
-fn few_samples_for_what_is_printed() {
+fn printed_quantiles_with_few_samples_degrade() {
     let mut measurement = good();
     measurement.intended = None;
     measurement.total.counts.succeeded = 3_688;
@@ -367,7 +367,7 @@ fn an_objective_without_samples_makes_the_run_invalid() {
 }
 
 #[test]
-fn what_fell_into_the_warm_up_is_named() {
+fn calls_in_the_warm_up_are_named() {
     let mut measurement = Measurement { window: Nanos::SECOND, ..Measurement::default() };
     measurement.total.warm_up = Counts { due: 20, succeeded: 20, ..Counts::default() };
     let mut verdict = Verdict::default();

@@ -64,7 +64,7 @@ fn counts_rates_sizes_and_shares() {
 }
 
 #[test]
-fn a_share_that_is_not_all_or_nothing_does_not_look_like_it() {
+fn a_partial_share_is_not_rounded_to_all_or_nothing() {
     for (value, text) in [
         (0.0, "0 %"),
         (1.0, "100 %"),

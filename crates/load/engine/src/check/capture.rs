@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_nothing_says_what_it_looked_for_and_where() {
+    fn a_failed_capture_names_its_expression_and_text() {
         for (words, body, told) in [
             ("header = 'X-Id'", JSON, "header X-Id / no such field"),
             ("cookie = 'SID'", JSON, "cookie SID / no such cookie is set"),

@@ -125,7 +125,7 @@ fn run(steps: &str, world: &mut Table) -> CheckResult {
 }
 
 #[test]
-fn requests_are_what_the_steps_say() {
+fn requests_follow_the_steps() {
     let mut world = Table::new(&[("", "200\r\n")]);
     let steps = "[[step]]\nname = 'path'\nurl = '/a/../b%20c?x'\nquery = { y = 'z z', x = 'ä' }\n\
         [[step]]\nname = 'relative'\nurl = 'sub/x'\nclose = false\nmethod = 'DELETE'\n\
@@ -159,7 +159,7 @@ fn values_and_cookies_are_carried_on() {
 }
 
 #[test]
-fn what_fails_is_told_and_the_rest_goes_on() {
+fn a_failed_step_is_reported_and_the_rest_continues() {
     let mut world = Table::new(&[("GET /ok", "200\r\n\r\n\r\nhello"), ("GET /no", "500\r\n")]);
     world.files = vec![("log", vec!["", "", "line"]), ("tmp", vec!["a b"])];
     let steps = "[[step]]\nname = 'ok'\nurl = '/ok'\nrepeat = 3\n\
@@ -185,7 +185,7 @@ fn files_are_looked_at_only_where_they_are() {
 }
 
 #[test]
-fn nobody_there_ends_it_at_once() {
+fn a_missing_server_ends_the_check_at_once() {
     let mut world = Table::new(&[("", "refused")]);
     let steps = "[[step]]\nname = 'a'\nurl = '/'\n[[step]]\nname = 'b'\nurl = '/'\n";
     let result = run(steps, &mut world);
@@ -198,7 +198,7 @@ fn nobody_there_ends_it_at_once() {
 }
 
 #[test]
-fn a_signal_ends_it_and_what_it_cut_short_is_left_out() {
+fn a_signal_ends_it_without_the_interrupted_part() {
     let mut world = Table::new(&[("", "200\r\n")]);
     world.stop_after = 2;
     let steps = "[[step]]\nname = 'a'\nurl = '/'\n[[step]]\nname = 'b'\nurl = '/'\n\
@@ -209,7 +209,7 @@ fn a_signal_ends_it_and_what_it_cut_short_is_left_out() {
 }
 
 #[test]
-fn only_what_was_chosen_is_done() {
+fn only_selected_steps_run() {
     let mut world = Table::new(&[("", "200\r\n")]);
     let plan = plan("[[step]]\nname = 'a'\nurl = '/a'\n[[step]]\nname = 'b'\nurl = '/b'\n");
     let result = run_check(&plan, &|step| step.name == "b", &mut world, &mut |_| {});
@@ -218,7 +218,7 @@ fn only_what_was_chosen_is_done() {
 }
 
 #[test]
-fn a_request_that_cannot_be_made_is_told_beforehand() {
+fn an_invalid_request_is_reported_beforehand() {
     let said =
         |step: &str| rehearse(&plan(&format!("[[step]]\nname = 'a'\n{step}\n"))).unwrap_err();
     let messages = [

@@ -55,7 +55,7 @@ impl Conn {
 
     /// Like [`Conn::arm`], after an event other than a new call may have moved a deadline earlier:
     /// all calls are examined.
-    pub(crate) fn arm_anew(&mut self, limits: &Timeouts) -> Option<Nanos> {
+    pub(crate) fn rearm(&mut self, limits: &Timeouts) -> Option<Nanos> {
         let armed = std::mem::replace(&mut self.armed, Nanos::NEVER);
         let earlier = self.arm(limits).filter(|at| *at < armed);
         self.armed = earlier.unwrap_or(armed);

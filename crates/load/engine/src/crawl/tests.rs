@@ -100,7 +100,7 @@ fn every_page_is_found_once_and_nothing_elsewhere_is_asked() {
 }
 
 #[test]
-fn bounds_hold_and_say_what_they_left_out() {
+fn bounds_hold_and_report_omissions() {
     let bounded = |change: fn(&mut CrawlPlan)| {
         let mut plan = plan();
         change(&mut plan);
@@ -118,7 +118,7 @@ fn bounds_hold_and_say_what_they_left_out() {
 }
 
 #[test]
-fn nobody_there_and_an_end_by_the_user() {
+fn a_missing_server_and_an_interrupt_end_the_crawl() {
     let mut world = table(&[("/", 0, "", "connection refused")]);
     let found = crawl(&plan(), &mut world, &mut |_, _| {}).unwrap();
     assert_eq!(found.unreachable.as_deref(), Some("connection refused"));

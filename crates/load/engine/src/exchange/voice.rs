@@ -64,7 +64,7 @@ impl Voice {
             }
             (Voice::Streams { speaker, .. }, message) => {
                 speaker.start(out);
-                speaker.ask_message(message, out);
+                speaker.submit_message(message, out);
             }
             (Voice::Http1(_), _) => {}
         }
@@ -82,17 +82,17 @@ impl Voice {
         out: &mut Vec<u8>,
     ) -> Result<Said, Trouble> {
         match self {
-            Voice::Http1(reader) => hear_http1(reader, cache, input, body),
-            Voice::Streams { speaker, met } => hear_streams(speaker, met, input, body, out),
+            Voice::Http1(reader) => receive_http1(reader, cache, input, body),
+            Voice::Streams { speaker, met } => receive_streams(speaker, met, input, body, out),
         }
     }
 
     /// The peer has ended its side. `Ok`: that was the end of the response.
-    pub(super) fn hear_end(&mut self) -> Result<(), Trouble> {
+    pub(super) fn receive_end(&mut self) -> Result<(), Trouble> {
         match self {
             Voice::Http1(reader) => reader.end_of_input().map_err(|error| misread(&error, &[])),
             Voice::Streams { speaker, .. } => {
-                let class = speaker.hear_end().err().unwrap_or(FailureClass::ClosedEarly);
+                let class = speaker.receive_end().err().unwrap_or(FailureClass::ClosedEarly);
                 Err(Trouble::new(class, class.explain().to_owned()))
             }
         }
@@ -141,7 +141,7 @@ impl Voice {
     }
 }
 
-fn hear_http1(
+fn receive_http1(
     reader: &mut ResponseReader,
     cache: &mut HeadCache,
     input: &[u8],
@@ -163,7 +163,7 @@ fn hear_http1(
     Ok(Said { used, begun: !input.is_empty(), done: false })
 }
 
-fn hear_streams(
+fn receive_streams(
     speaker: &mut Speaker,
     met: &mut bool,
     input: &[u8],

@@ -90,7 +90,7 @@ fn connections_open_in_batches_behind_the_workers_slots() {
 }
 
 #[test]
-fn what_the_server_ends_is_counted_with_its_age() {
+fn connections_closed_by_the_server_are_counted_by_age() {
     let mut held = HeldBeside::new(World::default(), 4, peers(), true);
     held.io.refusing = vec![3];
     let mut ready = Vec::new();

@@ -67,7 +67,7 @@ fn of(steps: &[(Purpose, f64)], purpose: Purpose) -> Vec<f64> {
 }
 
 #[test]
-fn a_given_staircase_is_climbed_as_it_stands() {
+fn a_given_staircase_is_climbed_unchanged() {
     let range = Range::Given(vec![100.0, 200.0]);
     let (steps, _) = walk(Course { repeat: 2, ..course(range) }, |level| saturates(1e6, level));
     assert_eq!(of(&steps, Purpose::Up), [100.0, 100.0, 200.0, 200.0]);
@@ -283,7 +283,7 @@ fn announced(course: Course, react: impl Fn(f64) -> Point) -> Vec<StepsLeft> {
 }
 
 #[test]
-fn the_steps_left_are_never_fewer_than_those_that_come() {
+fn the_remaining_steps_are_never_underestimated() {
     let given = || course(Range::Given(vec![100.0, 200.0, 300.0]));
     let automatic = |from| course(Range::Automatic { from, to: 100_000.0 });
     let under = |rate: f64| move |level: f64| saturates(rate, level);

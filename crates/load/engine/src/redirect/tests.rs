@@ -124,7 +124,7 @@ fn another_server_gets_neither_signature_nor_digest() {
 }
 
 #[test]
-fn a_location_may_have_a_login_or_bytes_that_are_not_utf8() {
+fn a_location_may_have_a_login_or_invalid_utf8() {
     let from = url("http://a.example/x/y");
     let to = |value: &[u8]| location(&from, value).map(String::from);
     assert_eq!(to(b"http://me:pw@b.example/").as_deref(), Some("http://b.example/"));

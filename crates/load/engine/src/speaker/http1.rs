@@ -67,7 +67,7 @@ impl Http1 {
         }
     }
 
-    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+    pub(super) fn receive_end(&mut self) -> Result<(), FailureClass> {
         if !std::mem::take(&mut self.reading) {
             return Err(FailureClass::ClosedEarly);
         }

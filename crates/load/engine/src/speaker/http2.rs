@@ -40,7 +40,7 @@ impl Http2 {
         }
     }
 
-    pub(super) fn ask_alone(
+    pub(super) fn submit_last(
         &mut self,
         request: &http2::Request,
         cookie: Option<&str>,
@@ -90,7 +90,7 @@ impl Http2 {
     }
 
     /// A stream is ended by its own frame; the end of the connection ends none.
-    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+    pub(super) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let begun = self.session.partial(0).is_some();
         Err(if begun { FailureClass::Truncated } else { FailureClass::ClosedEarly })
     }

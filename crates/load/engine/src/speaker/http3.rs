@@ -45,7 +45,7 @@ impl Http3 {
         }
     }
 
-    pub(super) fn ask_alone(
+    pub(super) fn submit_last(
         &mut self,
         request: &protocol::http3::Coded,
         cookie: Option<&str>,
@@ -92,7 +92,7 @@ impl Http3 {
     }
 
     /// A stream ends by its own frame; the end of the connection does not complete it.
-    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+    pub(super) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let begun = self.session.partial(0).is_some();
         Err(if begun { FailureClass::Truncated } else { FailureClass::ClosedEarly })
     }

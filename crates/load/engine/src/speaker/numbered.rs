@@ -101,7 +101,7 @@ impl Numbered {
         }
     }
 
-    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+    pub(super) fn receive_end(&mut self) -> Result<(), FailureClass> {
         Err(FailureClass::ClosedEarly)
     }
 

@@ -259,7 +259,7 @@ impl SocketSpeaker {
     /// The first call brings the upgrade with it; its message follows the 101.
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         if let Some(call) = request.template.socket.clone() {
-            return self.ask_step(request, &call, out);
+            return self.submit_step(request, &call, out);
         }
         self.calls.push_back(Outstanding { index: request.index, key: None });
         match &self.phase {
@@ -313,14 +313,19 @@ impl SocketSpeaker {
         out: &mut Vec<u8>,
     ) -> Result<Heard, Fault> {
         match &self.phase {
-            Phase::Opening { .. } => self.hear_head(input, now, out),
-            Phase::Open(_) => self.hear_frames(input, now, out),
+            Phase::Opening { .. } => self.receive_head(input, now, out),
+            Phase::Open(_) => self.receive_frames(input, now, out),
             Phase::Fresh => Err(Fault::Unasked),
             Phase::Over => Ok(Heard { consumed: input.len(), event: Event::Connection }),
         }
     }
 
-    fn hear_head(&mut self, input: &[u8], now: Nanos, out: &mut Vec<u8>) -> Result<Heard, Fault> {
+    fn receive_head(
+        &mut self,
+        input: &[u8],
+        now: Nanos,
+        out: &mut Vec<u8>,
+    ) -> Result<Heard, Fault> {
         let Phase::Opening { key, head } = &mut self.phase else { return Err(Fault::Unasked) };
         let before = head.len();
         head.extend_from_slice(input);
@@ -353,7 +358,7 @@ impl SocketSpeaker {
         self.news.times.push(SocketTime::Handshake(now - self.asked_at));
         let consumed = size - before;
         if self.steps.is_some() {
-            let event = self.hear_step_open(&head[..size]);
+            let event = self.receive_step_open(&head[..size]);
             return Ok(Heard { consumed, event });
         }
         if !self.greet(out) {
@@ -376,7 +381,12 @@ impl SocketSpeaker {
         Fault::Broken { class }
     }
 
-    fn hear_frames(&mut self, input: &[u8], now: Nanos, out: &mut Vec<u8>) -> Result<Heard, Fault> {
+    fn receive_frames(
+        &mut self,
+        input: &[u8],
+        now: Nanos,
+        out: &mut Vec<u8>,
+    ) -> Result<Heard, Fault> {
         let Phase::Open(socket) = &mut self.phase else { return Err(Fault::Unasked) };
         let received = match socket.receive(input, out) {
             Ok(received) => received,
@@ -392,12 +402,12 @@ impl SocketSpeaker {
             SocketEvent::Pong => {
                 let payload = socket.payload(&Payload::Held, input);
                 let key = XxHash3_128::oneshot(payload) as u64;
-                self.hear_pong(key, now)
+                self.receive_pong(key, now)
             }
             SocketEvent::Close { code } => {
                 let close = SocketClose::Server(code.unwrap_or(close::NO_STATUS));
                 self.end.get_or_insert(SocketEnd { close, violation: None });
-                self.hear_step_close()
+                self.receive_step_close()
             }
             SocketEvent::Message { frames, wire, payload, .. } => {
                 let payload = socket.payload(payload, input);
@@ -409,17 +419,17 @@ impl SocketSpeaker {
                 } else if self.steps.is_some() {
                     let payload = payload.to_vec();
                     self.count_message((frames, wire, length), now);
-                    self.hear_step_message(&payload, wire)
+                    self.receive_step_message(&payload, wire)
                 } else {
                     let key = self.terms.answer_key(payload);
-                    self.hear_message(key, (frames, wire, length), now)
+                    self.receive_message(key, (frames, wire, length), now)
                 }
             }
         };
         Ok(Heard { consumed: received.consumed, event })
     }
 
-    fn hear_message(
+    fn receive_message(
         &mut self,
         key: Option<Option<u64>>,
         (frames, wire, length): (u32, u64, u64),
@@ -494,7 +504,7 @@ impl SocketSpeaker {
         Event::Response { call: place, body: 0..0, done: true }
     }
 
-    fn hear_pong(&mut self, key: u64, now: Nanos) -> Event {
+    fn receive_pong(&mut self, key: u64, now: Nanos) -> Event {
         if self.terms.holds {
             let fits = |call: &Outstanding| call.key == Some(key);
             let Some(place) = self.calls.iter().position(fits) else { return Event::Connection };
@@ -542,7 +552,7 @@ impl SocketSpeaker {
     }
 
     /// Begins the closing handshake of a connection that is no longer needed.
-    pub(crate) fn say_goodbye(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn send_close(&mut self, out: &mut Vec<u8>) {
         if let Phase::Open(socket) = &mut self.phase
             && !socket.is_closing()
         {
@@ -574,7 +584,7 @@ impl SocketSpeaker {
         }
     }
 
-    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+    pub(super) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let class = match (&self.end, &self.phase) {
             (Some(SocketEnd { close: SocketClose::Server(_), .. }), _) => {
                 FailureClass::SocketClosed

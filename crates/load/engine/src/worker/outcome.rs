@@ -91,8 +91,8 @@ impl Worker {
         sample.user = user;
         let mut note = None;
         if self.feedback.is_attended() {
-            note = self.feedback.tell_guide(&sample, end.outcome);
-            self.hear_guide();
+            note = self.feedback.notify_guide(&sample, end.outcome);
+            self.collect_remarks();
             if let Some(template) = call.request.take() {
                 self.feedback.give_back(template);
             }
@@ -106,9 +106,9 @@ impl Worker {
     }
 
     /// Writes down what the guide has noticed.
-    pub(super) fn hear_guide(&mut self) {
+    pub(super) fn collect_remarks(&mut self) {
         let journal = &mut self.journal;
-        self.feedback.hear_guide(&mut |remark| journal.hear(remark));
+        self.feedback.collect_remarks(&mut |remark| journal.hear(remark));
     }
 
     pub(super) fn close_kind(&self) -> Close {
@@ -123,7 +123,7 @@ impl Worker {
         }
         let stood = conn.is_open();
         if stood && how == Close::Orderly {
-            conn.say_goodbye(io, slot);
+            conn.send_close(io, slot);
         }
         if let Some(early) = conn.early() {
             self.journal.count_early(&early);

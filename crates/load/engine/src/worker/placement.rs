@@ -279,7 +279,7 @@ impl Worker {
         let written = if by_script && !self.proves {
             let feedback = &mut self.feedback;
             let (said, written) =
-                employed.work.ask_as_written(|out| feedback.scripted_request(out));
+                employed.work.submit_rendered(|out| feedback.scripted_request(out));
             (call.asked, call.responses_due) = said;
             written
         } else {

@@ -167,7 +167,7 @@ impl Worker {
         match redirect {
             _ if again => {
                 self.journal.response_before_last(facts.status, call.intended, now);
-                self.ask_again(io, taken, now);
+                self.resend_call(io, taken, now);
             }
             Ok(Some(template)) => self.redirect(io, taken, template, now),
             Ok(None) => self.conclude_with(io, call, &end, now, setup_times),
@@ -428,7 +428,7 @@ impl Worker {
 
     /// The same call again, with the answer to the server's challenge, or later.
     #[cold]
-    fn ask_again<I: Io>(&mut self, io: &mut I, call: Option<Call>, now: Nanos) {
+    fn resend_call<I: Io>(&mut self, io: &mut I, call: Option<Call>, now: Nanos) {
         let Some(mut call) = call else { return };
         call.tries = 0;
         call.first_byte = Nanos::ZERO;

@@ -271,7 +271,7 @@ fn a_refused_call_is_put_on_another_connection() {
 }
 
 #[test]
-fn a_stream_that_the_server_gives_up_fails_alone() {
+fn an_abandoned_stream_fails_alone() {
     let peer: Peers = Box::new(|asked, _, _| {
         let Some((_, number)) = asked.pop() else { return Vec::new() };
         let kind = if number == 1 { b'x' } else { b'!' };
@@ -321,7 +321,7 @@ fn a_break_fails_what_had_begun_and_repeats_the_rest() {
 }
 
 #[test]
-fn the_ends_of_connections_are_heard_first() {
+fn closes_of_connections_are_handled_first() {
     let event = |slot, ended| Ready { slot, readable: true, writable: false, ended };
     let order = |ready: &[(Slot, bool)]| {
         let ready: Vec<Ready> = ready.iter().map(|it| event(it.0, it.1)).collect();

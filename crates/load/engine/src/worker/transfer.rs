@@ -187,7 +187,7 @@ impl Worker {
     /// The proxy's response to CONNECT.
     fn receive_tunnel<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let conn = self.pool.conn_mut(slot);
-        match conn.hear_proxy(bytes, now) {
+        match conn.receive_proxy_response(bytes, now) {
             Ok(true) => {}
             Ok(false) => return,
             Err(class) => return self.break_off(io, slot, class, now),
@@ -206,21 +206,21 @@ impl Worker {
     #[inline(always)]
     fn hear<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         if self.pool.conn(slot).is_multiplexed() {
-            self.hear_streams(io, slot, input, now);
+            self.receive_streams(io, slot, input, now);
         } else {
-            self.hear_in_order(io, slot, input, now);
+            self.receive_in_order(io, slot, input, now);
         }
     }
 
     /// Responses in request order. A separate loop: the additional needs of streams would cost each
     /// HTTP/1 call about fifty instructions.
     #[inline(always)]
-    fn hear_in_order<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
+    fn receive_in_order<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         let generation = self.pool.conn(slot).generation();
         let (mut at, mut start) = (0, 0);
         while at < input.len() {
             let conn = self.pool.conn_mut(slot);
-            let advance = match conn.hear_in_order(&mut self.shared, &input[at..], now) {
+            let advance = match conn.receive_in_order(&mut self.shared, &input[at..], now) {
                 Ok(advance) => advance,
                 Err(fault) => {
                     if self.journal.keeps_responses() {
@@ -272,7 +272,7 @@ impl Worker {
 
     /// Events of streams, in any order.
     #[inline(never)]
-    fn hear_streams<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
+    fn receive_streams<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         let generation = self.pool.conn(slot).generation();
         let mut at = 0;
         while at < input.len() {
@@ -372,7 +372,7 @@ impl Worker {
         if self.setup.plan.connection.needs_length && !conn.is_unanswered() {
             return self.break_off(io, slot, FailureClass::Truncated, now);
         }
-        match conn.hear_end() {
+        match conn.receive_end() {
             Ok(()) => {
                 self.responded(io, slot, 0, now);
                 if self.journal.is_sampling() {

@@ -88,7 +88,7 @@ fn properties_are_given_on_the_command_line() {
 }
 
 #[test]
-fn what_is_left_out_has_its_line() {
+fn omissions_have_their_line() {
     let lists: Vec<String> = ["database", "groovy", "caches"]
         .iter()
         .flat_map(|name| left_out(&plan_of(Format::Jmeter, named(name))))
@@ -261,7 +261,7 @@ fn other_loads_become_stages() {
 }
 
 #[test]
-fn what_is_not_jmeter_is_refused() {
+fn other_xml_than_jmeter_is_refused() {
     for (text, why) in [
         ("<a/>", "its root is not jmeterTestPlan"),
         ("<jmeterTestPlan/>", "it has no hashTree"),

@@ -357,7 +357,7 @@ fn a_brief_plan_keeps_non_default_journey_keys() {
 }
 
 #[test]
-fn an_unknown_column_leads_to_the_columns_of_its_feeder() {
+fn an_unknown_column_lists_the_feeders_columns() {
     let text = |column: &str, file: &str| {
         format!(
             "[[feeder]]\nname = 'u'\n{file}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\

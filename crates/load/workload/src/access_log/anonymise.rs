@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_ids_are_told_apart() {
+    fn words_and_ids_are_distinguished() {
         for word in ["api", "v1", "class1_3", "file5k.html", "dir-a", "x86.css", "deadbeef", "face"]
         {
             assert!(is_word(word), "{word}");
@@ -312,7 +312,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_can_be_read(path in "/[!-~]{0,40}", client in "[0-9a-f.:]{1,20}") {
+        fn written_records_can_be_read(path in "/[!-~]{0,40}", client in "[0-9a-f.:]{1,20}") {
             let line = format!("{client} - - [24/Nov/2026:10:00:00 +0000] \"GET {path} HTTP/1.1\" 200 1");
             if parse_line(&line).is_ok() {
                 let (lines, _) = anonymised(&[&line], HashedPaths::Ids);

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_more_than_an_hour_late_is_counted_as_late() {
+    fn lines_more_than_an_hour_late_count_as_late() {
         let second = Nanos::SECOND.0 as i64;
         let mut cells = SampledCells::default();
         (0..10_000).for_each(|at| cells.count(at * second));

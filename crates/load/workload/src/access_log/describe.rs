@@ -384,7 +384,7 @@ mod tests {
 
     /// Poisson arrivals at 20/s for an hour: dispersion 1, H 0.5.
     #[test]
-    fn a_poisson_process_is_told() {
+    fn a_poisson_process_is_recognized() {
         let mut stream = Seed(1).stream(Purpose::Arrivals, 0);
         let mut at = 0.0;
         let times = std::iter::from_fn(|| {
@@ -404,7 +404,7 @@ mod tests {
     /// Sources that are on and off for times of a Pareto law (a = 1.4): H = (3 − a)/2 = 0.8
     /// (Willinger et al., 1997); over two hours an estimate is lower, and clearly above Poisson's.
     #[test]
-    fn a_self_similar_process_is_told() {
+    fn a_self_similar_process_is_recognized() {
         let mut accesses = Vec::new();
         for source in 0..50 {
             let mut stream = Seed(3).stream(Purpose::Arrivals, source);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_visits_tells_the_model() {
+    fn the_length_of_visits_determines_the_model() {
         let of = |calls: u32| {
             let calls = (0..100).flat_map(|client| (0..calls).map(move |call| (client, call)));
             let calls = calls.map(|(client, call)| access(f64::from(call), client, call));

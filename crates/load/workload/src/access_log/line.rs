@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_before_a_line_are_no_part_of_the_client() {
+    fn marks_before_a_line_do_not_belong_to_the_client() {
         let line = "h - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 1";
         for marks in ["\u{feff}", "\0\0\0", "\0\u{feff}"] {
             assert_eq!(entry(&format!("{marks}{line}")), entry(line));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entry_says_what_is_missing() {
+    fn an_invalid_entry_names_the_missing_field() {
         for (line, why) in [
             ("", "no [time]"),
             ("h - - [x] \"GET / HTTP/1.0\" 200 1", "no time in [ ]"),

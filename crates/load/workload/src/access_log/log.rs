@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_counted() {
+    fn omitted_requests_are_counted() {
         let log = read(&[("a", "GET /1", 0), ("b", "POST /1", 1)], &["GET", "HEAD"]);
         assert_eq!((log.accesses.len(), log.left_out, log.clients), (1, 1, 1));
         let mut reader = LogReader::new(Vec::new());

@@ -169,7 +169,7 @@ mod tests {
             ("surge", "no such file set; choose from surge-like[:files=N]"),
             ("surge-like:files=9", "files must be 10 to 1000000"),
             ("surge-like:files=many", "files is a number"),
-            ("surge-like:users=3", "behind the colon stands files=N"),
+            ("surge-like:users=3", "after the colon write files=N"),
             ("webstone-like:files=3", "it has one size only"),
             ("specweb99-like:directories=0", "directories must be 1 to 20000"),
             ("specweb99-like:connections=60000", "needs 39369 directories"),

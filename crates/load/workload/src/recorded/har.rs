@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_come_as_text_in_base64_and_as_forms() {
+    fn bodies_are_text_base64_or_forms() {
         let body = |data: &str| read_har(post(data).as_bytes()).unwrap().requests[0].body.clone();
         let form = r#"{"mimeType":"application/x-www-form-urlencoded",
             "params":[{"name":"a b","value":"c&d"},{"name":"e"}]}"#;
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_har_says_so() {
+    fn an_invalid_har_is_reported() {
         for (text, why) in [
             ("", "EOF while parsing"),
             ("[]", "expected an object with a log"),

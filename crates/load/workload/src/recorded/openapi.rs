@@ -492,7 +492,7 @@ components:
     }
 
     #[test]
-    fn what_is_no_description_says_so() {
+    fn an_invalid_description_is_reported() {
         for (text, why) in [
             ("{", "it is not OpenAPI 3"),
             ("info: {}", "it has no openapi: 3.x"),

@@ -69,7 +69,7 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
 }
 
 #[test]
-fn what_is_said_is_a_whole_sentence() {
+fn hints_are_complete_sentences() {
     assert_eq!(
         hint_of(&["run", "h", "-z", "10s"]).as_deref(),
         Some("-z is not an option here: use -d TIME (-z is an option of oha, hey and Locust)")
@@ -84,7 +84,7 @@ fn what_is_said_is_a_whole_sentence() {
 }
 
 #[test]
-fn what_is_no_habit_is_left_to_the_usual_message() {
+fn unknown_habits_get_the_usual_message() {
     let others: [&[&str]; 6] = [
         &["run", "--conections", "3", "h"],
         &["run", "-d", "5 weeks", "http://h/"],
@@ -149,7 +149,7 @@ fn a_negative_number_is_refused_by_its_option() {
 
 /// Suggested replacements exist: options of `run`, commands of the program.
 #[test]
-fn what_is_offered_instead_exists() {
+fn suggested_replacements_exist() {
     let cli = Cli::command();
     for row in table::all() {
         assert!(told("run", row.options[0], row).is_some(), "{:?}: {}", row.options, row.ours);
@@ -173,7 +173,7 @@ fn what_is_offered_instead_exists() {
 
 /// With a URL the value is an extra word, without one it is read as the URL.
 #[test]
-fn a_value_that_needs_an_equals_sign_is_told_so() {
+fn a_value_without_its_equals_sign_gets_a_hint() {
     let set = "surge-like:files=200";
     let said = format!("--verify takes its value after an equals sign: write --verify={set}");
     let words = ["run", "--verify", set, "http://h/"];

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_machines_stand_first_and_then_the_slowest() {
+    fn lost_machines_are_first_and_then_the_slowest() {
         let (running, lost) = (AgentState::Running, AgentState::Lost);
         let rows = fleet(vec![agent(1, running, 2), agent(2, running, 9), agent(3, lost, 0)]);
         let names: Vec<&str> =

@@ -173,7 +173,7 @@ mod tests {
     use axum::http::StatusCode;
 
     #[test]
-    fn what_others_wrote_neither_turns_nor_hides_text() {
+    fn foreign_text_neither_reverses_nor_hides_text() {
         let text = "no \u{1b}\u{202e}\u{61c}\u{e0041}";
         let page = refusal(&HttpRefusal::new(StatusCode::NOT_FOUND, text)).into_string();
         assert!(page.contains(r"no \u{1b}\u{202e}\u{61c}\u{e0041}"), "{page}");

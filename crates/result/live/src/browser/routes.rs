@@ -57,7 +57,7 @@ impl Desk {
         work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, HttpRefusal> {
         let (place, notes) = (self.place.clone(), self.notes.clone());
-        off_the_loop(move || work(&noted(Store::open_to_read(&place)?, &notes))).await
+        run_blocking(move || work(&noted(Store::open_to_read(&place)?, &notes))).await
     }
 
     async fn change<T: Send + 'static>(
@@ -66,7 +66,7 @@ impl Desk {
     ) -> Result<T, HttpRefusal> {
         let (place, notes) = (self.place.clone(), self.notes.clone());
         // a missing store must not be created by this
-        off_the_loop(move || {
+        run_blocking(move || {
             drop(noted(Store::open_to_read(&place)?, &notes));
             work(&mut noted(Store::open(&place)?, &notes))
         })
@@ -84,7 +84,7 @@ fn noted(store: Store, notes: &Mutex<Vec<String>>) -> Store {
     store
 }
 
-async fn off_the_loop<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, HttpRefusal> {
     match tokio::task::spawn_blocking(work).await {
@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_opening_told_stands_above_the_list() {
+    fn notes_of_an_opening_are_shown_above_the_list() {
         let notes = Mutex::default();
         for number in 0..NOTES_MAX + 5 {
             let mut store = Store::open(&StorePlace::Memory).expect("memory is there");

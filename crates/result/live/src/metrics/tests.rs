@@ -44,7 +44,7 @@ fn reading() -> Reading {
 }
 
 #[test]
-fn a_fleets_machines_are_told_apart() {
+fn machines_of_a_fleet_are_distinguished() {
     let agent = |number, p99| sample::AgentNow {
         number,
         host: "vm".into(),

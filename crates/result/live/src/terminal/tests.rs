@@ -218,7 +218,7 @@ fn counts_of_failures_are_whole() {
 }
 
 #[test]
-fn where_nothing_fails_the_phases_have_room() {
+fn phases_have_room_without_failures() {
     let mut all = total(1);
     all.failures.clear();
     all.status = StatusTally::default();
@@ -402,7 +402,7 @@ fn keys() {
 }
 
 #[test]
-fn each_machine_of_a_fleet_has_a_row_and_lost_ones_come_first() {
+fn each_machine_has_a_row_and_lost_ones_are_first() {
     let agent = |number, state, p99| sample::AgentNow {
         number,
         host: "vm".into(),

@@ -125,9 +125,9 @@ mod tests {
     fn long_responses_by_bbr_of_this_host_are_a_finding() {
         let found = paced(&paced_run("http://127.0.0.1:8080/megabyte", 1_000_000)).unwrap();
         assert!(
-            found.evidence.starts_with(
-                "the mean response has 977 KiB, and this host's TCP uses bbr,"
-            ),
+            found
+                .evidence
+                .starts_with("the mean response has 977 KiB, and this host's TCP uses bbr,"),
             "{}",
             found.evidence
         );
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn pacing_is_no_finding_without_evidence() {
+    fn pacing_is_not_a_finding_without_evidence() {
         assert_eq!(paced(&paced_run("http://localhost:8080/", 200)), None, "short");
         assert_eq!(paced(&paced_run("http://192.0.2.7:8080/", 1_000_000)), None, "elsewhere");
         let mut report = paced_run("http://[::1]:8080/", 1_000_000);

@@ -351,7 +351,7 @@ fn an_objective_on_failures_defines_failing() {
 
 /// Below the limit a server fails only by the objective that says so.
 #[test]
-fn few_failures_are_no_failing_server() {
+fn few_failures_do_not_fail_a_server() {
     let mut calls = served(0, 10_000);
     calls[500] = (calls[500].0, 500, Some(FailureClass::Status));
     let mut report = report(measured(&calls, 0));

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_became_of_early_calls_is_said() {
+    fn outcomes_of_early_calls_are_reported() {
         let all = EarlyDataRecord { sent: 1_200, accepted: 1_100, rejected: 90, too_early: 3 };
         assert_eq!(
             sentence(&all),

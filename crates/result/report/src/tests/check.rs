@@ -70,19 +70,19 @@ fn a_tree_of_marks() {
 }
 
 #[test]
-fn only_what_failed_in_plain_ascii() {
+fn failures_are_printed_in_plain_ascii() {
     let said = text(&mixed(), Style { unicode: false, quiet: true, ..PLAIN });
     assert!(said.is_ascii(), "{said}");
     insta::assert_snapshot!(said);
 }
 
 #[test]
-fn nobody_is_there() {
+fn a_missing_server_is_reported() {
     insta::assert_snapshot!(text(&unreachable(), PLAIN));
 }
 
 #[test]
-fn no_line_is_wider_than_the_page_and_none_steers_the_terminal() {
+fn no_line_exceeds_the_page_or_controls_the_terminal() {
     for result in [mixed(), unreachable()] {
         for style in [PLAIN, Style { quiet: true, ..PLAIN }, Style { unicode: false, ..PLAIN }] {
             for line in text(&result, style).lines() {
@@ -95,7 +95,7 @@ fn no_line_is_wider_than_the_page_and_none_steers_the_terminal() {
 
 /// Neither bidirectional controls nor invisible characters reach a terminal unescaped.
 #[test]
-fn what_a_server_sent_cannot_rewrite_a_line() {
+fn server_text_cannot_rewrite_a_line() {
     let (name, got) = ("a \u{202e}olleh", "x\u{2066}y\u{200b}z\u{feff}");
     let steps = vec![step(name, 1, wrong("body at byte 0", "hello", got))];
     let shown = text(&CheckRecord::of(&CheckResult { steps, ..mixed_result() }), PLAIN);

@@ -164,7 +164,7 @@ fn the_csv_has_a_row_for_each_figure() {
 }
 
 #[test]
-fn plans_that_differ_are_told_apart() {
+fn different_plans_are_distinguished() {
     let plan = |url: &str, users: u32, seed: u32| {
         format!("seed = {seed}\n[load]\nusers = {users}\n[[targets]]\nurl = \"{url}\"\n")
     };

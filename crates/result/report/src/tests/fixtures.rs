@@ -289,7 +289,7 @@ fn streams() -> StreamTally {
     streams
 }
 
-fn say_timings(timings: &mut ServerTimings) {
+fn add_timings(timings: &mut ServerTimings) {
     for n in 0..3_800 {
         timings.record("db", Nanos::from_micros(5_000 + n));
         timings.record("cache", Nanos::ZERO);
@@ -320,7 +320,7 @@ pub(crate) fn troubled() -> RunReport {
         measurement.total.connect.record(Nanos::from_micros(120 + n));
         measurement.total.tls.record(Nanos::from_micros(1_500 + 2 * n));
     }
-    say_timings(&mut measurement.total.server_timings);
+    add_timings(&mut measurement.total.server_timings);
     let connections = &mut measurement.total.connections;
     (connections.judged, connections.conforming) = (410, 371);
     connections.retransmits = 3;

@@ -97,7 +97,7 @@ fn the_hdr_log_reads_back_without_loss() {
 }
 
 #[test]
-fn the_hdr_log_tells_when_it_began_and_how_long_it_is() {
+fn the_hdr_log_has_its_start_and_length() {
     let log = hdr_log(&fixtures::valid());
     assert!(log.starts_with("#[Histogram log format version 1.3]\n#[StartTime: 1795235590.000"));
     assert!(log.contains("\nTag=response,0.000,10.000,37.9"), "{log}");

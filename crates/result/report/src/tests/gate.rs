@@ -45,7 +45,7 @@ fn outcome(record: &CompareRecord) -> &GateRecord {
 }
 
 #[test]
-fn a_gate_passes_fails_or_names_what_it_could_see() {
+fn a_gate_passes_fails_or_names_its_resolution() {
     let kept = gate(&["p50 +5%"], 1.0, 40);
     assert_eq!((outcome(&kept).answer, outcome(&kept).blocks), (GateAnswer::Pass, 5));
     assert_eq!(kept.answer, "PASS after 5 blocks in 20.0 s: B keeps p50 +5%.");

@@ -32,7 +32,7 @@ fn a_comparison() {
 
 /// Text of a server or file cannot mention, link or emphasize anything.
 #[test]
-fn what_others_wrote_stays_text() {
+fn foreign_text_stays_text() {
     let mut report = fixtures::valid();
     let hostile =
         "|x|<img src=y>@team **[a](http://b)** `c` #1 \n# d\u{202e}\u{61c}\u{e0041}".to_owned();

@@ -125,7 +125,7 @@ fn a_peers_bytes_are_text() {
 
 /// Names, plans and all other foreign text are escaped.
 #[test]
-fn every_text_that_comes_in_is_escaped() {
+fn every_foreign_text_is_escaped() {
     let mut report = fixtures::troubled();
     let hostile = "<b onload=\"x\">'&".to_owned();
     report.name = hostile.clone();
@@ -147,7 +147,7 @@ fn every_text_that_comes_in_is_escaped() {
 }
 
 #[test]
-fn the_verdict_and_the_answer_stand_at_the_top() {
+fn the_verdict_and_the_answer_are_at_the_top() {
     let page = html(&fixtures::troubled());
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     assert!(at("<strong>INVALID</strong>") < at("<dl class=\"tiles\">"));
@@ -305,7 +305,7 @@ fn a_watched_server_is_drawn_along_the_run() {
 }
 
 #[test]
-fn a_ramp_says_which_resource_was_full_at_the_knee() {
+fn a_ramp_names_the_resource_exhausted_at_the_knee() {
     let mut report = curves::ramp(&["one"]);
     let knee = report.curves[0].knee.as_ref().unwrap().at.at;
     for step in &mut report.steps {
@@ -326,7 +326,7 @@ fn a_ramp_says_which_resource_was_full_at_the_knee() {
 }
 
 #[test]
-fn the_page_of_a_ramp_says_what_the_curve_says() {
+fn the_page_of_a_ramp_shows_the_curves_results() {
     let page = ramp_html(&curves::ramp(&["http://127.0.0.1:2020/work"]));
     assert!(page.contains("The server keeps up with the offered load to 4"), "{page}");
     assert!(page.contains("successful responses/s. Its capacity with p99&lt;100ms: "));
@@ -338,7 +338,7 @@ fn the_page_of_a_ramp_says_what_the_curve_says() {
 
 /// A point that the client limited is shown, but in no line.
 #[test]
-fn what_the_client_limited_is_in_no_line() {
+fn client_limited_points_are_in_no_line() {
     let page = ramp_html(&curves::ramp(&["a"]));
     let (_, data) = apart(&page, "<script id=\"data\" type=\"application/json\">", "</script>");
     let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
@@ -361,7 +361,7 @@ fn a_ramp_that_measured_nothing_still_has_a_page() {
 }
 
 #[test]
-fn several_runs_stand_side_by_side() {
+fn several_runs_are_shown_side_by_side() {
     let reports = [fixtures::valid(), fixtures::troubled()];
     let page = side_by_side(&reports, html_of_many);
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
@@ -390,7 +390,7 @@ fn ramps_are_put_side_by_side_as_labels() {
 }
 
 #[test]
-fn the_page_of_a_comparison_says_what_differs() {
+fn the_page_of_a_comparison_shows_the_differences() {
     let mut report = rendered::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
     report.after.label = "<i>new</i>".to_owned();
     report.cautions = vec!["the plans differ: <b>seed</b>".to_owned()];
@@ -430,7 +430,7 @@ fn a_tortured_servers_bytes_are_text() {
 }
 
 #[test]
-fn the_page_of_a_torture_says_what_was_found() {
+fn the_page_of_a_torture_shows_the_findings() {
     let page = crate::torture::html(&tortures::pressed().record());
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     let sentence = "4 findings in 7 cases (2 critical, 1 medium, 1 low): 1 denied service";

@@ -68,7 +68,7 @@ fn two_servers_in_plain_ascii() {
 
 /// Long figures leave room for names that differ only in the middle.
 #[test]
-fn side_by_side_servers_can_be_told_apart() {
+fn servers_side_by_side_are_distinguishable() {
     let labels = ["http://127.0.0.1:2020/prefork/work", "http://127.0.0.1:2020/threads/work"];
     let mut report = ramp(&labels);
     report.axis = stats::curve::Axis::Population;
@@ -101,7 +101,7 @@ fn quiet_is_verdict_and_answer() {
 
 /// No lower step was run.
 #[test]
-fn a_knee_without_a_lower_end_says_so() {
+fn a_knee_without_a_lower_end_is_noted() {
     let mut report = ramp(&["http://127.0.0.1:2020/work"]);
     report.steps.retain(|step| step.point.level >= 500.0);
     let points: Vec<(Purpose, stats::curve::Point)> =
@@ -190,7 +190,7 @@ fn a_ramp_without_a_step_is_still_a_result() {
 }
 
 #[test]
-fn the_schema_refuses_what_is_wrong() {
+fn the_schema_refuses_invalid_records() {
     let mut wrong = document(&ramp(&["one"]));
     wrong["overload"]["shape"] = "round".into();
     wrong["steps"][0]["outcomes"]["due"] = Value::from(-1);
@@ -215,7 +215,7 @@ fn a_row_per_step() {
 }
 
 #[test]
-fn points_that_the_client_limited_are_marked_and_told() {
+fn client_limited_points_are_marked_and_noted() {
     let shown = text(&ramp(&["one"]), PLAIN);
     let marked: Vec<&str> = shown.lines().filter(|line| line.starts_with("*  ")).collect();
     assert_eq!(marked.len(), 1, "{shown}");
@@ -249,7 +249,7 @@ fn the_verdict_is_that_of_the_steps_that_were_used() {
 }
 
 #[test]
-fn causes_are_told_once_with_the_number_of_steps() {
+fn causes_are_listed_once_with_the_number_of_steps() {
     let mut report = ramp(&["one"]);
     let cause = |id, figure: f64| stats::Cause {
         id,
@@ -285,7 +285,7 @@ fn an_objective_is_missed_only_above_measured_loads() {
 }
 
 #[test]
-fn recovery_that_did_not_come_is_said() {
+fn a_missing_recovery_is_reported() {
     let mut report = ramp(&["one"]);
     let said = |report: &RampReport| {
         let found = answer(report, 0).into_iter().find(|(name, _)| *name == "Recovery");
@@ -301,7 +301,7 @@ fn recovery_that_did_not_come_is_said() {
 }
 
 #[test]
-fn steps_stand_by_their_purpose() {
+fn steps_are_grouped_by_purpose() {
     let report = document(&ramp(&["one"]));
     let purposes = report["steps"].as_array().unwrap().iter();
     let up = purposes.clone().filter(|step| step["purpose"] == Purpose::Up.id()).count();

@@ -98,7 +98,7 @@ fn three_protocols_are_rendered_alike_from_their_record() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn incompatible_results_are_refused() {
     let run = RunRecord::of(&whole(fixtures::troubled()));
     let earlier = RunRecord { measured: None, ..run.clone() };
     let why = earlier.is_whole().unwrap_err();

@@ -94,7 +94,7 @@ fn every_key_is_described() {
 }
 
 #[test]
-fn the_schema_refuses_what_is_wrong() {
+fn the_schema_refuses_invalid_records() {
     let mut document: Value = serde_json::from_str(&json(&fixtures::valid())).unwrap();
     document["verdict"]["state"] = "FINE".into();
     document["outcomes"]["due"] = Value::from(-1);

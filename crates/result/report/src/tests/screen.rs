@@ -174,7 +174,7 @@ fn colour_marks_the_two_words_only() {
 }
 
 #[test]
-fn a_first_call_that_failed_says_the_way_out() {
+fn a_failed_first_call_has_a_fix() {
     let mut report = fixtures::valid();
     report.first_call = Some(crate::FirstCall {
         failure: Some((sample::FailureClass::Tls, "received fatal alert".to_owned())),
@@ -187,7 +187,7 @@ fn a_first_call_that_failed_says_the_way_out() {
 }
 
 #[test]
-fn an_offer_of_http3_is_told_to_who_did_not_ask_for_it() {
+fn an_offer_of_http3_is_noted_in_runs_of_other_versions() {
     let mut report = fixtures::valid();
     let mut shown = |version: &str, field: &str| {
         report.first_call = Some(crate::FirstCall {
@@ -231,7 +231,7 @@ fn passwords_in_urls_are_masked() {
 
 /// Some sentences continue after their word without a colon.
 #[test]
-fn what_a_server_did_is_said_as_it_is_written() {
+fn server_behavior_is_reported_as_recorded() {
     let said = [
         (Conduct::Gone, "gone since 3.20 s (died: 3 idle connections ended)"),
         (Conduct::Stalled, "stalled since 4.10 s: no response to 8 calls"),

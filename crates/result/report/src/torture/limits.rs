@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cost_of_denial_is_said_in_words() {
+    fn the_cost_of_denial_is_stated_in_words() {
         let say = |slots, deadline_s, connections_per_s| {
             let (case, what) = ("W-02".to_owned(), "half a head".to_owned());
             price(&CostRecord { case, what, slots, deadline_s, connections_per_s })

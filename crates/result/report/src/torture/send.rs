@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn responses_are_told_apart() {
+    fn responses_are_distinguished() {
         let first = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 15\r\n\r\nGET / HTTP/1.1\n";
         let second = b"HTTP/1.0 200\r\n\r\nHTTP/1.1 is not a status line";
         let both = [&first[..], second].concat();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_itself_is_made_by_a_shell() {
+    fn repeated_bytes_are_generated_by_the_shell() {
         let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
         let long =
             [&b"GET /"[..], &[b'a'; 9_000], b" HTTP/1.1\r\n", &b"X: 1\r\n".repeat(5_000), b"\r\n"];

@@ -176,7 +176,7 @@ fn links_to_sockets() {
 
 #[test]
 #[cfg(target_endian = "little")]
-fn connections_that_are_not_over() {
+fn open_connections_are_counted() {
     let table = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 637 1 0
@@ -198,7 +198,7 @@ nonsense
 }
 
 #[test]
-fn scheduling_that_is_not_the_ordinary_one_is_named() {
+fn unusual_scheduling_is_named() {
     let stat = |tail: &str| format!("7 (a b) c) R 1 {}{tail} 0 0", "0 ".repeat(35));
     assert_eq!(scheduling(&stat("0 0")), None);
     assert_eq!(scheduling(&stat("1 2")).as_deref(), Some("SCHED_RR 1"));

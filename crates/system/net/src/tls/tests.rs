@@ -319,7 +319,7 @@ fn every_ticket_is_kept_that_many_connections_at_once_will_want() {
 }
 
 #[test]
-fn users_resume_their_own_sessions_alone() {
+fn users_resume_only_their_own_sessions() {
     let pki = pki();
     for versions in [Versions::Tls12, Versions::Tls13] {
         let mut config = any_server(&pki);
@@ -497,7 +497,7 @@ fn insecure_accepts_any_certificate() {
 }
 
 #[test]
-fn insecure_does_not_accept_a_key_that_is_not_the_certificates() {
+fn insecure_does_not_accept_another_key() {
     let pki = pki();
     let wrong = PrivateKeyDer::from_pem_slice(pki.client.key.as_bytes()).unwrap();
     for versions in [Versions::Tls12, Versions::Tls13] {

@@ -223,7 +223,7 @@ fn settle_in(links: &mut [XdpLink]) -> Result<(), XdpTrouble> {
         // packets that meanwhile arrived for other threads are read in their turn
         loop {
             link.receive(monotonic(), ANSWERS_MAX, |_, _| {});
-            link.see_to_conflict()?;
+            link.check_conflict()?;
             if monotonic() >= end {
                 break;
             }
@@ -273,7 +273,7 @@ impl XdpLink {
     }
 
     /// An address used by another host, before the run.
-    fn see_to_conflict(&mut self) -> Result<(), XdpTrouble> {
+    fn check_conflict(&mut self) -> Result<(), XdpTrouble> {
         let Some(AddressConflict { address, by }) = self.conflict.take() else { return Ok(()) };
         let device = self.part.device.clone();
         Err(XdpTrouble::TakenOnLink { address, by: Mac(by), device })
@@ -319,7 +319,7 @@ impl XdpLink {
             // it is asked again in time
             self.sleep(span_until(end.min(now + neighbours::ASK_AGAIN)));
             self.receive(monotonic(), ANSWERS_MAX, |_, _| {});
-            self.see_to_conflict()?;
+            self.check_conflict()?;
         }
     }
 

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_above_the_half_are_no_negative_numbers() {
+    fn addresses_above_the_half_are_not_negative() {
         let rows = whole("198.18.0.1", 65_534);
         assert!(does(&rows, &ipv4([198, 18, 255, 254])).starts_with("to "));
         for other in [[198, 19, 0, 0], [198, 18, 0, 0], [127, 0, 0, 1], [0, 0, 0, 0], [255; 4]] {

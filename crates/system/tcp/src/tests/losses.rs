@@ -240,7 +240,7 @@ fn a_loss_at_the_end_of_an_upload_costs_half_the_window() {
 /// The case of RFC 7661 with the rule of RFC 2861, as in Linux: a window not fully used for one
 /// timeout is reduced by half of the unused part, and an idle one is halved per timeout.
 #[test]
-fn a_window_that_is_not_used_falls() {
+fn an_unused_window_decays() {
     let mut stage = stage();
     stage.burst(20, 0);
     stage.burst(20, 20);

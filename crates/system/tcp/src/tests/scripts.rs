@@ -751,7 +751,7 @@ fn used_up_tuples_are_not_searched_again_and_again() {
 }
 
 #[test]
-fn the_first_stamp_that_is_not_acknowledged_is_echoed() {
+fn the_first_unacknowledged_stamp_is_echoed() {
     let mut stage = Stage::established();
     // the first segments are acknowledged individually
     stage.stamp = 200;

@@ -75,7 +75,7 @@ fn queues_drop_their_tail_or_their_head() {
 /// that the first packet is dropped 100 ms later, and further ones at intervals of 100 ms / √n (RFC
 /// 8289 section 5.4).
 #[test]
-fn codel_drops_ever_faster_while_the_queue_persists() {
+fn codel_drops_faster_while_the_queue_persists() {
     let mut link = link("rate=12M, queue=none, drop=codel");
     let mut lost = Vec::new();
     let mut drops = Vec::new();

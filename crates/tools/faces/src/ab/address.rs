@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_url_and_what_is_none() {
+    fn urls_are_distinguished_from_other_words() {
         let told = |typed: &str| match parse_url(typed) {
             None => format!("{typed}: invalid"),
             Some(a) => format!(

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_choose_among_what_is_spoken() {
+    fn lists_select_supported_protocols() {
         let told = |list: &str, versions| {
             format!("{list}: {}", chosen(list, versions).map_or("none".into(), |all| all.join(" ")))
         };

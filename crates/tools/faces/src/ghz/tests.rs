@@ -296,7 +296,7 @@ fn the_load_is_that_of_the_flags() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused_by_name() {
+fn unsupported_input_is_refused_by_name() {
     for (flags, part) in [
         ("--lb-strategy round_robin", "--lb-strategy round_robin"),
         ("--debug x", "--debug"),

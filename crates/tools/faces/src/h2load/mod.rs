@@ -127,7 +127,7 @@ impl H2load {
         }
     }
 
-    fn tell_protocol(&mut self, facts: Option<&TlsFacts>, said: &mut Said) {
+    fn report_protocol(&mut self, facts: Option<&TlsFacts>, said: &mut Said) {
         if std::mem::replace(&mut self.protocol_told, true) {
             return;
         }
@@ -268,7 +268,7 @@ impl Face for H2load {
         }
         if connections.established > 0 {
             let facts = connections.tls.first_key_value().map(|(facts, _)| facts);
-            self.tell_protocol(facts, &mut said);
+            self.report_protocol(facts, &mut said);
         }
         if !self.main_told && interval.end >= self.tally.from {
             self.main_told = true;
@@ -357,7 +357,7 @@ impl Face for H2load {
     fn report(&mut self, report: &RunRecord, _facts: &Facts) -> Ending {
         let mut said = Said::default();
         if report.connections.established > 0 || self.misled {
-            self.tell_protocol(report.tls_facts().as_ref(), &mut said);
+            self.report_protocol(report.tls_facts().as_ref(), &mut said);
         }
         self.tell(&mut said);
         said.out += &std::mem::take(&mut self.held);

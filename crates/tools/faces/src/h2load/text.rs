@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_by_whole_tenths() {
+    fn progress_is_printed_in_tenths() {
         assert_eq!(
             progress(0, 3, 3),
             "progress: 33% done\nprogress: 66% done\nprogress: 100% done\n"
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_stands_as_there() {
+    fn a_row_has_the_originals_form() {
         let times =
             SummaryRow { least: 49e-6, most: 2.93e-3, mean: 765e-6, stdev: 1.08e-3, within: 80.0 };
         let wanted = "time for request:       49us      2.93ms       765us      1.08ms    80.00%\n";

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_periods_stand_on_multiples() {
+    fn fixed_periods_are_at_multiples() {
         let fixed = Period::Fixed { gap: 0.1, rate: 10.0 };
         assert_eq!(millis(&fixed, 0, 4), [0.0, 100.0, 200.0, 300.0]);
         assert_eq!(instants(&Period::Sequential, 0, 4), None);

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_s_example_is_read_as_it_says() {
+    fn the_manuals_example_is_parsed_as_documented() {
         let file = "# comment\n/foo.html think=2.5\n\t/pict1.gif\n  /pict2.gif\n\
                     /foo2.html method=POST contents='Post data'\n\t/pict3.gif\n\n \t\n\
                     /foo3.html method=POST contents=\"Multiline\\ndata\"\n/foo4.html method=HEAD";
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_know_is_named() {
+    fn unknown_options_are_named() {
         for (text, wanted) in [
             ("/a method=PATCH", "did not recognize method 'PATCH'"),
             ("/a foo", "did not recognize arg 'foo'"),

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn wrong_values_are_named() {
         for (line, words) in [
             ("", "a command is missing"),
             ("cloud a.js", "k6 cloud is not available"),

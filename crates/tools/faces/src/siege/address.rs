@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_and_bodies_stand_behind_the_url() {
+    fn methods_and_bodies_follow_the_url() {
         let parts = |text: &str, newer| {
             let address = read(text, newer).expect(text);
             let body = address.body.expect(text);

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn freshness_comes_from_max_age_or_from_two_dates() {
+    fn freshness_follows_from_max_age_or_two_dates() {
         let dates = "Date: Tue, 09 Feb 2016 18:18:41 GMT\r\nExpires: Tue, 09 Feb 2016 18:18:44 GMT";
         for (lines, seconds) in [
             ("Cache-Control: public, max-age=30", 30),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_asked_after() {
+    fn known_pages_are_revalidated() {
         let mut cache = Cache::default();
         let lines = "ETag: \"a\"\r\nLast-Modified: Tue, 09 Feb 2016 18:18:41 GMT";
         cache.take("u", 200, &head(lines), Nanos::ZERO);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_tell_statuses() {
+    fn colors_distinguish_statuses() {
         let codes = [(200, 34), (302, 36), (404, 35), (503, 31), (308, 31)];
         for (code, number) in codes {
             let text = shown(&Config::default(), &line(code, false, "GET", "/"));

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_the_file_come_before_those_of_the_environment() {
+    fn variables_of_the_file_precede_the_environment() {
         let variables: BTreeMap<String, String> =
             [("HOST", "h:80"), ("LOOP", "$(LOOP)")].map(|(a, b)| (a.into(), b.into())).into();
         for (text, wanted) in [
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_without_a_file_means_what_siege_would_put_there() {
+    fn a_home_without_a_file_means_sieges_defaults() {
         let config = load(None, &Nothing).expect("the shipped text is readable");
         assert_eq!(config.rc, "/home/jo/.siege/siege.conf");
         assert!(config.verbose && config.json && config.parser && config.http11);

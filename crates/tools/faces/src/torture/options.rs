@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_http_url_leads_nowhere() {
+    fn other_urls_than_http_are_ignored() {
         for text in ["https://h/", "h:80", "h"] {
             assert!(matches!(line(text).place, AccessTarget::Nowhere), "{text}");
         }

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_wrk_refuses_is_refused_in_its_words() {
+    fn wrks_refusals_keep_their_words() {
         assert_eq!(refused(""), "");
         assert_eq!(refused("-h"), "wrk: invalid option -- 'h'\n");
         assert_eq!(refused("--help"), "");

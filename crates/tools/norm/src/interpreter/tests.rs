@@ -239,7 +239,7 @@ async fn a_full_queue_refuses_and_a_disconnect_frees_the_thread() {
 }
 
 #[tokio::test]
-async fn the_trees_form_asks_for_a_name_and_greets() {
+async fn the_trees_form_requests_a_name_and_greets() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tree/scripts/form.lua");
     let interpreter = load(&path, one_thread(), &Log::default()).unwrap();
     for (sent, greeting) in [

@@ -115,7 +115,7 @@ impl RangeLoop {
                 self.drop_line(id, Gone::InOrder);
             }
         }
-        self.keep_the_door(now)
+        self.check_accepts(now)
     }
 
     fn next_instant(&self, now: Nanos) -> Nanos {
@@ -136,7 +136,7 @@ impl RangeLoop {
     }
 
     /// Listens, or does not, as the range does.
-    fn keep_the_door(&mut self, now: Nanos) -> io::Result<bool> {
+    fn check_accepts(&mut self, now: Nanos) -> io::Result<bool> {
         if self.range.is_aborted() {
             // required by the switch
             std::process::abort();

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_http() {
+    fn garbage_is_not_http() {
         let mut script = script(Faults::default());
         let (first, second) = (script.garbage(), script.garbage());
         assert_eq!((first.len(), second.len()), (64, 64));

@@ -36,7 +36,7 @@ const LINGER_MAX: Duration = Duration::from_secs(1);
 
 /// A connection's dealings.
 #[derive(Clone, Debug)]
-pub(super) struct Dealings(Rc<Inner>);
+pub(super) struct ConnectionLog(Rc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -49,13 +49,13 @@ struct Inner {
     date: RefCell<Date>,
 }
 
-impl Dealings {
+impl ConnectionLog {
     pub(super) fn new(
         common: Rc<Common>,
         counters: Arc<Counters>,
         peer: Option<SocketAddr>,
-    ) -> Dealings {
-        Dealings(Rc::new(Inner {
+    ) -> ConnectionLog {
+        ConnectionLog(Rc::new(Inner {
             common,
             counters,
             peer,
@@ -157,7 +157,7 @@ impl Dealings {
     pub(super) async fn serve(
         self,
         mut request: Request<Upload>,
-    ) -> Result<Response<PageBody>, HandedBack> {
+    ) -> Result<Response<PageBody>, ConnectionReturned> {
         self.0.counters.requests(1);
         if let Some(peer) = self.0.peer.filter(|_| self.0.common.dynamic.is_some()) {
             request.extensions_mut().insert(Remote(peer.ip()));
@@ -174,16 +174,16 @@ impl Dealings {
                 poll_fn(|cx| self.0.backlog.poll_clear(cx)).await;
                 self.book(&line, raw.status(), None);
                 *self.0.handed_back.borrow_mut() = Some(raw);
-                Err(HandedBack)
+                Err(ConnectionReturned)
             }
         }
     }
 }
 
-impl Service<Request<Incoming>> for Dealings {
+impl Service<Request<Incoming>> for ConnectionLog {
     type Response = Response<PageBody>;
-    type Error = HandedBack;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HandedBack>>>>;
+    type Error = ConnectionReturned;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectionReturned>>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         Box::pin(self.clone().serve(request.map(Upload::Coming)))
@@ -221,15 +221,15 @@ impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for Local {
 
 /// hyper gives the connection back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HandedBack;
+pub(super) struct ConnectionReturned;
 
-impl std::fmt::Display for HandedBack {
+impl std::fmt::Display for ConnectionReturned {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the response is written by hand")
     }
 }
 
-impl std::error::Error for HandedBack {}
+impl std::error::Error for ConnectionReturned {}
 
 /// Closes our side and waits for the client to close its own, so that unread input does not turn
 /// the close into a reset that could destroy the response (RFC 9112 §9.6).

@@ -166,7 +166,8 @@ async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) 
         match acceptor.accept().await {
             Ok((socket, peer)) => {
                 counters.connection();
-                let visit = converse::Dealings::new(Rc::clone(&common), Arc::clone(counters), peer);
+                let visit =
+                    converse::ConnectionLog::new(Rc::clone(&common), Arc::clone(counters), peer);
                 tokio::task::spawn_local(async move {
                     visit.converse(socket).await;
                     drop(permit);

@@ -20,7 +20,7 @@ use super::Common;
 pub(super) use range::serve as serve_range;
 
 use super::body::Upload;
-use super::converse::Dealings;
+use super::converse::ConnectionLog;
 use crate::SiteError;
 use crate::config::{EarlyData, Http3};
 use crate::counters::Counters;
@@ -130,7 +130,7 @@ pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters
         let Ok(permit) = Arc::clone(&common.room).acquire_owned().await else { return };
         counters.connection();
         let peer = Some(incoming.remote_address());
-        let visit = Dealings::new(Rc::clone(&common), Arc::clone(counters), peer);
+        let visit = ConnectionLog::new(Rc::clone(&common), Arc::clone(counters), peer);
         tokio::task::spawn_local(async move {
             converse(incoming, visit, early).await;
             drop(permit);
@@ -139,7 +139,7 @@ pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters
 }
 
 /// Serves one connection to its end; h3 itself reports protocol errors to the client.
-async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<EarlyData>) {
+async fn converse(incoming: quinn::Incoming, visit: ConnectionLog, early: Option<EarlyData>) {
     let Ok(connecting) = incoming.accept() else { return };
     let (over, shaken) = tokio::sync::watch::channel(early.is_none());
     let connection = match early {
@@ -190,7 +190,7 @@ async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<Earl
 async fn refuse(
     request: &Request<()>,
     stream: &mut Http3Stream,
-    visit: &Dealings,
+    visit: &ConnectionLog,
     status: hyper::StatusCode,
 ) -> Result<(), h3::error::StreamError> {
     visit.book_refused(request, status.as_u16());
@@ -206,7 +206,7 @@ type Http3Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
 async fn answer(
     request: Request<()>,
     mut stream: Http3Stream,
-    visit: Dealings,
+    visit: ConnectionLog,
 ) -> Result<(), h3::error::StreamError> {
     // booked up to the end: an echo sends these bytes back
     let mut body = visit.common().hold();

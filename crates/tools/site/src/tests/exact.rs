@@ -207,7 +207,7 @@ fn connections_beyond_the_cap_are_closed_at_once() {
 }
 
 #[test]
-fn close_after_so_many_responses() {
+fn a_connection_closes_after_n_responses() {
     let site = site(&[("close-after", "2")]);
     let responses = ask(&site, request("GET /hw").repeat(5));
     assert_eq!(responses, kept() + &closed());
@@ -243,7 +243,7 @@ fn lengths_are_wrong_as_ordered() {
 }
 
 #[test]
-fn garbage_is_no_http_and_ends() {
+fn garbage_is_not_http_and_ends() {
     let site = site(&[("garbage", "")]);
     let mut bytes = Vec::new();
     Client::new(&site).send(request("GET /hw").repeat(2)).0.read_to_end(&mut bytes).unwrap();
@@ -287,7 +287,7 @@ fn twice_and_truncate() {
 }
 
 #[test]
-fn die_after_so_many_requests() {
+fn the_site_ends_after_n_requests() {
     let site = site(&[("die-after", "3")]);
     let address = site.address().to_string();
     let mut idle = Client::new(&site);

@@ -215,14 +215,14 @@ impl RoundDirector {
 
     /// Returns whether the server closed some of the load, as far as visible: otherwise a freed
     /// slot was the kept probe's.
-    pub(crate) fn gave_way(&self) -> bool {
+    pub(crate) fn was_cut_short(&self) -> bool {
         let by_server = |one: &Ended| matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_));
         !self.plan.sees_ends() || self.ended.iter().any(by_server)
     }
 
     /// Returns whether service was denied, and then available again long enough.
     fn is_served_again(&self) -> bool {
-        if !self.gave_way() {
+        if !self.was_cut_short() {
             return false;
         }
         match (self.plan.until_served, self.lost_at, self.served_from) {

@@ -26,14 +26,14 @@ pub struct Requests {
     word: Vec<u8>,
     word_over: bool,
     /// Of HTTP/2.
-    frames: Option<FramesSaid>,
+    frames: Option<FramePosition>,
     /// Of HTTP/3.
-    pieces: Option<PiecesSaid>,
+    pieces: Option<PiecePosition>,
 }
 
 /// Position within the sent pieces of streams.
 #[derive(Clone, Debug, Default)]
-struct PiecesSaid {
+struct PiecePosition {
     /// Remaining bytes of the current piece.
     left: usize,
     /// Received part of the next piece's header.
@@ -46,7 +46,7 @@ struct PiecesSaid {
 
 /// Position within the sent frames.
 #[derive(Clone, Debug)]
-struct FramesSaid {
+struct FramePosition {
     /// Remaining bytes of the preface or of the current frame.
     left: usize,
     /// Received part of the next frame's header.
@@ -79,8 +79,8 @@ pub enum SendPermit {
 impl Requests {
     /// Returns a counter for a connection of this protocol.
     pub fn of(spoken: Spoken) -> Requests {
-        let frames = spoken.is_http2().then(FramesSaid::default);
-        let pieces = spoken.is_http3().then(PiecesSaid::default);
+        let frames = spoken.is_http2().then(FramePosition::default);
+        let pieces = spoken.is_http3().then(PiecePosition::default);
         Requests { frames, pieces, ..Requests::default() }
     }
 
@@ -161,9 +161,9 @@ impl Requests {
     }
 }
 
-impl Default for FramesSaid {
-    fn default() -> FramesSaid {
-        FramesSaid { left: PREFACE.len(), head: Vec::new(), requests: 0 }
+impl Default for FramePosition {
+    fn default() -> FramePosition {
+        FramePosition { left: PREFACE.len(), head: Vec::new(), requests: 0 }
     }
 }
 
@@ -178,7 +178,7 @@ fn charge(first: bool, free: &mut u64) -> bool {
     left.is_some()
 }
 
-impl FramesSaid {
+impl FramePosition {
     /// Returns how many of these bytes may be sent with `free` further requests; they count as
     /// sent, and `free` is reduced. The first request is the connection's own.
     fn pass(&mut self, bytes: &[u8], free: &mut u64) -> usize {
@@ -225,7 +225,7 @@ fn is_action(piece: Head) -> bool {
     piece.kind == PieceKind::Action && piece.length >= 8
 }
 
-impl PiecesSaid {
+impl PiecePosition {
     /// Returns how many bytes of the piece's start are needed.
     fn wanted(&self) -> usize {
         let head = self.head.first_chunk::<{ streams::HEAD }>().and_then(Head::from_bytes);
@@ -262,7 +262,7 @@ impl PiecesSaid {
         true
     }
 
-    /// Does the same as [`FramesSaid::pass`]: each bidirectional stream is a request.
+    /// Does the same as [`FramePosition::pass`]: each bidirectional stream is a request.
     fn pass(&mut self, bytes: &[u8], free: &mut u64) -> usize {
         let mut at = 0;
         while at < bytes.len() {

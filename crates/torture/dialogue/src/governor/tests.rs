@@ -142,7 +142,7 @@ fn only_the_pinned_addresses_are_reached() {
 }
 
 #[test]
-fn the_target_may_ask_us_to_stop() {
+fn the_target_can_stop_the_run() {
     for (head, id) in [
         ("HTTP/1.1 200 OK\r\nLoadstone-Torture: Stop\r\nContent-Length: 0\r\n\r\n", Some("wish")),
         ("HTTP/1.1 429 No\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n", Some("wish")),

@@ -29,7 +29,7 @@ const STAMPS_FROM: u32 = 1 << 30;
 
 /// Result of a received packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HeardSegment {
+pub struct ReceivedSegment {
     /// Content that is now in order.
     pub bytes: Vec<u8>,
     pub fin: bool,
@@ -249,13 +249,13 @@ impl PacketTalk {
     }
 
     /// Sends bytes after everything sent before.
-    pub fn say_bytes(&mut self, now: Nanos, bytes: &[u8]) {
+    pub fn send_bytes_step(&mut self, now: Nanos, bytes: &[u8]) {
         let data = Some(PacketContent::Bytes(bytes.to_vec()));
         self.say(now, &SegmentStep { data, times: 1, ..SegmentStep::default() });
     }
 
     /// Sends the whole stream after everything sent before, in order.
-    pub fn say_stream(&mut self, now: Nanos) {
+    pub fn send_stream_step(&mut self, now: Nanos) {
         let part = Some(StreamPart::ALL);
         self.say(now, &SegmentStep { part, times: 1, ..SegmentStep::default() });
     }
@@ -324,9 +324,9 @@ impl PacketTalk {
     }
 
     /// Handles a received segment for us.
-    pub fn take(&mut self, now: Nanos, head: &Head, payload: &[u8]) -> HeardSegment {
+    pub fn take(&mut self, now: Nanos, head: &Head, payload: &[u8]) -> ReceivedSegment {
         self.now = now;
-        let mut heard = HeardSegment::default();
+        let mut heard = ReceivedSegment::default();
         if head.has(flag::SYN) && !self.answered && !head.has(flag::RST) {
             self.irs = head.seq;
             self.due = head.seq.wrapping_add(1);
@@ -376,7 +376,7 @@ impl PacketTalk {
     }
 
     /// Handles content and FIN, in order or not.
-    fn content(&mut self, head: &Head, payload: &[u8], heard: &mut HeardSegment) {
+    fn content(&mut self, head: &Head, payload: &[u8], heard: &mut ReceivedSegment) {
         let span = payload.len() as u32 + u32::from(head.has(flag::FIN));
         if !self.answered {
             return;

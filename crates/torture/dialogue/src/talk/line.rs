@@ -172,7 +172,7 @@ impl Conversation {
     }
 
     /// Adds steps; ignored if it is over.
-    pub(super) fn say_more(&mut self, steps: Vec<Move>) {
+    pub(super) fn append_steps(&mut self, steps: Vec<Move>) {
         self.script.steps.extend(steps);
         if self.stage == LinePhase::Listening {
             self.stage = LinePhase::Talking;
@@ -311,7 +311,7 @@ impl Conversation {
             connected: self.connected,
             over: self.over,
             end: self.end.unwrap_or_default(),
-            all_sent: self.step >= self.script.steps.len() && !self.has_unsaid(),
+            all_sent: self.step >= self.script.steps.len() && !self.has_unsent_steps(),
             replies: self.replies,
             steps: self.script.steps,
             before_follow_up: self.before_follow_up,
@@ -411,7 +411,7 @@ impl Conversation {
     fn go_on(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         loop {
             self.flush(io, slot, governor);
-            if self.has_unsaid() && self.write_failed.is_none() {
+            if self.has_unsent_steps() && self.write_failed.is_none() {
                 return;
             }
             if self.stage != LinePhase::Talking || self.paused_until.is_some() {
@@ -422,7 +422,7 @@ impl Conversation {
             }
         }
         if self.stage == LinePhase::Listening {
-            self.see_the_end(io, slot, governor);
+            self.handle_end(io, slot, governor);
         }
     }
 
@@ -465,7 +465,7 @@ impl Conversation {
             // conversations with these have their own loop
             Move::Packet(_) => {}
             Move::Renegotiate => {
-                if !self.ask_again() {
+                if !self.resend_call() {
                     self.finish(TalkEnd::Ours, io.now());
                     return false;
                 }
@@ -489,7 +489,7 @@ impl Conversation {
     }
 
     /// Requests a renegotiation within the session; returns false if that is impossible.
-    fn ask_again(&mut self) -> bool {
+    fn resend_call(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
         let Some(finished) = session.finished() else { return false };
         let name = self.script.tls_name.as_deref().and_then(name_of);
@@ -548,7 +548,7 @@ impl Conversation {
     }
 
     /// Returns whether bytes of earlier steps are still unsent.
-    fn has_unsaid(&self) -> bool {
+    fn has_unsent_steps(&self) -> bool {
         self.out_at < self.out.len() || self.plain_at < self.plain.len()
     }
 
@@ -561,7 +561,7 @@ impl Conversation {
             }
             self.hand_over(io, slot, governor);
             let stuck = self.out_at < self.out.len() || self.held_until.is_some();
-            if stuck || !self.has_unsaid() {
+            if stuck || !self.has_unsent_steps() {
                 break;
             }
         }
@@ -821,7 +821,7 @@ impl Conversation {
         whole || frames.is_reset(FOLLOW_UP)
     }
 
-    fn see_the_end(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+    fn handle_end(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let now = io.now();
         if self.settled_at().is_none_or(|at| now < at) {
             return;

@@ -59,7 +59,7 @@ fn the_same_server_is_rarely_called_different() {
 /// A server that is 3 % slower is detected as often as the stated power: once the detectable
 /// difference is 3 %, in four sessions of five.
 #[test]
-fn three_per_cent_are_found_when_the_stated_power_says_so() {
+fn a_three_percent_change_is_found_as_often_as_stated() {
     let mut said = Vec::new();
     for blocks in [6, 12, 24] {
         const SESSIONS: usize = 40;

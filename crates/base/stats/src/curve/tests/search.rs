@@ -48,7 +48,7 @@ fn whole_levels_end_between_neighbours() {
 }
 
 #[test]
-fn what_is_never_met_or_never_missed_is_confirmed_once_and_said() {
+fn a_bound_never_met_or_missed_is_confirmed_once() {
     let never = run(SearchConfig { lowest: 10.0, ..from(100.0) }, |_| TrialEnd::Missed);
     let found = never.capacity().unwrap();
     assert_eq!((found.how, found.at.at, found.at.high), (CapacityEnd::NeverMet, 0.0, 10.0));
@@ -101,7 +101,7 @@ fn one_late_step_is_repeated_and_ends_no_search() {
 }
 
 #[test]
-fn a_search_that_is_broken_off_says_what_is_known() {
+fn an_interrupted_search_returns_its_result_so_far() {
     let mut search = Search::new(from(100.0));
     assert_eq!(search.capacity(), None);
     for _ in 0..3 {

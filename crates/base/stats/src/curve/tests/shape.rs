@@ -83,7 +83,7 @@ fn no_knee_without_saturation() {
 
 /// One step that falls short once is not a knee; the last one counts.
 #[test]
-fn one_dip_is_no_knee() {
+fn one_dip_is_not_a_knee() {
     let mut steps = staircase(1_000.0, 1.0, 8);
     steps[3].1.achieved_per_s = 190.0;
     assert_eq!(curve(&steps, Axis::Rate, &[]).knee, None);
@@ -93,7 +93,7 @@ fn one_dip_is_no_knee() {
 
 /// Short windows miss the calls in flight at their end: not a sign of saturation.
 #[test]
-fn calls_in_flight_at_the_end_of_a_short_window_are_no_knee() {
+fn calls_in_flight_after_a_short_window_are_not_a_knee() {
     let mut steps = staircase(1_000.0, 1.0, 8);
     for (_, point) in &mut steps {
         (point.window_s, point.response_mean_s) = (1.0, 0.050);
@@ -232,7 +232,7 @@ fn of_users(steps: &[(f64, f64)]) -> Curve {
 }
 
 #[test]
-fn without_a_knee_over_users_it_is_said_why() {
+fn a_missing_knee_over_users_has_a_reason() {
     let two = of_users(&[(10.0, 400.0), (20.0, 400.0)]);
     assert_eq!(two.notes[0], "A knee over users needs three usable levels or more.");
     let three = of_users(&[(1.0, 100.0), (2.0, 200.0), (4.0, 400.0)]);
@@ -258,7 +258,7 @@ fn the_knee_over_populations_is_where_asymptotes_meet() {
 /// Measured on a server that handles one call at a time, 4 ms each: noise on a plateau is not a
 /// knee.
 #[test]
-fn noise_on_a_plateau_is_no_knee() {
+fn noise_on_a_plateau_is_not_a_knee() {
     let seen = [233.0, 241.0, 242.0, 246.0, 249.0, 248.0];
     let steps: Vec<(f64, f64)> = (1..).map(f64::from).zip(seen).collect();
     let knee = populations(&steps).unwrap().at;
@@ -289,7 +289,7 @@ fn limiter(level: f64, limit: f64) -> Point {
 }
 
 #[test]
-fn refused_calls_are_no_throughput() {
+fn refused_calls_are_not_throughput() {
     let steps: Vec<(Purpose, Point)> =
         (1..=16).map(|step| (Purpose::Up, limiter(f64::from(step) * 100.0, 1_000.0))).collect();
     let found = curve(&steps, Axis::Rate, &[]);
@@ -314,17 +314,15 @@ fn failures_at_the_lowest_load_give_no_knee() {
         assert_eq!((&found.knee, &found.capacity, &found.usl), (&None, &None, &None));
         assert_eq!(
             found.notes,
-            [
-                "Calls already fail at 100, the lowest usable level, so failures give neither a \
-                 knee nor a capacity."
-            ]
+            ["Calls already fail at 100, the lowest usable level, so failures give neither a \
+                 knee nor a capacity."]
         );
     }
     assert!(failing(0.0005, Some(true)).capacity.is_some());
 }
 
 #[test]
-fn a_law_is_only_told_where_the_steps_show_it() {
+fn a_law_is_reported_only_if_the_steps_support_it() {
     let law = |a: f64, b: f64| Usl { g: 100.0, a, b };
     struct Usl {
         g: f64,

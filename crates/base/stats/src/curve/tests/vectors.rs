@@ -63,7 +63,7 @@ fn the_scalability_law_of_made_up_points() {
 
 /// An M/M/1 queue follows the law with a = 1/2, b = 0 and g = μ/2: X = μ N / (1 + N).
 #[test]
-fn a_parameter_that_is_not_there_is_nought() {
+fn a_missing_parameter_is_zero() {
     let queue = |n: f64| (n, 1_000.0 * n / (1.0 + n));
     let fit = usl(&[0.25, 0.5, 1.0, 3.0, 9.0].map(queue)).unwrap();
     near("a", fit.a.at, 0.5, 1e-4);
@@ -77,7 +77,7 @@ fn a_parameter_that_is_not_there_is_nought() {
 }
 
 #[test]
-fn three_levels_of_concurrency_are_no_fit() {
+fn three_levels_of_concurrency_do_not_fit() {
     assert_eq!(usl(&[(1.0, 1.0), (2.0, 1.8), (4.0, 3.0), (4.001, 3.1)]), None);
     assert_eq!(usl(&[(0.0, 1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY), (2.0, -1.0)]), None);
 }
@@ -111,7 +111,7 @@ fn kneedle_finds_nothing_where_nothing_bends() {
 
 /// Kleinrock: the power of an M/M/1 queue is largest at ρ = 1/2, of an M/D/1 queue at 2 − √2.
 #[test]
-fn power_is_largest_where_theory_says() {
+fn power_peaks_at_the_theoretical_load() {
     let levels_of = |response: fn(f64) -> f64| -> Vec<Level> {
         let at = |percent: i32| {
             let rho = f64::from(percent) / 100.0;

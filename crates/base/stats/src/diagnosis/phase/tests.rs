@@ -28,7 +28,7 @@ fn slept(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nan
 }
 
 #[test]
-fn a_clock_is_told_and_its_period_found() {
+fn a_clock_and_its_period_are_detected() {
     for (period, late) in
         [(4.0, 0.3), (10.0, 1.0), (15.625, 0.05), (20.0, 2.0), (100.0, 0.3), (20.0, 0.0)]
     {
@@ -42,7 +42,7 @@ fn a_clock_is_told_and_its_period_found() {
 }
 
 #[test]
-fn a_sleep_of_the_same_length_is_no_clock() {
+fn a_sleep_of_the_same_length_is_not_a_clock() {
     let told = |period, late, count, seeds| {
         let phases = (0..seeds).map(|seed| phase(&slept(seed, period, late, count)));
         phases.filter(|found| matches!(found, Regularity::Locked(_))).count()
@@ -54,7 +54,7 @@ fn a_sleep_of_the_same_length_is_no_clock() {
 }
 
 #[test]
-fn chance_is_no_clock() {
+fn random_instants_are_not_a_clock() {
     for seed in 0..20 {
         let mut random = stream(seed);
         let mut now = 0.0;
@@ -68,7 +68,7 @@ fn chance_is_no_clock() {
 }
 
 #[test]
-fn few_instants_say_nothing() {
+fn few_instants_give_no_result() {
     assert_eq!(phase(&[]), Regularity::Unknown);
     assert_eq!(phase(&ticked(1, 20.0, 0.1, 20)), Regularity::Unknown);
 }

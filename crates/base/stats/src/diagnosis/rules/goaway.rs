@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shutdown_of_connections_that_are_alike_is_no_limit() {
+    fn a_shutdown_of_similar_connections_is_not_a_limit() {
         let sure = |ended| sign(ended, (990, 1_010), 8).map(|sign| sign.confidence);
         assert_eq!((sure(8), sure(9)), (Some(Confidence::Possible), Some(Confidence::Certain)));
     }

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn little_saving_is_told_and_a_small_table_is_likely() {
+    fn little_saving_is_reported_as_a_small_table() {
         assert_eq!(told(100_000, 4_096), Some(Confidence::Possible));
         assert_eq!(told(100_000, 100), Some(Confidence::Likely));
         assert_eq!(told(99_000, 100), None);

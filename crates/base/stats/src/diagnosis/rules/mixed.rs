@@ -101,7 +101,7 @@ mod tests {
     use crate::{Measurement, TargetTally};
 
     #[test]
-    fn what_differs_by_the_plan_is_no_backend() {
+    fn differences_by_the_plan_are_not_backends() {
         let mut measurement = Measurement::default();
         let means = &mut measurement.total.connections.lives.mean;
         means.record_n(Nanos::from_millis(6), 10);

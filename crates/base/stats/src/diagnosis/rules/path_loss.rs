@@ -84,7 +84,7 @@ mod tests {
 
     /// 5 % of loss each way make 97 or 98 of 1,000 handshakes late: caused by the path.
     #[test]
-    fn what_the_path_lost_is_not_the_servers_doing() {
+    fn losses_of_the_path_are_not_blamed_on_the_server() {
         let measurement = measured(98);
         let without = Evidence::new(&measurement);
         assert_eq!(ids(&without)[0], "accept-queue-overflow");
@@ -95,7 +95,7 @@ mod tests {
 
     /// Far more of them than the path can have lost; fewer, but the server's kernel reports it.
     #[test]
-    fn what_the_path_did_not_lose_is() {
+    fn late_connects_beyond_the_paths_losses_are_reported() {
         let (many, path) = (measured(98), path(0.005));
         let evidence = Evidence { path: Some(&path), ..Evidence::new(&many) };
         assert!(ids(&evidence).contains(&"accept-queue-overflow"), "{:?}", ids(&evidence));

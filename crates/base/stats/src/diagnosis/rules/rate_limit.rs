@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_by_chance_are_no_limiter() {
+    fn refusals_by_chance_are_not_a_limiter() {
         let by_chance = [900, 909, 890, 912, 892, 905, 889, 907, 896, 910];
         assert_eq!(told(by_chance), Some(Confidence::Possible));
         let limited = [920, 900, 901, 900, 899, 900, 900, 901, 899, 900];

@@ -84,13 +84,17 @@ mod tests {
 
     /// Our own TCP may have counted them.
     #[test]
-    fn whoever_sends_again_is_not_called_a_kernel() {
+    fn retransmissions_name_the_tcp_that_sent_them() {
         let mut measurement = Measurement::default();
         let total = &mut measurement.total;
         total.counts.succeeded = 1_000;
         total.service.record_n(Nanos::from_millis(1), 1_000);
         total.connections.retransmits = 20;
         let sign = find(&View::new(&Evidence::new(&measurement))).unwrap();
-        assert!(sign.evidence.starts_with("the client's TCP sent 20"), "{}", sign.evidence);
+        assert!(
+            sign.evidence.starts_with("the client's TCP retransmitted 20"),
+            "{}",
+            sign.evidence
+        );
     }
 }

@@ -120,7 +120,7 @@ mod tests {
 
     /// Bursts of a second, each done in 600 ms.
     #[test]
-    fn pauses_of_the_load_are_no_stalls() {
+    fn pauses_of_the_load_are_not_stalls() {
         let mut measurement =
             Measurement { window: Nanos::from_secs(10), ..Measurement::default() };
         let beat = |at: usize| if at % 20 < 12 { (83, 83) } else { (0, 0) };

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_told_where_requests_waited_for_it() {
+    fn a_stream_limit_is_reported_if_requests_waited() {
         assert_eq!(told(16, 16, 50), Some(Confidence::Certain));
         assert_eq!(told(16, 16, 49), None);
         // the limit was never reached

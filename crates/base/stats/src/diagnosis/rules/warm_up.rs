@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_never_rises() {
+    fn a_nonincreasing_fit_has_known_values() {
         assert_eq!(never_rising(&[5.0, 3.0, 4.0, 1.0]), [5.0, 3.5, 3.5, 1.0]);
         assert_eq!(never_rising(&[1.0, 2.0, 3.0]), [2.0, 2.0, 2.0]);
         assert!(never_rising(&[]).is_empty());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_warm_up_is_hardly_ever_told() {
+    fn noise_is_rarely_reported_as_warm_up() {
         let even = |_| 10.0;
         let upward = |at: usize| 10.0 + 0.3 * at as f64;
         let step_up = |at: usize| if at < 9 { 10.0 } else { 25.0 };

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_told_where_it_is_nearly_full_in_each_round_trip() {
+    fn a_nearly_full_window_is_reported() {
         // a window each 10 ms is 10,000,000 bytes a second
         let text = told(5_100_000).unwrap();
         assert!(text.contains("bandwidth-delay product of this path is 122 KiB at 100"), "{text}");

@@ -32,7 +32,7 @@ pub(super) struct StepState {
 
 impl SocketSpeaker {
     /// The first call opens the WebSocket; each of the others is for the open one.
-    pub(super) fn ask_step(
+    pub(super) fn submit_step(
         &mut self,
         request: &Request<'_>,
         call: &Arc<SocketCall>,
@@ -119,7 +119,7 @@ impl SocketSpeaker {
     }
 
     /// A message of the server; its event, if it completes the response to the call under way.
-    pub(super) fn hear_step_message(&mut self, payload: &[u8], wire: u64) -> Event {
+    pub(super) fn receive_step_message(&mut self, payload: &[u8], wire: u64) -> Event {
         let Some(steps) = &mut self.steps else { return Event::Connection };
         let awaits = steps.asked.as_ref().is_some_and(|call| call.action.awaited().is_some());
         // a call whose response is complete leaves what follows to the next one
@@ -147,7 +147,7 @@ impl SocketSpeaker {
     }
 
     /// The server's close frame: the response to a call that closes.
-    pub(super) fn hear_step_close(&mut self) -> Event {
+    pub(super) fn receive_step_close(&mut self) -> Event {
         let Some(steps) = &self.steps else { return Event::Connection };
         let closes = |call: &Arc<SocketCall>| matches!(call.action, SocketAction::Close { .. });
         if self.calls.is_empty() || !steps.asked.as_ref().is_some_and(closes) {
@@ -159,7 +159,7 @@ impl SocketSpeaker {
     }
 
     /// The 101 of a call that opens a WebSocket.
-    pub(super) fn hear_step_open(&mut self, head: &[u8]) -> Event {
+    pub(super) fn receive_step_open(&mut self, head: &[u8]) -> Event {
         let Some(steps) = &mut self.steps else { return Event::Connection };
         steps.head.clear();
         steps.head.extend_from_slice(head);

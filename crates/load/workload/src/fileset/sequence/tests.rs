@@ -203,7 +203,7 @@ fn sessions_hold_every_step_once() {
 
 /// The mean size of a request, by the published shares.
 #[test]
-fn the_benchmarks_ask_for_their_mean_size() {
+fn requests_have_the_benchmarks_mean_size() {
     let options = SequenceOptions { requests: Some(400_000), ..OPTIONS };
     for (spec, mean, off) in
         [(Spec::Specweb99 { directories: 90 }, 14_726.0, 0.03), (Spec::Webstone, 19_773.0, 0.06)]

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(text.len(), COUNT + 2 * RECORD);
         assert_eq!(read_log(&text), Ok(vec![post(1), post(99_999)]));
         for (wrong, why) in [
-            (text.replacen('2', "3", 1), "line 1 tells of 3 records, and there are 2"),
+            (text.replacen('2', "3", 1), "line 1 announces 3 records, but there are 2"),
             ("<html>".to_owned(), "line 1 is the number of records, not \"<html>\""),
             (
                 text.replace("class2_8", "class2_7"),

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_glob_is_the_urls_that_curl_asks_for() {
+    fn a_glob_expands_to_the_urls_that_curl_requests() {
         for (text, urls) in [
             ("h", &["h"][..]),
             ("h/[1-3]/{a,b}", &["h/1/a", "h/1/b", "h/2/a", "h/2/b", "h/3/a", "h/3/b"]),
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_that_curl_refuses_says_why() {
+    fn a_glob_that_curl_refuses_has_a_reason() {
         for (text, why) in [
             ("h/{a", "a brace is not closed"),
             ("h/a}", "a brace is closed that is not open"),
             ("h/a]", "a bracket is closed that is not open"),
             ("h/{}", "the braces are empty"),
-            ("h/{a,{b}}", "within braces"),
+            ("h/{a,{b}}", "inside braces"),
             ("h/[1-", "a bracket is not closed"),
             ("h/[3-1]", "a range is [1-10]"),
             ("h/[]", "a range is [1-10]"),

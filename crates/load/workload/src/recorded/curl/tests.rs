@@ -144,7 +144,7 @@ fn the_words_of_a_form_are_read_as_curl_reads_them() {
 }
 
 #[test]
-fn how_it_is_asked_is_kept() {
+fn request_options_are_kept() {
     let curl = parse_curl("curl -kL --compressed --http2 --max-redirs 3 h", &files).unwrap();
     let how = (curl.insecure, curl.follow, curl.compressed, curl.version);
     assert_eq!(how, (true, Some(3), true, Some(CurlVersion::Http2)));
@@ -153,7 +153,7 @@ fn how_it_is_asked_is_kept() {
 }
 
 #[test]
-fn what_cannot_be_taken_over_says_what_to_do() {
+fn unsupported_options_name_a_fix() {
     for (text, why) in [
         ("curl", "error: it names no URL"),
         ("curl -Z h", "curl's option \"-Z\" is not known here; leave it out"),
@@ -226,7 +226,7 @@ proptest! {
 }
 
 #[test]
-fn logins_that_are_proved_are_no_fields() {
+fn proved_logins_are_not_fields() {
     let login = |text: &str| {
         let curl = parse_curl(text, &files).unwrap();
         (curl.login, curl.requests[0].headers.len())

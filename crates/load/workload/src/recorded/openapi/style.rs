@@ -230,7 +230,7 @@ mod tests {
     ";
 
     #[test]
-    fn values_are_written_as_the_table_of_openapi_says() {
+    fn values_follow_the_table_of_openapi() {
         let object = json!({"R": 100, "G": 200, "B": 150});
         let values = [json!(""), json!("blue"), json!(["blue", "black", "brown"]), object];
         for line in TABLE.trim().lines() {

@@ -85,7 +85,7 @@ fn commands_end_where_a_shell_ends_them() {
 }
 
 #[test]
-fn what_a_shell_would_act_on_is_refused() {
+fn shell_operators_are_refused() {
     for text in ["a | b", "$(id)", "`id`", "a > f", "(a)", "cost=$5", "$HOME", "a$?"] {
         assert!(split(text).unwrap_err().error.0.contains("outside of quotes"), "{text}");
     }
@@ -99,7 +99,7 @@ fn what_a_shell_would_act_on_is_refused() {
 
 proptest! {
     #[test]
-    fn quoted_words_come_back(words in proptest::collection::vec("[^']{0,12}", 1..5)) {
+    fn quoted_words_round_trip(words in proptest::collection::vec("[^']{0,12}", 1..5)) {
         let text: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         prop_assert_eq!(one(&text.join(" ")), words);
     }

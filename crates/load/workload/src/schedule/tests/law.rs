@@ -60,7 +60,7 @@ fn uniform_gaps_are_uniform_and_not_exponential() {
 }
 
 #[test]
-fn an_unramped_rate_is_no_poisson_process_on_a_ramped_scale() {
+fn an_unramped_rate_is_not_poisson_on_a_ramped_scale() {
     let held = ArrivalSpec { gaps: Gaps::Poisson, ..ArrivalSpec::constant(1000.0) };
     let curve = RateCurve::new(&ramp(Gaps::Poisson));
     let schedule = Schedule::new(&held, SEED, START);

@@ -62,7 +62,7 @@ fn every_response_is_guarded() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_an_empty_list() {
+fn a_missing_store_is_an_empty_list() {
     let page = ask(&start("0"), "GET /?name=%3Cscript%3E", "");
     assert!(page.contains("there is no results store /nonexistent/results.sqlite"), "{page}");
     assert!(page.contains("value=\"&lt;script&gt;\""), "{page}");

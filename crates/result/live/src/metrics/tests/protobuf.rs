@@ -62,7 +62,7 @@ fn fields_are_read_as_prost_writes_them() {
 }
 
 #[test]
-fn bytes_that_are_no_message_are_refused() {
+fn invalid_message_bytes_are_refused() {
     let longer_than_64_bits = [[0x08].as_slice(), &[0xff; 10]].concat();
     for bytes in [
         // a field without its value; a length beyond the end; half a number

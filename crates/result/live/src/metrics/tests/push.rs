@@ -62,7 +62,7 @@ fn every_reading_arrives() {
 }
 
 #[test]
-fn what_fails_is_counted_and_told() {
+fn failures_are_counted_and_reported() {
     let partly = ExportMetricsServiceResponse {
         partial_success: Some(ExportMetricsPartialSuccess {
             rejected_data_points: 3,
@@ -89,7 +89,7 @@ fn what_fails_is_counted_and_told() {
 }
 
 #[test]
-fn nobody_there() {
+fn a_missing_server_is_counted() {
     let to = parse_collector("http://127.0.0.1:1").unwrap();
     let mut pusher = Pusher::start(to, None).unwrap();
     pusher.push(reading());

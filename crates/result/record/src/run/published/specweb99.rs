@@ -130,7 +130,7 @@ mod tests {
             ),
             (
                 facts(12, 0, 11, 2, 1),
-                "12 answered; the server's log has 11; 2 that were answered are missing; 1 were never sent",
+                "12 answered; the server's log has 11; 2 answered ones are missing; 1 were never sent",
             ),
             (
                 PostsRecord { trouble: Some("status 404".into()), ..facts(0, 0, 0, 0, 0) },

@@ -127,7 +127,7 @@ async fn no_header_is_a_bad_gateway() {
 }
 
 #[tokio::test]
-async fn a_script_that_dies_half_way_breaks_the_response_off() {
+async fn a_script_that_dies_midway_aborts_the_response() {
     let stage = Stage::new();
     let (response, log) = ran(&stage, &format!("{HEAD}echo half; kill -9 $$")).await;
     let text = "it died: signal: 9 (SIGKILL)";
@@ -299,7 +299,7 @@ async fn a_script_finishes_after_a_head_request() {
 }
 
 #[tokio::test]
-async fn so_many_run_so_many_wait_the_rest_is_refused() {
+async fn scripts_beyond_running_and_waiting_ones_are_refused() {
     let mut stage = Stage::new();
     stage.places = Places::new(2, 1);
     // a script runs until there is a file `go`, or for its time limit

@@ -58,7 +58,7 @@ async fn test_post_echoes_standard_input() {
 }
 
 #[tokio::test]
-async fn the_form_asks_for_a_name_and_greets() {
+async fn the_form_requests_a_name_and_greets() {
     let stage = Stage::new();
     let script = script(&stage, "form-handler");
     let none = Breaks::default();

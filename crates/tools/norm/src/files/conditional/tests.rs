@@ -57,7 +57,7 @@ fn tags_decide_by_the_rfc() {
 }
 
 #[test]
-fn dates_decide_by_the_rfc() {
+fn dates_decide_as_the_rfc_requires() {
     let table = [
         (format!("if-modified-since: {SAME}"), "304"),
         (format!("if-modified-since: {AFTER}"), "304"),

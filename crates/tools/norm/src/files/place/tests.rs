@@ -52,7 +52,7 @@ fn shown(root: &Path, path: &str, links: Links) -> String {
 }
 
 #[test]
-fn paths_lead_to_files_below_the_root_only() {
+fn paths_resolve_only_below_the_root() {
     let tree = tree();
     let root = tree.path().join("root");
     let long = "x".repeat(300);

@@ -269,7 +269,7 @@ fn searched_between(
     let mut met = Met::default();
     let found = search(least, most, growth.factor, &mut |amount| {
         let over = runner.is_stopped() || met.base.is_some_and(in_vain);
-        (!over).then(|| ask_amount(runner, case, growth, amount, &mut met))?
+        (!over).then(|| request_amount(runner, case, growth, amount, &mut met))?
     });
     (found, met)
 }
@@ -294,7 +294,7 @@ pub(super) fn taken(
     }
 }
 
-fn ask_amount(
+fn request_amount(
     runner: &mut Runner<'_>,
     case: &Case,
     growth: &Growth<'_>,

@@ -3,7 +3,7 @@
 
 use super::{Conversation, LinePhase};
 use crate::governor::Governor;
-use crate::packets::{HeardSegment, PacketLink, PacketStep, PacketTalk};
+use crate::packets::{PacketLink, PacketStep, PacketTalk, ReceivedSegment};
 use crate::talk::{Move, TalkEnd, What};
 use conduit::Peer;
 use sample::FailureClass;
@@ -79,7 +79,7 @@ impl Conversation {
                     return false;
                 }
             }
-            Move::Send(bytes) => raw.say_bytes(now, &bytes),
+            Move::Send(bytes) => raw.send_bytes_step(now, &bytes),
             Move::HalfClose => {
                 raw.half_close(now);
                 self.note(now, What::HalfClosed);
@@ -106,7 +106,7 @@ impl Conversation {
     /// Handles a received segment.
     pub(in crate::talk) fn take_packet(&mut self, now: Nanos, head: &Head, payload: &[u8]) {
         let Some(raw) = &mut self.raw_talk else { return };
-        let HeardSegment { bytes, fin, broken, stands, saw } = raw.take(now, head, payload);
+        let ReceivedSegment { bytes, fin, broken, stands, saw } = raw.take(now, head, payload);
         self.note_segments(now);
         if let Some(kind) = saw {
             self.note(now, What::Saw(kind));

@@ -15,7 +15,7 @@ use workload::{ActedCall, Jar, Template};
 
 /// Why such a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrandTrouble {
+pub struct SetupStepError {
     pub step: String,
     /// Line in the plan file, from 1.
     pub line: usize,
@@ -29,20 +29,20 @@ pub struct ErrandTrouble {
 ///
 /// # Errors
 /// The first step that cannot be made, or whose response is not as expected.
-pub fn run_errands(
+pub fn run_setup_steps(
     plan: &Plan,
     steps: &[JourneyStep],
     values: &mut BTreeMap<String, String>,
     jar: &mut Jar,
     unix_s: u64,
     caller: &mut dyn Caller,
-) -> Result<(), ErrandTrouble> {
+) -> Result<(), SetupStepError> {
     for step in steps {
         if caller.interrupted() {
             return Ok(());
         }
         let made = errand(plan, step, values, jar, (unix_s, &mut *caller));
-        made.map_err(|(why, connected)| ErrandTrouble {
+        made.map_err(|(why, connected)| SetupStepError {
             step: step.name.clone(),
             line: step.line,
             why,

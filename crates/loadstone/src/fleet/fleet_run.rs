@@ -32,7 +32,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// The machines that run a plan; clones are the same fleet.
 #[derive(Clone)]
-pub(crate) struct Convoy {
+pub(crate) struct FleetRun {
     wire: Arc<Mutex<Wire>>,
     terms: Arc<Terms>,
 }
@@ -54,19 +54,19 @@ pub(super) enum Beginning {
     Attached,
 }
 
-impl std::fmt::Debug for Convoy {
+impl std::fmt::Debug for FleetRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Convoy")
+        f.write_str("FleetRun")
     }
 }
 
-impl PartialEq for Convoy {
-    fn eq(&self, other: &Convoy) -> bool {
+impl PartialEq for FleetRun {
+    fn eq(&self, other: &FleetRun) -> bool {
         Arc::ptr_eq(&self.wire, &other.wire)
     }
 }
 
-impl Eq for Convoy {}
+impl Eq for FleetRun {}
 
 /// The name of a plan: the hash of its identity, shared by the manager and its agents.
 pub(super) fn plan_hash(plan: &Plan) -> String {
@@ -96,9 +96,9 @@ pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
     None
 }
 
-impl Convoy {
-    pub(super) fn new(wire: Wire, terms: Terms) -> Convoy {
-        Convoy { wire: Arc::new(Mutex::new(wire)), terms: Arc::new(terms) }
+impl FleetRun {
+    pub(super) fn new(wire: Wire, terms: Terms) -> FleetRun {
+        FleetRun { wire: Arc::new(Mutex::new(wire)), terms: Arc::new(terms) }
     }
 
     pub(super) fn close(&self, why: &str) {
@@ -112,7 +112,7 @@ impl Convoy {
     }
 }
 
-impl Fleet for Convoy {
+impl Fleet for FleetRun {
     fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>> {
         let moved = (self.terms.on_loss == OnLoss::Redistribute).then(|| immovable(plan)).flatten();
         if let Some(why) = refusal(plan).map(str::to_owned).or(moved) {
@@ -155,7 +155,7 @@ impl Fleet for Convoy {
         closed?;
         wire.done();
         let mut finals = wire.finals();
-        finals.retain(|agent, _| !merge.has_forsaken(agent));
+        finals.retain(|agent, _| !merge.has_abandoned(agent));
         add_cost(&mut run.driver, &finals);
         let fleet = FleetFacts { budgets, ..facts(&wire, &merge, &parts, &finals) };
         run.path = paths(&finals)?;
