@@ -5,12 +5,12 @@ use crate::exit::{Code, Failure};
 use crate::files;
 use crate::workload_command::dry_run;
 use record::words::counted;
-use recorder::{LocalAuthority, RecordedExchange, Recorder, RecorderConfig, to_har};
+use recorder::{LocalAuthority, RecordedExchange, RecorderConfig, RecordingProxy, to_har};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Poll interval for signals.
+/// Poll interval for signals and for the number of requests.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
@@ -25,14 +25,12 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
         authority: authority(args.ca.as_deref()).map_err(Failure::usage)?,
         tls: client.config(),
     };
-    let recorder = Recorder::start(config).map_err(Failure::usage)?;
+    let recorder = RecordingProxy::start(config).map_err(Failure::usage)?;
     if !args.quiet {
         crate::say(&opening(args, &recorder));
     }
     let most = args.requests.unwrap_or(usize::MAX);
-    while crate::signals::caught() == 0 && recorder.count() < most {
-        std::thread::sleep(LOOK);
-    }
+    while recorder.count() < most && crate::signals::pause(LOOK) {}
     // the signal has ended the recording, not what is made of it
     crate::signals::forget();
     let (exchanges, troubles) = recorder.stop();
@@ -44,7 +42,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
     finish(args, &exchanges)
 }
 
-fn opening(args: &RecordArgs, recorder: &Recorder) -> String {
+fn opening(args: &RecordArgs, recorder: &RecordingProxy) -> String {
     let address = recorder.address();
     let certificate = format!("http://{address}/.loadstone/ca.pem");
     match &args.upstream {

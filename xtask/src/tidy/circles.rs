@@ -42,6 +42,7 @@ const NAMED: &[Named] = &[
             "crew",
             "edges",
             "exchange",
+            "fan_out",
             "feedback",
             "guide",
             "intake",

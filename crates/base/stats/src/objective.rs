@@ -255,13 +255,13 @@ impl Metric {
         }
     }
 
-    /// Whether it is a time, in seconds.
+    /// Returns true for a time, in seconds.
     pub fn is_time(self) -> bool {
         let is_number = matches!(self, Metric::Number(_));
         self == Metric::ResponseMean || (self.quantile().is_some() && !is_number)
     }
 
-    /// Whether it is a share, 0..=1.
+    /// Returns true for a share, 0..=1.
     fn is_share(self) -> bool {
         let shares = [
             Metric::Failures,
@@ -549,7 +549,7 @@ impl Figures {
         Some((metric.quantile()?, samples))
     }
 
-    /// What counts, and of how many, of a metric that is a share of independent trials.
+    /// Counted trials and all trials of a metric that is a share of independent ones.
     fn share(&self, metric: Metric) -> Option<(u64, u64)> {
         match metric {
             Metric::Failures => {

@@ -918,7 +918,7 @@ pub struct Measurement {
     /// Of each objective of the plan: what the rows of the series contribute to it. Empty where that
     /// is not known: calls then count as independent of each other.
     pub blocks: Vec<Blocks>,
-    /// Whether the run may end as soon as its objectives are decided (`--until-sure`).
+    /// Scope of the intervals: all looks if the run may end early (`--until-sure`), else one.
     pub looks: Looks,
 }
 

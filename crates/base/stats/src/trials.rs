@@ -34,7 +34,7 @@ impl Trials {
         Trials { found: found as f64 / effect, of: of as f64 / effect }
     }
 
-    /// Whether the true share is certain to be below `share`, 0..1.
+    /// Returns true if the true share is certain to be below `share`, 0..1.
     pub(crate) fn is_below(self, share: f64, looks: Looks) -> bool {
         let (found, missing) = (self.found, self.of - self.found);
         if !(share > 0.0 && share < 1.0) || missing <= 0.0 {
@@ -50,7 +50,7 @@ impl Trials {
         }
     }
 
-    /// Whether the true share is certain to be above `share`.
+    /// Returns true if the true share is certain to be above `share`.
     pub(crate) fn is_above(self, share: f64, looks: Looks) -> bool {
         Trials { found: self.of - self.found, of: self.of }.is_below(1.0 - share, looks)
     }

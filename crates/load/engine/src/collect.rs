@@ -68,7 +68,7 @@ pub struct Collector {
     aborted: Option<String>,
     /// Of each objective: its part of the rows so far.
     blocks: Vec<Blocks>,
-    /// Whether `--until-sure` ended the run: every objective is decided.
+    /// True once `--until-sure` ended the run: every objective is decided.
     is_sure: bool,
 }
 
@@ -154,7 +154,7 @@ impl Collector {
         }
     }
 
-    /// Whether a rule of the plan ends the run early: `--abort-if`, or objectives that are decided.
+    /// Returns true if a rule of the plan ends the run early: `--abort-if`, or objectives that are decided.
     pub fn is_over(&self) -> bool {
         self.aborted.is_some() || self.is_sure
     }

@@ -19,7 +19,7 @@ const OPENS_MAX: usize = 64;
 
 /// A room and its members.
 #[derive(Debug, Default)]
-struct Room {
+struct OpenRoom {
     /// Open members, the publisher first.
     open: Vec<Slot>,
     /// Messages published so far.
@@ -63,7 +63,7 @@ pub(crate) enum Reception {
 /// A worker's rooms.
 #[derive(Debug)]
 pub(crate) struct FanOut {
-    rooms: Vec<Room>,
+    rooms: Vec<OpenRoom>,
     /// Their numbers among those of all workers.
     numbers: Vec<u64>,
     members_each: u64,
@@ -86,7 +86,7 @@ impl FanOut {
         let part = setup.part(worker);
         let count = part.count_of(u64::from(rooms));
         Some(FanOut {
-            rooms: (0..count).map(|_| Room::default()).collect(),
+            rooms: (0..count).map(|_| OpenRoom::default()).collect(),
             numbers: (0..count).map(|row| part.nth(row)).collect(),
             members_each: setup.plan.room_members(),
             asked: 0,

@@ -112,10 +112,10 @@ impl PlannedScript {
     }
 
     /// Returns whether the script has the function of this stage.
-    pub fn has_stage(&self, stage: Stage) -> bool {
+    pub fn has_stage(&self, stage: ScriptStage) -> bool {
         match stage {
-            Stage::Setup => self.test.has_setup(),
-            Stage::Teardown => self.test.has_teardown(),
+            ScriptStage::Setup => self.test.has_setup(),
+            ScriptStage::Teardown => self.test.has_teardown(),
         }
     }
 
@@ -181,17 +181,17 @@ impl PlannedScript {
 
 /// Function of a script that runs once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ScriptStage {
     Setup,
     Teardown,
 }
 
-impl Stage {
+impl ScriptStage {
     /// Name of its function in the script.
     pub fn function(self) -> &'static str {
         match self {
-            Stage::Setup => "setup",
-            Stage::Teardown => "teardown",
+            ScriptStage::Setup => "setup",
+            ScriptStage::Teardown => "teardown",
         }
     }
 }
@@ -332,7 +332,7 @@ impl ActorSpec {
     /// It failed: its text with the line.
     pub fn run_stage(
         &self,
-        stage: Stage,
+        stage: ScriptStage,
         exchange: &mut dyn FnMut(&ActedCall) -> HttpReply,
     ) -> Result<Option<String>, String> {
         let function = stage.function();
@@ -345,7 +345,7 @@ impl ActorSpec {
             function: function.to_owned(),
             argument: self.data.as_deref().map(Arc::from),
             iteration: 0,
-            wants_result: stage == Stage::Setup,
+            wants_result: stage == ScriptStage::Setup,
         };
         let mut answer = VuAnswer::Run(task);
         loop {

@@ -363,7 +363,7 @@ fn an_outline_describes_a_script() {
     let wanted = Outline { steps: vec!["a".into(), "b".into()], servers: vec!["http://b".into()] };
     assert_eq!(of(two), Ok(Some(wanted)));
     let told = |text: &str| of(text).expect_err("it is wrong").to_string();
-    assert_eq!(told("steps = { {} }\nfunction journey() end"), "t.lua: steps is a list of texts");
+    assert_eq!(told("steps = { {} }\nfunction journey() end"), "t.lua: steps is a list of strings");
     assert!(told("function journey(user)\nnil\nend").starts_with("t.lua:2: "));
     assert!(told("function journey() end\nerror('x')").starts_with("t.lua:2: x"));
 }

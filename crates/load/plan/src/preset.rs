@@ -1,7 +1,6 @@
 //! Protocols on top of WebSocket: what a client says after the upgrade, how it answers heartbeats, and
 //! by what it knows the answer to a message. Data: the speaker of connections carries it out.
 
-use crate::{MessageAnswer, Plan};
 use units::{Nanos, ParseError, quoted};
 
 /// A protocol on top of WebSocket.
@@ -118,49 +117,6 @@ pub(crate) fn parse_preset(text: &str) -> Result<&'static SocketPreset, ParseErr
         let names = PRESET_NAMES.join(", ");
         ParseError(format!("{} is not a protocol on WebSocket; there are {names}", quoted(text)))
     })
-}
-
-impl Plan {
-    /// The rule by which answers are found: the plan's, or that of its preset.
-    pub fn websocket_answer(&self) -> MessageAnswer {
-        match (self.websocket.preset, &self.websocket.expect) {
-            (Some(preset), MessageAnswer::Echo) => MessageAnswer::Regex(preset.answer.to_owned()),
-            (_, own) => own.clone(),
-        }
-    }
-
-    /// Subprotocols that upgrades offer: the plan's, or that of its preset.
-    pub fn websocket_subprotocols(&self) -> Vec<String> {
-        match self.websocket.preset {
-            Some(preset) if self.websocket.subprotocols.is_empty() => Some(preset.subprotocol)
-                .filter(|it| !it.is_empty())
-                .map(str::to_owned)
-                .into_iter()
-                .collect(),
-            _ => self.websocket.subprotocols.clone(),
-        }
-    }
-
-    /// Settles what a preset adds: the query of the URL, and the interval of heartbeats.
-    pub(crate) fn settle_preset(&mut self) {
-        let Some(preset) = self.websocket.preset else { return };
-        if let Some((_, interval)) = preset.beats {
-            self.websocket.ping.get_or_insert(interval);
-        }
-        if self.websocket.message.is_none() {
-            self.websocket.message = Some(preset.message.as_bytes().to_vec());
-        }
-        let mut targets: Vec<crate::TargetPlan> = self.targets.iter().cloned().collect();
-        for target in &mut targets {
-            for (name, value) in url::form_urlencoded::parse(preset.query.as_bytes()) {
-                let has = target.url.query_pairs().any(|(known, _)| known == name);
-                if !has {
-                    target.url.query_pairs_mut().append_pair(&name, &value);
-                }
-            }
-        }
-        self.targets = targets.into();
-    }
 }
 
 #[cfg(test)]

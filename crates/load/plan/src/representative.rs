@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn an_unknown_workload_is_named() {
         for (text, says) in [
-            ("surge", "no such model; there are surge-like"),
+            ("surge", "no such model; choose from surge-like"),
             ("surge-like:clients=3", "surge-like has users, files, connections, top"),
             ("surge-like:top=0", "top is a number from 1 to 10000000"),
             ("webstone-like:top=9", "webstone-like has clients"),

@@ -187,19 +187,19 @@ mod tests {
         .collect();
         assert_eq!(
             said,
-            "\"tun\" is no stack: no stack has this name\n\
-             \"own:xdp\" is no stack: it has no =DEVICE\n\
-             \"own:xdp=\" is no stack: \"\" is not the name of a network device\n\
-             \"own:xdp=a-name-of-17-byte\" is no stack: \"a-name-of-17-byte\" is not the name of a network \
-             device\n\
-             \"own:xdp=../etc\" is no stack: \"../etc\" is not the name of a network device\n\
-             \"own:xdp=eth0,gateway=::\" is no stack: \"gateway=::\" names no address of a gateway\n\
-             \"own:xdp=eth0,gateway=127.0.0.1\" is no stack: \"gateway=127.0.0.1\" names no address of a \
-             gateway\n\
-             \"own:xdp=eth0,mode=fast\" is no stack: \"mode=fast\" is not mode=native, mode=generic or \
-             mode=auto\n\
-             \"own:xdp=eth0,queue=3\" is no stack: \"queue=3\" is neither gateway=ADDRESS nor mode=MODE\n\
-             \"xdp=eth0\" is no stack: no stack has this name\n"
+            "\"tun\" is not a stack: no stack has this name\n\
+             \"own:xdp\" is not a stack: it has no =DEVICE\n\
+             \"own:xdp=\" is not a stack: \"\" is not the name of a network device\n\
+             \"own:xdp=a-name-of-17-byte\" is not a stack: \"a-name-of-17-byte\" is not the \
+             name of a network device\n\
+             \"own:xdp=../etc\" is not a stack: \"../etc\" is not the name of a network device\n\
+             \"own:xdp=eth0,gateway=::\" is not a stack: \"gateway=::\" names no address of a gateway\n\
+             \"own:xdp=eth0,gateway=127.0.0.1\" is not a stack: \"gateway=127.0.0.1\" names no \
+             address of a gateway\n\
+             \"own:xdp=eth0,mode=fast\" is not a stack: \"mode=fast\" is not mode=native, \
+             mode=generic or mode=auto\n\
+             \"own:xdp=eth0,queue=3\" is not a stack: \"queue=3\" is neither gateway=ADDRESS nor mode=MODE\n\
+             \"xdp=eth0\" is not a stack: no stack has this name\n"
         );
     }
 }

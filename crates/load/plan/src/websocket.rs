@@ -1,6 +1,6 @@
 //! WebSocket: which message is sent, and what its answer is.
 
-use crate::{Load, Plan, SocketPreset, Think};
+use crate::{Load, Plan, SocketPreset, TargetPlan, Think};
 use units::{Nanos, ParseError, quoted};
 use url::Url;
 
@@ -146,6 +146,47 @@ impl Plan {
     /// The message that is sent.
     pub fn websocket_message(&self) -> &[u8] {
         self.websocket.message.as_deref().unwrap_or(MESSAGE_DEFAULT.as_bytes())
+    }
+
+    /// The rule by which answers are found: the plan's, or that of its preset.
+    pub fn websocket_answer(&self) -> MessageAnswer {
+        match (self.websocket.preset, &self.websocket.expect) {
+            (Some(preset), MessageAnswer::Echo) => MessageAnswer::Regex(preset.answer.to_owned()),
+            (_, own) => own.clone(),
+        }
+    }
+
+    /// Subprotocols that upgrades offer: the plan's, or that of its preset.
+    pub fn websocket_subprotocols(&self) -> Vec<String> {
+        match self.websocket.preset {
+            Some(preset) if self.websocket.subprotocols.is_empty() => Some(preset.subprotocol)
+                .filter(|it| !it.is_empty())
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
+            _ => self.websocket.subprotocols.clone(),
+        }
+    }
+
+    /// Settles what a preset adds: the query of the URL, and the interval of heartbeats.
+    fn settle_preset(&mut self) {
+        let Some(preset) = self.websocket.preset else { return };
+        if let Some((_, interval)) = preset.beats {
+            self.websocket.ping.get_or_insert(interval);
+        }
+        if self.websocket.message.is_none() {
+            self.websocket.message = Some(preset.message.as_bytes().to_vec());
+        }
+        let mut targets: Vec<TargetPlan> = self.targets.iter().cloned().collect();
+        for target in &mut targets {
+            for (name, value) in url::form_urlencoded::parse(preset.query.as_bytes()) {
+                let has = target.url.query_pairs().any(|(known, _)| known == name);
+                if !has {
+                    target.url.query_pairs_mut().append_pair(&name, &value);
+                }
+            }
+        }
+        self.targets = targets.into();
     }
 
     /// Settles what follows from the scheme: users of connections that are only held think between

@@ -1,15 +1,13 @@
 //! Journeys of a plan: setup and teardown steps, and the guides of the workers.
 
-use crate::caller::Caller;
 use crate::directory::SystemResolver;
 use crate::exit::{Code, Failure};
-use crate::programs::{Programs, run_stage};
-use crate::servers;
+use crate::programs::{Programs, exchange_caller, run_stage};
 use crate::session::{Captured, Session};
 use crate::threads::RequestSource;
 use engine::Share;
 use engine::journey::{Travel, run_setup_steps};
-use k6::journey::Stage;
+use k6::journey::ScriptStage;
 use plan::Plan;
 use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
@@ -56,7 +54,7 @@ pub(crate) fn set_up(session: &mut Session) -> Result<(), Failure> {
     match &plan.journeys {
         Some(journeys) => {
             make_steps(&plan, &journeys.setup, session, "setup")?;
-            run_stage(session, Stage::Setup)
+            run_stage(session, ScriptStage::Setup)
         }
         None => Ok(()),
     }
@@ -92,23 +90,12 @@ impl Session {
         let plan = self.fit.plan.clone();
         match &plan.journeys {
             Some(journeys) => {
-                let ended = run_stage(&mut self, Stage::Teardown);
+                let ended = run_stage(&mut self, ScriptStage::Teardown);
                 make_steps(&plan, &journeys.teardown, &mut self, "teardown").and(ended)
             }
             None => Ok(()),
         }
     }
-}
-
-/// Makes single exchanges by the rules of the plan.
-pub(crate) fn exchange_caller(plan: &Plan, session: &Session) -> Result<Caller, Failure> {
-    let mut settings = servers::tls_settings(plan);
-    // what is offered for HTTP/1.x; other versions offer their own
-    settings.alpn = vec!["http/1.1".to_owned()];
-    let own = session.fit.network.own().map(|network| (network.clone(), plan.seed));
-    let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
-    let endpoints = &session.servers.endpoints;
-    Ok(caller.over(own).by_plan(endpoints, servers::meeting(plan)))
 }
 
 fn make_steps(

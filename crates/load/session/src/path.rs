@@ -248,7 +248,7 @@ mod tests {
         };
         // 2 and 1.5 times 7 packets of a response
         let told = crowded(&open(60_000.0), 10_000).unwrap();
-        assert!(told.contains("60,000/s") && told.contains("some 750,000 packets"), "{told}");
+        assert!(told.contains("60,000/s") && told.contains("about 750,000 packets"), "{told}");
         assert_eq!(crowded(&open(8_000.0), 10_000), None);
         let mut closing = open(20_000.0);
         assert_eq!(crowded(&closing, 100), None);

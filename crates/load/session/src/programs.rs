@@ -1,11 +1,12 @@
 //! Scripts that carry out journeys: in Lua, or in JavaScript with k6's interface.
 
+use crate::caller::Caller;
 use crate::exit::{Code, Failure};
-use crate::journeys::exchange_caller;
 use crate::script;
+use crate::servers;
 use crate::session::Session;
 use engine::journey::make_call;
-use k6::journey::{ActorSpec, PlannedScript, ScriptActor, Stage, stage_failure, stage_reply};
+use k6::journey::{ActorSpec, PlannedScript, ScriptActor, ScriptStage, stage_failure, stage_reply};
 use plan::journey::{Journey, JourneyPart, JourneyProgram, ProgramOutline};
 use plan::{FileSource, Plan, ScriptPlan};
 use std::collections::BTreeMap;
@@ -177,7 +178,7 @@ fn print(line: &str) {
 ///
 /// # Errors
 /// The first one that failed.
-pub(crate) fn run_stage(session: &mut Session, stage: Stage) -> Result<(), Failure> {
+pub(crate) fn run_stage(session: &mut Session, stage: ScriptStage) -> Result<(), Failure> {
     let plan = session.fit.plan.clone();
     let Some(journeys) = &plan.journeys else { return Ok(()) };
     if !journeys.journeys.iter().any(|journey| by_k6(journey).is_some()) {
@@ -198,9 +199,20 @@ pub(crate) fn run_stage(session: &mut Session, stage: Stage) -> Result<(), Failu
             code: Code::Missed,
             text: format!("{}() of {}: {why}", stage.function(), units::quoted(&journey.name)),
         })?;
-        if let (Stage::Setup, Some(data)) = (stage, data) {
+        if let (ScriptStage::Setup, Some(data)) = (stage, data) {
             session.captured.values.insert(data_key(journey), data);
         }
     }
     Ok(())
+}
+
+/// Makes single exchanges by the rules of the plan.
+pub(crate) fn exchange_caller(plan: &Plan, session: &Session) -> Result<Caller, Failure> {
+    let mut settings = servers::tls_settings(plan);
+    // what is offered for HTTP/1.x; other versions offer their own
+    settings.alpn = vec!["http/1.1".to_owned()];
+    let own = session.fit.network.own().map(|network| (network.clone(), plan.seed));
+    let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
+    let endpoints = &session.servers.endpoints;
+    Ok(caller.over(own).by_plan(endpoints, servers::meeting(plan)))
 }

@@ -511,10 +511,13 @@ fn sessions_that_arrive_open_their_own_websockets() {
 /// Delivery of a room's message to one member.
 type Deliver = Box<dyn FnMut(u64, u64) -> Vec<Nanos>>;
 
+/// Bytes of the request so far, and after the upgrade the room and its connection.
+type RoomMember = (Vec<u8>, Option<(String, WebSocket)>);
+
 /// A server with rooms by URL: a member's message goes to all members of its room, itself among
 /// them, as often and as late as `deliver` says of the number of the message and of the member.
 struct Rooms {
-    sockets: BTreeMap<Client, (Vec<u8>, Option<(String, WebSocket)>)>,
+    sockets: BTreeMap<Client, RoomMember>,
     members: BTreeMap<Client, u64>,
     queue: BTreeMap<(Nanos, u64), (Client, Vec<u8>)>,
     seen: u64,

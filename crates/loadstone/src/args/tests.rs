@@ -532,7 +532,11 @@ fn every_option_of_run_does_something() {
         // requirements of the option, with and without the option
         let (own, beside) =
             value.unwrap_or("").split_once(' ').unwrap_or((value.unwrap_or(""), ""));
-        let list = if matches!(name, "random" | "once") { "--urls list.txt" } else { beside };
+        let list = match name {
+            "random" | "once" => "--urls list.txt",
+            "until-sure" => "--slo p99<1s",
+            _ => beside,
+        };
         let glue = if own.starts_with('=') || own.is_empty() { "" } else { " " };
         // the command names the URL itself
         let url = match name {

@@ -66,14 +66,10 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     if task.sides.iter().any(|side| side.command.is_some()) {
         server::prepare()?;
     }
-    let mut sides = Vec::new();
-    for (side, letter) in task.sides.iter().zip(LETTERS.chars()) {
-        match Side::found(side, letter, &env, &task)? {
-            Found::Side(side) => sides.push(*side),
-            Found::Nobody(code) => return Ok(code),
-            Found::Interrupted => return Err(interrupted()),
-        }
-    }
+    let mut sides = match found_sides(&task.sides, &env, &task)? {
+        Ok(sides) => sides,
+        Err(nobody) => return Ok(nobody),
+    };
     let keeping = begun(keeper, &env, &task, started_unix_s)?;
     let Blocks { runs, order, ended, gate } = match in_turns(&mut sides, &task, &keeping) {
         Ok(blocks) => blocks,
@@ -119,6 +115,23 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     kept?;
     torn_down?;
     Ok(died.unwrap_or(code))
+}
+
+/// The sides, each with its server; the exit code instead if one of them has none.
+fn found_sides<'a>(
+    asked: &'a [CompareSide],
+    env: &'a Arc<Env>,
+    task: &LiveTask,
+) -> Result<Result<Vec<Side<'a>>, Code>, Failure> {
+    let mut sides = Vec::new();
+    for (side, letter) in asked.iter().zip(LETTERS.chars()) {
+        match Side::found(side, letter, env, task)? {
+            Found::Side(side) => sides.push(*side),
+            Found::Nobody(code) => return Ok(Err(code)),
+            Found::Interrupted => return Err(interrupted()),
+        }
+    }
+    Ok(Ok(sides))
 }
 
 fn begun(

@@ -159,5 +159,5 @@ fn a_setup_goes_over_the_protocol_of_the_run() {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").ok();
     });
     let ran = run(&["run", &plan("2", &old.url("/"))]).expect(&[3]);
-    assert!(ran.stderr.contains("HTTP/1.x where HTTP/2 was asked for"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("HTTP/1.x where HTTP/2 was requested"), "{}", ran.stderr);
 }

@@ -82,7 +82,7 @@ fn missing_evidence_is_reported() {
     assert!(ran.stderr.contains("nothing was stored there yet"), "{}", ran.stderr);
     place.measure("1", &site.url("/hw"));
     for (args, told) in [
-        (&["compare", "run-1", "run-7"][..], "\"run-7\" is no stored result"),
+        (&["compare", "run-1", "run-7"][..], "\"run-7\" is not a stored result"),
         (&["compare", "run-1", "http://127.0.0.1:1/"], "compare two URLs or two stored runs"),
         (&["compare", "run-1", "run-1,"], "names no stored runs"),
         (&["compare", "-c", "3", "run-1", "run-1"], "stored runs are compared as they are"),

@@ -2,14 +2,15 @@
 
 use crate::support::{Site, keep, run};
 
-/// Scripts that end in their own way: name, text, exit code, and a part of standard error.
+/// Scripts that end in their own way: name, text, exit code, and a part of standard error, in which
+/// FOLDER is the folder of the script.
 const ENDS: &[(&str, &str, i32, &str)] = &[
     ("throws.js", "throw new Error('early');\nexport default function () {}", 107, "throws.js:1"),
     (
         "gone.js",
         "import './no.js';\nexport default function () {}",
         107,
-        "gone.js:1: cannot read no",
+        "gone.js:1: cannot read FOLDER/no.js: ",
     ),
     ("broken.js", "export default function ( {", 107, "SyntaxError"),
     (
@@ -39,7 +40,8 @@ fn a_script_ends_with_the_exit_code_of_k6() {
     for (name, text, code, told) in ENDS {
         let path = keep(folder.path(), name, text);
         let ran = run(&["k6", "run", "--quiet", &path]).expect(&[*code]);
-        assert!(ran.stderr.contains(told), "{name}: {ran:#?}");
+        let told = told.replace("FOLDER", folder.path().to_str().unwrap());
+        assert!(ran.stderr.contains(&told), "{name}: {ran:#?}");
     }
     let ran = run(&["k6", "run", "nowhere.js"]).expect(&[107]);
     assert!(ran.stderr.contains("cannot read nowhere.js"), "{ran:#?}");

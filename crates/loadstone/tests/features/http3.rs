@@ -14,9 +14,9 @@ fn options_that_do_not_go_together_are_refused() {
         (&["--proxy", "http://127.0.0.1:2", url], "--http 3 cannot go with --proxy"),
         (&["--tls", "1.2", url], "QUIC uses TLS 1.3 only"),
         (&["--unix", "/tmp/s", url], "QUIC is over UDP"),
-        (&["--header-table", "1K", url], "--header-table is an option of HTTP/2"),
-        (&["--frame-max", "32K", url], "--frame-max is an option of HTTP/2"),
-        (&["--encoder-table", "8K", url], "--encoder-table is an option of HTTP/2"),
+        (&["--header-table", "1K", url], "--header-table is an HTTP/2 option"),
+        (&["--frame-max", "32K", url], "--frame-max is an HTTP/2 option"),
+        (&["--encoder-table", "8K", url], "--encoder-table is an HTTP/2 option"),
         (&["http://127.0.0.1:1/"], "HTTP/3 always uses TLS; write https://"),
     ] {
         let ran = run(&[&["run", "--http", "3"][..], args].concat()).expect(&[2]);

@@ -157,5 +157,5 @@ fn the_gate_of_the_guide_works_in_an_empty_environment() {
     let json: Value = serde_json::from_str(&read("result.json")).unwrap();
     assert_eq!(json["slo"][1]["objective"], "p99<25ms");
     let summary = read("summary.md");
-    assert!(summary.starts_with("before\n") && summary.contains("p99<25ms"), "{summary}");
+    assert!(summary.starts_with("before\n") && summary.contains("p99&lt;25ms"), "{summary}");
 }

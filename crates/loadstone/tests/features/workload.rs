@@ -236,7 +236,7 @@ fn an_invalid_log_is_refused() {
             "rubbish\n",
             "1 line is not a request (the first is line 1: no [time])",
         ),
-        (vec!["import", "-", "http://h/", "--methods", "PUT"], LOG, "5 left out for their method"),
+        (vec!["import", "-", "http://h/", "--methods", "PUT"], LOG, "5 skipped for their method"),
         (vec!["import", "-", "http://h/", "--speed", "0"], LOG, "give a number above 0"),
         (vec!["import", "-", "h:0"], LOG, "BASE-URL"),
         (vec!["sequence", "surge", "--format", "plan"], "", "a plan needs a server"),
@@ -340,7 +340,7 @@ fn an_invalid_recording_is_refused() {
         (vec!["import", "-"], "curl h | sh", "command 1: it has '|' outside of quotes"),
         (vec!["import", "-", "--by", "visits"], "curl h", "--by is for a file with times"),
         (vec!["import", "-"], "openapi: 3.0.0", "it names no server"),
-        (vec!["import", "-", "http://h/"], "openapi: 3.0.0", "it has no request"),
+        (vec!["import", "-", "http://h/"], "openapi: 3.0.0", "it has no usable request"),
     ] {
         let ran = run_with_input(&[&["workload"], &args[..]].concat(), input.as_bytes());
         let ran = ran.expect(&[2]);
@@ -406,7 +406,7 @@ fn input_without_a_model_is_refused() {
     for (what, why) in [
         (path("rubbish", "rubbish\n"), "line 1: \"rubbish\" is not a log line, a URL or a path"),
         (path("weights", "/a weight=3\n"), "line 1: a list with weights has no order"),
-        (path("think", "/a think=soon\n"), "line 1: \"think=soon\" is no time"),
+        (path("think", "/a think=soon\n"), "line 1: \"think=soon\" is not a time"),
         (path("nothing", "# no line\n"), "it has no request"),
         (text(&empty).to_owned(), "holds no file"),
         ("nowhere".to_owned(), "cannot read \"nowhere\""),
@@ -594,5 +594,5 @@ fn options_that_conflict_with_specweb99_are_refused() {
     }
     let args = ["run", &*url, "--workload", "specweb99-like:connections=5", "-d", "1s"];
     let ran = run(&args).expect(&[1]);
-    assert!(ran.stderr.contains("the dynamic pages of specweb99-like are not there"), "{ran:#?}");
+    assert!(ran.stderr.contains("the dynamic pages of specweb99-like are missing"), "{ran:#?}");
 }

@@ -585,7 +585,7 @@ fn requirements_of_af_xdp_are_reported() {
     let url = "http://10.80.0.2:9/";
     for (words, said) in [
         (&["--stack", "own:xdp=ls0"][..], "--stack own:xdp=ls0 needs --sources PREFIX: "),
-        (&["--stack", "own:xdp"], "\"own:xdp\" is no stack: it has no =DEVICE; write "),
+        (&["--stack", "own:xdp"], "\"own:xdp\" is not a stack: it has no =DEVICE; write "),
     ] {
         let ran = finish(program(&[&["run", url][..], words].concat()), b"");
         assert_eq!(ran.code, 2, "{ran:#?}");

@@ -249,7 +249,8 @@ fn the_demo_can_be_watched() {
     let mut terminal = Terminal::start(&args);
     terminal.wait_for("Responses and failures");
     let (code, report) = terminal.end();
-    assert!([0, 4].contains(&code) && report.contains("the same as a page"), "{code}: {report}");
+    let told = format!("as a page: {}", page.display());
+    assert!([0, 4].contains(&code) && report.contains(&told), "{code}: {report}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn what_cannot_be() {
         (&["--shuffle", url], "add --to"),
         (&["--find", "capacity", url], "--find capacity needs objectives"),
         (&["--find", "p99", url], "--find takes capacity, or objectives"),
-        (&["--find", "p99<1s", "--down", url], "leave --down"),
+        (&["--find", "p99<1s", "--down", url], "omit --down"),
         (&["--find", "p99<1s", "--repeat", "2", url], "--repeat"),
         (&["--hold", "0s", url], "--hold is 0"),
         (&["--repeat", "0", url], "--repeat is 0"),

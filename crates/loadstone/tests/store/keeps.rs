@@ -99,7 +99,7 @@ fn only_a_named_store_that_cannot_be_opened_stops_the_run() {
     let file = data.path().join("a-file");
     std::fs::write(&file, "not a folder").unwrap();
     let ran = keeping(&file, &["run", "-n", "5", "-c", "1", &url]).expect(&[0, 4]);
-    assert!(ran.stderr.contains("this result is not kept"), "{ran:#?}");
+    assert!(ran.stderr.contains("this result is not stored"), "{ran:#?}");
     let named = file.to_str().unwrap();
     let ran = keeping(data.path(), &["run", "-n", "5", "--store", named, &url]).expect(&[2]);
     assert!(ran.stderr.contains("is not a results store of loadstone"), "{ran:#?}");

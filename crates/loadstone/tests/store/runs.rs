@@ -40,7 +40,7 @@ fn results_are_listed_named_moved_and_deleted() {
     }
     on(&["delete", "run-1", "run-2", "--yes"]).expect(&[0]);
     assert_eq!(on(&["list"]).stdout.lines().count(), 2);
-    assert!(on(&["show", "before"]).expect(&[2]).stderr.contains("is no stored result"));
+    assert!(on(&["show", "before"]).expect(&[2]).stderr.contains("is not a stored result"));
     on(&["untag", "before"]).expect(&[2]);
     on(&["list", "--since", "yesterday"]).expect(&[2]);
 }

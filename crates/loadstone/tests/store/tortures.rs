@@ -46,7 +46,7 @@ fn a_torture_is_kept_listed_and_shown_again_in_every_form() {
     let md = keeping(data.path(), &["report", "last", "--md", "-"]).expect(&[0]).stdout;
     assert!(md.starts_with("### ❌ 1 finding in 2 cases") && md.contains("| S-03 |"), "{md}");
     let plan = keeping(data.path(), &["runs", "show", "last", "--plan"]).expect(&[2]);
-    assert!(plan.stderr.contains("a torture has no plan"), "{plan:#?}");
+    assert!(plan.stderr.contains("a torture run has no plan"), "{plan:#?}");
     keeping(data.path(), &["runs", "tag", "last", "nightly"]).expect(&[0]);
     let words = ["runs", "list", "--kind", "torture", "--tag", "nightly", "--json", "-"];
     let list = keeping(data.path(), &words).expect(&[0]).json();

@@ -334,7 +334,7 @@ fn a_fleet_needs_a_proof_for_a_public_server_too() {
     );
     for part in [
         "bare 2",
-        "203.0.113.7:8080 is public, and 2,000/s from 2 machines need its owner's word",
+        "203.0.113.7:8080 is public, and 2,000/s from 2 machines need its owner's permission",
         "torture prove --groups overload http://203.0.113.7:8080/page.html",
         "group 2",
         "the proof does not name the group overload",

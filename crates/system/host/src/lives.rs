@@ -259,7 +259,9 @@ mod tests {
         let why = Lives::find(address, Some(u32::MAX)).unwrap_err();
         assert!(why.contains("no process 4294967295"), "{why}");
         drop(socket);
-        assert!(Lives::find(address, None).unwrap_err().contains("no process of this machine"));
+        assert!(
+            Lives::find(address, None).unwrap_err().contains("no visible process of this machine")
+        );
     }
 
     /// A child of ours is seen to end, and how, before it is waited for and after.

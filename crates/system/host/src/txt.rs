@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(txt_from("no.example.org", &[server]), Ok(Vec::new()));
         let server = serve(1, move |asked| answer(asked, &[], none, RCODE::Refused));
         let said = txt_from("no.example.org", &[server]).unwrap_err();
-        assert!(said.contains("the name server says Refused"), "{said}");
+        assert!(said.contains("the name server answered Refused"), "{said}");
         let said = txt_from("no.example.org", &[]).unwrap_err();
         assert!(said.contains("no name server to ask"), "{said}");
         let said = txt_from(&"a".repeat(300), &[server]).unwrap_err();

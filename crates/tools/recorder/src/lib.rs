@@ -16,7 +16,7 @@ mod tests;
 pub use authority::LocalAuthority;
 pub use har::to_har;
 
-use proxy::Shared;
+use proxy::ProxyState;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -60,19 +60,19 @@ pub struct RecordedResponse {
 
 /// A recorder that listens.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct RecordingProxy {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Recorder {
+impl RecordingProxy {
     /// Starts listening.
     ///
     /// # Errors
     /// The address cannot be used, or no thread can be started.
-    pub fn start(config: RecorderConfig) -> Result<Recorder, String> {
+    pub fn start(config: RecorderConfig) -> Result<RecordingProxy, String> {
         let listen = config.listen;
         let cannot = |error: std::io::Error| format!("cannot listen on {listen}: {error}");
         let listener = TcpListener::bind(listen).map_err(cannot)?;
@@ -80,13 +80,13 @@ impl Recorder {
         let address = listener.local_addr().map_err(cannot)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("cannot wait for sockets: {error}"))?;
-        let shared = Arc::new(Shared::new(config, address));
+        let shared = Arc::new(ProxyState::new(config, address));
         let (stop, stopped) = oneshot::channel();
         let inside = shared.clone();
         let body = move || runtime.block_on(proxy::serve(listener, inside, stopped));
         let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(body);
         let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
-        Ok(Recorder { address, shared, stop, thread })
+        Ok(RecordingProxy { address, shared, stop, thread })
     }
 
     pub fn address(&self) -> SocketAddr {

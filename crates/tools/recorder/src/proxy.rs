@@ -33,7 +33,7 @@ const CERTIFICATE: &str = "/.loadstone/ca.pem";
 
 /// State that all connections share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ProxyState {
     config: RecorderConfig,
     address: SocketAddr,
     exchanges: Mutex<Vec<RecordedExchange>>,
@@ -41,9 +41,9 @@ pub(crate) struct Shared {
     troubles: Mutex<Vec<String>>,
 }
 
-impl Shared {
-    pub(crate) fn new(config: RecorderConfig, address: SocketAddr) -> Shared {
-        Shared {
+impl ProxyState {
+    pub(crate) fn new(config: RecorderConfig, address: SocketAddr) -> ProxyState {
+        ProxyState {
             config,
             address,
             exchanges: Mutex::default(),
@@ -88,7 +88,7 @@ impl Shared {
 
 /// Where requests of a connection go that name no server.
 #[derive(Clone, Debug)]
-enum Side {
+enum Entrance {
     /// The listening port.
     Front { secure: bool },
     /// A tunnel to this server.
@@ -98,7 +98,7 @@ enum Side {
 /// Accepts connections until it is stopped.
 pub(crate) async fn serve(
     listener: std::net::TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     mut stop: oneshot::Receiver<()>,
 ) {
     let listener = match TcpListener::from_std(listener) {
@@ -129,15 +129,15 @@ pub(crate) async fn serve(
 }
 
 /// A connection to the listening port: TLS where it begins with a handshake.
-async fn front(stream: TcpStream, shared: Arc<Shared>) {
+async fn front(stream: TcpStream, shared: Arc<ProxyState>) {
     const HANDSHAKE: u8 = 22;
     let mut first = [0];
     match stream.peek(&mut first).await {
         Ok(1) if first[0] == HANDSHAKE => {
             let name = shared.address.ip().to_string();
-            secured(stream, &name, shared, Side::Front { secure: true }).await;
+            secured(stream, &name, shared, Entrance::Front { secure: true }).await;
         }
-        Ok(1) => serve_http(stream, shared, Side::Front { secure: false }).await,
+        Ok(1) => serve_http(stream, shared, Entrance::Front { secure: false }).await,
         _ => {}
     }
 }
@@ -145,8 +145,8 @@ async fn front(stream: TcpStream, shared: Arc<Shared>) {
 async fn secured(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     name: &str,
-    shared: Arc<Shared>,
-    side: Side,
+    shared: Arc<ProxyState>,
+    side: Entrance,
 ) {
     let config = match shared.config.authority.server(name) {
         Ok(config) => config,
@@ -163,8 +163,8 @@ async fn secured(
 
 async fn serve_http(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    shared: Arc<Shared>,
-    side: Side,
+    shared: Arc<ProxyState>,
+    side: Entrance,
 ) {
     let service = service_fn(move |request| {
         let shared = shared.clone();
@@ -185,8 +185,8 @@ fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
 
 async fn answer(
     request: Request<Incoming>,
-    shared: Arc<Shared>,
-    side: Side,
+    shared: Arc<ProxyState>,
+    side: Entrance,
 ) -> Response<Full<Bytes>> {
     if request.method() == Method::CONNECT {
         return connect(request, shared);
@@ -207,21 +207,21 @@ async fn answer(
 /// The server of a request.
 fn destination(
     request: &Request<Incoming>,
-    shared: &Shared,
-    side: &Side,
+    shared: &ProxyState,
+    side: &Entrance,
 ) -> Result<Url, Box<Response<Full<Bytes>>>> {
     let uri = request.uri();
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let found = match (uri.scheme(), side, &shared.config.upstream) {
         (Some(_), ..) => Url::parse(&uri.to_string()).ok(),
-        (None, Side::Front { .. }, _) if path == CERTIFICATE => {
+        (None, Entrance::Front { .. }, _) if path == CERTIFICATE => {
             let pem = shared.config.authority.certificate().to_owned();
             return Err(Box::new(text(StatusCode::OK, pem)));
         }
-        (None, Side::Tunnel(base), _) | (None, Side::Front { .. }, Some(base)) => {
+        (None, Entrance::Tunnel(base), _) | (None, Entrance::Front { .. }, Some(base)) => {
             base.join(path).ok()
         }
-        (None, Side::Front { .. }, None) => None,
+        (None, Entrance::Front { .. }, None) => None,
     };
     let url = found.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     url.ok_or_else(|| {
@@ -235,7 +235,7 @@ fn destination(
 }
 
 /// Opens a tunnel, whose requests are recorded.
-fn connect(request: Request<Incoming>, shared: Arc<Shared>) -> Response<Full<Bytes>> {
+fn connect(request: Request<Incoming>, shared: Arc<ProxyState>) -> Response<Full<Bytes>> {
     let authority = request.uri().authority().map(|it| it.as_str().to_owned());
     let secure = authority.as_ref().is_none_or(|it| !it.ends_with(":80"));
     let scheme = if secure { "https" } else { "http" };
@@ -251,12 +251,12 @@ fn connect(request: Request<Incoming>, shared: Arc<Shared>) -> Response<Full<Byt
 fn tunnel(
     request: Request<Incoming>,
     base: Url,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let Ok(upgraded) = hyper::upgrade::on(request).await else { return };
         let stream = TokioIo::new(upgraded);
-        let side = Side::Tunnel(base.clone());
+        let side = Entrance::Tunnel(base.clone());
         if base.scheme() == "http" {
             return serve_http(stream, shared, side).await;
         }
@@ -269,8 +269,8 @@ fn tunnel(
 async fn record(
     request: Request<Incoming>,
     url: Url,
-    shared: &Shared,
-    side: &Side,
+    shared: &ProxyState,
+    side: &Entrance,
 ) -> Response<Full<Bytes>> {
     let at = SystemTime::now();
     let start = Instant::now();
@@ -317,9 +317,15 @@ fn authority(url: &Url) -> String {
 }
 
 /// A request's field as the server would have it: its own address in place of the recorder's.
-fn at_the_server(value: &str, name: &str, url: &Url, shared: &Shared, side: &Side) -> String {
+fn at_the_server(
+    value: &str,
+    name: &str,
+    url: &Url,
+    shared: &ProxyState,
+    side: &Entrance,
+) -> String {
     match side {
-        Side::Front { secure } if matches!(name, "origin" | "referer") => {
+        Entrance::Front { secure } if matches!(name, "origin" | "referer") => {
             value.replacen(&shared.origin(*secure), &url.origin().ascii_serialization(), 1)
         }
         _ => value.to_owned(),
@@ -331,11 +337,11 @@ fn at_the_server(value: &str, name: &str, url: &Url, shared: &Shared, side: &Sid
 fn shown(
     answer: &RecordedResponse,
     url: &Url,
-    shared: &Shared,
-    side: &Side,
+    shared: &ProxyState,
+    side: &Entrance,
 ) -> Response<Full<Bytes>> {
     let reverse = match side {
-        Side::Front { secure } if shared.config.upstream.is_some() => Some(*secure),
+        Entrance::Front { secure } if shared.config.upstream.is_some() => Some(*secure),
         _ => None,
     };
     let mut response = Response::builder().status(answer.status);

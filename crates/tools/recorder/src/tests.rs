@@ -68,10 +68,13 @@ fn server(authority: Option<Arc<LocalAuthority>>) -> Url {
     url
 }
 
-fn recorder(upstream: Option<Url>, tls: Arc<ClientConfig>) -> (Recorder, Arc<ClientConfig>) {
+fn recorder(upstream: Option<Url>, tls: Arc<ClientConfig>) -> (RecordingProxy, Arc<ClientConfig>) {
     let authority = LocalAuthority::generate().unwrap();
     let trust = trusting(&authority);
-    (Recorder::start(RecorderConfig { listen: LOCAL, upstream, authority, tls }).unwrap(), trust)
+    (
+        RecordingProxy::start(RecorderConfig { listen: LOCAL, upstream, authority, tls }).unwrap(),
+        trust,
+    )
 }
 
 /// One request, and everything that comes back until the connection ends.

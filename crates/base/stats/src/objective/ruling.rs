@@ -34,7 +34,7 @@ pub struct FigureInterval {
     /// In the unit of [`Objective::bound`]. Infinite if the calls are too few for an end.
     pub low: f64,
     pub high: f64,
-    /// Whether the probability holds for this look, or for all looks of the run together.
+    /// Scope of the probability: this look, or all looks of the run together.
     pub looks: Looks,
     /// Number of calls that are worth one independent call: 1 or more.
     pub effect: f64,
@@ -111,8 +111,8 @@ impl Objective {
         Ruling { figure, interval, without_lag, met, undecided }
     }
 
-    /// Whether runs may end as soon as this objective is decided: its figure has an interval that
-    /// holds at any time.
+    /// Returns true if runs may end as soon as this objective is decided: its figure has an interval
+    /// that holds at any time.
     pub fn is_sequential(&self) -> bool {
         match self.metric {
             Metric::ResponseMean => false,
@@ -121,7 +121,7 @@ impl Objective {
         }
     }
 
-    /// Whether the bound is on the share of all calls. One of 0 or 100 % counts the calls that were
+    /// Returns true if the bound is on the share of all calls. One of 0 or 100 % counts the calls that were
     /// made: no number of them shows that no other call would fail.
     fn is_estimate(&self) -> bool {
         self.bound > 0.0 && self.bound < 1.0
@@ -225,7 +225,7 @@ impl Objective {
         Some(lowest.as_secs_f64())
     }
 
-    /// Whether a figure keeps the bound; NaN keeps none.
+    /// Returns true if a figure keeps the bound; NaN keeps none.
     pub(super) fn holds(&self, figure: f64) -> bool {
         match self.op {
             Op::Below => figure < self.bound,

@@ -107,9 +107,12 @@ pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), St
         return Ok((with_target(base, text), Some(text.to_owned())));
     }
     let mut url = base.join(text).map_err(|error| format!("{text:?} is not a URL: {error}"))?;
-    let schemes = if plan::is_websocket_url(base) { ["ws", "wss"] } else { ["http", "https"] };
+    let (schemes, kind) = match plan::is_websocket_url(base) {
+        true => (["ws", "wss"], "a ws or wss URL"),
+        false => (["http", "https"], "an http or https URL"),
+    };
     if !schemes.contains(&url.scheme()) || !url.has_host() {
-        return Err(format!("{text:?} is not a {} or {} URL", schemes[0], schemes[1]));
+        return Err(format!("{text:?} is not {kind}"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("leave the login out of the URL; a step has user = \"name:password\"".into());

@@ -81,7 +81,7 @@ fn a_script_describes_its_journey() {
     let (ours, left) = script.objectives();
     assert_eq!(ours, ["p99<250ms", "mean<=1.5ms", "failures<1%"]);
     assert_eq!(left, ["checks: rate>0.9", "http_req_duration{name:x}: max<5"]);
-    assert!(script.has_stage(Stage::Setup) && !script.has_stage(Stage::Teardown));
+    assert!(script.has_stage(ScriptStage::Setup) && !script.has_stage(ScriptStage::Teardown));
     let moved = read(SHOP, &["BASE=http://z.example"]).unwrap();
     assert_eq!(moved.home().unwrap().host_str(), Some("z.example"));
 }

@@ -344,7 +344,8 @@ fn a_device_by_af_xdp_needs_addresses() {
         plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     });
     assert!(
-        over_a_path.starts_with("[--sources] --path and --clients, as --vary,"),
+        over_a_path
+            .starts_with("[--sources] --path, --clients and --vary identify clients by IPv4"),
         "{over_a_path}"
     );
     let bound = over(&|plan| plan.connection.bind = vec!["127.0.0.2".parse().unwrap()]);

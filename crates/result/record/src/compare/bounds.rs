@@ -96,8 +96,8 @@ impl FailIf {
         RUN_FIGURES.iter().any(|(name, _, kind)| *name == self.figure && *kind == FigureKind::Rate)
     }
 
-    /// Whether a run counts for this figure: it is not INVALID, or only because of the client's
-    /// lateness, which makes no response fail.
+    /// Returns true if a run counts for this figure: it is not INVALID, or only because of the
+    /// client's lateness, which makes no response fail.
     pub(super) fn counts(&self, run: &RunRecord) -> bool {
         let late = |cause: &&CauseRecord| cause.id == CauseId::Slip;
         let grave = |cause: &&CauseRecord| INVALID.contains(&cause.id);

@@ -353,17 +353,20 @@ fn an_objective_on_failures_defines_failing() {
 #[test]
 fn few_failures_do_not_fail_a_server() {
     let mut calls = served(0, 10_000);
-    calls[500] = (calls[500].0, 500, Some(FailureClass::Status));
+    // 5 of 1,000: clearly above 0.05 %, by the interval too
+    for call in calls.iter_mut().step_by(200) {
+        (call.1, call.2) = (500, Some(FailureClass::Status));
+    }
     let mut report = report(measured(&calls, 0));
     let of = |report: &mut RunReport, objective: &str| {
         let objectives = [Objective::parse(objective).unwrap()];
         report.slo = SloResult::judge(&objectives, &report.measurement);
         Server::of(report).sentence()
     };
-    let serving = "serving: 1,000 calls, 0.100 % failed (1), mostly 1 answered 500";
+    let serving = "serving: 1,000 calls, 0.500 % failed (5), mostly 5 answered 500";
     assert_eq!(of(&mut report, "p99<1s"), serving);
     assert!(of(&mut report, "p99<1us").starts_with("slow: "), "the failures are not why");
-    let failing = "failing: 0.100 % of 1,000 calls (1 answered 500)";
+    let failing = "failing: 0.500 % of 1,000 calls (5 answered 500)";
     assert_eq!(of(&mut report, "failures<0.05%"), failing);
 }
 

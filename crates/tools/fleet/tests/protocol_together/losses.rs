@@ -135,7 +135,7 @@ fn an_agent_that_has_prepared_another_plan_is_unfit() {
     let Some(FleetEvent::Unfit(agent, why)) = answer("old") else {
         panic!("another plan than the manager's is carried out");
     };
-    assert!(agent == "A0" && why.contains("another plan"), "{why}");
+    assert!(agent == "A0" && why.contains("a different plan"), "{why}");
 }
 
 #[test]

@@ -153,8 +153,8 @@ async fn an_invalid_response_is_a_logged_server_error() {
         ("return 200.5", "no status from 200 to 599"),
         ("return 0/0", "no status from 200 to 599"),
         ("return 200, 'x'", "no table of fields"),
-        ("return 200, { ['a b'] = 1 }", "a field \"a b\" that is none"),
-        ("return 200, { a = 'x\\r\\ny: z' }", "a field \"a\" that is none"),
+        ("return 200, { ['a b'] = 1 }", "returned \"a b\", which is not a field"),
+        ("return 200, { a = 'x\\r\\ny: z' }", "returned \"a\", which is not a field"),
         ("return 200, { a = {} }, {}", "no string as its third value"),
         (
             "local t = {} for i = 1, 200 do t['x' .. i] = i end return 200, t",

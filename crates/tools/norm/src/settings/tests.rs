@@ -98,8 +98,11 @@ fn errors_name_their_line_and_the_fix() {
         ("Threads = 65\n", "line 1: Threads must be 1 to 64, not 65"),
         ("", "there is no [[Node]]"),
         ("[[Node]]\nPath = \"/\"\n", "line 1: a node has exactly one of Directory, CgiBin"),
-        ("[[Node]]\nPath = \"/a/\"\nBuiltIn = \"hw\"\n", "line 2: \"/a/\" is no path of a node"),
-        ("[[Node]]\nPath = \"/../a\"\nBuiltIn = \"hw\"\n", "line 2: \"/../a\" is no path"),
+        (
+            "[[Node]]\nPath = \"/a/\"\nBuiltIn = \"hw\"\n",
+            "line 2: \"/a/\" is not the path of a node",
+        ),
+        ("[[Node]]\nPath = \"/../a\"\nBuiltIn = \"hw\"\n", "line 2: \"/../a\" is not the path"),
         ("[[Node]]\nPath = \"/a\"\nBuiltIn = \"x\"\n", "line 3: \"x\" is not a built-in handler"),
         ("[[Node]]\nPath = \"/a\"\nDirectory = \"x\"\n", "line 3: there is no folder x"),
         ("[[Node]]\nPath = \"/a\"\nInterpreter = \"y\"\n", "line 3: there is no script y"),

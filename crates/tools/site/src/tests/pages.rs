@@ -232,7 +232,7 @@ fn the_longest_measurable_uri_is_reported() {
         assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{response}");
     }
     let refused = Config::default().parse_option("uri-max", "65K").unwrap_err().to_string();
-    assert!(refused.contains("63K is the most"), "{refused}");
+    assert!(refused.contains("the maximum is 63K"), "{refused}");
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn again(
             break;
         }
         tries.count(!judgement.outcome.is_well());
-        if !silent {
+        if !silent && kept.judgement.outcome != TestOutcome::Inconclusive {
             tries.measure_rate();
         }
     }

@@ -277,14 +277,14 @@ impl PiecePosition {
             let head: Vec<u8> = self.head.iter().chain(&rest[..count]).copied().collect();
             let Some(whole) = head.first_chunk::<{ streams::HEAD }>() else {
                 self.head = head;
-                at = at + count;
+                at += count;
                 continue;
             };
             let Some(piece) = Head::from_bytes(whole) else { return bytes.len() };
             let short = is_packet(piece) && head.len() < OPENED;
             if short || is_action(piece) && head.len() < CODED {
                 self.head = head;
-                at = at + count;
+                at += count;
                 continue;
             }
             if !self.charge(piece, &head, free) {

@@ -87,7 +87,7 @@ impl FrameSeen {
             (u16::from_be_bytes(*name) == number)
                 .then_some(u32::from_be_bytes(value.try_into().ok()?))
         };
-        self.payload.chunks_exact(6).filter_map(value).last()
+        self.payload.chunks_exact(6).filter_map(value).next_back()
     }
 
     /// Returns the number of a setting with this name: RFC 9113 section 6.5.2, RFC 8441 section 3.

@@ -204,7 +204,7 @@ fn websocket(seed: u64) -> WebSocketPlan {
         ping: (seed % 7 < 3).then_some(Nanos::from_millis(seed % 1_000 + 1)),
         preset: preset::PRESET_NAMES
             .get((seed % 13) as usize)
-            .map(|name| crate::preset::parse_preset(name).unwrap()),
+            .map(|name| preset::parse_preset(name).unwrap()),
         rooms: (seed % 5 < 2).then_some((seed % 1_000 + 1) as u32),
         compress: seed % 11 < 5,
         mask: [MaskRule::Random, MaskRule::Zero][(seed % 2) as usize],

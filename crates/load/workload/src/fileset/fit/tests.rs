@@ -163,7 +163,7 @@ fn bursts_are_distinguished_from_a_steady_stream() {
     let mut stream = Seed(1).stream(Purpose::Arrivals, 0);
     let steady = (0..7_200).map(|_| stream.below(20) as f64).collect();
     assert!(line(steady).contains("not above 0.6"));
-    assert!(line(vec![1.0; 100]).contains("untold: ten minutes"));
+    assert!(line(vec![1.0; 100]).contains("untold: at least ten minutes"));
     // users with Pareto-distributed pauses
     let mut cells = vec![0.0; 7_200];
     for user in 0..50 {

@@ -210,7 +210,7 @@ fn a_text_is_cut_into_its_commands() {
     assert_eq!(urls("wget a"), Ok(Vec::new()));
     for (text, why) in [
         ("curl a\ncurl -Z b", "command 2: curl's option \"-Z\" is not known"),
-        ("curl a; sleep 1", "command 2: it is \"sleep\", and only curl is read"),
+        ("curl a; sleep 1", "command 2: it is \"sleep\", and only curl is supported"),
         ("curl a\nsleep 1\ncurl b", "a line begins with \"sleep\""),
     ] {
         let error = urls(text).unwrap_err().0;

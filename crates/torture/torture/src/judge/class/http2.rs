@@ -135,7 +135,7 @@ pub(super) fn acknowledged(talk: &Talk) -> usize {
 /// Returns the value of a setting that the server announced, the last one of several.
 pub(super) fn announced(talk: &Talk, setting: u16) -> Option<u32> {
     let all = frames(talk).iter().filter(|frame| frame.is_settings());
-    all.filter_map(|frame| frame.setting(setting)).last()
+    all.filter_map(|frame| frame.setting(setting)).next_back()
 }
 
 /// Returns the size of the first non-empty DATA.
