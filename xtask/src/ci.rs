@@ -94,6 +94,11 @@ const FROM_OUTSIDE: [&str; 3] = ["faces", "hard_times", WAITING];
 const WAITING: &str = "torture";
 const AT_ONCE: &str = "4";
 
+/// Tests that start servers and loads of seconds: a lane of their own, beside the others.
+const SLOW: [&str; 5] = ["features", "fleet", "live", "pages", "store"];
+
+const EVERYWHERE: [&str; 2] = ["--workspace", "--no-fail-fast"];
+
 const ESTIMATE: &str = "\
 xtask: all tests on the dev profile, and beside them those of the faces, of Lua and of torture on the
 xtask: release profile; from an empty build folder on two cores about 35 minutes, most of it compiling";
@@ -102,18 +107,24 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     packages::install()?;
     // with a filter, only one profile is wanted
     if args.iter().any(|arg| arg != "--locked") {
-        return run_tests(root, &["--workspace", "--no-fail-fast"], args);
+        return run_tests(root, &EVERYWHERE, args);
     }
     eprintln!("{ESTIMATE}");
     build(root, args)?;
-    // one failure must not hide the others: both lanes go to their ends. No doc comment has an example
+    // one failure must not hide the others: all lanes go to their ends. No doc comment has an example
     // that runs (a rule of tidy), so that the pass of rustdoc over every crate is saved.
     let names = test_names(root)?;
-    let others = names.iter().filter(|name| *name != WAITING);
+    let others = names.iter().map(String::as_str);
+    let others = others.filter(|name| *name != WAITING && !SLOW.contains(name));
     let others = others.flat_map(|name| ["--test", name]);
-    let what = ["--workspace", "--no-fail-fast", "--lib", "--bins"].into_iter().chain(others);
-    let what: Vec<&str> = what.collect();
-    lanes(|| run_tests(root, &what, args), || aside(root, args))
+    let what: Vec<&str> = EVERYWHERE.into_iter().chain(["--lib", "--bins"]).chain(others).collect();
+    let slow: Vec<&str> = SLOW.into_iter().flat_map(|name| ["--test", name]).collect();
+    let slow = || {
+        let mut test = cargo_with_default_signals(root);
+        packages::with_system_folders(&mut test);
+        shell::run_kept(test.arg("test").args(args).args(EVERYWHERE).args(&slow))
+    };
+    lanes(|| run_tests(root, &what, args), [&slow, &|| aside(root, args)])
 }
 
 /// Every test of the workspace that is a separate program, by name.
@@ -129,19 +140,22 @@ fn test_names(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
 }
 
-/// Runs both at the same time: each mostly waits, for server timeouts and for loads of seconds. The
-/// second one's output is printed after the first one's.
-fn lanes(
-    first: impl FnOnce() -> anyhow::Result<()>,
-    second: impl FnOnce() -> (anyhow::Result<()>, String) + Send,
-) -> anyhow::Result<()> {
+/// A part of the tests, with its output.
+type Lane<'a> = &'a (dyn Fn() -> (anyhow::Result<()>, String) + Sync);
+
+/// Runs all at the same time: each mostly waits, for server timeouts and for loads of seconds. The
+/// output of the others is printed after that of the first one.
+fn lanes(first: impl FnOnce() -> anyhow::Result<()>, others: [Lane<'_>; 2]) -> anyhow::Result<()> {
     std::thread::scope(|scope| {
-        let second = scope.spawn(second);
-        let first = first();
-        let broke_off = |_| (Err(anyhow::anyhow!("the release lane broke off")), String::new());
-        let (second, printed) = second.join().unwrap_or_else(broke_off);
-        eprint!("{printed}");
-        first.and(second)
+        let others = others.map(|lane| scope.spawn(lane));
+        let mut all = first();
+        for lane in others {
+            let broke_off = |_| (Err(anyhow::anyhow!("a lane of tests broke off")), String::new());
+            let (ended, printed) = lane.join().unwrap_or_else(broke_off);
+            eprint!("{printed}");
+            all = all.and(ended);
+        }
+        all
     })
 }
 
@@ -192,7 +206,7 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     lua.args(names.iter().flat_map(|name| ["--test", name]));
     let tests = |names: &[&str]| {
         let mut test = cargo_with_default_signals(root);
-        test.arg("test").args(args).args(["--workspace", "--no-fail-fast"]);
+        test.arg("test").args(args).args(EVERYWHERE);
         test.args(names.iter().flat_map(|name| ["--test", name]));
         if names.contains(&WAITING) {
             test.env("RUST_TEST_THREADS", AT_ONCE);
