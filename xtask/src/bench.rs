@@ -2,8 +2,8 @@
 //! budgets of docs/design.md section 7. Only ratios within one round count: the machine may be a
 //! third slower for a minute, but then it is for all tools.
 //!
-//! RESULTS.md is one table of one run of one commit: each budget once. The tables by tool and the raw
-//! rounds of that run are files of `bench/history`. A run of some tables changes neither.
+//! RESULTS.md is one table of one run of one commit: each budget once. The tables by tool and the
+//! raw rounds of that run are files of `bench/history`. A run of some tables changes neither.
 
 mod budgets;
 mod figures;
@@ -17,8 +17,8 @@ use std::process::Command;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only these tables, rendered to target/bench.md: keepalive many one nginx close bulk tls depth16 syscalls memory pace site http2 http2-tls http2-memory
-    /// http3 reno
+    /// Only these tables, rendered to target/bench.md: keepalive many one nginx close bulk tls depth16
+    /// syscalls memory pace site http2 http2-tls http2-memory http3 reno
     tables: Vec<String>,
     /// Render this raw file of all tables instead of measuring
     #[arg(long, value_name = "FILE")]

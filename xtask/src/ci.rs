@@ -94,7 +94,7 @@ const FROM_OUTSIDE: [&str; 3] = ["faces", "hard_times", WAITING];
 const WAITING: &str = "torture";
 const AT_ONCE: &str = "4";
 
-/// Tests that start servers and loads of seconds: a lane of their own, beside the others.
+/// Tests that start servers and loads of seconds: a separate lane, in parallel to the others.
 const SLOW: [&str; 5] = ["features", "fleet", "live", "pages", "store"];
 
 const EVERYWHERE: [&str; 2] = ["--workspace", "--no-fail-fast"];
@@ -111,18 +111,17 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     }
     eprintln!("{ESTIMATE}");
     build(root, args)?;
-    // one failure must not hide the others: all lanes go to their ends. No doc comment has an example
-    // that runs (a rule of tidy), so that the pass of rustdoc over every crate is saved.
+    // one failure must not hide the others: all lanes run to completion. No doc comment has an
+    // example that runs (a rule of tidy), so that the pass of rustdoc over every crate is saved.
     let names = test_names(root)?;
     let others = names.iter().map(String::as_str);
     let others = others.filter(|name| *name != WAITING && !SLOW.contains(name));
     let others = others.flat_map(|name| ["--test", name]);
     let what: Vec<&str> = EVERYWHERE.into_iter().chain(["--lib", "--bins"]).chain(others).collect();
-    let slow: Vec<&str> = SLOW.into_iter().flat_map(|name| ["--test", name]).collect();
     let slow = || {
-        let mut test = cargo_with_default_signals(root);
+        let mut test = tests_named(root, args, &SLOW);
         packages::with_system_folders(&mut test);
-        shell::run_kept(test.arg("test").args(args).args(EVERYWHERE).args(&slow))
+        shell::run_kept(&mut test)
     };
     lanes(|| run_tests(root, &what, args), [&slow, &|| aside(root, args)])
 }
@@ -205,9 +204,7 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     };
     lua.args(names.iter().flat_map(|name| ["--test", name]));
     let tests = |names: &[&str]| {
-        let mut test = cargo_with_default_signals(root);
-        test.arg("test").args(args).args(EVERYWHERE);
-        test.args(names.iter().flat_map(|name| ["--test", name]));
+        let mut test = tests_named(root, args, names);
         if names.contains(&WAITING) {
             test.env("RUST_TEST_THREADS", AT_ONCE);
         }
@@ -227,6 +224,14 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
         printed.push_str(&text);
     }
     (all, printed)
+}
+
+/// The command that runs these tests, which are separate programs.
+fn tests_named(root: &Path, args: &[String], names: &[&str]) -> Command {
+    let mut test = cargo_with_default_signals(root);
+    test.arg("test").args(args).args(EVERYWHERE);
+    test.args(names.iter().flat_map(|name| ["--test", name]));
+    test
 }
 
 fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! `loadstone record`: a proxy that records, and the plan of what it has recorded.
+//! `loadstone record`: a recording proxy, and a plan made from the recording.
 
 use crate::args::{Disk, RecordArgs};
 use crate::exit::{Code, Failure};
@@ -31,7 +31,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
     }
     let most = args.requests.unwrap_or(usize::MAX);
     while recorder.count() < most && crate::signals::pause(LOOK) {}
-    // the signal has ended the recording, not what is made of it
+    // the signal ended the recording; the files are still written
     crate::signals::forget();
     let (exchanges, troubles) = recorder.stop();
     if !args.quiet {
@@ -61,7 +61,7 @@ fn opening(args: &RecordArgs, recorder: &RecordingProxy) -> String {
 /// Writes the recording and its plan.
 fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Failure> {
     if exchanges.is_empty() {
-        let text = "nothing was recorded; no request came through the recorder".to_owned();
+        let text = "nothing was recorded; the recorder received no request".to_owned();
         return Err(Failure { code: Code::Missed, text });
     }
     let har = to_har(exchanges, env!("CARGO_PKG_VERSION"));
@@ -76,7 +76,7 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
             files::Sink::Stdout => "standard output".to_owned(),
         };
         crate::say(&format!(
-            "{} in {}, {} in {name}; they hold the cookies and logins that were sent",
+            "{} in {}, {} in {name}; both contain the cookies and logins that were sent",
             counted(exchanges.len() as u64, "request"),
             args.har.display(),
             counted(imported.steps as u64, "step"),
@@ -91,7 +91,7 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
     dry_run(&plan, &args.har.to_string_lossy())
 }
 
-/// The certificate authority in a file and its key beside it; both are made where they are missing.
+/// The certificate authority in a file, with its key next to it; missing files are created.
 fn authority(file: Option<&Path>) -> Result<LocalAuthority, String> {
     let Some(path) = file else { return LocalAuthority::generate() };
     let key_path = PathBuf::from(format!("{}.key", path.display()));

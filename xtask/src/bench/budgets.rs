@@ -163,8 +163,8 @@ impl Judged {
     }
 }
 
-/// A budget holds if the median is at or below it. All budgets, in the order of the table, followed by those of our own TCP with
-/// Reno.
+/// All budgets, in the order of the table, followed by those of our own TCP with Reno. A budget holds
+/// if the median is at or below it.
 pub(super) fn judge(raw: &Raw) -> Vec<Judged> {
     let plain = BUDGETS.iter().map(|budget| judge_one(budget, budget.table, raw));
     // those of our own TCP apply with either congestion control

@@ -77,11 +77,12 @@ const METRICS: &[(&str, &str, usize)] = &[
     ("foreign", "foreign cores", 2),
 ];
 
-/// The facts of the run and its budgets. `commit`: where its tables are, in the folder of the history.
+/// The facts of the run and its budgets. `commit`: name of its file of tables in the folder of the
+/// history.
 pub(super) fn results(raw: &Raw, judged: &[Judged], commit: Option<&str>) -> String {
     let mut text = String::from(
         "# Results\n\nWritten by `cargo xtask bench` from one run of one commit; docs/measuring.md \
-         describes how. Every tool\nruns once a round, and every round starts at another tool. A figure is \
+         describes how. Every tool\nruns once a round, and every round starts with another tool. A figure is \
          the median over the rounds with\nthe 95 % interval of the median from order statistics (the range \
          below six rounds); a ratio is taken\nwithin each round.\n\n",
     );

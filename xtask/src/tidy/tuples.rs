@@ -145,7 +145,7 @@ impl<'ast> Visit<'ast> for Pairs {
         self.signature(&function.vis, &function.sig);
     }
 
-    /// A list of ranges or of fields is no pair.
+    /// A list of ranges or of fields is not a pair.
     fn visit_type_slice(&mut self, _: &'ast syn::TypeSlice) {}
 
     fn visit_type_tuple(&mut self, tuple: &'ast syn::TypeTuple) {

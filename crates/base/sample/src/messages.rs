@@ -112,7 +112,8 @@ pub enum FanOutEvent {
     Delivered { due: Nanos, at: Nanos, in_order: bool },
     /// A member received it again.
     Duplicate { due: Nanos },
-    /// All receivers have it, or its time is over. `first`, `last`: when a receiver got it.
+    /// All receivers have it, or its time limit has passed. `first`, `last`: when a receiver got
+    /// it.
     Settled { due: Nanos, expected: u64, received: u64, first: Nanos, last: Nanos },
 }
 

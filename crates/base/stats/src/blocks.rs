@@ -1,9 +1,9 @@
 //! How much the calls of a run depend on each other, from blocks of it.
 //!
-//! Calls that queue behind one another, and calls of one disturbance, are slow together. A row of the
-//! series is a block: where a share of calls differs more between blocks than independent calls
-//! explain, the calls are worth fewer independent ones. The ratio of the two variances is the design
-//! effect.
+//! Calls that queue after one another, and calls delayed by one disturbance, are slow together. A
+//! row of the series is a block: where a share of calls differs more between blocks than
+//! independent calls explain, the calls count as fewer independent ones. The ratio of the two
+//! variances is the design effect.
 
 use crate::Cumulative;
 use crate::interval::mean_and_stdev;
@@ -20,7 +20,7 @@ pub struct Block {
     pub times: Cumulative,
     /// Sum of those times in seconds.
     pub sum_s: f64,
-    /// Of an objective on a share: what counts, and of how many.
+    /// For an objective on a share: the calls that count, and all calls.
     pub found: u64,
     pub of: u64,
 }
@@ -46,10 +46,7 @@ pub struct Blocks {
 impl Blocks {
     /// Adds a row of the series.
     pub fn push(&mut self, row: Block) {
-        if self.rows_each == 0 {
-            self.rows_each = 1;
-            self.rows_last = 1;
-        }
+        self.rows_each = self.rows_each.max(1);
         match self.all.last_mut() {
             Some(last) if self.rows_last < self.rows_each => {
                 last.merge(&row);
@@ -65,7 +62,7 @@ impl Blocks {
         }
     }
 
-    /// Adds to the last block: what ended after the time in which calls fell due.
+    /// Adds to the last block the calls that ended after the time in which calls fell due.
     pub fn extend_last(&mut self, row: &Block) {
         match self.all.last_mut() {
             Some(last) => last.merge(row),
@@ -84,10 +81,9 @@ impl Blocks {
             pair[1..].iter().for_each(|block| both.merge(block));
             both
         });
-        let halved: Vec<Block> = pairs.collect();
         // one more than an even number of blocks: the last one is alone, and has room for more rows
         self.rows_each *= 2;
-        self.all = halved;
+        self.all = pairs.collect();
     }
 
     /// Number of blocks.

@@ -97,7 +97,7 @@ pub struct Point {
     pub window_s: f64,
 }
 
-/// A figure with its interval; both ends are NaN if there is none (a single repeat).
+/// A figure with its interval; both ends are NaN for a single repeat, which has no interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span {
     pub at: f64,

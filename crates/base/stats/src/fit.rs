@@ -76,7 +76,7 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| sum / (n - 1.0))
 }
 
-/// Hill's estimate of a in P(X > x) = (k/x)^a, from the values above k; `None` if there is none.
+/// Hill's estimate of a in P(X > x) = (k/x)^a, from the values above k; `None` without such values.
 pub fn hill(values: impl Iterator<Item = f64>, k: f64) -> Option<f64> {
     let (count, sum) = values
         .filter(|value| *value > k)

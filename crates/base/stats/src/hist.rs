@@ -58,6 +58,12 @@ impl Hist {
         }
     }
 
+    /// Takes the histogram out, cleared: it keeps its memory.
+    pub(crate) fn take_cleared(&mut self) -> Hist {
+        self.clear();
+        std::mem::take(self)
+    }
+
     /// Buckets of the recordings above zero, if there are any.
     fn filled(&self) -> Option<&BucketCounts> {
         self.above.as_ref().filter(|above| !above.is_empty())

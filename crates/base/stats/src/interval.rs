@@ -11,7 +11,7 @@ use units::{Nanos, Stream};
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Probability beyond each end of an interval.
-const TAIL: f64 = 0.025;
+pub(crate) const TAIL: f64 = 0.025;
 
 /// Most resamples of a bootstrap.
 pub const RESAMPLES_MAX: u32 = 100_000;

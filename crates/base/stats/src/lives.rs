@@ -83,11 +83,8 @@ impl Lives {
 
     /// Clears the counts and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        let mut kept = std::mem::take(self);
-        for hist in [&mut kept.first, &mut kept.mean, &mut kept.served] {
-            hist.clear();
-        }
-        let Lives { first, mean, served, .. } = kept;
+        let [first, mean, served] =
+            [&mut self.first, &mut self.mean, &mut self.served].map(Hist::take_cleared);
         *self = Lives { first, mean, served, ..Lives::default() };
     }
 }

@@ -55,6 +55,11 @@ impl MessageTally {
         *self.violations.entry(text).or_default() += count;
     }
 
+    /// Returns true before the first conversation or attempt at one.
+    pub fn is_empty(&self) -> bool {
+        self.counts.opened + self.ended() == 0
+    }
+
     /// Conversations that ended without a close frame, or by a violation.
     pub fn abnormal(&self) -> u64 {
         let abnormal = self.closes.iter().filter(|(close, _)| close.is_abnormal());
@@ -84,16 +89,11 @@ impl MessageTally {
     /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
         let [handshake, gap, ping] =
-            [&mut self.handshake, &mut self.gap, &mut self.ping].map(cleared);
+            [&mut self.handshake, &mut self.gap, &mut self.ping].map(Hist::take_cleared);
         let mut fan_out = std::mem::take(&mut self.fan_out);
         fan_out.clear();
         *self = MessageTally { handshake, gap, ping, fan_out, ..MessageTally::default() };
     }
-}
-
-fn cleared(hist: &mut Hist) -> Hist {
-    hist.clear();
-    std::mem::take(hist)
 }
 
 /// Messages that one member of a room published for all others, due in the measured phase.
@@ -102,10 +102,10 @@ pub struct FanOutTally {
     /// Messages published, and those of them that every receiver got.
     pub messages: u64,
     pub complete: u64,
-    /// Receptions that were to take place, and those that did.
+    /// Expected receptions, and those that took place.
     pub expected: u64,
     pub received: u64,
-    /// Receptions of messages that the receiver had, and of messages behind a later one.
+    /// Receptions of messages that the receiver already had, and of messages after a later one.
     pub duplicates: u64,
     pub out_of_order: u64,
     /// From due to a receiver: of all receptions, of each message's first and of its last.
@@ -135,7 +135,7 @@ impl FanOutTally {
         }
     }
 
-    /// Share of the receptions that took place; NaN if there were none to be.
+    /// Share of the expected receptions that took place; NaN if none was expected.
     pub fn reach(&self) -> f64 {
         match self.expected {
             0 => f64::NAN,
@@ -157,7 +157,8 @@ impl FanOutTally {
 
     /// Clears the counts and keeps the memory.
     fn clear(&mut self) {
-        let [each, first, last] = [&mut self.each, &mut self.first, &mut self.last].map(cleared);
+        let [each, first, last] =
+            [&mut self.each, &mut self.first, &mut self.last].map(Hist::take_cleared);
         *self = FanOutTally { each, first, last, ..FanOutTally::default() };
     }
 }

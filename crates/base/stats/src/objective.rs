@@ -31,7 +31,7 @@ pub struct Subject {
 /// Rows with the figures of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubjectRows {
-    /// It has not been resolved yet: there are none.
+    /// No rows: the part has not been resolved yet.
     Unknown,
     /// Rows of the targets.
     Targets(Arc<[u32]>),
@@ -68,7 +68,7 @@ pub enum Metric {
     /// Quantile 0..=1 of a metric of the plan.
     Number(f64),
     NumberMean,
-    /// Receptions of published messages, of those that were to take place.
+    /// Share of the expected receptions of published messages that took place.
     Reach,
     /// Calls of gRPC that ended with the status OK, of all that were due.
     StatusOk,
@@ -140,9 +140,7 @@ impl Objective {
         let figure = figures.of(self.metric);
         (figure, self.holds(figure))
     }
-}
 
-impl Objective {
     /// Returns the figures of the run, or of the part that the objective names.
     pub fn figures(&self, snapshot: &Snapshot, window: Nanos) -> Figures {
         match &self.of {
@@ -284,6 +282,18 @@ impl Metric {
         }
     }
 
+    /// A range of figures with its unit: `28.1 ms to 31.7 ms`, `28.1 ms or more`; `None` without
+    /// ends.
+    pub fn show_range(self, low: Option<f64>, high: Option<f64>) -> Option<String> {
+        let [low, high] = [low, high].map(|end| end.map(|end| self.show(end)));
+        Some(match (low, high) {
+            (Some(low), Some(high)) => format!("{low} to {high}"),
+            (Some(low), None) => format!("{low} or more"),
+            (None, Some(high)) => format!("up to {high}"),
+            (None, None) => return None,
+        })
+    }
+
     fn parse(name: &str) -> Option<Metric> {
         Some(match name {
             "mean" => Metric::ResponseMean,
@@ -386,7 +396,7 @@ const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput confor
                        message-gap-p99";
 
 /// The figures that objectives refer to, of a whole run or of one interval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Figures {
     counts: Counts,
     response: Hist,
@@ -406,7 +416,8 @@ pub struct Figures {
     abnormal: u64,
     /// Of a metric of the plan.
     numbers: NumberTally,
-    reach: f64,
+    /// Receptions that took place, and those that were to.
+    receptions: (u64, u64),
     /// Calls that ended with the status OK; `None`: no call had a status of gRPC.
     status_ok: Option<u64>,
 }
@@ -414,6 +425,7 @@ pub struct Figures {
 impl Figures {
     /// `window`: the length of time that the snapshot's completions are divided by.
     pub fn new(snapshot: &Snapshot, window: Nanos) -> Figures {
+        let fan_out = &snapshot.messages.fan_out;
         Figures {
             counts: snapshot.counts,
             response: snapshot.response(),
@@ -430,7 +442,7 @@ impl Figures {
             ended: snapshot.messages.ended(),
             abnormal: snapshot.messages.abnormal(),
             numbers: NumberTally::default(),
-            reach: snapshot.messages.fan_out.reach(),
+            receptions: (fan_out.received, fan_out.expected),
             status_ok: snapshot.streams.grpc.ok_count(),
         }
     }
@@ -492,18 +504,7 @@ impl Figures {
             window,
             in_window: done.0,
             good_in_window: done.1,
-            judged: 0,
-            conforming: 0,
-            first_event: Hist::new(),
-            event_gap: Hist::new(),
-            events: 0,
-            handshake: Hist::new(),
-            messages: 0,
-            ended: 0,
-            abnormal: 0,
-            numbers: NumberTally::default(),
-            reach: f64::NAN,
-            status_ok: None,
+            ..Figures::default()
         }
     }
 
@@ -531,12 +532,10 @@ impl Figures {
             Metric::Messages => per_s(self.messages),
             Metric::Number(quantile) => self.numbers.quantile(quantile).unwrap_or(f64::NAN),
             Metric::NumberMean => self.numbers.mean().unwrap_or(f64::NAN),
-            Metric::Reach => self.reach,
+            Metric::Reach => ratio(self.receptions.0 as f64, self.receptions.1 as f64),
         }
     }
-}
 
-impl Figures {
     /// Quantile and samples of a metric that has them.
     fn samples(&self, metric: Metric) -> Option<(f64, Samples<'_>)> {
         let samples = match metric {
@@ -552,10 +551,7 @@ impl Figures {
     /// Counted trials and all trials of a metric that is a share of independent ones.
     fn share(&self, metric: Metric) -> Option<(u64, u64)> {
         match metric {
-            Metric::Failures => {
-                let counts = &self.counts;
-                Some((counts.failed + counts.timed_out + counts.dropped, counts.due))
-            }
+            Metric::Failures => Some((self.counts.unsuccessful(), self.counts.due)),
             Metric::AbnormalCloses => Some((self.abnormal, self.ended)),
             Metric::StatusOk => Some((self.status_ok?, self.counts.due)),
             _ => None,

@@ -70,10 +70,14 @@ impl Counts {
         self.succeeded + self.failed + self.timed_out
     }
 
+    /// Failed, timed-out and dropped calls.
+    pub fn unsuccessful(&self) -> u64 {
+        self.failed + self.timed_out + self.dropped
+    }
+
     /// (failed + timed out + dropped) / due, 0..=1.
     pub fn failure_share(&self) -> f64 {
-        let bad = self.failed + self.timed_out + self.dropped;
-        if self.due == 0 { 0.0 } else { bad as f64 / self.due as f64 }
+        if self.due == 0 { 0.0 } else { self.unsuccessful() as f64 / self.due as f64 }
     }
 }
 
@@ -145,7 +149,12 @@ impl TargetTally {
         response.merge(&self.response);
     }
 
-    fn merge(&mut self, other: &TargetTally) {
+    /// Calls that ended.
+    pub fn ended(&self) -> u64 {
+        self.succeeded + self.failed + self.timed_out
+    }
+
+    pub fn merge(&mut self, other: &TargetTally) {
         self.succeeded += other.succeeded;
         self.failed += other.failed;
         self.timed_out += other.timed_out;
@@ -156,8 +165,7 @@ impl TargetTally {
 
     /// Clears the counts and keeps the memory.
     fn clear(&mut self) {
-        self.response.clear();
-        let response = std::mem::take(&mut self.response);
+        let response = self.response.take_cleared();
         *self = TargetTally { response, ..TargetTally::default() };
     }
 }
@@ -918,7 +926,7 @@ pub struct Measurement {
     /// Of each objective of the plan: what the rows of the series contribute to it. Empty where that
     /// is not known: calls then count as independent of each other.
     pub blocks: Vec<Blocks>,
-    /// Scope of the intervals: all looks if the run may end early (`--until-sure`), else one.
+    /// Scope of the intervals: all checks if the run may end early (`--until-sure`), else one.
     pub looks: Looks,
 }
 

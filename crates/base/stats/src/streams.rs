@@ -95,11 +95,8 @@ impl StreamTally {
 
     /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
-        let hists = [&mut self.first, &mut self.gap, &mut self.pace].map(|hist| {
-            hist.clear();
-            std::mem::take(hist)
-        });
-        let [first, gap, pace] = hists;
+        let [first, gap, pace] =
+            [&mut self.first, &mut self.gap, &mut self.pace].map(Hist::take_cleared);
         *self = StreamTally { first, gap, pace, ..StreamTally::default() };
     }
 }

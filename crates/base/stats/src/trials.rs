@@ -1,12 +1,14 @@
 //! Tests of a share against a bound, from counts.
 //!
-//! A count of dependent trials is worth fewer independent ones: both numbers are divided by the
-//! design effect, the variance of the share over that of independent trials, before they are tested
-//! (Kish 1965; Korn and Graubard, *Survey Methodology* 24, 1998).
+//! Dependent trials count as fewer independent ones: both numbers are divided by the design effect,
+//! the variance of the share over that of independent trials, before they are tested (Kish 1965;
+//! Korn and Graubard, *Survey Methodology* 24, 1998).
 
+// the probability of a wrong answer of each test: two of them make an interval
+use crate::interval::TAIL;
 use statrs::function::gamma::ln_gamma;
 
-/// How often a test is looked at.
+/// Number of times that a test is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Looks {
     /// Once, when the run is over: the exact binomial test (Clopper and Pearson 1934).
@@ -18,9 +20,6 @@ pub enum Looks {
     Always,
 }
 
-/// Probability of a wrong answer of each test: two of them make an interval of 95 %.
-const TAIL: f64 = 0.025;
-
 /// Trials and those that count, not necessarily whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Trials {
@@ -29,7 +28,8 @@ pub(crate) struct Trials {
 }
 
 impl Trials {
-    /// Counts that are worth `1 / effect` of independent ones; an effect is 1 or more.
+    /// Converts counts of dependent trials: each counts as `1 / effect` independent ones. The
+    /// effect is 1 or more.
     pub(crate) fn new(found: u64, of: u64, effect: f64) -> Trials {
         Trials { found: found as f64 / effect, of: of as f64 / effect }
     }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_share_without_a_find_needs_as_many_trials_as_a_quantile() {
         for (share, needed) in [(0.05, 72), (0.01, 368), (0.001, 3_688)] {
-            assert_eq!(needed, crate::samples_needed(1.0 - share).max(needed - 1));
+            assert_eq!(needed, crate::samples_needed(1.0 - share));
             assert!(Trials::new(0, needed, 1.0).is_below(share, Looks::Once), "{share}");
             assert!(!Trials::new(0, needed - 2, 1.0).is_below(share, Looks::Once), "{share}");
             assert!(!Trials::new(0, needed, 1.0).is_below(share, Looks::Always), "{share}");

@@ -183,7 +183,8 @@ impl ServerError {
     }
 }
 
-/// Returns whether the head of a request asks for the upgrade to WebSocket, right or wrong in its details.
+/// Returns whether the head of a request requests the upgrade to WebSocket, whether or not its
+/// details are correct.
 pub fn asks_for_websocket(head: &[u8]) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut fields);

@@ -78,7 +78,7 @@ impl Call {
         }
     }
 
-    /// Limit of its own, in place of the plan's, from the due instant.
+    /// Own time limit from the due instant, in place of the plan's.
     pub(crate) fn time_limit(&self) -> Option<Nanos> {
         self.request.as_ref()?.socket.as_ref()?.timeout
     }

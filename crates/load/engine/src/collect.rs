@@ -154,7 +154,8 @@ impl Collector {
         }
     }
 
-    /// Returns true if a rule of the plan ends the run early: `--abort-if`, or objectives that are decided.
+    /// Returns true if a rule of the plan ends the run early: `--abort-if`, or `--until-sure` with
+    /// every objective decided.
     pub fn is_over(&self) -> bool {
         self.aborted.is_some() || self.is_sure
     }
@@ -175,7 +176,8 @@ impl Collector {
             self.divide(edge, &pending.snapshot);
             self.connections_peak = self.connections_peak.max(pending.connections_peak);
             self.flight_peak = self.flight_peak.max(pending.flight_peak);
-            // a run that ends on an edge has a last row of zero length: kept only if it has counts
+            // a run that ends on an edge has a last row of zero length: it is kept only if it has
+            // counts
             let counts = [&pending.snapshot.counts, &pending.snapshot.warm_up];
             if pending.span > Nanos::ZERO
                 || counts.iter().any(|counts| **counts != Counts::default())
@@ -235,8 +237,8 @@ impl Collector {
         }
     }
 
-    /// Adds a row to the blocks of each objective. Calls that end after the window belong to its last
-    /// block.
+    /// Adds a row to the blocks of each objective. Calls that end after the window belong to its
+    /// last block.
     fn divide(&mut self, edge: Nanos, row: &Snapshot) {
         if edge <= self.setup.measure_from() {
             return;

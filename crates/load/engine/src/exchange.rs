@@ -170,7 +170,7 @@ struct Line {
     /// The next of the request's addresses.
     peer: usize,
     /// When its connection must be established.
-    wait_for_rate: Nanos,
+    connect_by: Nanos,
     /// The address accepted the connection.
     taken: bool,
     /// Talks to the proxy, if it uses one.
@@ -398,7 +398,7 @@ impl<'t> Exchange<'t> {
             return line.fail(FailureClass::OtherIo, "no address".to_owned(), io.now());
         };
         line.peer += 1;
-        line.wait_for_rate = io.now() + self.connect;
+        line.connect_by = io.now() + self.connect;
         line.plain.clear();
         let opened = io.open(slot as Slot, &peer, &self.terms.options);
         // nothing written: checks whether the connection is established
@@ -509,7 +509,7 @@ impl Line {
             request,
             stage: Stage::Connecting,
             peer: 0,
-            wait_for_rate: Nanos::NEVER,
+            connect_by: Nanos::NEVER,
             taken: false,
             proxy: None,
             session: None,
@@ -533,7 +533,7 @@ impl Line {
     /// The instant at which its current wait times out.
     fn deadline(&self, released: Option<Nanos>) -> Nanos {
         match (self.stage, released) {
-            (Stage::Connecting | Stage::Tunnel | Stage::Handshake, _) => self.wait_for_rate,
+            (Stage::Connecting | Stage::Tunnel | Stage::Handshake, _) => self.connect_by,
             (Stage::Asked, Some(start)) => {
                 let whole = start + self.request.timeout;
                 self.patience.next().map_or(whole, |(at, _)| at.min(whole))

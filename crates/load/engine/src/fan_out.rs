@@ -1,4 +1,4 @@
-//! Broadcasts over WebSockets: in each room one member publishes, and every other member is to
+//! Broadcasts over WebSockets: in each room one member publishes, and every other member should
 //! receive each message. A room belongs to one worker, so that all its instants are of one clock.
 
 use crate::setup::Setup;
@@ -7,15 +7,15 @@ use sample::FanOutEvent;
 use std::collections::VecDeque;
 use units::{Nanos, NumberMap};
 
-/// After this time from due a message that a member has not received is lost to it, unless calls
-/// have less time.
+/// Time from due after which a message that a member has not received counts as lost. The timeout
+/// of calls applies if it is shorter.
 const REACH_MAX: Nanos = Nanos::from_secs(5);
 
 /// Messages of a room that are remembered for each member, to find duplicates.
 const REMEMBERED: u64 = 64;
 
 /// Members opened in one turn of the worker.
-const OPENS_MAX: usize = 64;
+const OPENS_MAX: u64 = 64;
 
 /// A room and its members.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ struct Member {
     joined: u64,
 }
 
-/// A published message, until every member has it or its time is over.
+/// A published message, until every member has it or its time limit has passed.
 #[derive(Clone, Copy, Debug)]
 struct Published {
     due: Nanos,
@@ -56,7 +56,7 @@ pub(crate) enum Reception {
     Event(FanOutEvent),
     /// The publisher's own copy.
     Own,
-    /// It was not published, or its time is over.
+    /// It was not published, or its time limit has passed.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct FanOut {
     /// Their numbers among those of all workers.
     numbers: Vec<u64>,
     members_each: u64,
-    /// Members asked for so far.
+    /// Members requested so far.
     asked: u64,
     members: NumberMap<Member>,
     published: NumberMap<Published>,
@@ -99,21 +99,25 @@ impl FanOut {
         })
     }
 
-    /// Rooms whose members are to be opened now: the place of each among the worker's rooms, and its
+    /// Rooms whose members must be opened now: the place of each among the worker's rooms, and its
     /// number. The publishers are the first.
     pub(crate) fn take_unopened(&mut self) -> Vec<(usize, u64)> {
         let rooms = self.rooms.len() as u64;
-        let left = (rooms * self.members_each).saturating_sub(self.asked);
-        let now = left.min(OPENS_MAX as u64);
+        let now = self.unopened().min(OPENS_MAX);
         let places = (self.asked..self.asked + now).map(|member| (member % rooms) as usize);
         let taken = places.map(|place| (place, self.numbers[place])).collect();
         self.asked += now;
         taken
     }
 
-    /// Members are still to be opened.
+    /// Returns whether members remain to be opened.
     pub(crate) fn is_opening(&self) -> bool {
-        self.asked < self.rooms.len() as u64 * self.members_each
+        self.unopened() > 0
+    }
+
+    /// Number of members that were not requested yet.
+    fn unopened(&self) -> u64 {
+        (self.rooms.len() as u64 * self.members_each).saturating_sub(self.asked)
     }
 
     /// A connection for a member was begun.
@@ -141,8 +145,8 @@ impl FanOut {
     /// The publisher of the room whose turn it is; `None`: none is open.
     pub(crate) fn next_publisher(&mut self) -> Option<Slot> {
         let count = self.rooms.len();
-        let found = (0..count).map(|step| (self.next_room + step) % count);
-        let room = found.into_iter().find(|room| !self.rooms[*room].open.is_empty())?;
+        let mut turns = (0..count).map(|step| (self.next_room + step) % count);
+        let room = turns.find(|room| !self.rooms[*room].open.is_empty())?;
         self.next_room = (room + 1) % count;
         self.rooms[room].open.first().copied()
     }
@@ -207,7 +211,8 @@ impl FanOut {
         Reception::Event(FanOutEvent::Delivered { due, at: now, in_order })
     }
 
-    /// A message that every receiver has, or whose time is over. Call it until it returns `None`.
+    /// Returns a message that every receiver has, or whose time limit has passed. Must be called
+    /// until it returns `None`.
     pub(crate) fn take_settled(&mut self, now: Nanos) -> Option<FanOutEvent> {
         while let Some((_, key)) = self.settled.pop_front_if(|(deadline, _)| *deadline <= now) {
             self.published.remove(&key);
@@ -223,7 +228,7 @@ impl FanOut {
         Some(FanOutEvent::Settled { due, expected, received, first, last })
     }
 
-    /// When the oldest unsettled message must be looked at; `NEVER`: there is none.
+    /// Deadline of the oldest unsettled message, or `NEVER`.
     pub(crate) fn next_deadline(&self) -> Nanos {
         self.deadlines.front().map_or(Nanos::NEVER, |(at, _)| *at)
     }

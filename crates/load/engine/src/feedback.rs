@@ -734,7 +734,7 @@ impl Feedback {
         }
     }
 
-    /// The guide receives the request of an ended call.
+    /// Notifies the guide of the end of a user's call.
     pub(crate) fn notify_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         self.guided.as_mut()?.tell(sample, outcome)
     }

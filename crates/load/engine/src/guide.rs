@@ -158,7 +158,7 @@ impl Guided {
         body(&mut self.body);
     }
 
-    /// The guide receives the request of an ended call.
+    /// Notifies the guide of the end of a user's call.
     pub(crate) fn tell(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         let came = CallEnd { sample, outcome, head: &self.head, body: &self.body };
         let note = sample.user.and_then(|user| self.guide.ended(user, &came));

@@ -22,7 +22,7 @@ pub(crate) struct Intake {
     sample: Vec<u8>,
     /// State of the response as a stream of events.
     pub(crate) marks: StreamMarks,
-    /// The status of a call of gRPC that is to be logged, unless it is OK.
+    /// gRPC status of a call that must be logged, unless it is OK.
     pub(crate) status: Option<Box<protocol::grpc::Status>>,
 }
 

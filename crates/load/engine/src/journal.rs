@@ -20,7 +20,7 @@ use units::Nanos;
 /// Records are passed on when this many exist.
 const LOG_BATCH: usize = 4096;
 
-/// A failed response that is to be a sample.
+/// A failed response that becomes a sample.
 #[derive(Debug)]
 struct Sampling {
     class: FailureClass,
@@ -176,15 +176,18 @@ impl Journal {
         self.responses_left > 0 || self.logging.lenient.headless
     }
 
-    /// Begins a sample of a failed response, unless there are enough of its kind. `start`: as far as
-    /// it is known; [`Journal::end_sample`] adds the rest.
+    /// Returns whether a failed response to this call becomes a sample.
+    pub(crate) fn wants_sample(&self, call: &Call, end: &End) -> bool {
+        let has_room = |class| self.sampled.has_room(class, end.status);
+        !self.in_warm_up(call.intended) && end.class.is_some_and(has_room)
+    }
+
+    /// Begins a sample of a failed response. `start`: as far as it is known;
+    /// [`Journal::end_sample`] adds the rest.
     #[cold]
     pub(crate) fn begin_sample(&mut self, call: &Call, end: &End, start: Vec<u8>, now: Nanos) {
         let Some(class) = end.class else { return };
         let status = end.status;
-        if self.in_warm_up(call.intended) || !self.sampled.has_room(class, status) {
-            return;
-        }
         self.sampled.add(class, status, FailedResponse::default());
         let at = now - self.recorder.window_start();
         let sample = FailedResponse { at, target: call.target, start, length: call.body_bytes };

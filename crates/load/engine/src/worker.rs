@@ -119,7 +119,7 @@ pub struct Worker {
     /// WebSockets that are pinged.
     heartbeats: Option<Heartbeats>,
     /// Rooms of WebSockets, and the messages for them.
-    fan_out: Option<FanOut>,
+    fan_out: Option<Box<FanOut>>,
     /// Calls are messages without answers: each ends once its message is sent.
     unanswered: bool,
     /// Connections with such messages, once per message.
@@ -147,7 +147,7 @@ impl Worker {
             ready_made: !proves && !setup.plan.request.cookies && !setup.is_unanswered(),
             maker: None,
             heartbeats: Heartbeats::of(&setup.plan, id),
-            fan_out: FanOut::of(&setup, id),
+            fan_out: FanOut::of(&setup, id).map(Box::new),
             unanswered: setup.is_unanswered(),
             sent_alone: Vec::new(),
             repeats: proves || setup.plan.tls.early_data,
@@ -277,8 +277,8 @@ impl Worker {
         next
     }
 
-    /// Concludes what has no answer to wait for, and what that makes due at once; returns when to
-    /// go on with it.
+    /// Concludes calls that wait for no answer, and calls that fall due at once because of that;
+    /// returns when to continue.
     #[cold]
     fn conclude_all_sent<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
         for _ in 0..CONCLUSIONS_MAX {
@@ -290,8 +290,8 @@ impl Worker {
         now
     }
 
-    /// Messages without answers that have gone out are done, and waits for messages that are there.
-    /// Returns true if one was.
+    /// Ends sent messages that have no answer, and waits whose messages have already arrived.
+    /// Returns true if a call ended.
     fn conclude_sent<I: Io>(&mut self, io: &mut I, now: Nanos) -> bool {
         let mut any = false;
         let slots = std::mem::take(&mut self.sent_alone);

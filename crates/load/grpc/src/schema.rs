@@ -63,8 +63,8 @@ impl Schema {
         Ok(Schema { pool })
     }
 
-    /// Builds the schema from the `.proto` file `name`. `read` gives the text of a file by the name under which it is
-    /// imported.
+    /// Builds the schema from the `.proto` file `name`. `read` gives the text of a file by the name
+    /// under which it is imported.
     ///
     /// # Errors
     /// The first error of the file or of one that it imports, with its place.
@@ -180,7 +180,8 @@ impl FileResolver for Gathered {
     }
 }
 
-/// Reads a file and what it imports, except for files of google.protobuf, which come with the compiler.
+/// Reads a file and what it imports, except for files of google.protobuf, which come with the
+/// compiler.
 fn gather(
     name: &str,
     read: &dyn Fn(&str) -> Option<String>,
@@ -252,7 +253,7 @@ impl GrpcMethod {
     /// Checks the bytes of a request's message.
     ///
     /// # Errors
-    /// Bytes that are no such message.
+    /// Bytes that are not such a message.
     pub fn check(&self, message: &[u8]) -> Result<(), SchemaError> {
         let decoded = DynamicMessage::decode(self.descriptor.input(), message);
         decoded.map(drop).map_err(|why| error(why.to_string()))
@@ -320,7 +321,7 @@ impl GrpcMethod {
     /// A message of the response as JSON, its fields as the `.proto` file names them.
     ///
     /// # Errors
-    /// Bytes that are no such message.
+    /// Bytes that are not such a message.
     pub fn response_json(&self, message: &[u8]) -> Result<String, SchemaError> {
         let decoded = DynamicMessage::decode(self.descriptor.output(), message)
             .map_err(|why| error(format!("the response does not decode: {why}")))?;

@@ -1,5 +1,6 @@
 //! Modules as bytecode: each is compiled once per program, and users load the result. Bytecode has no
-//! source text, which the engine otherwise keeps for every function of every user.
+//! source text, which the engine otherwise keeps for every function of every user. The engine resolves
+//! imports when it compiles, so a module with imports cannot be compiled alone: each user compiles it.
 
 use crate::program::Program;
 use rquickjs::module::{Declared, WriteOptions};
@@ -26,7 +27,7 @@ pub(crate) fn declare<'js>(
     }
 }
 
-/// Compiles a module in a runtime of its own; `None`: it cannot be compiled.
+/// Compiles a module in a separate runtime; `None` if it cannot be compiled.
 fn compile(key: &str, text: &str) -> Option<Vec<u8>> {
     let runtime = Runtime::new().ok()?;
     runtime.set_max_stack_size(STACK_BYTES);
@@ -37,7 +38,7 @@ fn compile(key: &str, text: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// The function that a built-in text is.
+/// Returns the function that a built-in text defines.
 ///
 /// # Errors
 /// As [`declare`].

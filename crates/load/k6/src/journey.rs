@@ -1,6 +1,6 @@
 //! Scripts as journeys of a plan: an iteration of a user is one call of a function of the script.
 //! The plan decides when iterations begin and judges the responses; k6's executors, thresholds and
-//! summary take no part.
+//! summary are not used.
 
 use crate::context::{Context, IterationFacts};
 use crate::http::{HttpReply, WireRequest};
@@ -21,13 +21,13 @@ use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, Iteration
 
 /// Name of calls that have neither a `name` tag nor a group.
 pub const STEP: &str = "request";
-/// Steps of one script; calls of further names count for the first one.
+/// Maximum number of steps of one script; calls with further names are counted under the first one.
 const STEPS_MAX: usize = 100;
-/// Pauses in a row without a request, after which an iteration is ended.
+/// Maximum number of consecutive pauses without a request; then the iteration is ended.
 const PAUSES_MAX: u32 = 100_000;
-/// Requests that are simulated at most while looking for the first server.
+/// Maximum number of requests that are simulated to find the first server.
 const PROBES_MAX: u32 = 1_000;
-/// Users of finished iterations that wait for the next ones.
+/// Maximum number of users that wait for another iteration.
 const SPARES_MAX: usize = 10_000;
 
 /// Receives a line of the script's console.
@@ -47,7 +47,8 @@ pub struct PlannedScript {
 
 impl PlannedScript {
     /// Reads a script and runs its init code. Arguments are variables, `NAME=value`, or the name of
-    /// a scenario. No request is sent: it is executed up to its first one, to learn the server.
+    /// a scenario. No request is sent: the script is executed up to its first request, to find the
+    /// server.
     ///
     /// # Errors
     /// The script is wrong, or has several scenarios and none is named.
@@ -71,12 +72,12 @@ impl PlannedScript {
         let mut script = PlannedScript { test, scenario, home: None, named: Vec::new() };
         script.named = script.servers_named();
         script.home = script.first_server().or_else(|| script.named.first().cloned());
-        // what it printed was of the look ahead
+        // it was executed only to find the server: discard its output
         script.test.program.take_log();
         Ok(script)
     }
 
-    /// The server of the first request; `None`: it is not known before the run.
+    /// The server of the first request; `None`: unknown before the run.
     pub fn home(&self) -> Option<&Url> {
         self.home.as_ref()
     }
@@ -254,7 +255,8 @@ fn load_options(executor: &Executor) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Stages with both levels each; those without length are steps between two others.
+/// Formats stages, each with both of its levels; a stage without length is a jump between its
+/// neighbors.
 fn stages_text(start: f64, stages: &[RampStage], show: impl Fn(f64) -> String) -> String {
     let mut level = start;
     let mut parts = Vec::new();
@@ -303,7 +305,9 @@ fn failure_text(failure: VuFailure) -> String {
     match failure {
         VuFailure::Exception(text) => text,
         VuFailure::Abort(message) => {
-            format!("test.abort(): {message}; it ends this iteration only: end a run by --abort-if")
+            format!(
+                "test.abort(): {message}; this ends only the iteration, use --abort-if to end the run"
+            )
         }
         VuFailure::Interrupted => "interrupted".to_owned(),
     }
@@ -313,9 +317,9 @@ fn failure_text(failure: VuFailure) -> String {
 #[derive(Clone, Debug)]
 pub struct ActorSpec {
     pub script: Arc<PlannedScript>,
-    /// Takes the place of the script's first server.
+    /// Replaces the script's first server.
     pub base: Url,
-    /// Servers that it may call in addition.
+    /// Further servers that it may call.
     pub servers: Vec<Url>,
     /// Names of the steps of its journey, by row.
     pub steps: Vec<String>,
@@ -349,8 +353,7 @@ impl ActorSpec {
         };
         let mut answer = VuAnswer::Run(task);
         loop {
-            let now = Nanos::SECOND + Nanos::from_secs_f64(start.elapsed().as_secs_f64());
-            let request = vu.resume(answer, now);
+            let request = vu.resume(answer, since(start));
             self.print();
             answer = match request {
                 VuRequest::Http(wire) => {
@@ -380,15 +383,13 @@ impl ActorSpec {
     fn call(&self, vu: &Vu, wire: WireRequest, wait: Nanos) -> Result<ActedCall, String> {
         let WireRequest { method, mut url, mut headers, body, name, expected } = wire;
         let authority = url[Position::BeforeHost..Position::AfterPort].to_owned();
-        let home = self.script.home().map(Url::origin);
-        if home.is_some_and(|home| home == url.origin()) {
+        if self.script.home().is_some_and(|home| is_same_server(home, &url)) {
             url = moved(&url, &self.base);
         }
-        let place = url.origin();
-        if !self.servers.iter().chain([&self.base]).any(|server| server.origin() == place) {
+        if !self.servers.iter().chain([&self.base]).any(|server| is_same_server(server, &url)) {
             return Err(format!(
                 "{} is not a server of this run: name it in the script, or as a variable after --",
-                place.ascii_serialization()
+                url.origin().ascii_serialization()
             ));
         }
         headers.retain(|(name, value)| match name.as_str() {
@@ -407,6 +408,11 @@ impl ActorSpec {
         let body = bodied.then_some(body);
         Ok(ActedCall { wait, step, method, url, headers, body, statuses, socket: None })
     }
+}
+
+/// Time on a script's clock, which began at one second.
+fn since(start: Instant) -> Nanos {
+    Nanos::SECOND + Nanos::from_secs_f64(start.elapsed().as_secs_f64())
 }
 
 /// The users of one worker.
@@ -433,10 +439,10 @@ impl ScriptActor {
     }
 
     fn now(&self) -> Nanos {
-        Nanos::SECOND + Nanos::from_secs_f64(self.start.elapsed().as_secs_f64())
+        since(self.start)
     }
 
-    /// A user, who may have served other iterations before.
+    /// A user, possibly reused from an earlier iteration.
     fn user(&mut self, number: u64) -> Result<Vu, String> {
         if let Some(vu) = self.users.remove(&number).or_else(|| self.spares.pop()) {
             return Ok(vu);
@@ -498,6 +504,13 @@ fn expected_statuses(pairs: Option<&[u32]>) -> Vec<u16> {
             ranges.flatten().filter_map(|status| u16::try_from(status).ok()).collect()
         }
     }
+}
+
+/// Compares the origins of two URLs over HTTP, without allocating them.
+fn is_same_server(a: &Url, b: &Url) -> bool {
+    a.scheme() == b.scheme()
+        && a.host() == b.host()
+        && a.port_or_known_default() == b.port_or_known_default()
 }
 
 /// The URL at another server.
@@ -608,7 +621,7 @@ fn reply(heard: &CallResponse<'_>, now: Nanos) -> HttpReply {
     HttpReply { sample, head: heard.head.to_vec(), body: heard.body.to_vec() }
 }
 
-/// The reply of an exchange outside of the run; `error`: there was none.
+/// The reply of an exchange outside the run; `error`: there was none.
 pub fn stage_reply(status: u16, head: Vec<u8>, body: Vec<u8>, took: Nanos) -> HttpReply {
     let sample = Sample { status, ..at(Nanos::SECOND + took, took) };
     HttpReply { sample, head, body }

@@ -210,7 +210,7 @@ impl Program {
     }
 }
 
-/// The path under which a script is read that is given by this name.
+/// Returns the path from which a script of this name is read.
 pub fn entry_path(name: &str) -> String {
     normalize("", name)
 }

@@ -699,7 +699,7 @@ impl Stripper<'_> {
         }
     }
 
-    /// Names in `export { … }` that nothing but a removed type has declared.
+    /// Names in `export { … }` that only a removed type declares.
     fn drop_exported_types(&mut self) {
         for at in 0..self.types.all.len() {
             if self.word(at) != "export" || self.removed[at] || self.word(at + 1) != "{" {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use units::Nanos;
 use workload::{AwaitedMessages, MessageFilter, SocketAction, SocketCall};
 
-/// A wait for messages is cut to a day.
+/// Maximum wait for messages: a day.
 const WAIT_MAX_S: f64 = 86_400.0;
 
 /// The HTTP URL of the same place as a WebSocket URL; other texts stay as they are.

@@ -50,5 +50,5 @@ pub use urls::{
 };
 pub use validate::{Problem, feeder_shortage, validate};
 pub use websocket::{
-    ID_MARK, MaskRule, MessageAnswer, ROOM_MARK, WebSocketPlan, is_secure, is_websocket_url,
+    ID_MARK, MaskRule, MessageAnswer, ROOM_MARKS, WebSocketPlan, is_secure, is_websocket_url,
 };

@@ -1,5 +1,6 @@
-//! Protocols on top of WebSocket: what a client says after the upgrade, how it answers heartbeats, and
-//! by what it knows the answer to a message. Data: the speaker of connections carries it out.
+//! Protocols on top of WebSocket: the messages that a client sends after the upgrade, its replies
+//! to heartbeats, and how it recognizes the answer to a message. This is data: the speaker of
+//! connections implements it.
 
 use units::{Nanos, ParseError, quoted};
 
@@ -13,7 +14,7 @@ pub struct SocketPreset {
     pub subprotocol: &'static str,
     /// Sent when the WebSocket is open.
     pub hello: &'static [&'static str],
-    /// Expression found in the message after which the server takes messages.
+    /// Expression found in the message after which the server accepts messages.
     pub ready: &'static str,
     /// Expression found in heartbeats of the server, and the reply to them; empty: none is sent.
     pub heartbeat: (&'static str, &'static str),

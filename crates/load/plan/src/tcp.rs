@@ -41,7 +41,7 @@ pub(crate) fn parse_traits(text: &str) -> Result<TcpTraits, ParseError> {
             None => (part, None),
         };
         if names.contains(&name) {
-            return Err(bad(part, "stands twice"));
+            return Err(bad(part, "is given twice"));
         }
         names.push(name);
         match (name, value) {
@@ -144,7 +144,7 @@ mod tests {
             said,
             "\"\" in --tcp is not an option of our own TCP\n\"\" in --tcp is not an option of our \
              own TCP\n\"sack\" in --tcp is not an option of our own TCP\n\"ecn=1\" in --tcp takes \
-             no value\n\"ecn\" in --tcp stands twice\n\"keep-alive\" in --tcp needs a \
+             no value\n\"ecn\" in --tcp is given twice\n\"keep-alive\" in --tcp needs a \
              value\n\"keep-alive=10ms\" in --tcp is not a time from 1s to 1 day (86400s)\n\"x\" is \
              not a duration: \"x\" does not begin with a number\n\"initial-window=0\" in --tcp is \
              not a number of segments from 1 to 100\n\"receive-window=2G\" in --tcp is not a size \

@@ -130,7 +130,7 @@ fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
             let why = match schemes.len() {
                 2 => format!("the scheme {} is neither http nor https", quoted(scheme)),
                 _ => format!(
-                    "the scheme {} is none of http, https, ws, wss, grpc and grpcs",
+                    "the scheme {} is not http, https, ws, wss, grpc or grpcs",
                     quoted(scheme)
                 ),
             };

@@ -98,7 +98,7 @@ fn check_measure(plan: &Plan, problems: &mut Problems) {
     check_folds(plan, problems);
 }
 
-/// Objectives that no server can be meant to keep, and objectives that no early look decides.
+/// Refuses lower bounds on times, and objectives that `--until-sure` cannot decide.
 fn check_objectives(plan: &Plan, problems: &mut Problems) {
     let objectives = &plan.measure.slo;
     for objective in objectives {
@@ -108,7 +108,7 @@ fn check_objectives(plan: &Plan, problems: &mut Problems) {
             problems.add(
                 "--slo",
                 format!(
-                    "--slo {}: a time that must be long is no objective; write '{below}', or \
+                    "--slo {}: a lower bound on a time is not an objective; write '{below}', or \
                      --abort-if '{text}' to end a run in which it is",
                     units::quoted(text)
                 ),
@@ -121,8 +121,8 @@ fn check_objectives(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         objectives.is_empty(),
         "--until-sure",
-        "--until-sure ends the run as soon as its objectives are decided, and there is none; add \
-         --slo 'p99<200ms'",
+        "--until-sure ends the run as soon as its objectives are decided and needs an objective; \
+         add --slo 'p99<200ms'",
     );
     problems.add_if(
         plan.measure.repeat > 1,

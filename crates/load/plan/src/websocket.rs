@@ -51,8 +51,9 @@ pub enum MessageAnswer {
     None,
 }
 
-/// Becomes the number of the room, in the URL of a connection.
-pub const ROOM_MARK: &str = "{room}";
+/// Marks that become the number of the room, in the URL of a connection: as typed, and as URLs
+/// encode it.
+pub const ROOM_MARKS: [&str; 2] = ["{room}", "%7Broom%7D"];
 
 /// How frames are masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

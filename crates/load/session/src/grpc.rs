@@ -13,7 +13,7 @@ use protocol::grpc::{Code, status_of};
 
 /// Bytes of one response of the server's reflection.
 const REFLECTED_MAX: usize = 64 << 20;
-/// Maximum number of questions per reflection.
+/// Maximum number of requests per reflection.
 const QUESTIONS_MAX: usize = 100;
 
 impl Session {

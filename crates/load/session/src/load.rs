@@ -1,4 +1,4 @@
-//! Input of a measurement: the load of a measurement, and what observes it.
+//! Input of a measurement: its load, and its observers.
 
 use crate::change::Change;
 use crate::scripts::Scripts;

@@ -118,7 +118,7 @@ impl Choice {
         let offered = self.offered.join(" and ");
         if let Some(split) = &self.split {
             return format!(
-                "{version} is spoken to all servers: {split}; --http names another one{ignored}"
+                "all servers are called over {version}: {split}; set another version with --http{ignored}"
             );
         }
         match &self.chosen {

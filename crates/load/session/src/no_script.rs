@@ -2,7 +2,7 @@
 
 use faces::wrk::WrkFigures;
 use faces::{ScriptJob, StartTrouble};
-use plan::journey::ProgramOutline;
+use plan::journey::{Journey, ProgramOutline};
 use plan::{Plan, ScriptPlan};
 use std::collections::BTreeMap;
 use workload::{Actor, Script};
@@ -22,18 +22,9 @@ pub fn actors(
     _: &BTreeMap<String, String>,
     _: bool,
 ) -> Result<Vec<Option<Box<dyn Actor>>>, String> {
-    match &plan.journeys {
-        Some(journeys)
-            if journeys
-                .journeys
-                .iter()
-                .filter_map(|journey| journey.script.as_ref())
-                .any(|program| !program.script.is_javascript()) =>
-        {
-            Err(NONE.to_owned())
-        }
-        _ => Ok(Vec::new()),
-    }
+    let mut journeys = plan.journeys.iter().flat_map(|it| &it.journeys);
+    let in_lua = |it: &Journey| it.script.as_ref().is_some_and(|it| !it.script.is_javascript());
+    if journeys.any(in_lua) { Err(NONE.to_owned()) } else { Ok(Vec::new()) }
 }
 
 /// Never made.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 use workload::Actor;
 
-/// Files that one script reads at most.
+/// Maximum number of files that one script reads.
 const FILES_MAX: usize = 1_000;
 
 /// A script's description of its journey.
@@ -26,7 +26,7 @@ pub struct ScriptOutline {
     pub base: Option<Url>,
     /// Files that it imports or opens: paths and texts.
     pub files: Vec<(String, String)>,
-    /// The load that it asks for, as options of `run` and their values.
+    /// The load that it requests, as options of `run` and their values.
     pub load: Vec<(&'static str, String)>,
     /// Its objectives.
     pub objectives: Vec<String>,
@@ -108,7 +108,7 @@ fn by_k6(journey: &Journey) -> Option<&JourneyProgram> {
     journey.script.as_ref().filter(|program| program.script.is_javascript())
 }
 
-/// Under which name the result of `setup` is kept among the captured values.
+/// Name under which the result of `setup` is kept among the captured values.
 fn data_key(journey: &Journey) -> String {
     format!("setup() of {}", journey.name)
 }
@@ -145,8 +145,8 @@ impl Programs {
         journeys.journeys.iter().map(one).collect::<Result<_, _>>().map(Programs)
     }
 
-    /// One worker's programs, by the rows of the journeys. `aside`: standard output is not theirs to
-    /// print on.
+    /// One worker's programs, by the rows of the journeys. `aside`: they must not print on standard
+    /// output.
     ///
     /// # Errors
     /// A script failed at its start.
@@ -209,7 +209,7 @@ pub(crate) fn run_stage(session: &mut Session, stage: ScriptStage) -> Result<(),
 /// Makes single exchanges by the rules of the plan.
 pub(crate) fn exchange_caller(plan: &Plan, session: &Session) -> Result<Caller, Failure> {
     let mut settings = servers::tls_settings(plan);
-    // what is offered for HTTP/1.x; other versions offer their own
+    // ALPN protocols offered for HTTP/1.x; other versions offer their own
     settings.alpn = vec!["http/1.1".to_owned()];
     let own = session.fit.network.own().map(|network| (network.clone(), plan.seed));
     let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;

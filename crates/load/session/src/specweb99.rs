@@ -68,7 +68,7 @@ impl Posting {
         let records = self.ask(&fetch).and_then(|text| read_log(&String::from_utf8_lossy(&text)));
         Some(match records {
             Ok(records) => compare(&sent, &records),
-            // an empty log cannot lack an entry
+            // without a log no missing entry can be found
             Err(why) => PostFacts {
                 missing: 0,
                 trouble: Some(format!("{fetch}: {why}")),

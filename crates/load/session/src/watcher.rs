@@ -87,7 +87,7 @@ impl Lease {
 pub struct Takeovers {
     /// By worker.
     parts: Mutex<Vec<Vec<LateShare>>>,
-    /// True if there is any part: workers check only this while there is none.
+    /// True once a part exists; before that, workers check only this.
     given: AtomicBool,
 }
 

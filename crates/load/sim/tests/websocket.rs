@@ -411,7 +411,7 @@ name = 'leave'
 close = 1000
 ";
 
-/// Answers a question after 20 ms, behind a message that answers nothing, and a `join` with three.
+/// Answers a question after 20 ms, after a message that is not an answer, and a `join` with three.
 fn room(_: u64, _: Nanos, message: &[u8]) -> Reply {
     let text = String::from_utf8_lossy(message).into_owned();
     let say = |after: u64, text: String| (ms(after), Out::Text(text.into_bytes()));
@@ -470,7 +470,7 @@ fn steps_on_a_websocket_that_is_gone_fail() {
     assert_eq!(outcomes(&run), (4, 8, 0));
     assert_eq!(total.failures.get(&FailureClass::SocketClosed), Some(&8));
     assert_eq!(total.messages.closes.get(&SocketClose::Server(4001)), Some(&4));
-    // a refused upgrade fails its own step, and the next one has nothing to be sent on
+    // a refused upgrade fails its own step and, without a WebSocket, the next one
     let refused = open.replace("t-1", "wrong");
     let run = travel(journey(&[&refused, more].concat(), 2), chat(reply));
     let failures = &run.measurement.total.failures;
@@ -514,8 +514,9 @@ type Deliver = Box<dyn FnMut(u64, u64) -> Vec<Nanos>>;
 /// Bytes of the request so far, and after the upgrade the room and its connection.
 type RoomMember = (Vec<u8>, Option<(String, WebSocket)>);
 
-/// A server with rooms by URL: a member's message goes to all members of its room, itself among
-/// them, as often and as late as `deliver` says of the number of the message and of the member.
+/// A server with rooms by URL: a member's message goes to all members of its room, including
+/// itself. `deliver` determines how often and how late, from the numbers of the message and of the
+/// member.
 struct Rooms {
     sockets: BTreeMap<Client, RoomMember>,
     members: BTreeMap<Client, u64>,
@@ -643,7 +644,7 @@ fn one_lost_broadcast_of_a_hundred_is_a_reach_of_99_percent() {
 
 #[test]
 fn copies_and_overtaken_broadcasts_are_counted() {
-    // member 3 gets every message twice, and member 5 every tenth one 15 ms late, behind the next
+    // member 3 gets every message twice, and member 5 every tenth one 15 ms late, after the next
     let server = rooms(|n, member| match (member, n % 10) {
         (3, _) => vec![ms(1), ms(4)],
         (5, 0) => vec![ms(16)],

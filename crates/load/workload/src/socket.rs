@@ -9,7 +9,7 @@ pub enum SocketAction {
     /// Opens one with the request of the template, in place of one that is open.
     Connect,
     /// Sends the bytes of the template as a message, of text or binary. Without an answer the call
-    /// is done when the message has gone out.
+    /// is done when the message is sent.
     Send { text: bool, answer: Option<AwaitedMessages> },
     /// Waits for messages that have arrived since the last call, or will arrive.
     Expect(AwaitedMessages),
@@ -41,7 +41,7 @@ pub trait MessageFilter: std::fmt::Debug + Send + Sync {
 }
 
 impl SocketCall {
-    /// It opens a WebSocket: its template is a request.
+    /// Returns whether it opens a WebSocket: its template is then a request.
     pub fn opens(&self) -> bool {
         matches!(self.action, SocketAction::Connect)
     }

@@ -70,7 +70,7 @@ impl CommonArgs {
         }
         if outputs.junit.is_some() && plan.measure.slo.is_empty() {
             return Err(UsageError::new(
-                "--junit writes a test case per objective, and there is none; add --slo 'p99<200ms'",
+                "--junit writes a test case per objective and needs one; add --slo 'p99<200ms'",
             ));
         }
         if outputs.version_open && !self.given.has("alpn") {
@@ -235,7 +235,7 @@ impl Base {
         let found = program.and_then(|it| it.outline.as_ref()).and_then(|it| it.base.as_ref());
         let Some(url) = found else {
             return Err(UsageError::new(format!(
-                "{name} does not determine its server before a request is made; give it: loadstone \
+                "{name} does not determine its server before its first request; name it: loadstone \
                  run URL --script {name}"
             )));
         };

@@ -68,7 +68,7 @@ pub(crate) struct Outputs {
     pub(crate) print_plan: bool,
     /// Neither an option nor a plan file names the version of HTTP.
     pub(crate) version_open: bool,
-    /// Neither an option nor a plan file names a proxy, or that there is none.
+    /// True if neither an option nor a plan file sets the proxy.
     pub(crate) proxy_open: bool,
     /// Where the result is stored; `None` without an option.
     pub(crate) store: Option<StorePlace>,

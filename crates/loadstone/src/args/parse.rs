@@ -1,8 +1,9 @@
 //! Values of options that no plan has, or of which `compare` accepts several.
 
-use plan::HttpVersion;
+use plan::{HttpVersion, Location};
 use std::convert::Infallible;
 use units::ParseError;
+use url::Url;
 
 /// Versions of HTTP separated by commas, for `compare`.
 pub(super) fn versions(text: &str) -> Result<Vec<HttpVersion>, ParseError> {
@@ -51,6 +52,15 @@ pub(super) fn count<T: TryFrom<u64>>(text: &str) -> Result<T, ParseError> {
     let count = units::parse_count(text)?;
     let most = u64::MAX >> (64 - 8 * size_of::<T>());
     T::try_from(count).map_err(|_| ParseError(format!("{} is above {most}", units::quoted(text))))
+}
+
+/// A URL without a login; `instead`: where a login belongs.
+pub(super) fn bare_url(text: &str, instead: &str) -> Result<Url, String> {
+    let Location { url, auth } = plan::parse_url(text).map_err(|error| error.0)?;
+    match auth {
+        None => Ok(url),
+        Some(_) => Err(format!("a login in it is not sent; {instead}")),
+    }
 }
 
 pub(super) fn sink(text: &str) -> Result<super::Sink, Infallible> {

@@ -16,8 +16,8 @@ struct Found {
     value: String,
 }
 
-/// Sends the plan's calls through the proxy of the environment, if neither an option nor a plan file
-/// names one. Returns a note for the user.
+/// Sends the plan's calls through the proxy of the environment, if neither an option nor a plan
+/// file names one. Returns a note for the user.
 ///
 /// # Errors
 /// A variable that is not a proxy; hosts of one plan that go different ways; a plan that cannot go
@@ -43,13 +43,12 @@ fn apply(
     if plan.connection.proxy.is_some() || plan.connection.unix.is_some() {
         return Ok(None);
     }
-    let urls: Vec<&Url> = plan.targets.iter().map(|target| &target.url).collect();
-    let mut ways = urls.iter().map(|url| (*url, proxy_of(url, lookup)));
+    let mut ways = plan.targets.iter().map(|target| (&target.url, proxy_of(&target.url, lookup)));
     let Some((first, way)) = ways.next() else { return Ok(None) };
     if let Some((other, _)) = ways.find(|(_, other)| *other != way) {
         let host = |url: &Url| url.host_str().unwrap_or_default().to_owned();
         return Err(UsageError::new(format!(
-            "the proxy variables of the environment send {} and {} different ways, and a run has one: \
+            "the proxy variables of the environment give {} and {} different proxies, but a run uses one: \
              give --proxy URL, or --proxy none for no proxy",
             host(first),
             host(other)
@@ -74,7 +73,7 @@ fn apply(
     if let Err(problems) = plan::validate(plan) {
         let why = UsageError::from(problems);
         return Err(UsageError::new(format!(
-            "{variable} of the environment sends this run through a proxy; --proxy none ignores it: {why}"
+            "{variable} of the environment names a proxy that this run cannot use; --proxy none ignores it: {why}"
         )));
     }
     Ok(Some(format!(
@@ -114,11 +113,11 @@ fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// Returns whether `no_proxy` has the host: `*`, a host, a suffix with or without its dot, an address, or a
-/// network such as `10.0.0.0/8`; each may have a port.
+/// Returns whether `no_proxy` has the host: `*`, a host, a suffix with or without its dot, an
+/// address, or a network such as `10.0.0.0/8`; each may have a port.
 fn excludes(list: &str, url: &Url) -> bool {
-    let entries = list.split([',', ' ', '\t']).map(str::trim).filter(|entry| !entry.is_empty());
-    entries.into_iter().any(|entry| entry == "*" || matches(entry, url))
+    let mut entries = list.split([',', ' ', '\t']).map(str::trim).filter(|entry| !entry.is_empty());
+    entries.any(|entry| entry == "*" || matches(entry, url))
 }
 
 fn matches(entry: &str, url: &Url) -> bool {
@@ -255,7 +254,7 @@ mod tests {
         let error =
             |variables: &[(&str, &str)], urls: &[&str]| applied(variables, urls).unwrap_err();
         let ways = error(&[("http_proxy", "p:1"), ("no_proxy", "b")], &["http://a/", "http://b/"]);
-        assert!(ways.contains("send a and b different ways"), "{ways}");
+        assert!(ways.contains("give a and b different proxies"), "{ways}");
         let scheme = error(&[("http_proxy", "socks5://p:1")], &["http://h/"]);
         assert!(scheme.starts_with("http_proxy of the environment: "), "{scheme}");
     }

@@ -2,7 +2,6 @@
 
 use super::{UsageError, parse};
 use clap::Args;
-use plan::Location;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use url::Url;
@@ -37,7 +36,7 @@ pub(crate) struct RecordArgs {
     #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "recording.toml")]
     pub(crate) output: super::Sink,
     /// Keep the certificate authority in this file, and its key in FILE.key, for later recordings
-    /// [default: a new one that is kept nowhere]
+    /// [default: a new one that is not saved]
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
     /// Accept any certificate of a server
@@ -58,11 +57,7 @@ pub(crate) struct RecordArgs {
 }
 
 fn server(text: &str) -> Result<Url, String> {
-    let Location { url, auth } = plan::parse_url(text).map_err(|error| error.0)?;
-    match auth {
-        None => Ok(url),
-        Some(_) => Err("a login in it is not sent; leave it to the client".to_owned()),
-    }
+    parse::bare_url(text, "leave it to the client")
 }
 
 impl RecordArgs {

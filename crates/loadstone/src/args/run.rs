@@ -54,7 +54,7 @@ pub(super) struct OutputArgs {
     /// Write the objectives (--slo) as JUnit XML, a test case for each
     #[arg(long, value_name = "FILE")]
     pub(super) junit: Option<PathBuf>,
-    /// Write the report as Markdown; to the file of $GITHUB_STEP_SUMMARY it is appended
+    /// Write the report as Markdown; append it if FILE is $GITHUB_STEP_SUMMARY
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) md: Option<PathBuf>,
     /// Write the time series as CSV

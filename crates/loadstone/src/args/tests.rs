@@ -769,7 +769,7 @@ fn a_script_of_k6_is_a_plan() {
     // a printed plan needs no other file
     let again = plan::from_toml(&text, &plan::NoFiles).unwrap();
     assert_eq!(again.journeys.unwrap().journeys[0].script, journeys.journeys[0].script);
-    // what is typed replaces what the script says
+    // typed options replace those of the script
     let (plan, _) =
         typed(&["shop.js", "--rate", "50/s", "--slo", "p99<1s", "--", "HOST=z"]).unwrap();
     let text = to_toml(&plan, Secrets::Shown);

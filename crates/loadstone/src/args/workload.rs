@@ -3,7 +3,6 @@
 use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::{UsageError, parse};
 use clap::{Args, Subcommand, ValueEnum};
-use plan::Location;
 use plan::representative::TOP_PER_FILE;
 use std::path::PathBuf;
 use units::{Nanos, Seed};
@@ -92,11 +91,7 @@ fn together(text: &str) -> Result<usize, String> {
 }
 
 fn site(text: &str) -> Result<Url, String> {
-    let Location { url, auth } = plan::parse_url(text).map_err(|error| error.0)?;
-    match auth {
-        None => Ok(url),
-        Some(_) => Err("a login in it is not sent; give it as -H 'Authorization: …'".to_owned()),
-    }
+    parse::bare_url(text, "give it as -H 'Authorization: …'")
 }
 
 impl CrawlArgs {

@@ -9,6 +9,7 @@ use super::{LABEL_CHARS_MAX, server};
 use crate::args::{CompareSide, Design, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{Keeper, Keeping, command_line};
+use crate::run::output;
 use plan::Plan;
 use record::compare::{Comparison, FailIf, LETTERS, OF_A_BLOCK, assemble};
 use record::run::RunRecord;
@@ -53,7 +54,7 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     if task.outputs.print_plan {
         return print_plans(&task);
     }
-    super::check_outputs(&task.outputs)?;
+    output::check(&task.outputs)?;
     task.sides.iter().try_for_each(|side| crate::sut::check(side.sut.as_ref()))?;
     for side in &mut task.sides {
         crate::use_proxy(&mut side.plan, &task.outputs)?;

@@ -32,11 +32,6 @@ pub(crate) fn command_comment(command: Option<&str>) -> String {
     format!("# the server, restarted for each run:\n{}", lines.collect::<String>())
 }
 
-/// Checks, before anything is sent, that every result can be written.
-fn check_outputs(outputs: &Outputs) -> Result<(), Failure> {
-    output::check(outputs)
-}
-
 /// Writes every result and gives the exit code.
 fn finish(report: &CompareRecord, outputs: &Outputs) -> Result<Code, Failure> {
     let style = output::style(outputs.quiet, outputs.percentiles, outputs.full);

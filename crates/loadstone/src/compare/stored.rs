@@ -3,13 +3,14 @@
 use crate::args::{StoredTask, UsageError, differing_plans};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{noted, wanted};
+use crate::run::output;
 use record::compare::{Comparison, Scope, assemble, plan_differences};
 use record::run::RunRecord;
 use stats::compare::RUNS_MIN;
 use store::{Store, Stored};
 
 pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
-    super::check_outputs(&task.outputs)?;
+    output::check(&task.outputs)?;
     let place = wanted(task.outputs.store.as_ref()).unwrap_or_default();
     let store = Store::open_to_read(&place).map_err(|error| Failure::usage(error.to_string()))?;
     let store = noted(store);

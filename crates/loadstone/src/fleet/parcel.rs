@@ -45,7 +45,7 @@ impl Parcel {
     /// Bytes that are not a parcel.
     pub(super) fn read(bytes: &[u8]) -> Result<Parcel, String> {
         serde_json::from_slice(bytes)
-            .map_err(|error| format!("the files sent with the plan cannot be read: {error}"))
+            .map_err(|error| format!("the data sent with the plan cannot be read: {error}"))
     }
 
     /// The plan, valid.

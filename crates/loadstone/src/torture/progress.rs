@@ -151,7 +151,7 @@ impl Progress {
         }
     }
 
-    /// Names what is waited for, and for how long at most.
+    /// Names the awaited connections and the maximum wait.
     fn await_states(&mut self, names: &[String], until: Nanos) {
         let left = until - net::reactor::monotonic().min(until);
         let seconds = Nanos::from_secs(left.as_secs_f64().ceil() as u64);

@@ -1,5 +1,6 @@
 //! `loadstone workload import` of files of other load tools and HTTP clients, and the dry run of a plan.
 
+use super::put;
 use super::recording::text;
 use crate::args::{Disk, ImportArgs};
 use crate::exit::{Code, Failure};
@@ -206,7 +207,7 @@ pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     Ok(if failed { Code::Missed } else { Code::Done })
 }
 
-/// A plan for each journey, which makes no other; else the plan itself.
+/// Returns a plan for each journey, or the plan itself if it has none.
 fn parts(plan: &Plan) -> Vec<Plan> {
     let count = plan.journeys.as_ref().map_or(0, |journeys| journeys.journeys.len());
     if count < 2 {
@@ -224,8 +225,8 @@ fn parts(plan: &Plan) -> Vec<Plan> {
     (0..count).map(part).collect()
 }
 
-/// A line for each step, and remarks; whether a step failed. The rows of all runs are the
-/// same.
+/// Returns a line for each step with remarks, and whether a step failed. All runs have the same
+/// rows.
 fn steps(runs: &[RunRecord]) -> (String, bool) {
     let mut text = String::new();
     let mut good = 0;
@@ -242,27 +243,21 @@ fn steps(runs: &[RunRecord]) -> (String, bool) {
         };
         *sum += 1;
         let name = record::words::printable(row.name.as_deref().unwrap_or(&row.url), 70);
-        line(&mut text, format_args!("  {mark} {name}  {what}"));
+        put(&mut text, &format!("  {mark} {name}  {what}"));
     }
     let mut failures = std::collections::BTreeMap::new();
     for failure in runs.iter().flat_map(|run| &run.failures) {
         *failures.entry(failure.class).or_insert(0) += failure.count;
     }
     for (class, count) in failures.into_iter().filter(|(_, count)| *count > 0) {
-        line(
-            &mut text,
-            format_args!("  {}: {}", record::words::counted(count, "failure"), class.explain()),
-        );
+        let count = record::words::counted(count, "failure");
+        put(&mut text, &format!("  {count}: {}", class.explain()));
     }
     let notes = runs.iter().flat_map(|run| &run.journeys).flat_map(|journeys| journeys.notes());
     for (step, note) in notes {
-        line(&mut text, format_args!("  {step}: {note}"));
+        put(&mut text, &format!("  {step}: {note}"));
     }
-    let counts = format_args!("{good} succeeded, {bad} failed, {none} not made");
-    line(&mut text, format_args!("dry run of one user: {counts}"));
+    let counts = format!("{good} succeeded, {bad} failed, {none} not made");
+    put(&mut text, &format!("dry run of one user: {counts}"));
     (text, bad > 0)
-}
-
-fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
-    writeln!(text, "{words}").expect("a String takes all text");
 }

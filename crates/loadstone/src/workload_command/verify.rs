@@ -165,7 +165,7 @@ fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
             step(&line).map_err(|why| format!("line {number}: {why}"))?;
         offs_s.extend(think);
         let row = targets.row(target);
-        let session = sessions.last_mut().expect("it must start at the root");
+        let session = sessions.last_mut().expect("a session exists from the start");
         match session.last_mut().filter(|_| line.starts_with([' ', '\t'])) {
             Some(burst) => burst.push(row),
             None => session.push(vec![row]),

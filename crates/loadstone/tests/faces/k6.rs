@@ -1,4 +1,5 @@
-//! `loadstone k6`: exit codes and messages as a shell sees them. What scripts do is tested in `k6`.
+//! `loadstone k6`: exit codes and messages as a shell sees them. The behavior of scripts is tested
+//! in `k6`.
 
 use crate::support::{Site, keep, run};
 

@@ -91,7 +91,7 @@ pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     Some(behind(&front))
 }
 
-/// An unprivileged user: root drops to nobody, other users stay. `None`, with a message, if nobody
+/// A command as an unprivileged user: for root it is `nobody`. `None`, with a message, if that user
 /// cannot start the binary.
 pub(crate) fn unprivileged(limits: &[&str]) -> Option<Command> {
     let mut front = Vec::new();

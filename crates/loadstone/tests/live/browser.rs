@@ -205,7 +205,7 @@ fn follow_to_the_end(browser: &mut Browser, going: &Going, id: &str) {
     browser.led_on_by(|| going.interrupt());
     assert_eq!(browser.eval("location.pathname"), json!(format!("/result/{id}")));
     let state = browser.text(".state");
-    // a comparison's partial figures are a result of their own
+    // a comparison's partial figures are a separate result
     assert!(state == "interrupted" || id.starts_with("compare") && state == "finished", "{state}");
     assert_eq!(browser.problems(), &[] as &[String]);
 }

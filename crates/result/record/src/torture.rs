@@ -333,11 +333,11 @@ fn represent_waived(cases: &mut [CaseRecord]) {
     let waived = |case: &&CaseRecord| case.waived.is_some() && case.same_as.is_none();
     let ids: Vec<String> = cases.iter().filter(waived).map(|case| case.id.clone()).collect();
     for id in ids {
-        let mut heir: Option<String> = None;
+        let mut root: Option<String> = None;
         for case in cases.iter_mut() {
             if case.same_as.as_ref() == Some(&id) && case.waived.is_none() {
-                case.same_as.clone_from(&heir);
-                heir.get_or_insert_with(|| case.id.clone());
+                case.same_as.clone_from(&root);
+                root.get_or_insert_with(|| case.id.clone());
             }
         }
     }

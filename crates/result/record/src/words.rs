@@ -12,6 +12,9 @@ use plan::{Arrivals, Gaps, Load, Plan, SessionPlan, Think};
 use std::cmp::Ordering;
 use units::{Nanos, show};
 
+/// Replacement for a secret.
+pub const MASK: &str = "***";
+
 /// Untrusted text, safe for one line of a terminal: control characters, bidirectional overrides and
 /// everything else outside printable ASCII is written as an escape, and text longer than
 /// `chars_max` ends in `...`.
@@ -40,8 +43,8 @@ pub fn shown_url(url: &url::Url) -> String {
         return url.as_str().to_owned();
     }
     let mut masked = url.clone();
-    let done = masked.set_username("***").is_ok() && masked.set_password(None).is_ok();
-    if done { masked.into() } else { format!("{}://***", url.scheme()) }
+    let done = masked.set_username(MASK).is_ok() && masked.set_password(None).is_ok();
+    if done { masked.into() } else { format!("{}://{MASK}", url.scheme()) }
 }
 
 /// Name of a run, on one line and without a password: its name, or its first target.

@@ -5,6 +5,7 @@ use crate::rows::{parse, text};
 use crate::tree::{Damage, Unpack, record};
 use crate::{Progress, ResultKind, RunId, Store, StoreError, alive};
 use record::compare::{CompareRecord, Judgement};
+use record::history::HistoryRun;
 use record::ramp::RampRecord;
 use record::run::{Headline, RunRecord};
 use record::runs::{ListedRecord, LoadSpanRecord, TorturedRecord};
@@ -50,6 +51,14 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
+    /// A finished run of exactly this name, for its history.
+    pub fn history_run(self, name: &str) -> Option<HistoryRun> {
+        let wanted = self.name == name && self.progress == Progress::Finished;
+        let headline = self.headline.filter(|_| wanted)?;
+        let started_unix_s = self.started_unix_s;
+        Some(HistoryRun { id: self.id.to_string(), started_unix_s, headline })
+    }
+
     /// As published.
     pub fn record(&self) -> ListedRecord {
         let run = self.headline.as_ref();

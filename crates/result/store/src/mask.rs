@@ -1,9 +1,8 @@
 //! The command line as it is kept: as it was typed, without its secrets.
 
 use plan::{Plan, is_secret_header};
+use record::words::MASK;
 
-/// Replacement for a secret.
-const MASK: &str = "***";
 /// Secrets of at least this length are masked everywhere; shorter ones might occur in unrelated
 /// words, and are masked only in their own places.
 const LENGTH_MIN: usize = 3;

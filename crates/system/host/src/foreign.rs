@@ -63,14 +63,14 @@ impl ForeignWatch {
     /// Foreign work since the start; `None` if unknown, or if too little time has passed for the
     /// kernel's tick.
     pub fn end(&self) -> Option<Foreign> {
-        let tick = Nanos(Nanos::SECOND.0 / rustix::param::clock_ticks_per_second().max(1));
-        if self.started.elapsed() < std::time::Duration::from_nanos(tick.0) {
+        let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let ticks_per_s = rustix::param::clock_ticks_per_second();
+        if elapsed < Nanos::SECOND.0 / ticks_per_s.max(1) {
             return None;
         }
-        let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let interval = CensusInterval {
             elapsed: Nanos(elapsed),
-            ticks_per_s: rustix::param::clock_ticks_per_second(),
+            ticks_per_s,
             cores: crate::cpu::online_cores().len(),
         };
         compare(self.before.as_ref()?, &census()?, &self.ours, interval)
@@ -99,8 +99,8 @@ fn census() -> Option<Census> {
     let mut processes = BTreeMap::new();
     let mut line = [0; STAT_MAX];
     for pid in pids() {
-        // a process may end at any moment; then it is not there. The kernel returns the line in one
-        // read, where reading to the end of a file of unknown length takes six
+        // a process may end at any moment, and its file is then missing. The kernel returns the
+        // line in one read; reading a file of unknown length to its end takes six
         let stat =
             File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut line));
         let stat = String::from_utf8_lossy(&line[..stat.unwrap_or(0)]);

@@ -40,17 +40,17 @@ pub trait Files {
     /// # Errors
     /// One sentence on why there is no such page.
     fn look_at(&self, page: &PageRequest<'_>) -> Result<Vec<Reference>, String> {
-        Err(format!("{} cannot be asked for", page.url))
+        Err(format!("{} cannot be requested", page.url))
     }
 
     /// The descriptors of the service of gRPC that the plan's first URL names, from its server's
     /// reflection: a serialized FileDescriptorSet.
     ///
     /// # Errors
-    /// One sentence on why there are none.
+    /// The reason why there are none.
     fn describe(&self, plan: &Plan) -> Result<Vec<u8>, String> {
         let place = plan.targets.first().map(|target| target.url.to_string());
-        Err(format!("{} cannot be asked for", place.unwrap_or_default()))
+        Err(format!("{} cannot be requested", place.unwrap_or_default()))
     }
 
     /// All of standard input.
@@ -149,6 +149,13 @@ pub struct Job {
     /// A file that is written during the run.
     pub log: Option<RequestLog>,
     pub face: Box<dyn Face>,
+}
+
+impl Job {
+    /// A job whose requests are those of its plan, and that writes no file during the run.
+    pub(crate) fn new(plan: Plan, needs: Needs, extras: Extras, face: Box<dyn Face>) -> Job {
+        Job { plan, needs, extras, script: None, guides: None, makers: None, log: None, face }
+    }
 }
 
 /// A file to which [`Said::log`] is appended. If it cannot be opened, `complaint` goes to standard
@@ -280,6 +287,23 @@ pub enum StartTrouble {
     Request(String),
     /// Anything else, as printed by the native command.
     Other(String),
+}
+
+impl StartTrouble {
+    /// The sentence that came with the trouble.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            StartTrouble::Descriptors => "too many open files",
+            StartTrouble::Bind(error) => &error.text,
+            StartTrouble::Name { text, .. }
+            | StartTrouble::Tls(text)
+            | StartTrouble::Lookup(text)
+            | StartTrouble::Connect(text)
+            | StartTrouble::Script(text)
+            | StartTrouble::Request(text)
+            | StartTrouble::Other(text) => text,
+        }
+    }
 }
 
 /// Data that a tool prints and a report lacks.

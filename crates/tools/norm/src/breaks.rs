@@ -58,8 +58,7 @@ pub const BREAKS: &[(Break, &str, &str)] = &[
     (
         Break::IndexEmpty,
         "index-empty",
-        "the index of an empty directory does not report that it is \
-        empty",
+        "the index of an empty directory does not report that it is empty",
     ),
     (Break::Slash, "slash", "a directory's URL without its final slash is not redirected"),
     (Break::Mime, "mime", "every file is application/octet-stream"),

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// Name of the authority in lists of certificates.
 const NAME: &str = "Loadstone recorder (this machine only)";
-/// Names with a certificate at most; a recording of more servers makes them again.
+/// Maximum number of names with a certificate; beyond it, certificates are made again.
 const NAMES_MAX: usize = 1_000;
 
 /// The authority, and the certificates that it has signed.
@@ -34,7 +34,7 @@ fn params() -> CertificateParams {
 }
 
 impl LocalAuthority {
-    /// A new one with a key of its own.
+    /// Generates an authority with a new key.
     ///
     /// # Errors
     /// No key can be generated.
@@ -42,30 +42,24 @@ impl LocalAuthority {
         let cannot = |error: rcgen::Error| format!("cannot make a certificate: {error}");
         let key = KeyPair::generate().map_err(cannot)?;
         let certificate = params().self_signed(&key).map_err(cannot)?.pem();
-        let text = key.serialize_pem();
-        Ok(LocalAuthority {
-            issuer: Issuer::new(params(), key),
-            certificate,
-            key: text,
-            made: Mutex::default(),
-        })
+        Ok(LocalAuthority::of(certificate, key.serialize_pem(), key))
     }
 
-    /// One that was made before, from its certificate and its key as PEM.
+    /// Loads an existing authority from its certificate and key as PEM.
     ///
     /// # Errors
-    /// The key is not one.
+    /// The key is invalid.
     pub fn from_pem(certificate: &str, key: &str) -> Result<LocalAuthority, String> {
         let pair = KeyPair::from_pem(key).map_err(|error| format!("its key is wrong: {error}"))?;
-        Ok(LocalAuthority {
-            issuer: Issuer::new(params(), pair),
-            certificate: certificate.to_owned(),
-            key: key.to_owned(),
-            made: Mutex::default(),
-        })
+        Ok(LocalAuthority::of(certificate.to_owned(), key.to_owned(), pair))
     }
 
-    /// The certificate as PEM, for clients that are to trust it.
+    fn of(certificate: String, key: String, pair: KeyPair) -> LocalAuthority {
+        let issuer = Issuer::new(params(), pair);
+        LocalAuthority { issuer, certificate, key, made: Mutex::default() }
+    }
+
+    /// The certificate as PEM, for clients that must trust it.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
@@ -75,7 +69,7 @@ impl LocalAuthority {
         &self.key
     }
 
-    /// How a server of this name is impersonated.
+    /// TLS settings that impersonate a server of this name.
     ///
     /// # Errors
     /// The name cannot be in a certificate.

@@ -1,4 +1,4 @@
-//! One request to its server, over a connection of its own.
+//! Sends one request to its server, over a separate connection.
 
 use crate::RecordedResponse;
 use http_body_util::{BodyExt, Full, Limited};
@@ -14,13 +14,13 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Position, Url};
 
-/// Bytes of a body that is recorded.
+/// Maximum size of a recorded body in bytes.
 pub(crate) const BODY_MAX: usize = 64 << 20;
-/// The longest that a server may take.
+/// Maximum time for a response.
 const RESPONSE_MAX: Duration = Duration::from_secs(120);
 
-/// Fields of one connection, which are not passed on (RFC 9110 section 7.6.1). Codings are not asked
-/// for, so that recorded bodies can be read.
+/// Fields of one connection, which are not forwarded (RFC 9110 section 7.6.1). Content codings are
+/// not requested, so that recorded bodies can be read.
 const OWN: [&str; 8] = [
     "connection",
     "proxy-connection",
@@ -37,10 +37,10 @@ pub(crate) fn is_own(name: &str) -> bool {
     OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
-/// Sends a request and waits for its whole response.
+/// Sends a request and waits for its complete response.
 ///
 /// # Errors
-/// No connection, or no whole response within two minutes.
+/// No connection, or no complete response within two minutes.
 pub(crate) async fn forward(
     url: &Url,
     method: &str,

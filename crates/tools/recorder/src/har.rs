@@ -50,12 +50,7 @@ fn entry(exchange: &RecordedExchange) -> Value {
 }
 
 fn response(response: Option<&RecordedResponse>) -> Value {
-    let empty = RecordedResponse {
-        status: 0,
-        reason: String::new(),
-        headers: Vec::new(),
-        body: Vec::new(),
-    };
+    let empty = RecordedResponse::default();
     let response = response.unwrap_or(&empty);
     let mut body = content(&response.body);
     body["size"] = response.body.len().into();
@@ -73,7 +68,7 @@ fn response(response: Option<&RecordedResponse>) -> Value {
     })
 }
 
-/// A body as text, or in Base64 where it is none.
+/// A body as text, or in Base64 if it is not text.
 fn content(body: &[u8]) -> Value {
     match std::str::from_utf8(body) {
         Ok(text) => json!({"text": text}),

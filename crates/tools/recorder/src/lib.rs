@@ -2,8 +2,9 @@
 //! front of one server it is a reverse proxy; as the proxy of a browser it also records `https://`,
 //! with certificates of a local certificate authority. Layer 4.
 //!
-//! It is not for measuring: bodies are passed on when they are complete, and every request has its
-//! own connection to the server. Everything is bounded: connections, bodies, exchanges, times.
+//! Do not measure through it: bodies are forwarded only when they are complete, and every request
+//! has its own connection to the server. Everything is bounded: connections, bodies, exchanges,
+//! times.
 #![forbid(unsafe_code)]
 
 mod authority;
@@ -32,15 +33,15 @@ pub struct RecorderConfig {
     /// Server of requests without a host; `None`: only those of a browser's proxy are passed on.
     pub upstream: Option<Url>,
     pub authority: LocalAuthority,
-    /// How servers are reached over TLS.
+    /// TLS settings for connections to servers.
     pub tls: Arc<ClientConfig>,
 }
 
-/// A request and its response, as they were on the side of the server.
+/// A request and its response, as the server received and sent them.
 #[derive(Clone, Debug)]
 pub struct RecordedExchange {
     pub at: SystemTime,
-    /// Until the response was complete, in milliseconds.
+    /// Time until the response was complete, in milliseconds.
     pub took_ms: f64,
     pub method: String,
     pub url: Url,
@@ -50,7 +51,7 @@ pub struct RecordedExchange {
     pub response: Option<RecordedResponse>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RecordedResponse {
     pub status: u16,
     pub reason: String,
@@ -98,7 +99,7 @@ impl RecordingProxy {
         self.shared.exchanges().len()
     }
 
-    /// Ends it; returns what was recorded in the order of the requests, and what could not be.
+    /// Stops it; returns the recorded exchanges in the order of the requests, and the problems.
     pub fn stop(self) -> (Vec<RecordedExchange>, Vec<String>) {
         // fails only if the thread has ended already
         self.stop.send(()).ok();

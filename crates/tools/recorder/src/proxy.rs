@@ -1,4 +1,4 @@
-//! The side of the clients: plain HTTP, TLS, and tunnels of a browser's proxy.
+//! The client side: plain HTTP, TLS, and tunnels of a browser's proxy.
 
 use crate::forward::{BODY_MAX, forward, is_own};
 use crate::{RecordedExchange, RecordedResponse, RecorderConfig};
@@ -20,15 +20,15 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_rustls::TlsAcceptor;
 use url::Url;
 
-/// Connections at once.
+/// Maximum number of simultaneous connections.
 const CONNECTIONS_MAX: usize = 1_000;
-/// Exchanges that are kept, and the bytes of their bodies.
+/// Maximum number of recorded exchanges, and of the bytes of their bodies.
 const EXCHANGES_MAX: usize = 50_000;
 const BYTES_MAX: usize = 512 << 20;
-/// Troubles that are reported one by one.
+/// Maximum number of problems that are reported one by one.
 const TROUBLES_MAX: usize = 100;
 
-/// Where clients of the recorder find the certificate of its authority.
+/// Path at which clients find the certificate of the authority.
 const CERTIFICATE: &str = "/.loadstone/ca.pem";
 
 /// State that all connections share.
@@ -86,7 +86,7 @@ impl ProxyState {
     }
 }
 
-/// Where requests of a connection go that name no server.
+/// Destination of requests that name no server, by the connection they arrive on.
 #[derive(Clone, Debug)]
 enum Entrance {
     /// The listening port.
@@ -171,7 +171,7 @@ async fn serve_http(
         let side = side.clone();
         async move { Ok::<_, Infallible>(answer(request, shared, side).await) }
     });
-    // a client that goes away is no trouble
+    // a client that disconnects is not a problem
     drop(
         http1::Builder::new().serve_connection(TokioIo::new(stream), service).with_upgrades().await,
     );
@@ -194,7 +194,7 @@ async fn answer(
     if request.headers().contains_key("upgrade") {
         shared
             .trouble(format!("{} is a WebSocket or another upgrade: not recorded", request.uri()));
-        let why = "the recorder passes no upgraded connections on\n";
+        let why = "the recorder does not forward upgraded connections\n";
         return text(StatusCode::NOT_IMPLEMENTED, why.to_owned());
     }
     let url = match destination(&request, &shared, &side) {
@@ -277,7 +277,10 @@ async fn record(
     let (head, body) = request.into_parts();
     let Ok(body) = Limited::new(body, BODY_MAX).collect().await else {
         shared.trouble(format!("the body of a request to {url} is incomplete or above 64 MiB"));
-        return text(StatusCode::PAYLOAD_TOO_LARGE, "a body is recorded up to 64 MiB\n".to_owned());
+        return text(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the body exceeds the limit of 64 MiB\n".to_owned(),
+        );
     };
     let body = body.to_bytes();
     let mut headers = vec![("host".to_owned(), authority(&url))];
@@ -316,7 +319,7 @@ fn authority(url: &Url) -> String {
     url[url::Position::BeforeHost..url::Position::AfterPort].to_owned()
 }
 
-/// A request's field as the server would have it: its own address in place of the recorder's.
+/// A request's field as sent to the server: with the server's address in place of the recorder's.
 fn at_the_server(
     value: &str,
     name: &str,
@@ -332,8 +335,8 @@ fn at_the_server(
     }
 }
 
-/// The response as the client of the recorder gets it: redirects to the server lead to the recorder
-/// again, and cookies belong to it.
+/// The response as sent to the client: redirects to the server lead to the recorder, and cookies
+/// are set for the recorder.
 fn shown(
     answer: &RecordedResponse,
     url: &Url,

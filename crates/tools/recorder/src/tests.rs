@@ -77,7 +77,7 @@ fn recorder(upstream: Option<Url>, tls: Arc<ClientConfig>) -> (RecordingProxy, A
     )
 }
 
-/// One request, and everything that comes back until the connection ends.
+/// Sends one request, and returns everything received until the connection ends.
 fn ask(stream: &mut (impl Read + Write), text: &str) -> String {
     stream.write_all(text.as_bytes()).unwrap();
     let mut all = Vec::new();
@@ -167,7 +167,7 @@ fn unforwardable_requests_get_a_reason() {
         ("GET / HTTP/1.1", "400 Bad Request"),
         ("GET /.loadstone/ca.pem HTTP/1.1", "-----BEGIN CERTIFICATE-----"),
         ("GET http://127.0.0.1:1/ HTTP/1.1", "no connection to 127.0.0.1:1"),
-        ("GET http://h/ HTTP/1.1\r\nUpgrade: websocket", "passes no upgraded connections"),
+        ("GET http://h/ HTTP/1.1\r\nUpgrade: websocket", "does not forward upgraded connections"),
         ("CONNECT / HTTP/1.1", "400 Bad Request"),
     ] {
         let text = format!("{line}\r\nHost: h\r\nConnection: close\r\n\r\n");

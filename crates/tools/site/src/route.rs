@@ -238,6 +238,11 @@ pub(crate) fn credentials<'a>(field: &'a str, wanted: &str) -> Option<&'a str> {
     scheme.eq_ignore_ascii_case(wanted).then_some(token.trim())
 }
 
+/// The name of the token in an Authorization field; `None` if none was issued.
+pub(crate) fn bearer_of(field: &str) -> Option<&str> {
+    credentials(field, "bearer").and_then(name_of)
+}
+
 /// The name of a token; `None` if it was never issued.
 pub(crate) fn name_of(token: &str) -> Option<&str> {
     let (name, _) = token.split_once('.')?;

@@ -189,7 +189,7 @@ pub(crate) fn accuse(
     accuse_at(runner, case, guilty, Rate::MOST, result);
 }
 
-/// Does the same for a failure at this rate.
+/// Does the same for a failure at this rate; a rare one is not shrunk.
 fn accuse_at(
     runner: &mut Runner<'_>,
     case: &Case,

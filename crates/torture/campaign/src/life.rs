@@ -45,9 +45,9 @@ fn is_killed(how: Ending) -> bool {
     matches!(how, Ending::Signal { number, .. } if SENT_SIGNALS.contains(&number))
 }
 
-/// Explanation of such an end.
-const KILLED_BY: &str = "sent by another process or by the kernel: an operator, a supervisor, or the \
-    OOM killer";
+/// Explanation of such an end, after its description.
+const KILLED_BY: &str = ", sent by another process or by the kernel: an operator, a supervisor, \
+    or the OOM killer";
 
 impl AffectedPart {
     fn by(deaths: &[Death]) -> AffectedPart {
@@ -225,7 +225,7 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<S
             [] => "no process listens now".to_owned(),
             [one, ..] => format!("{one} listens now"),
         };
-        let by = if killed { format!(", {KILLED_BY}") } else { String::new() };
+        let by = if killed { KILLED_BY } else { "" };
         notes.push(format!("{first}{by}{again}; {since}"));
     }
     for (first, count) in together(deaths).into_iter().filter(|(first, _)| !first.whole) {
@@ -234,7 +234,7 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<S
         } else if first.how.is_orderly() && !lost && outcome == TestOutcome::Pass {
             continue;
         }
-        let by = if is_killed(first.how) { format!(", {KILLED_BY}") } else { String::new() };
+        let by = if is_killed(first.how) { KILLED_BY } else { "" };
         notes.push(match count {
             1 => format!("{first}{by}"),
             n => format!("{first}{by}; {n} workers in total"),

@@ -86,7 +86,7 @@ fn faults(id: &str, exchange: &ExchangeResult, shrunk: &[Shrunk]) -> BTreeSet<Se
     }
     let how = match judgement.kind {
         _ if judgement.outcome == TestOutcome::Crashed => FailureKind::Lost.to_string(),
-        // what is processed or refused wrongly differs from message to message
+        // wrong processing or refusal differs from message to message
         None | Some(FailureKind::Answer | FailureKind::AnswerClosed | FailureKind::Refused) => {
             return BTreeSet::new();
         }
@@ -97,8 +97,8 @@ fn faults(id: &str, exchange: &ExchangeResult, shrunk: &[Shrunk]) -> BTreeSet<Se
     triggers(&sent).into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
 }
 
-/// Returns the field that a response lacks, if that is the failure: as a case expects it, or as the
-/// rules for all responses say it.
+/// Returns the field that a response lacks, if that is the failure: as a case expects it, or by the
+/// rules for all responses.
 fn missing_field(exchange: &ExchangeResult) -> Option<String> {
     let lacks = |name: &str| name.to_ascii_lowercase();
     let rule = exchange.name.as_str();

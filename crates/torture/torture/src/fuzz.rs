@@ -45,18 +45,11 @@ pub enum FuzzPlace {
     Encodings,
     /// Valid and random requests on one connection.
     Sequence,
-    /// Valid requests that the client gives up, and identical uploads.
+    /// Valid requests that the client abandons, and identical uploads.
     Aborts,
 }
 
-impl FuzzPlace {
-    /// Executions at once, if the place needs several.
-    pub fn together(self) -> Option<usize> {
-        (self == FuzzPlace::Aborts).then_some(ABORTS_AT_ONCE)
-    }
-}
-
-/// Connections of which some are given up while the server serves the others.
+/// Connections of which some are abandoned while the server serves the others.
 const ABORTS_AT_ONCE: usize = 8;
 
 impl FuzzPlace {
@@ -73,6 +66,11 @@ impl FuzzPlace {
         ("sequence", FuzzPlace::Sequence),
         ("aborts", FuzzPlace::Aborts),
     ];
+
+    /// Executions at once, if the place needs several.
+    pub fn together(self) -> Option<usize> {
+        (self == FuzzPlace::Aborts).then_some(ABORTS_AT_ONCE)
+    }
 
     /// Returns the place with this name.
     pub fn named(name: &str) -> Option<FuzzPlace> {
@@ -201,12 +199,11 @@ fn is_ambiguous(shot: &Shot) -> bool {
 fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
     let (_, behind) = talk.own_and_behind();
     let Some((last, before)) = behind.split_last() else { return false };
-    let refusal = judge::is_refusal;
     let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     ended
         && talk.replies.junk.is_none()
-        && refusal(last)
-        && before.iter().all(|response| refusal(response) || plain.is(response))
+        && judge::is_refusal(last)
+        && before.iter().all(|response| judge::is_refusal(response) || plain.is(response))
 }
 
 /// Returns whether the first line has no version: the response is a page without a head (RFC 1945

@@ -179,7 +179,7 @@ pub(crate) fn is_refusal(response: &Response) -> bool {
     (400..500).contains(&response.status) || matches!(response.status, 501 | 505)
 }
 
-/// Returns whether the server closed or broke the connection.
+/// Returns whether the server closed or broke the connection; our own close does not count.
 pub(crate) fn has_ended(talk: &Talk) -> bool {
     matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) && !is_ended_by_us(talk)
 }

@@ -33,7 +33,7 @@ pub fn crumbs<'a>(steps: impl IntoIterator<Item = (Purpose, &'a Point)>) -> Opti
 mod tests {
     use super::*;
 
-    fn told(steps: &str) -> bool {
+    fn found(steps: &str) -> bool {
         let point = |mark: char| {
             let purpose = if mark.is_uppercase() { Purpose::Overload } else { Purpose::Up };
             (purpose, Point { client_limited: mark.eq_ignore_ascii_case(&'x'), ..Point::default() })
@@ -44,9 +44,9 @@ mod tests {
 
     #[test]
     fn the_first_steps_or_most_of_all_have_to_be_usable() {
-        assert!(told("xx") && told("xxo") && told("xxoooooo"));
-        assert!(!told("") && !told("x") && !told("xo") && !told("xox"));
-        assert!(told("xoxx") && told("oxoxx") && !told("oxox"));
-        assert!(!told("ooXXXX"), "overload does not count");
+        assert!(found("xx") && found("xxo") && found("xxoooooo"));
+        assert!(!found("") && !found("x") && !found("xo") && !found("xox"));
+        assert!(found("xoxx") && found("oxoxx") && !found("oxox"));
+        assert!(!found("ooXXXX"), "overload does not count");
     }
 }

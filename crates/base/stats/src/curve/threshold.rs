@@ -4,9 +4,9 @@
 //! A trial at level L meets the objectives with probability Φ((ln c − ln L)/s): c, the capacity, is
 //! the load that half of the trials keep; s, how far chance blurs the edge, is unknown too. Both
 //! have a flat prior over their logarithms (s from 0.1 % to 20 %), two in a hundred trials go
-//! astray for other reasons, and the interval holds the middle of what is then probable of c. It is
-//! the estimator of thresholds in psychophysics (Watson & Pelli, QUEST, 1983; Kontsevich & Tyler
-//! 1999), and like there it takes few trials for a sharp edge and more for a blurred one.
+//! astray for other reasons, and the interval is the central part of the resulting distribution of
+//! c. It is the estimator of thresholds in psychophysics (Watson & Pelli, QUEST, 1983; Kontsevich &
+//! Tyler 1999), and like there it takes few trials for a sharp edge and more for a blurred one.
 
 use super::Span;
 use std::borrow::Cow;

@@ -2,7 +2,7 @@
 //! 2007), by the method of Levenberg and Marquardt on throughput with nonnegative parameters.
 
 use super::{Level, Span, Usl};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use crate::interval::student_t;
 
 /// Steps of the fit at most; each start converges in tens.
 const STEPS_MAX: usize = 500;
@@ -31,7 +31,7 @@ pub fn usl(points: &[(f64, f64)]) -> Option<Usl> {
     let (best, squares) = fits.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let freedom = points.len() as f64 - 3.0;
     let residual = (squares / freedom).sqrt();
-    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
+    let t = student_t(points.len() as u64 - 3);
     let errors = inverse_diagonal(&normal(&points, best).0);
     let span = |index: usize| {
         let half = errors.map_or(f64::NAN, |errors| t * residual * errors[index].sqrt());

@@ -105,8 +105,9 @@ impl<'a> View<'a> {
         self.evidence.sut.and_then(|sut| sut.cpu_share())
     }
 
-    /// Returns whether an emulated path lost packets of handshakes enough to make so many connects late, by
-    /// twice and five standard deviations: losses come in bursts, and a repeat can be lost as well.
+    /// Returns true if losses of the emulated path explain the number of late connects. The limit is
+    /// twice the expected number and five standard deviations: losses are bursty, and a
+    /// retransmission can be lost as well.
     pub(crate) fn lost_by_path(&self, late: u64, connects: u64) -> bool {
         let share = self.evidence.path.map_or(0.0, PathFacts::handshake_loss);
         let expected = share * connects as f64;

@@ -34,22 +34,18 @@ pub struct FigureInterval {
     /// In the unit of [`Objective::bound`]. Infinite if the calls are too few for an end.
     pub low: f64,
     pub high: f64,
-    /// Scope of the probability: this look, or all looks of the run together.
+    /// Scope of the probability: this check alone, or all checks of the run together.
     pub looks: Looks,
-    /// Number of calls that are worth one independent call: 1 or more.
+    /// Number of calls that count as one independent call: 1 or more.
     pub effect: f64,
 }
 
 impl FigureInterval {
-    /// The ends with their units: `95 % interval 18.2 to 21.0 ms`.
+    /// The ends with their units: `95 % interval 18.2 ms to 21.0 ms`.
     pub fn text(&self, metric: Metric) -> String {
-        let [low, high] = [self.low, self.high].map(|end| metric.show(end));
-        match (self.low.is_finite(), self.high.is_finite()) {
-            (true, true) => format!("95 % interval {low} to {high}"),
-            (true, false) => format!("95 % interval {low} or more"),
-            (false, true) => format!("95 % interval up to {high}"),
-            (false, false) => "95 % interval unknown".to_owned(),
-        }
+        let [low, high] = [self.low, self.high].map(|end| Some(end).filter(|end| end.is_finite()));
+        let range = metric.show_range(low, high);
+        format!("95 % interval {}", range.as_deref().unwrap_or("unknown"))
     }
 }
 
@@ -58,7 +54,7 @@ impl FigureInterval {
 pub enum Undecided {
     /// A client without lateness might have seen the other answer.
     Lateness,
-    /// Too few samples: with so few, no sample beyond the bound decides nothing.
+    /// Too few samples: even if none is beyond the bound, they decide nothing.
     FewSamples { count: u64, needed: u64 },
     /// The interval contains the bound. `longer`: how many times as long a run would probably decide
     /// it, 1 or more; `None` if the figure is too near the bound to say.
@@ -173,16 +169,21 @@ impl Objective {
 
     /// Why there is no figure; `None` if every call failed, which misses the objective.
     fn without_samples(&self, snapshot: &Snapshot, figures: &Figures) -> Option<Undecided> {
-        let counts = &figures.counts;
-        let failed = counts.failed + counts.timed_out + counts.dropped > 0;
-        (!failed).then(|| Undecided::NoSamples { warm_up: self.warm_up_calls(snapshot) })
+        let none_failed = figures.counts.unsuccessful() == 0;
+        none_failed.then(|| Undecided::NoSamples { warm_up: self.warm_up_calls(snapshot) })
+    }
+
+    /// The part that the objective names; `None`: the run, which a single target is.
+    fn part(&self, snapshot: &Snapshot) -> Option<&SubjectRows> {
+        let rows = self.of.as_ref().map(|subject| &subject.rows);
+        let single = snapshot.targets.is_empty();
+        rows.filter(|rows| !(single && matches!(rows, SubjectRows::Targets(_))))
     }
 
     /// Calls of the warm-up: of the run, or of the part that the objective names.
     fn warm_up_calls(&self, snapshot: &Snapshot) -> u64 {
-        let rows = self.of.as_ref().map(|subject| &subject.rows);
-        match rows {
-            Some(SubjectRows::Targets(rows)) if !snapshot.targets.is_empty() => {
+        match self.part(snapshot) {
+            Some(SubjectRows::Targets(rows)) => {
                 let row = |row: &u32| snapshot.targets.get(*row as usize);
                 rows.iter().filter_map(row).map(|row| row.warm_up).sum()
             }
@@ -193,7 +194,7 @@ impl Objective {
                 snapshot.scenarios.get(*row as usize).map_or(0, |row| row.warm_up)
             }
             Some(SubjectRows::Transaction(_) | SubjectRows::Number(_) | SubjectRows::Unknown) => 0,
-            None | Some(SubjectRows::Targets(_)) => snapshot.warm_up.done(),
+            None => snapshot.warm_up.done(),
         }
     }
 
@@ -201,17 +202,12 @@ impl Objective {
     /// for the whole run only.
     fn without_lag(&self, snapshot: &Snapshot, figures: &Figures) -> Option<f64> {
         let response = snapshot.without_lag()?;
-        let of_run = match self.of.as_ref().map(|subject| &subject.rows) {
-            None => true,
-            Some(SubjectRows::Targets(_)) => snapshot.targets.is_empty(),
-            Some(_) => false,
-        };
-        if of_run {
+        let Some(part) = self.part(snapshot) else {
             return Some(Figures { response, ..figures.clone() }.of(self.metric));
-        }
+        };
         // the lateness of a transaction is the sum over its calls
-        let calls_each = match self.of.as_ref().map(|subject| &subject.rows) {
-            Some(SubjectRows::Transaction(_)) => {
+        let calls_each = match part {
+            SubjectRows::Transaction(_) => {
                 snapshot.counts.done().div_ceil(figures.response.count().max(1))
             }
             _ => 1,
@@ -271,7 +267,7 @@ impl QuantileTest<'_> {
     fn interval(&self, figure: f64) -> FigureInterval {
         let values = self.samples.values();
         let tail = 1.0 - self.quantile;
-        // the quantile is above every value of which too many calls are certain to be above
+        // the quantile is above every value that too many calls certainly exceed
         let low = values.partition_point(|at| self.beyond(*at).is_above(tail, self.looks));
         let high = values.partition_point(|at| !self.beyond(*at).is_below(tail, self.looks));
         let effect = self.effect(figure);

@@ -135,7 +135,8 @@ impl std::fmt::Display for ResponseError {
                 write!(f, "the response's framing is broken: {what}")
             }
             ResponseError::HeadTooLarge => f.write_str(
-                "the response's head is above the limit: 64 KiB unless --head-max is given, and 256 fields",
+                "the response's head is above the limit: 64 KiB unless --head-max is given, and 256 \
+                 fields",
             ),
             ResponseError::ClosedEarly => {
                 f.write_str("the connection ended before a response began")

@@ -28,7 +28,7 @@ impl Conn {
         work.speaker.socket().map_or(Conclusion::ByEvent, |socket| socket.conclude_sent(sent))
     }
 
-    /// Asks for the upgrade of a connection without a call, as a member of a room.
+    /// Requests the upgrade of a connection without a call, as a member of a room.
     pub(crate) fn join(&mut self, template: &Template, room: u64, index: u64) {
         if let Some(work) = &mut self.work
             && let Some(socket) = work.speaker.socket()
@@ -52,8 +52,8 @@ impl Conn {
         self.work.as_mut().is_some_and(|work| work.speaker.socket().is_some())
     }
 
-    /// Gives up what it worked with, unless that is for a WebSocket, or is not, like the next
-    /// connection.
+    /// Drops the working state if the next connection is of another kind: `socket` is true for a
+    /// WebSocket.
     pub(crate) fn keep_work_for(&mut self, socket: bool) {
         if self.is_socket() != socket {
             self.work = None;

@@ -20,7 +20,7 @@ pub(super) const SPEAK_HTTP1: &str =
 /// One request, by the protocol that carries it.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// Nothing: only the connection with its TLS is wanted.
+    /// No request: only the connection with its TLS is needed.
     Handshake,
     /// Bytes for a connection of HTTP/1.x.
     Http1 { bytes: Vec<u8>, asked: Asked },

@@ -2,6 +2,7 @@
 //! body.
 
 use conduit::OpenOptions;
+use protocol::http1::response::Limits;
 use sample::FailureClass;
 use units::Nanos;
 
@@ -21,9 +22,6 @@ impl Default for Terms {
 
 /// Default time for a server to close a connection as announced.
 const LINGER: Nanos = Nanos::from_millis(500);
-
-/// Default size of a head.
-const HEAD_MAX: u32 = 64 << 10;
 
 /// Limits on a response in addition to its request's timeout.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +44,7 @@ pub struct ResponseLimits {
 impl Default for ResponseLimits {
     fn default() -> ResponseLimits {
         let (first_byte, progress, answer) = (None, None, None);
-        let head_max = HEAD_MAX;
+        let head_max = Limits::default().head_max as u32;
         ResponseLimits { first_byte, progress, answer, body_kept: None, head_max, linger: LINGER }
     }
 }

@@ -98,7 +98,7 @@ impl Voice {
         }
     }
 
-    /// The peer may use another protocol.
+    /// Returns false as long as nothing shows that the peer uses this protocol.
     pub(super) fn is_met(&self) -> bool {
         match self {
             Voice::Http1(_) => true,

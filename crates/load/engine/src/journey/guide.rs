@@ -109,7 +109,7 @@ impl Leader {
         (journey, stream)
     }
 
-    /// Starts an iteration for the user. Returns false if there is none.
+    /// Starts an iteration for the user. Returns false if no iteration, or no row of a feeder, is left.
     fn begin(&mut self, traveller: &mut Traveller, now: Nanos) -> bool {
         let Some(iteration) = self.next_iteration(traveller.user) else { return false };
         let (journey, stream) = self.journey_of(iteration);

@@ -101,16 +101,12 @@ impl StepCard {
         let in_body = |from: &CaptureFrom| {
             matches!(from, CaptureFrom::Body | CaptureFrom::Json(_) | CaptureFrom::Html { .. })
         };
-        let is_static = step.socket.is_none() && super::request::is_static(step);
+        let is_static = super::request::is_static(step);
         let expects = step.ask.expect != plan::check::Expect::default();
         let mut contents = step.check.iter().chain([&step.ask.expect]).map(|it| &it.body);
         StepCard {
             is_static,
-            stencil: if is_static || step.socket.is_some() {
-                None
-            } else {
-                Stencil::of(plan, step, feeders, shared)
-            },
+            stencil: if is_static { None } else { Stencil::of(plan, step, feeders, shared) },
             expects,
             judges_nothing: !expects && step.check.is_none() && step.ask.capture.is_empty(),
             looks_at_bodies: step.ask.capture.iter().any(|(_, it)| in_body(&it.from))

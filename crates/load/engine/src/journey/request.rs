@@ -8,9 +8,9 @@ use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
 use workload::Template;
 
-/// No values are inserted later.
+/// Returns whether it is a request whose bytes are always the same.
 pub(super) fn is_static(step: &JourneyStep) -> bool {
-    step.is_settled()
+    step.socket.is_none() && step.is_settled()
 }
 
 /// The request of a step's row in the target list: its own, if no values are inserted; otherwise a
@@ -21,7 +21,7 @@ pub(crate) fn template(
     endpoint: u32,
     absolute: bool,
 ) -> Result<Template, String> {
-    if step.socket.is_none() && is_static(step) {
+    if is_static(step) {
         return make(plan, step, &BTreeMap::new(), endpoint, absolute);
     }
     let base = plan.journeys.as_ref().map(|journeys| &journeys.base);

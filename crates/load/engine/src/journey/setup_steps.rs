@@ -95,7 +95,7 @@ fn errand(
 /// Makes a call of a program outside of the run; the program keeps its cookies itself.
 ///
 /// # Errors
-/// It cannot be sent, or there is no whole response: the class of the failure.
+/// The request cannot be sent, or no complete response arrives: the class of the failure.
 pub fn make_call(
     plan: &Plan,
     call: &ActedCall,

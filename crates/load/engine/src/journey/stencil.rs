@@ -191,8 +191,12 @@ impl Stencil {
         feeders: &[Feeder],
         shared: &mut SharedProgram,
     ) -> Option<Stencil> {
-        // a value at the beginning is a separate URL; with a proxy the target is a complete URL
-        if step.ask.url.beginning().is_empty() || plan.connection.proxy.is_some() {
+        // a step on a WebSocket is a message; a value at the beginning is a separate URL; with a
+        // proxy the target is a complete URL
+        if step.socket.is_some()
+            || step.ask.url.beginning().is_empty()
+            || plan.connection.proxy.is_some()
+        {
             return None;
         }
         let marks = ValueMarks::of(&step.ask)?;

@@ -9,7 +9,7 @@ use super::{Event, Fault, Heard, Request};
 use crate::upgrade::offer;
 use ::websocket::handshake::{self, ClientError, ClientOffer};
 use ::websocket::{Masking, Payload, SocketEvent, SocketOptions, WebSocket, close};
-use plan::{ID_MARK, MessageAnswer, Plan, ROOM_MARK};
+use plan::{ID_MARK, MessageAnswer, Plan, ROOM_MARKS};
 use preset::PresetTerms;
 use protocol::http1::response::{Framing, ResponseFacts};
 use regex::bytes::Regex;
@@ -175,11 +175,11 @@ pub(crate) struct SocketNews {
     pub(crate) deliveries: Vec<Option<u64>>,
 }
 
-/// True if a call is over without an event.
+/// Result of checking for a call that is over without an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conclusion {
     Done,
-    /// Not before all that it sent has gone out.
+    /// Done once everything that it sent has left the client.
     Later,
     /// It waits for an event, or there is no call.
     ByEvent,
@@ -419,7 +419,7 @@ impl SocketSpeaker {
                 } else if self.steps.is_some() {
                     let payload = payload.to_vec();
                     self.count_message((frames, wire, length), now);
-                    self.receive_step_message(&payload, wire)
+                    self.receive_step_message(payload, wire)
                 } else {
                     let key = self.terms.answer_key(payload);
                     self.receive_message(key, (frames, wire, length), now)
@@ -518,11 +518,11 @@ impl SocketSpeaker {
         Event::Connection
     }
 
-    /// Asks for the upgrade of a connection without a call, as a member of a room.
+    /// Requests the upgrade of a connection without a call, as a member of a room.
     pub(crate) fn join(&mut self, template: &Template, room: u64, index: u64, out: &mut Vec<u8>) {
         let mut template = template.clone();
         let number = room.to_string();
-        for mark in [ROOM_MARK, "%7Broom%7D"] {
+        for mark in ROOM_MARKS {
             template.bytes = cut(&template.bytes, mark.as_bytes()).join(number.as_bytes());
         }
         // its cookies are at the end of the head, which has moved
@@ -531,7 +531,7 @@ impl SocketSpeaker {
         self.write_upgrade(&request, out);
     }
 
-    /// Key of the message that was sent last, by which its receivers know it.
+    /// Key of the message that was sent last, by which its receivers identify it.
     pub(crate) fn sent_key(&self) -> Option<u64> {
         self.calls.back()?.key
     }
@@ -567,7 +567,8 @@ impl SocketSpeaker {
         self.asked_at = now;
     }
 
-    /// The oldest call has nothing more to wait for; `sent`: all that it sent has gone out.
+    /// The oldest call has nothing more to wait for; `sent`: everything that it sent has left the
+    /// client.
     pub(crate) fn conclude_sent(&mut self, sent: bool) -> Conclusion {
         if self.steps.is_some() {
             return self.conclude_step(sent);

@@ -172,6 +172,8 @@ impl Worker {
     }
 
     pub(super) fn close_all<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        // each close would search a room for its member
+        self.fan_out = None;
         for slot in self.pool.slots() {
             self.close(io, slot, self.close_kind(), now);
         }
@@ -180,6 +182,7 @@ impl Worker {
     /// Abandons everything due or in flight.
     pub(super) fn abandon<I: Io>(&mut self, io: &mut I, now: Nanos) {
         self.stop();
+        self.fan_out = None;
         for slot in self.pool.slots() {
             self.pool.conn_mut(slot).settle_bytes();
             self.pool.strand(slot);

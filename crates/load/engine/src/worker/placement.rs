@@ -47,7 +47,7 @@ impl Worker {
         }
     }
 
-    /// Puts a call on the user's WebSocket, or opens that.
+    /// Puts a call on the user's WebSocket, or opens one.
     #[inline(never)]
     pub(super) fn place_on_socket<I: Io>(
         &mut self,
@@ -80,7 +80,7 @@ impl Worker {
         }
     }
 
-    /// Gives the call a request of its own. False if there is none for it.
+    /// Makes a request for this call alone. Returns false if none can be made.
     #[inline(never)]
     fn make_request(&mut self, call: &mut Call, now: Nanos) -> bool {
         let Some(maker) = &mut self.maker else { return true };
@@ -361,7 +361,7 @@ impl Worker {
     pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
         if self.pool.is_socket(endpoint) {
-            // what was to be sent on a WebSocket that is gone is not sent on another one
+            // a message for a closed WebSocket is not sent on another one
             return self.conclude(io, call, End::failed(FailureClass::ClosedEarly), now);
         }
         let found = self.usable(io, &call, endpoint, now);

@@ -182,6 +182,10 @@ impl Worker {
     /// Begins a sample of a failed response, which is about to leave its connection.
     #[cold]
     fn sample_failure(&mut self, slot: Slot, call: &mut Call, end: &End, now: Nanos) {
+        // before the bytes are copied: a load may fail as a whole
+        if !self.journal.wants_sample(call, end) {
+            return;
+        }
         let conn = self.pool.conn(slot);
         let kept = call.intake.as_mut().map_or_else(Vec::new, |intake| intake.take_sample());
         // over HTTP/1 the bytes as received begin with the head

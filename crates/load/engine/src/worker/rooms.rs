@@ -8,8 +8,8 @@ use conduit::{Io, Slot};
 use units::Nanos;
 
 impl Worker {
-    /// Opens members that are missing, publishes what waits for them, and settles messages; returns
-    /// when to do that again.
+    /// Opens missing members, publishes waiting messages, and settles messages; returns when to do
+    /// that again.
     #[cold]
     pub(super) fn tend_rooms<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
         self.open_members(io, now);

@@ -121,11 +121,8 @@ impl DraftReader<'_> {
         let mut parts = self.parts(&all, &scope, depth + 1);
         if parts.is_empty() {
             if matches!(element.kind(), "ModuleController" | "IncludeController") {
-                self.leave_out(
-                    element,
-                    "what it names elsewhere is not followed; import it \
-                    separately",
-                );
+                let why = "what it names elsewhere is not followed; import it separately";
+                self.leave_out(element, why);
             }
             return;
         }

@@ -109,7 +109,7 @@ fn an_iteration_is_calls_checks_and_pauses() {
     let ActorAction::Broke(why) = turn.action else { panic!("{turn:?}") };
     assert!(why.starts_with("http://c.example is not a server of this run"), "{why}");
     actor.leave_off(7);
-    // another user takes over what the first one left behind
+    // another user takes over the state that the first one left
     actor.forget(7);
     let start = IterationStart { user: 8, iteration: 71, values: &[] };
     call(actor.begin(&start));

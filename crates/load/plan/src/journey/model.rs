@@ -114,6 +114,26 @@ pub struct JourneyStep {
     pub tags: BTreeMap<String, String>,
 }
 
+impl JourneyStep {
+    /// A request without a condition, a check, a pause or tags. Its row is set when it has a place.
+    pub(super) fn new(name: String, line: usize, ask: Ask) -> JourneyStep {
+        JourneyStep {
+            name,
+            line,
+            row: 0,
+            ask,
+            check: None,
+            think: None,
+            guard: StepGuard::default(),
+            once: false,
+            stream: crate::StepStream::default(),
+            socket: None,
+            first_capture: 0,
+            tags: BTreeMap::new(),
+        }
+    }
+}
+
 /// Condition and repetition of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepGuard {

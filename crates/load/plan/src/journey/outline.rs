@@ -68,7 +68,7 @@ impl Plan {
         let read = read(&all.to_string(), &target.url, &NoFiles).map_err(said)?;
         self.targets = super::targets(&read).into();
         self.journeys = Some(read);
-        // scripts of k6 have cookie jars of their own
+        // scripts of k6 have their own cookie jars
         self.request.cookies = !script.is_javascript();
         self.script = None;
         Ok(())

@@ -256,20 +256,9 @@ impl JourneyReader<'_> {
                 let think = self.think(&mut table)?;
                 let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
                 let (socket, ask) = self.socket_step(key, &mut table)?;
-                let step = JourneyStep {
-                    name,
-                    line,
-                    row: 0,
-                    ask,
-                    check: None,
-                    think,
-                    guard: StepGuard::default(),
-                    once,
-                    stream: StepStream::No,
-                    socket: Some(socket),
-                    first_capture: 0,
-                    tags: BTreeMap::new(),
-                };
+                let (socket, stream) = (Some(socket), StepStream::No);
+                let step = JourneyStep::new(name, line, ask);
+                let step = JourneyStep { think, once, stream, socket, ..step };
                 self.finish_step(step, table, guard)
             }
         }
@@ -289,20 +278,7 @@ impl JourneyReader<'_> {
         if matches!(stream, StepStream::Yes(_)) && ask.method == "HEAD" {
             return Err(table.fault("a response to HEAD has no events: drop stream, or use GET"));
         }
-        Ok(JourneyStep {
-            name,
-            line,
-            row: 0,
-            ask,
-            check: None,
-            think,
-            guard: StepGuard::default(),
-            once,
-            stream,
-            socket: None,
-            first_capture: 0,
-            tags: BTreeMap::new(),
-        })
+        Ok(JourneyStep { think, once, stream, ..JourneyStep::new(name, line, ask) })
     }
 
     /// Reads the keys that steps of all kinds have, and gives the step its place.
@@ -408,20 +384,8 @@ impl JourneyReader<'_> {
             }
             self.reader.captured.extend(ask.capture.iter().map(|(name, _)| name.clone()));
             table.close()?;
-            all.push(JourneyStep {
-                name,
-                line,
-                row: 0,
-                ask,
-                check: None,
-                think: None,
-                guard: StepGuard::default(),
-                once: true,
-                stream: StepStream::No,
-                socket: None,
-                first_capture: 0,
-                tags: BTreeMap::new(),
-            });
+            let step = JourneyStep::new(name, line, ask);
+            all.push(JourneyStep { once: true, stream: StepStream::No, ..step });
         }
         if all.len() > STEPS_MAX {
             return Err(ParseError(format!("setup and teardown have {STEPS_MAX} steps at most")));
@@ -514,7 +478,7 @@ fn wants_a_response(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError
     if outcome == Wanted::Response {
         return Ok(());
     }
-    Err(table.fault("a journey needs the responses; outcome is for check plans"))
+    Err(table.fault("outcome works only in check plans; drop it"))
 }
 
 /// Values that the steps of a journey capture for the user's lifetime.

@@ -12,7 +12,7 @@ use url::Url;
 pub enum SocketStep {
     /// Opens it: the response is the server's 101.
     Connect,
-    /// Sends a message. Without an answer the step is done when the message has gone out.
+    /// Sends a message. Without an answer the step is done when the message is sent.
     Send { answer: Option<MessageRule> },
     /// Waits for messages of the server.
     Expect(MessageRule),
@@ -25,13 +25,13 @@ pub enum SocketStep {
 pub struct MessageRule {
     /// Content that they have; others are skipped.
     pub matching: Content,
-    /// Number of them; the last one is the response of the step.
+    /// Number of messages; the last one is the response of the step.
     pub count: u32,
     /// From the instant the step is due; `None`: the plan's limit of calls.
     pub timeout: Option<Nanos>,
 }
 
-/// Messages that one step waits for, at most.
+/// Maximum number of messages that one step waits for.
 pub(super) const COUNT_MAX: u32 = 1_000_000;
 
 impl SocketStep {
@@ -45,10 +45,10 @@ impl SocketStep {
     }
 }
 
-/// Codes that a client may send (RFC 6455 section 7.4).
+/// Checks that a client may send the code (RFC 6455 section 7.4).
 ///
 /// # Errors
-/// Any other.
+/// Any other code.
 pub(super) fn parse_close_code(code: u16) -> Result<u16, ParseError> {
     match code {
         1000 | 1001 | 1003 | 1007..=1011 | 3000..=4999 => Ok(code),
@@ -59,7 +59,7 @@ pub(super) fn parse_close_code(code: u16) -> Result<u16, ParseError> {
     }
 }
 
-/// The same place for WebSocket: `http` becomes `ws`, and `https` becomes `wss`.
+/// Returns the URL with the scheme for WebSocket: `http` becomes `ws`, and `https` becomes `wss`.
 pub fn websocket_base(base: &Url) -> Url {
     let mut url = base.clone();
     let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
@@ -69,7 +69,7 @@ pub fn websocket_base(base: &Url) -> Url {
 }
 
 impl JourneyPlan {
-    /// A step uses a WebSocket.
+    /// Returns whether a step uses a WebSocket.
     pub fn has_sockets(&self) -> bool {
         self.steps().iter().any(|step| step.socket.is_some())
     }
@@ -82,7 +82,7 @@ impl JourneyPlan {
         steps.filter(|step| step.socket.as_ref().is_some_and(is_message)).map(|it| it.row).collect()
     }
 
-    /// The first step of the first journey.
+    /// Returns whether the first step of the first journey uses a WebSocket.
     pub fn first_step_is_socket(&self) -> bool {
         fn first(parts: &[JourneyPart]) -> Option<bool> {
             match parts.first()? {

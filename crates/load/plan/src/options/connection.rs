@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// RFC 9113 section 6.9.1.
 const WINDOW_MAX: f64 = 2_147_483_647.0;
 const BUFFER_MAX: f64 = 1_073_741_824.0;
-/// Each connection may hold so much.
+/// Each connection may hold this much.
 const HEAD_MAX: f64 = 16_777_216.0;
 
 const ROW: Setting = Setting { heading: "Connections", page: "connections", ..SETTING };
@@ -90,9 +90,9 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Resend a call whose request crossed with the close of an idle connection", page: "plans", ..ROW },
     Setting { field: field!(at connection.needs_length, SWITCH), shown: |plan| plan.connection.needs_length,
         help: "Treat a response without a length, which ends with its connection, as incomplete", page: "plans", ..ROW },
-    Setting { name: "head-max", value: "SIZE", page: "responses", shown: |plan| plan.connection.head_max != 64 << 10,
+    Setting { name: "head-max", value: "SIZE", page: "responses", shown: |plan| plan.connection.head_max != crate::ConnectionPlan::default().head_max,
         field: field!(at connection.head_max, SIZE), bounds: &[within(1024.0, HEAD_MAX, "is {} bytes; give a size from 1K to 16M")],
-        help: "Largest head of a response, of HTTP/2 and 3 uncompressed; a longer one is a failure [default: 64K]", ..ROW },
+        help: "Largest head of a response (uncompressed in HTTP/2 and 3); a longer one fails the call [default: 64K]", ..ROW },
     Setting { name: "unix", value: "PATH", is_file: true, field: field!(off connection.unix, PATH),
         help: "Connect to a Unix socket; the URL gives the Host and the path", ..ROW },
     Setting { name: "resolve", value: "HOST:PORT:ADDRESS",

@@ -125,7 +125,7 @@ pub(super) static TIME_LIMITS: &[Setting] = &[
     Setting { name: "progress-timeout", field: field!(off timeouts.progress, DURATION),
         help: "Without any progress on a connection that has a call in flight [default: none]", ..LIMIT },
     Setting { field: field!(off timeouts.answer, DURATION), page: "plans",
-        help: "Without any progress while waiting for the first byte of a response", ..LIMIT },
+        help: "Maximum time without progress before the first byte of a response", ..LIMIT },
 ];
 
 const SECURE: Setting = Setting { heading: "TLS", page: "connections", ..SETTING };

@@ -63,7 +63,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Protocol on top of WebSocket: its handshake, heartbeats, message and answers", ..ROW },
     Setting { name: "ws-rooms", value: "N", field: field!(off websocket.rooms, COUNT),
         bounds: &[within(1.0, 1e6, "is {}; give 1 to 1000000 rooms")],
-        help: "Divide the connections into N rooms: in each, one publishes --ws-message, and all others are to receive it; {room} in the URL becomes the room's number", ..ROW },
+        help: "Divide the connections into N rooms: in each, one publishes --ws-message, and all others should receive it; {room} in the URL becomes the room's number", ..ROW },
     Setting { name: "ws-compress", field: field!(at websocket.compress, SWITCH),
         help: "Offer compression (permessage-deflate, RFC 7692)", ..ROW },
     Setting { name: "ws-mask", value: "RULE", choices: &["random", "zero"], field: field!(at websocket.mask, MASKS),

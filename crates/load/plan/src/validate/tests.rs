@@ -123,7 +123,7 @@ fn objectives_that_cannot_be_meant_are_refused() {
         ("p99>1s", false, 1, "write 'p99<1s', or --abort-if 'p99>1s'"),
         ("mean>=1s", false, 1, "write 'mean<=1s', or --abort-if 'mean>=1s'"),
         ("p99<1s, failures<1%", true, 1, "nothing"),
-        ("", true, 1, "there is none; add --slo 'p99<200ms'"),
+        ("", true, 1, "needs an objective; add --slo 'p99<200ms'"),
         ("p99<1s", true, 2, "--repeat makes several; drop one"),
         ("p99<1s, max<2s", true, 1, "cannot decide \"max<2s\" early"),
         ("failures<=0", true, 1, "cannot decide \"failures<=0\" early"),

@@ -1,7 +1,7 @@
 //! Options that exclude WebSocket, and options that need it.
 
 use super::Problems;
-use crate::websocket::{ID_MARK, MESSAGE_MAX, ROOM_MARK, WebSocketPlan, is_websocket_url};
+use crate::websocket::{ID_MARK, MESSAGE_MAX, ROOM_MARKS, WebSocketPlan, is_websocket_url};
 use crate::{Auth, HttpVersion, Load, MessageAnswer, Plan, Think};
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
@@ -35,7 +35,7 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         websocket.preset.is_some() || websocket.rooms.is_some(),
         "--ws-preset",
-        "--ws-preset and --ws-rooms are for a ws:// URL; the steps of a journey say what is sent",
+        "--ws-preset and --ws-rooms are for a ws:// URL; in a journey, use steps with send and expect",
     );
     let of_message = WebSocketPlan {
         message: websocket.message.clone(),
@@ -57,14 +57,14 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.measure.slo.iter().any(of_all),
         "--slo",
-        "an objective message-… would bound all calls of a journey, those of HTTP too; name the step, \
+        "an objective message-… would bound all calls of a journey, including its HTTP calls; name the step, \
          as in 'ask: p99<50ms'",
     );
     for (wrong, option, text) in [
         (
             plan.request.version != HttpVersion::Http11,
             "--http",
-            "steps with connect open WebSockets over HTTP/1.1 only so far; drop --http",
+            "steps with connect open WebSockets only over HTTP/1.1; drop --http",
         ),
         (
             connection.proxy.is_some(),
@@ -74,7 +74,7 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
         (
             connection.calls.is_some(),
             "--calls",
-            "--calls ends connections after N calls, and a step on a WebSocket needs the open one; drop it",
+            "--calls ends connections after N calls, and WebSocket steps need them open; drop it",
         ),
         (
             plan.tls.early_data,
@@ -137,7 +137,7 @@ fn check_messages(plan: &Plan, problems: &mut Problems) {
 fn check_rooms(plan: &Plan, problems: &mut Problems) {
     let Some(rooms) = plan.websocket.rooms else { return };
     let Load::Open { connections_max: Some(connections), .. } = plan.load else {
-        problems.add("--ws-rooms", "--ws-rooms needs --ws-rate, the messages that are published");
+        problems.add("--ws-rooms", "--ws-rooms needs --ws-rate, the rate of published messages");
         return;
     };
     let members = plan.room_members();
@@ -147,7 +147,7 @@ fn check_rooms(plan: &Plan, problems: &mut Problems) {
         "--ws-rooms does not divide the connections of -c into equal rooms of two or more; change -c",
     );
     let url = plan.targets.iter().next().map_or("", |target| target.url.as_str());
-    let marked = url.contains(ROOM_MARK) || url.contains("%7Broom%7D");
+    let marked = ROOM_MARKS.iter().any(|mark| url.contains(*mark));
     problems.add_if(
         rooms > 1 && !marked,
         "--ws-rooms",
@@ -158,13 +158,13 @@ fn check_rooms(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         !has_id,
         "--ws-message",
-        "--ws-rooms needs {id} in --ws-message, so that each message is told from the others",
+        "--ws-rooms needs {id} in --ws-message, so that messages can be told apart",
     );
     let matched = !matches!(plan.websocket.expect, MessageAnswer::Next | MessageAnswer::None);
     problems.add_if(
         !matched,
         "--ws-expect",
-        "--ws-rooms needs --ws-expect echo, json:/… or regex:…, by which receivers know a message",
+        "--ws-rooms needs --ws-expect echo, json:/… or regex:…, so that receivers can identify a message",
     );
     problems.add_if(
         plan.websocket.preset.is_some(),
@@ -174,7 +174,7 @@ fn check_rooms(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.connection.calls.is_some(),
         "--calls",
-        "--calls closes connections, and --ws-rooms keeps its members; drop one",
+        "--calls closes connections, and --ws-rooms needs them open; drop one",
     );
 }
 
@@ -215,7 +215,7 @@ fn check_connection(plan: &Plan, problems: &mut Problems) {
         (
             plan.request.version != HttpVersion::Http11,
             "--http",
-            "WebSocket works over HTTP/1.1 only so far; drop --http",
+            "WebSocket works only over HTTP/1.1; drop --http",
         ),
         (
             connection.proxy.is_some(),

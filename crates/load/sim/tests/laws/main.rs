@@ -835,7 +835,7 @@ fn a_run_ends_as_soon_as_its_objectives_are_decided() {
         (run.window, rulings.iter().map(|one| (one.met, one.undecided)).collect::<Vec<_>>())
     };
     let yes = (true, None);
-    // five rows at least, however clear it is
+    // at least five rows, however clear the answer is
     let (window, rulings) = run("p99<50ms, failures<1%", 1_000_000);
     assert!(window < Nanos::from_secs(7) && window > Nanos::from_secs(4), "{window:?}");
     assert_eq!(rulings, [yes, yes]);

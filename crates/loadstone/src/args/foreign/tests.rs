@@ -117,7 +117,7 @@ fn no_option_of_ours_is_called_foreign() {
     let count = all.len();
     all.sort_unstable();
     all.dedup();
-    assert_eq!(all.len(), count, "an option stands twice");
+    assert_eq!(all.len(), count, "an option is listed twice");
 }
 
 #[test]

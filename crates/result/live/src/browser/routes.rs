@@ -277,7 +277,8 @@ async fn together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
                 return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
             }
             Stored::Torture(_) => {
-                let text = format!("{id} is a torture: loadstone torture diff A B compares two");
+                let text =
+                    format!("{id} is a torture run: loadstone torture diff A B compares two");
                 return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
             }
         }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use record::history::{HistoryChangeRecord, HistoryRecord, HistoryRun, RUNS_LAST, assemble};
 use record::run::Headline;
 use stats::State;
-use store::{ListEntry, Progress};
+use store::ListEntry;
 use units::show::safe;
 use units::{Nanos, show};
 
@@ -43,11 +43,7 @@ fn time(seconds: f64) -> String {
 
 /// The finished runs of exactly this name, the oldest first.
 pub(crate) fn runs_called(name: &str, entries: Vec<ListEntry>) -> Vec<HistoryRun> {
-    let finished = |entry: &ListEntry| entry.name == name && entry.progress == Progress::Finished;
-    let known = entries.into_iter().filter(finished).filter_map(|entry| {
-        let (id, started_unix_s) = (entry.id.to_string(), entry.started_unix_s);
-        Some(HistoryRun { id, started_unix_s, headline: entry.headline? })
-    });
+    let known = entries.into_iter().filter_map(|entry| entry.history_run(name));
     let mut runs: Vec<HistoryRun> = known.collect();
     runs.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
     runs
@@ -83,7 +79,8 @@ pub(crate) fn trend(name: &str, runs: &[HistoryRun]) -> Markup {
     page("Trend", Some("/list.js"), &body)
 }
 
-/// Places of a change on the horizontal axis: its run, and the runs between which it lies.
+/// Positions of a change on the horizontal axis: its run, and the range of runs in which it may
+/// lie.
 fn places(runs: &[HistoryRun], change: &HistoryChangeRecord) -> Option<[usize; 3]> {
     let place = |id: &str| runs.iter().position(|run| run.id == id);
     Some([place(&change.run)?, place(&change.earliest_run)?, place(&change.latest_run)?])

@@ -148,7 +148,7 @@ impl Reading {
         families.extend(counters(total, intended));
         families.extend(gauges(second));
         families.extend(histograms(total));
-        if total.messages.counts.opened + total.messages.ended() > 0 {
+        if !total.messages.is_empty() {
             families.extend(of_messages(&total.messages));
         }
         Reading { run: run.clone(), families }
@@ -255,6 +255,10 @@ fn outcomes(counts: &Counts) -> Vec<Sample> {
 /// Name, description, unit and samples of a counter.
 type CounterRow = (&'static str, &'static str, MetricUnit, Vec<Sample>);
 
+fn counter((name, help, unit, samples): CounterRow) -> MetricFamily {
+    MetricFamily { name, help, kind: MetricKind::Counter, unit, samples }
+}
+
 fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
     let one = |count: u64| plain(Value::Count(count));
     let connections = &total.connections;
@@ -310,24 +314,20 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
         ),
         ("sessions", "Sessions by outcome", MetricUnit::None, sessions(total)),
     ];
-    let family = |(name, help, unit, samples)| MetricFamily {
-        name,
-        help,
-        kind: MetricKind::Counter,
-        unit,
-        samples,
-    };
-    rows.into_iter().map(family).collect()
+    rows.into_iter().map(counter).collect()
 }
 
 fn sessions(total: &Snapshot) -> Vec<Sample> {
-    let sessions = [
+    events([
         ("started", total.sessions.started),
         ("completed", total.sessions.completed),
         ("failed", total.sessions.failed),
         ("dropped", total.sessions.dropped),
-    ];
-    sessions.map(|(name, count)| labelled("event", name, count)).into()
+    ])
+}
+
+fn events<const N: usize>(rows: [(&str, u64); N]) -> Vec<Sample> {
+    rows.map(|(name, count)| labelled("event", name, count)).into()
 }
 
 fn gauges(second: &Second) -> Vec<MetricFamily> {
@@ -368,9 +368,22 @@ fn gauges(second: &Second) -> Vec<MetricFamily> {
     rows.into_iter().map(family).collect()
 }
 
+/// Name, description and times of a histogram.
+type HistogramRow<'a> = (&'static str, &'static str, &'a Hist);
+
+fn histogram((name, help, hist): HistogramRow<'_>) -> MetricFamily {
+    MetricFamily {
+        name,
+        help,
+        kind: MetricKind::Histogram,
+        unit: MetricUnit::Seconds,
+        samples: plain(Value::Times(Box::new(Times::of(hist)))),
+    }
+}
+
 fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
     let response = total.response();
-    let rows: [(&str, &str, &Hist); 8] = [
+    let rows: [HistogramRow<'_>; 8] = [
         (
             "response_time",
             "From the instant a call was due to the end of its response; succeeded and timed-out calls",
@@ -384,62 +397,38 @@ fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
         ("first_byte_time", "From the request to the response's first byte", &total.first_byte),
         ("transfer_time", "From the response's first byte to its end", &total.transfer),
     ];
-    let family = |(name, help, hist)| MetricFamily {
-        name,
-        help,
-        kind: MetricKind::Histogram,
-        unit: MetricUnit::Seconds,
-        samples: plain(Value::Times(Box::new(Times::of(hist)))),
-    };
-    rows.into_iter().map(family).collect()
+    rows.into_iter().map(histogram).collect()
 }
 
 /// Of WebSockets, once there was one.
 fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
     let (counts, fan_out) = (&tally.counts, &tally.fan_out);
-    let events = |rows: &[(&str, u64)]| -> Vec<Sample> {
-        rows.iter().map(|(name, count)| labelled("event", name, *count)).collect()
-    };
-    let messages = events(&[
+    let messages = events([
         ("sent", counts.sent),
         ("received", counts.received),
         ("unmatched", counts.unmatched),
         ("late", counts.late),
     ]);
-    let sockets = events(&[
+    let sockets = events([
         ("opened", counts.opened),
         ("ended", tally.ended()),
         ("ended_abnormally", tally.abnormal()),
     ]);
-    let receptions = events(&[
+    let receptions = events([
         ("expected", fan_out.expected),
         ("received", fan_out.received),
         ("duplicate", fan_out.duplicates),
         ("out_of_order", fan_out.out_of_order),
     ]);
-    let counter = |name, help, samples| MetricFamily {
-        name,
-        help,
-        kind: MetricKind::Counter,
-        unit: MetricUnit::None,
-        samples,
-    };
-    let times = |name, help, hist: &Hist| MetricFamily {
-        name,
-        help,
-        kind: MetricKind::Histogram,
-        unit: MetricUnit::Seconds,
-        samples: plain(Value::Times(Box::new(Times::of(hist)))),
-    };
-    vec![
-        counter("messages", "Messages on WebSockets", messages),
-        counter("websockets", "WebSockets opened and ended", sockets),
-        counter("receptions", "Receptions of messages published for rooms", receptions),
-        times("handshake_time", "From the upgrade request to the response to it", &tally.handshake),
-        times(
-            "receiver_time",
-            "From a published message's due instant to a receiver",
-            &fan_out.each,
-        ),
-    ]
+    let counters: [CounterRow; 3] = [
+        ("messages", "Messages on WebSockets", MetricUnit::None, messages),
+        ("websockets", "WebSockets opened and ended", MetricUnit::None, sockets),
+        ("receptions", "Receptions of messages published for rooms", MetricUnit::None, receptions),
+    ];
+    let times: [HistogramRow<'_>; 2] = [
+        ("handshake_time", "From the upgrade request to the response to it", &tally.handshake),
+        ("receiver_time", "From a published message's due instant to a receiver", &fan_out.each),
+    ];
+    let counters = counters.into_iter().map(counter);
+    counters.chain(times.into_iter().map(histogram)).collect()
 }

@@ -99,11 +99,10 @@ impl FailIf {
     /// Returns true if a run counts for this figure: it is not INVALID, or only because of the
     /// client's lateness, which makes no response fail.
     pub(super) fn counts(&self, run: &RunRecord) -> bool {
-        let late = |cause: &&CauseRecord| cause.id == CauseId::Slip;
-        let grave = |cause: &&CauseRecord| INVALID.contains(&cause.id);
-        let mut others = run.verdict.causes.iter().filter(grave).filter(|cause| !late(cause));
+        let harmless =
+            |cause: &CauseRecord| cause.id == CauseId::Slip || !INVALID.contains(&cause.id);
         run.verdict.state != State::Invalid
-            || (self.figure == "failures" && others.next().is_none())
+            || (self.figure == "failures" && run.verdict.causes.iter().all(harmless))
     }
 
     /// The figure of one run; NaN where it has none.
@@ -170,11 +169,9 @@ impl FailIf {
             Judgement::NoneShown => {
                 let far = if self.limit > 0.0 { found.high } else { found.low };
                 let possible = far.abs() > self.limit.abs() && far * self.limit > 0.0;
-                let more = if possible {
-                    "; a change beyond the bound cannot be excluded: use more \
-                        blocks"
-                } else {
-                    ""
+                let more = match possible {
+                    true => "; a change beyond the bound cannot be excluded: use more blocks",
+                    false => "",
                 };
                 of(false, format!("{moved}: no significant difference{more}"))
             }

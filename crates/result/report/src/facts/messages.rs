@@ -6,9 +6,6 @@ use record::run::{FanOutRecord, MessagesRecord, RunHist};
 use stats::Hist;
 use units::show;
 
-/// Rule of messages of a journey: each step has its own.
-pub(super) const OF_STEPS: &str = "steps";
-
 /// Label and sentence of each fact; nothing without WebSockets.
 pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     let Some(messages) = &report.bodies.messages else { return Vec::new() };
@@ -46,7 +43,7 @@ fn sentence(messages: &MessagesRecord) -> String {
         show::count(messages.received),
         show::rate(messages.received_per_s)
     );
-    if messages.fan_out.is_none() && messages.expect != OF_STEPS {
+    if messages.fan_out.is_none() && !messages.is_of_steps() {
         text += &format!(", answers by {}", messages.expect);
     }
     for (count, what) in [
@@ -97,7 +94,7 @@ fn sockets(messages: &MessagesRecord) -> String {
     for close in &messages.closes {
         let count = show::count(close.count);
         text += &match close.by.as_str() {
-            "client" if messages.expect == OF_STEPS => {
+            "client" if messages.is_of_steps() => {
                 format!("; {count} closed by the client ({})", close.code)
             }
             "client" => format!("; {count} closed at the end ({})", close.code),

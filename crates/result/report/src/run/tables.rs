@@ -279,8 +279,10 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
     let row = |(row, hist): (&UrlRecord, &Hist)| -> TableRow {
         let counts = (row.count, row.failed + row.timed_out);
         let mut cells = ended_row(words::printable(row.label(), 400), counts, hist, ends);
-        let tags = row.tags.iter().map(|(name, value)| format!("{name}={value}"));
-        tagged.then(|| cells.insert(1, tags.collect::<Vec<_>>().join(" ").into()));
+        if tagged {
+            let tags = row.tags.iter().map(|(name, value)| format!("{name}={value}"));
+            cells.insert(1, tags.collect::<Vec<_>>().join(" ").into());
+        }
         cells.into()
     };
     let mut rows: Vec<TableRow> = shown.iter().zip(&hists).map(row).collect();
@@ -289,13 +291,14 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
         let name = format!("{} more", show::count(folded.len() as u64));
         let counts = (sum(|row| row.count), sum(|row| row.failed + row.timed_out));
         let mut cells = ended_row(name, counts, all, ends);
-        tagged.then(|| cells.insert(1, "".into()));
+        if tagged {
+            cells.insert(1, "".into());
+        }
         rows.push(TableRow { look: RowLook::Rest, ..cells.into() });
     }
     let (title, head) =
         if report.journeys.is_some() { ("Per step", "step") } else { ("Per URL", "URL") };
-    let tags = Column::new(ColumnKind::Text, "tags").only(Forms::PAGE);
-    let tags = tagged.then_some(tags);
+    let tags = tagged.then(|| Column::new(ColumnKind::Text, "tags").only(Forms::PAGE));
     let counts = tags.into_iter().chain(["calls", "failed"].map(Column::from));
     told.add(forms, [ended_table((title, title), head, counts, rows)]);
     let left_out = words::counted(folded.len() as u64, "row");

@@ -118,10 +118,10 @@ pub(crate) enum Dots {
     Alone,
 }
 
-/// A value for each position of a chart, `None` if there is none.
+/// A value for each position of a chart; `None` leaves a gap.
 pub(crate) type Values = Vec<Option<f64>>;
 
-/// One curve: a value for each position of the chart, `None` if there is none.
+/// One curve: a value for each position of the chart; `None` leaves a gap.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) name: String,

@@ -45,11 +45,14 @@ pub fn explain(case: &Case) -> String {
 /// Returns the table of severities: the first row that fits a failure rates it.
 pub fn severities() -> String {
     let mut told = Document::default();
-    let head = "Severity of a finding: what was sent, what came of it, and why it matters. The first \
+    let head = "Severity of a finding: what was sent, its effect, and why it matters. The first \
         row that fits applies; a row for anything fits every message. What a specification only \
         recommends or permits is at most ";
     let most = severity::RECOMMENDED_MAX.id();
-    told.add(Forms::TEXT, [say(Voice::Plain, format!("{head}{most}, unless others suffer."))]);
+    told.add(
+        Forms::TEXT,
+        [say(Voice::Plain, format!("{head}{most}, unless other clients are affected."))],
+    );
     for (at, row) in severity::TABLE.iter().enumerate() {
         let first = at == 0 || severity::TABLE[at - 1].effect != row.effect;
         if first {

@@ -51,12 +51,11 @@ fn ending(record: &TortureRecord, case: &CaseRecord) -> CaseEnding {
         let why = format!("waived until {}: {}; {id}", waiver.until, waiver.reason);
         return CaseEnding::Skipped(why);
     }
+    if let Some(root) = &case.same_as {
+        return CaseEnding::Noted(format!("{id}: the fault of {root}"));
+    }
     let account = account(case, record.baseline.as_ref());
     match (case.fails(record.fail_on), case.severity) {
-        _ if case.same_as.is_some() => {
-            let root = case.same_as.as_deref().unwrap_or_default();
-            CaseEnding::Noted(format!("{id}: the fault of {root}"))
-        }
         (false, Some(severity)) => CaseEnding::Noted(format!("{id}, {}: {account}", severity.id())),
         _ => CaseEnding::Failed { kind: id.to_owned(), message: account, account: String::new() },
     }

@@ -24,7 +24,7 @@ impl TraceSource for OneTrace {
 fn every_profile_can_be_read_and_its_name_too() {
     let mut names: Vec<&str> = Vec::new();
     for profile in profiles() {
-        assert!(!names.contains(&profile.name), "{} stands twice", profile.name);
+        assert!(!names.contains(&profile.name), "{} is listed twice", profile.name);
         names.push(profile.name);
         let (named, plain) = (read(profile.name), read(profile.text));
         assert_eq!((named.up, named.down), (plain.up, plain.down));

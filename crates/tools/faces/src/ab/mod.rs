@@ -42,16 +42,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             let responses = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
             let lenient = Leniency { headless: true, any_version: true, any_length: true };
             let needs = Needs { calls: true, responses, lenient, ..Needs::default() };
-            Reading::Run(Box::new(Job {
-                plan,
-                needs,
-                extras,
-                script: None,
-                guides: None,
-                makers: None,
-                log: None,
-                face: Box::new(ab),
-            }))
+            Reading::Run(Box::new(Job::new(plan, needs, extras, Box::new(ab))))
         }
         Err(setup::Refusal::BeforeBanner(ending)) => Reading::End(ending),
         Err(setup::Refusal::AfterBanner(ending)) => Reading::End(ab.after_banner(ending)),
@@ -112,11 +103,7 @@ impl Face for Ab {
             ),
             StartTrouble::Descriptors => Ending::error("socket: Too many open files (24)\n", 24),
             StartTrouble::Tls(text) => return Ending::error(format!("{text}\n"), 1),
-            StartTrouble::Lookup(text)
-            | StartTrouble::Connect(text)
-            | StartTrouble::Script(text)
-            | StartTrouble::Request(text)
-            | StartTrouble::Other(text) => Ending::error(format!("{text}\n"), 1),
+            other => Ending::error(format!("{}\n", other.text()), 1),
         };
         self.after_banner(ending)
     }

@@ -1,14 +1,15 @@
 //! ghz's configuration file: JSON, TOML or YAML with the names of flags as keys.
 
 use super::go::parse_time;
+use super::kingpin::{FlagKind, kind_of_flag};
 use super::options::{Options, go_sentence, kind_of, set, size_of, texts};
 use crate::Files;
 use serde_json::{Map, Value};
 
-/// The keys of a file and their values. A file that is not there has none, as with ghz itself.
+/// The keys of a file and their values.
 ///
 /// # Errors
-/// One sentence on text of another form.
+/// A message about a file that cannot be read, or is malformed.
 pub(super) fn load(path: &str, files: &dyn Files) -> Result<Map<String, Value>, String> {
     let Ok(bytes) = files.read(path) else {
         return Err(format!("Failed to find configuration {path}"));
@@ -64,7 +65,7 @@ pub(super) fn apply(options: &mut Options, key: &str, value: Value) -> Result<()
                 "json: cannot unmarshal string into Go struct field Config.{key} of type uint"
             ));
         }
-        (key, Value::Number(number)) if is_time(key) => {
+        (key, Value::Number(number)) if kind_of_flag(key) == Some(FlagKind::Time) => {
             // ghz takes a number only with a unit
             return Err(parse_time(&number.to_string()).err().unwrap_or_default());
         }
@@ -75,15 +76,7 @@ pub(super) fn apply(options: &mut Options, key: &str, value: Value) -> Result<()
 }
 
 fn is_count(key: &str) -> bool {
-    use super::kingpin::{FLAGS, FlagKind};
-    FLAGS
-        .iter()
-        .any(|flag| flag.name == key && matches!(flag.kind, FlagKind::Count | FlagKind::Number))
-}
-
-fn is_time(key: &str) -> bool {
-    use super::kingpin::{FLAGS, FlagKind};
-    FLAGS.iter().any(|flag| flag.name == key && flag.kind == FlagKind::Time)
+    matches!(kind_of_flag(key), Some(FlagKind::Count | FlagKind::Number))
 }
 
 /// A request, or a list of them.

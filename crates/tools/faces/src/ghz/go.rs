@@ -24,7 +24,7 @@ pub(super) fn parse_count(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, base).map_err(|_| wrong("value out of range"))
 }
 
-/// A whole number, for which ghz's parser takes any number and drops what follows the point.
+/// A whole number; ghz's parser accepts any number and drops its fraction.
 ///
 /// # Errors
 /// Go's sentence.
@@ -85,31 +85,10 @@ pub(super) fn parse_time(text: &str) -> Result<Nanos, String> {
     Ok(if negative { Nanos::ZERO } else { Nanos(sum.round() as u64) })
 }
 
-/// Inverse of [`parse_time`], as `Duration.String` writes it: `1m30s`, `100ms`, `0s`.
-pub(super) fn show_time(span: Nanos) -> String {
-    let nanos = span.0;
-    let with = |value: f64, unit: &str| format!("{value}{unit}");
-    match nanos {
-        0 => "0s".to_owned(),
-        1..1_000 => format!("{nanos}ns"),
-        1_000..1_000_000 => with(nanos as f64 / 1e3, "\u{b5}s"),
-        1_000_000..1_000_000_000 => with(nanos as f64 / 1e6, "ms"),
-        _ => {
-            let seconds = nanos / 1_000_000_000;
-            let rest = (nanos % 60_000_000_000) as f64 / 1e9;
-            match (seconds / 3_600, seconds / 60 % 60) {
-                (0, 0) => format!("{rest}s"),
-                (0, minutes) => format!("{minutes}m{rest}s"),
-                (hours, minutes) => format!("{hours}h{minutes}m{rest}s"),
-            }
-        }
-    }
-}
-
 /// Bytes of a size such as `4MB` or `1.5 KiB`.
 ///
 /// # Errors
-/// The sentence of ghz's library.
+/// The message of ghz's library.
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     let end = text.find(|letter: char| !matches!(letter, '0'..='9' | '.' | ','));
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
@@ -131,7 +110,7 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     Ok((number * size) as u64)
 }
 
-/// An instant as RFC 3339 has it, with the fraction of its second where there is one.
+/// An instant in the format of RFC 3339, with a fraction of a second if it has one.
 pub(super) fn rfc3339(unix_ns: u64, offset_s: i32) -> String {
     let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
     let at = moment(seconds, offset_s);
@@ -183,7 +162,7 @@ pub(super) fn json(value: &Value) -> String {
     }
 }
 
-/// A text as JSON has it.
+/// A text as a JSON string.
 pub(super) fn json_text(text: &str) -> String {
     let plain = Value::from(text).to_string();
     let mut out = String::with_capacity(plain.len());
@@ -196,7 +175,7 @@ pub(super) fn json_text(text: &str) -> String {
     out
 }
 
-/// A float as JSON has it: without exponent from 1e-6 to 1e21.
+/// A float as JSON: without exponent from 1e-6 to 1e21.
 pub(super) fn json_float(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
@@ -214,8 +193,8 @@ fn exponential(value: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// A float as the format of Prometheus has it: `%g` with the digits that it needs, and with an
-/// exponent from a million on.
+/// A float in the format of Prometheus: `%g` with the necessary digits, and with an exponent from a
+/// million on.
 pub(super) fn prometheus_float(value: f64) -> String {
     let text = format!("{value:e}");
     let exponent: i32 = text.split_once('e').and_then(|(_, at)| at.parse().ok()).unwrap_or(0);

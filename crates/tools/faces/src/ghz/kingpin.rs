@@ -3,11 +3,11 @@
 
 /// A flag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flag {
-    pub(super) name: &'static str,
+struct Flag {
+    name: &'static str,
     /// Its letter, if it has one.
-    pub(super) short: Option<char>,
-    pub(super) kind: FlagKind,
+    short: Option<char>,
+    kind: FlagKind,
 }
 
 /// Values that a flag takes.
@@ -30,7 +30,7 @@ const fn flag(name: &'static str, short: Option<char>, kind: FlagKind) -> Flag {
 }
 
 /// All flags but `-h` and `-v`.
-pub(super) const FLAGS: &[Flag] = &[
+const FLAGS: &[Flag] = &[
     flag("config", None, FlagKind::Text),
     flag("proto", None, FlagKind::Text),
     flag("protoset", None, FlagKind::Text),
@@ -92,6 +92,11 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("disable-template-functions", None, FlagKind::Switch),
     flag("disable-template-data", None, FlagKind::Switch),
 ];
+
+/// The kind of a flag; `None`: there is no flag of this name.
+pub(super) fn kind_of_flag(name: &str) -> Option<FlagKind> {
+    FLAGS.iter().find(|flag| flag.name == name).map(|flag| flag.kind)
+}
 
 /// A command line as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

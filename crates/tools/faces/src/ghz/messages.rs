@@ -1,6 +1,6 @@
-//! Requests of ghz: descriptors, messages, metadata, and what differs from call to call.
+//! Requests of ghz: descriptors, messages, metadata, and data that differ from call to call.
 
-use super::go::json;
+use super::go::{json, quoted};
 use super::options::{Options, go_sentence, kind_of, texts};
 use super::template::{CallData, MethodFacts, Template, uuid};
 use crate::{Date, Files, SystemError};
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use units::{Nanos, Purpose, Seed};
 use workload::{MadeRequest, RequestMaker, RequestMakers};
 
-/// Messages that `--stream-call-count` makes of a request at most.
+/// Maximum number of messages that `--stream-call-count` makes from a request.
 const MESSAGES_MAX: u64 = 100_000;
 
-/// Data and metadata as they were given.
+/// Data and metadata as given.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GivenData {
-    /// JSON text; empty if there is none.
+    /// JSON text, or empty.
     text: String,
     binary: Option<Vec<u8>>,
     metadata: Map<String, Value>,
@@ -93,14 +93,14 @@ impl GivenData {
     }
 }
 
-/// Go's sentence on a file that cannot be opened.
+/// Go's message about a file that cannot be opened.
 pub(super) fn not_opened(path: &str, error: &SystemError) -> String {
     let mut letters = error.text.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
     format!("open {path}: {}{}", first.map(String::from).unwrap_or_default(), letters.as_str())
 }
 
-/// Folders in which imports are looked for, as ghz lists them.
+/// Folders searched for imports, as ghz lists them.
 pub(super) fn import_paths(options: &Options) -> Vec<String> {
     if options.proto.is_empty() {
         return Vec::new();
@@ -125,18 +125,19 @@ pub(super) fn split_call(call: &str) -> Result<(&str, &str), String> {
     parts.ok_or_else(|| {
         format!(
             "method name must be package.Service.Method or package.Service/Method: {}",
-            super::go::quoted(plain)
+            quoted(plain)
         )
     })
 }
 
-/// The method, from the `.proto` file, the descriptor set, or `reflected`.
+/// The method of a service, from the `.proto` file, the descriptor set, or `reflected`.
 ///
 /// # Errors
 /// ghz's sentence, or the compiler's.
 pub(super) fn method(
     options: &Options,
     files: &dyn Files,
+    (service, name): (&str, &str),
     reflected: impl FnOnce() -> Result<Vec<u8>, String>,
 ) -> Result<GrpcMethod, String> {
     let schema = match (options.proto.as_str(), options.protoset.as_str()) {
@@ -144,28 +145,23 @@ pub(super) fn method(
         ("", path) => {
             let bytes = files.read(path).map_err(|error| {
                 let why = not_opened(path, &error);
-                format!("could not load protoset file {}: {why}", super::go::quoted(path))
+                format!("could not load protoset file {}: {why}", quoted(path))
             })?;
             Schema::from_set(&bytes).map_err(|_| {
                 format!(
                     "could not parse contents of protoset file {}: could not parse contents of \
                      protoset binary: proto: cannot parse invalid wire-format data",
-                    super::go::quoted(path)
+                    quoted(path)
                 )
             })?
         }
         (file, _) => compile(file, options, files)?,
     };
-    let (service, name) = split_call(&options.call)?;
     if !schema.has_symbol(service) {
-        return Err(format!("cannot find service {}", super::go::quoted(service)));
+        return Err(format!("cannot find service {}", quoted(service)));
     }
     schema.method(&format!("/{service}/{name}")).map_err(|_| {
-        format!(
-            "service {} does not include a method named {}",
-            super::go::quoted(service),
-            super::go::quoted(name)
-        )
+        format!("service {} does not include a method named {}", quoted(service), quoted(name))
     })
 }
 
@@ -200,12 +196,13 @@ pub(super) struct Recipe {
     messages: Vec<Template>,
     metadata: Vec<(String, Template)>,
     count: u64,
-    /// Each message of a stream has times and UUIDs of its own.
+    /// Each message of a stream has its own times and UUIDs.
     dynamic: bool,
     compressed: bool,
     workers: u64,
     connections: u64,
-    name: String,
+    /// Begins the names of workers.
+    prefix: String,
     date: Date,
     seed: Seed,
 }
@@ -242,14 +239,17 @@ pub(super) fn content(
         let recipe = Recipe {
             facts: facts(&method),
             method,
-            messages: if given.is_binary() { Vec::new() } else { messages },
+            messages,
             metadata,
             count: options.stream_call_count,
             dynamic: options.stream_dynamic_messages,
             compressed: options.enable_compression,
             workers: options.concurrency.max(1),
             connections: options.connections.max(1),
-            name: options.name.clone(),
+            prefix: match options.name.as_str() {
+                "" => String::new(),
+                name => format!("{name}:"),
+            },
             date,
             seed: Seed((date.unix_s * 1e9) as u64),
         };
@@ -377,10 +377,9 @@ impl Recipe {
         let after = (now.0 as f64 - self.date.at.0 as f64).max(0.0) as u64;
         let mut random = self.seed.stream(Purpose::Scripts, number);
         let worker = number % self.workers;
-        let prefix = if self.name.is_empty() { String::new() } else { format!("{}:", self.name) };
         let mut data = CallData {
             method: &self.facts,
-            worker: format!("{prefix}g{worker}c{}", worker % self.connections),
+            worker: format!("{}g{worker}c{}", self.prefix, worker % self.connections),
             number,
             unix_ns: self.seed.0.saturating_add(after),
             utc_offset_s: self.date.utc_offset_s,

@@ -1,4 +1,4 @@
-//! ghz 0.120: calls of gRPC.
+//! ghz 0.120: gRPC calls.
 
 mod config;
 mod go;
@@ -27,6 +27,9 @@ use tally::Tally;
 use units::Nanos;
 use workload::RequestMakers;
 
+/// ghz's total where a time bounds the run.
+const TOTAL_MAX: u64 = 2_147_483_647;
+
 /// Reads ghz's command line.
 pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     let Prepared { plan, makers, face } = match prepare(args, extras, files) {
@@ -34,8 +37,7 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
         Err(ending) => return Reading::End(ending),
     };
     let needs = Needs { calls: true, ..Needs::default() };
-    let face = Box::new(face);
-    let job = Job { plan, needs, extras, script: None, guides: None, makers, log: None, face };
+    let job = Job { makers, ..Job::new(plan, needs, extras, Box::new(face)) };
     Reading::Run(Box::new(job))
 }
 
@@ -60,7 +62,7 @@ fn prepare(args: &[String], extras: Extras, files: &dyn Files) -> Result<Prepare
         let (service, name) = messages::split_call(&options.call)?;
         let path = format!("/{service}/{name}");
         let base = setup::base(&options, setup::url(&options, &path)?, files)?;
-        let method = messages::method(&options, files, || {
+        let method = messages::method(&options, files, (service, name), || {
             let mut asked = base.clone();
             let texts = options.reflect_metadata.iter();
             let fields = texts.map(|(name, text)| {
@@ -123,7 +125,7 @@ fn check(options: &Options, files: &dyn Files) -> Result<GivenData, String> {
     Ok(given)
 }
 
-/// Streams that end by a time or a count of theirs, and paced ones.
+/// Refuses streams that end after a time or a count, and paced streams.
 fn refuse_streams(options: &Options, client: bool, server: bool) -> Result<(), String> {
     let refused = |flag: &str, why: &str| Err(format!("{flag} is not supported here: {why}"));
     if client && !options.stream_interval.is_zero() {
@@ -158,7 +160,7 @@ impl Ghz {
     fn new(options: Options, given: GivenData, plan: &Plan, strict: bool) -> Ghz {
         let mut notes = Vec::new();
         let used = setup::streams(&options) * options.connections.max(1);
-        let constant = !schedule::changes_workers(&options);
+        let constant = !options.workers.changes();
         if used != options.concurrency && !options.is_async && constant {
             notes.push(format!(
                 "--concurrency {} on {} connections: {used} calls at once, the same number on each",
@@ -174,10 +176,12 @@ impl Ghz {
                 .push("--keepalive: a connection under load has no idle time for pings".to_owned());
         }
         if !options.max_duration.is_zero() && !strict {
-            notes.push("--max-duration: --total holds too, which ghz ignores with it".to_owned());
+            notes.push(
+                "--max-duration: --total also applies; ghz ignores it with this option".to_owned(),
+            );
         }
         Ghz {
-            total: setup::total(&options, strict).unwrap_or(setup::TOTAL_MAX),
+            total: plan.stop.requests.unwrap_or(TOTAL_MAX),
             is_open: matches!(plan.load, Load::Open { .. }),
             tally: Tally::default(),
             date: Date::default(),
@@ -235,17 +239,11 @@ impl Face for Ghz {
                 "rpc error: code = Unavailable desc = name resolver error: {}: {text}",
                 self.options.host
             ),
-            StartTrouble::Bind(error) => error.text.clone(),
             StartTrouble::Descriptors => format!(
-                "--connections {}: there are not so many descriptors; raise the limit (ulimit -n)",
+                "--connections {}: too few file descriptors; raise the limit (ulimit -n)",
                 self.options.connections
             ),
-            StartTrouble::Tls(text)
-            | StartTrouble::Lookup(text)
-            | StartTrouble::Connect(text)
-            | StartTrouble::Script(text)
-            | StartTrouble::Request(text)
-            | StartTrouble::Other(text) => text.clone(),
+            other => other.text().to_owned(),
         };
         failed(text)
     }

@@ -1,8 +1,8 @@
-//! `--native`: the command of our own that does the same, or a plan where no option says it.
+//! `--native`: the equivalent native command, or a plan if no option is equivalent.
 
 use super::messages::{CallContent, GivenData};
 use super::options::Options;
-use super::{schedule, setup};
+use super::setup;
 use crate::Ending;
 use crate::words::{plan_script, shell_quoted};
 use plan::Plan;
@@ -17,7 +17,7 @@ pub(super) fn command(
 ) -> Ending {
     if content.recipe.is_some() {
         let text =
-            "ghz: --native: call data that differ from call to call have no other form yet\n";
+            "ghz: --native: call data that differ from call to call cannot be translated yet\n";
         return Ending::error(text, 1);
     }
     let simple = content.bodies.len() == 1
@@ -25,8 +25,8 @@ pub(super) fn command(
         && !options.enable_compression
         && options.load.kind == "const"
         && !options.is_async
-        && !schedule::changes_workers(options)
-        && options.host.strip_prefix("unix:").is_none();
+        && !options.workers.changes()
+        && !options.host.starts_with("unix:");
     if !simple {
         return Ending::text(plan_script("ghz.toml", plan));
     }

@@ -2,13 +2,13 @@
 
 use super::config;
 use super::go::{parse_count, parse_number, parse_size, parse_time};
-use super::kingpin::{CommandLine, FLAGS, FlagKind, split};
+use super::kingpin::{CommandLine, FlagKind, kind_of_flag, split};
 use crate::{Ending, Files};
 use serde_json::{Map, Value};
 use units::Nanos;
 
 /// Settings of a run. Fields are the names of flags.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Options {
     pub(super) proto: String,
     pub(super) protoset: String,
@@ -73,6 +73,18 @@ pub(super) struct Schedule {
     pub(super) max_duration: Nanos,
 }
 
+impl Schedule {
+    /// The value changes during the run.
+    pub(super) fn changes(&self) -> bool {
+        matches!(self.kind.as_str(), "step" | "line")
+    }
+
+    /// Time for which each step lasts.
+    pub(super) fn step_length(&self) -> Nanos {
+        if self.kind == "line" { Nanos::SECOND } else { self.step_duration }
+    }
+}
+
 /// Treatment of calls in flight at the end of `--duration`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DurationStop {
@@ -81,7 +93,7 @@ pub(super) enum DurationStop {
     Close,
     /// They are followed to their outcome.
     Wait,
-    /// They are given up and not counted.
+    /// They are abandoned and not counted.
     Ignore,
 }
 
@@ -90,56 +102,16 @@ impl Options {
     fn new(cores: u64) -> Options {
         let schedule = Schedule { kind: "const".to_owned(), ..Schedule::default() };
         Options {
-            proto: String::new(),
-            protoset: String::new(),
-            call: String::new(),
-            import_paths: Vec::new(),
-            cacert: String::new(),
-            cert: String::new(),
-            key: String::new(),
-            cname: String::new(),
-            skip_tls: false,
-            insecure: false,
-            authority: String::new(),
-            is_async: false,
-            rps: 0,
             load: schedule.clone(),
             concurrency: 50,
             workers: Schedule { step: 1, ..schedule },
             total: 200,
             timeout: Nanos::from_secs(20),
-            duration: Nanos::ZERO,
-            max_duration: Nanos::ZERO,
-            duration_stop: DurationStop::Close,
-            data: Value::Null,
-            data_file: String::new(),
-            binary: Vec::new(),
-            binary_file: String::new(),
-            metadata: Map::new(),
-            metadata_file: String::new(),
-            stream_interval: Nanos::ZERO,
-            stream_call_duration: Nanos::ZERO,
-            stream_call_count: 0,
-            stream_dynamic_messages: false,
-            reflect_metadata: Map::new(),
-            output: String::new(),
             format: "summary".to_owned(),
-            skip_first: 0,
-            count_errors: false,
             connections: 1,
             connect_timeout: Nanos::from_secs(10),
-            keepalive: Nanos::ZERO,
-            name: String::new(),
-            tags: Map::new(),
             cpus: cores,
-            debug: String::new(),
-            enable_compression: false,
-            lb_strategy: String::new(),
-            max_recv: None,
-            max_send: None,
-            disable_template_functions: false,
-            disable_template_data: false,
-            host: String::new(),
+            ..Options::default()
         }
     }
 
@@ -193,11 +165,10 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Endin
     Ok(options)
 }
 
-/// The first value that is not of its flag's kind.
+/// Returns an error for the first value that is not of its flag's kind.
 fn check_values(flags: &[(&'static str, String)]) -> Result<(), String> {
     for (name, value) in flags {
-        let kind = FLAGS.iter().find(|flag| flag.name == *name).map(|flag| flag.kind);
-        match kind {
+        match kind_of_flag(name) {
             Some(FlagKind::Count) => drop(parse_count(value)?),
             Some(FlagKind::Number) => drop(parse_number(value)?),
             Some(FlagKind::Time) => drop(parse_time(value)?),
@@ -249,7 +220,7 @@ pub(super) fn size_of(direction: &str, text: &str) -> Result<u64, String> {
 /// Puts a plain value into the options; `name` is a flag, or a key of the configuration file.
 ///
 /// # Errors
-/// Go's sentence on the value.
+/// Go's message about the value.
 pub(super) fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
     let text = || value.to_owned();
     let switch = value == "true";
@@ -333,10 +304,7 @@ fn json_of(what: &str, text: &str) -> Result<Value, String> {
 /// A map of texts given as JSON.
 fn texts_of(what: &str, text: &str) -> Result<Map<String, Value>, String> {
     let value = json_of(what, text)?;
-    match texts(&value) {
-        Ok(map) => Ok(map),
-        Err(why) => Err(format!("error unmarshaling {what} '{text}': {why}")),
-    }
+    texts(&value).map_err(|why| format!("error unmarshaling {what} '{text}': {why}"))
 }
 
 /// The value as a map whose values are texts.
@@ -369,7 +337,7 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Go's sentence on text that is no JSON, for the common cases.
+/// Go's message about invalid JSON, for the common cases.
 pub(super) fn go_sentence(text: &str, why: &serde_json::Error) -> String {
     if why.is_eof() {
         return "unexpected end of JSON input".to_owned();

@@ -16,11 +16,11 @@ use units::Nanos;
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub(super) options: &'a Options,
-    /// Request and metadata as they were given; metadata is absent if there are none.
+    /// Request and metadata as given; metadata is absent if there is none.
     pub(super) data: Value,
     pub(super) metadata: Option<Value>,
     pub(super) is_binary: bool,
-    /// Calls that were asked for; 2147483647 where a time bounds the run.
+    /// Number of requested calls; 2147483647 if a time bounds the run.
     pub(super) total: u64,
     pub(super) tally: &'a Tally,
     pub(super) figures: GhzFigures,
@@ -72,7 +72,7 @@ impl Report<'_> {
         (seconds as i64 * 1_000_000_000).saturating_add(rest as i64).max(0) as u64
     }
 
-    /// Folders in which imports are looked for, as ghz lists them.
+    /// Folders searched for imports, as ghz lists them.
     fn import_paths(&self) -> Vec<String> {
         super::messages::import_paths(self.options)
     }

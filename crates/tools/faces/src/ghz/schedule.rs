@@ -1,18 +1,17 @@
-//! Schedules of ghz: when calls fall due, and how many workers there are when.
+//! Schedules of ghz: when calls fall due, and the number of workers over time.
 
 use super::options::{Options, Schedule};
+use super::setup::DAY;
 use plan::stages::{Levels, Stage, StageUnit, Stages};
 use plan::{Arrivals, Load, Plan};
 use units::{Nanos, Rate};
 
-/// Instants that are listed at most.
+/// Maximum number of listed instants.
 const INSTANTS_MAX: u64 = 5_000_000;
-/// Changes of the number of workers at most.
+/// Maximum number of changes of the number of workers.
 const LEVELS_MAX: usize = 10_000;
-/// The last number of workers stays for this long.
-const DAY: Nanos = Nanos::from_secs(86_400);
 
-/// Rates that hold one after another, from their starts on.
+/// Rates in sequence, each from its start on.
 #[derive(Debug)]
 struct Rates {
     start: f64,
@@ -27,7 +26,7 @@ impl Rates {
     fn of(schedule: &Schedule) -> Rates {
         let start = schedule.start as f64;
         let step = schedule.step as f64;
-        let step_duration = duration_of(schedule);
+        let step_duration = schedule.step_length();
         let steps_until = |at: Nanos| (at.0 / step_duration.0.max(1)) as f64;
         let end = schedule.end as f64;
         let (constant_from, end) = match (schedule.max_duration.is_zero(), schedule.end) {
@@ -86,24 +85,16 @@ impl Rates {
     }
 }
 
-fn duration_of(schedule: &Schedule) -> Nanos {
-    match schedule.kind.as_str() {
-        "line" => Nanos::from_secs(1),
-        _ => schedule.step_duration,
-    }
-}
-
 /// Checks the schedules as ghz does.
 ///
 /// # Errors
 /// Its sentence.
 pub(super) fn check(options: &Options) -> Result<(), String> {
     let Options { load, workers, .. } = options;
-    let steps = |schedule: &Schedule| matches!(schedule.kind.as_str(), "step" | "line");
-    if !steps(load) && load.kind != "const" {
+    if !load.changes() && load.kind != "const" {
         return Err("schedule much be \"const\", \"step\", or \"line\"".to_owned());
     }
-    if steps(load) {
+    if load.changes() {
         if load.start == load.end {
             return Err("load start cannot equal load end".to_owned());
         }
@@ -117,7 +108,7 @@ pub(super) fn check(options: &Options) -> Result<(), String> {
             return Err("--load-start 0: there is no first call; give 1 or more".to_owned());
         }
     }
-    if steps(workers) {
+    if workers.changes() {
         if workers.start == workers.end {
             return Err("concurrency start start cannot equal concurrency end".to_owned());
         }
@@ -129,11 +120,6 @@ pub(super) fn check(options: &Options) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The workers change during the run.
-pub(super) fn changes_workers(options: &Options) -> bool {
-    matches!(options.workers.kind.as_str(), "step" | "line")
 }
 
 /// Due instants of an open load; `None`: calls follow responses.
@@ -171,7 +157,7 @@ pub(super) fn arrivals(options: &Options, total: Option<u64>) -> Result<Option<A
 
 /// Numbers of workers with the time that each lasts.
 fn levels(schedule: &Schedule, limit: Nanos) -> Vec<(Nanos, i64)> {
-    let each = duration_of(schedule);
+    let each = schedule.step_length();
     let up = schedule.step > 0;
     let end = i64::try_from(schedule.end).unwrap_or(i64::MAX);
     let mut count = i64::try_from(schedule.start).unwrap_or(i64::MAX);
@@ -192,11 +178,12 @@ fn levels(schedule: &Schedule, limit: Nanos) -> Vec<(Nanos, i64)> {
         }
         count = (count + schedule.step).max(0);
     }
+    // the last number of workers stays
     levels.push((DAY, count));
     levels
 }
 
-/// Makes the number of users of a closed load that of the workers.
+/// Sets the number of users of a closed load to that of the workers.
 ///
 /// # Errors
 /// Numbers that no plan can have.

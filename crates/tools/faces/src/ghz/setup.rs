@@ -1,4 +1,4 @@
-//! From ghz's options to a plan of ours.
+//! Converts ghz's options to a plan.
 
 use super::messages::{CallContent, not_opened};
 use super::options::{DurationStop, Options};
@@ -8,19 +8,17 @@ use plan::{Expect, Load, Plan, TargetPlan, Think, TlsPlan};
 use units::Nanos;
 use url::Url;
 
-/// The limit of what ghz lets wait for ever.
+/// Time limit for waits that ghz does not limit.
 pub(super) const DAY: Nanos = Nanos::from_secs(86_400);
 /// The port of a host without one.
 const PORT: u16 = 443;
-/// ghz's total where a time bounds the run.
-pub(super) const TOTAL_MAX: u64 = 2_147_483_647;
 /// Streams on a connection where calls do not wait for each other.
 const STREAMS_MAX: u32 = 10_000;
 const USER_AGENT: &str = "grpc-go/1.56.3";
 
-/// Number of calls that the run makes; `None`: a time bounds it. ghz drops `--total` with
-/// `--max-duration` too, which is not what its help says: `strict` does the same.
-pub(super) fn total(options: &Options, strict: bool) -> Option<u64> {
+/// Number of calls that the run makes; `None`: a time bounds it. Contrary to its help, ghz ignores
+/// `--total` with `--max-duration` too: `strict` does the same.
+fn total(options: &Options, strict: bool) -> Option<u64> {
     let timed = match options.max_duration.is_zero() {
         true => !options.duration.is_zero(),
         false => strict,
@@ -28,12 +26,12 @@ pub(super) fn total(options: &Options, strict: bool) -> Option<u64> {
     (!timed).then_some(options.total)
 }
 
-/// Streams on each connection; the rest of the workers has no place.
+/// Streams on each connection; the remaining workers are not used.
 pub(super) fn streams(options: &Options) -> u64 {
     (options.concurrency / options.connections.max(1)).max(1)
 }
 
-/// The URL of the method; `unix:PATH` has a place of its own.
+/// The URL of the method; `unix:PATH` is handled separately.
 ///
 /// # Errors
 /// An invalid host.
@@ -42,7 +40,7 @@ pub(super) fn url(options: &Options, path: &str) -> Result<Url, String> {
     let host = options.host.strip_prefix("dns:///").unwrap_or(&options.host);
     let place = match unix_path(options) {
         Some(_) => "localhost".to_owned(),
-        None if host.contains("://") || host.contains('/') => {
+        None if host.contains('/') => {
             return Err(format!(
                 "{}: this name service is not supported; give HOST:PORT, dns:///HOST:PORT or \
                  unix:PATH",
@@ -160,7 +158,7 @@ pub(super) fn plan(
                 queue_max: None,
             };
         }
-        None if schedule::changes_workers(options) => {
+        None if options.workers.changes() => {
             plan.connection.pipeline = 1;
             plan.load = Load::Closed { users: 1, think: Think::None, session: None };
             schedule::set_workers(options, &mut plan)?;

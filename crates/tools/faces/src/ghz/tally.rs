@@ -32,7 +32,7 @@ pub(super) struct Tally {
     pub(super) errors: BTreeMap<Arc<str>, u64>,
     pub(super) details: Vec<Detail>,
     pub(super) last_done: Nanos,
-    /// Sum of the times from due instants, and calls that waited for a worker.
+    /// Sum of the times from due instants, which include the wait for a worker.
     pub(super) responses_s: f64,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn code_name(code: Code) -> &'static str {
     }
 }
 
-/// Name of the status and text of the error, empty if there is none.
+/// Name of the status and text of the error, or empty.
 fn judged(call: &CallRecord, options: &Options) -> (String, String) {
     let of = |code: &str, text: &str| {
         (code.to_owned(), format!("rpc error: code = {code} desc = {text}"))
@@ -115,7 +115,7 @@ fn code_of(class: FailureClass) -> Code {
     }
 }
 
-/// The response's message is longer than the client takes.
+/// The response's message is longer than the client accepts.
 fn too_long(call: &CallRecord, options: &Options) -> Option<String> {
     let length = call.sample.body_bytes.saturating_sub(5);
     let most = options.max_recv.filter(|most| length > *most)?;
@@ -144,7 +144,7 @@ impl Tally {
         self.responses_s += (sample.done - sample.intended).as_secs_f64();
         let status = shared(&mut self.statuses, &status);
         let error = match error.is_empty() {
-            true => Arc::from(""),
+            true => Arc::default(),
             false => shared(&mut self.errors, &error),
         };
         if self.details.len() < DETAILS_MAX {
@@ -218,8 +218,8 @@ fn percentile(sorted: &[f64], percentage: u32) -> (u32, Nanos) {
     }
 }
 
-/// Eleven marks at even distances from the fastest to the slowest; a bar counts what is above the
-/// mark before.
+/// Eleven marks at even distances from the fastest to the slowest; a bar counts the values above
+/// the previous mark.
 fn histogram(sorted: &[f64], fastest: f64, slowest: f64) -> Vec<HistogramBar> {
     let width = (slowest - fastest) / BUCKETS as f64;
     let mark = |index: usize| match index {

@@ -2,6 +2,8 @@
 //! structures are refused.
 
 use super::go::{quoted, rfc3339};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use units::Stream;
 
 /// A text with actions.
@@ -94,16 +96,16 @@ pub(super) struct CallData<'a> {
 const WORDS: &str = "call_template_data";
 /// Letters and digits of random texts.
 const ALPHANUMERIC: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-/// Characters of a text that a function makes at most.
+/// Maximum number of characters of a text that a function makes.
 const TEXT_MAX: usize = 1 << 20;
 /// Depth of parentheses.
 const DEPTH_MAX: usize = 50;
 
 impl Template {
-    /// Reads a text. `functions`: they are known.
+    /// Reads a text. `functions`: whether functions are known.
     ///
     /// # Errors
-    /// Go's sentence on the first fault.
+    /// Go's message about the first fault.
     pub(super) fn parse(text: &str, functions: bool) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut at = 0;
@@ -223,9 +225,7 @@ impl ActionReader<'_> {
             let why = format!("{{{{{name}}}}} is not supported; write the values themselves");
             return Err(self.fault(&why));
         }
-        let function = Function::named(&name)
-            .filter(|_| self.functions)
-            .ok_or_else(|| self.fault(&format!("function {} not defined", quoted(&name))))?;
+        let function = self.function(&name)?;
         let mut arguments = Vec::new();
         loop {
             self.skip_blanks();
@@ -243,6 +243,12 @@ impl ActionReader<'_> {
         let name: String = self.rest().chars().take_while(plain).collect();
         self.at += name.len();
         name
+    }
+
+    fn function(&self, name: &str) -> Result<Function, String> {
+        Function::named(name)
+            .filter(|_| self.functions)
+            .ok_or_else(|| self.fault(&format!("function {} not defined", quoted(name))))
     }
 
     /// A field, a constant, a function without arguments or something in parentheses.
@@ -291,11 +297,7 @@ impl ActionReader<'_> {
             }
             letter if letter.is_ascii_alphabetic() => {
                 let name = self.name();
-                let function = Function::named(&name).filter(|_| self.functions);
-                let function = function.ok_or_else(|| {
-                    self.fault(&format!("function {} not defined", quoted(&name)))
-                })?;
-                Ok(Some(Expr::Call(function, Vec::new())))
+                Ok(Some(Expr::Call(self.function(&name)?, Vec::new())))
             }
             _ => Ok(None),
         }
@@ -353,7 +355,7 @@ fn call(
 ) -> Result<DataValue, String> {
     let number = |at: usize| match values.get(at) {
         Some(DataValue::Number(number)) => *number,
-        // Sprig takes texts for numbers, and what is none for 0
+        // Sprig converts strings to numbers, and any other value to 0
         Some(DataValue::Text(text)) => text.trim().parse().unwrap_or(0),
         None => 0,
     };
@@ -409,10 +411,7 @@ fn call(
         }
         Function::Replace => DataValue::Text(text(2).replace(&text(0), &text(1))),
         Function::Trunc => DataValue::Text(text(1).chars().take(length(0)).collect()),
-        Function::B64Enc => {
-            use base64::Engine as _;
-            DataValue::Text(base64::engine::general_purpose::STANDARD.encode(text(0)))
-        }
+        Function::B64Enc => DataValue::Text(STANDARD.encode(text(0))),
     })
 }
 

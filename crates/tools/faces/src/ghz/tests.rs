@@ -1,5 +1,5 @@
 //! ghz's own output for more than 150 command lines, and ours. `comparisons.txt` was recorded with
-//! ghz 0.120.0 against the service `loadstone.v1.Echo` of the reference server; what is measured is
+//! ghz 0.120.0 against the service `loadstone.v1.Echo` of the reference server; measured values are
 //! masked in both.
 
 use super::*;
@@ -57,7 +57,7 @@ fn prepared(line: &str) -> Result<Prepared, Ending> {
     prepare(&words(line), Extras::default(), &EchoFiles)
 }
 
-/// The status that the request of call `index` asks the server for, as JSON has it.
+/// The status that the request of call `index` requests from the server, in its JSON form.
 fn wanted(face: &Ghz, index: u64) -> (u32, String) {
     let data = face.given.shown();
     let item = match &data {

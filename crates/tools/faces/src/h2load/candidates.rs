@@ -7,7 +7,7 @@ const DISTANCE_MAX: usize = 6;
 /// The end of an option's name is compared from so many letters on.
 const SUFFIX_MIN: usize = 3;
 
-/// Suggestion after the error about `word`; empty if there is none.
+/// Suggestion after the error about `word`; or empty.
 pub(super) fn proposal(word: &str, options: &[Long]) -> String {
     let typed = word.trim_start_matches('-');
     let typed = typed.split('=').next().unwrap_or_default().to_ascii_lowercase();

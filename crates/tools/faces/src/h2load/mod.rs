@@ -53,7 +53,7 @@ fn prepare(
         fresh: false,
     });
     let face = Box::new(H2load::new(work));
-    Ok(Job { plan, needs, extras, script: None, guides: None, makers: None, log, face })
+    Ok(Job { log, ..Job::new(plan, needs, extras, face) })
 }
 
 /// HTTP/1.1's fields are counted one by one, and `-v` shows those of HTTP/2.
@@ -339,17 +339,11 @@ impl Face for H2load {
             StartTrouble::Name { text, .. } => {
                 format!("getaddrinfo() failed: {}", words::resolver_error(text).1)
             }
-            StartTrouble::Bind(error) => error.text.clone(),
             StartTrouble::Descriptors => {
                 let clients = self.work.options.clients;
                 format!("-c: there are not {clients} descriptors; raise the limit (ulimit -n)")
             }
-            StartTrouble::Tls(text)
-            | StartTrouble::Lookup(text)
-            | StartTrouble::Connect(text)
-            | StartTrouble::Script(text)
-            | StartTrouble::Request(text)
-            | StartTrouble::Other(text) => text.clone(),
+            other => other.text().to_owned(),
         };
         Ending::error(format!("{}{text}\n", self.work.options.complaints), 1)
     }

@@ -56,16 +56,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             let responses = if face.printer.wants_responses() { u64::MAX } else { 0 };
             let lenient = crate::ANY_VERSION;
             let needs = Needs { calls: true, responses, ends: true, lenient };
-            Reading::Run(Box::new(Job {
-                plan,
-                needs,
-                extras,
-                script: None,
-                guides: None,
-                makers: None,
-                log: None,
-                face: Box::new(face),
-            }))
+            Reading::Run(Box::new(Job::new(plan, needs, extras, Box::new(face))))
         }
         Err(ending) => Reading::End(told.before(ending)),
     }
@@ -183,12 +174,7 @@ impl Face for Httperf {
             }
             StartTrouble::Bind(error) => format!(": bind: {}", error.text),
             StartTrouble::Descriptors => ": more descriptors are needed than there are".to_owned(),
-            StartTrouble::Tls(text)
-            | StartTrouble::Lookup(text)
-            | StartTrouble::Connect(text)
-            | StartTrouble::Script(text)
-            | StartTrouble::Request(text)
-            | StartTrouble::Other(text) => format!(": {text}"),
+            other => format!(": {}", other.text()),
         };
         self.told.before(Ending::error(format!("{}{text}\n", self.program), 1))
     }

@@ -75,7 +75,7 @@ fn begin(args: &[String], extras: Extras, files: &dyn Files) -> Result<Job, Endi
     let guides = Box::new(ScriptGuides(test.clone()));
     let face = Box::new(K6::new(test, options, extras.strict));
     let needs = Needs::default();
-    Ok(Job { plan, needs, extras, script: None, guides: Some(guides), makers: None, log, face })
+    Ok(Job { guides: Some(guides), log, ..Job::new(plan, needs, extras, face) })
 }
 
 /// Reads the script with its options.
@@ -435,17 +435,11 @@ impl Face for K6 {
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         let text = match trouble {
             StartTrouble::Name { host, text } => format!("{host}: {text}"),
-            StartTrouble::Bind(error) => error.text.clone(),
             StartTrouble::Descriptors => {
                 "too many open files; raise the limit (ulimit -n) or lower the number of VUs"
                     .to_owned()
             }
-            StartTrouble::Tls(text)
-            | StartTrouble::Lookup(text)
-            | StartTrouble::Connect(text)
-            | StartTrouble::Script(text)
-            | StartTrouble::Request(text)
-            | StartTrouble::Other(text) => text.clone(),
+            other => other.text().to_owned(),
         };
         let line = LogLine { level: "error", text, source: "" };
         Ending::error(log_line(&line, (self.date.unix_s * 1e9) as i128), exit::CONFIG)

@@ -52,16 +52,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             let needs = Needs { calls: true, lenient: crate::ANY_VERSION, ..Needs::default() };
             let guides: Box<dyn workload::Guides> = Box::new(Leaders(journey));
             let guides = Some(guides);
-            Reading::Run(Box::new(Job {
-                plan,
-                needs,
-                extras,
-                script: None,
-                guides,
-                makers: None,
-                log: None,
-                face,
-            }))
+            Reading::Run(Box::new(Job { guides, ..Job::new(plan, needs, extras, face) }))
         }
         Err(ending) => {
             let err = said + &ending.err;
@@ -285,17 +276,11 @@ impl Face for Siege {
                 ending.err.insert_str(0, &line.repeat(usize::try_from(failed).unwrap_or(0)));
                 ending
             }
-            StartTrouble::Bind(error) => Ending::error(fatal(&error.text), 1),
             StartTrouble::Descriptors => {
                 let text = "Too many open files; raise the limit (ulimit -n) or lower -c";
                 Ending::error(fatal(text), 1)
             }
-            StartTrouble::Tls(text)
-            | StartTrouble::Lookup(text)
-            | StartTrouble::Connect(text)
-            | StartTrouble::Script(text)
-            | StartTrouble::Request(text)
-            | StartTrouble::Other(text) => Ending::error(fatal(text), 1),
+            other => Ending::error(fatal(other.text()), 1),
         };
         Ending { out: said.out + &ending.out, err: said.err + &ending.err, ..ending }
     }

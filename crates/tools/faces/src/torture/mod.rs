@@ -34,16 +34,7 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     let (process, begun) = (files.process_id(), files.now());
     let face = Box::new(Torture { options, tally, process, begun });
     let needs = Needs { calls: true, responses: u64::MAX, ..Needs::default() };
-    Reading::Run(Box::new(Job {
-        plan,
-        needs,
-        extras,
-        script: None,
-        guides: None,
-        makers: None,
-        log: None,
-        face,
-    }))
+    Reading::Run(Box::new(Job::new(plan, needs, extras, face)))
 }
 
 /// Targets of accesses, and their relative frequencies.
@@ -127,14 +118,8 @@ impl Face for Torture {
         }
         fatal(match trouble {
             StartTrouble::Name { host, text } => format!("{host}: {text}"),
-            StartTrouble::Bind(error) => error.text.clone(),
             StartTrouble::Descriptors => "Too many open files".to_owned(),
-            StartTrouble::Tls(text)
-            | StartTrouble::Lookup(text)
-            | StartTrouble::Connect(text)
-            | StartTrouble::Script(text)
-            | StartTrouble::Request(text)
-            | StartTrouble::Other(text) => text.clone(),
+            other => other.text().to_owned(),
         })
     }
 

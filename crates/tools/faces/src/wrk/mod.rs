@@ -56,16 +56,8 @@ pub fn read(
     let face = Wrk::new(options, said, extras.strict);
     let ends = face.has_handshakes();
     let needs = Needs { lenient: crate::ANY_VERSION, ends, ..Needs::default() };
-    Reading::Run(Box::new(Job {
-        plan,
-        needs,
-        extras,
-        script: Some(script),
-        guides: None,
-        makers: None,
-        log: None,
-        face: Box::new(face),
-    }))
+    let job = Job::new(plan, needs, extras, Box::new(face));
+    Reading::Run(Box::new(Job { script: Some(script), ..job }))
 }
 
 fn script_job(options: &Options, files: &dyn Files) -> Box<ScriptJob> {

@@ -139,33 +139,38 @@ impl Packed for StatusTally {
     }
 }
 
+fn class_number(class: FailureClass) -> usize {
+    FailureClass::ALL.iter().position(|one| *one == class).unwrap_or_default()
+}
+
+fn class_of(number: usize) -> Result<FailureClass, Unreadable> {
+    FailureClass::ALL.get(number).copied().ok_or(Unreadable("an unknown failure"))
+}
+
 /// By number in the list of all classes: both sides have the same build's list, or the protocol's
 /// number has changed.
 impl Packed for std::collections::BTreeMap<FailureClass, u64> {
     fn pack(&self, out: &mut Vec<u8>) {
         self.len().pack(out);
         for (class, count) in self {
-            let number = FailureClass::ALL.iter().position(|one| one == class).unwrap_or_default();
-            (number, *count).pack(out);
+            (class_number(*class), *count).pack(out);
         }
     }
 
     fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         for (number, count) in read::<Vec<(usize, u64)>>(from)? {
-            let class = FailureClass::ALL.get(number).ok_or(Unreadable("an unknown failure"))?;
-            self.insert(*class, count);
+            self.insert(class_of(number)?, count);
         }
         Ok(())
     }
 }
 
-/// By side and code.
+/// By number of the class, as above, and status.
 impl Packed for FailedResponses {
     fn pack(&self, out: &mut Vec<u8>) {
         self.kinds.len().pack(out);
         for ((class, status), samples) in &self.kinds {
-            let number = FailureClass::ALL.iter().position(|one| one == class).unwrap_or_default();
-            (number, *status).pack(out);
+            (class_number(*class), *status).pack(out);
             samples.pack(out);
         }
     }
@@ -173,14 +178,15 @@ impl Packed for FailedResponses {
     fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         for _ in 0..from.count()? {
             let (number, status): (usize, u16) = read(from)?;
-            let class = FailureClass::ALL.get(number).ok_or(Unreadable("an unknown failure"))?;
+            let class = class_of(number)?;
             let samples: Vec<FailedResponse> = read(from)?;
-            samples.into_iter().for_each(|sample| self.add(*class, status, sample));
+            samples.into_iter().for_each(|sample| self.add(class, status, sample));
         }
         Ok(())
     }
 }
 
+/// By side and code.
 impl Packed for std::collections::BTreeMap<SocketClose, u64> {
     fn pack(&self, out: &mut Vec<u8>) {
         self.len().pack(out);

@@ -293,7 +293,7 @@ fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, Strin
         Page::Refused(why) => (400, text(why), plain),
         Page::Json(json) => (200, text(json), "Content-Type: application/json\r\n".to_owned()),
         Page::Unauthorized => {
-            let challenge = format!("WWW-Authenticate: {}\r\n", BEARER);
+            let challenge = format!("WWW-Authenticate: {BEARER}\r\n");
             (401, text(NO_TOKEN), plain + &challenge)
         }
         Page::Status { code: 101, .. } if request.version == Version::Http11 => {

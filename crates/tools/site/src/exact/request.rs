@@ -1,7 +1,7 @@
 //! Reading requests: heads through httparse, bodies only to find where they end. Nothing that a
 //! peer sends is kept beyond [`HEAD_MAX`].
 
-use crate::route::{Route, credentials, login_text, name_of, name_text, origin_form};
+use crate::route::{Route, bearer_of, login_text, name_text, origin_form};
 
 /// The longest request head in bytes.
 pub(super) const HEAD_MAX: usize = 64 * 1024;
@@ -135,7 +135,7 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRe
         Ok(Route::Login { name }) => Page::Json(login_text(&name)),
         Ok(Route::Me) => {
             let field = values("authorization").find_map(|value| std::str::from_utf8(value).ok());
-            match field.and_then(|field| credentials(field, "bearer")).and_then(name_of) {
+            match field.and_then(bearer_of) {
                 Some(name) => Page::Json(name_text(name)),
                 None => Page::Unauthorized,
             }

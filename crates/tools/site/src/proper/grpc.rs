@@ -105,8 +105,8 @@ impl GrpcReplies {
     }
 }
 
-/// Answers the messages of a request one by one, as they arrive: clients of reflection ask the next
-/// question when they have the answer to the last one.
+/// Answers the messages of a request one by one, as they arrive: clients of reflection send the
+/// next request after the response to the previous one.
 #[derive(Debug)]
 pub(super) struct Conversation {
     incoming: Upload,
@@ -115,7 +115,7 @@ pub(super) struct Conversation {
     ended: bool,
 }
 
-/// Bytes of one question of reflection.
+/// Maximum size of a reflection request in bytes.
 const QUESTION_MAX: usize = 64 << 10;
 
 impl Conversation {
@@ -123,7 +123,7 @@ impl Conversation {
         Conversation { incoming, pending: Vec::new(), ended: false }
     }
 
-    /// The next answer, or the trailers; `None` behind them.
+    /// The next answer, or the trailers; `None` after them.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         if self.ended {
             return Poll::Ready(None);
@@ -162,7 +162,7 @@ impl Conversation {
         Frame::trailers(trailers(u32::from(code.number()), message))
     }
 
-    /// The first whole message, with its prefix.
+    /// The first complete message, with its prefix.
     fn take_message(&mut self) -> Option<Vec<u8>> {
         let ([_, length @ ..], _) = self.pending.split_first_chunk::<PREFIX_BYTES>()?;
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
@@ -233,7 +233,7 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     }
 }
 
-/// The messages of a request, each of at most `most` bytes; `None`: they are none.
+/// The messages of a request, each of at most `most` bytes; `None` if the request is malformed.
 fn requests(mut body: &[u8], gzip: bool, most: u64) -> Option<Vec<SayRequest>> {
     let mut all = Vec::new();
     while !body.is_empty() {
@@ -250,7 +250,7 @@ fn requests(mut body: &[u8], gzip: bool, most: u64) -> Option<Vec<SayRequest>> {
     Some(all)
 }
 
-/// A message without its compression; `None`: it is longer than `most`, or none.
+/// Decompresses a message; `None` if it is longer than `most`, or invalid.
 fn inflated(message: &[u8], most: u64) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let read =

@@ -19,8 +19,8 @@ use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
 use crate::pattern;
 use crate::route::{
-    AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, BEARER, NO_TOKEN, Refusal, Route, credentials,
-    login_text, name_of, name_text,
+    AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, BEARER, NO_TOKEN, Refusal, Route, bearer_of, credentials,
+    login_text, name_text,
 };
 use units::Nanos;
 use websocket::handshake::ServerError;
@@ -355,14 +355,13 @@ fn gzip(len: u64) -> Response<PageBody> {
     }
 }
 
-/// Credentials of an authorization scheme in a request.
+/// The Authorization field of a request.
 fn authorization(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::AUTHORIZATION)?.to_str().ok()
 }
 
 fn me(headers: &HeaderMap) -> Response<PageBody> {
-    let token = authorization(headers).and_then(|field| credentials(field, "bearer"));
-    match token.and_then(name_of) {
+    match authorization(headers).and_then(bearer_of) {
         Some(name) => ok(JSON, name_text(name)),
         None => {
             let response = refuse(&Refusal { status: 401, text: NO_TOKEN.to_owned() });

@@ -1,13 +1,13 @@
-//! Rooms of WebSockets: a message of a member goes to all members, the sender among them.
+//! Rooms of WebSockets: a message of a member goes to all members, including the sender.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::broadcast;
 
-/// Messages that a member may lag behind; it loses older ones.
+/// Maximum number of messages queued for a member; it loses older ones.
 const BACKLOG_MAX: usize = 4_096;
-/// Rooms with members.
+/// Maximum number of rooms with members.
 const ROOMS_MAX: usize = 10_000;
 
 /// A message to all members.
@@ -29,7 +29,7 @@ pub(super) struct Membership {
 }
 
 impl Rooms {
-    /// Joins the room of this name; `None`: there are too many rooms.
+    /// Joins the room of this name; `None` if there are too many rooms.
     pub(super) fn join(&self, name: &str) -> Option<Membership> {
         let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if rooms.len() >= ROOMS_MAX {
@@ -62,7 +62,7 @@ impl Membership {
         }
     }
 
-    /// The next message that is already there.
+    /// The next message that has already arrived.
     pub(super) fn ready(&mut self) -> Option<RoomMessage> {
         self.receiver.try_recv().ok()
     }

@@ -197,7 +197,7 @@ impl<'a> EchoServer<'a> {
         }
     }
 
-    /// Takes a message to the room, and those that came with it.
+    /// Schedules a message of the room, and further ones that have arrived.
     fn take_of_room(&mut self, first: RoomMessage, now: Instant) {
         let mut next = Some(first);
         while let Some(RoomMessage { text, payload }) = next {
@@ -207,7 +207,7 @@ impl<'a> EchoServer<'a> {
         }
     }
 
-    /// Sends a message after the plan's delay, unless it is to be lost.
+    /// Sends a message after the plan's delay, unless it must be lost.
     fn schedule(&mut self, text: bool, payload: Vec<u8>, now: Instant) {
         if self.losses.unit() < self.plan.lose {
             return;
@@ -226,7 +226,7 @@ impl<'a> EchoServer<'a> {
     }
 }
 
-/// The next message to a room; never one without a room.
+/// The next message to a room; waits forever without a room.
 async fn next_of(room: &mut Option<Membership>) -> RoomMessage {
     match room {
         Some(room) => room.next().await,

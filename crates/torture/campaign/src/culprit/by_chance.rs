@@ -1,5 +1,5 @@
-//! A crash that does not come back at once: many repetitions show how often it occurs, and whether
-//! it depends on what is sent.
+//! A crash that does not recur at once: many repetitions show how often it occurs, and whether it
+//! depends on what is sent.
 
 use super::{accuse_at, keep};
 use crate::attempts::Rate;
@@ -50,12 +50,11 @@ pub(super) fn find(
         [one] if rates[*one].failed > 1 => {
             accuse_at(runner, case, &tail[*one], rates[*one], result)
         }
-        several => {
+        [.., last] => {
             // whatever was sent when it crashed is not the cause
             result.exchanges.retain(|one| !is_crash(one));
             let rate = Rate { made, failed: crashes(&rates) };
-            let last = several.last().map(|at| tail[*at].clone());
-            keep_chance(runner, case, last, rate, result);
+            keep_chance(runner, case, &tail[*last], rate, result);
         }
     }
 }
@@ -68,12 +67,11 @@ fn is_crash(exchange: &ExchangeResult) -> bool {
 fn keep_chance(
     runner: &mut Runner<'_>,
     case: &Case,
-    last: Option<Suspect>,
+    last: &Suspect,
     rate: Rate,
     result: &mut CaseResult,
 ) {
-    let Some(last) = last else { return };
-    let script = TalkScript { start: runner.now(), ..last.script };
+    let script = TalkScript { start: runner.now(), ..last.script.clone() };
     let talk = runner.hold(script.clone());
     gate::pass(runner);
     runner.life.hear(runner.world);

@@ -6,6 +6,7 @@ use crate::families::random;
 use crate::{PLAIN_CALLS, Runner, culprit, habits};
 use dialogue::talk::TalkScript;
 use sample::ServerState;
+use stats::{fit, interval};
 use torture::case::{Case, Fuzz, GrowthRounds};
 use torture::fuzz::{self, FuzzPlace};
 use torture::judge::{self, ConversationOutcome, Judgement, PressureOutcome};
@@ -60,8 +61,6 @@ const FIRST: u64 = 1 << 32;
 /// more.
 const SLOW_FACTOR: u64 = 5;
 const SLOW_MORE: Nanos = Nanos::from_millis(20);
-/// Quantiles of the t distribution, two-sided 95 %, by degrees of freedom from 1 up.
-const T: [f64; 8] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31];
 
 /// Kinds of requests that a batch repeats.
 const KINDS: [(&str, FuzzPlace); 5] = [
@@ -209,17 +208,18 @@ impl Slope {
     /// `levels`: before the first batch, which fills pools and is left out, and after each.
     fn of(levels: &[u64]) -> Option<Slope> {
         let levels = levels.get(1..).filter(|levels| levels.len() > 2)?;
-        let count = levels.len() as f64;
+        let points: Vec<(f64, f64)> =
+            levels.iter().enumerate().map(|(at, level)| (at as f64, *level as f64)).collect();
+        let per_batch = fit::slope(&points);
+        let count = points.len() as f64;
         let mean_x = (count - 1.0) / 2.0;
-        let mean_y = levels.iter().map(|level| *level as f64).sum::<f64>() / count;
-        let points = || levels.iter().enumerate().map(|(at, level)| (at as f64, *level as f64));
-        let spread: f64 = points().map(|(x, _)| (x - mean_x).powi(2)).sum();
-        let per_batch = points().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / spread;
-        let residual = |(x, y): (f64, f64)| (y - mean_y - per_batch * (x - mean_x)).powi(2);
-        let degrees = levels.len() - 2;
-        let error = (points().map(residual).sum::<f64>() / degrees as f64 / spread).sqrt();
-        let quantile = T[degrees.min(T.len()) - 1];
-        Some(Slope { per_batch, lower: per_batch - quantile * error, batches: count - 1.0 })
+        let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / count;
+        let spread: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+        let residual = |(x, y): &(f64, f64)| (y - mean_y - per_batch * (x - mean_x)).powi(2);
+        let degrees = points.len() as u64 - 2;
+        let error = (points.iter().map(residual).sum::<f64>() / degrees as f64 / spread).sqrt();
+        let half = interval::student_t(degrees) * error;
+        Some(Slope { per_batch, lower: per_batch - half, batches: count - 1.0 })
     }
 
     fn is_growth(&self, resource: &Resource) -> bool {
@@ -239,7 +239,7 @@ fn leaked(
 ) {
     let words = |value: f64| (resource.words)(value.max(0.0) as u64);
     let why = format!(
-        "{} grows by {} per {requests} requests (95 % sure: at least {}), over {} batches without \
+        "{} grows by {} per {requests} requests (at least {} with 95 % confidence), over {} batches without \
         a sign of an end",
         resource.what,
         words(slope.per_batch),
@@ -251,7 +251,7 @@ fn leaked(
     let judgement = Judgement {
         outcome: PressureOutcome::Leak.into(),
         seen: judge::seen(&talk),
-        expected: "what a request needs is released after it".to_owned(),
+        expected: "resources of a request are released after it".to_owned(),
         why,
         kind: None,
     };

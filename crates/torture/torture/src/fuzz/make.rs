@@ -91,8 +91,8 @@ pub(super) fn shot(
 /// Maximum pause before a client gives up, in microseconds.
 const PATIENCE_MAX_US: u64 = 3_000;
 
-/// Returns a request that is given up in the middle of its response, two requests in one segment
-/// that are given up, an upload that is given up, and an upload that all send alike.
+/// Returns one of these: a request abandoned during its response, two abandoned requests in one
+/// segment, an abandoned upload, or an upload that all connections send alike.
 fn aborted(frame: &Frame<'_>, random: &mut Stream) -> Shot {
     let pause = Move::Pause(Nanos::from_micros(random.below(PATIENCE_MAX_US)));
     let get = || frame.get(frame.values.path.as_bytes());

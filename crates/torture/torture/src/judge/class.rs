@@ -2,7 +2,7 @@
 
 mod http2;
 
-use super::Plain;
+use super::{Plain, has_ended, is_refusal};
 use dialogue::http2::FrameSeen;
 use dialogue::http3::packets;
 use dialogue::packets::PacketKind;
@@ -132,8 +132,8 @@ const WORDS: [Plainly; 29] = [
     ("answered", |talk, _| first(talk).is_some()),
     ("one-answer", |talk, _| own(talk).len() == 1),
     ("no-answer", |talk, _| own(talk).is_empty()),
-    ("close", |talk, _| server_ended(talk)),
-    ("ended", |talk, _| first(talk).is_some() || server_ended(talk)),
+    ("close", |talk, _| has_ended(talk)),
+    ("ended", |talk, _| first(talk).is_some() || has_ended(talk)),
     ("silent", |talk, _| first(talk).is_none() && talk.end == TalkEnd::Silent),
     ("interim", |talk, _| !talk.replies.interim.is_empty()),
     ("no-interim", |talk, _| talk.replies.interim.is_empty()),
@@ -298,15 +298,10 @@ fn is_over(talk: &Talk) -> bool {
     matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_))
 }
 
-/// Returns whether the server closed the connection; our own close does not count.
-fn server_ended(talk: &Talk) -> bool {
-    super::has_ended(talk)
-}
-
 fn rejected(talk: &Talk, _: &Plain) -> bool {
     match first(talk) {
-        Some(answer) => super::is_refusal(answer),
-        None => server_ended(talk) && talk.replies.junk.is_none(),
+        Some(answer) => is_refusal(answer),
+        None => has_ended(talk) && talk.replies.junk.is_none(),
     }
 }
 

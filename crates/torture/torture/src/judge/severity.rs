@@ -158,10 +158,6 @@ fn capped(case: &Case, effect: Effect, rated: RatedSeverity) -> RatedSeverity {
     RatedSeverity { severity, ..rated }
 }
 
-fn graver(one: RatedSeverity, other: Option<RatedSeverity>) -> RatedSeverity {
-    other.filter(|other| other.severity > one.severity).unwrap_or(one)
-}
-
 /// Returns the weight of a case that is a finding: that of its most severe exchange, or of the
 /// effect on the server.
 pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
@@ -187,7 +183,7 @@ pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
     let exchanges = row.exchanges.iter().filter_map(|one| of_exchange(&row.case, one));
     let all = on_server.map(|effect| table::rate(SentSort::Other, effect)).chain(exchanges);
     // the first of equals: the effect on the server says more than an exchange
-    let worst = all.reduce(|worst, one| graver(worst, Some(one)));
+    let worst = all.reduce(|worst, one| if one.severity > worst.severity { one } else { worst });
     Some(worst.unwrap_or_else(|| table::rate(SentSort::Other, Effect::Answer)))
 }
 

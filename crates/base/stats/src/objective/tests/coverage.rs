@@ -2,7 +2,7 @@
 //! disturbed in bursts, and that a periodic stall delays.
 
 use super::*;
-use crate::{BLOCKS_MIN, Block, Blocks, Hist, Looks};
+use crate::{BLOCKS_MIN, Blocks, Hist, Looks};
 use units::{Purpose, Seed, Stream};
 
 /// Calls in each row of the series.
@@ -81,7 +81,7 @@ impl Server {
                 10.0 * (0.2 * own + 1.2 * self.level).exp()
             }
             Calls::Stalls => {
-                // every 2.3 rows the server stands still for 4 % of that time
+                // every 2.3 rows the server stalls for 4 % of that time
                 let at = (self.call as f64 / (2.3 * CALLS as f64) + self.phase).fract();
                 10.0 * (0.2 * own).exp() + 2_300.0 * (0.04 - at).max(0.0)
             }
@@ -95,11 +95,6 @@ impl Server {
         (0..CALLS).for_each(|_| row.record(self.next()));
         row
     }
-}
-
-fn block(row: &Hist) -> Block {
-    let sum_s = row.mean().as_secs_f64() * row.count() as f64;
-    Block { times: row.cumulative(), sum_s, ..Block::default() }
 }
 
 fn snapshot(times: &Hist) -> Snapshot {
@@ -145,7 +140,7 @@ fn coverage(calls: Calls, quantile: f64, runs: u64) -> Coverage {
         for _ in 0..ROWS {
             let row = server.row();
             total.merge(&row);
-            blocks.push(block(&row));
+            blocks.push(objective.block(&snapshot(&row)));
         }
         let snapshot = snapshot(&total);
         let interval = |blocks: &Blocks| {
@@ -175,7 +170,7 @@ fn until_sure(calls: Calls, quantile: f64, bound: f64, runs: u64) -> (f64, f64, 
         for count in 1..=ROWS_MAX {
             let row = server.row();
             total.merge(&row);
-            blocks.push(block(&row));
+            blocks.push(objective.block(&snapshot(&row)));
             rows += 1.0 / runs as f64;
             if count < BLOCKS_MIN {
                 continue;
@@ -205,8 +200,8 @@ fn intervals_of_dependent_calls_cover_the_quantile() {
     }
 }
 
-/// The bound is exactly the quantile, the hardest case, and every row is looked at. With a bound 20 %
-/// above it, runs end early and as met.
+/// The bound is exactly the quantile, the hardest case, and the objective is checked after every
+/// row. With a bound 20 % above it, runs end early and as met.
 #[test]
 fn runs_until_sure_err_no_more_often_than_their_level() {
     for (calls, name) in KINDS {

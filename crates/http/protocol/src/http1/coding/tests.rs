@@ -122,7 +122,6 @@ fn several_zstd_frames_are_one_content() {
     }
 }
 
-/// RFC 9659: a window of more than 8 MB is not the content coding.
 /// A frame with a window of 2 MiB and no checksum, up to its first block.
 const ZSTD_BEGIN: &str = "28b52ffd 0058";
 
@@ -130,7 +129,7 @@ const ZSTD_BEGIN: &str = "28b52ffd 0058";
 fn a_flushed_zstd_block_is_decoded_at_once() {
     let mut decoder = Decoder::for_encoding(b"zstd").unwrap();
     let mut out = Vec::new();
-    // blocks as they are: their length times eight, plus one in the last
+    // raw blocks: their length times eight, plus one in the last
     for (block, expected) in
         [("280000 68656c6c6f", "hello"), ("080000 2c", "hello,"), ("110000 686f", "hello,ho")]
     {
@@ -159,6 +158,7 @@ fn zstd_content_above_its_window_is_whole() {
     assert!(out == expected);
 }
 
+/// RFC 9659: a window of more than 8 MB is not the content coding.
 #[test]
 fn a_zstd_window_of_more_than_8_mib_is_refused() {
     let frame = |window: &str| unhex(&format!("28b52ffd 00{window} 290000 68656c6c6f"));

@@ -1,10 +1,10 @@
 //! Zstandard (RFC 8878) block by block, with the decoder of `ruzstd`, whose input must be whole
 //! blocks.
 //!
-//! That decoder holds back a whole window of a frame that has not ended. Each frame therefore begins
-//! with an empty last block of ours: the decoder takes the frame for ended, and all of its content is
-//! available after every block. [`Tap`] copies the new content and leaves in the decoder what later
-//! blocks may refer to.
+//! That decoder holds back a whole window of a frame that has not ended. Each frame therefore
+//! begins with an empty last block of ours: the decoder then considers the frame ended, and all of
+//! its content is available after every block. [`Tap`] copies the new content and leaves in the
+//! decoder what later blocks may refer to.
 
 use super::Sink;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -15,8 +15,9 @@ const WINDOW_MAX: u64 = 8 << 20;
 const BLOCK_MAX: usize = 128 << 10;
 const BLOCK_HEADER: usize = 3;
 const CHECKSUM: usize = 4;
-/// Content before the window that stays in the decoder. What it holds is one piece until its buffer
-/// wraps around; of two pieces the second is not seen before the first has left.
+/// Content before the window that stays in the decoder. The decoder returns its content in one
+/// piece until its buffer wraps around, then in two: the second only after the first has been
+/// removed.
 const SLACK: usize = 1 << 20;
 /// A last block without content, and a checksum.
 const END: [u8; BLOCK_HEADER + CHECKSUM] = [1, 0, 0, 0, 0, 0, 0];
@@ -144,7 +145,7 @@ impl Zstd {
         self.decoder.decode_blocks(&mut block, one).map(drop).map_err(io::Error::other)
     }
 
-    /// Passes new content to the sink; all but a window leaves the decoder from time to time.
+    /// Passes new content to the sink; from time to time removes all but a window from the decoder.
     fn release(&mut self, last: bool) -> io::Result<()> {
         let held = self.decoder.can_collect();
         let leaving = match held.checked_sub(self.window) {
@@ -160,15 +161,15 @@ impl Zstd {
     }
 }
 
-/// Sees the decoder's content from its beginning, and takes less than it sees.
+/// Reads the decoder's content from its beginning, and removes only part of it.
 struct Tap<'a> {
     sink: &'a mut Sink,
     /// Bytes from the beginning that the sink has.
     known: usize,
-    /// Bytes from the beginning that leave the decoder.
+    /// Bytes from the beginning that are removed from the decoder.
     leaving: usize,
     at: usize,
-    /// Nothing further leaves.
+    /// No more content is removed.
     full: bool,
 }
 
@@ -192,7 +193,7 @@ impl Write for Tap<'_> {
     }
 }
 
-/// The size that a window descriptor stands for (RFC 8878 section 3.1.1.1.2).
+/// Returns the size that a window descriptor encodes (RFC 8878 section 3.1.1.1.2).
 fn window_size(descriptor: u8) -> usize {
     let base = 1_usize << (10 + (descriptor >> 3));
     base + base / 8 * usize::from(descriptor & 7)

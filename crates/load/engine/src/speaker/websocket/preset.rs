@@ -16,10 +16,10 @@ pub(super) struct PresetTerms {
 /// Meaning of a message for the protocol itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PresetMessage {
-    /// The server takes messages from now on.
+    /// The server accepts messages from now on.
     Ready,
     Heartbeat,
-    /// It answers nothing.
+    /// Not an answer to any message.
     Ignored,
 }
 
@@ -40,7 +40,8 @@ impl PresetTerms {
         })
     }
 
-    /// `None`: a message of the application. `greeting`: the server was not ready so far.
+    /// Returns the meaning of a message; `None`: it belongs to the application. `greeting`: the
+    /// server was not ready so far.
     pub(super) fn meaning(&self, payload: &[u8], greeting: bool) -> Option<PresetMessage> {
         let found = |regex: &Option<Regex>| regex.as_ref().is_some_and(|it| it.is_match(payload));
         match () {
@@ -53,7 +54,7 @@ impl PresetTerms {
 }
 
 impl SocketSpeaker {
-    /// Sends the greeting of the preset; false: there is no preset.
+    /// Sends the greeting of the preset; returns false without a preset.
     pub(super) fn greet(&mut self, out: &mut Vec<u8>) -> bool {
         let terms = self.terms.clone();
         let (Some(preset), Phase::Open(socket)) = (&terms.preset, &mut self.phase) else {
@@ -86,7 +87,7 @@ impl SocketSpeaker {
         Event::Connection
     }
 
-    /// Sends a heartbeat as the preset has it; false: it has none.
+    /// Sends the heartbeat of the preset; returns false if it has none.
     pub(super) fn beat(&mut self, out: &mut Vec<u8>) -> bool {
         let beats = self.terms.preset.as_ref().and_then(|preset| preset.data.beats);
         let (Some((message, _)), Phase::Open(socket)) = (beats, &mut self.phase) else {

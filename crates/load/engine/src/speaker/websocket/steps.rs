@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use workload::{SocketAction, SocketCall};
 
-/// Messages that wait for a call, and their bytes, at most: beyond that the oldest are dropped and
-/// counted as unmatched.
+/// Maximum number of messages that wait for a call, and of their bytes: beyond that the oldest are
+/// dropped and counted as unmatched.
 const WAITING_MAX: usize = 10_000;
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
@@ -31,7 +31,7 @@ pub(super) struct StepState {
 }
 
 impl SocketSpeaker {
-    /// The first call opens the WebSocket; each of the others is for the open one.
+    /// The first call opens the WebSocket; all others use it.
     pub(super) fn submit_step(
         &mut self,
         request: &Request<'_>,
@@ -81,7 +81,7 @@ impl SocketSpeaker {
         }
     }
 
-    /// Messages that arrived before a message went out are no answers to it.
+    /// Drops messages that arrived before a message was sent: they are not answers to it.
     fn skip_waiting(&mut self) {
         let Some(steps) = &mut self.steps else { return };
         self.news.counts.unmatched += steps.waiting.len() as u64;
@@ -94,18 +94,18 @@ impl SocketSpeaker {
             let Some(steps) = &mut self.steps else { return };
             let Some(payload) = steps.waiting.pop_front() else { return };
             steps.waiting_bytes -= payload.len();
-            if self.takes_message(&payload) {
+            if self.takes_message(payload) {
                 return self.be_ready_if(true);
             }
         }
     }
 
-    /// Holds a message against what the call under way waits for. Returns true if it was the last
+    /// Compares a message with what the call in flight waits for. Returns true if it was the last
     /// one.
-    fn takes_message(&mut self, payload: &[u8]) -> bool {
+    fn takes_message(&mut self, payload: Vec<u8>) -> bool {
         let Some(steps) = &mut self.steps else { return false };
         let asked = steps.asked.as_ref().and_then(|call| call.action.awaited());
-        if !asked.is_some_and(|awaited| awaited.takes(payload)) {
+        if !asked.is_some_and(|awaited| awaited.takes(&payload)) {
             self.news.counts.unmatched += 1;
             return false;
         }
@@ -113,19 +113,18 @@ impl SocketSpeaker {
         if steps.left > 0 {
             return false;
         }
-        steps.answer.clear();
-        steps.answer.extend_from_slice(payload);
+        steps.answer = payload;
         true
     }
 
     /// A message of the server; its event, if it completes the response to the call under way.
-    pub(super) fn receive_step_message(&mut self, payload: &[u8], wire: u64) -> Event {
+    pub(super) fn receive_step_message(&mut self, payload: Vec<u8>, wire: u64) -> Event {
         let Some(steps) = &mut self.steps else { return Event::Connection };
         let awaits = steps.asked.as_ref().is_some_and(|call| call.action.awaited().is_some());
-        // a call whose response is complete leaves what follows to the next one
+        // messages after the complete response of a call are left to the next call
         if self.calls.is_empty() || !awaits || steps.is_ready {
-            steps.waiting.push_back(payload.to_vec());
             steps.waiting_bytes += payload.len();
+            steps.waiting.push_back(payload);
             while steps.waiting.len() > WAITING_MAX || steps.waiting_bytes > WAITING_BYTES_MAX {
                 let Some(dropped) = steps.waiting.pop_front() else { break };
                 steps.waiting_bytes -= dropped.len();
@@ -133,8 +132,9 @@ impl SocketSpeaker {
             }
             return Event::Connection;
         }
+        let length = payload.len() as u64;
         match self.takes_message(payload) {
-            true => self.answered_step(payload.len() as u64, wire),
+            true => self.answered_step(length, wire),
             false => Event::Connection,
         }
     }
@@ -193,7 +193,7 @@ impl SocketSpeaker {
         self.steps.as_mut().map(|steps| std::mem::take(&mut steps.answer))
     }
 
-    /// The call is given up. Returns false if the WebSocket is of no use without it.
+    /// Abandons the call. Returns false if the WebSocket is useless without it.
     pub(super) fn withdraw_step(&mut self) -> bool {
         let open = matches!(&self.phase, Phase::Open(socket) if !socket.is_closing());
         if let Some(steps) = &mut self.steps {
@@ -208,15 +208,11 @@ impl SocketSpeaker {
 pub(super) fn put_upgrade(request: &Request<'_>, key: &str, out: &mut Vec<u8>) {
     let bytes = &request.template.bytes;
     let (head, rest) = bytes.split_at(request.template.cookie_at.min(bytes.len()));
-    let mark = KEY_MARK.as_bytes();
-    for (row, piece) in super::cut(head, mark).iter().enumerate() {
-        if row > 0 {
-            out.extend_from_slice(key.as_bytes());
-        }
-        out.extend_from_slice(piece);
-    }
+    out.extend_from_slice(&super::cut(head, KEY_MARK.as_bytes()).join(key.as_bytes()));
     if let Some(cookie) = request.cookie {
-        out.extend_from_slice(format!("Cookie: {cookie}\r\n").as_bytes());
+        for part in ["Cookie: ", cookie, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
     }
     out.extend_from_slice(rest);
 }

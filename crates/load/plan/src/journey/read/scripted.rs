@@ -1,13 +1,13 @@
 //! Journeys that a program carries out: its text, the names of its steps, the servers it may ask.
 
-use super::super::model::{JourneyPart, JourneyProgram, JourneyStep, StepGuard};
+use super::super::model::{JourneyPart, JourneyProgram, JourneyStep};
 use super::super::tables;
 use super::sockets::bare_ask;
 use super::{JourneyReader, NAME_RULE, STEPS_MAX, is_speakable};
+use crate::ScriptPlan;
 use crate::check::Text;
 use crate::check::node::{Node, Table};
 use crate::check::read::parse_base;
-use crate::{ScriptPlan, StepStream};
 use units::{ParseError, quoted};
 use url::Url;
 
@@ -135,18 +135,5 @@ impl JourneyReader<'_> {
 
 /// A named row for calls of a program. The program defines their requests.
 fn scripted_step(name: String, line: usize, row: u32, first_capture: u32) -> JourneyStep {
-    JourneyStep {
-        name,
-        line,
-        row,
-        ask: bare_ask(Text::plain("")),
-        check: None,
-        think: None,
-        guard: StepGuard::default(),
-        once: false,
-        stream: StepStream::default(),
-        socket: None,
-        first_capture,
-        tags: std::collections::BTreeMap::new(),
-    }
+    JourneyStep { row, first_capture, ..JourneyStep::new(name, line, bare_ask(Text::plain(""))) }
 }

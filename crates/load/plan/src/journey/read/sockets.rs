@@ -7,7 +7,7 @@ use crate::check::node::{Node, Table};
 use crate::check::{Ask, Body, Expect, Text, Wanted};
 use units::{Nanos, ParseError};
 
-/// The one key that says what a step does on a WebSocket.
+/// The key that determines the action of a step on a WebSocket.
 #[derive(Debug)]
 pub(super) enum SocketKey<'a> {
     Connect(Node<'a>),
@@ -25,7 +25,7 @@ pub(super) enum SentNode<'a> {
 }
 
 impl<'a> SocketKey<'a> {
-    /// Takes the key out of the table of a step without `url`; `None`: there is none.
+    /// Takes the key out of the table of a step without `url`; `None` if it is absent.
     pub(super) fn take(table: &mut Table<'a>) -> Result<Option<SocketKey<'a>>, ParseError> {
         let connect = table.take("connect").map(SocketKey::Connect);
         let text = table.take("send").map(SentNode::Text);
@@ -69,7 +69,7 @@ impl JourneyReader<'_> {
             }
             SocketKey::Expect => {
                 let Some(node) = table.take("expect") else {
-                    return Err(table.fault("it has no expect"));
+                    return Err(table.fault("expect is missing"));
                 };
                 let (rule, expect) = self.message_rule(&node)?;
                 (SocketStep::Expect(rule), self.message_ask(table, Body::None, Some(expect))?)
@@ -111,7 +111,7 @@ impl JourneyReader<'_> {
         }
         let timeout = table.take("timeout").map(|node| self.reader.duration(&node)).transpose()?;
         if timeout == Some(Nanos::ZERO) {
-            return Err(table.fault("a timeout of nothing leaves no time for a message"));
+            return Err(table.fault("a timeout of 0 leaves no time for a message"));
         }
         let expect = self.reader.expectations_in(&mut table)?;
         table.close()?;

@@ -73,8 +73,7 @@ fn load(model: &Model) -> Vec<TableCells> {
     rows.push([s("due"), rate(now.due), show::count(all.due)]);
     rows.push([s("completed"), rate(now.done()), show::count(all.done())]);
     rows.push([s("succeeded"), rate(now.succeeded), show::count(all.succeeded)]);
-    let bad = |counts: &stats::Counts| counts.failed + counts.timed_out + counts.dropped;
-    rows.push([s("failed"), rate(bad(&now)), show::count(bad(&all))]);
+    rows.push([s("failed"), rate(now.unsuccessful()), show::count(all.unsuccessful())]);
     rows.push([s("in flight"), show::count(second.in_flight), String::new()]);
     let opened = show::count(model.so_far.established);
     rows.push([s("connected"), show::count(second.open_connections), opened]);

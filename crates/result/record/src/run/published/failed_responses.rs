@@ -3,6 +3,7 @@
 use super::rows::row_labels;
 use crate::finished::RunReport;
 use crate::ids;
+use crate::words::MASK;
 use plan::is_secret_header;
 use sample::FailureClass;
 #[cfg(any(test, feature = "schema"))]
@@ -10,9 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::FailedResponse;
 use std::borrow::Cow;
+use units::show::safe;
 
-/// Replacement for a secret.
-const MASK: &str = "***";
 /// Secrets of at least this length are masked wherever they occur.
 const SECRET_MIN: usize = 4;
 /// Characters of a line of the head, and of the body.
@@ -87,7 +87,7 @@ fn shown(sample: &FailedResponse, secrets: &[String]) -> (Vec<String>, Option<St
     let head = String::from_utf8_lossy(head);
     let lines: Vec<&str> = head.split("\r\n").filter(|line| !line.is_empty()).collect();
     let field = |wanted: &str| lines.iter().find_map(|line| value_of(line, wanted));
-    let chunked = lines[..].first().is_some_and(|line| line.starts_with("HTTP/1"))
+    let chunked = lines.first().is_some_and(|line| line.starts_with("HTTP/1"))
         && field("transfer-encoding").is_some_and(|value| value.contains("chunked"));
     let coded = field("content-encoding").is_some_and(|value| !value.contains("identity"));
     let body = if chunked { unchunked(body) } else { Cow::Borrowed(body) };
@@ -174,7 +174,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     })
 }
 
-/// Text whose control characters are escaped, but for line ends and tabs.
+/// Text that is safe to show, with its line ends and tabs.
 fn readable(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -185,16 +185,10 @@ fn readable(text: &str, chars_max: usize) -> String {
             }
             '\n' | '\t' => out.push(c),
             '\r' => {}
-            c if c.is_control() || is_format(c) => out.extend(c.escape_default()),
-            c => out.push(c),
+            c => out.push_str(&safe(c.encode_utf8(&mut [0; 4]))),
         }
     }
     out
-}
-
-/// Characters that change how the text around them is shown.
-fn is_format(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use stats::{FanOutTally, Hist, Measurement, Snapshot};
 use std::collections::BTreeMap;
 
+/// Rule of messages of a journey: each step has its own.
+const OF_STEPS: &str = "steps";
+
 /// `messages` of a run; null without WebSockets. A call of the run is a message with its answer, so
 /// `response_time_s` and `slip_s` of the run are repeated here under the names that messages have.
 /// In a journey the steps with `send` and `expect` are the messages.
@@ -125,12 +128,16 @@ pub struct CloseRecord {
 }
 
 impl MessagesRecord {
+    /// Returns true for the messages of a journey's steps.
+    pub fn is_of_steps(&self) -> bool {
+        self.expect == OF_STEPS
+    }
+
     pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<MessagesRecord> {
         let total = &measurement.total;
         let of_steps = !plan.is_websocket();
         // a script opens WebSockets or not
-        let opened = total.messages.counts.opened + total.messages.ended() > 0;
-        if of_steps && !(plan.speaks_websocket() && opened) {
+        if of_steps && (!plan.speaks_websocket() || total.messages.is_empty()) {
             return None;
         }
         let messages = &total.messages;
@@ -150,7 +157,7 @@ impl MessagesRecord {
             _ => (total.response(), total.counts.timed_out),
         };
         Some(MessagesRecord {
-            expect: if of_steps { "steps".to_owned() } else { plan.websocket_answer().text() },
+            expect: if of_steps { OF_STEPS.to_owned() } else { plan.websocket_answer().text() },
             mask: mask.to_owned(),
             opened: counts.opened,
             compressed: counts.compressed,

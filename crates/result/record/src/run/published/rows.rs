@@ -42,7 +42,7 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
             url,
             tags: tags.get(index).cloned().unwrap_or_default(),
             folded: part.filter(|part| part.fold.is_some()).map_or(0, |part| part.targets),
-            count: tally.succeeded + tally.failed + tally.timed_out,
+            count: tally.ended(),
             succeeded: tally.succeeded,
             failed: tally.failed,
             timed_out: tally.timed_out,
@@ -73,16 +73,12 @@ pub(super) fn by_tag(report: &RunReport) -> Vec<TagRecord> {
             sum.response = total.response();
         }
         for tally in targets.iter().filter_map(|row| total.targets.get(*row as usize)) {
-            sum.succeeded += tally.succeeded;
-            sum.failed += tally.failed;
-            sum.timed_out += tally.timed_out;
-            sum.body_bytes += tally.body_bytes;
-            sum.response.merge(&tally.response);
+            sum.merge(tally);
         }
         TagRecord {
             tag,
             targets,
-            count: sum.succeeded + sum.failed + sum.timed_out,
+            count: sum.ended(),
             succeeded: sum.succeeded,
             failed: sum.failed,
             timed_out: sum.timed_out,
@@ -129,7 +125,7 @@ pub(super) fn by_clients(report: &RunReport) -> Vec<ClientsRecord> {
         ClientsRecord {
             name,
             clients,
-            count: tally.succeeded + tally.failed + tally.timed_out,
+            count: tally.ended(),
             succeeded: tally.succeeded,
             failed: tally.failed,
             timed_out: tally.timed_out,

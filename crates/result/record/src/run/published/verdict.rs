@@ -202,13 +202,7 @@ impl SloRecord {
     /// The interval: `95 %: 28.1 ms to 31.7 ms`, `95 %: 28.1 ms or more`.
     pub fn interval_text(&self) -> Option<String> {
         let SloInterval { low, high, confidence, .. } = self.interval.as_ref()?;
-        let show = |figure| self.objective.metric.show(figure);
-        let level = format!("{:.0} %", 100.0 * confidence);
-        Some(match (low.map(show), high.map(show)) {
-            (Some(low), Some(high)) => format!("{level}: {low} to {high}"),
-            (Some(low), None) => format!("{level}: {low} or more"),
-            (None, Some(high)) => format!("{level}: up to {high}"),
-            (None, None) => return None,
-        })
+        let range = self.objective.metric.show_range(*low, *high)?;
+        Some(format!("{:.0} %: {range}", 100.0 * confidence))
     }
 }

@@ -1,7 +1,9 @@
 //! Lines of InfluxDB.
 
 use super::Report;
-use crate::ghz::go::{json, json_text, show_time};
+use crate::ghz::go::{json, json_text};
+use crate::ghz::options::Schedule;
+use k6::duration::show as show_duration;
 use serde_json::Value;
 use units::Nanos;
 
@@ -81,26 +83,17 @@ fn tags(report: &Report<'_>) -> String {
     tags.join(",")
 }
 
-fn schedule(
-    tags: &mut Vec<String>,
-    name: &str,
-    schedule: &crate::ghz::options::Schedule,
-    constant: &str,
-) {
+fn schedule(tags: &mut Vec<String>, name: &str, schedule: &Schedule, constant: &str) {
     if schedule.kind == "const" {
         return tags.push(constant.to_owned());
     }
-    let each = match schedule.kind.as_str() {
-        "line" => Nanos::from_secs(1),
-        _ => schedule.step_duration,
-    };
     for (part, value) in [
         ("schedule", schedule.kind.clone()),
         ("start", schedule.start.to_string()),
         ("end", schedule.end.to_string()),
         ("step", schedule.step.to_string()),
-        ("step-duration", show_time(each)),
-        ("max-duration", show_time(schedule.max_duration)),
+        ("step-duration", show_duration(schedule.step_length())),
+        ("max-duration", show_duration(schedule.max_duration)),
     ] {
         tags.push(format!("{name}-{part}={value}"));
     }

@@ -5,7 +5,6 @@ use crate::ghz::go::{json, json_float, json_text, rfc3339};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use units::Nanos;
 
 /// An object whose keys keep their order.
 #[derive(Debug, Default)]
@@ -80,7 +79,7 @@ pub(super) fn text(report: &Report<'_>) -> String {
     out.finish()
 }
 
-/// A list; Go writes `null` for one that was never begun.
+/// A list; Go writes `null` for a nil slice.
 fn list_or_null(items: impl Iterator<Item = String>) -> String {
     let items: Vec<String> = items.collect();
     if items.is_empty() { "null".to_owned() } else { format!("[{}]", items.join(",")) }
@@ -126,12 +125,11 @@ pub(super) fn options(report: &Report<'_>) -> String {
     out.some_text("authority", &options.authority);
     out.some("rps", options.rps);
     out.text("load-schedule", &options.load.kind);
-    let each = |kind: &str, each: Nanos| if kind == "line" { 1_000_000_000 } else { each.0 };
     let load = &options.load;
     out.add("load-start", load.start);
     out.add("load-end", load.end);
     out.add("load-step", load.step);
-    out.add("load-step-duration", each(&load.kind, load.step_duration));
+    out.add("load-step-duration", load.step_length().0);
     out.add("load-max-duration", load.max_duration.0);
     out.some("concurrency", options.concurrency);
     let workers = &options.workers;
@@ -139,7 +137,7 @@ pub(super) fn options(report: &Report<'_>) -> String {
     out.add("concurrency-start", workers.start);
     out.add("concurrency-end", workers.end);
     out.add("concurrency-step", workers.step);
-    out.add("concurrency-step-duration", each(&workers.kind, workers.step_duration));
+    out.add("concurrency-step-duration", workers.step_length().0);
     out.add("concurrency-max-duration", workers.max_duration.0);
     out.some("total", report.total);
     out.on("async", options.is_async);

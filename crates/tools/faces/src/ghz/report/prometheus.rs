@@ -20,7 +20,7 @@ pub(super) fn text(report: &Report<'_>) -> String {
     }
     let sum = prometheus_float(figures.total.0 as f64);
     out += "# TYPE ghz_run_histogram histogram\n";
-    // as ghz: the count of each bar alone, where the format has that of all up to it
+    // as in ghz: the count of each bar alone, although the format requires cumulative counts
     for bar in &figures.histogram {
         let le = prometheus_float(bar.mark);
         putln!(out, "ghz_run_histogram_bucket{{{labels},le=\"{le}\"}} {}", bar.count);
@@ -45,7 +45,7 @@ fn gauge(out: &mut String, name: &str, labels: &str, value: f64) {
     putln!(out, "ghz_run_{name}{{{labels}}} {}", prometheus_float(value));
 }
 
-/// The options as labels, in the order of their names; ghz has them in no order.
+/// The options as labels, sorted by name; ghz prints them in no fixed order.
 fn labels(report: &Report<'_>) -> String {
     let options = report.options;
     let mut labels: BTreeMap<String, String> = BTreeMap::new();
@@ -97,12 +97,11 @@ fn labels(report: &Report<'_>) -> String {
         if schedule.kind == "const" {
             continue;
         }
-        let each = if schedule.kind == "line" { 1_000_000_000 } else { schedule.step_duration.0 };
         add(&format!("{name}-schedule"), schedule.kind.clone());
         add(&format!("{name}-start"), schedule.start.to_string());
         add(&format!("{name}-end"), schedule.end.to_string());
         add(&format!("{name}-step"), schedule.step.to_string());
-        add(&format!("{name}-step-duration"), each.to_string());
+        add(&format!("{name}-step-duration"), schedule.step_length().0.to_string());
         add(&format!("{name}-max-duration"), schedule.max_duration.0.to_string());
     }
     let shown = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));

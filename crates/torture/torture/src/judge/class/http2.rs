@@ -1,6 +1,6 @@
 //! Outcomes of HTTP/2 and HTTP/3.
 
-use super::{is_over, server_ended};
+use super::{has_ended, is_over};
 use dialogue::http2::{ACK, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
 use dialogue::http3::{self, datagrams, packets};
 use dialogue::talk::Talk;
@@ -34,7 +34,7 @@ pub(super) fn frames(talk: &Talk) -> &[FrameSeen] {
 pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY).peekable();
     if said.peek().is_none() {
-        return server_ended(talk);
+        return has_ended(talk);
     }
     said.filter_map(FrameSeen::code).any(|code| match codes {
         [] => !is_no_error(code),

@@ -1,4 +1,4 @@
-//! The table of severities: what was sent, and what came of it.
+//! The table of severities: what was sent, and its effect.
 
 use super::Severity::{Critical, High, Low, Medium};
 use super::{RatedSeverity, Severity};
@@ -17,7 +17,7 @@ pub enum SentSort {
     Valid,
     /// A recorded request, sent again.
     Replayed,
-    /// A line end that is to be reflected into a field.
+    /// A line end that should be reflected into a field.
     Injected,
     /// A path that leaves the tree of the server.
     Traversing,
@@ -125,7 +125,7 @@ impl Effect {
             Effect::WorkerLost => "a worker crashes",
             Effect::OthersLost => "others get no or wrong responses afterwards",
             Effect::Late => "others are served slowly",
-            Effect::Kept => "the connection is kept as long as was waited",
+            Effect::Kept => "the connection is kept until the end of the test's wait",
             Effect::Foreign => "the response belongs to another request",
             Effect::Inherited => "the response depends on another client's request",
             Effect::OutOfStep => "the next request on the connection gets a wrong response",
@@ -207,7 +207,7 @@ pub const TABLE: [SeverityRow; 44] = [
         SentSort::Other,
         Effect::Kept,
         Medium,
-        "each such connection occupies a slot for longer than was waited",
+        "each such connection occupies a slot for longer than the test waited",
     ),
     row(
         SentSort::Other,
@@ -235,18 +235,8 @@ pub const TABLE: [SeverityRow; 44] = [
         "bytes of the message are taken for the start of the next request, which may be that of \
         another client",
     ),
-    row(
-        SentSort::Other,
-        Effect::NextRefused,
-        Medium,
-        "a following valid request on the same connection is refused",
-    ),
-    row(
-        SentSort::Other,
-        Effect::BothRefused,
-        Medium,
-        "a following valid request on the same connection is refused",
-    ),
+    row(SentSort::Other, Effect::NextRefused, Medium, NEXT_REFUSED),
+    row(SentSort::Other, Effect::BothRefused, Medium, NEXT_REFUSED),
     row(
         SentSort::Ambiguous,
         Effect::NextHangs,
@@ -299,12 +289,7 @@ pub const TABLE: [SeverityRow; 44] = [
         Low,
         "the request gets a response, but a server error",
     ),
-    row(
-        SentSort::Other,
-        Effect::Slow,
-        Medium,
-        "a client makes the server use far more CPU time or memory than it uses itself",
-    ),
+    row(SentSort::Other, Effect::Slow, Medium, COSTLY),
     // a complete response
     row(SentSort::Valid, Effect::Refused, High, UNSERVED),
     row(SentSort::Other, Effect::Refused, Low, SENDER_ONLY),
@@ -315,12 +300,7 @@ pub const TABLE: [SeverityRow; 44] = [
         "the server and an intermediary in front of it may find different requests in the same bytes",
     ),
     row(SentSort::Misleading, Effect::Answer, Medium, MISLED),
-    row(
-        SentSort::Costly,
-        Effect::Answer,
-        Medium,
-        "a client makes the server use far more CPU time or memory than it uses itself",
-    ),
+    row(SentSort::Costly, Effect::Answer, Medium, COSTLY),
     row(SentSort::Valid, Effect::Answer, High, UNSERVED),
     row(
         SentSort::Replayed,
@@ -346,6 +326,9 @@ pub const TABLE: [SeverityRow; 44] = [
     row(SentSort::Other, Effect::AnswerClosed, Low, SENDER_ONLY),
 ];
 
+const NEXT_REFUSED: &str = "a following valid request on the same connection is refused";
+const COSTLY: &str =
+    "a client makes the server use far more CPU time or memory than it uses itself";
 const UNREFUSED: &str =
     "it is neither processed nor refused: each such connection is occupied until its timeout";
 const UNSERVED: &str = "valid requests fail";
