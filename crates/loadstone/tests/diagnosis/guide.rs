@@ -5,9 +5,9 @@ use std::path::Path;
 const HEAD: &str = "\
 # The rules of the diagnosis
 
-[The guide](../guide/diagnosis.md) describes how to use the findings. This page has the reasoning,
-the thresholds and the source of each rule. Times are in seconds, shares from 0 to 1. The program
-generates this page from the rules it runs (`cargo xtask bless`).
+[The guide](../guide/ramp.md#what-limits-the-server) describes how to use the findings. This page
+has the reasoning, the thresholds and the source of each rule. Times are in seconds, shares from 0
+to 1. The program generates this page from the rules it runs (`cargo xtask bless`).
 
 ## Rules
 ";

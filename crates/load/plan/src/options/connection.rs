@@ -90,7 +90,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Resend a call whose request crossed with the close of an idle connection", page: "plans", ..ROW },
     Setting { field: field!(at connection.needs_length, SWITCH), shown: |plan| plan.connection.needs_length,
         help: "Treat a response without a length, which ends with its connection, as incomplete", page: "plans", ..ROW },
-    Setting { name: "head-max", value: "SIZE", page: "responses", shown: |plan| plan.connection.head_max != crate::ConnectionPlan::default().head_max,
+    Setting { name: "head-max", value: "SIZE", page: "requests", shown: |plan| plan.connection.head_max != crate::ConnectionPlan::default().head_max,
         field: field!(at connection.head_max, SIZE), bounds: &[within(1024.0, HEAD_MAX, "is {} bytes; give a size from 1K to 16M")],
         help: "Largest head of a response (uncompressed in HTTP/2 and 3); a longer one fails the call [default: 64K]", ..ROW },
     Setting { name: "unix", value: "PATH", is_file: true, field: field!(off connection.unix, PATH),

@@ -29,9 +29,9 @@ pub(super) static SOURCES: &[Setting] = &[
         help: "Choose URLs from the list at random, by weight", ..SOURCE },
     Setting { name: "once", means: "once", field: field!(at order, ORDER),
         help: "Request each URL of the list exactly once", ..SOURCE },
-    Setting { name: "curl", value: "COMMAND", without: &["urls", "script"], page: "recordings",
+    Setting { name: "curl", value: "COMMAND", without: &["urls", "script"], page: "bring-what-you-have",
         help: "Take the request from a curl command line, as browsers copy it", ..SOURCE },
-    Setting { name: "script", value: "FILE|-", page: "scripts",
+    Setting { name: "script", value: "FILE|-", page: "journeys",
         help: "Requests from a script: wrk's or a journey in Lua, or k6's in JavaScript; - is standard input", ..SOURCE },
 ];
 

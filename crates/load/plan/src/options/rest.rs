@@ -9,7 +9,7 @@ use units::{ParseError, quoted};
 
 const EXPECT: Setting = Setting {
     heading: "Expectations (what does not match is a failed call)",
-    page: "responses",
+    page: "requests",
     ..SETTING
 };
 
@@ -176,7 +176,7 @@ pub(super) static MEASURING: &[Setting] = &[
         help: "Lowest bit rate of a conforming connection [default: 320k]", ..MEASURE },
     Setting { name: "conforming-heads", field: field!(at measure.conforming_counts_heads as "measure.conforming_heads", SWITCH),
         help: "Count header sections as well as bodies in the bit rate of a connection", ..MEASURE },
-    Setting { name: "stream", value: "sse|lines", page: "responses", field: field!(off measure.stream, STREAMING),
+    Setting { name: "stream", value: "sse|lines", page: "requests", field: field!(off measure.stream, STREAMING),
         help: "Responses are streams of events: time to the first event, and between events (sse: Server-Sent Events; lines: a line for each, as in JSON lines)", ..MEASURE },
     Setting { name: "fold", value: "PATTERN", page: "requests", field: field!(add measure.folds.patterns as "measure.fold", FOLDS),
         help: "One row and one name for URLs that differ in an id: '/user/{id}'; may be given several times", ..MEASURE },
@@ -185,12 +185,12 @@ pub(super) static MEASURING: &[Setting] = &[
         help: "Interval of the time series [default: 1s]", ..MEASURE },
     Setting { field: field!(at measure.tcp_info_share, NUMBER), bounds: &[within(0.0, 1.0, "is a share from 0 to 1")],
         help: "Share of closing connections whose TCP_INFO is read", page: "plans", ..MEASURE },
-    Setting { name: "doubt-max", value: "SHARE", page: "verdict", field: field!(at measure.doubt_max, SHARE),
+    Setting { name: "doubt-max", value: "SHARE", page: "reading-the-report", field: field!(at measure.doubt_max, SHARE),
         bounds: &[within(0.0, 1.0, "takes a share from 0 % to 100 %, such as 25%")],
         help: "Largest share of the p99 that may be the client's own delay [default: 25%]", ..MEASURE },
 ];
 
-const DRIVER: Setting = Setting { heading: "This machine", page: "verdict", ..SETTING };
+const DRIVER: Setting = Setting { heading: "This machine", page: "reading-the-report", ..SETTING };
 
 #[rustfmt::skip]
 pub(super) static MACHINE: &[Setting] = &[
