@@ -73,7 +73,7 @@ mod tests {
     /// S = 12 ms, R = 3, 5, 7 ms: 17 ms a file on a connection each, 9 ms on one for all three;
     /// the page of three files costs three times that, 51 and 27 ms.
     #[test]
-    fn weighted_response_time_of_a_page() {
+    fn the_weighted_response_time_counts_connection_setup() {
         assert!((total_ms(36, 3, 15, 3) - 17.0).abs() < 1e-9);
         assert!((total_ms(12, 1, 15, 3) - 9.0).abs() < 1e-9);
         assert!((3.0 * total_ms(36, 3, 15, 3) - (36.0 + 15.0)).abs() < 1e-9);

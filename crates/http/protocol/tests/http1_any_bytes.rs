@@ -131,12 +131,12 @@ proptest! {
     }
 
     #[test]
-    fn random_damage(choice in any::<u8>(), cuts in any::<u8>(), input in damaged()) {
+    fn damaged_responses_parse_alike_at_every_cut(choice in any::<u8>(), cuts in any::<u8>(), input in damaged()) {
         checks::response(&with_choices(choice, cuts, &input));
     }
 
     #[test]
-    fn random_chunks(cuts in any::<u8>(), input in chunks()) {
+    fn random_chunks_parse_alike_at_every_cut(cuts in any::<u8>(), input in chunks()) {
         checks::chunked(&input);
         let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
         checks::response(&with_choices(0, cuts, &[head, &input[..]].concat()));

@@ -224,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_that_was_written_is_read_back(
+        fn a_written_header_is_read_back(
             fin in any::<bool>(),
             rsv in 0..8_u8,
             bits in 0..16_u8,

@@ -229,7 +229,7 @@ fn group_6_1_to_6_4_text_over_fragments() {
 }
 
 #[test]
-fn group_6_5_to_6_23_the_table_of_utf8() {
+fn group_6_5_to_6_23_passes_the_table_of_utf8() {
     let valid: [&[u8]; 12] = [
         "κόσμε".as_bytes(),
         b"\x00",
@@ -300,7 +300,7 @@ fn group_6_5_to_6_23_the_table_of_utf8() {
 }
 
 #[test]
-fn group_7_closing() {
+fn group_7_closes_as_expected() {
     let code = |code: u16| code.to_be_bytes().to_vec();
     let normal = || vec![Reply::Close(Some(1000))];
     for after in [closing(code(1000)), frame(true, 9, "ping"), text("late"), frame(true, 0, "x")] {
@@ -623,7 +623,7 @@ mod tungstenite_peer {
 }
 
 #[test]
-fn no_input_panics_and_no_more_is_taken_than_was_given() {
+fn no_input_panics_or_consumes_more_than_it_has() {
     let corpus = [
         &b"\x81\x05Hello"[..],
         b"\x89\x00\x88\x02\x03\xe8",

@@ -18,12 +18,12 @@ fn replay(target: &str, check: fn(&[u8])) -> usize {
 }
 
 #[test]
-fn corpus_url_list() {
+fn the_corpus_of_url_lists_breaks_nothing() {
     assert!(replay("url_list", checks::url_list) >= 5);
 }
 
 #[test]
-fn corpus_plan_file() {
+fn the_corpus_of_plans_breaks_nothing() {
     assert!(replay("plan_file", checks::plan_file) >= 5);
 }
 

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_or_an_exporter() {
+    fn the_server_is_a_process_or_an_exporter() {
         assert_eq!(parse("71"), Ok(Who::Process(71)));
         let url = "http://db:9100/metrics";
         assert_eq!(parse(url), Ok(Who::Exporter(Url::parse(url).unwrap())));

@@ -132,7 +132,7 @@ fn healthy_servers_give_no_finding() {
 }
 
 #[test]
-fn a_serial_handler() {
+fn a_serial_handler_is_found() {
     let serial = |ms| Ailments { work: fixed(ms), workers: 1, ..Ailments::default() };
     first("serial-handler", serial(10), &USERS);
     // the time of a single call is random here; the curve shows it without that
@@ -144,7 +144,7 @@ fn a_serial_handler() {
 }
 
 #[test]
-fn a_worker_pool() {
+fn a_worker_pool_is_found() {
     let pool = |workers| Ailments { work: fixed(20), workers, ..Ailments::default() };
     first("worker-pool", pool(2), &USERS);
     first("worker-pool", pool(8), &[Held::Users(16, 8), Held::Users(48, 8), Held::Users(100, 8)]);
@@ -156,7 +156,7 @@ fn a_worker_pool() {
 }
 
 #[test]
-fn a_scheduling_quantum() {
+fn a_scheduling_quantum_is_found() {
     let swerve = Ailments { tick: Some(MS(20)), work: fixed(2), ..Ailments::default() };
     first(
         "scheduling-quantum",
@@ -197,7 +197,7 @@ fn a_sleep_of_the_same_length_is_not_a_clock() {
 }
 
 #[test]
-fn a_quantum_of_uneven_work_on_a_busy_machine() {
+fn a_quantum_is_found_in_uneven_work_on_a_busy_machine() {
     let loads = [Held::Users(4, 6), Held::Users(16, 3), Held::Rate(100.0, 8)];
     for (tick, mean, late_micros) in [(10, 5, 300), (10, 30, 1_000), (20, 15, 1_000), (20, 80, 500)]
     {
@@ -233,7 +233,7 @@ fn a_fast_first_call_causes_no_finding() {
 }
 
 #[test]
-fn nagle_against_delayed_ack() {
+fn nagle_with_delayed_ack_is_found() {
     let from = |response| Ailments {
         delayed_ack_from: Some(response),
         work: random(1),
@@ -258,7 +258,7 @@ fn an_accept_queue_that_overflows() {
 }
 
 #[test]
-fn retransmission() {
+fn retransmission_is_found() {
     let lossy = |share| Ailments { lost_responses: share, work: random(10), ..Ailments::default() };
     first(
         "retransmission",
@@ -281,7 +281,7 @@ fn a_cap_on_connections() {
 }
 
 #[test]
-fn a_rate_limiter() {
+fn a_rate_limiter_is_found() {
     let limit = |per_s, status| Ailments {
         limiter: Some(Limiter { per_s, burst: 20.0, status }),
         work: random(1),
@@ -301,7 +301,7 @@ fn a_rate_limiter() {
 }
 
 #[test]
-fn a_periodic_stall() {
+fn a_periodic_stall_is_found() {
     let stall = |length, period| Ailments {
         stall: Some(Stall {
             first: Nanos::from_secs(1_001),
@@ -324,7 +324,7 @@ fn a_periodic_stall() {
 }
 
 #[test]
-fn a_warm_up() {
+fn a_warm_up_is_found() {
     let cold = Ailments {
         cold: Some((Nanos::from_secs(4), 5.0)),
         work: random(20),
@@ -345,7 +345,7 @@ fn a_warm_up_that_falls_little_by_little() {
 }
 
 #[test]
-fn a_leak() {
+fn a_leak_is_found() {
     let leak = |ns| Ailments { leak: Nanos(ns), work: random(20), ..Ailments::default() };
     first("drift", leak(5_000), &[Held::Users(4, 20), Held::Users(12, 15), Held::Rate(200.0, 25)]);
 }
@@ -407,7 +407,7 @@ fn backends_of_different_speed() {
 }
 
 #[test]
-fn contention_from_the_curve() {
+fn contention_is_found_from_the_curve() {
     let usl = |a, b| Ailments { contention: Some((a, b)), work: fixed(20), ..Ailments::default() };
     for (a, b) in [(0.05, 0.002), (0.02, 0.005), (0.1, 0.001)] {
         let found = ramp(usl(a, b), &[1, 2, 4, 8, 16, 32, 64]);

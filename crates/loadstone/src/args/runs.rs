@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn since_when() {
+    fn since_takes_spans_and_dates() {
         let now = 1_795_235_590.0;
         for (text, back) in
             [("36h ago", 129_600.0), ("10s", 10.0), ("7d", 604_800.0), ("90m", 5_400.0)]

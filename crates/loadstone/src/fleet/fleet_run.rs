@@ -425,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_whose_parts_were_moved_is_not_taken_over() {
+    fn a_run_with_moved_parts_is_not_taken_over() {
         let holding = |hash: &str, of, taken| Holding {
             step: 1,
             hash: hash.to_owned(),

@@ -24,23 +24,23 @@ fn not_accused(url: &str) {
 }
 
 #[test]
-fn our_own_site() {
+fn our_own_site_has_no_finding() {
     not_accused(&Site::start(&[("threads", "1")]).url("/hw"));
 }
 
 #[test]
-fn nginx() {
+fn nginx_has_no_finding() {
     not_accused(&Nginx::start(&"a line of a page\n".repeat(200)).url());
 }
 
 /// Go's net/http, without a compiler of half a gigabyte.
 #[test]
-fn caddy() {
+fn caddy_has_no_finding() {
     not_accused(&Caddy::start(&"a line of a page\n".repeat(200)).url());
 }
 
 #[test]
-fn apache() {
+fn apache_has_no_finding() {
     // a process for each user is there before the first call; connections do not end by number
     let apache = Apache::start(&["dir", "mime"], |folder| {
         std::fs::write(folder.join("types"), "text/html html\n").unwrap();

@@ -15,7 +15,7 @@ fn an_accept_queue_that_is_too_short() {
 }
 
 #[test]
-fn a_limiter() {
+fn a_limiter_is_found() {
     let site = [("rate-limit", "50/s:10"), ("delay", "5ms")];
     let found = findings(&site, "/hw", &["--rate", "200/s", "-d", "6s"]);
     names("rate-limit", &found);

@@ -336,7 +336,7 @@ fn timed_runs_and_rates() {
 }
 
 #[test]
-fn over_http1() {
+fn output_over_http1_agrees() {
     let nginx = Nginx::start("hello there\n");
     let url = nginx.url();
     alike(&["--h1", "-n", "50", "-c", "2", &url]).agree();
@@ -488,7 +488,7 @@ fn fields_are_shown_on_demand() {
 }
 
 #[test]
-fn the_native_command() {
+fn the_native_command_is_printed() {
     let native = |line: &[&str]| {
         let mut args = vec!["--native"];
         args.extend_from_slice(line);

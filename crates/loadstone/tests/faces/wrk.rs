@@ -480,7 +480,7 @@ fn number_after_word(ran: &Ran, words: &str) -> u64 {
 }
 
 #[test]
-fn the_native_command() {
+fn the_native_command_is_printed() {
     let line =
         ["--native", "-c10", "-t2", "-d2m", "-H", "A: b c", "https://h/x"].map(str::to_owned);
     let ran = face(&line).expect(&[0]);

@@ -489,7 +489,7 @@ fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
 /// Two threads would have 29 addresses each, and 31 clients fit one thread only: the prefix is not
 /// divided for them.
 #[test]
-fn clients_have_the_prefix_that_more_threads_would_divide() {
+fn clients_keep_a_prefix_that_threads_can_divide() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;

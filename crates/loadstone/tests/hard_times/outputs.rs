@@ -227,7 +227,7 @@ fn succeeded(path: &Path) -> u64 {
 }
 
 #[test]
-fn a_reader_that_went_away() {
+fn a_closed_pipe_does_not_lose_the_result() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.json");

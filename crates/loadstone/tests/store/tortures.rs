@@ -122,7 +122,7 @@ fn the_secrets_of_a_load_beside_it_never_reach_the_store() {
 }
 
 #[test]
-fn of_a_killed_torture_the_cases_that_were_over_are_shown() {
+fn a_killed_torture_shows_its_finished_cases() {
     let (data, site) = (data(), lax());
     let url = site.url("/page");
     let mut command = program(&["torture", "--no-audit", "-q", &url]);

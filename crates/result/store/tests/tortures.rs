@@ -197,7 +197,7 @@ fn orphan(path: &Path) {
 }
 
 #[test]
-fn of_a_killed_torture_the_cases_that_were_over_are_there() {
+fn a_killed_torture_keeps_its_finished_cases() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_governor_or_a_mixture() {
+    fn the_governor_is_one_or_a_mixture() {
         let of = |names: &[&str]| governor(names.iter().map(|name| format!("{name}\n")));
         assert_eq!(of(&[]), "");
         assert_eq!(of(&["", ""]), "");

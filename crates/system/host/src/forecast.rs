@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors() {
+    fn too_few_descriptors_are_a_shortage() {
         for (connections, fits) in [(19_950, true), (19_951, false)] {
             let demand = Demand { connections, ..KEPT };
             assert_eq!(forecast(&demand, SUPPLY).fits(), fits, "{connections}");

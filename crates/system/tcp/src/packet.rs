@@ -562,7 +562,7 @@ mod tests {
 
     /// The header of RFC 8200, and the checksum of section 8.1, computed by hand.
     #[test]
-    fn a_segment_of_ipv6_byte_by_byte() {
+    fn a_segment_over_ipv6_has_the_bytes_of_the_rfc() {
         let head = Head { seq: 1, ack: 2, flags: flag::ACK, window: 3, ecn: 2, ..Head::default() };
         let mut out = Outbox::new(Checksums::Ours);
         out.push(&flow6(), &head, [b"hi", b""]);

@@ -13,7 +13,7 @@ fn stream(index: u64) -> Stream {
 /// The univariate sets NumAcc1 to NumAcc4 of the NIST Statistical Reference Datasets, by their
 /// construction, against the certified values.
 #[test]
-fn nist_numerical_accuracy() {
+fn mean_and_deviation_match_the_sets_of_nist() {
     let pairs = |first: f64, low: f64, high: f64| -> Vec<f64> {
         std::iter::once(first).chain((0..500).flat_map(|_| [low, high])).collect()
     };
@@ -33,7 +33,7 @@ fn nist_numerical_accuracy() {
 
 /// The first sample of the ministat manual page: t(6) at 95 % is 2.446912.
 #[test]
-fn t_interval_of_a_mean() {
+fn the_interval_of_a_mean_is_that_of_ministat() {
     let estimate = t_mean(&[50.0, 200.0, 150.0, 400.0, 750.0, 400.0, 150.0]).unwrap();
     let half = 2.446_912 * 238.047_61 / 7_f64.sqrt();
     near(estimate.value, 300.0, 1e-9);
@@ -62,7 +62,7 @@ fn ranks_that_enclose_a_quantile() {
 }
 
 #[test]
-fn interval_of_a_recorded_quantile() {
+fn the_interval_of_a_quantile_follows_from_its_ranks() {
     let mut hist = Hist::new();
     for ms in 1..=10_000 {
         hist.record(Nanos::from_millis(ms));
@@ -102,7 +102,7 @@ fn exact_ranks_of_the_median() {
 
 /// The benchmark of the benchstat documentation.
 #[test]
-fn interval_of_a_median() {
+fn the_interval_of_a_median_is_that_of_benchstat() {
     let old = [1726., 1723., 1707., 1707., 1713., 1729., 1736., 1707., 1705., 1774.];
     let estimate = median(&old).unwrap();
     assert_eq!((estimate.value, estimate.low, estimate.high), (1718.0, 1707.0, 1736.0));

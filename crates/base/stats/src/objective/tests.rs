@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sample::{FailureClass, Outcome, Sample};
 
 #[test]
-fn the_grammar() {
+fn objectives_are_parsed() {
     for (text, metric, op, bound) in [
         ("p99<50ms", Metric::Response(0.99), Op::Below, 0.05),
         (" p99.9 <= 1 s ", Metric::Response(0.999), Op::AtMost, 1.0),

@@ -94,7 +94,7 @@ fn steady_noise_rarely_drifts() {
 /// Scores and variances by hand, p-values by erfc(z/√2): all 28 pairs of eight rise, variance
 /// 8·7·21/18; with ties below.
 #[test]
-fn mann_kendall_by_hand() {
+fn mann_kendall_gives_the_values_computed_by_hand() {
     let rising: Vec<f64> = (0..8).map(f64::from).collect();
     let trend = mann_kendall(&rising).unwrap();
     assert_eq!(trend.score, 28);

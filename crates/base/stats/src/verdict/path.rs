@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn lateness_counts_where_it_could_turn_the_answer() {
+    fn lateness_counts_if_it_can_change_the_answer() {
         let late = |p50_us, p99_us, answer: Option<&PathAnswer>| {
             let facts = facts(Nanos::from_millis(20), Nanos::from_micros(p99_us), 0);
             let facts = PathFacts { late_p50: Nanos::from_micros(p50_us), ..facts };

@@ -63,7 +63,7 @@ fn a_good_run_is_valid() {
 }
 
 #[test]
-fn not_offered() {
+fn a_load_that_is_not_offered_is_invalid() {
     let mut measurement = good();
     measurement.intended = Some(10_101);
     check(&measurement, "VALID");
@@ -196,7 +196,7 @@ fn ports_and_descriptors() {
 }
 
 #[test]
-fn every_call_failed() {
+fn a_run_without_a_success_is_invalid() {
     let mut measurement = Measurement { window: Nanos::SECOND, ..Measurement::default() };
     measurement.total.counts = Counts { due: 12, failed: 11, timed_out: 1, ..Counts::default() };
     measurement.total.timed_out.record(Nanos::from_secs(30));
@@ -233,7 +233,7 @@ fn a_full_client_counts_in_a_closed_loop_only() {
 }
 
 #[test]
-fn drifting() {
+fn a_drifting_run_is_degraded() {
     let mut measurement = good();
     measurement.series = (0..12).map(|at| row(at, 1000, 10 + at)).collect();
     measurement.window = Nanos::from_secs(12);
@@ -303,7 +303,7 @@ fn printed_quantiles_with_few_samples_degrade() {
 }
 
 #[test]
-fn ended_early() {
+fn a_run_that_ends_early_is_degraded() {
     let mut measurement = good();
     measurement.interrupted = true;
     check(&measurement, "DEGRADED\ninterrupted 10.0000: interrupted after 10.0 s");

@@ -6,7 +6,7 @@ fn message<T: std::fmt::Debug>(result: Result<T, ParseError>) -> String {
 }
 
 #[test]
-fn durations() {
+fn durations_are_parsed() {
     for (text, ns) in [
         ("0", 0),
         ("0ms", 0),
@@ -71,7 +71,7 @@ fn a_duration_needs_a_unit() {
 }
 
 #[test]
-fn rates() {
+fn rates_are_parsed() {
     for (text, per_s) in [
         ("2000/s", 2000.0),
         ("2000", 2000.0),
@@ -131,7 +131,7 @@ fn rate_spans() {
 }
 
 #[test]
-fn sizes() {
+fn sizes_are_parsed() {
     for (text, bytes) in [
         ("0", 0),
         ("64", 64),

@@ -2,7 +2,7 @@ use super::*;
 
 /// The published vector of SplitMix64 from the state 1234567.
 #[test]
-fn splitmix64() {
+fn the_stream_is_splitmix64() {
     let mut stream = Stream { state: 1_234_567 };
     let found: Vec<u64> = (0..5).map(|_| stream.next_u64()).collect();
     assert_eq!(

@@ -3,7 +3,7 @@ use crate::{parse_duration, parse_rate, parse_size};
 use proptest::prelude::*;
 
 #[test]
-fn durations() {
+fn durations_are_shown_with_three_digits() {
     for (ns, text) in [
         (0, "0 s"),
         (1, "1 ns"),

@@ -250,7 +250,7 @@ fn the_length_is_known_where_the_course_is() {
 }
 
 #[test]
-fn staircases() {
+fn staircases_have_linear_or_geometric_steps() {
     assert_eq!(linear(100.0, 350.0, 100.0).unwrap(), [100.0, 200.0, 300.0, 350.0]);
     assert_eq!(linear(5.0, 5.0, 1.0).unwrap(), [5.0]);
     assert_eq!(linear(0.1, 0.3, 0.1).unwrap().len(), 3);

@@ -301,7 +301,7 @@ fn the_peer_limits_the_streams_and_is_replied_to() {
 }
 
 #[test]
-fn a_break_fails_what_had_begun_and_repeats_the_rest() {
+fn a_break_fails_started_calls_and_repeats_the_rest() {
     let mut broken = false;
     let peer: Peers = Box::new(move |asked, _, _| {
         if asked.len() == 3 && !broken {

@@ -302,7 +302,7 @@ fn show_key(plan: &Plan, key: &str) -> (&'static str, KeyValue) {
 proptest! {
     /// A printed plan is read back unchanged.
     #[test]
-    fn round_trip(plan in arbitrary::plan()) {
+    fn a_printed_plan_is_read_back_unchanged(plan in arbitrary::plan()) {
         let text = to_toml(&plan, Secrets::Shown);
         match from_toml(&text, &NoFiles) {
             Ok(read) => prop_assert_eq!(read, plan, "{}", text),
@@ -345,7 +345,7 @@ proptest! {
 
     /// A masked plan shows none of its secrets, and is refused exactly when it had one.
     #[test]
-    fn masking(plan in arbitrary::plan()) {
+    fn a_masked_plan_is_refused_if_it_had_secrets(plan in arbitrary::plan()) {
         let text = to_toml(&plan, Secrets::Masked);
         let read = from_toml(&text, &NoFiles);
         if text.contains(MASK) {

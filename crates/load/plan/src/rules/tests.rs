@@ -13,7 +13,7 @@ fn check<T: Debug>(parse: impl Fn(&str) -> Result<T, ParseError>, cases: &[(&str
 }
 
 #[test]
-fn statuses() {
+fn statuses_are_parsed() {
     check(
         parse_statuses,
         &[
@@ -237,7 +237,7 @@ fn percentiles_are_exact_and_sorted() {
 }
 
 #[test]
-fn cores() {
+fn cores_are_parsed() {
     check(
         parse_cpus,
         &[
@@ -270,7 +270,7 @@ fn bit_rates() {
 }
 
 #[test]
-fn headers() {
+fn headers_are_parsed() {
     check(
         parse_header,
         &[

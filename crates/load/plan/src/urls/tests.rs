@@ -41,7 +41,7 @@ fn an_ipv6_zone_becomes_a_resolve_rule() {
 }
 
 #[test]
-fn one_url() {
+fn one_url_is_normalized() {
     for (text, expected) in [
         ("http://h", "http://h/"),
         ("HTTPS://Host:8443/a?b#c", "https://host:8443/a?b"),

@@ -47,7 +47,7 @@ macro_rules! said_of {
 }
 
 #[test]
-fn load() {
+fn an_impossible_load_is_refused() {
     let users = |users| {
         move |plan: &mut Plan| plan.load = Load::Closed { users, think: Think::None, session: None }
     };

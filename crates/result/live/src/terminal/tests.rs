@@ -85,12 +85,12 @@ fn climbing() -> Model {
 }
 
 #[test]
-fn a_step_of_a_ramp() {
+fn a_step_of_a_ramp_is_drawn() {
     insta::assert_snapshot!(grid(&climbing(), (80, 24), LOOK));
 }
 
 #[test]
-fn a_step_of_a_ramp_on_a_large_terminal() {
+fn a_large_terminal_adds_the_curve_of_a_ramp() {
     let shown = grid(&climbing(), (130, 30), LOOK);
     assert!(shown.contains("Curve so far") && shown.contains("Responses and failures"), "{shown}");
 }
@@ -183,12 +183,12 @@ fn busy() -> Model {
 }
 
 #[test]
-fn a_usual_terminal() {
+fn a_usual_terminal_shows_graphs_and_tables() {
     insta::assert_snapshot!(grid(&busy(), (80, 24), LOOK));
 }
 
 #[test]
-fn a_large_terminal() {
+fn a_large_terminal_shows_larger_graphs() {
     insta::assert_snapshot!(grid(&busy(), (120, 40), LOOK));
 }
 
@@ -279,7 +279,7 @@ fn without_unicode_every_cell_is_ascii() {
 }
 
 #[test]
-fn before_the_first_second() {
+fn the_view_is_empty_before_the_first_second() {
     insta::assert_snapshot!(grid(&Model::new(subject()), (80, 24), LOOK));
 }
 
@@ -380,7 +380,7 @@ fn a_name_cannot_speak_to_the_terminal() {
 }
 
 #[test]
-fn keys() {
+fn keys_have_their_actions() {
     use KeyAction::{Help, NoHelp, Redraw, Stop};
     let said = |bytes: &str| wanted(bytes.as_bytes());
     for stop in ["q", "Q", "\u{3}"] {

@@ -26,12 +26,12 @@ fn every_row_of_csv_has_every_column() {
 }
 
 #[test]
-fn the_json_of_a_troubled_run() {
+fn the_json_has_everything_of_a_troubled_run() {
     insta::assert_snapshot!(without_measured(&json(&fixtures::troubled())));
 }
 
 #[test]
-fn the_json_of_a_run_that_never_got_through() {
+fn the_json_is_complete_without_a_connection() {
     insta::assert_snapshot!(without_measured(&json(&fixtures::empty())));
 }
 
@@ -116,7 +116,7 @@ fn logged(sample: &Sample, outcome: Outcome) -> String {
 }
 
 #[test]
-fn a_line_per_call() {
+fn the_log_has_a_line_per_call() {
     let sample = Sample {
         index: 1,
         intended: Nanos(5_005_054_000),

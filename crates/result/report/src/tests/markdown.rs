@@ -8,7 +8,7 @@ use crate::{Finding, markdown_of_compare, markdown_of_many, markdown_of_ramp};
 use stats::diagnosis::Confidence;
 
 #[test]
-fn one_run() {
+fn one_run_is_shown() {
     insta::assert_snapshot!(markdown(&fixtures::troubled()));
     insta::assert_snapshot!(markdown(&fixtures::empty()));
 }
@@ -20,12 +20,12 @@ fn several_runs() {
 }
 
 #[test]
-fn a_ramp() {
+fn a_ramp_is_shown() {
     insta::assert_snapshot!(markdown_of_ramp(&RampRecord::of(&curves::ramp(&["prefork", "cgi"]))));
 }
 
 #[test]
-fn a_comparison() {
+fn a_comparison_is_shown() {
     let report = rendered::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
     insta::assert_snapshot!(markdown_of_compare(&report));
 }

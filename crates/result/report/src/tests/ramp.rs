@@ -56,7 +56,7 @@ fn barren() -> RampRecord {
 }
 
 #[test]
-fn a_ramp_of_one_server() {
+fn a_ramp_of_one_server_is_shown() {
     insta::assert_snapshot!(text(&ramp(&["http://127.0.0.1:2020/work"]), PLAIN));
 }
 
@@ -202,7 +202,7 @@ fn the_schema_refuses_invalid_records() {
 }
 
 #[test]
-fn a_row_per_step() {
+fn the_csv_has_a_row_per_step() {
     let report = ramp(&["say \"hi\", twice", "b"]);
     let csv = csv(&RampRecord::of(&report));
     let mut lines = csv.lines();

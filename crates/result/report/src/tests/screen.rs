@@ -17,7 +17,7 @@ fn assert_fits(report: &RunReport) {
 }
 
 #[test]
-fn a_valid_run() {
+fn a_valid_run_is_shown() {
     insta::assert_snapshot!(text(&fixtures::valid(), PLAIN));
 }
 
@@ -32,12 +32,12 @@ fn repeated_runs() {
 }
 
 #[test]
-fn a_run_that_never_got_through() {
+fn a_run_without_a_connection_is_shown() {
     insta::assert_snapshot!(text(&fixtures::empty(), PLAIN));
 }
 
 #[test]
-fn quiet_in_plain_ascii() {
+fn a_quiet_report_is_plain_ascii() {
     let style = Style { unicode: false, quiet: true, ..PLAIN };
     insta::assert_snapshot!(text(&fixtures::troubled(), style));
 }
@@ -64,19 +64,19 @@ fn the_server_comes_first_and_the_verdict_second() {
 const SCREEN: Style = Style { full: false, ..PLAIN };
 
 #[test]
-fn one_screen_of_a_valid_run() {
+fn a_valid_run_fits_one_screen() {
     let shown = text(&fixtures::valid(), SCREEN);
     assert!(shown.lines().count() <= 24, "{shown}");
     insta::assert_snapshot!(shown);
 }
 
 #[test]
-fn one_screen_of_a_troubled_run() {
+fn a_troubled_run_fits_one_screen() {
     insta::assert_snapshot!(text(&fixtures::troubled(), SCREEN));
 }
 
 #[test]
-fn one_screen_of_repeated_runs() {
+fn repeated_runs_fit_one_screen() {
     insta::assert_snapshot!(text(&fixtures::repeated(), SCREEN));
 }
 
@@ -267,7 +267,7 @@ fn a_terminal_has_the_server_and_the_verdict_last_as_well() {
 }
 
 #[test]
-fn one_line_for_a_log() {
+fn a_log_line_sums_up_a_run() {
     let of = |report| crate::line(&RunRecord::of(&report), PLAIN);
     let valid = of(fixtures::valid());
     assert!(valid.starts_with("serving · VALID · ") && valid.contains("/s · p50 "), "{valid}");

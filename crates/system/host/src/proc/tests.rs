@@ -45,7 +45,7 @@ fn the_machines_totals() {
 }
 
 #[test]
-fn one_process() {
+fn a_process_is_read_from_proc() {
     let rest = "S 1 842 842 0 -1 4194560 20345 991827 12 44 310 95 1200 340 20 0 5 0 3421 \
                 248123392 5120 18446744073709551615 1 1 0 0 0 0 0";
     for (name, text) in [("nginx", "nginx"), ("a) R 2 (b", "a) R 2 (b"), ("", "")] {
@@ -94,7 +94,7 @@ const CPUINFO: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 2\n
     model name\t: another\n";
 
 #[test]
-fn the_cpu() {
+fn the_cpu_is_read_from_cpuinfo() {
     assert_eq!(cpu_model(CPUINFO), Some("AMD EPYC"));
     assert!(virtual_machine(CPUINFO));
     let arm = "processor\t: 0\nBogoMIPS\t: 108.00\nCPU part\t: 0xd08\n\n\

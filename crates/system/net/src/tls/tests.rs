@@ -300,7 +300,7 @@ fn early_data_is_sent_only_on_request() {
 }
 
 #[test]
-fn every_ticket_is_kept_that_many_connections_at_once_will_want() {
+fn tickets_for_all_concurrent_connections_are_kept() {
     let pki = pki();
     let mut config = any_server(&pki);
     config.ticketer = aws_lc_rs::Ticketer::new().unwrap();

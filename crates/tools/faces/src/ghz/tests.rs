@@ -242,7 +242,7 @@ fn made(line: &str, index: u64) -> MadeRequest {
 const CALL: &str = "HOST --insecure --call loadstone.v1.Echo/Say -c 2 -n 4";
 
 #[test]
-fn call_data_differ_from_call_to_call() {
+fn call_data_changes_from_call_to_call() {
     let line = format!("{CALL} -d {{\"text\":\"{{{{.RequestNumber}}}}-{{{{.WorkerID}}}}\"}}");
     assert_eq!(made(&line, 3).body, b"\0\0\0\0\x08\n\x063-g1c0");
     let line = format!("{CALL} -d {{\"text\":\"{{{{add~.RequestNumber~40|~toString}}}}\"}}");

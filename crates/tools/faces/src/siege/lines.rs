@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn each_shape_of_the_line() {
+    fn each_line_has_the_shape_of_its_options() {
         let plain = Config { color: false, ..Config::default() };
         let got = line(200, false, "GET", "/path");
         let timed = Config { timestamp: true, ..plain.clone() };

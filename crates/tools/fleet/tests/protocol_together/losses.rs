@@ -187,7 +187,7 @@ fn adopting(now: Nanos) -> Manager {
 }
 
 #[test]
-fn a_row_that_was_waited_for_empties_a_full_shelf() {
+fn an_awaited_row_empties_a_full_shelf() {
     let now = Nanos::from_secs(50);
     let mut manager = adopting(now);
     let row = |number| {

@@ -126,7 +126,7 @@ fn bytes_of_any_length() {
 }
 
 #[test]
-fn every_status() {
+fn every_status_is_served() {
     let site = site(&[]);
     let mut client = Client::new(&site);
     for status in 200..600 {

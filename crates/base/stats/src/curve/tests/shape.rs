@@ -35,7 +35,7 @@ fn said(curve: &Curve) -> String {
 }
 
 #[test]
-fn the_shape_of_overload() {
+fn overload_has_a_shape() {
     // (kept past the knee, highest of the 50/s steps) → knee, its interval, overload
     for (kept, top, expected) in [
         (1.0, 12, "261 in 248..300, Flat 1.00 at 500"),
@@ -68,7 +68,7 @@ fn a_knee_below_every_usable_step_has_no_lower_end() {
 }
 
 #[test]
-fn no_knee_without_saturation() {
+fn a_curve_without_saturation_has_no_knee() {
     let curve = curve(&staircase(1_000.0, 1.0, 8), Axis::Rate, &[]);
     assert_eq!(curve.knee, None);
     let capacity = curve.capacity.unwrap();

@@ -10,7 +10,7 @@ fn near(name: &str, found: f64, expected: f64, relative: f64) {
 
 /// SPEC SDM91 on a Sun SPARCcenter 2000 (Gunther, Guerrilla Capacity Planning).
 #[test]
-fn the_scalability_law_of_the_sparccenter() {
+fn the_scalability_law_fits_the_sparccenter() {
     let n = [1.0, 18.0, 36.0, 72.0, 108.0, 144.0, 216.0];
     let x = [64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2];
     let points: Vec<(f64, f64)> = n.into_iter().zip(x).collect();
@@ -36,7 +36,7 @@ const CISCO: [f64; 32] = [
 
 /// The router of "Practical Scalability Analysis with the Universal Scalability Law" (Schwartz).
 #[test]
-fn the_scalability_law_of_the_router() {
+fn the_scalability_law_fits_the_router() {
     let points: Vec<(f64, f64)> =
         CISCO.iter().enumerate().map(|(row, x)| (row as f64 + 1.0, *x)).collect();
     let fit = usl(&points).unwrap();

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_has_died_had_no_cap() {
+    fn a_dead_server_is_not_a_connection_cap() {
         let until = |end: u32| move |at: u32| (10, if at < end { 10 } else { 0 });
         assert_eq!(told(until(160)), None);
         assert_eq!(told(until(200)), Some(Confidence::Certain));

@@ -74,7 +74,7 @@ fn status_and_outcome() {
 }
 
 #[test]
-fn headers() {
+fn headers_are_judged() {
     let reply = reply(200, "Content-Type: text/plain\r\nX-A: 1\r\nx-a: 2\r\n", "");
     let rows: Vec<String> = [
         "Content-Type = 'text/plain'",
@@ -96,7 +96,7 @@ fn headers() {
 }
 
 #[test]
-fn bodies() {
+fn bodies_are_judged() {
     let text = reply(200, "", "hello world, this is item 7\n");
     let json = reply(200, "", r#"{"id": 7, "name": "fred", "tags": ["a", "b"], "n": 1.0}"#);
     let long = "x".repeat(200);
@@ -142,7 +142,7 @@ fn bodies() {
 }
 
 #[test]
-fn captures() {
+fn captures_take_values_from_a_response() {
     let found = reply(200, "Location: /items/12?x\r\n", r#"{"id": 7, "key": "k"} name=wilma."#);
     let document = reply(200, "", r#"{"id": 7, "key": "k"}"#);
     let take = |rule: &str, result: &Result<Reply, Trouble>| {
@@ -182,7 +182,7 @@ fn member(name: &str, millis: u64, failed: bool) -> StepResult {
 }
 
 #[test]
-fn groups() {
+fn groups_are_judged() {
     let names = ["x", "y", "z"].map(|name| (name.to_owned(), ask("")));
     let base = Group { members: names.into(), ..Group::default() };
     let order = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -213,7 +213,7 @@ fn groups() {
 }
 
 #[test]
-fn folders() {
+fn entries_of_folders_are_judged() {
     let names = ["access".to_owned(), "errors".to_owned()];
     let exactly = |names: &[&str]| Entries::Exactly(names.iter().map(|n| (*n).into()).collect());
     assert_eq!(entries(&Entries::Empty, &[]), None);

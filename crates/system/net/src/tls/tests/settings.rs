@@ -69,7 +69,7 @@ fn combinations_that_leave_nothing() {
 }
 
 #[test]
-fn no_private_key_in_the_debug_text() {
+fn the_debug_text_has_no_private_key() {
     let pki = pki();
     let settings =
         Settings { cert: bytes(&pki.client.cert), key: bytes("secret-bytes"), ..trusting(&pki) };

@@ -46,7 +46,7 @@ async fn printenv_shows_the_environment() {
 }
 
 #[tokio::test]
-async fn test_post_echoes_standard_input() {
+async fn the_post_script_echoes_standard_input() {
     let stage = Stage::new();
     let script = script(&stage, "test-post");
     let sent = "given=Flintstone&family=Fred&Submit=Send";

@@ -55,7 +55,7 @@ fn states_differ_after_any_change() {
 }
 
 #[test]
-fn a_file_that_was_just_written_is_not_trusted_to_have_settled() {
+fn the_stamp_of_a_file_written_just_now_is_not_trusted() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("a"), "a").unwrap();
     let opened = opened(root.path(), "a");
