@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn licences() {
+    fn licences_are_accepted_by_their_terms() {
         let registry = "registry+https://example.org/index";
         for (licence, fine) in [
             ("MIT", true),

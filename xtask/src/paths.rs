@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_few() {
+    fn the_median_of_three_is_the_middle() {
         assert_eq!(spread(&[3.0, 1.0, 2.0]), (2.0, 1.0, 3.0));
         assert!(spread(&[]).0.is_nan());
     }

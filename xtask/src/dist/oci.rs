@@ -117,7 +117,7 @@ mod tests {
     use super::created;
 
     #[test]
-    fn dates() {
+    fn dates_are_in_the_form_of_oci() {
         for (seconds, date) in [
             ("0", "1970-01-01T00:00:00Z"),
             ("951782400", "2000-02-29T00:00:00Z"),

@@ -11,6 +11,8 @@ static OPTION: LazyLock<Regex> = LazyLock::new(|| {
 /// Options of other programs that the pages or the help name.
 const FOREIGN: &[&str] = &[
     "--config-net",
+    "--descriptor",
+    "--include",
     "--locked",
     "--network",
     "--nofile",
