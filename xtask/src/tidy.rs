@@ -9,6 +9,7 @@ mod manifests;
 mod nouns;
 mod plain;
 mod source;
+mod testnames;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -61,6 +62,7 @@ const RULES: &[Rule] = &[
     circles::among_modules,
     lines::functions,
     lines::files,
+    testnames::facts,
     tuples::packed_statements,
     tuples::bare_pairs,
     words::banned_words,

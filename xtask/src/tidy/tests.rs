@@ -221,7 +221,7 @@ fn names_that_only_look_like_side_effects_pass() {
         "/// Unlike std::fs::read or Instant::now().\nfn f() -> &'static str { \"std::fs::read\" }",
         "use std::time::{Duration, Instant};\nfn f(now: Instant) -> Instant { now + Duration::ZERO }",
         "mod fs { pub fn read() {} }\nfn f() { fs::read(); self::fs::read(); }",
-        "#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() { std::fs::read(\"x\").ok(); }\n}",
+        "#[cfg(test)]\nmod tests {\n    #[test]\n    fn it_works() { std::fs::read(\"x\").ok(); }\n}",
         "#[cfg(any(test, feature = \"x\"))]\nfn f() { std::env::args(); }",
     ] {
         finds_nothing(&[(PURE, code)]);
@@ -229,7 +229,7 @@ fn names_that_only_look_like_side_effects_pass() {
 }
 
 #[test]
-fn test_modules_in_files_of_their_own_are_tests() {
+fn files_of_test_modules_are_tests() {
     let files = |declared| {
         [
             ("crates/protocol/src/machine.rs", declared),
@@ -270,7 +270,7 @@ fn one_file_of_session_reads_the_clock() {
 
 #[test]
 fn tests_do_not_sleep() {
-    let code = "#[test]\nfn t() { std::thread::sleep(D); }";
+    let code = "#[test]\nfn it_works() { std::thread::sleep(D); }";
     finds(&[(SHELL, code)], "loop.rs:2: a test that sleeps");
     finds(&[("crates/net/tests/a.rs", "use std::thread;\nfn f() { thread::sleep(D); }")], ":2:");
 }
@@ -289,7 +289,7 @@ fn functions_and_files_stay_short() {
     finds_nothing(&[(PURE, &documented)]);
     finds_nothing(&[(PURE, &"//\n".repeat(1_000))]);
     finds(&[(PURE, &"//\n".repeat(1_001))], "1001 lines");
-    let named = |chars: usize| format!("#[test]\nfn {}() {{}}\n", "a".repeat(chars));
+    let named = |chars: usize| format!("#[test]\nfn {}_is() {{}}\n", "a".repeat(chars - 3));
     finds_nothing(&[(PURE, &named(60))]);
     finds(&[(PURE, &named(61))], "machine.rs:2: fn aaa");
 }
@@ -313,7 +313,7 @@ fn words_have_one_meaning() {
         finds(&[(PURE, &format!("/// {text}\nfn f() {{}}"))], expected);
         finds_nothing(&[("GLOSSARY.md", text)]);
         finds_nothing(&[(PURE, &format!("// {text}\n"))]);
-        finds_nothing(&[(PURE, &format!("#[test]\nfn t() {{ f({text:?}); }}"))]);
+        finds_nothing(&[(PURE, &format!("#[test]\nfn it_works() {{ f({text:?}); }}"))]);
     }
     finds_nothing(&[(
         "docs/a.md",
@@ -378,8 +378,8 @@ fn first(text: &str) -> &str {
 fn no_loose_ends() {
     finds(&[(PURE, "fn f() { todo!() }")], "todo! left");
     finds(&[(PURE, "fn f() { unimplemented!(\"later\") }")], "unimplemented! left");
-    finds(&[(PURE, "#[test]\n#[ignore]\nfn t() {}")], ":2: a test switched off");
-    finds(&[(PURE, "#[test]\n#[ignore = \"slow\"]\nfn t() {}")], "a test switched off");
+    finds(&[(PURE, "#[test]\n#[ignore]\nfn it_works() {}")], ":2: a test switched off");
+    finds(&[(PURE, "#[test]\n#[ignore = \"slow\"]\nfn it_works() {}")], "a test switched off");
     let mark = ["FIX", "ME"].concat();
     finds(&[(PURE, &format!("// {mark} later\n"))], "left behind");
     finds(&[("docs/a.md", &format!("{mark}: write\n"))], "left behind");
@@ -399,13 +399,13 @@ fn examples_are_tests() {
 }
 
 #[test]
-fn no_path_of_one_machine() {
+fn a_path_of_one_machine_is_found() {
     for folder in ["work", "root", "home"] {
         let path = format!("/{folder}/me/x");
         finds(&[("bench/a.sh", &format!("cp {path} .\n"))], "a path of one machine");
         finds(&[(PURE, &format!("const A: &str = \"{path}\";"))], "a path of one machine");
         finds(&[("docs/a.md", &format!("see ({path})\n"))], "docs/a.md:1:");
-        let test = format!("#[test]\nfn t() {{ f(\"{path}\"); }}");
+        let test = format!("#[test]\nfn it_works() {{ f(\"{path}\"); }}");
         assert_eq!(found(&[(PURE, &test)]).is_empty(), folder == "home", "{folder}");
         finds_nothing(&[("docs/a.md", &format!("http://host{path} and ~{path}\n"))]);
     }
@@ -448,4 +448,23 @@ fn links_lead_somewhere() {
 #[test]
 fn a_file_that_does_not_parse_is_named() {
     finds(&[(PURE, "fn f() {}\nfn (\n")], "cannot be parsed");
+}
+
+#[test]
+fn names_of_tests_state_a_fact() {
+    let named = |name: &str| format!("#[test]\nfn {name}() {{}}\n");
+    for name in ["test_sizes_are_parsed", "a_case_was_run", "it_will_end", "sizes_should_fit"] {
+        finds(&[(PURE, &named(name))], "write a fact in the present tense");
+    }
+    for name in ["sizes", "a_gzip_bomb", "every_call_failed", "one_status"] {
+        finds(&[(PURE, &named(name))], &format!(":2: test {name}: it states no fact"));
+    }
+    finds(&[(PURE, "#[tokio::test]\nasync fn bodies() {}\n")], "test bodies");
+    let inside = "proptest! {\n    #[test]\n    fn round_trip(a in any::<u8>()) {}\n}\n";
+    finds(&[(PURE, inside)], ":3: test round_trip");
+    for name in ["rates_follow_the_plan", "a_case_that_was_run_is_shown", "both_close", "it_works"]
+    {
+        finds_nothing(&[(PURE, &named(name))]);
+    }
+    finds_nothing(&[(PURE, "fn was() {}\n")]);
 }
