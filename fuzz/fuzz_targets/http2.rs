@@ -1,4 +1,4 @@
-//! Any bytes as what a server of HTTP/2 says.
+//! Arbitrary bytes as the data of an HTTP/2 server.
 #![no_main]
 
 #[path = "../../crates/http/http2/tests/checks/mod.rs"]

@@ -1,4 +1,4 @@
-//! Any bytes as what a server of HTTP/3 says on its streams.
+//! Arbitrary bytes on the streams of an HTTP/3 server.
 #![no_main]
 
 #[path = "../../crates/http/protocol/tests/http3_checks/mod.rs"]

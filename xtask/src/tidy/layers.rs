@@ -18,7 +18,7 @@ struct Place {
 enum May {
     /// Only these of our crates; above layer 2 [`GROUND`] is implied.
     Only(&'static [&'static str]),
-    /// Whatever lies in layers up to this one.
+    /// Everything in layers up to this one.
     UpTo(u8),
 }
 

@@ -45,7 +45,7 @@ struct Conditions {
     #[serde(default)]
     exchange: String,
     seen: Option<String>,
-    /// A measured number lies here as a whole.
+    /// The whole interval of a measured number is here.
     limit: Option<[f64; 2]>,
     /// A number that was measured has no upper end.
     #[serde(default)]

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// How long the last packet may be under way.
 const GRACE: Duration = Duration::from_millis(700);
-/// Nothing comes any more, not even the mark at the end.
+/// No more data, not even the mark at the end.
 const SILENCE: Duration = Duration::from_secs(3);
 
 fn main() {
@@ -121,7 +121,7 @@ fn option(fd: RawFd, name: libc::c_int, value: libc::c_int) {
 }
 
 /// One packet and the instant at which the kernel got it, in nanoseconds of the real-time clock; 0
-/// bytes when none came for so long as the socket waits.
+/// bytes if none arrived within the socket's timeout.
 fn stamped(fd: RawFd, packet: &mut [u8]) -> (usize, u64) {
     let mut control = [0_u64; 16];
     let mut part =

@@ -68,7 +68,7 @@ pub(crate) struct ResponseNews {
     pub(crate) ended: bool,
 }
 
-/// A frame of a request that went out after it was asked.
+/// A frame of a request that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LateFrame {
     pub(crate) id: i32,

@@ -669,7 +669,7 @@ impl QuicLink {
         endpoint.handle_event(self.handle, EndpointEvent::drained());
     }
 
-    /// Why it ended, as text, if there is more to say than the failure class.
+    /// Why it ended, as text, if the failure class does not state everything.
     pub(crate) fn why(&self) -> Option<String> {
         self.loss.as_ref().and_then(|loss| loss.why.clone())
     }

@@ -2,7 +2,7 @@
 
 /// The purpose of the connection is fulfilled.
 pub const NORMAL: u16 = 1000;
-/// The endpoint goes away.
+/// The endpoint is going away.
 pub const GOING_AWAY: u16 = 1001;
 /// A protocol error.
 pub const PROTOCOL_ERROR: u16 = 1002;

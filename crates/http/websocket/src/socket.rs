@@ -105,7 +105,7 @@ const fn violation(why: &'static str) -> Violation {
     Violation { code: close::PROTOCOL_ERROR, why }
 }
 
-/// A message of which frames have come.
+/// A message of which frames have been received.
 #[derive(Clone, Copy, Debug)]
 struct Partial {
     text: bool,
@@ -282,7 +282,7 @@ impl WebSocket {
         }
     }
 
-    /// Checks a header against the rules and what came before it.
+    /// Checks a header against the rules and the previous frames.
     fn begin(&mut self, header: &Header, size: usize) -> Result<Open, Violation> {
         match (self.role, header.mask) {
             (Side::Client, Some(_)) => return Err(violation("a masked frame from a server")),

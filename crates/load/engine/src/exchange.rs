@@ -454,7 +454,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// Writes and reads as far as it goes.
+    /// Writes and reads as much as possible.
     fn move_on(&mut self, io: &mut impl Io, slot: usize) {
         let Some(line) = self.lines.get_mut(slot) else { return };
         match line.stage {

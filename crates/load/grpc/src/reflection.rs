@@ -329,7 +329,7 @@ mod tests {
             let mut inquiry = Inquiry::about("/p.S/M").unwrap();
             assert!(inquiry.hear(body).is_err(), "{body:?}");
         }
-        // a server that sends another file than the one asked for does not loop for ever
+        // a server that sends another file than the one asked for does not loop forever
         let mut inquiry = Inquiry::about("/p.S/M").unwrap();
         inquiry.hear(&sent(&["a.proto"])).unwrap();
         assert!(inquiry.hear(&sent(&["a.proto"])).is_err());

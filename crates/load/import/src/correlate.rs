@@ -124,7 +124,7 @@ struct Correlator<'a> {
     pairs: &'a [(usize, usize)],
     draft: PlanDraft,
     diff: Vec<String>,
-    /// Values of both recordings and the name that stands for them.
+    /// Values of both recordings and the name that replaces them.
     known: Vec<(String, String, Text)>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) const METHODS: [&str; 9] =
 pub(crate) const TOOLS: [&str; 8] =
     ["ab", "siege", "hey", "vegeta", "oha", "wrk", "wrk2", "bombardier"];
 
-/// The format of a file by the start of its content; `None` if it is none of this crate's.
+/// The format of a file by the start of its content; `None` if no reader of this crate supports it.
 pub fn detect(name: &str, start: &str) -> Option<Format> {
     let text = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let has = |word: &str| text.contains(word);
@@ -104,7 +104,7 @@ pub(crate) fn first_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Returns whether a line is a command of a load tool, perhaps after a prompt or behind a pipe.
+/// Returns whether a line is a command of a load tool, perhaps after a prompt or a pipe.
 pub(crate) fn is_tool_line(line: &str) -> bool {
     let pipe = line.rsplit('|').next().unwrap_or_default();
     let piped = line.contains('|') && first_word_is_tool(pipe);

@@ -58,7 +58,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     Ok(reader.draft)
 }
 
-/// How deep elements lie in one another, without parsing: the parser uses the stack for each level.
+/// The nesting depth of the elements, without parsing: the parser uses the stack for each level.
 fn nesting(text: &str) -> usize {
     let (mut depth, mut most) = (0_usize, 0);
     for (at, _) in text.match_indices('<') {

@@ -1,4 +1,5 @@
-//! Imports of small written files, seen as the plans that come of them. Every plan is read by `plan` and
+//! Imports of small written files, compared as the resulting plans. Every plan is read by `plan`
+//! and
 //! validated.
 
 mod any;

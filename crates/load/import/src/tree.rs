@@ -352,7 +352,7 @@ impl LineFinder<'_> {
         Ok(TreeNode { line, value })
     }
 
-    /// Goes behind the next place that looks like this key, and stays in place if there is none.
+    /// Moves past the next place that looks like this key; does not move if there is none.
     fn seek(&mut self, key: &str) {
         let end = self.text.floor_char_boundary((self.at + LOOKAHEAD).min(self.text.len()));
         let rest = &self.text[self.at..end];

@@ -127,7 +127,7 @@ fn put_top(out: &mut String, draft: &PlanDraft, server: &PlanServer, left_out: &
     request.extend(settings.http.map(|http| format!("http = {}", text(http))));
     request.extend(settings.follow.map(|most| format!("follow = {most}")));
     request.extend(settings.compressed.then(|| "compressed = true".to_owned()));
-    // users of journeys keep cookies unless the plan says otherwise
+    // users of journeys keep cookies unless the plan disables them
     let no_cookies = settings.no_cookies && draft.targets.is_empty();
     request.extend(no_cookies.then(|| "cookies = false".to_owned()));
     let login = draft.targets.iter().find_map(|target| target.user.as_ref()?.settled());

@@ -15,7 +15,7 @@ use units::Nanos;
 use url::Url;
 use workload::Jar;
 
-/// A request as it goes out.
+/// A request as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireRequest {
     pub method: String,
@@ -47,7 +47,7 @@ impl WireRequest {
 #[derive(Clone, Debug, Default)]
 pub struct HttpReply {
     pub sample: Sample,
-    /// The head as it came, and the body before decoding; empty without a whole response.
+    /// The head as received, and the body before decoding; empty without a whole response.
     pub head: Vec<u8>,
     pub body: Vec<u8>,
 }
@@ -440,7 +440,7 @@ fn blocked_sample(now: Nanos) -> Sample {
     Sample { issued: now, sent: now, done: now, intended: now, admitted: now, ..Sample::default() }
 }
 
-/// A reply that came later than the request allows counts as none, and the request as timed out.
+/// A reply after the time limit counts as missing, and the request as timed out.
 fn within(mut reply: HttpReply, limit: Nanos) -> HttpReply {
     let sample = &mut reply.sample;
     let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
@@ -707,7 +707,7 @@ fn set_cookies(head: &[u8]) -> String {
     serde_json::Value::Array(all).to_string()
 }
 
-/// The text and the code of what went wrong.
+/// The text and the code of the error.
 fn failure(sample: &Sample, status: u16) -> (String, u32) {
     if status >= 400 {
         return (String::new(), 1000 + u32::from(status));

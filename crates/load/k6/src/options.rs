@@ -136,7 +136,7 @@ impl Layers {
             findings.errors.push(format!("{place}: options must be an object"));
             return;
         };
-        // a layer that says how to run replaces what those before say of it
+        // a layer with a load replaces the load of the layers before it
         if EXECUTION.iter().any(|key| layer.get(*key).is_some_and(|value| !value.is_null())) {
             EXECUTION.iter().for_each(|key| drop(self.0.remove(*key)));
         }

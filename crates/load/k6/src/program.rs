@@ -148,7 +148,7 @@ impl Program {
         Ok(text.into())
     }
 
-    /// The bytecode of a module, which the first user who needs it compiles.
+    /// The bytecode of a module, compiled for the first user that needs it.
     pub(crate) fn code(
         &self,
         key: &str,

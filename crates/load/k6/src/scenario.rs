@@ -400,7 +400,7 @@ impl ScenarioProgress {
     fn wait_for_rate(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
         let start = self.scenario.start;
         let index = self.claimed.load(Ordering::Relaxed);
-        // users stand in line: one is started at a time
+        // users wait in line: one is started at a time
         let ahead = (own.row - pre).saturating_sub(self.extra.load(Ordering::Relaxed));
         let Some(at) = arrival(&self.scenario.executor, index).map(|at| start + at) else {
             return UserTurn::Over;

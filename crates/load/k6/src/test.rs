@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
 
-/// The longest that a request may take unless the script says otherwise.
+/// Maximum duration of a request unless the script sets another one.
 pub const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// Exit codes of k6.

@@ -47,7 +47,7 @@ pub(crate) fn strip(text: &str) -> Result<String, String> {
 #[derive(Clone, Debug)]
 struct BracketLevel {
     frame: SyntaxFrame,
-    /// Conditional operators whose colon has not come yet.
+    /// Conditional operators whose colon has not been read yet.
     questions: u32,
     /// A declaration of variables is under way.
     declares: bool,
@@ -69,7 +69,7 @@ type StripStep = Result<usize, (usize, String)>;
 struct Stripper<'a> {
     types: Types<'a>,
     removed: Vec<bool>,
-    /// Text to be put behind a token.
+    /// Text to insert after a token.
     inserted: Vec<(usize, String)>,
     frames: Vec<BracketLevel>,
     /// Parameters of the constructor under way that become properties.
@@ -515,7 +515,7 @@ impl Stripper<'_> {
         at
     }
 
-    /// The token behind which a constructor sets its properties: the call of `super`, or the brace.
+    /// The token after which a constructor sets its properties: the call of `super`, or the brace.
     fn place_of_properties(&self, brace: usize) -> usize {
         let end = self.types.closing(brace);
         let call = (brace..end).find(|row| self.word(*row) == "super" && self.word(row + 1) == "(");
@@ -528,7 +528,7 @@ impl Stripper<'_> {
         }
     }
 
-    /// Removes `?`, `!` and a type behind a name or pattern.
+    /// Removes `?`, `!` and a type after a name or pattern.
     fn annotation(&mut self, mut at: usize) -> usize {
         if matches!(self.word(at), "?" | "!")
             && matches!(self.word(at + 1), ":" | "," | ")" | ";" | "=")
@@ -791,7 +791,7 @@ impl Stripper<'_> {
 mod tests {
     use super::strip;
 
-    /// Blanks say nothing: removed types leave theirs behind.
+    /// Blanks are no evidence: removed types leave theirs behind.
     fn bare(text: &str) -> String {
         text.split_whitespace().collect()
     }

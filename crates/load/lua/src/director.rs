@@ -37,7 +37,7 @@ pub struct Site {
 /// Error that ends a run before it starts, or its script's part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptTrouble {
-    /// The script went wrong: its name, the line and what was wrong.
+    /// The script failed: its name, the line and what was wrong.
     Script(String),
     /// `HOST:SERVICE REASON` of a name that has no address.
     Resolve(String),
@@ -73,7 +73,7 @@ impl Director {
     /// `complain` receives errors in the text itself; the run continues without it, as in wrk.
     ///
     /// # Errors
-    /// No address, none that takes a connection, or the script went wrong meanwhile.
+    /// No address, none that accepts a connection, or the script failed meanwhile.
     pub fn new(
         program: &Program,
         site: &Site,
@@ -102,7 +102,7 @@ impl Director {
     /// Makes the threads' states and runs `setup` and `init` for each.
     ///
     /// # Errors
-    /// The script went wrong, or its first text is no request.
+    /// The script failed, or its first text is no request.
     pub fn cast(
         &mut self,
         program: &Program,
@@ -177,7 +177,7 @@ impl Director {
     /// Calls the script's `done`. Times in microseconds; requests per second of a thread.
     ///
     /// # Errors
-    /// The script went wrong.
+    /// The script failed.
     pub fn done(
         &self,
         figures: &RunSums,

@@ -192,7 +192,7 @@ impl Folds {
         self.rows = rows.into();
     }
 
-    /// The first pattern that matches, by target. A target that has a name goes by that.
+    /// The first pattern that matches, by target. A target with a name keeps its name.
     fn taken(&self, targets: &[TargetPlan], method: &str) -> Vec<Option<usize>> {
         let all = self.patterns.iter().map(|fold| fold.expression.as_str());
         // patterns too large for one automaton are tried one after another

@@ -138,7 +138,7 @@ fn s_client(rest: &str) -> Result<Representative, String> {
 }
 
 impl Representative {
-    /// Each user goes its own way, so that there is no load without them.
+    /// Each user has its own sequence, so there is no load without users.
     pub fn is_of_users(&self) -> bool {
         match self {
             Representative::Files(files) => files.is_of_users(),

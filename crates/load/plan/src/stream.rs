@@ -10,7 +10,7 @@ pub enum Streaming {
     Sse,
     /// A line for each, as in JSON lines.
     Lines,
-    /// Length-prefixed messages of gRPC, with its status behind them.
+    /// Length-prefixed messages of gRPC, followed by the status.
     Grpc,
 }
 

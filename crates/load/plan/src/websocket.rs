@@ -37,12 +37,12 @@ pub struct WebSocketPlan {
 /// Which message of the server is the answer to one of the client.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum MessageAnswer {
-    /// The one with the same payload.
+    /// The message with the same payload.
     #[default]
     Echo,
-    /// The one with the same value at this JSON pointer (RFC 6901).
+    /// The message with the same value at this JSON pointer (RFC 6901).
     Json(String),
-    /// The one in which this expression finds the same as in the message that was sent; where it
+    /// The message with the same match of this expression as the sent message; where it
     /// finds nothing in that one, any in which it finds something.
     Regex(String),
     /// The next one.

@@ -72,7 +72,7 @@ impl Default for Network {
 }
 
 impl Network {
-    /// The emulated path that sockets are opened behind.
+    /// The emulated path through which sockets are opened.
     pub(crate) fn route(&self) -> Option<&Arc<EmulatedPath>> {
         match self {
             Network::Path(route, _) => Some(route),

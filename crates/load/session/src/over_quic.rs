@@ -9,7 +9,7 @@ pub struct Carrier {
     handshakes: ::quic::Handshakes,
     /// Enables crafted connections, which only torture uses.
     by_hand: Option<::quic::session::HandSessions>,
-    /// Enables connections of users who resume only their own sessions.
+    /// Enables connections of users that resume only their own sessions.
     users: Option<net::tls::Factory>,
     limits: Limits,
     moves: Option<Moves>,

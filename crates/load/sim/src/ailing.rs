@@ -96,7 +96,7 @@ pub struct Ailing {
 
 /// Maximum random addition to every response: real servers are never exact.
 const JITTER: Nanos = Nanos::from_micros(150);
-/// Duration of a refusal, which limits users who call again at once.
+/// Duration of a refusal, which limits users that call again at once.
 const REFUSAL: Nanos = Nanos::from_millis(10);
 const DELAYED_ACK: Nanos = Nanos::from_millis(40);
 const RETRANSMISSION: Nanos = Nanos::from_millis(201);

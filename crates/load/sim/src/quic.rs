@@ -1,5 +1,6 @@
 //! HTTP/3 in virtual time: datagrams that may be lost, and a QUIC server that responds to each
-//! request as a queueing model says. The worker, the HTTP/3 session and the client side of QUIC are
+//! request according to a queueing model. The worker, the HTTP/3 session and the client side of
+//! QUIC are
 //! those of production; the server side is quinn-proto.
 
 use crate::run::{Bench, Simulated};

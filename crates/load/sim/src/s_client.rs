@@ -73,7 +73,7 @@ impl Server for Interrupted {
 /// A load, the rate at which its connections start, and its completed share.
 #[derive(Clone, Copy, Debug)]
 pub struct OverloadPoint {
-    /// S-Client's sockets, and an equal number of users who wait for their responses.
+    /// S-Client's sockets, and an equal number of users that wait for their responses.
     pub sockets: u32,
     /// Connections that the sockets begin, and requests that are served, a second.
     pub offered: f64,

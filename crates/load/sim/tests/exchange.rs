@@ -29,7 +29,7 @@ where
     World::new(server, Nanos::from_millis(10), Nanos::from_secs(1_000))
 }
 
-/// Status and body, or the class of what went wrong.
+/// Status and body, or the class of the failure.
 fn describe(heard: &Heard) -> String {
     match &heard.result {
         Ok(reply) => format!("{} {}", reply.facts.status, String::from_utf8_lossy(&reply.body)),

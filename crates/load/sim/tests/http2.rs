@@ -254,7 +254,7 @@ fn a_stream_without_response_times_out_alone() {
     assert_eq!(resets.count(), 100);
 }
 
-/// A connection that breaks: what had begun fails, the rest goes elsewhere.
+/// A connection that breaks: started calls fail, the others move to another connection.
 #[test]
 fn a_closed_connection_fails_only_started_calls() {
     let mut inner = fixed(0, 5);

@@ -52,7 +52,7 @@ fn near(found: f64, wanted: f64, off: f64, what: &str) {
     assert!((found / wanted - 1.0).abs() < off, "{what}: {found} is not {wanted}");
 }
 
-/// Users who wait, with this many calls a connection, optionally in groups.
+/// Users that wait, with this many calls per connection, optionally in groups.
 fn users(number: u32, calls: u32, group: Option<u32>) -> impl FnOnce(&mut Plan) {
     move |plan: &mut Plan| {
         plan.load = Load::Closed { users: number, think: Think::None, session: None };

@@ -92,7 +92,7 @@ fn a_staircase_finds_the_knee_at_the_capacity() {
     assert_eq!(curve.overload.shape, OverloadShape::Flat);
 }
 
-/// Without a range the knee of a server of 1/2.7 ms is found as well, wherever it lies.
+/// Without a range the knee of a server of 1/2.7 ms is found as well, wherever it is.
 #[test]
 fn without_a_range_the_knee_is_found_by_doubling() {
     for service_us in [37_000, 2_700] {
@@ -104,7 +104,7 @@ fn without_a_range_the_knee_is_found_by_doubling() {
     }
 }
 
-/// Users who wait: throughput stops growing when they keep the server busy, N = 1 + Z/S with a
+/// Users that wait: throughput stops growing when they keep the server busy, N = 1 + Z/S with a
 /// think time of 30 ms and a service of 5 ms.
 #[test]
 fn more_users_bring_no_more_than_the_server_has() {

@@ -62,7 +62,7 @@ fn a_socket_is_abandoned_after_its_timeout() {
     assert!(longest >= Nanos::from_millis(500) && longest < Nanos::from_millis(510), "{longest:?}");
 }
 
-/// The paper's argument: users who wait for their responses offer no more than the capacity.
+/// The paper's argument: users that wait for their responses offer no more than the capacity.
 #[test]
 fn waiting_users_never_exceed_the_capacity() {
     for users in [1, 10, 200] {
@@ -76,8 +76,8 @@ fn waiting_users_never_exceed_the_capacity() {
 }
 
 /// Throughput past overload: everything is served up to the capacity; beyond it, attempts take time
-/// from requests, down to 55 to 60 % of the peak at sixteen times the capacity. Users who wait for
-/// their responses keep the server at its capacity, and do not show this.
+/// from requests, down to 55 to 60 % of the peak at sixteen times the capacity. Users that wait for
+/// their responses keep the server at its capacity and do not show this.
 #[test]
 fn past_overload_throughput_falls_except_for_waiting_users() {
     let curves = curves();

@@ -267,7 +267,7 @@ fn timed(
         weak("mixed-backends", users, Ailments { other_backend, ..slow }),
         weak("serial-handler", users, Ailments { work: fixed(10), workers: 1, ..none }),
         weak("worker-pool", users, Ailments { work: fixed(20), workers: 3, ..none }),
-        // work within one tick of a clock is not told from a delay of the machine
+        // work within one tick of a clock cannot be distinguished from a delay of the machine
         weak(
             "scheduling-quantum",
             users,

@@ -54,7 +54,7 @@ pub enum ActorAction {
     Over {
         wait: Nanos,
     },
-    /// The program went wrong in this iteration, which ends it: file, line and what was wrong.
+    /// The program failed in this iteration, which ends it: file, line and what was wrong.
     Broke(String),
 }
 

@@ -29,7 +29,7 @@ pub struct GuideCall {
     pub wait: Nanos,
     /// Row of the target list that it counts for.
     pub row: u32,
-    /// The request. Which endpoint it goes to is found by its URL.
+    /// The request. Its URL determines the endpoint.
     pub template: Box<Template>,
 }
 
@@ -89,7 +89,7 @@ pub trait Guide: std::fmt::Debug + Send {
     /// The user's next action. `now` is on the clock of samples.
     fn next(&mut self, user: u64, now: Nanos) -> Step;
 
-    /// A call of the user has ended. The note goes into its record.
+    /// A call of the user has ended. The note is added to its record.
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
     /// Takes back the request of a call that has ended, whose memory another one may use.

@@ -16,7 +16,7 @@ pub struct Wants {
     pub requests: u16,
 }
 
-/// A script went wrong; the text names it and the line. It ends the run.
+/// A script failed; the text names it and the line. It ends the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError(pub String);
 

@@ -20,7 +20,7 @@ pub enum Order {
 /// One target's request, rendered once.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// Which of the plan's endpoints it goes to.
+    /// The endpoint of the plan that it is sent to.
     pub endpoint: u32,
     pub url: RequestUrl,
     pub method: Arc<str>,

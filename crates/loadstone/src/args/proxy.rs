@@ -95,7 +95,7 @@ fn proxy_of(url: &Url, lookup: Lookup<'_>) -> Option<Found> {
     if excluded.is_some_and(|list| excludes(&list, url)) {
         return None;
     }
-    // HTTP_PROXY may come from a request's Proxy field where a server runs this as CGI
+    // HTTP_PROXY may be set by a request's Proxy field where a server runs this as CGI
     let variables: &[&str] = match plan::is_secure(url) {
         true => &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
         false => &["http_proxy", "all_proxy", "ALL_PROXY"],

@@ -104,8 +104,8 @@ impl DemoArgs {
 /// Measure how fast and how punctual this machine is as a client
 ///
 /// Measures calls per second and core, punctuality at several rates, and connections per second
-/// against the built-in null server. The result is kept in the user's state directory and tells
-/// later runs which part of a figure is the client's own.
+/// against the built-in null server. The result is kept in the user's state directory and lets
+/// later runs report the client's part of a figure.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CalibrateArgs {
     #[command(flatten)]

@@ -582,7 +582,8 @@ impl AnonymiseArgs {
 /// A folder is compared with the model's files; a list of URLs, sessions as `workload sequence` writes
 /// them, or a server's log with its requests: sizes, popularity, temporal locality, OFF times and
 /// arrivals, as far as each is known. The sequence that the model itself makes with the same size and
-/// seed is shown beside it. The exit code is 1 if something does not fit, or nothing can be compared.
+/// seed is shown next to it. The exit code is 1 if something does not fit, or nothing can be
+/// compared.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

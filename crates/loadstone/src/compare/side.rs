@@ -72,7 +72,7 @@ enum Start {
 /// Result of waiting for a response, or for none.
 enum FirstLook {
     Response(Box<Session>),
-    /// Why there is none.
+    /// Why the session is missing.
     Silence(String),
     Interrupted,
 }
@@ -171,7 +171,8 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Makes the teardown steps of its plan at a server that goes on; a server that is started for a
+    /// Makes the teardown steps of its plan at a server that keeps running; a server that is
+    /// started for a
     /// run ends with it.
     pub(super) fn tear_down(&self) -> Result<(), Failure> {
         self.standing.as_ref().map_or(Ok(()), |target| target.clone().close())

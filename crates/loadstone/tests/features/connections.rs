@@ -38,7 +38,7 @@ fn calls_sets_how_many_share_a_connection() {
     assert_eq!(uses.into_values().collect::<Vec<_>>(), [5; 4]);
 }
 
-/// Reads `count` requests, and says so.
+/// Reads `count` requests, and reports it.
 fn take(reader: &mut BufReader<&TcpStream>, count: usize) -> bool {
     (0..count).all(|_| read_request(reader).is_some())
 }
@@ -249,8 +249,8 @@ fn a_unix_socket_takes_the_place_of_an_address() {
     assert_eq!(site.stop().requests, 11);
 }
 
-/// A server that serves one connection after another, with room for one more in its queue: who finds none comes
-/// again until it is served.
+/// A server that serves one connection after another, with room for one more in its queue: a client
+/// that finds none tries again until it is served.
 #[test]
 fn a_unix_socket_without_room_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,7 +10,7 @@ fn written(name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Users who log in once and send their token; with a setup and a teardown.
+/// Users that log in once and send their token; with a setup and a teardown.
 fn visit(site: &Site) -> String {
     let people = written("people.csv", "name,likes\nann,tea\nbob,rum\neve,milk\n");
     let people = PathBuf::from(people).file_name().unwrap().to_str().unwrap().to_owned();

@@ -469,8 +469,8 @@ fn an_invalid_population_is_refused() {
     }
 }
 
-/// The load is constant and the path is varied: a user who waits two more hundredths of a second
-/// for each response gets correspondingly fewer.
+/// The load is constant and the path is varied: a user that waits 20 ms longer for each response
+/// gets correspondingly fewer.
 #[test]
 fn a_ramp_varies_the_path_at_one_load() {
     if !to_be_had() {

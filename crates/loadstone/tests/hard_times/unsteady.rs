@@ -1,4 +1,4 @@
-//! Servers that die in the middle of a run, and those that come back.
+//! Servers that die in the middle of a run, and servers that restart.
 
 use super::running::Running;
 use crate::support::{Site, failures, free_port, measured, outcomes};

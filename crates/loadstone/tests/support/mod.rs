@@ -61,7 +61,7 @@ impl Ran {
     }
 }
 
-/// The program under test: the one that cargo built beside the tests, or the one that
+/// The program under test: the one that cargo built with the tests, or the one that
 /// `LOADSTONE_BIN` names. `cargo xtask test` names the release build there, so that the same tests
 /// cover the installed program without being built a second time.
 pub(crate) fn binary() -> PathBuf {

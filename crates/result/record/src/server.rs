@@ -11,8 +11,8 @@ use stats::lives::{BEAT, BEATS_MAX};
 use stats::{Measurement, Metric, Snapshot};
 use units::{Nanos, show};
 
-/// A server fails when it is to blame for this share of the calls that ended, where no objective says
-/// what failing is.
+/// A server fails when it is to blame for this share of the calls that ended, if no objective
+/// defines failing.
 pub const FAILING_SHARE_MIN: f64 = 0.01;
 /// No response for this long, with calls in flight, is a stall.
 pub const STALL_MIN: Nanos = Nanos::SECOND;

@@ -173,7 +173,7 @@ pub struct Seconds {
     index: usize,
     /// When the last complete count was sent, in seconds of the run.
     total_at_s: f64,
-    /// The machines of a fleet; their latest state goes with the next second.
+    /// The machines of a fleet; their latest state is written with the next second.
     agents: Vec<AgentNow>,
 }
 
@@ -209,7 +209,7 @@ fn write(store: &mut Store, id: &RunId, inbox: &Receiver<WriteJob>) -> Option<St
             WriteJob::Side { side, index, run } => store.side(id, side, index, &run),
             WriteJob::Case { index, over } => store.torture_case(id, index, &over),
             WriteJob::Second { index, known } => {
-                // what has piled up goes in one transaction
+                // everything pending is written in one transaction
                 let mut all = vec![*known];
                 while let Ok(next) = inbox.try_recv() {
                     match next {

@@ -132,7 +132,7 @@ struct Way {
 
 struct Copied {
     kind: String,
-    /// Its number where it went.
+    /// Its number in the destination.
     number: i64,
     /// The number that it had; `None` when it was there already.
     was: Option<i64>,

@@ -28,7 +28,7 @@ const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
 /// Checksums are not computed, and segments of up to 64 KiB may arrive, of IPv4 and of IPv6.
 const CHECKSUM_AND_SEGMENTATION: libc::c_ulong = 1 | 2 | 4;
 
-/// Tells the device that checksums and segmentation are left to its reader.
+/// Configures the device to leave checksums and segmentation to its reader.
 pub(crate) fn offload(file: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the argument of this request is a number, and the kernel reads no memory of ours
     let result = unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD, CHECKSUM_AND_SEGMENTATION) };

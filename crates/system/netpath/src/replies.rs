@@ -53,7 +53,7 @@ impl Replies {
         Replies { server: server.to_bits(), flows: Recent::new(), fragments: Recent::new() }
     }
 
-    /// Remembers where a packet to the server goes.
+    /// Remembers the destination of a packet to the server.
     pub(crate) fn asked(&mut self, packet: &[u8]) {
         let Some(head) = UdpHead::of(packet).filter(|head| head.offset == 0) else { return };
         let Some((from, to)) = head.ports(packet) else { return };
@@ -79,7 +79,7 @@ impl Replies {
             }
             let at = head.length + 6;
             let old = sum_at(packet, at);
-            // a sum of zero says that there is none (RFC 768)
+            // a checksum of zero means that there is none (RFC 768)
             if old != 0 {
                 let new = adjusted(old, head.source, asked);
                 put_sum(packet, at, if new == 0 { 0xffff } else { new });

@@ -474,7 +474,7 @@ impl Ground {
         }
     }
 
-    /// How TCP behaves over it, and who computes its checksums.
+    /// TCP's settings over it, and which side computes its checksums.
     fn manner(&self, asked: &TcpSettings) -> (TcpSettings, Checksums) {
         let settings = asked.clone();
         match &self.devices {

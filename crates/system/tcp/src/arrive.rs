@@ -434,7 +434,7 @@ impl Tcb {
         } else {
             cold.duplicates = 0;
         }
-        // a mark left behind would compare as ahead 2 GiB later
+        // an old mark would compare as ahead 2 GiB later
         cold.recover = later(cold.recover, head.ack);
         cold.eased = later(cold.eased, head.ack);
         if self.has(bit::BLOCKED) && self.cold.as_ref().is_some_and(|x| x.send.len() < room / 2) {

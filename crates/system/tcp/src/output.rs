@@ -509,7 +509,8 @@ impl Tcb {
         }
     }
 
-    /// Processes what an acknowledgment says about the tail loss probe (RFC 8985 section 7.4).
+    /// Processes the information of an acknowledgment about the tail loss probe (RFC 8985 section
+    /// 7.4).
     /// `twice`: it reports bytes received twice (RFC 2883); `nothing`: it reports nothing else.
     pub(crate) fn probe_answered(&mut self, ack: u32, twice: bool, nothing: bool) {
         let una = self.snd_una;
@@ -743,7 +744,7 @@ impl Tcb {
         self.cwnd = self.ssthresh;
     }
 
-    /// A link accepts only packets of `mtu` bytes (RFC 1191); 0 if it does not say.
+    /// A link accepts only packets of `mtu` bytes (RFC 1191); 0 if unknown.
     pub(crate) fn too_large(&mut self, mtu: u16, c: &mut Context<'_>) {
         let fits = fitting(mtu, c.peer).max(PATH_MSS_MIN);
         if fits >= self.mss || self.state == TcpState::SynSent {

@@ -116,8 +116,8 @@ struct PeerRow {
 }
 
 impl PeerRow {
-    /// Payload of a segment that the path accepts, as far as known. An old report says nothing
-    /// about the current path.
+    /// Payload of a segment that the path accepts, as far as known. An old report does not apply to
+    /// the current path.
     fn path_mss(&self, now: Nanos) -> u16 {
         let is_old = now >= self.narrowed + PATH_MSS_FOR;
         if self.path_mss < u16::MAX && is_old { u16::MAX } else { self.path_mss }

@@ -185,7 +185,7 @@ pub struct ScriptJob {
     /// `None`: GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
-    /// Its output goes to standard error.
+    /// Its output is printed to standard error.
     pub aside: bool,
 }
 
@@ -290,7 +290,7 @@ pub enum StartTrouble {
 }
 
 impl StartTrouble {
-    /// The sentence that came with the trouble.
+    /// The message of the error.
     pub(crate) fn text(&self) -> &str {
         match self {
             StartTrouble::Descriptors => "too many open files",
@@ -377,7 +377,7 @@ pub trait Face: std::fmt::Debug {
         false
     }
 
-    /// The run could not begin; [`Face::begin`] has not been called unless a script went wrong later.
+    /// The run could not begin; [`Face::begin`] has not been called unless a script failed later.
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending;
 
     /// The run is over: what is still to be printed.

@@ -28,7 +28,7 @@ const FLEET: &str = "thin";
 /// Agents of one process.
 const PER_PROCESS: usize = 125;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest that a machine goes without being called.
+/// Longest time between two calls of a machine.
 const TURN: Duration = Duration::from_millis(20);
 /// Calls per row.
 const CALLS: u64 = 1_000;

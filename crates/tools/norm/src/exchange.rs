@@ -35,7 +35,8 @@ pub(crate) struct Ask {
 pub(crate) enum Entity {
     None,
     Memory(Bytes),
-    /// Longer than the limit: in a file of the tmp directory, which goes when this is dropped.
+    /// Longer than the limit: in a file of the tmp directory, which is removed when this is
+    /// dropped.
     Spooled(Spooled),
 }
 

@@ -45,7 +45,7 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// The guard of the directory that a script lies in.
+/// The guard of the directory that contains a script.
 pub(crate) struct Door {
     guard: Guard,
     /// The script's path for the guard.

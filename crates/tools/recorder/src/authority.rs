@@ -1,4 +1,4 @@
-//! A certificate authority for this machine alone: its key signs the certificates that stand in for
+//! A certificate authority for this machine alone: its key signs the certificates that replace
 //! those of recorded servers.
 
 use rcgen::{

@@ -36,7 +36,7 @@ impl Rate {
     }
 }
 
-/// How often a failure came back.
+/// How often a failure recurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reproduced {
     /// No attempt failed.
@@ -153,7 +153,7 @@ mod tests {
         for flaky in [[true, false, false], [true, true, false], [true, false, true]] {
             assert_eq!(tried(&flaky).reproduced(), Reproduced::Sometimes, "{flaky:?}");
         }
-        // cut short: what is known stands
+        // cut short: the known result remains
         assert_eq!(tried(&[true]).reproduced(), Reproduced::Always);
     }
 

@@ -1,4 +1,4 @@
-//! Sends requests through a proxy: records what arrives at our origin behind it, and how a server
+//! Sends requests through a proxy: records what arrives at our origin after it, and how a server
 //! interprets that, or the requests themselves.
 
 use crate::{
@@ -37,7 +37,7 @@ pub trait RecordingOrigin {
 pub struct ChainTargets<'a> {
     /// The proxy. Its page is one that it forwards.
     pub front: &'a TestTarget,
-    /// A server behind the proxy, or one that could be.
+    /// A server after the proxy, or a candidate for it.
     pub back: Option<&'a TestTarget>,
 }
 

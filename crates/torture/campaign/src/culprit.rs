@@ -55,7 +55,7 @@ pub(crate) fn attribute(
     runner.trail.forget();
 }
 
-/// The server exited and does not come back, or no longer responds: only the last conversation can
+/// The server exited and did not restart, or no longer responds: only the last conversation can
 /// be named.
 pub(crate) fn suspect(
     runner: &mut Runner<'_>,

@@ -1,5 +1,5 @@
-//! Plain requests before and after a case, which check the server's health: their User-Agent tells
-//! the server's log which case the odd traffic belongs to and what was sent.
+//! Plain requests before and after a case, which check the server's health: their User-Agent
+//! records in the server's log which case the odd traffic belongs to and what was sent.
 
 use crate::{TestTarget, habits};
 

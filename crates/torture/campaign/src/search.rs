@@ -13,7 +13,7 @@ use units::Nanos;
 const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 
 /// Plays these conversations one after the other; returns whether plain requests fail afterwards.
-/// `None`: the search must end, because the budget is used up or the server does not come back.
+/// `None`: the search must end, because the budget is used up or the server did not restart.
 pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Option<bool> {
     for suspect in suspects {
         repeat_conversation(runner, suspect)?;

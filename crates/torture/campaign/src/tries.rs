@@ -75,8 +75,7 @@ pub(crate) fn exchange(
         }
         let bad = match judgement.outcome {
             TestOutcome::Fail | TestOutcome::Crashed => true,
-            // an unreachable server may be gone; what was limited or not compared says nothing
-            // about it
+            // an unreachable server may be gone; limited or uncompared data is no evidence about it
             TestOutcome::Inconclusive => is_unconnected,
             _ => false,
         };

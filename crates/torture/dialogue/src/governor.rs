@@ -241,7 +241,7 @@ impl Governor {
         self.open
     }
 
-    /// Ends the run; the first reason stands.
+    /// Ends the run; the first reason is kept.
     pub fn stop(&mut self, why: Stop) {
         self.stop.get_or_insert(why);
     }

@@ -1,6 +1,6 @@
-//! Conversations segment by segment: what no socket sends. A script is steps in a small language; the
-//! machine behind it has a TCP of its own that does what a well-behaved client does wherever a step does not
-//! say otherwise: it numbers, acknowledges, and puts in order what comes.
+//! Conversations segment by segment: what no socket sends. A script is steps in a small language;
+//! the machine below it has its own TCP, which acts like a well-behaved client unless a step
+//! specifies otherwise: it numbers segments, acknowledges them, and orders received data.
 //!
 //! | step | effect |
 //! |---|---|

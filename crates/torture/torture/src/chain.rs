@@ -1,4 +1,4 @@
-//! Two servers in a row: how a proxy changes a request, and whether the server behind it sees the
+//! Two servers in a row: how a proxy changes a request, and whether the server after it sees the
 //! same request. If they find different ends, the rest of one client's request becomes the start of
 //! another's.
 

@@ -157,7 +157,7 @@ pub enum Unit {
     PerSecond,
     /// A ratio or a share, without unit.
     Ratio,
-    /// A count of what the name says.
+    /// The count that the name describes.
     Count,
 }
 

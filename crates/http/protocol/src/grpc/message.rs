@@ -35,7 +35,7 @@ pub fn gzipped(message: &[u8]) -> Vec<u8> {
 pub enum MessageFault {
     /// The flag is neither 0 nor 1.
     Flag,
-    /// The flag says that the message is compressed, and no `grpc-encoding` names how.
+    /// The flag marks the message as compressed, and no `grpc-encoding` names how.
     Compressed,
     /// The stream ended inside a message.
     Cut,

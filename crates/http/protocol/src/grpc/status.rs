@@ -1,4 +1,4 @@
-//! The status of a call, from trailers or from what stands in for them.
+//! The status of a call, from trailers or their replacement.
 
 use crate::http1::fields;
 use percent_encoding::percent_decode;

@@ -80,7 +80,7 @@ impl Message {
         }
     }
 
-    /// It goes over QUIC.
+    /// It uses QUIC.
     pub fn is_http3(&self) -> bool {
         matches!(self, Message::Http3 { .. })
     }

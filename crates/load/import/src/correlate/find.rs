@@ -1,4 +1,4 @@
-//! Where in a response a value comes from.
+//! The place in a response from which a value is taken.
 
 use super::recording::RecordedExchange;
 use crate::draft::CaptureFrom;

@@ -299,7 +299,7 @@ fn respond(field: &str, kind: i64, value: Text, step: &mut DraftStep) -> bool {
                 _ => return false,
             }
         }
-        // the reason phrase says nothing that the status does not say
+        // the reason phrase adds nothing to the status
         "Assertion.response_message" if kind & NOT == 0 => match value.settled().as_deref() {
             Some("OK") => expect.status.push("200".to_owned()),
             Some("Created") => expect.status.push("201".to_owned()),

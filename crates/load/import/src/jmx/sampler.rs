@@ -155,7 +155,7 @@ impl DraftReader<'_> {
                 let like_json = body.beginning().trim_start().starts_with(['{', '[']);
                 step.body = Body::Text(body);
                 if !step.has_header("content-type") {
-                    // JMeter sends a raw body as a form unless a header says otherwise
+                    // JMeter sends a raw body as a form unless a header overrides that
                     let media = if like_json {
                         "application/json"
                     } else {

@@ -89,7 +89,7 @@ impl Aliases {
         }
     }
 
-    /// The expression with the first name in it replaced by what it stands for.
+    /// The expression with its first name replaced by the expression of that name.
     pub(crate) fn resolved(&self, expression: &str) -> String {
         let mut text = expression.trim().trim_start_matches("await ").trim().to_owned();
         for _ in 0..ALIAS_DEPTH_MAX {

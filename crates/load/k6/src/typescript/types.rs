@@ -21,7 +21,7 @@ impl<'a> Types<'a> {
         self.all.get(at).map(|token| token.kind)
     }
 
-    /// The byte behind a token.
+    /// The byte after a token.
     pub(super) fn end(&self, at: usize) -> usize {
         self.all.get(at).map_or(self.text.len(), |token| token.end)
     }
@@ -136,7 +136,7 @@ impl<'a> Types<'a> {
         (row + 1).min(self.all.len())
     }
 
-    /// `.name`, `<…>`, `[]` and `[key]` behind a type.
+    /// `.name`, `<…>`, `[]` and `[key]` after a type.
     fn postfix(&self, mut at: usize, depth: u32) -> usize {
         loop {
             match self.word(at) {

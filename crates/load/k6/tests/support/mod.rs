@@ -26,7 +26,7 @@ pub(crate) type Server<'a> = &'a dyn Fn(&str) -> Reply;
 /// Output of a run.
 pub(crate) struct Ran {
     pub(crate) test: Arc<Test>,
-    /// Requests as they went out, with their instants in milliseconds.
+    /// Requests as sent, with their instants in milliseconds.
     pub(crate) sent: Vec<(u64, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Journeys: users with a history, who carry values from one response into the next request.
+//! Journeys: users that carry values from one response into the next request.
 //! Captures, expectations and bodies are those of check plans, read by the same code; here values
 //! are written `{{name}}`, and live for an iteration or as long as their user.
 

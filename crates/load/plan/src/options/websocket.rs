@@ -13,7 +13,7 @@ const ROW: Setting = Setting {
     ..SETTING
 };
 
-/// The table is of a WebSocket, or says something all the same.
+/// The plan is for a WebSocket, or has the table anyway.
 fn is_said(plan: &Plan) -> bool {
     plan.is_websocket() || plan.websocket != WebSocketPlan::default()
 }

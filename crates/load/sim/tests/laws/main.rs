@@ -116,7 +116,7 @@ fn no_row_of_the_series_is_without_a_span() {
     }
 }
 
-/// A server that goes bad half-way is seen to do so in the second in which it does.
+/// A server that starts to fail halfway is reported in the right second.
 #[test]
 fn each_second_counts_its_outcomes() {
     const BAD: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";

@@ -32,7 +32,7 @@ pub struct Anonymised {
     /// Invalid lines, and the first of them. They are dropped because their content is unknown.
     pub broken: u64,
     pub first_broken: Option<(u64, LineError)>,
-    /// Values that were hashed, each time they came.
+    /// Number of hashed values, counting repetitions.
     pub query_values: u64,
     pub path_parts: u64,
     /// Parts of paths that were kept as they are, each time, and the different ones.
@@ -59,7 +59,7 @@ impl Anonymiser {
         self.done
     }
 
-    /// The line in its new form: JSON where its clock told fractions of a second, combined format
+    /// The line in its new form: JSON if its clock has fractions of a second, combined format
     /// otherwise. `None` for an empty line, a comment, and what is no entry.
     ///
     /// Time, method, status and size stay. The client is its address and user agent, as one name; user
@@ -159,7 +159,7 @@ impl Anonymiser {
     }
 }
 
-/// A part of a path that names what a site has, not who uses it.
+/// A part of a path that names content of the site, not a user.
 fn is_word(part: &str) -> bool {
     let plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');

@@ -12,7 +12,7 @@ const CELLS_MAX: u64 = 100_000_000;
 const BLOCKS_MIN: u64 = 20;
 pub(super) const HURST_SECONDS: u64 = 600;
 
-/// How requests come, by their counts in each whole second.
+/// The arrivals of requests, by their counts in each whole second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrivals {
     /// Requests in a second.

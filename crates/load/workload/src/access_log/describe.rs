@@ -1,4 +1,5 @@
-//! Figures that tell what a log's load is like. The log is read once, in bounded memory: of more clients
+//! Figures that describe the load of a log. The log is read once, in bounded memory: of more
+//! clients
 //! or targets than are kept, a sample is counted, and the figures that follow from it have an error.
 
 use crate::access_log::cells::{Arrivals, SampledCells};
@@ -48,7 +49,7 @@ pub struct Counted {
     pub count: u64,
     /// Standard error as a share of the count; 0: it is exact.
     pub error: f64,
-    /// Things for which each one that was counted stands.
+    /// Number of items that each counted one represents.
     pub weight: u64,
 }
 
@@ -67,7 +68,7 @@ pub enum Model {
 /// Visits with a mean of this many requests or fewer behave openly, with that many or more closed (Schroeder, Wierman and Harchol-Balter, NSDI 2006).
 const OPEN_MAX: f64 = 5.0;
 const CLOSED_MIN: f64 = 10.0;
-/// A rank that was asked for less often says little of the law.
+/// A rank that was requested less often is weak evidence for the law.
 const COUNT_MIN: u64 = 5;
 const RANKS_MIN: f64 = 10.0;
 
@@ -209,7 +210,7 @@ impl Describer {
     }
 }
 
-/// Visits that have ended, each with the number of visits for which it stands.
+/// Visits that have ended, each with the number of visits that it represents.
 #[derive(Debug, Default)]
 struct Visits {
     lengths: Sizes,
@@ -269,7 +270,7 @@ impl Sizes {
     }
 }
 
-/// Counts of targets, falling, each with the number of targets for which it stands.
+/// Counts of targets, falling, each with the number of targets that it represents.
 #[derive(Debug)]
 struct Ranks {
     falling: Vec<(u64, u64)>,
@@ -311,7 +312,7 @@ impl Ranks {
         let (mut rank, mut points) = (0.0, Vec::new());
         for (count, weight) in self.falling.iter().take_while(|(count, _)| *count >= COUNT_MIN) {
             let weight = *weight as f64;
-            // the middle of the ranks for which it stands
+            // the middle of the ranks that it represents
             points.push(((rank + (weight + 1.0) / 2.0).ln(), (*count as f64).ln(), weight));
             rank += weight;
         }

@@ -16,7 +16,7 @@ pub struct Entry {
     pub client: String,
     /// Since 1970.
     pub at: Nanos,
-    /// The log's clock told a fraction of a second.
+    /// The log has fractions of a second.
     pub fine: bool,
     pub method: String,
     /// Path and query as they were asked for.
@@ -26,7 +26,7 @@ pub struct Entry {
     pub bytes: u64,
 }
 
-/// Why a line is none.
+/// Why a line is not a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError(pub String);
 
@@ -36,7 +36,7 @@ const COMMON_TIME: &[FormatItem<'_>] = format_description!(
      [offset_hour sign:mandatory][offset_minute]"
 );
 
-/// A line without the marks that stand before it: a byte order mark, and the NUL bytes that a file
+/// A line without the marks before it: a byte order mark, and the NUL bytes that a file
 /// system leaves where a log was not written to disk before a crash, or was truncated under its writer.
 pub(crate) fn without_marks(line: &str) -> &str {
     line.trim_start_matches(['\u{feff}', '\0'])

@@ -13,12 +13,12 @@ pub struct LoggedRequest {
     pub target: String,
 }
 
-/// One line: who asked for what, and when.
+/// One line: client, target and time of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Since the first line.
     pub at: Nanos,
-    /// By number, in the order in which clients first came.
+    /// By number, in the order of the clients' first requests.
     pub client: u32,
     /// A row of [`Log::asks`].
     pub ask: u32,

@@ -52,7 +52,7 @@ impl<V: Default> Sampled<V> {
         Some(self.kept.entry(hash).or_default())
     }
 
-    /// Things for which each one in the sample stands: 1 while all are kept.
+    /// Number of items that each one in the sample represents: 1 while all are kept.
     pub(crate) fn weight(&self) -> u64 {
         1 << self.level.min(63)
     }

@@ -12,7 +12,7 @@ use form::{BOUNDARY, FormPart};
 use units::{Nanos, quoted};
 use url::Url;
 
-/// A command: what is asked for, and what it says of how.
+/// A command: the request, and options on how to send it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curl {
     /// One for each URL.
@@ -68,7 +68,7 @@ pub enum CurlVersion {
 /// Reads a file that a command names (`-d @FILE`); the error says why it cannot.
 type FileReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
-/// Redirects that curl follows where `--max-redirs` does not say.
+/// Number of redirects that curl follows if `--max-redirs` does not state it.
 const FOLLOW: u16 = 50;
 /// Combined result of the options.
 #[derive(Default)]
@@ -101,7 +101,7 @@ pub fn has_command(text: &str) -> bool {
     text.lines().any(commands::begins_command)
 }
 
-/// The commands of a text. What stands before the first line that begins with curl is passed over: a
+/// The commands of a text. Text before the first line that begins with curl is skipped: a
 /// comment, or `#!/bin/sh`.
 ///
 /// # Errors
@@ -192,9 +192,9 @@ fn unknown(word: &[u8]) -> RecordedError {
 #[derive(Clone, Copy)]
 enum Does {
     Flag(fn(&mut CurlDraft)),
-    /// Sets what a value on the command line says.
+    /// Applies a value of the command line.
     Takes(fn(&mut CurlDraft, ShellWord, FileReader<'_>) -> Result<(), RecordedError>),
-    /// Says where output goes, or how patient curl is: nothing of the request.
+    /// Affects only the output or the time limits of curl: nothing of the request.
     Nothing,
     /// The same, with a value.
     NothingTaken,
@@ -595,7 +595,7 @@ impl CurlDraft {
         self.headers.iter().any(|(known, _)| is(known)) || self.removed.iter().any(is)
     }
 
-    /// curl writes all `-b` into one field, and none beside a `-H Cookie`.
+    /// curl writes all `-b` into one field, and none in addition to a `-H Cookie`.
     fn join_cookies(&mut self) {
         if !self.cookies.is_empty() && !self.has("cookie") {
             self.headers.push(("Cookie".to_owned(), self.cookies.join(";")));

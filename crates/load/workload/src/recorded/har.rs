@@ -103,8 +103,8 @@ impl HarReading {
         Ok(())
     }
 
-    /// Puts the requests in the order of their times; one without a time stays behind the one
-    /// before it.
+    /// Puts the requests in the order of their times; one without a time stays after its
+    /// predecessor.
     fn finish(mut self) -> Recording {
         let start = self.times.iter().flatten().min().copied().unwrap_or_default();
         let mut last = start;

@@ -15,12 +15,12 @@ type Object = Map<String, Value>;
 /// it cannot.
 type FileReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
-/// References that are followed one behind the other.
+/// Maximum length of a chain of references.
 const REFERENCES_MAX: usize = 32;
 /// Files of one description.
 const FILES_MAX: usize = 1_000;
 const METHODS: [&str; 8] = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
-/// Header parameters that OpenAPI says are ignored: other places describe them.
+/// Header parameters that are ignored according to OpenAPI: other places describe them.
 const IGNORED: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// One request for each operation whose parameters and body have examples. `base` takes the place of
@@ -378,7 +378,7 @@ fn fill(filled: &mut Filled, parameter: FileValue<'_>, value: &Value) -> Result<
     Ok(())
 }
 
-/// The fields of a form, each as the encoding of its name says.
+/// The fields of a form, each in the encoding of its name.
 fn form(fields: &Object, media: FileValue<'_>) -> Result<String, String> {
     let mut pairs = Vec::new();
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {

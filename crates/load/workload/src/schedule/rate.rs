@@ -43,7 +43,7 @@ impl RateCurve {
     }
 }
 
-/// A rate that goes in a straight line within each stage.
+/// A rate that is linear within each stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Staged {
     pieces: Arc<[Piece]>,

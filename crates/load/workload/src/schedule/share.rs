@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// The indices whose remainder modulo the number of slots is in a given set. Worker `worker` of
-/// `workers` has the one remainder `worker`; in a fleet of unequal machines each worker has slots
+/// `workers` has the remainder `worker`; in a fleet of unequal machines each worker has slots
 /// in proportion to its weight. If every slot belongs to one share, every index belongs to exactly
 /// one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! A level over time that goes from stage to stage: a rate, or the size of a population.
+//! A level over time, given by stages: a rate, or the size of a population.
 
 use std::sync::Arc;
 use units::Nanos;
@@ -6,7 +6,7 @@ use units::Nanos;
 /// Stages at most; a level over time that needs more is a trace.
 pub const STAGES_MAX: usize = 10_000;
 
-/// A part of the time, in which the level goes in a straight line.
+/// A part of the time in which the level is linear.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
     /// Duration; zero: the level jumps.

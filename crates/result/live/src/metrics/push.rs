@@ -122,7 +122,7 @@ impl Pusher {
         }
     }
 
-    /// Sends what is still to be sent and tells what became of all.
+    /// Sends the remaining data and reports the outcome of all pushes.
     pub fn end(mut self) -> Pushed {
         if let Some(reading) = self.left {
             self.skipped -= 1;

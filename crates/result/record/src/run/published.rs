@@ -160,7 +160,7 @@ pub struct RunRecord {
     /// One for each scenario, in the plan's order; empty where the plan has none.
     #[serde(default)]
     pub by_scenario: Vec<ScenarioRecord>,
-    /// The emulated path that all connections went through (--path).
+    /// The emulated path of all connections (--path).
     #[serde(default)]
     pub path: Option<PathRecord>,
     /// Figures of our own TCP (--stack own), in the whole run; null with the kernel's sockets.

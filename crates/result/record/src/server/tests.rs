@@ -349,7 +349,7 @@ fn an_objective_on_failures_defines_failing() {
     assert!(of(&mut report, "failures<0.5%").starts_with("failing: 1.00 %"));
 }
 
-/// Below the limit a server fails only by the objective that says so.
+/// Below the limit a server fails only because of an objective.
 #[test]
 fn few_failures_do_not_fail_a_server() {
     let mut calls = served(0, 10_000);

@@ -16,7 +16,7 @@ const LINES: usize = 23;
 /// Rows of the histogram: fewer are uninformative, more unnecessary.
 const BARS_MIN: usize = 3;
 const BARS_MAX: usize = 8;
-/// A terminal of this width has two columns: figures, and beside them the histogram and findings.
+/// A terminal of this width has two columns: figures, and next to them the histogram and findings.
 const TWO_COLUMNS: usize = 120;
 /// Columns that two columns use at most.
 const COLUMNS_MAX: usize = 160;

@@ -522,7 +522,7 @@ pub(crate) fn extreme() -> RunReport {
     report
 }
 
-/// Users who shop, one of whose bodies was that of another page.
+/// Users that shop; one body is that of another page.
 pub(crate) fn of_journeys() -> RunReport {
     let mut run = valid();
     let text = "version = 1\nurl = 'http://shop.example/'\n\

@@ -41,7 +41,7 @@ pub struct RingReactor {
     done: Vec<Completion>,
     /// Sockets that are open.
     open: usize,
-    /// Counts submissions; what is written now goes out with this one.
+    /// Counts submissions; data written now is sent with this one.
     batch: u64,
     writes: u32,
     /// Reads since the first of these writes.

@@ -32,7 +32,7 @@ struct WaitingLine {
     waiting: VecDeque<(Slot, u32)>,
 }
 
-/// To which of the Unix sockets a connection goes.
+/// The Unix socket that a connection uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LineId(u32);
 

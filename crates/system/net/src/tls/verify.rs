@@ -58,7 +58,7 @@ impl ServerCertVerifier for AcceptAny {
 }
 
 /// X.509 version 1, the default of `openssl x509 -req`: webpki does not read its key, so its
-/// signature cannot be verified. Users who accept any certificate accept this one too.
+/// signature cannot be verified. A configuration that accepts any certificate accepts this one too.
 fn unless_version_1(
     verdict: Result<HandshakeSignatureValid, Error>,
 ) -> Result<HandshakeSignatureValid, Error> {

@@ -357,7 +357,7 @@ impl Attributes {
     }
 
     /// # Safety
-    /// Memory addressed by the fields is as large as the command says, and lives until this
+    /// Memory addressed by the fields has the size that the command states, and lives until this
     /// returns.
     unsafe fn call(&mut self, command: c_int) -> io::Result<RawFd> {
         let length = size_of::<Attributes>();

@@ -139,7 +139,7 @@ struct Bad {
     jitter: f64,
 }
 
-/// Arrival time, its number, whether it goes to the host, and the packet.
+/// Arrival time, its number, whether the destination is the host, and the packet.
 type Flying = (Nanos, u64, bool, Vec<u8>);
 
 struct World {

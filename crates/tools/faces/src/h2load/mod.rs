@@ -71,13 +71,13 @@ struct H2load {
     /// The server chose nothing by ALPN, and connections ended for that.
     unnegotiated: bool,
     misled: bool,
-    /// The protocol has been told, and the beginning of the main part.
+    /// The protocol and the beginning of the main part have been printed.
     protocol_told: bool,
     main_told: bool,
-    /// Steps of the first thread that have been told.
+    /// Steps of the first thread that have been printed.
     clients_told: u64,
     done_told: u64,
-    /// Text that waits for the protocol to be told.
+    /// Text that waits until the protocol has been printed.
     held: String,
     /// Clients whose rest was given up because the server takes no more.
     left: u64,
@@ -110,7 +110,7 @@ impl H2load {
         }
     }
 
-    /// The progress since the last call, and what waits, once the protocol has been told.
+    /// The progress since the last call, and the waiting text, once the protocol has been printed.
     fn tell(&mut self, said: &mut Said) {
         self.hold_progress();
         if self.protocol_told {

@@ -1,4 +1,4 @@
-//! `--native`: the command of our own that does the same, or a plan where no option says it.
+//! `--native`: the command of our own that does the same, or a plan if no option can express it.
 
 use super::options::Cleartext;
 use super::work::Work;

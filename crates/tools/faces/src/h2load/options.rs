@@ -1,4 +1,4 @@
-//! h2load's options, read in the order in which they stand: the first one that is wrong ends it.
+//! h2load's options, read in their order: the first one that is wrong ends it.
 
 use super::candidates::proposal;
 use super::values;

@@ -69,7 +69,7 @@ pub(super) fn plan(work: &Work) -> Result<Plan, Ending> {
 pub(super) fn speak_http1(work: &Work, plan: &mut Plan) {
     plan.request.version = HttpVersion::Http11;
     if let Some(session) = session_of(&mut plan.load) {
-        // it connects again where the server says that it closes, and ends with any failure
+        // it connects again if the server announces the close, and ends with any failure
         session.one_connection = false;
         session.survives = false;
     }

@@ -82,7 +82,7 @@ impl SummaryRow {
 /// One client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TalliedClient {
-    /// Of its first connection; zero: it never came so far.
+    /// Of its first connection; zero: it never got that far.
     opened: Nanos,
     established: Nanos,
     first_byte: Nanos,
@@ -372,7 +372,7 @@ mod tests {
         CallRecord { sample, outcome, response: Vec::new(), note: None }
     }
 
-    /// `h2load -n20 -c1 -m2` beside a server that goes away after two responses.
+    /// `h2load -n20 -c1 -m2` against a server that closes after two responses.
     #[test]
     fn streams_that_a_goaway_cuts_off_are_done() {
         let mut tally = Tally::new(&work());

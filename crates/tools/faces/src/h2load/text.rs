@@ -107,11 +107,11 @@ pub(super) fn secured(facts: &TlsFacts) -> String {
     out
 }
 
-/// Bytes that came in.
+/// Received bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
     pub(super) total: u64,
-    /// Fields as they came, and uncompressed.
+    /// Fields as received, and uncompressed.
     pub(super) fields: u64,
     pub(super) plain_fields: u64,
 }

@@ -1,4 +1,4 @@
-//! URIs, one after the other on the command line, line by line in a file, or behind their instants
+//! URIs, one after the other on the command line, line by line in a file, or after their instants
 //! in a timing script.
 
 use super::options::Options;

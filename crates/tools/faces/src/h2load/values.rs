@@ -49,7 +49,7 @@ pub(super) fn rate(text: &str) -> Option<f64> {
     (rate.is_finite() && 1.0 / rate >= 1e-6).then_some(rate)
 }
 
-/// `2.93ms`: whole microseconds below a millisecond, else two digits behind the point.
+/// `2.93ms`: whole microseconds below a millisecond, else two digits after the point.
 pub(super) fn show_duration(span: Nanos) -> String {
     match span.0 / 1_000 {
         micros @ 0..1_000 => format!("{micros}us"),
@@ -64,7 +64,7 @@ pub(super) fn show_seconds(seconds: f64) -> String {
     show_duration(Nanos(micros.saturating_mul(1_000)))
 }
 
-/// Two digits behind the point, halves away from zero.
+/// Two digits after the point, halves away from zero.
 pub(super) fn two_digits(number: f64) -> String {
     let hundredths = (number * 100.0).round() as i64;
     format!("{}.{:02}", hundredths / 100, (hundredths % 100).abs())

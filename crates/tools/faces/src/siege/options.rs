@@ -45,7 +45,7 @@ const LETTERS: &str = "VhvqCDgpcNFibrtdlfRmHATj";
 /// The emulated version, 4.1.7 or not, where the two differ: an additional option.
 pub(super) const NEWER: &str = "--as-4.1.7";
 
-/// A file and a command line, put together; what went to standard error on the way.
+/// A file and a command line, put together; text printed to standard error meanwhile.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) config: Config,

@@ -8,7 +8,7 @@ pub(super) struct LoggedRequest {
     /// `HTTP/1.1`.
     pub(super) protocol: String,
     pub(super) code: u16,
-    /// It came from the user's cache: nothing was sent.
+    /// It was served from the user's cache: nothing was sent.
     pub(super) cached: bool,
     pub(super) method: &'static str,
     pub(super) shown: String,

@@ -216,8 +216,8 @@ impl Wrk {
         };
     }
 
-    /// The time between two calls of a connection, if all went evenly: what wrk's invention of
-    /// values goes by. In microseconds; 0 when a connection made no call.
+    /// The time between two calls of a connection, if they were evenly spaced: the basis of wrk's
+    /// invented values. In microseconds; 0 when a connection made no call.
     fn gap(&self) -> u64 {
         let each = self.figures.requests / self.options.connections.max(1);
         self.figures.runtime_us.checked_div(each).unwrap_or(0)

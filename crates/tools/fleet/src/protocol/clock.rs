@@ -6,7 +6,7 @@ use units::Nanos;
 
 /// Exchanges that the best one is chosen from.
 const KEPT: usize = 64;
-/// Exchanges at the start; later ones are occasional, to track drift. The very first ones come at
+/// Exchanges at the start; later ones are occasional, to track drift. The first ones are sent at
 /// once. The others leave pauses for the server and for agents that still join.
 const PROBES: u64 = 40;
 const PROBES_AT_ONCE: u64 = 8;

@@ -17,7 +17,7 @@ pub const PART_BYTES: usize = 128 << 10;
 const HELD_MAX: usize = 4_096;
 /// A gap is requested again after this time.
 const RESEND_PAUSE: Nanos = Nanos::from_millis(500);
-/// The start lies at least so far ahead, and this much further for each agent.
+/// The start is at least this far ahead, plus this much per agent.
 const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
 const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
 /// The start is at least this many shortest round trips ahead, and bounded: a more distant agent

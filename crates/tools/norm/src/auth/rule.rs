@@ -18,7 +18,7 @@ pub(crate) struct Rule {
     /// Of every user in the password file.
     passwords: BTreeMap<String, String>,
     allowed: BTreeSet<String>,
-    /// Those of `allowed` who are permitted only by a group.
+    /// Those of `allowed` that are permitted only by a group.
     by_group: BTreeSet<String>,
 }
 

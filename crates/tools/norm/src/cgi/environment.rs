@@ -16,7 +16,7 @@ use super::CgiSettings;
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Entity};
 
-/// Tells scripts of the built-in tree which of their behaviors to break.
+/// Informs scripts of the built-in tree which of their behaviors to break.
 const BREAKS_VARIABLE: &str = "SITE_BREAKS";
 
 /// Request fields that do not become `HTTP_…`: they are passed elsewhere, are secret, or concern

@@ -75,7 +75,7 @@ pub(crate) struct CgiSettings {
     pub(crate) limits: CgiLimits,
     /// Shared by all scripts of a server.
     pub(crate) places: Arc<Places>,
-    /// Standard error and what went wrong.
+    /// Standard error and the failure.
     pub(crate) complain: Complain,
 }
 

@@ -42,7 +42,7 @@ pub(super) enum Known<V> {
 }
 
 /// Two generations: what is used moves to the young one; when that has filled its half of the
-/// bounds, it becomes the old one and the old one goes.
+/// bounds, it becomes the old one, and the old one is dropped.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     bounds: CacheBounds,

@@ -56,7 +56,7 @@ struct SayReply {
     number: u32,
 }
 
-/// Messages of a response, each at its time, and the status behind them.
+/// Messages of a response, each at its time, followed by the status.
 #[derive(Debug)]
 pub(super) struct GrpcReplies {
     text: String,

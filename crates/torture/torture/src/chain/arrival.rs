@@ -1,9 +1,9 @@
-//! Compares what arrives behind a proxy with what was sent to it.
+//! Compares what arrives after a proxy with what was sent to it.
 
 use crate::framing::{self, FramingReading, MessageEnd};
 use std::collections::BTreeMap;
 
-/// Data received on one connection behind the proxy: one message from the proxy's point of view,
+/// Data received on one connection after the proxy: one message from the proxy's point of view,
 /// because the origin closes each connection after its response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {

@@ -1,4 +1,5 @@
-//! HTTP/2 and HTTP/3 requests to a proxy that uses HTTP/1.1 behind it: `chain/downgrade.toml`,
+//! HTTP/2 and HTTP/3 requests to a proxy that uses HTTP/1.1 toward its server:
+//! `chain/downgrade.toml`,
 //! compiled in. HTTP/2 delimits requests and fields by frames, so their bytes may contain HTTP/1.1
 //! delimiters. A proxy that writes HTTP/1.1 must validate them (RFC 9113 sections 8.2.1 and 10.3).
 

@@ -182,7 +182,7 @@ pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
         .chain(row.recovery.is_late().then_some(Effect::OthersLost));
     let exchanges = row.exchanges.iter().filter_map(|one| of_exchange(&row.case, one));
     let all = on_server.map(|effect| table::rate(SentSort::Other, effect)).chain(exchanges);
-    // the first of equals: the effect on the server says more than an exchange
+    // the first of equals: the effect on the server is better evidence than an exchange
     let worst = all.reduce(|worst, one| if one.severity > worst.severity { one } else { worst });
     Some(worst.unwrap_or_else(|| table::rate(SentSort::Other, Effect::Answer)))
 }

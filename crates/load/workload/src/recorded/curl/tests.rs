@@ -84,7 +84,7 @@ fn a_form_has_parts_and_files() {
     );
 }
 
-/// Postman writes the content type of a form beside it.
+/// Postman writes the content type of a form in addition to it.
 #[test]
 fn a_form_has_its_boundary_in_a_given_content_type_too() {
     let sent = |kind: &str| {

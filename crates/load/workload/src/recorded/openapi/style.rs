@@ -31,7 +31,7 @@ pub(super) struct Written {
     place: ParameterPlace,
     style: Style,
     explode: bool,
-    /// Reserved characters stand as they are (`allowReserved`).
+    /// Reserved characters are not escaped (`allowReserved`).
     reserved: bool,
 }
 
@@ -96,7 +96,7 @@ impl Written {
         self.explode && !matches!(self.style, Style::Label | Style::Simple)
     }
 
-    /// The parameter as it stands in its place: with its name, except in `simple` and `label`.
+    /// The parameter as it is inserted: with its name, except in `simple` and `label`.
     ///
     /// # Errors
     /// A value that the style cannot write.

@@ -1,4 +1,4 @@
-//! The emulated path that a run went through.
+//! The emulated path of a run.
 
 use sample::{PathDirection, PathFacts, PathKind};
 #[cfg(any(test, feature = "schema"))]

@@ -1,4 +1,4 @@
-//! Differences with their intervals as a chart: labels beside them, or above them on a phone.
+//! Differences with their intervals as a chart: labels next to them, or above them on a phone.
 
 use super::axis::{Scale, coordinate};
 use crate::section::forest::{Forest, ForestRow};
@@ -18,7 +18,7 @@ struct ForestFrame {
     head: f64,
     /// From the top of a row to its interval.
     middle: f64,
-    /// Names and values are above their intervals, not beside them.
+    /// Names and values are above their intervals, not next to them.
     stacked: bool,
 }
 
@@ -50,7 +50,7 @@ const NARROW: ForestFrame = ForestFrame {
 const REACH_MAX: f64 = 2.0;
 const FALL_MAX: f64 = 1.0;
 
-/// Each difference as a point with its interval, and the noise floor behind it.
+/// Each difference as a point with its interval, on top of the noise floor.
 pub(super) fn figure(forest: &Forest) -> Markup {
     let rows = &forest.rows;
     let ends = rows.iter().flat_map(|one| [one.change, one.low, one.high, one.noise]);

@@ -94,7 +94,7 @@ impl Page {
         self.line(&line);
     }
 
-    /// A label in its column and wrapped text beside it.
+    /// A label in its column and wrapped text next to it.
     pub(crate) fn fact(&mut self, label: &str, text: &str) {
         self.wrapped(&format!("{label:<LABEL$}"), text);
     }
@@ -125,7 +125,7 @@ impl Page {
         }
     }
 
-    /// A table whose header's first cell stands at the margin as the section's heading.
+    /// A table whose first header cell is at the margin, as the section's heading.
     pub(crate) fn headed(&mut self, rows: &[Vec<String>]) {
         let mut table = self.alike();
         table.table(rows);

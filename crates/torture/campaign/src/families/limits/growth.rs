@@ -365,7 +365,7 @@ pub(super) fn noted(
 }
 
 /// Retries a failure, which is a finding only if it is reproducible. If a retry is inconclusive,
-/// the first result stands.
+/// the first result is kept.
 fn bad_again(
     runner: &mut Runner<'_>,
     case: &Case,

@@ -36,7 +36,7 @@ pub(super) struct Played {
     pub(super) probes: Vec<Probe>,
     /// Work of this process before the end of the load, as a share of a core.
     pub(super) work: Option<f64>,
-    /// Its time limit, or the end of the run, came first.
+    /// Its time limit, or the end of the run, was reached first.
     pub(super) cut_short: bool,
 }
 

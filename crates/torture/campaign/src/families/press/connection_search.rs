@@ -243,7 +243,7 @@ impl ConnectionSearch<'_> {
         };
         let (rounds, followed) = match second.outcome {
             PressureOutcome::Inconclusive => {
-                // the earlier observation stands
+                // the earlier observation is kept
                 second = first;
                 second.notes.push("a second round was inconclusive".to_owned());
                 (seen, seen)

@@ -306,7 +306,7 @@ mod tests {
     const BROKEN: TalkEnd = TalkEnd::Broken(FailureClass::Tls);
 
     /// Returns how long a connection was idle, from received data: instants in ms, and bytes. The
-    /// last data came with the close.
+    /// last data arrived with the close.
     fn idle(tls: bool, end: TalkEnd, came: &[(u64, usize)]) -> String {
         let ms = Nanos::from_millis;
         let mut replies = Replies::new(&["GET".to_owned()]);
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(idle(true, TalkEnd::Closed, &ended(24)), "2 s");
         assert_eq!(idle(true, TalkEnd::Closed, &ended(48)), "2 s");
         assert_eq!(idle(true, BROKEN, &ended(24)), "2 s");
-        // the close came with the response itself, however late
+        // the close arrived with the response itself, however late
         assert_eq!(idle(true, TalkEnd::Closed, &[(5, 1_500), (1_010, 254)]), "0 s");
         assert_eq!(idle(false, TalkEnd::Closed, &[(10, 40)]), "0 s");
         assert_eq!(idle(true, TalkEnd::Silent, &response), "never");

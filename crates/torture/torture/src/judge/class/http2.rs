@@ -12,7 +12,7 @@ pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     for name in text.split(',') {
         // FLOW_CONTROL_ERROR exists in HTTP/2 and in QUIC with different codes: the recorded value
-        // tells which
+        // names the code
         let of_http3 = http3_code(name).and_then(|code| u32::try_from(code).ok());
         let known = [http2_code(name), of_http3, http3::quic_code(name)];
         let before = found.len();
