@@ -167,9 +167,8 @@ fn commands(
 fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
     let lacks = |option: &str, has: fn(&Curl) -> bool| {
         let lack = commands.iter().filter(|curl| !has(curl)).count();
-        let told =
-            format!("a command without {option}: a plan has it for all or none, here for all");
-        (lack > 0 && lack < commands.len()).then_some((told, lack as u64))
+        let reason = format!("a command without {option}: a plan applies it to all requests");
+        (lack > 0 && lack < commands.len()).then_some((reason, lack as u64))
     };
     let each = [
         lacks("-L", |curl| curl.follow.is_some()),

@@ -98,7 +98,7 @@ fn summary(record: &FitRecord) -> String {
 
 fn verdict(property: &PropertyRecord) -> String {
     match (&property.untold, property.fits) {
-        (Some(why), _) => format!("cannot be told; {why}"),
+        (Some(why), _) => format!("unknown; {why}"),
         (None, Some(false)) => "does not fit".to_owned(),
         _ => "fits".to_owned(),
     }

@@ -341,7 +341,7 @@ impl Draft {
         // if given for both directions it applies to up: packets of the server are not delayed
         if let Some(key) = self.idle {
             return Err(format!(
-                "down-{key}= has no effect beside webmark, which delays only the client's packets: \
+                "down-{key}= has no effect with webmark, which delays only the client's packets: \
                  write {key}= or up-{key}="
             ));
         }

@@ -99,12 +99,12 @@ pub(crate) fn bad_path(why: &str) -> Box<Reply> {
 }
 
 pub(crate) fn too_large(body_max: u64) -> Reply {
-    let text = format!("The body is longer than {body_max} bytes, the most.\n");
+    let text = format!("The body is longer than the limit of {body_max} bytes.\n");
     Reply::text(StatusCode::PAYLOAD_TOO_LARGE, text)
 }
 
 pub(crate) fn broken_body() -> Reply {
-    Reply::text(StatusCode::BAD_REQUEST, "The body broke off or was no body.\n")
+    Reply::text(StatusCode::BAD_REQUEST, "The body is incomplete or malformed.\n")
 }
 
 /// Returns whether a list of tokens contains one.

@@ -91,7 +91,7 @@ impl TimeLaw {
         let time = |text: &str| {
             let time = parse_duration(text).map_err(|error| error.to_string())?;
             if time > TIME_MAX {
-                return Err(format!("{} is longer than an hour, the most", quoted(text)));
+                return Err(format!("{} is longer than the limit of one hour", quoted(text)));
             }
             Ok(time)
         };

@@ -158,7 +158,7 @@ fn check_rooms(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         !has_id,
         "--ws-message",
-        "--ws-rooms needs {id} in --ws-message, so that messages can be told apart",
+        "--ws-rooms needs {id} in --ws-message, so that messages can be distinguished",
     );
     let matched = !matches!(plan.websocket.expect, MessageAnswer::Next | MessageAnswer::None);
     problems.add_if(

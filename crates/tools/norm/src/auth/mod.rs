@@ -171,7 +171,7 @@ fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     let mut text = String::new();
     file.take(len_max + 1).read_to_string(&mut text)?;
     if text.len() as u64 > len_max {
-        return Err(io::Error::other(format!("it is longer than {len_max} bytes, the most")));
+        return Err(io::Error::other(format!("it is longer than the limit of {len_max} bytes")));
     }
     Ok(text)
 }

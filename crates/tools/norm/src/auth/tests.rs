@@ -226,7 +226,7 @@ fn a_wrong_configuration_closes_the_directory_and_is_named() {
         (&RULE.replace("admin.pwd", "none.pwd"), "/conf/none.pwd: No such file or directory"),
         (&RULE.replace("conf/admin.pwd", "conf"), "/conf: it is no file"),
         (&RULE.replace("conf/admin.pwd", "/dev/zero"), "/dev/zero: it is no file"),
-        (&format!("{RULE}#{}", "x".repeat(70_000)), "it is longer than 65536 bytes, the most"),
+        (&format!("{RULE}#{}", "x".repeat(70_000)), "it is longer than the limit of 65536 bytes"),
     ];
     for (rule, expected) in table {
         let said = site.complaint(rule);

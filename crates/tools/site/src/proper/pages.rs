@@ -139,7 +139,7 @@ fn refused(request: &Request<Upload>, common: &Common) -> Option<Refusal> {
     }
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if target as u64 > common.uri_max {
-        let text = format!("The URI is longer than {} bytes, the most.\n", common.uri_max);
+        let text = format!("The URI is longer than the limit of {} bytes.\n", common.uri_max);
         return Some(Refusal { status: 414, text });
     }
     if request.body().size_hint().lower() > common.body_max {
@@ -149,7 +149,7 @@ fn refused(request: &Request<Upload>, common: &Common) -> Option<Refusal> {
 }
 
 fn too_large(common: &Common) -> Refusal {
-    let text = format!("The body is longer than {} bytes, the most.\n", common.body_max);
+    let text = format!("The body is longer than the limit of {} bytes.\n", common.body_max);
     Refusal { status: 413, text }
 }
 
@@ -291,7 +291,7 @@ async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
         let mut held = common.hold();
         while let Some(frame) = incoming.frame().await {
             let Ok(frame) = frame else {
-                let text = "The body broke off or was no body.\n".to_owned();
+                let text = "The body is incomplete or malformed.\n".to_owned();
                 return refuse(&Refusal { status: 400, text });
             };
             let Ok(data) = frame.into_data() else { continue };

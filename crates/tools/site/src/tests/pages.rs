@@ -201,7 +201,7 @@ fn echo_returns_the_request() {
 fn a_body_that_is_too_long_is_413() {
     let site = site(&[("body-max", "10")]);
     let too_long =
-        text("413 Payload Too Large", "", "The body is longer than 10 bytes, the most.\n");
+        text("413 Payload Too Large", "", "The body is longer than the limit of 10 bytes.\n");
     let head = "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
     let length = format!("{head}Content-Length: 11\r\n\r\nhello world");
     assert_eq!(ask(&site, length), too_long);
