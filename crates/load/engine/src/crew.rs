@@ -137,7 +137,7 @@ impl<I: Io> Io for OwnSlots<'_, I> {
         self.io.why(self.slot(slot))
     }
 
-    /// The crew waits for all of its workers.
+    /// Waits for all of its workers.
     fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
     }

@@ -357,7 +357,7 @@ impl Worker {
     }
 }
 
-/// Runs on a driver: a worker, or a crew of them.
+/// Runs on a driver: a worker, or several of one core.
 pub trait Driven {
     /// Processes everything due and returns until when nothing else will be.
     fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn;

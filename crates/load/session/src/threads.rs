@@ -242,7 +242,7 @@ impl Crew<'_> {
             }
             link.before = ThreadTime::now();
             let workers = loads.into_iter().map(|load| load.worker(id, tls.as_ref())).collect();
-            // a crew counts by scenario, even if there is only one
+            // workers of scenarios are counted by scenario, even if there is only one
             let scenarios = !link.setup.plan.scenarios.is_empty();
             let connections = network.of_worker(id, seed, spin, carrier)?;
             if let Some(facts) =

@@ -91,13 +91,13 @@ pub(super) fn refuse_until_sure(plan: &Plan, instead: &str) -> Result<(), UsageE
     }
 }
 
-/// A script, and its description of its journey, where it makes one.
+/// A script, and the outline of its journey if it defines one.
 struct ReadScript {
     script: ScriptPlan,
     outline: Option<ScriptOutline>,
 }
 
-/// Passes arguments to the script of a plan. One that makes a journey is a journey.
+/// Passes arguments to the script of a plan; a script that defines a journey becomes one.
 fn apply_plan_script(
     plan: &mut Plan,
     args: Vec<String>,
@@ -412,8 +412,8 @@ impl GivenOptions {
         Ok(Some(ReadScript { script, outline }))
     }
 
-    /// Puts the script into the plan. One that makes a journey is a journey, with all that journeys
-    /// have; the load and the objectives that it states apply where no option states others.
+    /// Puts the script into the plan; a script that defines a journey becomes a journey. Its load
+    /// and objectives apply unless options set others.
     fn apply_program(
         &mut self,
         plan: &mut Plan,
@@ -436,7 +436,7 @@ impl GivenOptions {
         plan.be_carried_out(script, outline.program).map_err(|error| UsageError::new(error.0))
     }
 
-    /// The load of a script's own options. A load that is typed replaces it, and so does a length.
+    /// The load from a script's own options; a typed load or length replaces it.
     fn apply_script_load(&mut self, outline: &ScriptOutline) {
         let load = self.first_of(LOAD_OPTIONS).is_some();
         let length = self.first_of(&["duration", "requests"]).is_some();

@@ -31,7 +31,7 @@ pub(crate) enum FleetCommand {
     Manager(Box<FleetManagerArgs>),
     Agent(FleetAgentArgs),
     Watch(FleetWatchArgs),
-    /// Ask a manager how its agents are
+    /// Show the state of the agents of a manager
     Status(FleetOperatorArgs),
     /// End a manager's run; its report follows
     Abort(FleetOperatorArgs),
@@ -95,7 +95,7 @@ struct FleetWorkArgs {
     /// Refuse plans that send more than this to a host, all agents together; may be given several times
     #[arg(long = "budget", value_name = "HOST=RATE", value_parser = budget)]
     budgets: Vec<HostBudget>,
-    /// What `run` takes; or `run`, `ramp` and what these take
+    /// Arguments of `run`; or `run` or `ramp`, followed by its arguments
     #[arg(
         value_name = "PLAN",
         required = true,

@@ -31,7 +31,7 @@ pub(crate) enum RunsTask {
     Tag {
         /// The result: an id, a tag or last
         result: String,
-        /// The tag; it is taken away from any other result
+        /// The tag; it is removed from any other result
         tag: String,
         #[command(flatten)]
         store: StoreArgs,

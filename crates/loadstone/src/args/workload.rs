@@ -163,7 +163,7 @@ pub(crate) struct SequenceArgs {
     /// A preset, or a file set as `workload files` takes it
     #[arg(value_name = "SET", value_parser = preset)]
     pub(crate) preset: Preset,
-    /// URL to put in front of each path; without it, run takes one beside --urls
+    /// URL to put before each path; without it, run needs a URL in addition to --urls
     #[arg(value_name = "BASE-URL", value_parser = site)]
     pub(crate) base: Option<Url>,
     /// Write the sequence to this file; - is standard output

@@ -300,7 +300,7 @@ impl Measurer<'_, '_> {
     }
 }
 
-/// Two moments, with the process of another side first.
+/// Measures both sides at once, twice; each side starts first once.
 fn in_duet(
     duet: &Duet,
     sides: &[CompareSide],

@@ -14,7 +14,7 @@ use units::Nanos;
 
 /// Minimum time between an offer and the first arrival of the new part.
 const TELL: Nanos = Nanos::from_secs(1);
-/// Slots of one lost part in total: the numbers of one heir's slots fit into a message.
+/// Slots of one lost part in total: the numbers of one agent's new slots fit into a message.
 const PIECES_MAX: usize = 65_536;
 
 /// Why no other agent can continue a part of this plan; `None`: others can.
@@ -37,7 +37,7 @@ pub(super) fn immovable(plan: &Plan) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Awaited,
-    /// Or unknown: then it is owed by the heir.
+    /// Or unknown: then the receiving agent owes it.
     Taken,
     Refused(String),
 }
@@ -53,7 +53,7 @@ pub(super) struct Handover {
     pub(super) answer: Answer,
 }
 
-/// Slots of `of` for each worker of each heir.
+/// Slots of `of` for each worker of each receiving agent.
 #[derive(Debug, PartialEq, Eq)]
 struct Division {
     of: u32,
@@ -64,12 +64,12 @@ struct Division {
 struct PartTransfer {
     /// Workers of each.
     workers: Vec<usize>,
-    /// The worker, among all heirs', that has each slot of a table by their weights.
+    /// The worker, among those of all receiving agents, that has each slot of a table, by weight.
     owner: Vec<usize>,
 }
 
 impl PartTransfer {
-    /// `weights`: of each worker of each heir.
+    /// `weights`: of each worker of each receiving agent.
     fn new(weights: &[Vec<f64>]) -> PartTransfer {
         let all: Vec<f64> = weights.iter().flatten().copied().collect();
         let table = SlotTable::new(&all);
@@ -140,7 +140,7 @@ impl Merge {
         ));
     }
 
-    /// Records whether an heir accepts an offer. A refused part is lost after all.
+    /// Records whether an agent accepts an offer. A refused part is lost after all.
     pub(super) fn taken(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
         let mine = |step: &&mut Handover| step.number == number && step.answer == Answer::Awaited;
         let Some(step) = self.moves.iter_mut().find(mine) else { return };

@@ -42,7 +42,7 @@ impl Parcel {
     }
 
     /// # Errors
-    /// Bytes that are not a parcel.
+    /// The bytes are malformed.
     pub(super) fn read(bytes: &[u8]) -> Result<Parcel, String> {
         serde_json::from_slice(bytes)
             .map_err(|error| format!("the data sent with the plan cannot be read: {error}"))

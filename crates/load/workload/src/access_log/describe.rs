@@ -178,7 +178,7 @@ impl Describer {
         if let Some(popular) = &mut self.popular {
             popular.add(target, 1);
         } else if self.targets.weight() > 1 {
-            // up to now all were kept; those that have just left were asked for less often than most
+            // up to now all were kept; those that have just left were requested less often than most
             let known = self.targets.iter().map(|(target, count)| (target, *count));
             self.popular = Some(Frequent::of(known));
         }
@@ -281,7 +281,7 @@ struct Ranks {
 }
 
 impl Ranks {
-    /// All that were kept; or of a sample those that were asked for most often, and the others with their
+    /// All that were kept; or, of a sample, those requested most often, and the others with their
     /// weight.
     fn of(sampled: &Sampled<u64>, popular: Option<&Frequent>) -> Ranks {
         let weight = sampled.weight();
