@@ -55,7 +55,7 @@ const NAMED: &[Named] = &[
             "speaker",
             "worker",
         ],
-        reason: "one state machine: the worker with its drawers, and what asks it for calls",
+        reason: "one state machine: the worker, its connections and calls, and the source of its calls",
     },
     Named {
         folder: "crates/load/k6/src/",
