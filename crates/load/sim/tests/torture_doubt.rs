@@ -148,6 +148,6 @@ fn a_single_attempt_is_not_flaky() {
         let case = case_of("F-01", field(server).watched(Box::new(stop)));
         let hung: Vec<String> = case.exchanges.iter().map(shown).collect();
         let [one] = &hung[..] else { panic!("{hung:#?}") };
-        assert!(one.contains(": fail, 1 of 1; the request was sent completely"), "{left}: {one}");
+        assert!(one.contains(": fail, 1 of 1; everything was sent"), "{left}: {one}");
     }
 }

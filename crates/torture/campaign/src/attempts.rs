@@ -27,8 +27,12 @@ pub(crate) struct Rate {
 impl Rate {
     /// A failure that was observed once.
     pub(crate) const ONCE: Rate = Rate { made: 1, failed: 1 };
-    /// A failure that a search found again in most attempts.
-    pub(crate) const MOST: Rate = Rate { made: TRIES, failed: TRIES.div_ceil(2) };
+
+    /// Counts an attempt.
+    pub(crate) fn count(&mut self, is_failure: bool) {
+        self.made += 1;
+        self.failed += u32::from(is_failure);
+    }
 
     /// Returns whether it fails in most attempts.
     pub(crate) fn is_usual(self) -> bool {

@@ -13,7 +13,7 @@ use torture::case::Case;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::{Execution, pauses, sent};
-use torture::result::{CaseResult, ExchangeResult};
+use torture::result::{CaseResult, ExchangeResult, Recovery};
 use units::show;
 
 /// Prefix of the name of a conversation blamed for a later failure.
@@ -33,16 +33,19 @@ pub(crate) fn attribute(
     runner.budget.renew();
     let tail = runner.trail.take_tail();
     let Some(last) = tail.last().cloned() else { return };
-    let alone =
-        search::mostly(runner, |runner| search::lost_after(runner, std::slice::from_ref(&last)));
+    let alone = lost_rate(runner, std::slice::from_ref(&last));
     let guilty = match alone {
-        Some(true) => Some(vec![last]),
-        Some(false) => among(runner, &tail),
+        Some(rate) if rate.is_usual() => Some(vec![last]),
+        Some(_) => among(runner, &tail),
         None => None,
     };
     let crashed = matches!(affected, AffectedPart::Worker | AffectedPart::Server);
     match guilty.as_deref() {
-        Some([one]) => accuse(runner, case, one, result),
+        Some([one]) => {
+            let known = alone.filter(|rate| rate.is_usual());
+            let rate = known.or_else(|| lost_rate(runner, std::slice::from_ref(one)));
+            accuse(runner, case, one, rate.unwrap_or_default(), result);
+        }
         Some(several) => record_culprits(runner, case, several, result),
         None if crashed => by_chance::find(runner, case, &tail, result),
         None => result.notes.push(format!(
@@ -105,11 +108,13 @@ pub(crate) fn suspect(
     keep(runner, case, &name, Rate::ONCE, (&last.script, talk), judgement, result);
 }
 
-/// Names the first hung request of this case if no client gets a response since then. Returns false
-/// if none hung.
+/// Names the first hung request of this case if no client gets a response any more, although some did
+/// after it. Returns false if there is none.
 fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> bool {
     let hung = runner.hangs.of_case(&case.id).cloned();
-    let Some(HungRequest { name, script, talk, .. }) = hung else { return false };
+    let Some(HungRequest { name, script, talk, .. }) = hung.filter(|one| one.survived) else {
+        return false;
+    };
     let judgement = Judgement {
         outcome: TestOutcome::Leak,
         seen: judge::seen(&talk),
@@ -157,6 +162,11 @@ pub(crate) fn keep(
     });
 }
 
+/// Returns how often plain requests fail after these conversations; `None`: the search must end.
+pub(crate) fn lost_rate(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Option<Rate> {
+    search::rate_of(runner, |runner| search::lost_after(runner, suspects))
+}
+
 /// Returns the smallest part of the tail after which plain requests fail, or `None` if they do not
 /// fail again.
 fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Option<Vec<Suspect>> {
@@ -179,28 +189,20 @@ fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Option<Vec<Suspect>> {
     }))
 }
 
-/// Repeats a single culprit once, to record it and to shrink it.
+/// Repeats a single culprit once, to record it and, unless it failed rarely before, to shrink it.
 pub(crate) fn accuse(
     runner: &mut Runner<'_>,
     case: &Case,
     guilty: &Suspect,
-    result: &mut CaseResult,
-) {
-    accuse_at(runner, case, guilty, Rate::MOST, result);
-}
-
-/// Does the same for a failure at this rate; a rare one is not shrunk.
-fn accuse_at(
-    runner: &mut Runner<'_>,
-    case: &Case,
-    guilty: &Suspect,
-    rate: Rate,
+    before: Rate,
     result: &mut CaseResult,
 ) {
     let script = TalkScript { start: runner.now(), ..guilty.script.clone() };
     let talk = runner.hold(script.clone());
-    gate::pass(runner);
+    let recovery = gate::pass(runner);
     let affected = runner.life.hear(runner.world);
+    let mut rate = before;
+    rate.count(recovery != Recovery::AtOnce || affected != AffectedPart::Nothing);
     let name = match guilty.case == case.id {
         true => format!("{CULPRIT}{}", guilty.name),
         false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
@@ -260,5 +262,6 @@ fn record_culprits(
     };
     let scripts: Vec<TalkScript> = before.iter().map(|one| one.script.clone()).collect();
     runner.report(CampaignEvent::FailsBehind { name: &name, before: &scripts });
-    keep(runner, case, &name, Rate::MOST, (&last.script, talk), judgement, result);
+    let rate = lost_rate(runner, several).unwrap_or(Rate::ONCE);
+    keep(runner, case, &name, rate, (&last.script, talk), judgement, result);
 }

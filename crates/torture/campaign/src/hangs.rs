@@ -12,6 +12,8 @@ pub(crate) struct HungRequest {
     pub(crate) name: String,
     pub(crate) script: TalkScript,
     pub(crate) talk: Talk,
+    /// A conversation that started after it had hung got a response: it did not stop the server.
+    pub(crate) survived: bool,
 }
 
 /// Hung requests of this run, the first of each case.
@@ -21,6 +23,11 @@ pub(crate) struct HangsSeen(Vec<HungRequest>);
 impl HangsSeen {
     /// Records it if it hung and the case has none yet.
     pub(crate) fn see(&mut self, execution: &Execution<'_>) {
+        let start = execution.talk.start;
+        if execution.talk.replies.whole() > 0 {
+            let before = |one: &&mut HungRequest| one.talk.start + one.talk.over <= start;
+            self.0.iter_mut().filter(before).for_each(|one| one.survived = true);
+        }
         let hung = execution.judgement.outcome == TestOutcome::Fail
             && execution.talk.end == TalkEnd::Silent
             && (judge::is_hang(execution.talk) || judge::is_unfinished(execution.talk));
@@ -28,7 +35,8 @@ impl HangsSeen {
         if hung && !self.0.iter().any(|one| one.case == *id) {
             let (name, script) = (execution.name.to_owned(), execution.script.clone());
             let talk = execution.talk.clone();
-            self.0.push(HungRequest { case: id.clone(), name, script, talk });
+            let case = id.clone();
+            self.0.push(HungRequest { case, name, script, talk, survived: false });
         }
     }
 

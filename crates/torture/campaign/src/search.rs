@@ -1,6 +1,7 @@
 //! Common parts of searches after a failure: replay a conversation, check whether the server is
 //! lost, whether something mostly fails, and find the smallest failing set.
 
+use crate::attempts::Rate;
 use crate::life::AffectedPart;
 use crate::shrink::fewest;
 use crate::trail::Suspect;
@@ -57,15 +58,22 @@ pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Option<bool> {
 /// Returns whether it fails in most attempts; false if the first passes.
 pub(crate) fn mostly(
     runner: &mut Runner<'_>,
-    mut fails: impl FnMut(&mut Runner<'_>) -> Option<bool>,
+    fails: impl FnMut(&mut Runner<'_>) -> Option<bool>,
 ) -> Option<bool> {
-    let needed = TRIES.div_ceil(2);
-    let mut failed = 0;
-    for _ in 0..TRIES {
-        failed += u32::from(fails(runner)?);
-        if failed == 0 || failed == needed {
+    rate_of(runner, fails).map(Rate::is_usual)
+}
+
+/// Counts failures until the majority is certain, or the first attempt passes.
+pub(crate) fn rate_of(
+    runner: &mut Runner<'_>,
+    mut fails: impl FnMut(&mut Runner<'_>) -> Option<bool>,
+) -> Option<Rate> {
+    let mut rate = Rate::default();
+    while rate.made < TRIES {
+        rate.count(fails(runner)?);
+        if rate.failed == 0 || rate.failed == TRIES.div_ceil(2) {
             break;
         }
     }
-    Some(failed >= needed)
+    Some(rate)
 }

@@ -2,7 +2,7 @@
 
 use crate::framing::{self, FramingFault};
 use crate::judge::severity::{self, Severity};
-use crate::judge::{FailureKind, TestOutcome};
+use crate::judge::{FailureKind, TestOutcome, not_http};
 use crate::result::{CaseResult, ExchangeResult, Shrunk};
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ struct ServerFault {
     on: Trigger,
 }
 
-/// The part of a message that a fault depends on.
+/// The part of a message, or of the response, that a fault depends on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Trigger {
     /// In the head, also percent-encoded.
@@ -22,6 +22,8 @@ enum Trigger {
     Framing(FramingFault),
     /// A field that the response must have.
     Missing(String),
+    /// What makes the received bytes no response.
+    Reply(String),
     /// Nothing: it fails by chance.
     Chance,
 }
@@ -94,11 +96,13 @@ fn faults(id: &str, exchange: &ExchangeResult, shrunk: &[Shrunk]) -> BTreeSet<Se
     };
     let short = shrunk.iter().find(|one| one.case == id && one.name == exchange.name);
     let sent = short.map_or_else(|| exchange.sent.clone(), Shrunk::bytes);
-    triggers(&sent).into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
+    let reply = not_http(&judgement.seen).map(|why| Trigger::Reply(why.to_owned()));
+    let on = triggers(&sent).into_iter().chain(reply);
+    on.map(|on| ServerFault { how: how.clone(), on }).collect()
 }
 
-/// Returns the field that a response lacks, if that is the failure: as a case expects it, or by the
-/// rules for all responses.
+/// Returns the field or interim response that is missing, if that is the failure: as a case expects
+/// it, or by the rules for all responses.
 fn missing_field(exchange: &ExchangeResult) -> Option<String> {
     let lacks = |name: &str| name.to_ascii_lowercase();
     let rule = exchange.name.as_str();
@@ -110,16 +114,24 @@ fn missing_field(exchange: &ExchangeResult) -> Option<String> {
     {
         return Some(lacks(name));
     }
-    if exchange.judgement.kind.is_some_and(|kind| matches!(kind, FailureKind::Status(_))) {
-        return None;
+    match exchange.judgement.kind {
+        Some(FailureKind::Status(_)) => return None,
+        Some(FailureKind::NoContinue) => return Some(CONTINUE.to_owned()),
+        _ => {}
     }
     let wanted = exchange.judgement.expected.split([' ', ',']);
+    if wanted.clone().any(|word| word == "prompt") {
+        return Some(CONTINUE.to_owned());
+    }
     let names: Vec<&str> = wanted.filter_map(|word| word.strip_prefix("has:")).collect();
     match names.as_slice() {
         [one] => Some(lacks(one)),
         _ => None,
     }
 }
+
+/// The interim response that a client waits for before it sends content.
+const CONTINUE: &str = "100 (continue)";
 
 /// Returns what is unusual in a request.
 fn triggers(sent: &[u8]) -> BTreeSet<Trigger> {
@@ -133,10 +145,7 @@ fn triggers(sent: &[u8]) -> BTreeSet<Trigger> {
         };
         found.extend(sort.map(Trigger::Byte));
     }
-    let framed = |fault: &&FramingFault| {
-        !matches!(fault, FramingFault::StartLine | FramingFault::Field | FramingFault::LineEnd)
-    };
-    found.extend(reading.faults.iter().filter(framed).map(|fault| Trigger::Framing(*fault)));
+    found.extend(reading.ambiguities().map(Trigger::Framing));
     found
 }
 
@@ -210,6 +219,26 @@ mod tests {
             ]),
             "F-01 F-02 F-05=F-01 S-11=F-01"
         );
+        // a bad status line, whatever caused it
+        let no_http = |id: &str, sent: &[u8], why: &str| {
+            let mut row = row(id, Some(FailureKind::NoHttp), "x", sent);
+            let seen = format!("bytes that are not a response ({why}), closed");
+            row.exchanges[0].judgement.seen = seen;
+            row
+        };
+        let version = "its head is invalid: invalid HTTP version";
+        assert_eq!(
+            merged(vec![
+                no_http("F-07", b"GET / HTTP/11.1\r\n\r\n", version),
+                no_http("F-08", b"GET /?%00 HTTP/2.1\r\n\r\n", version),
+                no_http("K-01", b"GET / HTTP/9.9\r\n\r\n", "it does not begin with HTTP/"),
+            ]),
+            "F-07 F-08=F-07 K-01"
+        );
+        let mut prompt = row("S-50", Some(FailureKind::Answer), "x", b"");
+        prompt.exchanges[0].judgement.expected = "answered prompt".to_owned();
+        let late = row("F-15", Some(FailureKind::NoContinue), "x", encoded);
+        assert_eq!(merged(vec![late, prompt]), "F-15 S-50=F-15");
         let hang = row("F-02", Some(FailureKind::Hang), "x", encoded);
         assert_eq!(merged(vec![nul("F-01", encoded), hang]), "F-01 F-02");
         let lint = row("F-13", None, "405 has no Allow", b"");

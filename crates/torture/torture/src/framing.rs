@@ -114,6 +114,12 @@ impl FramingReading {
             && self.hosts == 1
     }
 
+    /// Returns the faults that leave the end of the message open, or its content.
+    pub fn ambiguities(&self) -> impl Iterator<Item = FramingFault> {
+        let minor = [FramingFault::StartLine, FramingFault::Field, FramingFault::LineEnd];
+        self.faults.iter().copied().filter(move |fault| !minor.contains(fault))
+    }
+
     fn breaks(&mut self, fault: FramingFault) {
         if !self.faults.contains(&fault) {
             self.faults.push(fault);

@@ -160,8 +160,11 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, Strin
     if judge::is_bounded(talk) {
         return (ConversationOutcome::Inconclusive, judge::BOUNDED.to_owned());
     }
+    if judge::lacks_continue(talk) {
+        return (ConversationOutcome::Fail, judge::NO_CONTINUE.to_owned());
+    }
     if judge::is_hang(talk) {
-        let why = "the request was sent completely, there was no response, and the connection \
+        let why = "everything was sent, there was no response, and the connection \
             stays open";
         return (ConversationOutcome::Fail, why.to_owned());
     }
@@ -199,8 +202,8 @@ fn is_ambiguous(shot: &Shot) -> bool {
 fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
     let (_, behind) = talk.own_and_behind();
     let Some((last, before)) = behind.split_last() else { return false };
-    let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
-    ended
+    let closes = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) || !last.persistent;
+    closes
         && talk.replies.junk.is_none()
         && judge::is_refusal(last)
         && before.iter().all(|response| judge::is_refusal(response) || plain.is(response))

@@ -11,10 +11,10 @@ mod waits;
 
 pub use again::{again, random};
 pub use class::Class;
-pub use kind::FailureKind;
+pub use kind::{FailureKind, parses_content};
 pub use outcome::{ConversationOutcome, LimitOutcome, LoadOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
-pub use waits::{MissingPart, is_hang, lacking, rightly_silent};
+pub use waits::{MissingPart, is_hang, lacking, lacks_continue, rightly_silent};
 
 use crate::case::{Exchange, RequirementLevel};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};
@@ -121,10 +121,12 @@ fn outcome(
             ConversationOutcome::Alternative,
             format!("it still waits for {}, which is allowed", lacking.text()),
         )
+    } else if lacks_continue(talk) {
+        (ConversationOutcome::Fail, NO_CONTINUE.to_owned())
     } else if is_hang(talk) {
         (
             ConversationOutcome::Fail,
-            "the request was sent completely, there was no response, and the connection stays open"
+            "everything was sent, there was no response, and the connection stays open"
                 .into(),
         )
     } else if level == RequirementLevel::Must {
@@ -149,6 +151,10 @@ pub const UNCOMPARED: &str =
 pub fn broken_response(talk: &Talk) -> Option<String> {
     broken_server(talk).or_else(|| is_unfinished(talk).then(|| UNFINISHED.to_owned()))
 }
+
+/// Reason of a failure if no interim response precedes the content.
+pub const NO_CONTINUE: &str =
+    "the client waits for 100 (Continue) before it sends the content, and gets no response";
 
 /// Reason of a failure if a response does not end.
 pub const UNFINISHED: &str =
@@ -306,6 +312,15 @@ fn first_of(words: impl ExactSizeIterator<Item = String>) -> String {
     format!("{}{more}", first.join(" "))
 }
 
+/// Start of the description of bytes that are not a response; the reason follows.
+const NOT_HTTP: &str = "bytes that are not a response (";
+
+/// Returns why received bytes are not a response, from the description of a conversation.
+pub(crate) fn not_http(seen: &str) -> Option<&str> {
+    let (_, reason) = seen.split_once(NOT_HTTP)?;
+    Some(reason.split_once(')').map_or(reason, |(reason, _)| reason))
+}
+
 /// Short description of the response: `400, then closed`.
 pub fn seen(talk: &Talk) -> String {
     let mut parts = Vec::new();
@@ -331,7 +346,7 @@ pub fn seen(talk: &Talk) -> String {
     if speaks_http2(talk) {
         parts.push("HTTP/2".to_owned());
     } else if let Some((why, _)) = &talk.replies.junk {
-        parts.push(format!("bytes that are not a response ({why})"));
+        parts.push(format!("{NOT_HTTP}{why})"));
     }
     for event in &talk.events {
         if let What::Saw(kind) = event.what {
@@ -364,4 +379,4 @@ pub fn seen(talk: &Talk) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

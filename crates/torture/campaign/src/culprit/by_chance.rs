@@ -1,7 +1,7 @@
 //! A crash that does not recur at once: many repetitions show how often it occurs, and whether it
 //! depends on what is sent.
 
-use super::{accuse_at, keep};
+use super::{accuse, keep};
 use crate::attempts::Rate;
 use crate::trail::Suspect;
 use crate::{Runner, gate, search};
@@ -48,7 +48,7 @@ pub(super) fn find(
             result.notes.push(why);
         }
         [one] if rates[*one].failed > 1 => {
-            accuse_at(runner, case, &tail[*one], rates[*one], result)
+            accuse(runner, case, &tail[*one], rates[*one], result)
         }
         [.., last] => {
             // whatever was sent when it crashed is not the cause
@@ -94,8 +94,7 @@ fn crashes(rates: &[Rate]) -> u32 {
 fn repeat(runner: &mut Runner<'_>, tail: &[Suspect], rates: &mut [Rate]) -> Option<()> {
     for (suspect, rate) in tail.iter().zip(rates.iter_mut()).rev() {
         let lost = search::lost_after(runner, std::slice::from_ref(suspect))?;
-        rate.made += 1;
-        rate.failed += u32::from(lost);
+        rate.count(lost);
     }
     Some(())
 }

@@ -59,7 +59,13 @@ pub(super) fn single_bytes(
     with: &SingleBytes,
     result: &mut CaseResult,
 ) {
-    let requests = [with.short, with.long].map(|size| padded(runner, size.0 as usize));
+    let [short, long] = [with.short, with.long].map(|size| size.0 as usize);
+    let Some(long) = longest_served(runner, long, short) else {
+        let short = show::count(short as u64);
+        let why = format!("a request of {short} bytes is refused in one write too");
+        return result.note(LimitOutcome::Inconclusive, why);
+    };
+    let requests = [padded(runner, short), long];
     let mut times = [Vec::new(), Vec::new()];
     let mut whole = [Vec::new(), Vec::new()];
     for _ in 0..with.rounds {
@@ -110,6 +116,23 @@ pub(super) fn single_bytes(
         );
         result.note(LimitOutcome::Degraded, why);
     }
+}
+
+/// Returns a padded request that is served in one write: of this length, or a fraction of it if the
+/// server limits its head.
+fn longest_served(runner: &mut Runner<'_>, most: usize, least: usize) -> Option<Vec<u8>> {
+    let mut length = most;
+    while length >= least {
+        let request = padded(runner, length);
+        let script = runner.bare(vec![Move::Send(request.clone())], PLAIN_DEADLINE);
+        let talk = runner.hold(script);
+        let outcome = judgement(runner, &talk).outcome;
+        if outcome != ConversationOutcome::Fail.into() {
+            return Some(request);
+        }
+        length /= 2;
+    }
+    None
 }
 
 /// Returns a plain request of about this length, padded with fields of at most 500 bytes.

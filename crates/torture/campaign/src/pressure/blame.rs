@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::attempts::Rate;
 use crate::trail::Suspect;
-use crate::{PLAIN_DEADLINE, Runner, culprit, habits, search};
+use crate::{PLAIN_DEADLINE, Runner, culprit, habits};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::Case;
 use torture::judge;
@@ -35,11 +35,11 @@ pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResul
         }
         let name = "a connection of the load".to_owned();
         let suspect = Suspect { case: case.id.clone(), name, script, talk: None };
-        match search::mostly(runner, |runner| {
-            search::lost_after(runner, std::slice::from_ref(&suspect))
-        }) {
-            Some(true) => return culprit::accuse(runner, case, &suspect, result),
-            Some(false) => {}
+        match culprit::lost_rate(runner, std::slice::from_ref(&suspect)) {
+            Some(rate) if rate.is_usual() => {
+                return culprit::accuse(runner, case, &suspect, rate, result);
+            }
+            Some(_) => {}
             None => tried = false,
         }
     }

@@ -57,3 +57,26 @@ fn every_fuzz_case_makes_requests_that_end() {
         }
     }
 }
+
+#[test]
+fn a_refusal_of_trailing_bytes_is_no_failure_of_the_next_request() {
+    let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+    let refused = |connection: &str| {
+        format!("{ok}HTTP/1.1 400 No\r\nConnection: {connection}\r\nContent-Length: 0\r\n\r\n")
+    };
+    let judged = |sent: &str, received: &str| {
+        let moves = vec![Move::Send(sent.as_bytes().to_vec())];
+        let mut talk = judge::tests::talk(received, TalkEnd::Open, Some(1));
+        talk.steps.clone_from(&moves);
+        let answer = &talk.replies.responses[0];
+        let digest = Some(answer.digest);
+        let plain = Plain { status: 200, body_len: 2, digest, ..Plain::default() };
+        let shot = Shot { moves, methods: vec!["GET".to_owned()], valid: false, follows: true };
+        judge(&shot, &talk, &plain).outcome.id()
+    };
+    let message = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let trailed = format!("{message}\r\n\r\n");
+    assert_eq!(judged(&trailed, &refused("close")), "pass");
+    assert_eq!(judged(&trailed, &refused("keep-alive")), "fail");
+    assert_eq!(judged(message, &refused("close")), "fail");
+}

@@ -1,6 +1,8 @@
 //! How a conversation failed: two failures of one kind may have the same cause.
 
-use super::{Plain, broken_server, has_ended, is_hang, is_refusal, is_unfinished, out_of_step};
+use super::{
+    Plain, broken_server, has_ended, is_hang, is_refusal, is_unfinished, lacks_continue, out_of_step,
+};
 use dialogue::http2::FOLLOW_UP;
 use dialogue::replies::Response;
 use dialogue::talk::Talk;
@@ -12,15 +14,18 @@ pub enum FailureKind {
     Status(u16),
     /// Everything was sent, there was no response, and the connection stays open.
     Hang,
+    /// The client waits for 100 (Continue) and gets no response.
+    NoContinue,
     /// A response began and did not end within the deadline.
     Unfinished,
     /// The response is not HTTP.
     NoHttp,
     /// Responses no longer match requests.
     OutOfStep,
-    /// The message was processed, and the valid request after it on the connection was refused.
+    /// The valid request after the message was refused, although the message was processed or the
+    /// connection stays open.
     NextRefused,
-    /// Both were refused.
+    /// Both were refused, and the connection ended.
     BothRefused,
     /// The valid request after it on the connection got no response, and the connection stays open.
     NextHangs,
@@ -36,6 +41,8 @@ pub enum FailureKind {
     Closed,
     /// It was refused, but not as required.
     Refused,
+    /// It was processed, and its content was taken for another request.
+    ContentParsed,
     /// It was processed although it must be refused, and the connection ended.
     AnswerClosed,
     /// The response violates the specification in another way.
@@ -44,8 +51,9 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// All kinds except statuses.
-    pub const NAMED: [FailureKind; 15] = [
+    pub const NAMED: [FailureKind; 17] = [
         FailureKind::Hang,
+        FailureKind::NoContinue,
         FailureKind::Unfinished,
         FailureKind::NoHttp,
         FailureKind::OutOfStep,
@@ -58,6 +66,7 @@ impl FailureKind {
         FailureKind::Slow,
         FailureKind::Closed,
         FailureKind::Refused,
+        FailureKind::ContentParsed,
         FailureKind::AnswerClosed,
         FailureKind::Answer,
     ];
@@ -86,6 +95,7 @@ impl FailureKind {
         let answers = &talk.replies.responses;
         match answers.iter().find(|answer| fault(answer.status)) {
             Some(answer) if broken_server(talk).is_some() => FailureKind::Status(answer.status),
+            _ if lacks_continue(talk) => FailureKind::NoContinue,
             _ if is_hang(talk) => FailureKind::Hang,
             _ if is_unfinished(talk) => FailureKind::Unfinished,
             _ if answers.is_empty() && talk.replies.junk.is_some() => FailureKind::NoHttp,
@@ -111,7 +121,7 @@ fn behind(talk: &Talk) -> FailureKind {
     match behind {
         [] => FailureKind::NextHangs,
         [one] if !is_refusal(one) || talk.replies.junk.is_some() => FailureKind::OutOfStep,
-        [_] if refused => FailureKind::BothRefused,
+        [one] if refused && (has_ended(talk) || !one.persistent) => FailureKind::BothRefused,
         [_] => FailureKind::NextRefused,
         _ => FailureKind::OutOfStep,
     }
@@ -122,7 +132,12 @@ fn own(talk: &Talk) -> FailureKind {
     let (own, behind) = talk.own_and_behind();
     let over = has_ended(talk) && behind.is_empty();
     match own.first() {
+        // what follows a message without a known end must not be processed
+        Some(first) if is_unframed(first) && own[1..].iter().any(|one| !is_refusal(one)) => {
+            FailureKind::ContentParsed
+        }
         Some(first) if is_refusal(first) => FailureKind::Refused,
+        Some(_) if parses_content(talk) => FailureKind::ContentParsed,
         Some(_) if over => FailureKind::AnswerClosed,
         Some(_) => FailureKind::Answer,
         None if is_reset(talk) => FailureKind::Refused,
@@ -130,6 +145,29 @@ fn own(talk: &Talk) -> FailureKind {
         None => FailureKind::Answer,
     }
 }
+
+/// Returns whether a response refuses the framing of its request.
+fn is_unframed(response: &Response) -> bool {
+    matches!(response.status, 400 | 501)
+}
+
+/// Returns whether the content of a single request that was processed got a response of its own;
+/// 408 is sent to idle connections too.
+pub fn parses_content(talk: &Talk) -> bool {
+    let (own, _) = talk.own_and_behind();
+    let processed = own.first().is_some_and(|first| !is_refusal(first));
+    processed && own[1..].iter().any(|second| second.status != 408) && is_single(talk)
+}
+
+/// Returns whether what was sent is one HTTP/1 request, whose content is not a request either.
+fn is_single(talk: &Talk) -> bool {
+    let sent = crate::record::sent(&talk.steps);
+    let requests = sent.windows(VERSION.len()).filter(|here| *here == VERSION);
+    talk.replies.frames.is_none() && requests.count() == 1
+}
+
+/// Start of the version in a request line.
+const VERSION: &[u8] = b" HTTP/1.";
 
 /// Returns whether the server reset a stream or ended the connection by a frame.
 fn is_reset(talk: &Talk) -> bool {
@@ -142,6 +180,7 @@ impl std::fmt::Display for FailureKind {
         f.write_str(match self {
             FailureKind::Status(status) => return write!(f, "{status}"),
             FailureKind::Hang => "hang",
+            FailureKind::NoContinue => "no 100",
             FailureKind::Unfinished => "unfinished",
             FailureKind::NoHttp => "no HTTP",
             FailureKind::OutOfStep => "out of step",
@@ -154,6 +193,7 @@ impl std::fmt::Display for FailureKind {
             FailureKind::Slow => "slow",
             FailureKind::Closed => "closed",
             FailureKind::Refused => "refused",
+            FailureKind::ContentParsed => "content parsed",
             FailureKind::AnswerClosed => "answered, closed",
             FailureKind::Answer => "answer",
         })

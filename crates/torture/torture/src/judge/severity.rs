@@ -8,6 +8,7 @@ pub use table::{Effect, SentSort, SeverityRow, TABLE};
 
 use super::{FailureKind, TestOutcome};
 use crate::case::{Answers, Case, Family, PACKETS, PressedState, RequirementLevel};
+use crate::framing;
 use crate::result::{CaseResult, ExchangeResult};
 
 /// How much a finding matters, in increasing order.
@@ -133,11 +134,11 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<RatedSeveri
         TestOutcome::Unbounded => Effect::Kept,
         _ => Effect::of(judgement.kind),
     };
-    Some(capped(case, effect, table::rate(sent(case, effect), effect)))
+    Some(capped(case, effect, table::rate(sent(case, effect, &exchange.sent), effect)))
 }
 
 /// Returns what a case sends.
-fn sent(case: &Case, effect: Effect) -> SentSort {
+fn sent(case: &Case, effect: Effect, bytes: &[u8]) -> SentSort {
     if case.answers == Answers::Kernel {
         return SentSort::Kernel;
     }
@@ -145,13 +146,21 @@ fn sent(case: &Case, effect: Effect) -> SentSort {
     if case.group() == PACKETS && effect == Effect::Hang {
         return SentSort::Segments;
     }
+    // what should be refused need not be a request
+    let unframed = || case.group() == RANDOM && framing::read(bytes).ambiguities().next().is_some();
+    if effect == Effect::Hang && (is_recommended(case) || unframed()) {
+        return SentSort::Misleading;
+    }
     case.risk.map_or(SentSort::Other, SentSort::from)
+}
+
+fn is_recommended(case: &Case) -> bool {
+    matches!(case.level, RequirementLevel::Should | RequirementLevel::May)
 }
 
 /// Limits the severity of a mere recommendation.
 fn capped(case: &Case, effect: Effect, rated: RatedSeverity) -> RatedSeverity {
-    let recommended = matches!(case.level, RequirementLevel::Should | RequirementLevel::May);
-    let severity = match recommended && !effect.is_on_others() {
+    let severity = match is_recommended(case) && !effect.is_on_others() {
         true => rated.severity.min(RECOMMENDED_MAX),
         false => rated.severity,
     };
@@ -205,6 +214,9 @@ fn denied(row: &CaseResult) -> Effect {
         false => Effect::ShutOut,
     }
 }
+
+/// The group of cases that send random data.
+const RANDOM: char = 'F';
 
 /// The group of cases that overload the server.
 const OVERLOAD: char = 'R';

@@ -9,8 +9,9 @@ use units::Nanos;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const BAD: &str = "HTTP/1.1 400 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+const BAD_OPEN: &str = "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n";
 
-pub(super) fn talk(bytes: &str, end: TalkEnd, follow_up_after: Option<usize>) -> Talk {
+pub(crate) fn talk(bytes: &str, end: TalkEnd, follow_up_after: Option<usize>) -> Talk {
     let mut replies = Replies::new(&["GET".to_owned()]);
     replies.take(bytes.as_bytes());
     if end == TalkEnd::Closed {
@@ -88,7 +89,7 @@ fn responses_are_judged_by_the_outcome_lists() {
         ),
         (
             talk("", TalkEnd::Silent, None),
-            "fail (no response, the connection stays open): the request was sent completely, \
+            "fail (no response, the connection stays open): everything was sent, \
             there was no response, and the connection stays open",
         ),
         (
@@ -266,7 +267,8 @@ fn a_response_after_leftover_bytes_is_in_step() {
         (request.to_owned(), TalkEnd::Closed, TestOutcome::Fail),
         // an extra empty line, and LF that some accept as a line terminator
         (format!("{request}\r\n"), TalkEnd::Closed, TestOutcome::Pass),
-        (format!("{request}\r\n"), TalkEnd::Open, TestOutcome::Fail),
+        // the refusal announces the close
+        (format!("{request}\r\n"), TalkEnd::Open, TestOutcome::Pass),
         (request.replace("h\r\n", "h\n"), TalkEnd::Closed, TestOutcome::Pass),
     ] {
         let steps = vec![Move::Send(sent.clone().into_bytes())];
@@ -324,4 +326,54 @@ fn our_own_close_is_not_a_server_error() {
     }
     let told = seen(&reported_over_quic(&[streams::BEYOND_LIMITS], None));
     assert!(told.starts_with("it exceeded our") && told.ends_with("ended by us"), "{told}");
+}
+
+#[test]
+fn a_response_to_content_is_a_failure_of_framing() {
+    let message = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n";
+    let late = "HTTP/1.1 408 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let kind = |sent: &str, received: &str| {
+        let steps = vec![Move::Send(sent.as_bytes().to_vec())];
+        let talk = Talk { steps, ..talk(received, TalkEnd::Closed, None) };
+        FailureKind::of(&talk, &talk_page())
+    };
+    assert_eq!(kind(message, &format!("{OK}{BAD}")), FailureKind::ContentParsed);
+    assert_eq!(kind(message, OK), FailureKind::AnswerClosed);
+    assert_eq!(kind(message, &format!("{BAD_OPEN}{OK}")), FailureKind::ContentParsed);
+    assert_eq!(kind(message, &format!("{BAD_OPEN}{BAD}")), FailureKind::Refused);
+    // an idle connection gets 408 too, and two requests get two responses
+    assert_eq!(kind(message, &format!("{OK}{late}")), FailureKind::AnswerClosed);
+    assert_eq!(kind(&message.repeat(2), &format!("{OK}{BAD}")), FailureKind::AnswerClosed);
+}
+
+#[test]
+fn a_missing_interim_response_is_no_hang_of_a_complete_request() {
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n";
+    let kind = |sent: &str| {
+        let steps = vec![Move::Send(sent.as_bytes().to_vec())];
+        let talk = Talk { steps, ..talk("", TalkEnd::Silent, None) };
+        FailureKind::of(&talk, &talk_page())
+    };
+    assert_eq!(kind(head), FailureKind::NoContinue);
+    assert_eq!(kind(&format!("{head}x")), FailureKind::Hang);
+    assert_eq!(kind("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), FailureKind::Hang);
+}
+
+#[test]
+fn bytes_that_are_no_response_are_not_silence() {
+    let steps = || vec![Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec())];
+    let junk = Talk { steps: steps(), ..talk("oops\r\n\r\n", TalkEnd::Silent, None) };
+    assert_eq!(FailureKind::of(&junk, &talk_page()), FailureKind::NoHttp);
+    let silent = Talk { steps: steps(), ..talk("", TalkEnd::Silent, None) };
+    assert_eq!(FailureKind::of(&silent, &talk_page()), FailureKind::Hang);
+}
+
+#[test]
+fn a_refused_follow_up_shows_unread_content_unless_the_connection_ends() {
+    let kind = |second: &str, end: TalkEnd| {
+        FailureKind::of(&talk(&format!("{BAD_OPEN}{second}"), end, Some(1)), &talk_page())
+    };
+    assert_eq!(kind(BAD_OPEN, TalkEnd::Open), FailureKind::NextRefused);
+    assert_eq!(kind(BAD_OPEN, TalkEnd::Closed), FailureKind::BothRefused);
+    assert_eq!(kind(BAD, TalkEnd::Open), FailureKind::BothRefused);
 }

@@ -35,8 +35,23 @@ pub fn rightly_silent(talk: &Talk) -> Option<MissingPart> {
     waits(talk).filter(|_| is_silent(talk))
 }
 
+/// Returns whether the client waits for the interim response that must precede the content (RFC
+/// 9110 section 10.1.1).
+pub fn lacks_continue(talk: &Talk) -> bool {
+    is_hang(talk) && talk.replies.interim.is_empty() && is_expectant(talk)
+}
+
+/// Returns whether the head expects 100 (Continue) for content that was not sent.
+fn is_expectant(talk: &Talk) -> bool {
+    let sent = crate::record::sent(&talk.steps);
+    let Some(end) = find(&sent, b"\r\n\r\n") else { return false };
+    let framing = ClaimedFraming::of(&sent[..end]);
+    framing.expects && (framing.length > 0 || framing.chunked) && end + 4 == sent.len()
+}
+
 fn is_silent(talk: &Talk) -> bool {
-    talk.end == TalkEnd::Silent && talk.all_sent && talk.replies.responses.is_empty()
+    let nothing = talk.replies.responses.is_empty() && talk.replies.junk.is_none();
+    talk.end == TalkEnd::Silent && talk.all_sent && nothing
 }
 
 fn waits(talk: &Talk) -> Option<MissingPart> {
@@ -68,7 +83,14 @@ fn lacks(sent: &[u8], encouraged: bool) -> Option<MissingPart> {
         rest = after;
     }
     let Some(end) = find(rest, b"\r\n\r\n") else { return Some(MissingPart::EndOfHead) };
-    let (head, content) = (&rest[..end], &rest[end + 4..]);
+    content_lacks(&rest[..end], &rest[end + 4..], encouraged).or_else(|| {
+        // a parser that accepts a bare LF may find the end of the head earlier
+        let (head, content) = head_by_lf(rest)?;
+        content_lacks(head, content, encouraged)
+    })
+}
+
+fn content_lacks(head: &[u8], content: &[u8], encouraged: bool) -> Option<MissingPart> {
     let framing = ClaimedFraming::of(head);
     if framing.expects && content.is_empty() && !encouraged {
         // an interim response is due before the content (RFC 9110 section 10.1.1)
@@ -182,6 +204,18 @@ fn chunks_by_lf(content: &[u8]) -> Option<MissingPart> {
     Some(MissingPart::Chunks)
 }
 
+/// Splits at the first empty line, for a parser that accepts a bare LF.
+fn head_by_lf(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut rest = bytes;
+    loop {
+        let (line, after) = line_by_lf(rest)?;
+        if line.is_empty() {
+            return Some((&bytes[..bytes.len() - rest.len()], after));
+        }
+        rest = after;
+    }
+}
+
 /// Splits off a line without its end, CR LF or LF.
 fn line_by_lf(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
@@ -208,6 +242,7 @@ mod tests {
     #[test]
     fn incomplete_messages_lack_a_part_and_invalid_ones_do_not() {
         let chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let by_lf = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\n";
         let sized = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ";
         let head = Some(MissingPart::EndOfHead);
         let (content, rest) = (Some(MissingPart::Content), Some(MissingPart::Chunks));
@@ -246,6 +281,9 @@ mod tests {
             (&format!("{chunked}1\r\nx\n"), rest),
             (&format!("{chunked}5;a=\0\nabcde\r\n0\r\nA: b\r\n"), rest),
             (&format!("{chunked}5;a=\0\nabcde\r\n0\r\nA: b\r\n\r\n"), None),
+            // with a bare LF the head ends before the content, whose last line is missing
+            (&format!("{by_lf}9\r\nabcd\r\n\r\n\r\r\n0\r\n"), rest),
+            (&format!("{by_lf}9\r\nabcd\r\n\r\n\r\r\n0\r\n\r\n"), None),
         ] {
             assert_eq!(lacking(bytes.as_bytes()), expected, "{}", bytes.escape_debug());
         }

@@ -115,6 +115,8 @@ enum GrowthVerdict {
 struct SizeRefusal {
     status: Option<u16>,
     reset: bool,
+    /// Bytes arrived, but not a response.
+    junk: bool,
 }
 
 fn is_error(status: u16) -> bool {
@@ -129,8 +131,15 @@ fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
     if let Some(why) = judge::broken_response(talk) {
         return GrowthVerdict::Bad(why);
     }
+    if judge::parses_content(talk) {
+        return GrowthVerdict::Bad("a part of it is taken for another request".to_owned());
+    }
     let response = talk.replies.responses.first().map(|response| response.status);
-    let refused = |status| SizeRefusal { status, reset: matches!(talk.end, TalkEnd::Broken(_)) };
+    let refused = |status| SizeRefusal {
+        status,
+        reset: matches!(talk.end, TalkEnd::Broken(_)),
+        junk: talk.replies.junk.is_some(),
+    };
     match (response, talk.end) {
         (Some(503), _) => {
             GrowthVerdict::Unclear("the server responded 503: it is overloaded".into())
@@ -156,6 +165,7 @@ impl SizeRefusal {
     fn text(&self) -> String {
         match (self.status, self.reset) {
             (Some(status), _) => status.to_string(),
+            (None, _) if self.junk => "bytes that are not a response".to_owned(),
             (None, true) => "reset without a byte".to_owned(),
             (None, false) => "closed without a byte".to_owned(),
         }
@@ -169,6 +179,7 @@ impl SizeRefusal {
                 let wanted: Vec<String> = wanted.iter().map(u16::to_string).collect();
                 Some(format!("the response was {status} instead of {}", wanted.join(" or ")))
             }
+            (None, _) if self.junk => Some("the response was not HTTP".to_owned()),
             (None, true) => {
                 Some("lost error: the connection was reset before the response arrived".to_owned())
             }
@@ -428,13 +439,13 @@ fn record_growth(
     if let Some(stray) = found.stray {
         // accepted beyond the boundary or refused below it: the boundary is somewhere in between
         (low, high) = (low.map(|low| low.min(stray)), high.map(|high| high.max(stray)));
-        let ends = [low, high].map(|end| end.map_or_else(String::new, |end| growth.quantity(end)));
+        let limit = match [low, high].map(|end| end.map(|end| growth.quantity(end))) {
+            [Some(low), Some(high)] => format!("the limit is between {low} and {high}"),
+            _ => "no limit was found".to_owned(),
+        };
         let why = format!(
-            "{what}: {} was accepted once and refused once, or results were inconsistent: the \
-            limit is between {} and {}",
-            growth.quantity(stray),
-            ends[0],
-            ends[1]
+            "{what}: {} was accepted once and refused once, or results were inconsistent: {limit}",
+            growth.quantity(stray)
         );
         result.note(LimitOutcome::Advisory, why);
     }

@@ -127,6 +127,8 @@ impl HeldState {
         };
         match (talk.end, word.into_iter().chain(self.end()).min()) {
             (TalkEnd::Unconnected(_), _) => Ended::Unseen(self.unseen().unwrap_or_default()),
+            // a response alone releases nothing
+            (TalkEnd::Silent, Some(_)) if self.end().is_none() => Ended::Never,
             (_, Some(at)) => Ended::After(at - since),
             (TalkEnd::Silent | TalkEnd::Open, None) => Ended::Never,
             _ => Ended::Unseen(self.unseen().unwrap_or_default()),
@@ -168,7 +170,7 @@ impl HeldState {
                 "each byte restarts the timeout: there is no deadline for the whole message".into(),
             ),
             (Ended::After(span), _) if span.as_secs_f64() > soon.as_secs_f64() * LATE => {
-                (ConversationOutcome::Advisory, format!("closed only after {}", seconds(*span)))
+                (ConversationOutcome::Advisory, self.too_late(*span))
             }
             (Ended::After(_), _) => (ConversationOutcome::Pass, String::new()),
             (_, Some(Shape::PerRead)) => {
@@ -207,6 +209,17 @@ impl HeldState {
             _ => self.measure(Some(self.wanted.horizon.as_secs_f64()), None, how),
         };
         (self.judgement(outcome, expected, why), Some(measure))
+    }
+
+    /// Returns what happened after this time, although it is too late.
+    fn too_late(&self, span: Nanos) -> String {
+        match self.end() {
+            Some(_) => format!("closed only after {}", seconds(span)),
+            None => format!(
+                "the response came only after {}, and the connection stays open",
+                seconds(span)
+            ),
+        }
     }
 
     /// Compares both: without drips it ended; with them at about that time, or much later.
@@ -354,5 +367,8 @@ mod tests {
         assert_eq!(idle(true, TalkEnd::Closed, &[(5, 1_500), (1_010, 254)]), "0 s");
         assert_eq!(idle(false, TalkEnd::Closed, &[(10, 40)]), "0 s");
         assert_eq!(idle(true, TalkEnd::Silent, &response), "never");
+        // a timeout that is reported, with and without a close
+        assert_eq!(idle(false, TalkEnd::Closed, &[(10, 40), (8_010, 90)]), "8 s");
+        assert_eq!(idle(false, TalkEnd::Silent, &[(10, 40), (8_010, 90)]), "never");
     }
 }

@@ -65,12 +65,14 @@ pub enum Effect {
     BothRefused,
     NextHangs,
     Hang,
+    NoContinue,
     Unfinished,
     NoHttp,
     ServerError,
     Slow,
     Closed,
     Refused,
+    ContentParsed,
     AnswerClosed,
     Answer,
 }
@@ -81,6 +83,7 @@ impl Effect {
         match kind {
             Some(FailureKind::Status(_)) => Effect::ServerError,
             Some(FailureKind::Hang) => Effect::Hang,
+            Some(FailureKind::NoContinue) => Effect::NoContinue,
             Some(FailureKind::Unfinished) => Effect::Unfinished,
             Some(FailureKind::NoHttp) => Effect::NoHttp,
             Some(FailureKind::OutOfStep) => Effect::OutOfStep,
@@ -93,6 +96,7 @@ impl Effect {
             Some(FailureKind::Slow) => Effect::Slow,
             Some(FailureKind::Closed) => Effect::Closed,
             Some(FailureKind::Refused) => Effect::Refused,
+            Some(FailureKind::ContentParsed) => Effect::ContentParsed,
             Some(FailureKind::AnswerClosed) => Effect::AnswerClosed,
             Some(FailureKind::Answer) | None => Effect::Answer,
         }
@@ -129,16 +133,18 @@ impl Effect {
             Effect::Foreign => "the response belongs to another request",
             Effect::Inherited => "the response depends on another client's request",
             Effect::OutOfStep => "the next request on the connection gets a wrong response",
-            Effect::NextRefused => "it is processed, and the next request is refused",
-            Effect::BothRefused => "it is refused, and so is the next request",
+            Effect::NextRefused => "the next request is refused, but not because the connection ends",
+            Effect::BothRefused => "it and the next request are refused, and the connection ends",
             Effect::NextHangs => "the next request on the connection gets no response",
             Effect::Hang => "no response, and the connection stays open",
+            Effect::NoContinue => "no response until the content arrives, despite its expectation",
             Effect::Unfinished => "the response does not end",
             Effect::NoHttp => "the response is not HTTP",
             Effect::ServerError => "500 or another server error",
             Effect::Slow => "the response takes more time than its size explains",
             Effect::Closed => "the connection ends without a response",
             Effect::Refused => "it is refused in another way than required",
+            Effect::ContentParsed => "its content is taken for a request, which gets a response",
             Effect::AnswerClosed => "it is processed, and the connection ends",
             Effect::Answer => "it is processed, and the connection stays open",
         }
@@ -164,7 +170,7 @@ const fn row(
 
 /// All ratings. A row for a particular message precedes the row for any message: the first one that
 /// fits applies.
-pub const TABLE: [SeverityRow; 44] = [
+pub const TABLE: [SeverityRow; 46] = [
     // effects on the server and on other clients
     row(
         SentSort::Other,
@@ -228,13 +234,8 @@ pub const TABLE: [SeverityRow; 44] = [
         Critical,
         "responses no longer match their requests: a client may get the response of another",
     ),
-    row(
-        SentSort::Ambiguous,
-        Effect::NextRefused,
-        Critical,
-        "bytes of the message are taken for the start of the next request, which may be that of \
-        another client",
-    ),
+    row(SentSort::Ambiguous, Effect::NextRefused, Critical, CONTENT_PARSED),
+    row(SentSort::Other, Effect::ContentParsed, Critical, CONTENT_PARSED),
     row(SentSort::Other, Effect::NextRefused, Medium, NEXT_REFUSED),
     row(SentSort::Other, Effect::BothRefused, Medium, NEXT_REFUSED),
     row(
@@ -263,7 +264,13 @@ pub const TABLE: [SeverityRow; 44] = [
         SentSort::Other,
         Effect::Hang,
         High,
-        "a complete request gets no response, and its connection is kept open",
+        "a request gets no response, and its connection is kept open",
+    ),
+    row(
+        SentSort::Other,
+        Effect::NoContinue,
+        Low,
+        "a client that waits for 100 (Continue) before it sends the content waits in vain",
     ),
     row(SentSort::Ambiguous, Effect::Unfinished, Medium, UNREFUSED),
     row(SentSort::Misleading, Effect::Unfinished, Medium, UNREFUSED),
@@ -326,6 +333,8 @@ pub const TABLE: [SeverityRow; 44] = [
     row(SentSort::Other, Effect::AnswerClosed, Low, SENDER_ONLY),
 ];
 
+const CONTENT_PARSED: &str = "bytes of the message are taken for the start of the next request, \
+    which may be that of another client";
 const NEXT_REFUSED: &str = "a following valid request on the same connection is refused";
 const COSTLY: &str =
     "a client makes the server use far more CPU time or memory than it uses itself";

@@ -41,8 +41,8 @@ fn weighed(risk: &str, outcome: TestOutcome, kind: Option<FailureKind>) -> Optio
 #[test]
 fn severity_depends_on_the_failure_and_the_rule() {
     use FailureKind::{
-        Answer, AnswerClosed, BothRefused, Closed, Hang, Lost, NextHangs, NextRefused, NoHttp,
-        OutOfStep, Refused, Slow, Status, Unfinished,
+        Answer, AnswerClosed, BothRefused, Closed, ContentParsed, Hang, Lost, NextHangs,
+        NextRefused, NoContinue, NoHttp, OutOfStep, Refused, Slow, Status, Unfinished,
     };
     use Severity::{Critical, High, Low, Medium};
     use TestOutcome::{Crashed, Degraded, Fail, Flaky, Leak, Unbounded};
@@ -52,6 +52,7 @@ fn severity_depends_on_the_failure_and_the_rule() {
         ("", Fail, Some(Status(500)), Low),
         ("", Fail, Some(NoHttp), Medium),
         ("", Fail, Some(Hang), High),
+        ("", Fail, Some(NoContinue), Low),
         ("", Fail, Some(Lost), High),
         ("", Fail, Some(OutOfStep), Critical),
         ("intermediaries", Fail, Some(Answer), Medium),
@@ -65,7 +66,9 @@ fn severity_depends_on_the_failure_and_the_rule() {
         ("smuggling", Fail, Some(Hang), Medium),
         ("smuggling", Fail, Some(BothRefused), Medium),
         ("smuggling", Fail, Some(AnswerClosed), Medium),
+        // bytes of one message become another, whether or not the connection then ends
         ("smuggling", Fail, Some(NextRefused), Critical),
+        ("smuggling", Fail, Some(ContentParsed), Critical),
         ("smuggling", Fail, Some(NextHangs), Critical),
         ("", Fail, Some(NextRefused), Medium),
         ("", Fail, Some(NextHangs), High),
@@ -162,4 +165,16 @@ fn an_unknown_risk_is_reported_with_its_line() {
         "x.toml: line 5: \"dire\" is not a risk; write one of smuggling, intermediaries, cost, \
         service, replay, splitting, disclosure"
     );
+}
+
+#[test]
+fn random_data_without_an_end_is_no_complete_request() {
+    let case = Case { id: "F-99".to_owned(), ..case("S-99", "") };
+    let hung = |bytes: &[u8]| {
+        let mut row = row(&case, TestOutcome::Fail, Some(FailureKind::Hang));
+        row.exchanges[0].sent = bytes.to_vec();
+        of_case(&row).unwrap().severity
+    };
+    assert_eq!(hung(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1_0\r\n\r\nx"), Severity::Medium);
+    assert_eq!(hung(b"GET /%00 HTTP/1.1\r\nHost: h\r\n\r\n"), Severity::High);
 }
