@@ -70,7 +70,7 @@ impl Plan {
         if self.request.body.is_some() {
             self.request.method = "POST".into();
         }
-        // nothing is changed of a list that other plans may have
+        // a list that other plans may share is not changed
         let bodies = |target: &TargetPlan| target.body.is_some() && target.method.is_none();
         if self.targets.iter().any(bodies) {
             for target in self.targets.iter_mut().filter(|target| bodies(target)) {

@@ -1,12 +1,12 @@
-//! URLs that differ in an id alone, as one row of the tables: patterns, and which target is counted in
-//! which row. The rows are settled before the run, so that counting looks them up.
+//! URLs that differ only in an id, as one row of the tables: patterns, and which target is counted
+//! in which row. The rows are settled before the run, so that counting looks them up.
 
 use crate::{Plan, TargetPlan};
 use regex::{Regex, RegexSet, escape};
 use std::sync::Arc;
 use units::{ParseError, quoted};
 
-/// Patterns of a plan at most.
+/// Maximum number of patterns of a plan.
 pub const FOLDS_MAX: usize = 100;
 
 /// A pattern of URLs, such as `/user/{id}` or `GET /user/{id}?page={n}`.
@@ -134,7 +134,7 @@ pub struct FoldRow {
     pub first: usize,
     /// Number of them.
     pub targets: u64,
-    /// The pattern that put them together, by number; `None`: it is one target's own row.
+    /// The pattern that groups them, by number; `None`: it is one target's own row.
     pub fold: Option<usize>,
 }
 
@@ -149,7 +149,7 @@ impl Folds {
         self.of_target.clone()
     }
 
-    /// Patterns that none of the targets matches, or that others have taken all targets of.
+    /// Patterns that no target matches, or whose targets all match an earlier pattern.
     pub fn unmatched(&self) -> impl Iterator<Item = &Fold> {
         let matched = |number: usize| self.rows.iter().any(|row| row.fold == Some(number));
         let numbered = self.patterns.iter().enumerate();

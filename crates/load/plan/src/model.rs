@@ -343,7 +343,7 @@ pub struct RequestPlan {
     pub last_cookie: bool,
 }
 
-/// Authorisation; masked wherever a plan is shown.
+/// Authorization; masked wherever a plan is shown.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Auth {
     Basic {
@@ -386,7 +386,7 @@ pub struct ConnectionPlan {
     /// Calls that may be outstanding on one connection where a group goes out together; the rest of
     /// the group goes to further connections of its user. `None`: the whole group.
     pub depth: Option<u32>,
-    /// Connections that one user or session may have; the last one takes what is too much for all.
+    /// Connections that one user or session may have; the last one takes the excess.
     pub per_user: u32,
     /// Maximum number of connections a call is put on when they end before its response.
     pub tries: u16,
@@ -394,8 +394,8 @@ pub struct ConnectionPlan {
     /// byte, is retried on another connection if that connection had answered before. One whose
     /// request was not written yet is retried in any case.
     pub resend: bool,
-    /// A response that has no length and ends with its connection is incomplete, as h2load takes it; without
-    /// it, the end of the connection is the end of the response (RFC 9112 section 6.3).
+    /// A response without a length that ends with its connection is incomplete, as in h2load; if
+    /// false, the end of the connection is the end of the response (RFC 9112 section 6.3).
     pub needs_length: bool,
     /// Bytes of the head of one response that are read, of HTTP/2 and 3 uncompressed: 1 KiB to 16 MiB.
     pub head_max: u32,
@@ -424,7 +424,7 @@ pub struct ConnectionPlan {
     pub clients: Option<Population>,
     /// Connections that are held open while the load runs, and never used: 1 to 10,000,000.
     pub idle: Option<u32>,
-    /// Connections of QUIC go on from another local port so often.
+    /// How often QUIC connections change their local port.
     pub migrate: Option<Migrate>,
 }
 
@@ -446,7 +446,7 @@ pub struct Http2Plan {
     pub connection_window: u32,
     /// Bytes of the table with which the server may compress fields; 0: none.
     pub header_table: u32,
-    /// The same of ours, at most: the server's own limit may be less.
+    /// Maximum size of ours; the server's limit may be less.
     pub encoder_table: u32,
     /// Bytes of one frame's payload that the server may send: 16,384 to 2^24 − 1.
     pub frame_max: u32,
@@ -465,7 +465,7 @@ pub struct ResolveRule {
 pub enum AddressOrder {
     /// To all in turn.
     InTurn,
-    /// To the first in the resolver's order that takes a connection, all of them.
+    /// All to the first address, in the resolver's order, that accepts a connection.
     FirstThatAnswers,
 }
 

@@ -1,11 +1,11 @@
-//! Priorities of requests after RFC 9218: how urgent one is, and whether parts of its response are of
-//! use before the whole.
+//! Priorities of requests after RFC 9218: the urgency of a request, and whether partial responses
+//! are useful.
 
 use std::fmt;
 use std::str::FromStr;
 use units::{ParseError, quoted};
 
-/// The least urgent that the standard has (RFC 9218 section 4.1).
+/// The lowest urgency of the standard (RFC 9218 section 4.1).
 const URGENCY_MAX: u8 = 7;
 /// Default of a request without a priority.
 const URGENCY_DEFAULT: u8 = 3;
@@ -29,7 +29,8 @@ impl fmt::Display for Priority {
 impl FromStr for Priority {
     type Err = ParseError;
 
-    /// `u=0` to `u=7`, `i`, or both between commas; what is left out is the standard's default.
+    /// `u=0` to `u=7`, `i`, or both separated by a comma; omitted parts have the standard's
+    /// default.
     fn from_str(text: &str) -> Result<Priority, ParseError> {
         let bad = |why: String| {
             ParseError(format!(

@@ -10,7 +10,7 @@ use workload::fileset::{Matching, REQUESTS_MAX, Sequence, SequenceOptions, Seque
 
 /// SURGE's ratio of requests for the most popular file to files, in its published run.
 pub const TOP_PER_FILE: u64 = 10;
-/// Connections of a browser at most.
+/// Maximum number of connections of a browser.
 const CONNECTIONS_MAX: u32 = 16;
 /// Default number of users or clients.
 const USERS: u32 = 100;
@@ -39,7 +39,7 @@ pub enum Representative {
 pub struct FileLoad {
     spec: Spec,
     users: u32,
-    /// Connections over which a user gets what a page has in it.
+    /// Connections over which a user gets the embedded objects of a page.
     connections: u32,
     /// SURGE's requests for the most popular file.
     top: u64,
@@ -271,7 +271,7 @@ pub fn folder(base: &Url) -> String {
     text[..=text.rfind('/').unwrap_or(text.len() - 1)].to_owned()
 }
 
-/// Each path once, in the order in which it is met.
+/// Each path once, in the order of first use.
 struct TargetList<'a> {
     folder: String,
     paths: Vec<&'a str>,

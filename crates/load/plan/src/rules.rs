@@ -1,5 +1,5 @@
-//! The small grammars of options: what `--expect-status`, `--abort-if`, `--bind`, `--think` and
-//! their like take. Text in, value or a sentence out; the plan file uses the same ones.
+//! The small grammars of options: the values of `--expect-status`, `--abort-if`, `--bind`,
+//! `--think` and others. Text in, value or a sentence out; the plan file uses the same grammars.
 
 use crate::{
     AbortRule, Auth, BodyRule, Migrate, ResolveRule, SourcePrefix, Think, Visit, VisitGroup,
@@ -9,9 +9,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::{Nanos, ParseError, parse_duration, quoted};
 
-/// Local addresses that `--bind` takes at most.
+/// Maximum number of local addresses of `--bind`.
 pub const BIND_MAX: usize = 4_096;
-/// One above the highest core number that `--cpus` takes.
+/// One above the highest core number that `--cpus` accepts.
 pub const CPUS_MAX: u32 = 4_096;
 /// The largest standard deviation of a lognormal think time's logarithm.
 pub const SIGMA_MAX: f64 = 5.0;
@@ -49,7 +49,7 @@ pub fn parse_statuses(text: &str) -> Result<Vec<(u16, u16)>, ParseError> {
 }
 
 /// `exact:TEXT`, `regex:RE`, `sha256:HEX`, `contains:TEXT`; a bare text is `contains`. Bytes that
-/// are no text: `exact-base64:…`, `contains-base64:…`.
+/// are not text: `exact-base64:…`, `contains-base64:…`.
 pub fn parse_body_rule(text: &str) -> Result<BodyRule, ParseError> {
     if text.is_empty() {
         return Err(ParseError(
@@ -182,7 +182,7 @@ pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     let address = address
         .parse()
         .map_err(|_| bad(&format!("{} is not an IPv4 or IPv6 address", quoted(address))))?;
-    // what is no host of a URL matches none
+    // text that is not a host of a URL matches none
     let host = host_of(host).unwrap_or_else(|| host.to_ascii_lowercase());
     Ok(ResolveRule { host, port, address, zone })
 }
@@ -380,7 +380,7 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, ParseError> {
 /// An emulated path: the name of a profile, or a path as text.
 ///
 /// # Errors
-/// What is no path; a trace that `traces` does not have.
+/// An invalid path; a trace that `traces` does not have.
 pub fn parse_path(text: &str, traces: &dyn wan::TraceSource) -> Result<wan::PathSpec, ParseError> {
     wan::PathSpec::parse(text, traces).map_err(|fault| ParseError(fault.0))
 }
@@ -426,8 +426,8 @@ pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
 /// Kinds of clients with their shares: `dsl:60%, 3g:40%`.
 ///
 /// # Errors
-/// A part that is not understood, shares that are not all, a trace that `traces` does not have; a
-/// bare number, which is what h2load's option of this name takes.
+/// An invalid part, shares whose sum is not 100 %, a trace that `traces` does not have; a
+/// bare number, as h2load's option of this name takes.
 pub fn parse_clients(
     text: &str,
     traces: &dyn wan::TraceSource,
@@ -486,7 +486,7 @@ pub fn parse_bits(text: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// `Name: value`. Space around the value is taken off (RFC 9110 §5.5).
+/// `Name: value`. Space around the value is removed (RFC 9110 §5.5).
 pub fn parse_header(text: &str) -> Result<(String, String), ParseError> {
     let bad = |why: &str| bad(text, "a header", why, "'Name: value'");
     let Some((name, value)) = text.split_once(':') else { return Err(bad("it has no colon")) };

@@ -4,10 +4,10 @@ use crate::stages::{Levels, Stage, StageUnit, Stages};
 use crate::{Load, Plan};
 use units::{Nanos, Purpose, Seed};
 
-/// Scenarios of a plan at most.
+/// Maximum number of scenarios of a plan.
 pub const SCENARIOS_MAX: usize = 64;
 
-/// One of several loads that go on at once.
+/// One of several concurrent loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioPlan {
     pub name: String,

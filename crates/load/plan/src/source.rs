@@ -1,7 +1,7 @@
 //! Access to the contents of files without opening any.
 
 /// Gives the contents of files that options and plans name. The binary reads disks and standard
-/// input; tests hand out texts.
+/// input; tests provide texts.
 pub trait FileSource {
     /// The whole of the file; `-` is standard input.
     ///

@@ -8,9 +8,9 @@ use workload::fileset::specweb99::{Operation, SHARES, directories};
 /// Maximum receive rate of a simultaneous connection, in bits per second, heads included
 /// (USER_LINE_SPEED).
 pub const LINE_BPS: f64 = 400_000.0;
-/// Of a connection's calls, the share that may fail: it conforms below it.
+/// The share of a connection's calls that may fail: it conforms below this.
 pub const ERRORS_MAX: f64 = 0.01;
-/// Of the simultaneous connections, the share that must conform for a run to have a score.
+/// The share of the simultaneous connections that must conform for a run to have a score.
 pub const CONFORMING_MIN: f64 = 0.95;
 /// The first file, which represents all of them in the target list.
 const FIRST_FILE: &str = "file_set/dir00000/class0_0";

@@ -13,13 +13,13 @@ pub enum StackChoice {
     Auto,
     /// The kernel's sockets.
     Kernel,
-    /// The same by io_uring, where the kernel can do that.
+    /// The same by io_uring, if the kernel supports that.
     KernelBatches,
     /// Our own, over a TUN device, with packets in batches while many arrive together.
     Own,
     /// The same with a system call for each packet.
     OwnCalls,
-    /// The same with packets in batches, where the kernel can do that.
+    /// The same with packets in batches, if the kernel supports that.
     OwnBatches,
     /// Our own, over a device of Ethernet by AF_XDP.
     OwnXdp(XdpChoice),

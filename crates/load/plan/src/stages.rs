@@ -1,4 +1,4 @@
-//! `30s:0..100, 2m:100, 10s:0`: how many users there are, or how many calls fall due in a second, stage
+//! `30s:0..100, 2m:100, 10s:0`: the number of users, or of calls that fall due in a second, stage
 //! by stage.
 
 use crate::rules::show_span;

@@ -17,7 +17,7 @@ pub struct TcpTraits {
     pub no_timestamps: bool,
     /// Segments in flight at the beginning: 1 to 100; 10 by default (RFC 6928).
     pub initial_window: Option<u16>,
-    /// Most bytes that the receive window grows to: 4 KiB to 1 GiB; 6 MiB by default.
+    /// Maximum size of the receive window in bytes: 4 KiB to 1 GiB; 6 MiB by default.
     pub receive_window: Option<u32>,
     /// Delay of acknowledgments: 0 to 500 ms (RFC 9293 section 3.8.6.3); 40 ms by default.
     pub ack_delay: Option<Nanos>,

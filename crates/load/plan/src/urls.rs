@@ -5,9 +5,9 @@ use percent_encoding::percent_decode_str;
 use units::{ParseError, quoted};
 use url::{Host, Url};
 
-/// Lines that a list has at most.
+/// Maximum number of lines in a list.
 pub(crate) const LINES_MAX: usize = 1_000_000;
-/// Bytes that a URL has at most; servers take far less.
+/// Maximum size of a URL in bytes; servers accept far less.
 pub(crate) const URL_BYTES_MAX: usize = 64 * 1024;
 /// Highest weight of a line.
 pub(crate) const WEIGHT_MAX: f64 = 1e9;
@@ -24,7 +24,7 @@ pub struct Location {
 /// brackets unless they are alone.
 ///
 /// # Errors
-/// What is malformed, has another scheme, no host or the port 0.
+/// A URL that is malformed, or has another scheme, no host or port 0.
 pub fn parse_url(text: &str) -> Result<Location, ParseError> {
     parse_with(text, HTTP)
 }
@@ -213,7 +213,7 @@ fn bad_url(text: &str, why: &str) -> ParseError {
 
 /// A list: a line per URL, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and lines that begin
 /// with `#` do not count; the body is the rest of its line. With a base, lines that begin with `/`,
-/// `?` or `.` are taken relative to it.
+/// `?` or `.` are resolved against it.
 ///
 /// # Errors
 /// The first line that is wrong, by its number; a list without any URL or with more than

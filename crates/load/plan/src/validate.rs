@@ -20,7 +20,7 @@ use std::borrow::Cow;
 /// One contradiction in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The option that is in the wrong first of all: `--rate`.
+    /// The option that is wrong: `--rate`.
     pub option: Cow<'static, str>,
     /// A sentence for the user: what is wrong and what to do.
     pub text: String,

@@ -7,7 +7,7 @@ use units::{ParseError, Seed, quoted};
 use url::{Position, Url};
 use workload::fileset::{FileSet, Spec};
 
-/// Lines of a manifest at most.
+/// Maximum number of lines of a manifest.
 pub const KNOWN_BODIES_MAX: usize = 1_000_000;
 
 const MANIFEST: &str = "manifest:";
@@ -16,7 +16,7 @@ const FILES: &str = "set:";
 /// `first`, `set:NAME`, `set:NAME@SEED`, or `manifest:` followed by the lines of a manifest.
 ///
 /// # Errors
-/// Nothing of that, no such file set, or a line that is no line of a manifest.
+/// Any other text, an unknown file set, or an invalid line of a manifest.
 pub fn parse_verify(text: &str) -> Result<Verify, ParseError> {
     if text == "first" {
         return Ok(Verify::First);
@@ -148,7 +148,7 @@ impl Verify {
 
 impl Knowledge<'_> {
     /// # Errors
-    /// Nothing is known of this target: its URL, and the fix.
+    /// The target is unknown: its URL, and the fix.
     pub fn of(&self, target: &TargetPlan) -> Result<TargetBody, String> {
         let path = path_and_query(&target.url);
         match self {

@@ -8,7 +8,7 @@ use url::Url;
 pub(crate) const MESSAGE_MAX: usize = 16 << 20;
 /// Replaced in a message by the number of the call.
 pub const ID_MARK: &str = "{id}";
-/// Sent where the plan names no message.
+/// Sent if the plan has no message.
 pub(crate) const MESSAGE_DEFAULT: &str = "hello {id}";
 /// Connections of an open load whose number nothing else sets.
 const SOCKETS_DEFAULT: u32 = 10;
@@ -27,7 +27,7 @@ pub struct WebSocketPlan {
     pub subprotocols: Vec<String>,
     /// Interval of each connection's heartbeats.
     pub ping: Option<Nanos>,
-    /// Connections form this many rooms; in each, one publishes for all others. `None`: none do.
+    /// Connections form this many rooms; in each, one publishes for all others. `None`: no rooms.
     pub rooms: Option<u32>,
     /// Offer permessage-deflate.
     pub compress: bool,
@@ -201,7 +201,8 @@ impl Plan {
         match &mut self.load {
             Load::Closed { think: think @ Think::None, .. } if holds => {
                 let ping = self.websocket.ping.unwrap_or(Nanos::SECOND);
-                // drawn, so that connections that were opened together do not beat together
+                // drawn, so that connections that were opened together do not send heartbeats at
+                // once
                 *think = Think::Uniform(Nanos(ping.0 / 2), Nanos(ping.0 + ping.0 / 2));
             }
             Load::Open { connections_max, .. } => {

@@ -37,7 +37,7 @@ impl CheckedPath {
 
 impl JsonPlace {
     /// # Errors
-    /// What is neither: a sentence.
+    /// Text that is neither.
     pub fn parse(text: &str) -> Result<JsonPlace, String> {
         if text.starts_with('$') {
             return match JsonPath::parse(text) {

@@ -12,7 +12,7 @@ pub struct CheckPlan {
     pub name: String,
     /// Base of relative URLs of steps.
     pub base: Url,
-    /// The longest that making a connection may take, TLS included.
+    /// Time limit of establishing a connection, including TLS.
     pub connect: Nanos,
     /// At least one.
     pub steps: Vec<Step>,
@@ -20,7 +20,7 @@ pub struct CheckPlan {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Unlike every other step's.
+    /// Unique among the steps.
     pub name: String,
     /// Of the plan file, from 1.
     pub line: usize,
@@ -164,7 +164,8 @@ pub struct Content {
 /// Required value at a path of a JSON document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonRule {
-    /// This text; where a captured value is put in, a number or truth value that is written so too.
+    /// This text. If a captured value is inserted, a number or boolean with that text is accepted
+    /// too.
     Text(Text),
     Value(serde_json::Value),
 }

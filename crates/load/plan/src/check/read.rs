@@ -13,7 +13,7 @@ use toml::de::DeTable;
 use units::{Nanos, ParseError, quoted};
 use url::Url;
 
-/// Bytes of a check plan at most.
+/// Maximum size of a check plan in bytes.
 pub const PLAN_BYTES_MAX: usize = 16 << 20;
 const STEPS_MAX: usize = 10_000;
 const MEMBERS_MAX: usize = 1_000;
@@ -41,8 +41,8 @@ pub struct Given {
 /// The check plan of a file's text. Files that it names are read through `files`.
 ///
 /// # Errors
-/// What is no TOML, an unknown key, a value out of its grammar, an unreadable file, a variable that
-/// is not there: one sentence with the line.
+/// Invalid TOML, an unknown key, an invalid value, an unreadable file, an undefined
+/// variable: one sentence with the line.
 pub fn from_toml(
     text: &str,
     given: &Given,
@@ -244,7 +244,7 @@ impl Reader<'_> {
         self.take_name(&node, name)
     }
 
-    /// A name that no part has had so far.
+    /// A name that no earlier part has.
     pub(crate) fn take_name(
         &mut self,
         node: &Node<'_>,
@@ -425,7 +425,7 @@ fn time_bound(text: &str) -> Result<(TimeEnd, Nanos), ParseError> {
 /// The base of relative URLs: http or https, without a login.
 ///
 /// # Errors
-/// What is no such URL.
+/// Any other text.
 pub fn parse_base(text: &str) -> Result<Url, ParseError> {
     let location = crate::parse_url(text)?;
     if location.auth.is_some() {

@@ -11,7 +11,7 @@ pub struct CheckResult {
     pub started_unix_s: f64,
     pub took: Nanos,
     pub steps: Vec<StepResult>,
-    /// Ended by a signal; the steps that are missing were not begun.
+    /// Ended by a signal; missing steps were not started.
     pub interrupted: bool,
     /// Why nothing could be checked: no connection could be made.
     pub unreachable: Option<String>,

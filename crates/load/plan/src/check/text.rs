@@ -104,7 +104,7 @@ enum TextPart {
 }
 
 impl TextPart {
-    /// Takes the backslash off from `\${`, the characters that could be a mark of another tool.
+    /// Removes the backslash from `\${`, which could be a placeholder of another tool.
     fn unescape_dollars(&mut self) {
         if let TextPart::Plain(text) = self
             && text.contains("\\${")
@@ -115,7 +115,7 @@ impl TextPart {
 }
 
 impl Text {
-    /// A text without anything to put in.
+    /// A text without placeholders.
     pub fn plain(text: impl Into<String>) -> Text {
         Text { parts: vec![TextPart::Plain(text.into())], ..Text::default() }
     }
@@ -180,7 +180,7 @@ impl Text {
         Ok(Text { parts, fill, dollar: marks == Marks::Dollar })
     }
 
-    /// The text, when nothing is left to put in.
+    /// The text, if no placeholder is left.
     pub fn settled(&self) -> Option<String> {
         self.expand(&BTreeMap::new()).ok()
     }
@@ -209,7 +209,7 @@ impl Text {
     /// With values put in.
     ///
     /// # Errors
-    /// A value that is not there.
+    /// A missing value.
     pub fn expand(&self, values: &dyn ValueSource) -> Result<String, String> {
         let mut out = String::new();
         for part in &self.parts {

@@ -45,7 +45,7 @@ fn methods_hosts_and_queries_count_where_the_pattern_has_them() {
     assert!(rows(&["GET /u/{id}"], list).ends_with("; 0 1 0 0 0"));
     assert!(rows(&["http://h/u/{id}"], list).ends_with("; 0 0 1 0 0"));
     assert!(rows(&["/u/{id}?page={n}"], list).ends_with("; 1 2 3 0 4"));
-    // what means something in an expression means itself here
+    // characters that are special in expressions are literal here
     assert!(rows(&["/a.b/{id}"], "/a.b/1\n/axb/1\n").ends_with("; 0 1"));
     assert!(rows(&["/f-{n}.png"], "/f-12.png\n/f-.png\n").ends_with("; 0 1"));
 }

@@ -1,4 +1,4 @@
-//! Feeders: data that users take along, row by row.
+//! Feeders: data of users, row by row.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct FeederTable {
     pub format: FeederFormat,
     /// The file's text, to print it with the plan.
     pub(crate) text: String,
-    /// Row by row, as many to a row as there are columns.
+    /// Row by row, one value for each column.
     pub(crate) cells: Vec<Box<str>>,
 }
 
@@ -59,7 +59,7 @@ pub enum FeederOrder {
     Sequential,
     /// Each iteration draws a row.
     Random,
-    /// Each user has one row for itself, that no other user has.
+    /// Each user has its own row.
     Unique,
 }
 
@@ -68,7 +68,7 @@ pub enum FeederOrder {
 pub enum UsedUp {
     /// It leaves.
     Stop,
-    /// It begins at the first row again.
+    /// It starts again at the first row.
     Wrap,
 }
 

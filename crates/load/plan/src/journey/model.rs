@@ -56,7 +56,7 @@ pub struct JourneyProgram {
 /// Action of a user after a failed step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// The next step, as if nothing were.
+    /// Continues with the next step.
     #[default]
     Next,
     /// The iteration is over.
@@ -90,7 +90,7 @@ pub struct JourneyBlock {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct JourneyStep {
-    /// Unlike any other's: its figures are a row of this name.
+    /// Unique: its figures are a row of this name.
     pub name: String,
     /// Of the plan file, from 1.
     pub line: usize,
@@ -102,7 +102,7 @@ pub struct JourneyStep {
     /// The pause after its response.
     pub think: Option<Think>,
     pub guard: StepGuard,
-    /// By each user until it has succeeded, and then no more.
+    /// Each user makes it until it has succeeded once.
     pub once: bool,
     /// True if its response is a stream of events.
     pub stream: crate::StepStream,
@@ -211,7 +211,7 @@ impl JourneyPlan {
         all
     }
 
-    /// A journey is carried out by a program of the user's.
+    /// A program of the user carries out a journey.
     pub fn is_scripted(&self) -> bool {
         self.journeys.iter().any(|journey| journey.script.is_some())
     }

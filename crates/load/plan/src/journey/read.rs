@@ -55,7 +55,7 @@ fn stream_of(node: &Node<'_>) -> Result<StepStream, ParseError> {
 /// The journeys of a plan file's text; `base`: its URL.
 ///
 /// # Errors
-/// One sentence with the line: an unknown key, a value out of its grammar, a file that cannot be
+/// One sentence with the line: an unknown key, an invalid value, a file that cannot be
 /// read or has no rows, a name that is not defined.
 pub(crate) fn read(
     text: &str,
@@ -363,7 +363,7 @@ impl JourneyReader<'_> {
         Ok(ask)
     }
 
-    /// Steps that are made once, before or after everything.
+    /// Steps that run once, before or after the run.
     fn read_tasks(&mut self, node: Option<Node<'_>>) -> Result<Vec<JourneyStep>, ParseError> {
         let mut all = Vec::new();
         for mut table in node.map(|node| node.tables()).transpose()?.unwrap_or_default() {

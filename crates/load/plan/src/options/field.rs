@@ -39,7 +39,7 @@ pub(crate) struct PlanField {
     pub(crate) shape: Shape,
     /// Suffixes of the key, one at a time: `_file` if a file has the value.
     pub(crate) endings: &'static [&'static str],
-    /// The ending under which the option puts what is typed.
+    /// The ending of the key that the option sets.
     pub(crate) typed: &'static str,
     /// Each option that is given adds to the list.
     pub(crate) adds: bool,
@@ -127,7 +127,7 @@ impl<T> Grammar<T> {
     }
 }
 
-/// A value that is always there.
+/// A value that is always present.
 pub(super) mod at {
     use super::*;
 

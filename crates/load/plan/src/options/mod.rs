@@ -1,9 +1,9 @@
 //! The option table: one row defines an option of `run` or a key of the plan file.
 //!
 //! From the rows follow the command line with its help and completions (the program makes clap's
-//! arguments of them), what an option that was given does to the plan, both directions of the plan file,
-//! the bounds of values, and the page of options in the guide. Rules between two options are functions
-//! in [`validate`](crate::validate).
+//! arguments of them), the effect of a given option on the plan, both directions of the plan file,
+//! the bounds of values, and the page of options in the guide. Rules between two options are
+//! functions in [`validate`](crate::validate).
 
 mod connection;
 pub(crate) mod field;
@@ -30,19 +30,19 @@ pub struct Setting {
     pub value: &'static str,
     /// An option without a value: what it puts under the key.
     pub means: &'static str,
-    /// The value of an option that may go without one: `--follow`, `--follow=3`.
+    /// The value of an option whose value is optional: `--follow`, `--follow=3`.
     pub omitted: Option<&'static str>,
-    /// The only values that the option takes, where there are few.
+    /// The accepted values, if there are few.
     pub choices: &'static [&'static str],
     /// The value names a file of this machine.
     pub is_file: bool,
     /// Names of options that contradict this one, whatever their values.
     pub without: &'static [&'static str],
-    /// The name of an option without which this one means nothing.
+    /// The name of an option that this one requires.
     pub needs: Option<&'static str>,
     /// Help section.
     pub heading: &'static str,
-    /// `-h` shows it too; the others are in `--help` alone.
+    /// `-h` shows it too; the others are only in `--help`.
     pub common: bool,
     /// The line of help.
     pub help: &'static str,
@@ -52,12 +52,12 @@ pub struct Setting {
     pub page: &'static str,
     /// Its place in the plan, and the grammar of its values.
     pub(crate) field: PlanField,
-    /// Read after the other rows, whose values it depends on.
+    /// Read after the other rows, because it depends on their values.
     pub(crate) late: bool,
     /// Minimum and maximum (times in seconds), and the error for others: it follows the option's
     /// name, with the value for `{}`.
     pub bounds: &'static [Bound],
-    /// When a printed plan has the key; most always do.
+    /// When a printed plan has the key; always for most rows.
     pub(crate) shown: fn(&Plan) -> bool,
 }
 
@@ -147,7 +147,7 @@ impl Setting {
     /// into a plan.
     ///
     /// # Errors
-    /// What is not in the grammar of its values.
+    /// An invalid value.
     pub fn check(&self, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
         (self.field.check)(text, inputs)
     }
@@ -193,13 +193,13 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
 /// Puts options into the plan: names and typed values.
 ///
 /// # Errors
-/// What is not in the grammar of its values, or a file that cannot be read, with the option's name.
+/// An invalid value, or a file that cannot be read, with the option's name.
 pub fn put_typed(
     plan: &mut Plan,
     typed: &[(&'static str, String)],
     inputs: Inputs<'_>,
 ) -> Result<(), (&'static str, ParseError)> {
-    // in the order of the table, whatever theirs is
+    // in the order of the table, not of the command line
     let given = all().filter(|row| !row.name.is_empty()).flat_map(|row| {
         let texts = typed.iter().filter(|(name, _)| *name == row.name).map(|(_, text)| text);
         texts.map(move |text| Given {

@@ -238,7 +238,7 @@ fn a_list_is_bounded() {
 }
 
 proptest! {
-    /// No text makes a parser panic, and what is taken can be sent: absolute, with host and port.
+    /// No text makes a parser panic, and accepted URLs can be sent: absolute, with host and port.
     #[test]
     fn any_text_is_taken_or_refused(text in any::<String>(), based in any::<bool>()) {
         let base = based.then(|| Url::parse("http://base:81/x/").unwrap());

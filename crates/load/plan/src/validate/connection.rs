@@ -44,7 +44,7 @@ fn check_user_sessions(plan: &Plan, problems: &mut Problems) {
 fn check_calls(plan: &Plan, problems: &mut Problems) {
     let connection = &plan.connection;
     let ConnectionPlan { calls, pipeline, group, .. } = *connection;
-    // what is left of a session's group goes to its next connection
+    // the rest of a session's group goes to its next connection
     let spreads = |option: &str| option == "--group" && plan.load.session().is_some();
     for (option, depth) in [("--pipeline", pipeline), ("--group", group.unwrap_or(1))] {
         if let Some(calls) = calls

@@ -12,7 +12,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
 }
 
 /// Describes the first feeder of unique rows that has too few of them for the plan's users or
-/// sessions; `None` if all have enough or say by `used-up` what happens.
+/// sessions; `None` if all have enough or set `used-up`.
 pub fn shortage(plan: &Plan) -> Option<String> {
     plan.journeys.as_ref()?;
     let lanes = plan.lanes();

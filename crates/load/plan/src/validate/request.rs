@@ -146,7 +146,7 @@ fn has_header(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// A proof is a field more in the request.
+/// A proof is an additional field of the request.
 fn check_proofs(plan: &Plan, problems: &mut Problems) {
     let option = match &plan.request.auth {
         Some(Auth::Digest { .. }) => "--digest",

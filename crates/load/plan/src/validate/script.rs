@@ -3,9 +3,9 @@
 use super::Problems;
 use crate::{AddressFamily, HttpVersion, Plan};
 
-/// Bytes that a script has at most.
+/// Maximum size of a script in bytes.
 const TEXT_MAX: usize = 16 << 20;
-/// Arguments that it is given at most.
+/// Maximum number of its arguments.
 const ARGS_MAX: usize = 1_000;
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {

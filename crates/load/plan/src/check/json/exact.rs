@@ -1,6 +1,6 @@
-//! JSONPath filters over large numbers. The library compares numbers as doubles, in which integers above
-//! 2^53 run together. Where a filter meets such numbers, it gets others in their place, which have the
-//! same order and are exact as doubles.
+//! JSONPath filters over large numbers. The library compares numbers as doubles, which do not
+//! distinguish all integers above 2^53. Such numbers are replaced, for filters, by others of the
+//! same order that are exact as doubles.
 
 use serde_json::{Number, Value};
 use serde_json_path::JsonPath;
@@ -29,7 +29,7 @@ enum NumberPiece {
 struct Exact(Number);
 
 impl Exact {
-    /// The integer part as it is, and the double, which decides where one is no integer.
+    /// The integer part, and the double, which decides if one is not an integer.
     fn key(&self) -> (Option<i128>, f64) {
         let whole = self.0.as_i64().map(i128::from).or(self.0.as_u64().map(i128::from));
         let double = self.0.as_f64().unwrap_or(0.0);

@@ -74,7 +74,7 @@ fn string(text: &[u8]) -> String {
     serde_json::from_slice(text).unwrap_or_default()
 }
 
-/// Reads valid JSON from its start; of anything else it reads something, and ends.
+/// Reads valid JSON from its start. On invalid JSON the result is unspecified, but reading ends.
 struct Scanner<'b> {
     document: &'b [u8],
     at: usize,

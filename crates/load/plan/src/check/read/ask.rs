@@ -15,7 +15,7 @@ use workload::Selector;
 
 /// The jar of steps that name none.
 pub(super) const JAR: &str = "plan";
-/// Bytes of one uploaded file at most.
+/// Maximum size of one uploaded file in bytes.
 const UPLOAD_MAX: u64 = 256 << 20;
 const TAKES: [(&str, Take); 3] =
     [("first", Take::First), ("last", Take::Last), ("random", Take::Random)];
