@@ -23,7 +23,7 @@ pub struct CheckRecord {
     pub started_unix_s: f64,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
-    /// Ended by a signal; the steps that are missing were not done.
+    /// Ended by a signal; missing steps were not started.
     pub interrupted: bool,
     /// Why the first connection could not be made, which ended the check.
     pub unreachable: Option<String>,
