@@ -32,15 +32,19 @@ pub(super) fn load(path: &str, files: &dyn Files) -> Result<Map<String, Value>, 
     }
 }
 
-/// Puts a key's value into the options.
+/// Puts the keys of a file into the options.
 ///
 /// # Errors
-/// A value of another type than the key's.
-pub(super) fn apply(options: &mut Options, key: &str, value: Value) -> Result<(), String> {
-    if options.workers.step == 1 && options.workers.start == 0 {
+/// A value of another type than its key's.
+pub(super) fn apply_all(options: &mut Options, read: Map<String, Value>) -> Result<(), String> {
+    if !read.is_empty() {
         // the file's defaults are not those of the flags
         (options.workers.start, options.workers.step) = (1, 0);
     }
+    read.into_iter().try_for_each(|(key, value)| apply(options, &key, value))
+}
+
+fn apply(options: &mut Options, key: &str, value: Value) -> Result<(), String> {
     match (key, &value) {
         ("data", _) => {
             check_data(&value)?;
@@ -87,5 +91,22 @@ fn check_data(data: &Value) -> Result<(), String> {
         Value::Array(items) if items.iter().all(Value::is_object) => Ok(()),
         Value::Array(_) => Err("data array contains unsupported type".to_owned()),
         _ => Err("unsupported type for Data".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_of_a_file_replace_no_key_of_it() {
+        let text = r#"{"concurrency-step": 1, "concurrency-start": 0, "total": 9}"#;
+        let mut options = Options::default();
+        options.workers.step = 1;
+        apply_all(&mut options, serde_json::from_str(text).unwrap()).unwrap();
+        assert_eq!((options.workers.start, options.workers.step, options.total), (0, 1, 9));
+        let mut options = Options::default();
+        apply_all(&mut options, serde_json::from_str(r#"{"total": 9}"#).unwrap()).unwrap();
+        assert_eq!((options.workers.start, options.workers.step), (1, 0));
     }
 }

@@ -193,9 +193,11 @@ pub(super) struct CallContent {
 pub(super) struct Recipe {
     method: GrpcMethod,
     facts: MethodFacts,
-    messages: Vec<Template>,
+    messages: RecipeMessages,
     metadata: Vec<(String, Template)>,
     count: u64,
+    /// Maximum number of bytes of a message.
+    most: u64,
     /// Each message of a stream has its own times and UUIDs.
     dynamic: bool,
     compressed: bool,
@@ -205,6 +207,46 @@ pub(super) struct Recipe {
     prefix: String,
     date: Date,
     seed: Seed,
+}
+
+/// Messages of a [`Recipe`].
+#[derive(Debug)]
+enum RecipeMessages {
+    /// The same in all calls, with their prefixes.
+    Fixed(Vec<Vec<u8>>),
+    Made(Vec<Template>),
+}
+
+/// Why a call has no request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RequestFault {
+    /// Call data that do not fit; ghz reports them in place of its figures.
+    Data(String),
+    /// The message is longer than `most` bytes; ghz counts the call as failed.
+    TooLong { length: u64, most: u64 },
+}
+
+impl RequestFault {
+    pub(super) fn text(&self) -> String {
+        match self {
+            RequestFault::Data(text) => text.clone(),
+            RequestFault::TooLong { length, most } => {
+                format!("trying to send message larger than max ({length} vs. {most})")
+            }
+        }
+    }
+}
+
+impl From<String> for RequestFault {
+    fn from(text: String) -> RequestFault {
+        RequestFault::Data(text)
+    }
+}
+
+/// Checks the length of a message.
+fn check_length(message: &[u8], most: u64) -> Result<(), RequestFault> {
+    let length = message.len() as u64;
+    if length > most { Err(RequestFault::TooLong { length, most }) } else { Ok(()) }
 }
 
 /// The content of all calls.
@@ -236,12 +278,17 @@ pub(super) fn content(
         return Err("default message provider cannot be used with static data".to_owned());
     }
     if varied || varied_fields {
+        let messages = match varied {
+            true => RecipeMessages::Made(messages),
+            false => RecipeMessages::Fixed(packed(given, &items, &method, options)?),
+        };
         let recipe = Recipe {
             facts: facts(&method),
             method,
             messages,
             metadata,
             count: options.stream_call_count,
+            most: options.max_send.unwrap_or(u64::MAX),
             dynamic: options.stream_dynamic_messages,
             compressed: options.enable_compression,
             workers: options.concurrency.max(1),
@@ -254,14 +301,13 @@ pub(super) fn content(
             seed: Seed((date.unix_s * 1e9) as u64),
         };
         // the first call shows whether the data fit
-        recipe.request(0, date.at)?;
+        recipe.request(0, date.at).map_err(|why| why.text())?;
         let recipe = Some(Arc::new(recipe));
         return Ok(CallContent { bodies: Vec::new(), headers: Vec::new(), recipe });
     }
     let packed = packed(given, &items, &method, options)?;
     let bodies = match method.is_client_streaming() {
         true => vec![stream_of(&packed, options.stream_call_count)],
-        false if packed.is_empty() => return Err("no data provided for request".to_owned()),
         false => packed,
     };
     let headers = given.metadata.iter();
@@ -280,11 +326,12 @@ fn packed(
         Some(bytes) => binary_messages(bytes, method)?,
         None => items.iter().map(|item| encode(method, item)).collect::<Result<Vec<_>, _>>()?,
     };
-    let most = options.max_send.unwrap_or(u64::MAX);
-    if let Some(message) = messages.iter().find(|message| message.len() as u64 > most) {
-        let length = message.len();
-        return Err(format!("trying to send message larger than max ({length} vs. {most})"));
+    if messages.is_empty() && !method.is_client_streaming() {
+        return Err("no data provided for request".to_owned());
     }
+    let most = options.max_send.unwrap_or(u64::MAX);
+    let checked = messages.iter().try_for_each(|message| check_length(message, most));
+    checked.map_err(|why| why.text())?;
     Ok(messages.iter().map(|message| pack(message, options.enable_compression)).collect())
 }
 
@@ -372,8 +419,8 @@ impl Recipe {
     /// The request of a call.
     ///
     /// # Errors
-    /// Call data that do not fit the message.
-    fn request(&self, number: u64, now: Nanos) -> Result<MadeRequest, String> {
+    /// Call data that do not fit the message, or a message that is too long.
+    pub(super) fn request(&self, number: u64, now: Nanos) -> Result<MadeRequest, RequestFault> {
         let after = (now.0 as f64 - self.date.at.0 as f64).max(0.0) as u64;
         let mut random = self.seed.stream(Purpose::Scripts, number);
         let worker = number % self.workers;
@@ -390,27 +437,34 @@ impl Recipe {
         for (name, value) in &self.metadata {
             headers.push(field(name, &value.execute(&mut data)?)?);
         }
-        let streams = self.facts.client_streaming;
-        let chosen: Vec<&Template> = match (streams, self.messages.len() as u64) {
-            (_, 0) => Vec::new(),
-            (false, all) => vec![&self.messages[(number % all) as usize]],
-            (true, all) => {
-                let count = if self.count == 0 { all } else { self.count.min(MESSAGES_MAX) };
-                self.messages.iter().cycle().take(count as usize).collect()
+        let body = match &self.messages {
+            RecipeMessages::Fixed(messages) => {
+                self.chosen(messages, number).into_iter().flatten().copied().collect()
+            }
+            RecipeMessages::Made(templates) => {
+                let mut body = Vec::new();
+                for template in self.chosen(templates, number) {
+                    let message = encode(&self.method, &template.execute(&mut data)?)?;
+                    check_length(&message, self.most)?;
+                    body.extend(pack(&message, self.compressed));
+                    if self.dynamic {
+                        data.uuid = uuid(&mut data.random);
+                    }
+                }
+                body
             }
         };
-        let mut body = Vec::new();
-        for template in chosen {
-            let message = encode(&self.method, &template.execute(&mut data)?)?;
-            body.extend(pack(&message, self.compressed));
-            if self.dynamic {
-                data.uuid = uuid(&mut data.random);
-            }
-        }
-        if body.is_empty() && !streams {
-            body = prefixed(&[]);
-        }
         Ok(MadeRequest { headers, body })
+    }
+
+    /// The messages of call `number`: one in turn, or those of a stream.
+    fn chosen<'a, T>(&self, all: &'a [T], number: u64) -> Vec<&'a T> {
+        let length = all.len() as u64;
+        if self.facts.client_streaming {
+            let count = if self.count == 0 { length } else { self.count.min(MESSAGES_MAX) };
+            return all.iter().cycle().take(count as usize).collect();
+        }
+        all.get((number % length.max(1)) as usize).into_iter().collect()
     }
 }
 
@@ -428,6 +482,7 @@ impl RequestMakers for GhzMakers {
 }
 
 impl RequestMaker for GhzMaker {
+    // the call then fails, and the face makes its request again for the reason
     fn make(&mut self, index: u64, now: Nanos) -> Option<MadeRequest> {
         self.0.request(index, now).ok()
     }

@@ -17,12 +17,14 @@ mod tests;
 use crate::{
     Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, Said, StartTrouble,
 };
-use messages::{GhzMakers, GivenData};
+use messages::{GhzMakers, GivenData, Recipe, RequestFault};
 use options::{DurationStop, Options};
 use plan::{Load, Plan};
 use record::run::RunRecord;
 use report::{EndReason, Report};
-use sample::{CallRecord, Outcome};
+use sample::{CallRecord, FailureClass, Outcome};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use tally::Tally;
 use units::Nanos;
 use workload::RequestMakers;
@@ -80,9 +82,10 @@ fn prepare(args: &[String], extras: Extras, files: &dyn Files) -> Result<Prepare
     if extras.native {
         return Err(native::command(&options, &given, &content, &path, &plan));
     }
+    let mut face = Ghz::new(options, given, &plan, extras.strict);
+    face.recipe.clone_from(&content.recipe);
     let makers =
         content.recipe.map(|recipe| -> Box<dyn RequestMakers> { Box::new(GhzMakers(recipe)) });
-    let face = Ghz::new(options, given, &plan, extras.strict);
     Ok(Prepared { plan, makers, face })
 }
 
@@ -153,8 +156,15 @@ struct Ghz {
     total: u64,
     strict: bool,
     is_open: bool,
+    /// Makes the requests, if they differ from call to call.
+    recipe: Option<Arc<Recipe>>,
+    /// Calls without a request, by the fault of their data.
+    faults: BTreeMap<String, u64>,
     notes: Vec<String>,
 }
+
+/// Maximum number of different faults of call data that are listed.
+const FAULTS_MAX: usize = 10;
 
 impl Ghz {
     fn new(options: Options, given: GivenData, plan: &Plan, strict: bool) -> Ghz {
@@ -188,8 +198,44 @@ impl Ghz {
             options,
             given,
             strict,
+            recipe: None,
+            faults: BTreeMap::new(),
             notes,
         }
+    }
+
+    /// Why a call was not sent; `None`: it was, or its data are not the reason.
+    fn fault(&self, call: &CallRecord) -> Option<RequestFault> {
+        let sample = &call.sample;
+        if sample.class != Some(FailureClass::WorkloadEnd) {
+            return None;
+        }
+        self.recipe.as_ref()?.request(sample.index, sample.intended).err()
+    }
+
+    /// Counts a call, or the fault of its data.
+    fn take(&mut self, call: &CallRecord) {
+        match self.fault(call) {
+            Some(RequestFault::Data(text)) => {
+                let listed = self.faults.len() < FAULTS_MAX || self.faults.contains_key(&text);
+                let text = if listed { text } else { "other faults of the data".to_owned() };
+                *self.faults.entry(text).or_default() += 1;
+            }
+            Some(long @ RequestFault::TooLong { .. }) => {
+                self.tally.take_failed(call, "ResourceExhausted", &long.text(), &self.options);
+            }
+            None => self.tally.take(call, &self.options),
+        }
+    }
+
+    /// ghz's error after a run in which data did not fit; `None`: all did.
+    fn data_error(&self) -> Option<Ending> {
+        let text = |(text, count): (&String, &u64)| match count {
+            1 => text.clone(),
+            count => format!("{text} ({count} calls)"),
+        };
+        let texts: Vec<String> = self.faults.iter().map(text).collect();
+        (!texts.is_empty()).then(|| failed(texts.join("; ")))
     }
 
     /// The report. `otherwise`: how long the run took if no call has ended.
@@ -197,7 +243,7 @@ impl Ghz {
         let span = Nanos(self.tally.last_done.0.saturating_sub(self.date.at.0));
         let total = if span.is_zero() { otherwise } else { span };
         let timed = !self.options.time_limit().is_zero();
-        let end = match (signal, timed && self.tally.count < self.total) {
+        let end = match (signal, timed && self.tally.ended() < self.total) {
             (0, false) => EndReason::Normal,
             (0, true) => EndReason::Timeout,
             _ => EndReason::Cancel,
@@ -227,7 +273,7 @@ impl Face for Ghz {
         let ignores = self.options.duration_stop == DurationStop::Ignore;
         for call in calls {
             if !(ignores && call.outcome == Outcome::Abandoned) {
-                self.tally.take(call, &self.options);
+                self.take(call);
             }
         }
         Said::default()
@@ -249,6 +295,9 @@ impl Face for Ghz {
     }
 
     fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
+        if let Some(ending) = self.data_error() {
+            return ending;
+        }
         let mut notes: Vec<String> = crate::client_note(report).into_iter().collect();
         notes.append(&mut self.notes);
         if self.is_open && self.tally.count > 0 && !self.strict {

@@ -26,24 +26,19 @@ pub(super) fn command(
         && options.load.kind == "const"
         && !options.is_async
         && !options.workers.changes()
+        // a plan has the message as bytes, and needs no reflection
+        && options.reflect_metadata.is_empty()
         && !options.host.starts_with("unix:");
+    let untranslated = untranslated(options);
     if !simple {
-        return Ending::text(plan_script("ghz.toml", plan));
+        return Ending::text(untranslated + &plan_script("ghz.toml", plan));
     }
     let scheme = if options.insecure { "grpc" } else { "grpcs" };
     let host = options.host.strip_prefix("dns:///").unwrap_or(&options.host);
     let mut parts =
         vec!["loadstone run".to_owned(), shell_quoted(&format!("{scheme}://{host}{path}"))];
     let mut add = |name: &str, value: &str| parts.push(format!("{name} {}", shell_quoted(value)));
-    let shown = given.shown();
-    if !shown.is_null() {
-        add("--message", &super::go::json(&shown));
-    }
-    for (name, text) in [("--proto", &options.proto), ("--protoset", &options.protoset)] {
-        if !text.is_empty() {
-            add(name, text);
-        }
-    }
+    message(options, given, &mut add);
     if options.rps > 0 {
         add("--rate", &format!("{}/s", options.rps));
         add("--connections-max", &options.connections.to_string());
@@ -61,18 +56,61 @@ pub(super) fn command(
         add("--timeout", &format!("{}ms", options.timeout.0 / 1_000_000));
         add("--grpc-timeout", &format!("{}ms", options.timeout.0 / 1_000_000));
     }
+    add("--connect-timeout", &format!("{}ms", plan.timeouts.connect.0 / 1_000_000));
     for (name, value) in &content.headers {
         add("-H", &format!("{name}: {value}"));
     }
-    for (name, text) in
-        [("--ca", &options.cacert), ("--cert", &options.cert), ("--key", &options.key)]
-    {
+    for (name, text) in [
+        ("--ca", &options.cacert),
+        ("--cert", &options.cert),
+        ("--key", &options.key),
+        ("--server-name", &options.cname),
+    ] {
+        if !options.insecure && !text.is_empty() {
+            add(name, text);
+        }
+    }
+    if options.skip_tls && !options.insecure {
+        parts.push("--insecure".to_owned());
+    }
+    Ending::text(untranslated + &parts.join(" ") + "\n")
+}
+
+/// The message, its description, and the authority.
+fn message(options: &Options, given: &GivenData, add: &mut dyn FnMut(&str, &str)) {
+    let shown = given.shown();
+    if !shown.is_null() {
+        add("--message", &super::go::json(&shown));
+    }
+    for (name, text) in [("--proto", &options.proto), ("--protoset", &options.protoset)] {
         if !text.is_empty() {
             add(name, text);
         }
     }
-    if options.skip_tls {
-        parts.push("--insecure".to_owned());
+    if !options.proto.is_empty() && !options.import_paths.is_empty() {
+        add("--proto-path", &super::messages::import_paths(options).join(","));
     }
-    Ending::text(parts.join(" ") + "\n")
+    if !options.authority.is_empty() {
+        add("-H", &format!("host: {}", options.authority));
+    }
+}
+
+/// Options that no option or plan of ours is equivalent to, as comments of a shell.
+fn untranslated(options: &Options) -> String {
+    let mut out = String::new();
+    let mut note = |given: bool, text: &str| {
+        if given {
+            out.push_str(&format!("# not translated: {text}\n"));
+        }
+    };
+    note(options.skip_first > 0, "--skipFirst; --warmup TIME leaves out the first calls");
+    note(!options.keepalive.is_zero(), "--keepalive; a connection under load has no idle time");
+    note(
+        !options.output.is_empty() || options.format != "summary",
+        "--output and --format; --json FILE writes a report",
+    );
+    note(options.max_recv.is_some(), "--max-recv-message-size; a response has no limit");
+    note(options.count_errors, "--count-errors; times of failed calls are reported separately");
+    note(!options.tags.is_empty() || !options.name.is_empty(), "--name and --tags");
+    out
 }

@@ -152,9 +152,7 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Endin
     let text = |name: &str| flags.iter().find(|(known, _)| *known == name);
     if let Some((_, path)) = text("config").filter(|(_, path)| !path.trim().is_empty()) {
         let read = config::load(path.trim(), files).map_err(|text| fatal(&text))?;
-        for (key, value) in read {
-            config::apply(&mut options, &key, value).map_err(|text| fatal(&text))?;
-        }
+        config::apply_all(&mut options, read).map_err(|text| fatal(&text))?;
     }
     for (name, value) in &flags {
         apply(&mut options, name, value, files).map_err(|text| fatal(&text))?;

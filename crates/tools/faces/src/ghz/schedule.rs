@@ -129,8 +129,10 @@ pub(super) fn check(options: &Options) -> Result<(), String> {
 pub(super) fn arrivals(options: &Options, total: Option<u64>) -> Result<Option<Arrivals>, String> {
     let limit = options.time_limit();
     let limit = if limit.is_zero() { Nanos::NEVER } else { limit };
-    let most = total.unwrap_or(INSTANTS_MAX).min(INSTANTS_MAX);
-    let instants = match (options.load.kind.as_str(), options.rps) {
+    let wanted = total.unwrap_or(u64::MAX);
+    // one more shows that the list is not complete
+    let most = wanted.min(INSTANTS_MAX + 1);
+    let instants: Vec<Nanos> = match (options.load.kind.as_str(), options.rps) {
         ("const", 0) if !options.is_async => return Ok(None),
         ("const", 0) if total.is_some_and(|total| total <= INSTANTS_MAX) => {
             vec![Nanos::ZERO; most as usize]
@@ -140,10 +142,23 @@ pub(super) fn arrivals(options: &Options, total: Option<u64>) -> Result<Option<A
         }
         ("const", rate) => {
             let interval = Nanos((1e9 / rate as f64) as u64);
+            if wanted.min(limit.0 / interval.0.max(1)) > INSTANTS_MAX {
+                // the same instants without a list, one interval earlier
+                return Ok(Some(Arrivals::constant(Rate(rate as f64))));
+            }
             let due = (1..=most).map(|index| interval * index);
             due.take_while(|due| *due < limit).collect()
         }
-        _ => Rates::of(&options.load).instants(most, limit),
+        (kind, _) => {
+            let due = Rates::of(&options.load).instants(most, limit);
+            if due.len() as u64 > INSTANTS_MAX {
+                return Err(format!(
+                    "--load-schedule {kind}: more than {INSTANTS_MAX} calls fall due, the maximum \
+                     of a schedule; lower --total or --duration, or use loadstone run --stages"
+                ));
+            }
+            due
+        }
     };
     if instants.is_empty() {
         return Err("no call falls due by this schedule".to_owned());

@@ -59,11 +59,14 @@ pub(super) fn code_name(code: Code) -> &'static str {
     }
 }
 
+/// Name of a failed call's status, and the text of its error.
+fn failure(code: &str, text: &str) -> (String, String) {
+    (code.to_owned(), format!("rpc error: code = {code} desc = {text}"))
+}
+
 /// Name of the status and text of the error, or empty.
 fn judged(call: &CallRecord, options: &Options) -> (String, String) {
-    let of = |code: &str, text: &str| {
-        (code.to_owned(), format!("rpc error: code = {code} desc = {text}"))
-    };
+    let of = failure;
     let status = call.note.as_ref().and_then(|note| note.0.downcast_ref::<Status>());
     if let Some(status) = status {
         return match (status.code, status.number) {
@@ -123,8 +126,33 @@ fn too_long(call: &CallRecord, options: &Options) -> Option<String> {
 }
 
 impl Tally {
+    /// Number of calls that have ended, with those that are left out.
+    pub(super) fn ended(&self) -> u64 {
+        self.count + self.skipped
+    }
+
     /// Counts a call that has ended.
     pub(super) fn take(&mut self, call: &CallRecord, options: &Options) {
+        self.add(call, options, || judged(call, options));
+    }
+
+    /// Counts a call that failed before it was sent.
+    pub(super) fn take_failed(
+        &mut self,
+        call: &CallRecord,
+        code: &str,
+        text: &str,
+        options: &Options,
+    ) {
+        self.add(call, options, || failure(code, text));
+    }
+
+    fn add(
+        &mut self,
+        call: &CallRecord,
+        options: &Options,
+        judge: impl FnOnce() -> (String, String),
+    ) {
         let sample = &call.sample;
         if call.outcome == Outcome::Dropped
             || (call.outcome == Outcome::Abandoned && sample.sent.is_zero())
@@ -136,7 +164,7 @@ impl Tally {
             self.skipped += 1;
             return;
         }
-        let (status, error) = judged(call, options);
+        let (status, error) = judge();
         let begun = if sample.issued.is_zero() { sample.intended } else { sample.issued };
         let latency = sample.done - begun;
         self.count += 1;

@@ -57,15 +57,22 @@ names!(DataField, "A field of the call data.",
     Uuid => "UUID",
 );
 
-names!(Function, "A function of ghz or of Sprig.",
+names!(Function, "A function of Go's templates, of ghz or of Sprig.",
     NewUuid => "newUUID", Uuid4 => "uuidv4", RandomString => "randomString",
     RandomInt => "randomInt", RandInt => "randInt", RandAlphaNum => "randAlphaNum",
     RandAlpha => "randAlpha", RandNumeric => "randNumeric", Add => "add", Add1 => "add1",
     Sub => "sub", Mul => "mul", Div => "div", Mod => "mod", Max => "max", Min => "min",
-    Atoi => "atoi", Int => "int", ToString => "toString", Print => "print", Upper => "upper",
-    Lower => "lower", Trim => "trim", Repeat => "repeat", Replace => "replace", Trunc => "trunc",
-    B64Enc => "b64enc",
+    Atoi => "atoi", Int => "int", ToString => "toString", Print => "print",
+    PrintLine => "println", Length => "len", Upper => "upper", Lower => "lower", Trim => "trim",
+    Repeat => "repeat", Replace => "replace", Trunc => "trunc", B64Enc => "b64enc",
 );
+
+impl Function {
+    /// It belongs to Go's templates, and is known whatever the options say.
+    fn is_built_in(self) -> bool {
+        matches!(self, Function::Print | Function::PrintLine | Function::Length)
+    }
+}
 
 /// Facts of a method that call data repeats.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +107,8 @@ const ALPHANUMERIC: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 const TEXT_MAX: usize = 1 << 20;
 /// Depth of parentheses.
 const DEPTH_MAX: usize = 50;
+/// Blanks of Go's templates.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 impl Template {
     /// Reads a text. `functions`: whether functions are known.
@@ -111,17 +120,24 @@ impl Template {
         let mut at = 0;
         while let Some(open) = text[at..].find("{{") {
             let open = at + open;
-            if open > at {
-                parts.push(TemplatePart::Text(text[at..open].to_owned()));
-            }
             let mut reader = ActionReader { text, at: open + 2, functions };
+            let before = match reader.skip_trim_mark() {
+                true => text[at..open].trim_end_matches(BLANKS),
+                false => &text[at..open],
+            };
+            if !before.is_empty() {
+                parts.push(TemplatePart::Text(before.to_owned()));
+            }
             parts.push(TemplatePart::Action(reader.pipeline(0)?));
             reader.skip_blanks();
-            reader.skip("-");
+            let trims = text[..reader.at].ends_with(BLANKS) && reader.skip("-");
             if !reader.skip("}}") {
                 return Err(reader.unexpected());
             }
             at = reader.at;
+            if trims {
+                at += text[at..].len() - text[at..].trim_start_matches(BLANKS).len();
+            }
         }
         if at < text.len() {
             parts.push(TemplatePart::Text(text[at..].to_owned()));
@@ -163,7 +179,16 @@ impl ActionReader<'_> {
     }
 
     fn skip_blanks(&mut self) {
-        self.at += self.rest().len() - self.rest().trim_start().len();
+        self.at += self.rest().len() - self.rest().trim_start_matches(BLANKS).len();
+    }
+
+    /// Skips the mark that removes the blanks before an action: `-` and a blank.
+    fn skip_trim_mark(&mut self) -> bool {
+        let mut letters = self.rest().chars();
+        let found = letters.next() == Some('-')
+            && letters.next().is_some_and(|letter| BLANKS.contains(&letter));
+        self.at += usize::from(found);
+        found
     }
 
     fn skip(&mut self, wanted: &str) -> bool {
@@ -190,10 +215,6 @@ impl ActionReader<'_> {
     fn pipeline(&mut self, depth: usize) -> Result<Expr, String> {
         if depth > DEPTH_MAX {
             return Err(self.fault("too many parentheses"));
-        }
-        self.skip_blanks();
-        if depth == 0 && self.rest().starts_with("- ") {
-            self.at += 2;
         }
         let mut value = self.command(None, depth)?;
         loop {
@@ -247,7 +268,7 @@ impl ActionReader<'_> {
 
     fn function(&self, name: &str) -> Result<Function, String> {
         Function::named(name)
-            .filter(|_| self.functions)
+            .filter(|function| self.functions || function.is_built_in())
             .ok_or_else(|| self.fault(&format!("function {} not defined", quoted(name))))
     }
 
@@ -398,9 +419,13 @@ fn call(
         Function::Max => DataValue::Number(numbers().max().unwrap_or(0)),
         Function::Min => DataValue::Number(numbers().min().unwrap_or(0)),
         Function::Atoi | Function::Int => DataValue::Number(number(0)),
-        Function::ToString | Function::Print => {
-            DataValue::Text(values.iter().cloned().map(text_of).collect())
+        Function::ToString => DataValue::Text(values.iter().cloned().map(text_of).collect()),
+        Function::Print => DataValue::Text(printed(values)),
+        Function::PrintLine => {
+            let texts: Vec<String> = values.iter().cloned().map(text_of).collect();
+            DataValue::Text(texts.join(" ") + "\n")
         }
+        Function::Length => DataValue::Number(text(0).len() as i64),
         Function::Upper => DataValue::Text(text(0).to_uppercase()),
         Function::Lower => DataValue::Text(text(0).to_lowercase()),
         Function::Trim => DataValue::Text(text(0).trim().to_owned()),
@@ -413,6 +438,21 @@ fn call(
         Function::Trunc => DataValue::Text(text(1).chars().take(length(0)).collect()),
         Function::B64Enc => DataValue::Text(STANDARD.encode(text(0))),
     })
+}
+
+/// The values as Go's `Sprint` writes them: a space between two of which neither is a text.
+fn printed(values: &[DataValue]) -> String {
+    let mut out = String::new();
+    let mut after_number = false;
+    for value in values {
+        let is_number = matches!(value, DataValue::Number(_));
+        if is_number && after_number {
+            out.push(' ');
+        }
+        out.push_str(&text_of(value.clone()));
+        after_number = is_number;
+    }
+    out
 }
 
 fn random_text(count: usize, letters: &[u8], random: &mut Stream) -> String {

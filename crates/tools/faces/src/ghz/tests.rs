@@ -200,6 +200,44 @@ fn masked(text: &str) -> Vec<String> {
     lines
 }
 
+/// Counts of a report that do not depend on time.
+fn counts(text: &str) -> Vec<(String, u64)> {
+    let mut all = BTreeMap::<String, u64>::new();
+    let mut add = |name: &str, count: &str| {
+        let number: f64 = count.trim().parse().unwrap_or_else(|_| panic!("{name}: {count}"));
+        *all.entry(name.to_owned()).or_default() += number as u64;
+    };
+    if let Ok(json) = serde_json::from_str::<serde_json::Value>(text.trim()) {
+        let number = |at: &str| json.pointer(at).map(ToString::to_string).unwrap_or_default();
+        add("requested", &number("/options/total"));
+        add("count", &number("/count"));
+        for bar in json["histogram"].as_array().into_iter().flatten() {
+            add("bars", &bar["count"].to_string());
+        }
+        for detail in json["details"].as_array().into_iter().flatten() {
+            add(&detail["status"].to_string(), "1");
+        }
+        return all.into_iter().collect();
+    }
+    for line in text.lines() {
+        let sample = line.split_once('{').zip(line.rsplit_once("} "));
+        if let Some(((name, _), (_, value))) = sample
+            && ["ghz_run_count", "ghz_run_errors", "ghz_run_histogram_bucket"].contains(&name)
+        {
+            add(name, value);
+        } else if line.starts_with("ghz_run,") {
+            let value = |name: &str| line.rsplit_once(name).map_or("", |(_, rest)| rest);
+            add("count", value(" count=").split(',').next().unwrap_or_default());
+            add("errors", value(",errors=").split(' ').next().unwrap_or_default());
+        } else if let Some((mark, rest)) = line.trim_start().split_once(" [")
+            && mark.parse::<f64>().is_ok()
+        {
+            add("bars", rest.split(']').next().unwrap_or_default());
+        }
+    }
+    all.into_iter().collect()
+}
+
 /// Text after the reason of a Go library is not compared.
 fn in_short(text: &str) -> &str {
     ["Error: ", "toml: ", "TOML: "]
@@ -211,7 +249,7 @@ fn in_short(text: &str) -> &str {
 fn each_command_line_ends_as_with_ghz() {
     let lines = RECORDED.split("\n== ").next().unwrap_or_default();
     let mut wrong = Vec::new();
-    let mut count = 0;
+    let (mut count, mut counted) = (0, 0);
     for block in lines.split("\n$ ").skip(1) {
         count += 1;
         let (line, rest) = block.split_once('\n').unwrap_or((block, ""));
@@ -219,6 +257,11 @@ fn each_command_line_ends_as_with_ghz() {
         let (out, err) = rest.split_once("\n--\n").unwrap_or((rest, ""));
         let (our_out, our_err, our_code) = ours(line);
         let our_out = our_out.replace(HOST, "HOST");
+        let (theirs, ours) = (counts(out), counts(&our_out));
+        if theirs != ours {
+            wrong.push(format!("$ {line}\ntheirs {theirs:?}\nours {ours:?}"));
+        }
+        counted += usize::from(!theirs.is_empty());
         let (their_out, our_out) =
             (masked(out.trim_end_matches('\n')), masked(our_out.trim_end_matches('\n')));
         let our_err = our_err.trim_end().replace(HOST, "HOST");
@@ -230,6 +273,7 @@ fn each_command_line_ends_as_with_ghz() {
         }
     }
     assert!(count >= 150, "{count} lines are compared");
+    assert!(counted >= 55, "the counts of {counted} reports are compared");
     assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n"));
 }
 
@@ -253,6 +297,87 @@ fn call_data_changes_from_call_to_call() {
     let uuid = made(&line, 0).body[7..].to_vec();
     assert_eq!((uuid.len(), uuid[14], uuid[8]), (36, b'4', b'-'));
     assert_ne!(made(&line, 1).body[7..], uuid);
+}
+
+#[test]
+fn binary_data_go_with_metadata_that_differ() {
+    let line = format!("{CALL} -B one.bin -m {{\"n\":\"{{{{.RequestNumber}}}}\"}}");
+    let request = made(&line, 1);
+    assert_eq!(request.body, b"\0\0\0\0\x04\n\x02hi");
+    assert_eq!(request.headers, [("n".to_owned(), "1".to_owned())]);
+    let two = format!("{CALL} -B two.bin -m {{\"n\":\"{{{{.RequestNumber}}}}\"}}");
+    assert_eq!(made(&two, 3).body, b"\0\0\0\0\x04\n\x02ho");
+}
+
+#[test]
+fn templates_trim_blanks_and_have_built_in_functions() {
+    let text = |template: &str| {
+        let line = format!("{CALL} --disable-template-functions -d {{\"text\":\"{template}\"}}");
+        String::from_utf8(made(&line, 3).body[7..].to_vec()).unwrap()
+    };
+    assert_eq!(text("a~{{-~.RequestNumber~-}}~b"), "a3b");
+    assert_eq!(text("a~{{.RequestNumber}}~b{{-1}}"), "a 3 b-1");
+    assert_eq!(text("{{print~.RequestNumber~4~`x`~5}}"), "3 4x5");
+    assert_eq!(text("{{len~.MethodName}}{{print~-}}"), "3");
+}
+
+/// The face after these calls, of which those with an empty request were not sent.
+fn after_calls(line: &str, count: u64) -> Ghz {
+    let Prepared { makers, mut face, .. } =
+        prepared(line).unwrap_or_else(|ending| panic!("{}", ending.err));
+    let mut maker = makers.map(|makers| makers.maker());
+    for index in 0..count {
+        let mut record = call(&face, index);
+        let made = maker.as_mut().map(|maker| maker.make(index, record.sample.intended));
+        if made.is_some_and(|made| made.is_none()) {
+            record.sample.class = Some(FailureClass::WorkloadEnd);
+            record.outcome = Outcome::Failed;
+        }
+        face.calls(&[record]);
+    }
+    face
+}
+
+#[test]
+fn data_that_do_not_fit_a_later_call_are_an_error() {
+    let line = format!("{CALL} -d {{\"text\":\"{{{{div~6~(sub~2~.RequestNumber)}}}}\"}}");
+    let ending = after_calls(&line, 4).data_error().expect("call 2 has no data");
+    assert_eq!(ending.err, "error calling div: integer divide by zero\n");
+    assert_eq!(ending.code, 1);
+    assert!(after_calls(&line, 2).data_error().is_none());
+    let fits = format!("{CALL} -d {{\"count\":\"{{{{sub~1~.RequestNumber}}}}\"}}");
+    let ending = after_calls(&fits, 4).data_error().expect("-1 is no uint32");
+    assert!(ending.err.contains("Error creating message from data"), "{}", ending.err);
+    assert!(ending.err.contains("-2"), "{}", ending.err);
+}
+
+#[test]
+fn a_made_message_above_the_limit_is_a_failed_call() {
+    let data = "{\"text\":\"{{repeat~(add~3~.RequestNumber)~`x`}}\"}";
+    let line = format!("{CALL} --max-send-message-size 6B -d {data}");
+    let face = after_calls(&line, 4);
+    let text = face.text(Nanos::from_secs(1), 0);
+    assert!(text.contains("[OK]                  2 responses"), "{text}");
+    assert!(text.contains("[ResourceExhausted]   2 responses"), "{text}");
+    assert!(text.contains("trying to send message larger than max (7 vs. 6)"), "{text}");
+}
+
+#[test]
+fn a_run_whose_skipped_calls_ended_is_over() {
+    let line = format!("{CALL} -d {{}} --skipFirst 2 -x 1h -O json");
+    assert!(after_calls(&line, 4).text(Nanos::SECOND, 0).contains("\"endReason\":\"normal\""));
+    assert!(after_calls(&line, 3).text(Nanos::SECOND, 0).contains("\"endReason\":\"timeout\""));
+}
+
+#[test]
+fn long_schedules_need_no_list_or_are_refused() {
+    let say = "HOST --insecure --call loadstone.v1.Echo/Say -d {}";
+    let plan = prepared(&format!("{say} -r 10000 -z 10m")).expect("a long run").plan;
+    let Load::Open { arrivals, .. } = &plan.load else { panic!("{plan:?}") };
+    assert!(arrivals.at.is_none() && arrivals.from.0.total_cmp(&10_000.0).is_eq());
+    let step = "--load-schedule step --load-start 100000 --load-step 1 --load-step-duration 1s";
+    let ending = prepared(&format!("{say} {step} -z 10m")).map(drop).unwrap_err();
+    assert!(ending.err.contains("more than 5000000 calls"), "{}", ending.err);
 }
 
 #[test]
@@ -321,6 +446,18 @@ fn native_is_a_command_of_ours() {
     assert_eq!(
         native(&format!("{CALL} -d {{\"text\":\"x\"}}")),
         "loadstone run grpc://127.0.0.1:2020/loadstone.v1.Echo/Say --message '{\"text\":\"x\"}' \
-         -c 1 --streams 2 -n 4 --timeout 20000ms --grpc-timeout 20000ms\n"
+         -c 1 --streams 2 -n 4 --timeout 20000ms --grpc-timeout 20000ms --connect-timeout \
+         10000ms\n"
     );
+    let more = native(&format!(
+        "{CALL} -d {{}} --authority a.b --proto echo.proto -i x,y --skipFirst 3 -O json"
+    ));
+    assert!(more.contains("--proto echo.proto --proto-path .,x,y -H 'host: a.b'"), "{more}");
+    assert!(more.starts_with("# not translated: --skipFirst"), "{more}");
+    assert!(more.contains("# not translated: --output"), "{more}");
+    let secure = native("HOST --cname a.b --call loadstone.v1.Echo/Say -d {}");
+    assert!(secure.contains("--server-name a.b"), "{secure}");
+    // only a plan has the message without reflection
+    let reflected = native(&format!("{CALL} -d {{}} --reflect-metadata {{\"a\":\"b\"}}"));
+    assert!(reflected.contains("cat > ghz.toml"), "{reflected}");
 }
