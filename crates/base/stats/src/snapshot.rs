@@ -704,6 +704,21 @@ impl Recorder {
         }
     }
 
+    /// A message of a stream, due then, was released. `held_back`: earlier ones wait for the peer.
+    pub fn message_released(&mut self, held_back: bool, due: Nanos) {
+        if !self.in_warm_up(due) {
+            self.now.streams.sent += 1;
+            self.now.streams.held_back += u64::from(held_back);
+        }
+    }
+
+    /// Messages of a stream arrived that answer those that were due at these instants.
+    pub fn answered_messages(&mut self, due: impl Iterator<Item = Nanos>, call: Nanos, now: Nanos) {
+        if !self.in_warm_up(call) {
+            due.for_each(|due| self.now.streams.answer.record(now - due));
+        }
+    }
+
     /// A response to a gRPC call, which was due at `due`, had this status.
     pub fn grpc_status(
         &mut self,

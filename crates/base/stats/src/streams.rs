@@ -76,6 +76,12 @@ pub struct StreamTally {
     /// The mean of the gaps of each whole stream with two events or more: the reciprocal of its events
     /// per second.
     pub pace: Hist,
+    /// Messages that the client sent on a schedule, after the first of each stream, and of these those
+    /// that waited behind earlier ones for the server's window.
+    pub sent: u64,
+    pub held_back: u64,
+    /// From the instant a message of a bidirectional stream was due to its answer.
+    pub answer: Hist,
     /// Empty if the calls are not gRPC.
     pub grpc: GrpcTally,
 }
@@ -90,14 +96,18 @@ impl StreamTally {
         self.first.merge(&other.first);
         self.gap.merge(&other.gap);
         self.pace.merge(&other.pace);
+        self.sent += other.sent;
+        self.held_back += other.held_back;
+        self.answer.merge(&other.answer);
         self.grpc.merge(&other.grpc);
     }
 
     /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
-        let [first, gap, pace] =
-            [&mut self.first, &mut self.gap, &mut self.pace].map(Hist::take_cleared);
-        *self = StreamTally { first, gap, pace, ..StreamTally::default() };
+        let [first, gap, pace, answer] =
+            [&mut self.first, &mut self.gap, &mut self.pace, &mut self.answer]
+                .map(Hist::take_cleared);
+        *self = StreamTally { first, gap, pace, answer, ..StreamTally::default() };
     }
 }
 

@@ -417,8 +417,12 @@ pub(crate) unsafe extern "C" fn read_body(
             };
             let left = stream.body_left();
             taken = left.len().min(length);
+            let held = stream.is_held();
+            if held && taken == 0 {
+                return ng::NGHTTP2_ERR_DEFERRED;
+            }
             std::ptr::copy_nonoverlapping(left.as_ptr(), buffer, taken);
-            if taken == left.len() {
+            if taken == left.len() && !held {
                 *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
             }
             stream.pass_body(taken);

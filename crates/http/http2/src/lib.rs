@@ -16,7 +16,7 @@ pub use code::section;
 pub use request::{NotTranslated, Request};
 pub use sample::http2_code_name as code_name;
 pub use session::{Fed, Gone, Late, Part, Session};
-pub use stream::StreamFacts;
+pub use stream::{ReleasedMessage, StreamFacts};
 
 /// The bytes with which a client begins (RFC 9113 section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -13,6 +13,8 @@ pub struct Request {
     text: Arc<[u8]>,
     fields: Vec<(Range<usize>, Range<usize>)>,
     body: Option<Arc<[u8]>>,
+    /// Its body leaves in parts, each when it is released.
+    paced: bool,
 }
 
 /// Reason why an HTTP/1 message cannot be sent over HTTP/2.
@@ -67,7 +69,17 @@ impl Request {
         }
         let body = &message[end..];
         let body = (!body.is_empty()).then(|| body.into());
-        Ok(Request { text: request.text.into(), fields: request.fields, body })
+        Ok(Request { text: request.text.into(), fields: request.fields, body, paced: false })
+    }
+
+    /// Sends only the first length-prefixed message of the body (gRPC) with the request; the others
+    /// leave when [`crate::Session::release`] is called.
+    pub fn pace(&mut self) {
+        self.paced = true;
+    }
+
+    pub(crate) fn is_paced(&self) -> bool {
+        self.paced
     }
 
     /// Names and values in their order.

@@ -5,7 +5,7 @@ use crate::callbacks::{self, CallbackState, LateFrame, ResponseNews};
 use crate::code::{CANCEL, MALFORMED, NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, section};
 use crate::memory::Memory;
 use crate::request::Request;
-use crate::stream::{OutstandingStream, StreamFacts};
+use crate::stream::{OutstandingStream, ReleasedMessage, StreamFacts};
 use crate::{FRAME_AT_FIRST, FRAME_HEADER, STREAMS_AT_FIRST, SessionSettings, TABLE_AT_FIRST};
 use libnghttp2_sys as ng;
 use sample::{Http2Facts, http2_code_name as code_name};
@@ -262,7 +262,10 @@ impl Session {
         if self.prioritises {
             self.send_priority(id, request);
         }
-        let stream = OutstandingStream::new(id, body);
+        let mut stream = OutstandingStream::new(id, body);
+        if request.is_paced() {
+            stream.hold_messages();
+        }
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
         let state = self.state_mut();
         state.facts.streams += 1;
@@ -275,6 +278,18 @@ impl Session {
         // below zero where no id is left, or no memory
         self.open &= (1..ID_LAST).contains(&id);
         id
+    }
+
+    /// Releases the next message of a paced request; its bytes are appended to `out`, as far as the
+    /// peer's windows permit. `None`: all are released, or the stream has left.
+    pub fn release(&mut self, place: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
+        let stream = self.state_mut().streams.get_mut(place)?;
+        let (id, released) = (stream.id, stream.release()?);
+        // SAFETY: a live session. It fails if the stream is not deferred: then the library has not
+        // read to the end of what was released
+        unsafe { ng::nghttp2_session_resume_data(self.raw.as_ptr(), id) };
+        self.drain(out);
+        Some(released)
     }
 
     /// Has the fields of `request` in `self.fields`: a load asks the same again and again.

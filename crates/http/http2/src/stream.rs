@@ -55,6 +55,24 @@ struct UnsentRequest {
     body: Option<Arc<[u8]>>,
     /// Bytes of the body that are sent.
     body_at: usize,
+    /// Bytes at the end of the body that are not released.
+    held: usize,
+}
+
+/// Bytes of the message with a prefix that begins there, prefix included (gRPC); at most all.
+fn message_length(body: &[u8]) -> usize {
+    let Some([_, length @ ..]) = body.first_chunk::<5>() else { return body.len() };
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    length.saturating_add(5).min(body.len())
+}
+
+/// Result of releasing the next message of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleasedMessage {
+    /// Earlier ones have not left: the peer's window is closed.
+    pub held_back: bool,
+    /// It was the last one.
+    pub last: bool,
 }
 
 /// Overhead of one field in the size of a list (RFC 9113 section 6.5.2).
@@ -78,11 +96,36 @@ impl OutstandingStream {
         self.unsent.get_or_insert_default().text = Some(text.clone());
     }
 
-    /// Unsent part of the request's body.
+    /// Unsent part of the request's body, as far as it is released.
     pub(crate) fn body_left(&self) -> &[u8] {
         let Some(unsent) = &self.unsent else { return &[] };
-        let left = unsent.body.as_deref().and_then(|body| body.get(unsent.body_at..));
-        left.unwrap_or_default()
+        let released = |body: &Arc<[u8]>| body.len() - unsent.held;
+        let range = unsent.body.as_ref().map(|body| (body, unsent.body_at..released(body)));
+        range.and_then(|(body, range)| body.get(range)).unwrap_or_default()
+    }
+
+    /// Parts of the body are not released.
+    pub(crate) fn is_held(&self) -> bool {
+        self.unsent.as_ref().is_some_and(|unsent| unsent.held > 0)
+    }
+
+    /// Holds all messages of the body but the first.
+    pub(crate) fn hold_messages(&mut self) {
+        if let Some(unsent) = &mut self.unsent
+            && let Some(body) = &unsent.body
+        {
+            unsent.held = body.len() - message_length(body);
+        }
+    }
+
+    /// Releases the next message; `None`: all are.
+    pub(crate) fn release(&mut self) -> Option<ReleasedMessage> {
+        let unsent = self.unsent.as_mut().filter(|unsent| unsent.held > 0)?;
+        let body = unsent.body.as_deref()?;
+        let from = body.len() - unsent.held;
+        let held_back = unsent.body_at < from;
+        unsent.held -= message_length(&body[from..]);
+        Some(ReleasedMessage { held_back, last: unsent.held == 0 })
     }
 
     /// Marks this many bytes of it as sent.

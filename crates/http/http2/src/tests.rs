@@ -399,3 +399,62 @@ fn a_priority_frame_needs_both_sides() {
         assert_eq!(priorities(&ask(&mut session, &get(), None)), ["HEADERS 3"]);
     }
 }
+
+/// Lengths of the DATA frames in the output, and whether each ends its stream.
+fn data_frames(mut bytes: &[u8]) -> Vec<(usize, bool)> {
+    let mut all = Vec::new();
+    while let Some((header, rest)) = bytes.split_first_chunk::<9>() {
+        let length = usize::from(header[1]) << 8 | usize::from(header[2]);
+        if header[3] == 0 {
+            all.push((length, header[4] & 1 == 1));
+        }
+        bytes = &rest[length..];
+    }
+    all
+}
+
+#[test]
+fn messages_of_a_paced_request_leave_one_by_one() {
+    let body = b"\0\0\0\0\x02ab\0\0\0\0\0\0\0\0\0\x01c";
+    let head = format!("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len());
+    let mut paced = Request::from_http1(&[head.as_bytes(), body].concat(), "http").unwrap();
+    paced.pace();
+    let mut session = Session::new(&SessionSettings::default());
+    sent(&mut session);
+    assert_eq!(data_frames(&ask(&mut session, &paced, None)), [(7, false)]);
+    assert!(sent(&mut session).is_empty());
+    let mut out = Vec::new();
+    let second = session.release(0, &mut out);
+    assert_eq!(second, Some(ReleasedMessage { held_back: false, last: false }));
+    assert_eq!(data_frames(&out), [(5, false)]);
+    out.clear();
+    let third = session.release(0, &mut out);
+    assert_eq!(third, Some(ReleasedMessage { held_back: false, last: true }));
+    assert_eq!(data_frames(&out), [(6, true)]);
+    assert_eq!((session.release(0, &mut out), session.release(1, &mut out)), (None, None));
+}
+
+/// A server that grants no window: the messages that follow are held back, and leave with it.
+#[test]
+fn released_messages_wait_for_the_window() {
+    let message = [&[0, 0, 1, 0, 0][..], &[7; 1 << 16]].concat();
+    let body = [&message[..], &message].concat();
+    let head = format!("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len());
+    let mut paced = Request::from_http1(&[head.as_bytes(), &body].concat(), "http").unwrap();
+    paced.pace();
+    let mut session = Session::new(&SessionSettings::default());
+    sent(&mut session);
+    let sum = |bytes: &[u8]| data_frames(bytes).iter().map(|(length, _)| length).sum::<usize>();
+    assert_eq!(sum(&ask(&mut session, &paced, None)), 65_535);
+    let mut out = Vec::new();
+    let released = session.release(0, &mut out);
+    assert_eq!(released, Some(ReleasedMessage { held_back: true, last: true }));
+    assert_eq!(sum(&out), 0);
+    let grant = |stream: u8| [&[0, 0, 4, 8, 0, 0, 0, 0, stream][..], &[0, 2, 0, 0]].concat();
+    // the server's preface, and windows for the stream and the connection
+    let input = [&[0, 0, 0, 4, 0, 0, 0, 0, 0][..], &grant(0), &grant(1)].concat();
+    feed_all(&mut session, &input);
+    let rest = sent(&mut session);
+    assert_eq!(65_535 + sum(&rest), body.len());
+    assert!(data_frames(&rest).last().is_some_and(|(_, ends)| *ends));
+}

@@ -5,6 +5,7 @@
 //! of thinking users use memory only for the calls in flight.
 
 mod limits;
+mod paced;
 mod sockets;
 
 use crate::call::{Call, NOBODY};

@@ -1,11 +1,29 @@
 //! Heartbeats of WebSockets: a ping on each connection at an interval, each with its own phase, so
 //! that connections opened together do not ping at the same time.
 
+use crate::pacer::Pacer;
 use conduit::Slot;
 use plan::Plan;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Nanos, Purpose, Seed, Stream};
+
+/// What a worker sends at its own time, apart from calls.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    pub(crate) heartbeats: Option<Heartbeats>,
+    pub(crate) pacer: Option<Pacer>,
+}
+
+impl Timed {
+    /// `None`: the plan has nothing of this kind.
+    pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Box<Timed>> {
+        let heartbeats = Heartbeats::of(plan, worker);
+        let pacer = plan.grpc.message_rate.map(Pacer::new);
+        let any = heartbeats.is_some() || pacer.is_some();
+        any.then(|| Box::new(Timed { heartbeats, pacer }))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Heartbeats {

@@ -3,7 +3,7 @@
 
 use crate::verify::Hashing;
 use plan::{BodyRule, Expect};
-use protocol::grpc::MessageReader;
+use protocol::grpc::ResponseReader;
 use protocol::http1::coding::Decoder;
 use protocol::http1::events::EventReader;
 use protocol::http1::fields;
@@ -86,11 +86,11 @@ impl BodyTest {
 const BITE: usize = 1 << 10;
 
 /// Counts the events of a body.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum StreamReader {
     Events(EventReader),
     Messages {
-        reader: MessageReader,
+        reader: ResponseReader,
         /// The response names the encoding of its compressed messages.
         has_encoding: bool,
     },
@@ -107,7 +107,7 @@ impl StreamReader {
     fn finish(&mut self) -> u64 {
         match self {
             StreamReader::Events(reader) => reader.finish(),
-            StreamReader::Messages { .. } => 0,
+            StreamReader::Messages { reader, .. } => reader.finish(),
         }
     }
 
@@ -180,6 +180,14 @@ impl Inspect {
             self.fresh += reader.finish();
         }
         std::mem::take(&mut self.fresh)
+    }
+
+    /// Frame that ends the body's call of gRPC, or the beginning of a body that is one message.
+    pub(crate) fn take_end(&mut self) -> Vec<u8> {
+        match &mut self.events {
+            Some(StreamReader::Messages { reader, .. }) => reader.take_end(),
+            _ => Vec::new(),
+        }
     }
 
     /// Processes a piece of the body; `head` is the response's, `last`: it is the end of the body.
@@ -286,6 +294,7 @@ impl Inspect {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use protocol::grpc::BodyForm;
 
     fn test_of(rule: BodyRule) -> BodyTest {
         BodyTest::new(&Expect { body: Some(rule), ..Expect::default() }, false, false).unwrap()
@@ -363,7 +372,7 @@ mod tests {
         let mut inspect = Inspect::default();
         let mut judged = |head: &[u8], body: &[u8]| {
             inspect.reset();
-            let reader = MessageReader::default();
+            let reader = ResponseReader::new(BodyForm::Messages { end_flag: 0, text: false });
             inspect.expect_events(|| StreamReader::Messages { reader, has_encoding: false });
             inspect.take(&test, head, body, true);
             (inspect.take_events(true), inspect.finish(&test).1)

@@ -3,7 +3,7 @@
 use crate::inspect::{BodyTest, Inspect, StreamReader};
 use crate::setup::RESPONSE_KEPT_MAX;
 use plan::Streaming;
-use protocol::grpc::MessageReader;
+use protocol::grpc::{BodyForm, ResponseReader};
 use protocol::http1::events::EventReader;
 use sample::{BodyPrint, FailureClass};
 use stats::{SAMPLE_BYTES_MAX, StreamMarks};
@@ -24,6 +24,8 @@ pub(crate) struct Intake {
     pub(crate) marks: StreamMarks,
     /// gRPC status of a call that must be logged, unless it is OK.
     pub(crate) status: Option<Box<protocol::grpc::Status>>,
+    /// End of a call of gRPC that is in its body.
+    pub(crate) end: Vec<u8>,
 }
 
 impl Intake {
@@ -35,15 +37,17 @@ impl Intake {
         self.sample.clear();
         self.marks = StreamMarks::default();
         self.status = None;
+        self.end.clear();
     }
 
     /// The next body is a stream of events.
-    pub(crate) fn expect_events(&mut self, form: Streaming) {
+    /// `grpc`: form of bodies with messages of gRPC.
+    pub(crate) fn expect_events(&mut self, form: Streaming, grpc: BodyForm) {
         self.inspect.expect_events(|| match form {
             Streaming::Sse => StreamReader::Events(EventReader::sse()),
             Streaming::Lines => StreamReader::Events(EventReader::lines()),
             Streaming::Grpc => {
-                StreamReader::Messages { reader: MessageReader::default(), has_encoding: false }
+                StreamReader::Messages { reader: ResponseReader::new(grpc), has_encoding: false }
             }
         });
     }
@@ -93,6 +97,7 @@ impl Intake {
     ) -> (u64, Option<FailureClass>, Option<BodyPrint>) {
         let (decoded, wrong) = self.inspect.finish(test);
         let print = self.inspect.print(test);
+        self.end = self.inspect.take_end();
         self.inspect.reset();
         (decoded, wrong, print)
     }

@@ -4,6 +4,7 @@
 use crate::Row;
 use crate::call::{Call, End};
 use crate::edges::RowEnd;
+use crate::pacer::due_instant;
 use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
 use crate::speaker::websocket::{SocketEnd, SocketNews};
@@ -226,6 +227,28 @@ impl Journal {
     /// Events of a streamed response.
     pub(crate) fn events(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
         self.recorder.events(marks, count, due, now);
+    }
+
+    /// `count` messages of a response arrived: in order, they answer those that the call sends.
+    #[inline]
+    pub(crate) fn answers(
+        &mut self,
+        grpc: &plan::GrpcPlan,
+        marks: &StreamMarks,
+        count: u64,
+        intended: Nanos,
+        now: Nanos,
+    ) {
+        if let Some(rate) = grpc.message_rate.filter(|_| grpc.answers) {
+            let numbers = marks.events()..marks.events() + count;
+            let due = numbers.map(|number| due_instant(intended, rate, number));
+            self.recorder.answered_messages(due, intended, now);
+        }
+    }
+
+    /// A message of a stream, due then, was released. `held_back`: earlier ones wait for the peer.
+    pub(crate) fn message_released(&mut self, held_back: bool, due: Nanos) {
+        self.recorder.message_released(held_back, due);
     }
 
     /// A response to a call of gRPC had this status.

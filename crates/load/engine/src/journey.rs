@@ -12,6 +12,7 @@ mod sockets;
 mod stencil;
 mod traveller;
 
+pub use program::Codecs;
 pub(crate) use request::template;
 pub use setup_steps::{SetupStepError, make_call, run_setup_steps};
 
@@ -52,12 +53,21 @@ pub struct Travel {
 impl Travel {
     /// `given`: values that the setup captured. `None` if the plan has no journeys.
     pub fn new(plan: &Plan, given: &BTreeMap<String, String>) -> Option<Arc<Travel>> {
+        Travel::with_codecs(plan, given, &Codecs::new())
+    }
+
+    /// The same for a plan with calls of gRPC.
+    pub fn with_codecs(
+        plan: &Plan,
+        given: &BTreeMap<String, String>,
+        codecs: &Codecs,
+    ) -> Option<Arc<Travel>> {
         let wanted = plan.journeys.as_ref()?;
         let mut shared = SharedProgram::default();
         let steps: Vec<StepCard> = wanted
             .steps()
             .into_iter()
-            .map(|step| StepCard::of(plan, step, &wanted.feeders, &mut shared))
+            .map(|step| StepCard::of(plan, step, &wanted.feeders, codecs, &mut shared))
             .collect();
         let mut blocks = Vec::new();
         let journeys = wanted

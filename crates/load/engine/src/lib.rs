@@ -10,6 +10,7 @@
 mod call;
 pub mod check;
 mod collect;
+mod connect;
 mod connection;
 pub mod crawl;
 mod crew;
@@ -25,6 +26,7 @@ mod inspect;
 mod intake;
 mod journal;
 pub mod journey;
+mod pacer;
 mod pool;
 pub mod proof;
 pub mod ramp;

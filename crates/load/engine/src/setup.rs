@@ -9,6 +9,7 @@ use crate::speaker::websocket::SocketTerms;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
+use protocol::grpc::BodyForm;
 use protocol::http1::response::{Leniency, Limits};
 use stats::Snapshot;
 use std::collections::BTreeMap;
@@ -16,8 +17,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use units::{Nanos, Seed};
 use url::Url;
-use workload::Targets;
 use workload::schedule::Share;
+use workload::{Targets, Template};
 
 /// One scheme, host and port that calls go to.
 #[derive(Clone, Debug)]
@@ -140,6 +141,10 @@ pub struct Setup {
     scripts: Vec<Vec<VisitStep>>,
     /// Event formats of targets, by row; empty if there are no streams.
     streams: Vec<Option<Streaming>>,
+    /// Expected gRPC statuses by row, where they are not the plan's.
+    grpc_status: Vec<Vec<u8>>,
+    /// Form of bodies with messages of gRPC.
+    pub(crate) grpc_form: BodyForm,
 }
 
 /// A part of the load that a worker takes over while it runs.
@@ -170,6 +175,16 @@ pub struct Logging {
 
 /// Bytes of a response that are kept.
 pub const RESPONSE_KEPT_MAX: usize = 8 << 10;
+
+/// The template whose messages leave on a schedule, if the plan has one.
+pub(crate) fn paced(plan: &Plan, mut template: Template) -> Template {
+    if plan.grpc.message_rate.is_some()
+        && let Some(request) = &mut template.http2
+    {
+        request.pace();
+    }
+    template
+}
 
 impl Setup {
     /// `endpoints` must hold one with the key of each target's URL; `workers` is at least 1 and not
@@ -207,7 +222,7 @@ impl Setup {
                         .map_err(|error| SetupError(format!("request for {url}: {error}")))?
                 }
             };
-            templates.push(template);
+            templates.push(paced(&plan, template));
         }
         let weights: Vec<f64> = plan.targets.iter().map(|target| target.weight).collect();
         let seed = Seed(plan.seed);
@@ -215,11 +230,12 @@ impl Setup {
         let targets = targets.in_sequence(plan.sequence.clone());
         let streams = plan.streams();
         let body = BodyTest::new(&plan.expect, plan.request.compressed, !streams.is_empty())
-            .map(|test| test.of_grpc(plan.is_grpc()));
+            .map(|test| test.of_grpc(streams.contains(&Some(Streaming::Grpc))));
         let body = body.map_err(SetupError)?;
         let known =
             KnownBodies::new(&plan).map_err(|why| SetupError(format!("--verify: {why}")))?;
         let status_ok = statuses(&plan);
+        let (grpc_status, grpc_form) = (plan.grpc_expectations(), plan.grpc_form());
         let protocol = protocol(&plan).map_err(SetupError)?;
         let sockets = stepped_sockets(&plan).map_err(SetupError)?;
         let scripts = plan.load.session().map_or_else(Vec::new, scripts);
@@ -242,6 +258,8 @@ impl Setup {
             sockets,
             scripts,
             streams,
+            grpc_status,
+            grpc_form,
         })
     }
 
@@ -286,6 +304,16 @@ impl Setup {
     /// Delimiter of this target's events; `None` if its responses are not streams.
     pub(crate) fn stream(&self, target: u32) -> Option<Streaming> {
         self.streams.get(target as usize).copied().flatten()
+    }
+
+    /// The target's calls are of gRPC.
+    pub(crate) fn is_grpc(&self, target: u32) -> bool {
+        self.stream(target) == Some(Streaming::Grpc)
+    }
+
+    /// Returns whether a call with this status succeeded.
+    pub(crate) fn expects_grpc(&self, target: u32, code: plan::GrpcCode) -> bool {
+        self.plan.expects_grpc(&self.grpc_status, target, code)
     }
 
     /// The step of session `id` after `made` calls; `None` if sessions have no visits.

@@ -16,7 +16,7 @@ pub(crate) mod websocket;
 
 use crate::exchange::Message;
 use crate::journal::Journal;
-use ::http2::{Late, SessionSettings};
+use ::http2::{Late, ReleasedMessage, SessionSettings};
 use http1::Http1;
 pub(crate) use http1::class_of;
 use http2::Http2;
@@ -268,6 +268,14 @@ impl Speaker {
         match self {
             Speaker::Http2(http2) => http2.take_late(),
             Speaker::Http3(http3) => http3.take_late(),
+            _ => None,
+        }
+    }
+
+    /// Sends the next message of a paced request.
+    pub(crate) fn release(&mut self, call: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
+        match self {
+            Speaker::Http2(http2) => http2.release(call, out),
             _ => None,
         }
     }

@@ -11,7 +11,7 @@ use crate::edges::Edges;
 use crate::fan_out::FanOut;
 use crate::feedback::Feedback;
 use crate::guide::Directory;
-use crate::heartbeats::Heartbeats;
+use crate::heartbeats::Timed;
 use crate::intake::Intake;
 use crate::journal::Journal;
 use crate::pool::Pool;
@@ -116,8 +116,8 @@ pub struct Worker {
     /// Input just read, and its decrypted form; shared by all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
-    /// WebSockets that are pinged.
-    heartbeats: Option<Heartbeats>,
+    /// WebSockets that are pinged, and streams whose messages have a rate.
+    timed: Option<Box<Timed>>,
     /// Rooms of WebSockets, and the messages for them.
     fan_out: Option<Box<FanOut>>,
     /// Calls are messages without answers: each ends once its message is sent.
@@ -144,9 +144,12 @@ impl Worker {
             journal: Journal::new(&setup, received_max),
             looks: setup.body.looks(),
             proves,
-            ready_made: !proves && !setup.plan.request.cookies && !setup.is_unanswered(),
+            ready_made: !proves
+                && !setup.plan.request.cookies
+                && !setup.is_unanswered()
+                && setup.plan.grpc.message_rate.is_none(),
             maker: None,
-            heartbeats: Heartbeats::of(&setup.plan, id),
+            timed: Timed::of(&setup.plan, id),
             fan_out: FanOut::of(&setup, id).map(Box::new),
             unanswered: setup.is_unanswered(),
             sent_alone: Vec::new(),
@@ -255,15 +258,42 @@ impl Worker {
         if self.fan_out.is_some() {
             again = again.min(self.tend_rooms(io, now));
         }
-        match &self.heartbeats {
+        match &self.timed {
             None => again,
-            Some(_) => again.min(self.send_heartbeats(io, now)),
+            Some(_) => again.min(self.send_timed(io, now)),
         }
     }
 
+    /// Sends heartbeats and messages of streams that are due; returns when the next one is.
     #[cold]
+    fn send_timed<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
+        self.send_heartbeats(io, now).min(self.send_paced(io, now))
+    }
+
+    fn send_paced<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
+        let pacer = self.timed.as_mut().and_then(|timed| timed.pacer.as_mut());
+        let Some(pacer) = pacer else { return Nanos::NEVER };
+        while let Some(message) = pacer.take_due(now) {
+            let conn = self.pool.conn_mut(message.slot);
+            if !conn.is_still(message.generation) {
+                continue;
+            }
+            // a call that ended, or moved to another connection, has no message here
+            let Some(released) = conn.release_message(message.index) else { continue };
+            self.journal.message_released(released.held_back, message.due);
+            self.pool.mark_dirty(message.slot);
+            if !released.last {
+                pacer.again(message);
+            }
+        }
+        let next = pacer.next();
+        self.flush_dirty(io, now);
+        next
+    }
+
     fn send_heartbeats<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
-        let Some(heartbeats) = &mut self.heartbeats else { return Nanos::NEVER };
+        let heartbeats = self.timed.as_mut().and_then(|timed| timed.heartbeats.as_mut());
+        let Some(heartbeats) = heartbeats else { return Nanos::NEVER };
         while let Some((slot, generation)) = heartbeats.take_due(now) {
             let conn = self.pool.conn_mut(slot);
             if conn.is_still(generation) {

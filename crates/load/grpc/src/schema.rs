@@ -3,7 +3,7 @@
 use prost_reflect::prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
 use prost_types::FileDescriptorProto;
-use protocol::grpc::prefixed;
+use protocol::grpc::{MessageCodec, messages, prefixed};
 use protox::file::{File, FileResolver, GoogleFileResolver};
 use std::fmt;
 use units::quoted;
@@ -78,6 +78,20 @@ impl Schema {
         compiler.include_imports(true);
         compiler.open_file(name).map_err(located)?;
         Ok(Schema { pool: compiler.descriptor_pool() })
+    }
+
+    /// Puts schemas together that may share files.
+    ///
+    /// # Errors
+    /// Files that contradict each other.
+    pub fn merged<'a>(all: impl Iterator<Item = &'a Schema>) -> Result<Schema, SchemaError> {
+        let mut files: Vec<FileDescriptorProto> = Vec::new();
+        for file in all.flat_map(Schema::files) {
+            if files.iter().all(|known| known.name() != file.name()) {
+                files.push(file.clone());
+            }
+        }
+        Schema::from_files(files)
     }
 
     /// The files that describe it.
@@ -269,6 +283,11 @@ impl GrpcMethod {
         self.descriptor.is_server_streaming()
     }
 
+    /// The client or the server may send several messages.
+    pub fn has_stream(&self) -> bool {
+        self.is_client_streaming() || self.is_server_streaming()
+    }
+
     /// The body of a request, from a message as JSON, or a list of them for a stream of the client;
     /// `None`: an empty message.
     ///
@@ -332,6 +351,22 @@ impl GrpcMethod {
             .serialize_with_options(&mut writer, &options)
             .map_err(|why| error(format!("the response is not JSON: {why}")))?;
         Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+}
+
+impl MessageCodec for GrpcMethod {
+    fn request_body(&self, json: Option<&str>) -> Result<Vec<u8>, String> {
+        self.request(json.map(str::as_bytes)).map_err(|why| why.0)
+    }
+
+    fn response_json(&self, body: &[u8]) -> Result<String, String> {
+        let all = messages(body).ok_or("the response's messages are cut off or compressed")?;
+        let json = |message: &[u8]| GrpcMethod::response_json(self, message).map_err(|why| why.0);
+        if !self.is_server_streaming() {
+            return all.first().map_or(Ok(String::new()), |message| json(message));
+        }
+        let texts = all.into_iter().map(json).collect::<Result<Vec<_>, _>>()?;
+        Ok(format!("[{}]", texts.join(",")))
     }
 }
 

@@ -1,11 +1,12 @@
 //! Calls of gRPC: what is sent, how its bytes are found, and which status is expected.
 
 use crate::{HttpVersion, Plan, Streaming};
-use protocol::grpc::CONTENT_TYPE;
-pub use protocol::grpc::Code as GrpcCode;
+use protocol::grpc::{BodyForm, CONNECT_STREAM};
+pub use protocol::grpc::{Code as GrpcCode, Variant as GrpcVariant};
+use units::Rate;
 
 /// gRPC settings of a plan. The method is the path of the URL, `/package.Service/Method`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GrpcPlan {
     /// The request as JSON; a list of several messages for a client stream. `None`: an empty message, or
     /// the request's body as it is.
@@ -14,15 +15,59 @@ pub struct GrpcPlan {
     pub descriptors: Option<Vec<u8>>,
     /// Status codes that are as expected; empty: OK.
     pub status: Vec<u8>,
+    /// How calls are carried.
+    pub variant: GrpcVariant,
+    /// Number of messages of a client stream, which are those of `message` in turn; `None`: each once.
+    pub messages: Option<u32>,
+    /// Messages of each client stream per second, on an absolute schedule; `None`: back to back.
+    pub message_rate: Option<Rate>,
+    /// Message k of a response answers message k of its request.
+    pub answers: bool,
+}
+
+/// Maximum number of messages of a client stream.
+pub const GRPC_MESSAGES_MAX: u32 = 100_000;
+
+/// In a message, the number of the call, from 0.
+pub const CALL_ID_MARK: &str = "{id}";
+
+/// A step of a journey that is a call of gRPC. Its method is the URL of the step's request, and its
+/// message, as JSON, the body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrpcStep {
+    /// Status codes that are as expected; empty: those of the plan.
+    pub status: Vec<u8>,
+}
+
+/// Returns whether a call with this status succeeded, by a list of expected codes.
+fn expects(status: &[u8], code: GrpcCode) -> bool {
+    match status {
+        [] => code == GrpcCode::Ok,
+        expected => expected.contains(&code.number()),
+    }
 }
 
 impl GrpcPlan {
+    /// The message differs from call to call.
+    pub fn message_differs(&self) -> bool {
+        let mark = CALL_ID_MARK.as_bytes();
+        let message = self.message.as_deref().unwrap_or_default();
+        message.windows(mark.len()).any(|part| part == mark)
+    }
+
+    /// The message of call `id`.
+    pub fn message_of(&self, id: u64) -> Option<Vec<u8>> {
+        let message = self.message.as_ref()?;
+        if !self.message_differs() {
+            return Some(message.clone());
+        }
+        let text = String::from_utf8_lossy(message);
+        Some(text.replace(CALL_ID_MARK, &id.to_string()).into_bytes())
+    }
+
     /// Returns whether a call with this status succeeded.
     pub fn expects(&self, code: GrpcCode) -> bool {
-        match self.status.as_slice() {
-            [] => code == GrpcCode::Ok,
-            expected => expected.contains(&code.number()),
-        }
+        expects(&self.status, code)
     }
 }
 
@@ -36,13 +81,72 @@ pub fn http_url(text: &str) -> Option<String> {
     }
 }
 
-/// Fields of every request of gRPC.
-const FIELDS: [(&str, &str); 2] = [("content-type", CONTENT_TYPE), ("te", "trailers")];
-
 impl Plan {
     /// The calls are of gRPC.
     pub fn is_grpc(&self) -> bool {
         self.measure.stream == Some(Streaming::Grpc)
+    }
+
+    /// Carries the calls in another way, with its fields in place of those of the previous one.
+    pub fn carry_grpc(&mut self, variant: GrpcVariant) {
+        let headers = &mut self.request.headers;
+        for field in self.grpc.variant.fields() {
+            headers.retain(|(name, value)| (&**name, &**value) != *field);
+        }
+        for (name, value) in variant.fields() {
+            if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                headers.push(((*name).to_owned(), (*value).to_owned()));
+            }
+        }
+        self.grpc.variant = variant;
+    }
+
+    /// The method of the calls has a stream, which Connect sends with another content type.
+    pub fn stream_connect(&mut self) {
+        for (name, value) in &mut self.request.headers {
+            if name.eq_ignore_ascii_case("content-type") && value == "application/proto" {
+                CONNECT_STREAM.clone_into(value);
+            }
+        }
+    }
+
+    /// Form of the responses' bodies.
+    pub fn grpc_form(&self) -> BodyForm {
+        let headers = &self.request.headers;
+        let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        BodyForm::of(self.grpc.variant, kind.map_or("", |(_, value)| value))
+    }
+
+    /// Some calls are of gRPC: all, or steps of journeys.
+    pub fn has_grpc(&self) -> bool {
+        self.is_grpc() || !self.grpc_rows().is_empty()
+    }
+
+    /// Rows of the steps that are calls of gRPC.
+    pub fn grpc_rows(&self) -> Vec<u32> {
+        let steps = self.journeys.iter().flat_map(|journeys| journeys.steps());
+        steps.filter(|step| step.grpc.is_some()).map(|step| step.row).collect()
+    }
+
+    /// By row of the targets: the codes that are as expected, where they are not those of the plan.
+    pub fn grpc_expectations(&self) -> Vec<Vec<u8>> {
+        let steps = self.journeys.iter().flat_map(|journeys| journeys.steps());
+        steps.map(|step| step.grpc.as_ref().map_or_else(Vec::new, |it| it.status.clone())).collect()
+    }
+
+    /// Returns whether a call with this status may have succeeded.
+    pub fn may_expect_grpc(&self, code: GrpcCode) -> bool {
+        let in_step = |status: &Vec<u8>| !status.is_empty() && expects(status, code);
+        self.grpc.expects(code) || self.grpc_expectations().iter().any(in_step)
+    }
+
+    /// Returns whether a call to the target with this status succeeded; `rows`: the plan's
+    /// [`Plan::grpc_expectations`].
+    pub fn expects_grpc(&self, rows: &[Vec<u8>], target: u32, code: GrpcCode) -> bool {
+        match rows.get(target as usize) {
+            Some(status) if !status.is_empty() => expects(status, code),
+            _ => self.grpc.expects(code),
+        }
     }
 
     /// Makes the calls to the plan's URLs calls of gRPC: POST over HTTP/2, with the fields that the
@@ -51,9 +155,9 @@ impl Plan {
         self.measure.stream = Some(Streaming::Grpc);
         self.request.version = HttpVersion::Http2;
         self.request.method = "POST".to_owned();
-        for (name, value) in FIELDS {
+        for (name, value) in GrpcVariant::Grpc.fields() {
             if !self.request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-                self.request.headers.push((name.to_owned(), value.to_owned()));
+                self.request.headers.push(((*name).to_owned(), (*value).to_owned()));
             }
         }
     }

@@ -35,7 +35,9 @@ pub use file::{
     to_toml,
 };
 pub use form::{check_form_field, form_body};
-pub use grpc::{GrpcCode, GrpcPlan, http_url};
+pub use grpc::{
+    CALL_ID_MARK, GRPC_MESSAGES_MAX, GrpcCode, GrpcPlan, GrpcStep, GrpcVariant, http_url,
+};
 pub use model::*;
 pub use preset::SocketPreset;
 pub use priority::Priority;

@@ -13,7 +13,8 @@ mod websocket;
 
 pub use feeders::shortage as feeder_shortage;
 
-use crate::{HttpVersion, Plan, StepStream, Streaming};
+use crate::journey::JourneyStep;
+use crate::{GrpcVariant, HttpVersion, Plan, StepStream, Streaming};
 use stats::Op;
 use std::borrow::Cow;
 
@@ -168,11 +169,16 @@ fn check_folds(plan: &Plan, problems: &mut Problems) {
 /// Options that exclude gRPC calls, and options for gRPC calls only.
 fn check_grpc(plan: &Plan, problems: &mut Problems) {
     let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
+    let of_grpc = |step: &JourneyStep| step.stream == StepStream::Yes(Streaming::Grpc);
     problems.add_if(
-        steps.into_iter().any(|step| step.stream == StepStream::Yes(Streaming::Grpc)),
+        steps.into_iter().any(|step| of_grpc(step) && step.grpc.is_none()),
         "--stream",
-        "a step of a journey cannot be a call of gRPC yet; give a grpc:// URL alone",
+        "stream = \"grpc\" makes no call of gRPC; write grpc = \"package.Service/Method\" in place \
+         of url",
     );
+    if plan.has_grpc() && !plan.is_grpc() {
+        return check_grpc_steps(plan, problems);
+    }
     if !plan.is_grpc() {
         let given = plan.grpc != crate::GrpcPlan::default();
         problems.add_if(
@@ -184,20 +190,27 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
         return;
     }
     problems.add_if(
-        plan.request.version != HttpVersion::Http2,
+        plan.request.version != HttpVersion::Http2 && plan.grpc.variant == GrpcVariant::Grpc,
         "--http",
         "calls of gRPC go over HTTP/2; drop --http",
     );
     problems.add_if(
+        plan.request.version == HttpVersion::Http3 && plan.grpc.variant != GrpcVariant::Grpc,
+        "--http",
+        "calls of gRPC do not go over HTTP/3 yet; drop --http",
+    );
+    problems.add_if(
         plan.journeys.is_some(),
         "--stream",
-        "calls of gRPC cannot be steps of a journey yet; give a grpc:// URL alone",
+        "stream = \"grpc\" in [measure] makes every step a call of gRPC; give the steps grpc = \
+         \"package.Service/Method\" and drop it",
     );
     problems.add_if(
         plan.request.compressed,
         "--compressed",
         "--compressed requests content codings, which gRPC does not use; drop it",
     );
+    check_grpc_messages(plan, problems);
     let unnamed = |target: &crate::TargetPlan| {
         let parts: Vec<&str> = target.url.path().trim_start_matches('/').split('/').collect();
         parts.len() != 2 || parts.iter().any(|part| part.is_empty())
@@ -209,6 +222,60 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
             target.url
         );
         problems.add("URL", text);
+    }
+}
+
+/// Options of messages that exclude each other.
+fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
+    problems.add_if(
+        plan.grpc.message_differs() && plan.targets.len() > 1,
+        "--message",
+        "--message with {id} takes one URL; drop the others",
+    );
+    let paced = plan.grpc.message_rate.is_some();
+    problems.add_if(
+        paced && plan.grpc.variant != GrpcVariant::Grpc,
+        "--message-rate",
+        "--message-rate needs streams of gRPC itself; drop --grpc-protocol",
+    );
+    problems.add_if(
+        paced && plan.grpc.message_differs(),
+        "--message-rate",
+        "--message-rate does not go with {id} in --message yet; drop one",
+    );
+}
+
+/// Options that exclude steps that are calls of gRPC.
+fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
+    for (wrong, option, text) in [
+        (
+            plan.request.version != HttpVersion::Http2,
+            "--http",
+            "steps with grpc go over HTTP/2, as do the other steps; write url = \
+             \"grpc://host:port\", or http = \"2\" in [request]",
+        ),
+        (
+            plan.grpc.variant != GrpcVariant::Grpc,
+            "--grpc-protocol",
+            "steps with grpc are calls of gRPC itself yet; drop --grpc-protocol",
+        ),
+        (
+            plan.grpc.messages.is_some() || plan.grpc.message_rate.is_some(),
+            "--message-rate",
+            "--messages and --message-rate are for a grpc:// URL alone yet; drop them",
+        ),
+        (
+            plan.grpc.message.is_some(),
+            "--message",
+            "--message is for a grpc:// URL alone; a step has message = {…}",
+        ),
+        (
+            plan.request.compressed,
+            "--compressed",
+            "--compressed requests content codings, which gRPC does not use; drop it",
+        ),
+    ] {
+        problems.add_if(wrong, option, text);
     }
 }
 

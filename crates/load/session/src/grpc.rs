@@ -3,13 +3,21 @@
 
 use crate::exit::Failure;
 use crate::session::Session;
+use crate::threads::RequestSource;
 use crate::{first_call, path};
-use engine::build_template;
 use engine::exchange::Message;
+use engine::journey::Codecs;
+use engine::{build_template, endpoint_key};
 use grpc::reflection::{Inquiry, PATHS};
-use grpc::{Schema, SchemaError};
-use plan::Plan;
-use protocol::grpc::{Code, status_of};
+use grpc::{GrpcMethod, Schema, SchemaError};
+use plan::check::Body;
+use plan::journey::JourneyStep;
+use plan::{GrpcPlan, GrpcVariant, Plan};
+use protocol::grpc::{Code, MessageCodec, messages, status_of};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{Nanos, quoted};
+use workload::{MadeRequest, RequestMaker};
 
 /// Bytes of one response of the server's reflection.
 const REFLECTED_MAX: usize = 64 << 20;
@@ -17,12 +25,16 @@ const REFLECTED_MAX: usize = 64 << 20;
 const QUESTIONS_MAX: usize = 100;
 
 impl Session {
-    /// Makes the request's body from the plan's message, if the calls are gRPC.
+    /// Makes the request's body from the plan's message, if the calls are gRPC; checks the steps of
+    /// journeys that are.
     ///
     /// # Errors
     /// No descriptors, an unknown method, a message that does not fit.
     pub(crate) fn settle_grpc(&mut self) -> Result<(), Failure> {
         let plan = &*self.fit.plan.clone();
+        if !plan.grpc_rows().is_empty() {
+            return self.settle_steps(plan);
+        }
         if !plan.is_grpc() || plan.request.body.is_some() {
             return Ok(());
         }
@@ -30,16 +42,26 @@ impl Session {
             Some(set) => Schema::from_set(set).map_err(usage)?,
             // an empty message needs no descriptor
             None if plan.grpc.message.is_none() => {
-                self.send(protocol::grpc::prefixed(&[]));
+                self.send(plan.grpc.variant.body(protocol::grpc::prefixed(&[]), false));
                 return Ok(());
+            }
+            None if plan.grpc.variant != GrpcVariant::Grpc => {
+                return Err(Failure::usage(
+                    "a server's reflection answers gRPC only; give --proto FILE or --protoset FILE",
+                ));
             }
             None => reflected(plan, self)?,
         };
-        let mut bodies = Vec::new();
+        let (mut bodies, mut streams, mut answers) = (Vec::new(), false, false);
         for target in &plan.targets {
             let method = schema.method(target.url.path()).map_err(usage)?;
-            let body = method.request(plan.grpc.message.as_deref());
-            bodies.push(body.map_err(|why| Failure::usage(format!("--message: {why}")))?);
+            streams |= method.has_stream();
+            answers |= method.is_client_streaming() && method.is_server_streaming();
+            check_stream(plan, &method)?;
+            let body = method.request(plan.grpc.message_of(0).as_deref());
+            let body = body.map_err(|why| Failure::usage(format!("--message: {why}")))?;
+            let body = repeated(body, plan.grpc.messages)?;
+            bodies.push(plan.grpc.variant.body(body, method.has_stream()));
         }
         bodies.dedup();
         let [body] = <[Vec<u8>; 1]>::try_from(bodies).map_err(|_| {
@@ -47,7 +69,37 @@ impl Session {
                 "the methods of these URLs take different messages; give one grpc:// URL",
             )
         })?;
+        if plan.grpc.message_differs() {
+            self.describe(schema.to_set());
+        }
+        if streams {
+            self.stream_connect();
+        }
+        if answers && plan.grpc.message_rate.is_some() {
+            self.answer_messages();
+        }
         self.send(body);
+        Ok(())
+    }
+
+    /// Finds the descriptors of the steps' methods, and checks the messages that are known.
+    fn settle_steps(&mut self, plan: &Plan) -> Result<(), Failure> {
+        if plan.grpc.descriptors.is_none() {
+            let mut schemas: BTreeMap<String, Schema> = BTreeMap::new();
+            for row in plan.grpc_rows() {
+                let Some(target) = plan.targets.get(row as usize) else { continue };
+                let service = target.url.path().rsplit_once('/').map_or("", |(service, _)| service);
+                if !schemas.contains_key(service) {
+                    let schema = reflected_at(plan, self, &target.url)?;
+                    schemas.insert(service.to_owned(), schema);
+                }
+            }
+            let schema = Schema::merged(schemas.values()).map_err(usage)?;
+            self.describe(schema.to_set());
+        }
+        for lane in self.fit.plan.clone().lanes() {
+            codecs(&lane)?;
+        }
         Ok(())
     }
 
@@ -66,10 +118,108 @@ fn usage(why: SchemaError) -> Failure {
     Failure::usage(why.0)
 }
 
+/// Maximum number of bytes of the messages of a stream.
+const STREAM_BYTES_MAX: usize = 64 << 20;
+
+/// Refuses options of client streams for other methods.
+fn check_stream(plan: &Plan, method: &GrpcMethod) -> Result<(), Failure> {
+    let given = [
+        ("--messages", plan.grpc.messages.is_some()),
+        ("--message-rate", plan.grpc.message_rate.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given && !method.is_client_streaming()) {
+        Some((option, _)) => Err(Failure::usage(format!(
+            "{option} is for streams of the client, and {} takes one message; drop it",
+            method.path()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The messages of a body in turn, up to this number of them.
+fn repeated(body: Vec<u8>, count: Option<u32>) -> Result<Vec<u8>, Failure> {
+    let Some(count) = count else { return Ok(body) };
+    let messages = messages(&body).unwrap_or_default();
+    let mut out = Vec::new();
+    for message in messages.iter().cycle().take(count as usize) {
+        out.extend(protocol::grpc::prefixed(message));
+        if out.len() > STREAM_BYTES_MAX {
+            return Err(Failure::usage(format!(
+                "--messages {count}: the messages of a stream are above 64 MiB; give fewer"
+            )));
+        }
+    }
+    Ok(out)
+}
+
+/// Converters of the messages of a plan's steps.
+///
+/// # Errors
+/// An unknown method, or a message without inserted values that does not fit.
+pub(crate) fn codecs(plan: &Plan) -> Result<Codecs, Failure> {
+    let mut codecs = Codecs::new();
+    let Some(set) = &plan.grpc.descriptors else { return Ok(codecs) };
+    let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
+    let steps: Vec<&JourneyStep> = steps.filter(|step| step.grpc.is_some()).collect();
+    if steps.is_empty() {
+        return Ok(codecs);
+    }
+    let schema = Schema::from_set(set).map_err(usage)?;
+    for step in steps {
+        let wrong = |why: String| {
+            Failure::usage(format!("line {}: step {}: {why}", step.line, quoted(&step.name)))
+        };
+        let Some(target) = plan.targets.get(step.row as usize) else { continue };
+        let method = schema.method(target.url.path()).map_err(|why| wrong(why.0))?;
+        if let Body::Json(text) = &step.ask.body
+            && let Some(json) = text.settled()
+        {
+            method.request_body(Some(&json)).map_err(|why| wrong(format!("message: {why}")))?;
+        }
+        codecs.insert(step.row, Arc::new(method));
+    }
+    Ok(codecs)
+}
+
+/// Makers of messages that contain the number of their call.
+///
+/// # Errors
+/// As [`codecs`].
+pub(crate) fn sources(plan: &Plan, workers: usize) -> Result<Vec<RequestSource>, Failure> {
+    let (Some(set), Some(target)) = (&plan.grpc.descriptors, plan.targets.first()) else {
+        return Ok(Vec::new());
+    };
+    let schema = Schema::from_set(set).map_err(usage)?;
+    let method = schema.method(target.url.path()).map_err(usage)?;
+    let maker = MessageMaker { method: Arc::new(method), plan: Arc::new(plan.grpc.clone()) };
+    Ok((0..workers).map(|_| RequestSource::Maker(Box::new(maker.clone()))).collect())
+}
+
+/// Encodes the message of each call.
+#[derive(Clone, Debug)]
+struct MessageMaker {
+    method: Arc<GrpcMethod>,
+    plan: Arc<GrpcPlan>,
+}
+
+impl RequestMaker for MessageMaker {
+    fn make(&mut self, index: u64, _now: Nanos) -> Option<MadeRequest> {
+        let body = self.method.request(self.plan.message_of(index).as_deref()).ok()?;
+        let body = repeated(body, self.plan.messages).ok()?;
+        let body = self.plan.variant.body(body, self.method.has_stream());
+        Some(MadeRequest { headers: Vec::new(), body })
+    }
+}
+
 /// The descriptors of the first target's service, from its server.
 fn reflected(plan: &Plan, session: &mut Session) -> Result<Schema, Failure> {
     let url = plan.targets.first().map(|target| target.url.clone());
     let url = url.ok_or_else(|| Failure::usage("the plan has no URL"))?;
+    reflected_at(plan, session, &url)
+}
+
+/// The descriptors of the service of a method, from its server.
+fn reflected_at(plan: &Plan, session: &mut Session, url: &url::Url) -> Result<Schema, Failure> {
     let mut unserved = String::new();
     for path in PATHS {
         let mut inquiry = Inquiry::about(url.path()).map_err(usage)?;
@@ -109,11 +259,17 @@ fn ask(
     question: &[u8],
 ) -> Result<Vec<u8>, ReflectionRefusal> {
     let failed = |why: String| ReflectionRefusal::Final(format!("{url}: {why}"));
-    let Some(endpoint) = session.servers.endpoints.first_mut() else {
+    let key = endpoint_key(url);
+    let known = session.servers.endpoints.iter_mut().find(|endpoint| endpoint.key == key);
+    let Some(endpoint) = known else {
         return Err(failed("it has no address".to_owned()));
     };
     let absolute = endpoint.absolute;
-    let template = build_template(plan, url, "POST", &[], Some(question), 0, absolute)
+    // in a plan with journeys these are fields of steps
+    let fields = if plan.is_grpc() { &[][..] } else { GrpcVariant::Grpc.fields() };
+    let own: Vec<(String, String)> =
+        fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let template = build_template(plan, url, "POST", &own, Some(question), 0, absolute)
         .map_err(|why| failed(why.to_string()))?;
     let message = Message::of(template, None);
     let (tls, network) = (session.servers.tls.as_ref(), &session.fit.network);

@@ -25,7 +25,10 @@ pub(crate) fn sources(
     aside: bool,
 ) -> Result<Vec<RequestSource>, Failure> {
     let lanes = plan.lanes();
-    let travels = lanes.iter().map(|lane| Travel::new(lane, values));
+    let codecs = lanes.iter().map(|lane| crate::grpc::codecs(lane));
+    let codecs = codecs.collect::<Result<Vec<_>, Failure>>()?;
+    let travels = lanes.iter().zip(&codecs);
+    let travels = travels.map(|(lane, codecs)| Travel::with_codecs(lane, values, codecs));
     let Some(travels) = travels.collect::<Option<Vec<Arc<Travel>>>>() else {
         return Ok(Vec::new());
     };

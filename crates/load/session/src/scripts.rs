@@ -60,6 +60,9 @@ impl Requesters {
         }
         match job(plan, aside) {
             Some(job) => self.open_script(job, plan, fit.placement.workers),
+            None if plan.is_grpc() && plan.grpc.message_differs() => {
+                crate::grpc::sources(plan, shares.len())
+            }
             None => crate::journeys::sources(plan, &session.captured.values, &shares, aside),
         }
     }

@@ -240,6 +240,24 @@ impl Session {
         self.apply_settled();
     }
 
+    /// The method of gRPC calls has a stream.
+    pub(crate) fn stream_connect(&mut self) {
+        self.settled.has_stream = true;
+        self.apply_settled();
+    }
+
+    /// Messages of responses answer those of requests in order.
+    pub(crate) fn answer_messages(&mut self) {
+        self.settled.answers = true;
+        self.apply_settled();
+    }
+
+    /// Sets the descriptors of gRPC methods.
+    pub(crate) fn describe(&mut self, descriptors: Vec<u8>) {
+        self.settled.descriptors = Some(descriptors);
+        self.apply_settled();
+    }
+
     /// Limits the streams of a connection.
     pub(crate) fn keep_to_streams(&mut self, most: u32) {
         self.settled.streams = Some(most);

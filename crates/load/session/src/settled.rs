@@ -12,6 +12,12 @@ pub(crate) struct Settled {
     pub(crate) streams: Option<u32>,
     /// The body of gRPC requests, made from the plan's message.
     pub(crate) body: Option<Vec<u8>>,
+    /// The method of gRPC calls has a stream.
+    pub(crate) has_stream: bool,
+    /// Messages of gRPC responses answer those of requests in order.
+    pub(crate) answers: bool,
+    /// Descriptors of gRPC methods that the server sent.
+    pub(crate) descriptors: Option<Vec<u8>>,
 }
 
 /// A protocol, as if the plan had named it.
@@ -33,6 +39,13 @@ impl Settled {
         if let Some(body) = &self.body {
             plan.request.body = Some(body.clone());
         }
+        plan.grpc.answers |= self.answers;
+        if self.has_stream {
+            plan.stream_connect();
+        }
+        if let Some(descriptors) = &self.descriptors {
+            plan.grpc.descriptors = Some(descriptors.clone());
+        }
         if let Some(streams) = self.streams {
             plan.connection.pipeline = streams;
         }
@@ -51,7 +64,7 @@ mod tests {
         typed.connection.pipeline = 100;
         assert_eq!(Settled::default().applied(&typed), typed);
         let spoken = Spoken { version: HttpVersion::Http2, alpn: vec!["http/1.1".to_owned()] };
-        let settled = Settled { spoken: Some(spoken), streams: Some(8), body: None };
+        let settled = Settled { spoken: Some(spoken), streams: Some(8), ..Settled::default() };
         let applied = settled.applied(&typed);
         let (request, connection) = (&applied.request, &applied.connection);
         assert_eq!((request.version, connection.pipeline), (HttpVersion::Http2, 8));

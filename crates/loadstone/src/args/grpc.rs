@@ -3,8 +3,9 @@
 use super::UsageError;
 use super::options::GivenOptions;
 use grpc::Schema;
-use plan::{FileSource, Plan};
+use plan::{FileSource, GrpcVariant, HttpVersion, Plan};
 use std::path::{Path, PathBuf};
+use workload::recorded::Grpcurl;
 
 impl GivenOptions {
     /// Compiles `--proto`, and checks message and method where their descriptors are known.
@@ -24,21 +25,134 @@ impl GivenOptions {
         if plan.is_grpc() {
             keep_last_content_type(plan);
         }
-        let Some(set) = plan.grpc.descriptors.as_ref().filter(|_| plan.is_grpc()) else {
+        if plan.is_grpc() && plan.grpc.variant != GrpcVariant::Grpc {
+            self.settle_variant(plan);
+        }
+        let Some(set) = plan.grpc.descriptors.as_ref().filter(|_| plan.has_grpc()) else {
             return Ok(());
         };
         let schema =
             Schema::from_set(set).map_err(|why| UsageError::new(format!("--protoset: {why}")))?;
-        for target in &plan.targets {
+        let rows = plan.grpc_rows();
+        for (row, target) in plan.targets.iter().enumerate() {
+            if !rows.is_empty() && !rows.contains(&(row as u32)) {
+                continue;
+            }
             let url = &target.url;
             let method = schema
                 .method(url.path())
                 .map_err(|why| UsageError::new(format!("{url}: {why}")))?;
-            let request = method.request(plan.grpc.message.as_deref());
+            let request = method.request(plan.grpc.message_of(0).as_deref());
             request.map_err(|why| UsageError::new(format!("--message: {why}")))?;
         }
         Ok(())
     }
+}
+
+impl GivenOptions {
+    /// Settings of gRPC-Web and Connect that follow from the protocol.
+    fn settle_variant(&self, plan: &mut Plan) {
+        let typed = self.text("grpc-protocol").is_some();
+        if typed && self.text("http").is_none() {
+            let secure = plan.targets.iter().any(|target| target.url.scheme() == "https");
+            plan.request.version = if secure { HttpVersion::Auto } else { HttpVersion::Http11 };
+        }
+        if plan.grpc.variant != GrpcVariant::Connect {
+            return;
+        }
+        if plan.expect.status == plan::Expect::default().status {
+            // an expected gRPC status may have any HTTP status
+            plan.expect.status = vec![(100, 599)];
+        }
+        let deadline = self.text("grpc-timeout").and_then(|it| units::parse_duration(it).ok());
+        if let Some(deadline) = deadline {
+            let headers = &mut plan.request.headers;
+            headers.retain(|(name, _)| name != "grpc-timeout");
+            let text = deadline.0.div_ceil(1_000_000).min(9_999_999_999).to_string();
+            headers.push(("connect-timeout-ms".to_owned(), text));
+        }
+    }
+}
+
+/// The plan of a command line of grpcurl.
+///
+/// # Errors
+/// A command that makes no call, files that cannot be read or compiled.
+pub(crate) fn of_grpcurl(text: &str, files: &dyn FileSource) -> Result<Plan, String> {
+    let command = workload::recorded::parse_grpcurl(text).map_err(|error| error.0)?;
+    let scheme = if command.plaintext { "http" } else { "https" };
+    let place = if command.unix { "localhost" } else { &command.address };
+    let url = format!("{scheme}://{place}{}", command.path);
+    let url = plan::parse_url(&url).map_err(|why| why.0)?.url;
+    let mut plan = Plan::for_url(url);
+    plan.use_grpc();
+    plan.request.headers.extend(command.headers.iter().cloned());
+    if let Some(authority) = &command.authority {
+        plan.request.headers.push(("host".to_owned(), authority.clone()));
+    }
+    if let Some(agent) = &command.user_agent {
+        plan.request.user_agent.clone_from(agent);
+    }
+    if command.unix {
+        plan.connection.unix = Some(command.address.clone().into());
+    }
+    if let Some(limit) = command.max_time {
+        plan.timeouts.call = limit;
+        let deadline = protocol::grpc::timeout(limit);
+        plan.request.headers.push(("grpc-timeout".to_owned(), deadline));
+    }
+    plan.timeouts.connect = command.connect_timeout.unwrap_or(plan.timeouts.connect);
+    if !command.plaintext {
+        let read = |path: &Option<String>| path.as_ref().map(|path| files.read(path)).transpose();
+        plan.tls.ca = read(&command.ca)?;
+        plan.tls.cert = read(&command.cert)?;
+        plan.tls.key = read(&command.key)?;
+        plan.tls.insecure = command.insecure;
+        // the authority is the name in the certificate too
+        plan.tls.server_name = command.server_name.clone().or(command.authority.clone());
+    }
+    plan.grpc.descriptors = descriptors_of(&command, files)?;
+    plan.grpc.message = match command.data.as_deref() {
+        Some("@") => message_of(&String::from_utf8_lossy(&files.read("-")?))?,
+        Some(text) => message_of(text)?,
+        None => None,
+    };
+    Ok(plan)
+}
+
+/// The descriptors that a command names; `None`: those of the server's reflection.
+fn descriptors_of(command: &Grpcurl, files: &dyn FileSource) -> Result<Option<Vec<u8>>, String> {
+    let folders = (!command.import_paths.is_empty()).then(|| command.import_paths.join(","));
+    let mut schemas = Vec::new();
+    for file in &command.protos {
+        let schema = compile(file, folders.as_deref(), files);
+        schemas.push(schema.map_err(|why| format!("-proto {file}: {why}"))?);
+    }
+    for file in &command.protosets {
+        let schema = Schema::from_set(&files.read(file)?);
+        schemas.push(schema.map_err(|why| format!("-protoset {file}: {why}"))?);
+    }
+    if schemas.is_empty() {
+        return Ok(None);
+    }
+    let schema = Schema::merged(schemas.iter()).map_err(|why| why.0)?;
+    Ok(Some(schema.to_set()))
+}
+
+/// JSON messages one after the other, as a list if there are several.
+fn message_of(text: &str) -> Result<Option<Vec<u8>>, String> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+    let (mut start, mut messages) = (0, Vec::new());
+    while let Some(value) = values.next() {
+        value.map_err(|why| format!("-d is not JSON: {why}"))?;
+        messages.push(text[start..values.byte_offset()].trim());
+        start = values.byte_offset();
+    }
+    Ok(match messages.as_slice() {
+        [] => None,
+        [one] => Some(one.as_bytes().to_vec()),
+        several => Some(format!("[{}]", several.join(",")).into_bytes()),
+    })
 }
 
 /// A given content type replaces the default of gRPC calls.

@@ -56,6 +56,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use foreign::{hint, meant_as_value};
 pub(crate) use gate::{Design, GateTask};
+pub(crate) use grpc::of_grpcurl;
 pub(crate) use help::{FIRST_STEPS, command_for, topic_page};
 pub(crate) use init::InitArgs;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};

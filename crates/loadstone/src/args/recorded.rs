@@ -9,6 +9,10 @@ use workload::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
 /// # Errors
 /// A command that cannot be converted.
 pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
+    if workload::recorded::is_grpcurl(text) {
+        return super::grpc::of_grpcurl(text, files)
+            .map_err(|why| UsageError::new(format!("--curl: {why}")));
+    }
     let curl = workload::recorded::parse_curl(text, &|path| files.read(path))
         .map_err(|error| UsageError::new(format!("--curl: {error}")))?;
     let mut plan = Plan::for_targets(Vec::new());

@@ -359,6 +359,9 @@ const VALUES: &[(&str, &str)] = &[
     ("proto-path", "x --proto s.proto"),
     ("protoset", "s.set"),
     ("grpc-status", "5"),
+    ("messages", "5 --message [{}]"),
+    ("message-rate", "5/s --message [{}]"),
+    ("grpc-protocol", "connect"),
     ("grpc-timeout", "2s"),
     ("ws-message", "hi"),
     ("ws-rate", "5/s"),
@@ -543,9 +546,8 @@ fn every_option_of_run_does_something() {
             "curl" => "",
             "early-data" | "migrate" => "https://h/",
             name if name.starts_with("ws-") => "ws://h/",
-            "message" | "proto" | "proto-path" | "protoset" | "grpc-status" | "grpc-timeout" => {
-                "grpc://h/p.S/M"
-            }
+            "message" | "messages" | "message-rate" | "proto" | "proto-path" | "protoset"
+            | "grpc-status" | "grpc-timeout" | "grpc-protocol" => "grpc://h/p.S/M",
             _ => URL,
         };
         let with = split(&format!("{url} --{name}{glue}{own} {list}"));

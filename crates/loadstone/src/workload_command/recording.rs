@@ -1,7 +1,9 @@
 //! `loadstone workload import` of recordings: HAR, curl commands, OpenAPI.
 
 use super::access_log::sped;
-use crate::args::{By, Disk, ImportArgs, ImportFrom, set_login, set_manner, set_targets};
+use crate::args::{
+    By, Disk, ImportArgs, ImportFrom, of_grpcurl, set_login, set_manner, set_targets,
+};
 use crate::exit::Failure;
 use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
 use std::collections::HashMap;
@@ -47,7 +49,9 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
         {
             ImportFrom::Openapi
         }
-        () if workload::recorded::has_command(text) => ImportFrom::Curl,
+        () if workload::recorded::has_command(text) || workload::recorded::is_grpcurl(text) => {
+            ImportFrom::Curl
+        }
         () => ImportFrom::Log,
     })
 }
@@ -103,6 +107,10 @@ pub(super) fn plan(
                 }
                 path => Disk.read(path),
             };
+            if workload::recorded::is_grpcurl(&text) {
+                let call = of_grpcurl(&text, &ReadBy(&read)).map_err(|why| wrong(&why))?;
+                return Ok((call, "1 call of gRPC".to_owned()));
+            }
             commands(&text, &mut plan, &read).map_err(|why| wrong(&why))?
         }
     };
@@ -121,6 +129,15 @@ pub(super) fn plan(
     let requests = record::words::counted(recording.requests.len() as u64, "request");
     let count = record::words::counted(targets.each.len() as u64, "target");
     Ok((plan, format!("{requests} for {count}{left_out}")))
+}
+
+/// Files by a function.
+struct ReadBy<'a>(&'a dyn Fn(&str) -> Result<Vec<u8>, String>);
+
+impl FileSource for ReadBy<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        (self.0)(path)
+    }
 }
 
 pub(super) fn text(input: &mut dyn BufRead) -> Result<String, String> {

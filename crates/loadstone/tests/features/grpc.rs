@@ -98,6 +98,140 @@ fn mistakes_end_before_the_first_call() {
     }
 }
 
+fn plan_file(site: &Site, text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().expect("a file");
+    let url = method(site, "");
+    file.write_all(text.replace("URL", &url).as_bytes()).expect("room");
+    file
+}
+
+const JOURNEY: &str = r#"
+version = 1
+url = "URL"
+[load]
+users = 2
+[stop]
+requests = 10
+[[feeder]]
+name = "people"
+generate = { name = ["ann", "bob"] }
+[[journey]]
+name = "talk"
+[[journey.step]]
+name = "log in"
+url = "/login"
+query = { name = "{{people.name}}" }
+capture = { token = { json = "/token" } }
+[[journey.step]]
+name = "say"
+grpc = "loadstone.v1.Echo/Say"
+headers = { authorization = "Bearer {{token}}" }
+message = { text = "{{people.name}} {{iteration.number}}" }
+expect = { body = { json = { "/text" = "{{people.name}} {{iteration.number}}" } } }
+capture = { number = { json = "/number" } }
+[[journey.step]]
+name = "missing"
+grpc = "loadstone.v1.Echo/Say"
+message = { status = 5 }
+grpc-status = "NOT_FOUND"
+[[journey.step]]
+name = "repeat"
+grpc = "loadstone.v1.Echo/Repeat"
+message = '{"text": "x", "count": {{number}}3}'
+expect = { body = { json = { "/12/number" = 13 } } }
+"#;
+
+/// A login by HTTP, values in messages, captures from responses, statuses by step.
+#[test]
+fn calls_are_steps_of_a_journey() {
+    let site = Site::start(&[]);
+    let file = plan_file(&site, JOURNEY);
+    let path = file.path().to_string_lossy().into_owned();
+    let json = measured(&[&path], &[0, 4]);
+    assert_eq!(outcomes(&json)[..3], [40, 40, 0]);
+    assert_eq!(whole(&json, "/grpc/statuses/0/calls"), 20);
+    assert_eq!(text(&json, "/grpc/statuses/1/name"), "NOT_FOUND");
+    assert_eq!(json.pointer("/grpc/statuses/1/expected"), Some(&true.into()));
+    assert_eq!(whole(&json, "/streams/events"), 10 + 10 * 13);
+    // the printed plan is the same run
+    let printed = run(&["run", &path, "--print-plan"]).expect(&[0]).stdout;
+    let file = plan_file(&site, &printed);
+    let again = measured(&[&file.path().to_string_lossy()], &[0, 4]);
+    assert_eq!(outcomes(&again)[..3], [40, 40, 0]);
+}
+
+#[test]
+fn mistakes_in_steps_end_before_the_first_call() {
+    let site = Site::start(&[]);
+    for (old, new, part) in [
+        ("Echo/Say\"\nheaders", "Echo/Sai\"\nheaders", "known: Say"),
+        ("status = 5 }", "status = \"x\" }", "step \"missing\": message"),
+        ("NOT_FOUND", "FINE", "not a gRPC status"),
+        ("url = \"URL\"", "url = \"http://h:1\"", "grpc://host:port"),
+        ("message = { status = 5 }", "json = { status = 5 }", "give message"),
+        ("loadstone.v1.Echo/Repeat", "loadstone.v1.Echo.Repeat", "names no method"),
+    ] {
+        assert!(JOURNEY.contains(old), "{old}");
+        let file = plan_file(&site, &JOURNEY.replacen(old, new, 1));
+        let said = run(&["run", &file.path().to_string_lossy()]).expect(&[2]).stderr;
+        assert!(said.contains(part), "{new}: {said}");
+    }
+}
+
+#[test]
+fn a_message_may_contain_the_number_of_its_call() {
+    let site = Site::start(&[]);
+    let url = method(&site, "/loadstone.v1.Echo/Say");
+    let args = ["-c", "2", "-n", "12", "--message", r#"{"text": "{id}"}"#, &url];
+    let json = measured(&args, &[0, 4]);
+    assert_eq!(outcomes(&json)[..2], [12, 12]);
+    // texts of one digit for 0 to 9, of two for 10 and 11
+    assert_eq!(whole(&json, "/bytes/body"), 12 * (5 + 3 + 2) + 2);
+}
+
+#[test]
+fn messages_of_a_stream_are_sent_and_answered_on_schedule() {
+    let site = Site::start(&[]);
+    let url = method(&site, "/loadstone.v1.Echo/Chat");
+    let message = r#"[{"text": "a", "wait_ms": 5}]"#;
+    let rate = ["--message", message, "--messages", "8", "--message-rate", "100/s"];
+    let args: Vec<&str> =
+        ["-c", "2", "-n", "4"].into_iter().chain(rate).chain([url.as_str()]).collect();
+    let json = measured(&args, &[0, 4]);
+    assert_eq!(outcomes(&json)[..2], [4, 4]);
+    assert_eq!(whole(&json, "/streams/events"), 4 * 8);
+    assert_eq!(whole(&json, "/streams/sent/messages"), 4 * 7);
+    let seconds = |at: &str| json.pointer(at).and_then(|it| it.as_f64()).expect("a time");
+    // the last message is due 70 ms after the call, and answered 5 ms later at the earliest
+    assert!(seconds("/streams/sent/answer_s/min") >= 0.0049);
+    assert_eq!(whole(&json, "/streams/sent/answer_s/count"), 4 * 8);
+    assert!(seconds("/response_time_s/min") >= 0.0749);
+    let say = method(&site, "/loadstone.v1.Echo/Say");
+    let args = ["run", "-n", "1", "--message", "{}", "--message-rate", "1/s", &say];
+    let said = run(&args).expect(&[2]).stderr;
+    assert!(said.contains("takes one message"), "{said}");
+}
+
+#[test]
+fn a_command_of_grpcurl_is_a_run() {
+    let site = Site::start(&[]);
+    let host = site.url("").replacen("http://", "", 1);
+    let command =
+        format!("grpcurl -plaintext -d '{{\"text\": \"hello\"}}' {host} loadstone.v1.Echo.Say");
+    let json = measured(&["-n", "5", "--curl", &command], &[0, 4]);
+    assert_eq!(outcomes(&json)[..2], [5, 5]);
+    assert_eq!(whole(&json, "/bytes/body"), 5 * (5 + 7 + 2));
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(command.as_bytes()).expect("room");
+    let path = file.path().to_string_lossy().into_owned();
+    let plan = run(&["workload", "import", &path]).expect(&[0]).stdout;
+    let plan = plan_file(&site, &plan);
+    let imported = measured(&["-n", "5", &plan.path().to_string_lossy()], &[0, 4]);
+    assert_eq!(whole(&imported, "/bytes/body"), 5 * (5 + 7 + 2));
+    let said = run(&["run", "--curl", &format!("grpcurl {host} list")]).expect(&[2]).stderr;
+    assert!(said.contains("list and describe make no call"), "{said}");
+}
+
 /// A server of HTTP/2 without gRPC is not a success, whatever its status.
 #[test]
 fn a_response_without_a_status_fails() {
@@ -128,6 +262,10 @@ fn ghz_calls_by_reflection_and_prints_statuses() {
     let varied = r#"{"text": "{{.RequestNumber}} {{.UUID}}"}"#;
     let said = ghz(&["-d", varied, "-e"]).expect(&[0]).stdout;
     assert!(said.contains("  [OK]   30 responses"), "{said}");
+    let later = r#"{"text": "{{div 6 (sub 2 .RequestNumber)}}"}"#;
+    let said = ghz(&["-d", later]).expect(&[1]);
+    assert!(said.stderr.contains("error calling div: integer divide by zero"), "{}", said.stderr);
+    assert_eq!(said.stdout, "");
     let said = ghz(&["-d", r#"{"txt": 1}"#]).expect(&[1]).stderr;
     assert!(said.starts_with("Error creating message from data."), "{said}");
 }

@@ -62,7 +62,9 @@ record! {
         redirects, server_timings, streams, messages, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
         flight_peak, spin, beats, instants, verified, failed_responses,
     }
-    StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
+    StreamTally {
+        whole, empty, cut, events, in_window, first, gap, pace, sent, held_back, answer, grpc,
+    }
     GrpcTally { statuses, unsent, messages }
     MessageTally { counts, in_window, handshake, gap, ping, closes, violations, fan_out }
     FanOutTally {

@@ -1,5 +1,6 @@
 //! Length-prefixed messages: a flag, four bytes of length, the message.
 
+use super::END_MAX;
 use std::io::Write as _;
 
 /// Bytes before each message.
@@ -33,7 +34,7 @@ pub fn gzipped(message: &[u8]) -> Vec<u8> {
 /// Fault in the messages of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFault {
-    /// The flag is neither 0 nor 1.
+    /// The flag is neither 0 nor 1, or a frame follows the end of the call.
     Flag,
     /// The flag marks the message as compressed, and no `grpc-encoding` names how.
     Compressed,
@@ -41,8 +42,9 @@ pub enum MessageFault {
     Cut,
 }
 
-/// Counts the messages of one body as its pieces arrive, however they are cut. Nothing is kept.
-#[derive(Clone, Copy, Debug, Default)]
+/// Counts the messages of one body as its pieces arrive, however they are cut. Nothing is kept but
+/// the end of a call, if a frame has it.
+#[derive(Clone, Debug, Default)]
 pub struct MessageReader {
     prefix: [u8; PREFIX_BYTES],
     /// Bytes of the prefix that are there.
@@ -51,9 +53,24 @@ pub struct MessageReader {
     left: u64,
     fault: Option<MessageFault>,
     compressed: bool,
+    /// Flag of the frame that ends the call; 0: no frame does.
+    end_flag: u8,
+    /// That frame has begun.
+    ending: bool,
+    end: Vec<u8>,
 }
 
 impl MessageReader {
+    /// Reads messages up to a frame with this flag, whose content is kept.
+    pub fn with_end(end_flag: u8) -> MessageReader {
+        MessageReader { end_flag, ..MessageReader::default() }
+    }
+
+    /// Content of the frame that ends the call, as far as it is kept.
+    pub fn take_end(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.end)
+    }
+
     /// Takes a piece of the body and returns the number of messages that end in it.
     pub fn push(&mut self, mut piece: &[u8]) -> u64 {
         let mut messages = 0;
@@ -70,11 +87,15 @@ impl MessageReader {
             } else {
                 let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(piece.len());
                 self.left -= count as u64;
+                if self.ending {
+                    let room = END_MAX - self.end.len();
+                    self.end.extend_from_slice(&piece[..count.min(room)]);
+                }
                 piece = &piece[count..];
             }
             if self.left == 0 && self.fault.is_none() {
                 self.have = 0;
-                messages += 1;
+                messages += u64::from(!self.ending);
             }
         }
         messages
@@ -85,8 +106,10 @@ impl MessageReader {
         let [flag, length @ ..] = self.prefix;
         self.left = u64::from(u32::from_be_bytes(length));
         match flag {
+            _ if self.ending => self.fault = Some(MessageFault::Flag),
             0 => {}
             1 => self.compressed = true,
+            flag if flag == self.end_flag => self.ending = true,
             _ => self.fault = Some(MessageFault::Flag),
         }
     }

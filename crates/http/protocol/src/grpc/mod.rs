@@ -1,11 +1,17 @@
 //! gRPC over HTTP/2 and HTTP/3: length-prefixed messages, status codes and deadlines
 //! (the gRPC project's `PROTOCOL-HTTP2.md`).
 
+mod codec;
 mod message;
 mod status;
+mod variant;
 
+pub use codec::{MessageCodec, messages};
 pub use message::{MessageFault, MessageReader, PREFIX_BYTES, gzipped, prefixed};
 pub use status::{Code, Status, expected_codes, status_of};
+pub use variant::{
+    BodyForm, CONNECT_STREAM, ConnectError, END_MAX, ResponseReader, Variant, connect_status,
+};
 
 use units::Nanos;
 

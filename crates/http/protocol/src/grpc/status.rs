@@ -104,7 +104,7 @@ pub struct Status {
 }
 
 /// Characters of a message that are kept.
-const MESSAGE_MAX: usize = 200;
+pub(super) const MESSAGE_MAX: usize = 200;
 
 /// The status of a response: `grpc-status` is in the trailers, or in the head of a response without
 /// content (Trailers-Only).

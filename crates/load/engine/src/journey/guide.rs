@@ -199,7 +199,10 @@ impl Leader {
             Some(Some(template)) => template,
             Some(None) | None => {
                 let absolute = plan.connection.proxy.is_some();
-                Box::new(request::make(plan, &card.step, &view, 0, absolute)?)
+                Box::new(match &card.codec {
+                    Some(codec) => request::make_grpc(plan, &card.step, &view, &**codec)?,
+                    None => request::make(plan, &card.step, &view, 0, absolute)?,
+                })
             }
         };
         let wait = std::mem::take(&mut traveller.pause);
@@ -313,6 +316,13 @@ impl Judging<'_> {
             return None;
         }
         let Some(body) = content(&travel.plan, heard) else { return Some(FailureClass::Encoding) };
+        let body = match &card.codec {
+            Some(codec) if card.looks_at_bodies => match codec.response_json(&body) {
+                Ok(json) => Cow::Owned(json.into_bytes()),
+                Err(_) => return Some(FailureClass::Encoding),
+            },
+            _ => body,
+        };
         let seen = ResponseParts { status: heard.status, head: heard.head, body: &body };
         let view = CarriedView { travel, traveller: self.traveller };
         if card.expects

@@ -1,11 +1,13 @@
 //! Journeys as lists of operations, so that a user's position is a number.
 
 use super::stencil::Stencil;
-use plan::check::{CaptureFrom, Content};
+use plan::check::{Body, CaptureFrom, Content};
 use plan::journey::{
     AfterFailure, Feeder, Journey, JourneyBlock, JourneyPart, JourneyStep, Refresh, StepGuard,
 };
 use plan::{Plan, Think};
+use protocol::grpc::MessageCodec;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use url::Url;
 use workload::with_target;
@@ -41,6 +43,8 @@ pub(super) struct StepCard {
     pub(super) looks_at_bodies: bool,
     /// Its response is not checked and nothing is captured from it.
     pub(super) judges_nothing: bool,
+    /// Converts its messages, if it is a call of gRPC.
+    pub(super) codec: Option<Arc<dyn MessageCodec>>,
 }
 
 /// A block with data prepared in advance.
@@ -96,8 +100,12 @@ impl StepCard {
         plan: &Plan,
         step: &JourneyStep,
         feeders: &[Feeder],
+        codecs: &Codecs,
         shared: &mut SharedProgram,
     ) -> StepCard {
+        let codec = codecs.get(&step.row).cloned();
+        let encoded = with_encoded_message(step, codec.as_deref());
+        let step = encoded.as_ref().unwrap_or(step);
         let in_body = |from: &CaptureFrom| {
             matches!(from, CaptureFrom::Body | CaptureFrom::Json(_) | CaptureFrom::Html { .. })
         };
@@ -106,14 +114,43 @@ impl StepCard {
         let mut contents = step.check.iter().chain([&step.ask.expect]).map(|it| &it.body);
         StepCard {
             is_static,
-            stencil: if is_static { None } else { Stencil::of(plan, step, feeders, shared) },
+            stencil: match is_static || is_made(step) {
+                true => None,
+                false => Stencil::of(plan, step, feeders, shared),
+            },
             expects,
             judges_nothing: !expects && step.check.is_none() && step.ask.capture.is_empty(),
             looks_at_bodies: step.ask.capture.iter().any(|(_, it)| in_body(&it.from))
                 || contents.any(|content| *content != Content::default()),
             step: step.clone(),
+            codec,
         }
     }
+}
+
+/// Its message is encoded for each call.
+fn is_made(step: &JourneyStep) -> bool {
+    step.grpc.is_some() && !matches!(step.ask.body, Body::Bytes(_))
+}
+
+/// Converters of the messages of steps, by row.
+pub type Codecs = BTreeMap<u32, Arc<dyn MessageCodec>>;
+
+/// The step with its message in bytes, if that is the same in each call.
+fn with_encoded_message(
+    step: &JourneyStep,
+    codec: Option<&dyn MessageCodec>,
+) -> Option<JourneyStep> {
+    step.grpc.as_ref()?;
+    let json = match &step.ask.body {
+        Body::None => None,
+        Body::Json(text) => Some(text.settled()?),
+        _ => return None,
+    };
+    let body = codec?.request_body(json.as_deref()).ok()?;
+    let mut step = step.clone();
+    step.ask.body = Body::Bytes(body);
+    Some(step)
 }
 
 impl JourneyCard {

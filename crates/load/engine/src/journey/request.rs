@@ -1,16 +1,17 @@
 //! A step's request.
 
-use crate::check::prepare::assemble;
+use crate::check::prepare::{Assembled, assemble};
 use crate::render::{Own, build_own};
 use plan::Plan;
-use plan::check::ValueSource;
+use plan::check::{Body, ValueSource};
 use plan::journey::JourneyStep;
+use protocol::grpc::MessageCodec;
 use std::collections::BTreeMap;
 use workload::Template;
 
 /// Returns whether it is a request whose bytes are always the same.
 pub(super) fn is_static(step: &JourneyStep) -> bool {
-    step.socket.is_none() && step.is_settled()
+    step.socket.is_none() && step.grpc.is_none() && step.is_settled()
 }
 
 /// The request of a step's row in the target list: its own, if no values are inserted; otherwise a
@@ -45,6 +46,35 @@ pub(super) fn make(
     let base = base.ok_or("the plan has no journeys")?;
     let socket = step.socket.as_ref().map(|_| plan::journey::websocket_base(base));
     let made = assemble(socket.as_ref().unwrap_or(base), &step.ask, values)?;
+    build(plan, step, &made, endpoint, absolute)
+}
+
+/// The request of a call of gRPC whose message has inserted values.
+///
+/// # Errors
+/// As [`make`], or a message that does not fit.
+pub(super) fn make_grpc(
+    plan: &Plan,
+    step: &JourneyStep,
+    values: &dyn ValueSource,
+    codec: &dyn MessageCodec,
+) -> Result<Template, String> {
+    let base = plan.journeys.as_ref().map(|journeys| &journeys.base);
+    let base = base.ok_or("the plan has no journeys")?;
+    let mut made = assemble(base, &step.ask, values)?;
+    if let (Body::Json(_), Some(json)) = (&step.ask.body, &made.body) {
+        made.body = Some(codec.request_body(Some(&String::from_utf8_lossy(json)))?);
+    }
+    build(plan, step, &made, 0, plan.connection.proxy.is_some())
+}
+
+fn build(
+    plan: &Plan,
+    step: &JourneyStep,
+    made: &Assembled,
+    endpoint: u32,
+    absolute: bool,
+) -> Result<Template, String> {
     let own = Own {
         target: &made.target,
         headers: &made.headers,

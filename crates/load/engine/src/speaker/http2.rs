@@ -1,7 +1,7 @@
 //! HTTP/2: streams of one connection, whose responses come in any order.
 
 use super::{Event, Fault, Heard, Request};
-use http2::{Gone, Late, Part, Session, SessionSettings, StreamFacts};
+use http2::{Gone, Late, Part, ReleasedMessage, Session, SessionSettings, StreamFacts};
 use protocol::http1::response::{Framing, ResponseFacts};
 use protocol::http1::timing::{Malformed, Timing, timings};
 use sample::{FailureClass, Http2Facts};
@@ -38,6 +38,11 @@ impl Http2 {
         if let Some(translated) = &request.template.http2 {
             self.session.ask(translated, request.cookie, out);
         }
+    }
+
+    /// Sends the next message of a paced request.
+    pub(super) fn release(&mut self, call: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
+        self.session.release(call, out)
     }
 
     pub(super) fn submit_last(

@@ -6,7 +6,7 @@ use crate::feedback::DroppedPart;
 use crate::pool::Opener;
 use crate::proof;
 use crate::render::{build_template, raw_template};
-use crate::setup::Endpoint;
+use crate::setup::{Endpoint, paced};
 use crate::speaker::Request;
 use conduit::{Close, Io, Slot};
 use sample::{ConnectionRecord, FailureClass};
@@ -93,7 +93,7 @@ impl Worker {
         let body = Some(&made.body[..]);
         let built =
             build_template(&setup.plan, url, method, &made.headers, body, endpoint, absolute);
-        call.request = built.ok().map(Box::new);
+        call.request = built.ok().map(|template| Box::new(paced(&setup.plan, template)));
         call.request.is_some()
     }
 
@@ -302,8 +302,14 @@ impl Worker {
                 index: call.index,
             })
         };
+        let (index, intended) = (call.index, call.intended);
         let put = employed.put(call, written, now);
         self.pool.arm_for(slot, put);
+        if let Some(timed) = &mut self.timed
+            && let Some(pacer) = &mut timed.pacer
+        {
+            pacer.begin(slot, self.pool.conn(slot).generation(), index, intended);
+        }
         if self.unanswered {
             self.sent_alone.push(slot);
         }

@@ -3,6 +3,7 @@
 
 use super::Worker;
 use crate::call::{Call, End};
+use crate::connect;
 use crate::connection::{Conn, ConnState};
 use crate::guide::AnsweredCall;
 use crate::intake::Intake;
@@ -11,7 +12,8 @@ use crate::redirect::{self, Redirect, redirect_method};
 use crate::setup::{Setup, endpoint_key};
 use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
-use protocol::grpc;
+use plan::GrpcVariant;
+use protocol::grpc::{self, BodyForm};
 use protocol::http1::fields;
 use protocol::http1::response::{Asked, ResponseFacts};
 use sample::{BodyPrint, EarlyFacts, FailureClass, WrongBody};
@@ -50,8 +52,9 @@ impl Worker {
         if intake.is_stream()
             && let Some(call) = conn.call(row)
         {
-            let events = intake.take_events(false);
-            self.journal.events(&mut intake.marks, events, call.intended, now);
+            let (events, intended) = (intake.take_events(false), call.intended);
+            self.journal.answers(&self.setup.plan.grpc, &intake.marks, events, intended, now);
+            self.journal.events(&mut intake.marks, events, intended, now);
         }
         conn.give_intake(row, Some(intake));
     }
@@ -208,7 +211,7 @@ impl Worker {
             return (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes));
         }
         let judged = self.judge_body(call, facts, now);
-        match self.setup.body.is_grpc() {
+        match self.setup.body.is_grpc() && self.setup.is_grpc(call.target) {
             true => self.judge_grpc(slot, call, facts, judged),
             false => judged,
         }
@@ -291,6 +294,7 @@ impl Worker {
         let mut intake = call.intake.take().unwrap_or_else(|| fresh(&mut self.intakes));
         if intake.is_stream() {
             let events = intake.take_events(true);
+            self.journal.answers(&self.setup.plan.grpc, &intake.marks, events, call.intended, now);
             self.journal.events(&mut intake.marks, events, call.intended, now);
         }
         let (decoded, mut wrong, print) = intake.judge(&self.setup.body);
@@ -317,9 +321,16 @@ impl Worker {
         (decoded, wrong): (u64, Option<FailureClass>),
     ) -> (u64, Option<FailureClass>) {
         let conn = self.pool.conn(slot);
-        let status = grpc::status_of(facts.status, conn.head(), conn.trailers());
+        let end = call.intake.as_ref().map_or(&[][..], |intake| &intake.end);
+        let status = match self.setup.plan.grpc.variant {
+            GrpcVariant::Grpc => grpc::status_of(facts.status, conn.head(), conn.trailers()),
+            GrpcVariant::Web | GrpcVariant::WebText => {
+                grpc::status_of(facts.status, conn.head(), end)
+            }
+            GrpcVariant::Connect => connect::status(facts.status, end, self.setup.grpc_form),
+        };
         self.journal.grpc_status(&status, call.intended);
-        let expected = self.setup.plan.grpc.expects(status.code) && status.sent;
+        let expected = self.setup.expects_grpc(call.target, status.code) && status.sent;
         if !expected
             && self.journal.logs_calls()
             && let Some(intake) = &mut call.intake
@@ -585,10 +596,13 @@ fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     let Some(call) = conn.call(row) else { return };
     let partial = conn.speaker().and_then(|speaker| speaker.partial(row));
     let status = partial.map_or_else(|| conn.facts().status, |it| it.status);
-    if (200..300).contains(&status)
+    let good = (200..300).contains(&status);
+    // Connect describes errors in the body
+    let described = setup.plan.grpc.variant == GrpcVariant::Connect;
+    if (good || described)
         && let Some(form) = setup.stream(call.target)
     {
-        intake.expect_events(form);
+        intake.expect_events(form, if good { setup.grpc_form } else { BodyForm::Error });
     }
 }
 

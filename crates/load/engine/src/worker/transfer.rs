@@ -87,7 +87,9 @@ impl Worker {
         // the next wait may have less time than the connect had
         self.pool.arm(slot);
         let socket = self.pool.conn_mut(slot).is_socket();
-        if let Some(heartbeats) = self.heartbeats.as_mut().filter(|_| socket) {
+        if let Some(timed) = self.timed.as_mut().filter(|_| socket)
+            && let Some(heartbeats) = &mut timed.heartbeats
+        {
             heartbeats.begin(slot, generation, now);
         }
     }

@@ -356,7 +356,7 @@ impl Reader<'_> {
         self.fill(node, &node.typed()?, Fill::AsIs)
     }
 
-    fn fill(&self, node: &Node<'_>, text: &str, fill: Fill) -> Result<Text, ParseError> {
+    pub(crate) fn fill(&self, node: &Node<'_>, text: &str, fill: Fill) -> Result<Text, ParseError> {
         let known = |name: &str| self.captured.contains(name);
         Text::read(text, (self.marks, fill), &self.vars, &known).map_err(|why| node.fault(why))
     }

@@ -99,7 +99,10 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let (is_grpc, url) = (grpc.is_some(), grpc.or(file.url));
     let (targets, login) = read_targets(file.targets, url, file.urls_file, files)?;
     let mut plan = PlanDraft::of(Plan::for_targets(targets));
-    if is_grpc {
+    if is_grpc && journeys {
+        // its steps are calls of gRPC or requests, each over HTTP/2
+        plan.request.version = HttpVersion::Http2;
+    } else if is_grpc {
         plan.use_grpc();
     }
     if journeys {

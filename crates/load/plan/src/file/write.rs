@@ -50,7 +50,7 @@ fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> Stri
         }),
         connection: Some(Keys::show(plan, secrets)),
         http2: says_http2.then(|| Keys::show(plan, secrets)),
-        grpc: plan.is_grpc().then(|| Keys::show(plan, secrets)),
+        grpc: plan.has_grpc().then(|| Keys::show(plan, secrets)),
         websocket: says_websocket.then(|| Keys::show(plan, secrets)),
         tls: Some(Keys::show(plan, secrets)),
         load: plan.scenarios.is_empty().then(|| Keys::show(plan, secrets)),

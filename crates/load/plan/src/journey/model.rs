@@ -1,7 +1,7 @@
 //! Journeys as they are carried out.
 
 use crate::check::{Ask, Expect, HeaderRule};
-use crate::{ScriptPlan, Think};
+use crate::{GrpcStep, ScriptPlan, Think};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use url::Url;
@@ -108,6 +108,8 @@ pub struct JourneyStep {
     pub stream: crate::StepStream,
     /// Its action on the user's WebSocket; `None`: it is a request.
     pub socket: Option<SocketStep>,
+    /// It is a call of gRPC.
+    pub grpc: Option<GrpcStep>,
     /// Number of its first capture among all captures of the plan.
     pub first_capture: u32,
     /// Words that its figures can be grouped by, by name.
@@ -128,6 +130,7 @@ impl JourneyStep {
             once: false,
             stream: crate::StepStream::default(),
             socket: None,
+            grpc: None,
             first_capture: 0,
             tags: BTreeMap::new(),
         }

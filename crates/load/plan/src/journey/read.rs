@@ -3,6 +3,7 @@
 //! file without rows.
 
 mod feeders;
+mod grpc;
 mod scripted;
 mod sockets;
 
@@ -248,6 +249,11 @@ impl JourneyReader<'_> {
                 Ok(JourneyPart::Block(JourneyBlock { name, transaction, guard, parts }))
             }
             (Some(_), Some(_)) => Err(table.fault(PART_RULE)),
+            (None, None) if table.find("grpc").is_some() => {
+                let guard = self.guard(&mut table)?;
+                let step = self.grpc_step(&mut table, (name, line))?;
+                self.finish_step(step, table, guard)
+            }
             (None, None) => {
                 let guard = self.guard(&mut table)?;
                 let Some(key) = SocketKey::take(&mut table)? else {
@@ -463,8 +469,8 @@ const UNKNOWN: &str = "it is not a variable of [vars], not a column of a feeder 
                        'feeder.column'), and no earlier step captures it";
 
 /// Kinds of steps.
-const PART_RULE: &str = "give one of url (a request), connect, send, expect and close (WebSocket), \
-                         and steps in it (a block)";
+const PART_RULE: &str = "give one of url (a request), grpc (a call of gRPC), connect, send, expect \
+                         and close (WebSocket), and steps in it (a block)";
 
 /// Why a name is invalid for a step.
 const NAME_RULE: &str = "a name must not contain <, >, =, a comma or a line end";

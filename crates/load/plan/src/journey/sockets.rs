@@ -82,11 +82,12 @@ impl JourneyPlan {
         steps.filter(|step| step.socket.as_ref().is_some_and(is_message)).map(|it| it.row).collect()
     }
 
-    /// Returns whether the first step of the first journey uses a WebSocket.
-    pub fn first_step_is_socket(&self) -> bool {
+    /// Returns whether the first step of the first journey is neither a request of HTTP nor a
+    /// script.
+    pub fn first_step_is_special(&self) -> bool {
         fn first(parts: &[JourneyPart]) -> Option<bool> {
             match parts.first()? {
-                JourneyPart::Step(step) => Some(step.socket.is_some()),
+                JourneyPart::Step(step) => Some(step.socket.is_some() || step.grpc.is_some()),
                 JourneyPart::Block(block) => first(&block.parts),
             }
         }

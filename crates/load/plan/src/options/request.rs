@@ -30,7 +30,7 @@ pub(super) static SOURCES: &[Setting] = &[
     Setting { name: "once", means: "once", field: field!(at order, ORDER),
         help: "Request each URL of the list exactly once", ..SOURCE },
     Setting { name: "curl", value: "COMMAND", without: &["urls", "script"], page: "bring-what-you-have",
-        help: "Take the request from a curl command line, as browsers copy it", ..SOURCE },
+        help: "Take the request from a command line of curl, as browsers copy it, or of grpcurl", ..SOURCE },
     Setting { name: "script", value: "FILE|-", page: "journeys",
         help: "Requests from a script: wrk's or a journey in Lua, or k6's in JavaScript; - is standard input", ..SOURCE },
 ];

@@ -3,8 +3,9 @@
 use super::field::{KeyValue, NO_FIELD, PlanField, content, field, off};
 use super::grammar::*;
 use super::{Bound, Inputs, SETTING, Setting, least, most, within};
-use crate::Verify;
+use crate::file::Scalar;
 use crate::verify::{parse_manifest, parse_verify};
+use crate::{GrpcVariant, Verify};
 use units::{ParseError, quoted};
 
 const EXPECT: Setting = Setting {
@@ -57,6 +58,14 @@ const GRPC_CALL: Setting = Setting { heading: "gRPC", page: "grpc", ..SETTING };
 pub(super) static GRPC: &[Setting] = &[
     Setting { name: "message", value: "JSON|@FILE", without: &["body", "body-file"], field: MESSAGE,
         help: "The request as JSON; a list of messages for a client stream [default: an empty message]", ..GRPC_CALL },
+    Setting { name: "messages", value: "N", needs: Some("message"), field: field!(off grpc.messages, COUNT),
+        bounds: &[within(1.0, 1e5, "takes a number of messages from 1 to 100000")],
+        help: "Messages of a client stream: those of --message in turn [default: each once]", ..GRPC_CALL },
+    Setting { name: "message-rate", value: "RATE", needs: Some("message"), field: field!(off grpc.message_rate, EXACT_RATE),
+        bounds: &[within(1e-3, 1e6, "takes a rate of messages from 0.001/s to 1000000/s")],
+        help: "Messages per second of each client stream, on an absolute schedule from the instant the call is due [default: back to back]", ..GRPC_CALL },
+    Setting { field: field!(at grpc.answers, SWITCH), page: "plans",
+        help: "Message k of a response answers message k of its request: set for bidirectional methods", ..GRPC_CALL },
     Setting { name: "proto", value: "FILE", without: &["protoset"],
         help: "The .proto file that describes the method [default: server reflection]", ..GRPC_CALL },
     Setting { name: "proto-path", value: "LIST", needs: Some("proto"),
@@ -65,6 +74,9 @@ pub(super) static GRPC: &[Setting] = &[
         help: "A compiled FileDescriptorSet that describes the method, with its imports", ..GRPC_CALL },
     Setting { name: "grpc-status", value: "LIST", field: field!(at grpc.status, GRPC_STATUSES),
         help: "Status codes of gRPC that count as success: OK,NOT_FOUND or 0,5 [default: OK]", ..GRPC_CALL },
+    Setting { name: "grpc-protocol", value: "NAME", field: VARIANT,
+        help: "How calls are carried: grpc, grpc-web, grpc-web-text or connect [default: grpc]",
+        more: "gRPC-Web and Connect go over any version of HTTP; without --http over 1.1, or over TLS over the server's choice of 1.1 and 2.", ..GRPC_CALL },
     Setting { name: "grpc-timeout", value: "TIME", field: DEADLINE,
         help: "Deadline sent to the server (grpc-timeout); --timeout is the client's", ..GRPC_CALL },
 ];
@@ -88,6 +100,34 @@ const MESSAGE: PlanField = PlanField {
     },
     ..content!(grpc.message, typed: "", secret: false)
 };
+
+/// The variant determines fields of the request too.
+const VARIANT: PlanField = PlanField {
+    key: "grpc.protocol",
+    check: |text, _| parse_variant(text).map(drop),
+    read: |plan, _, value, _| {
+        let KeyValue::One(value) = value else { return Ok(()) };
+        let Some(text) = value.typed() else { return Ok(()) };
+        plan.carry_grpc(parse_variant(&text)?);
+        Ok(())
+    },
+    show: |plan, _| {
+        let variant = plan.grpc.variant;
+        let name = GrpcVariant::ALL.iter().find(|(_, known)| *known == variant);
+        ("", KeyValue::One(Scalar::text(name.map_or("grpc", |(name, _)| name))))
+    },
+    ..NO_FIELD
+};
+
+fn parse_variant(text: &str) -> Result<GrpcVariant, ParseError> {
+    let found = GrpcVariant::ALL.iter().find(|(name, _)| *name == text);
+    found.map(|(_, variant)| *variant).ok_or_else(|| {
+        ParseError(format!(
+            "{} is not a protocol of gRPC; write grpc, grpc-web, grpc-web-text or connect",
+            quoted(text)
+        ))
+    })
+}
 
 /// A deadline is a field of the request, and has no key of its own.
 const DEADLINE: PlanField = PlanField {

@@ -5,11 +5,13 @@
 mod cmd;
 mod commands;
 mod curl;
+mod grpcurl;
 mod har;
 mod openapi;
 mod words;
 
 pub use curl::{Curl, CurlLogin, CurlVersion, has_command, parse_curl, read_commands};
+pub use grpcurl::{Grpcurl, is_grpcurl, parse_grpcurl};
 pub use har::read_har;
 pub use openapi::read_openapi;
 

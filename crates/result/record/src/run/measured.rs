@@ -199,6 +199,8 @@ pub enum RunHist {
     FirstEvent,
     EventGap,
     EventPace,
+    /// Of bidirectional streams of gRPC: from a message's due instant to its answer.
+    MessageAnswer,
     /// Of WebSockets: the handshake, from one message of the server to the next, heartbeats.
     Handshake,
     MessageGap,
@@ -233,6 +235,7 @@ impl RunHist {
             RunHist::FirstEvent => "first_event",
             RunHist::EventGap => "event_gap",
             RunHist::EventPace => "event_pace",
+            RunHist::MessageAnswer => "message_answer",
             RunHist::Handshake => "handshake",
             RunHist::MessageGap => "message_gap",
             RunHist::Heartbeat => "heartbeat",
@@ -273,7 +276,7 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     all
 }
 
-fn single(total: &Snapshot) -> [(RunHist, &Hist); 26] {
+fn single(total: &Snapshot) -> [(RunHist, &Hist); 27] {
     let (lives, streams) = (&total.connections.lives, &total.streams);
     [
         (RunHist::Succeeded, &total.succeeded),
@@ -296,6 +299,7 @@ fn single(total: &Snapshot) -> [(RunHist, &Hist); 26] {
         (RunHist::FirstEvent, &streams.first),
         (RunHist::EventGap, &streams.gap),
         (RunHist::EventPace, &streams.pace),
+        (RunHist::MessageAnswer, &streams.answer),
         (RunHist::Handshake, &total.messages.handshake),
         (RunHist::MessageGap, &total.messages.gap),
         (RunHist::Heartbeat, &total.messages.ping),

@@ -50,7 +50,7 @@ pub use specweb99::{PostsRecord, Specweb99Record};
 pub use stack::{ConflictRecord, StackRecord};
 #[cfg(any(test, feature = "schema"))]
 pub(crate) use streams::STREAM_FORMS;
-pub use streams::{StreamRateRecord, StreamsRecord};
+pub use streams::{SentMessagesRecord, StreamRateRecord, StreamsRecord};
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, OutcomesRecord, PhasesRecord, QuantileRecord,
     TagRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,

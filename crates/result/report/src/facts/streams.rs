@@ -27,6 +27,12 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
             text += &format!("; {} {what}", show::count(count));
         }
     }
+    if let Some(sent) = &streams.sent {
+        text += &format!("; {} sent on schedule", counted(sent.messages, "further message"));
+        if sent.held_back > 0 {
+            text += &format!(", {} held back by the server", show::count(sent.held_back));
+        }
+    }
     Some(text)
 }
 
@@ -41,6 +47,7 @@ pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
         (first, RunHist::FirstEvent),
         (between, RunHist::EventGap),
         ("  mean of a stream", RunHist::EventPace),
+        ("answer to a message", RunHist::MessageAnswer),
     ];
     let rows = rows.map(|(name, of)| (name, report.hist(of)));
     rows.into_iter().filter(|(_, hist)| !hist.is_empty()).collect()

@@ -25,6 +25,7 @@ const ECHO: &str = include_str!("echo.proto");
 const REPLIES_MAX: u32 = 1_000_000;
 /// SERVING of grpc.health.v1.HealthCheckResponse.
 const SERVING: [u8; 2] = [8, 1];
+const CHAT: &str = "/loadstone.v1.Echo/Chat";
 const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
 static SCHEMA: LazyLock<Option<Schema>> = LazyLock::new(|| {
@@ -113,14 +114,36 @@ pub(super) struct Conversation {
     /// Received part of the next message.
     pending: Vec<u8>,
     ended: bool,
+    /// Answers so far of the method `Chat`; `None`: it is reflection.
+    chat: Option<u32>,
+    /// An answer that is sent later.
+    later: Option<(Pin<Box<Sleep>>, Bytes)>,
 }
 
-/// Maximum size of a reflection request in bytes.
+/// Maximum size of a request of a conversation in bytes.
 const QUESTION_MAX: usize = 64 << 10;
 
 impl Conversation {
-    fn new(incoming: Upload) -> Conversation {
-        Conversation { incoming, pending: Vec::new(), ended: false }
+    fn new(incoming: Upload, chat: Option<u32>) -> Conversation {
+        Conversation { incoming, pending: Vec::new(), ended: false, chat, later: None }
+    }
+
+    /// The answer to a message.
+    fn answer(&mut self, message: &[u8]) -> Option<Bytes> {
+        let Some(number) = &mut self.chat else {
+            return Some(reflection::answer(message, SCHEMA.as_ref()?).ok()?.into());
+        };
+        let request = SayRequest::decode(message.get(PREFIX_BYTES..)?).ok()?;
+        *number += 1;
+        let reply = SayReply { text: request.text, number: *number };
+        let answer = Bytes::from(prefixed(&reply.encode_to_vec()));
+        if request.wait_ms > 0 {
+            let wait = Duration::from_millis(u64::from(request.wait_ms));
+            let sleep = Box::pin(tokio::time::sleep(wait));
+            self.later = Some((sleep, answer));
+            return Some(Bytes::new());
+        }
+        Some(answer)
     }
 
     /// The next answer, or the trailers; `None` after them.
@@ -129,11 +152,20 @@ impl Conversation {
             return Poll::Ready(None);
         }
         loop {
+            if let Some((sleep, answer)) = &mut self.later {
+                ready!(sleep.as_mut().poll(cx));
+                let answer = std::mem::take(answer);
+                self.later = None;
+                return Poll::Ready(Some(Frame::data(answer)));
+            }
             if let Some(question) = self.take_message() {
-                let answer = SCHEMA.as_ref().map(|schema| reflection::answer(&question, schema));
+                let answer = self.answer(&question);
+                if self.later.is_some() {
+                    continue;
+                }
                 return Poll::Ready(Some(match answer {
-                    Some(Ok(answer)) => Frame::data(answer.into()),
-                    _ => self.end(Code::InvalidArgument, "not a request of reflection"),
+                    Some(answer) => Frame::data(answer),
+                    None => self.end(Code::InvalidArgument, "not a request of this method"),
                 }));
             }
             if self.pending.len() > QUESTION_MAX {
@@ -200,7 +232,10 @@ pub(super) fn is_call(request: &Request<Upload>) -> bool {
 pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     let path = request.uri().path().to_owned();
     if reflection::PATHS.contains(&path.as_str()) {
-        return headed(PageBody::Conversation(Conversation::new(request.into_body())));
+        return headed(PageBody::Conversation(Conversation::new(request.into_body(), None)));
+    }
+    if path == CHAT {
+        return headed(PageBody::Conversation(Conversation::new(request.into_body(), Some(0))));
     }
     let gzip = request.headers().get("grpc-encoding").is_some_and(|it| it.as_bytes() == b"gzip");
     let mut incoming = request.into_body();

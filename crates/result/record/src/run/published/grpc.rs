@@ -40,7 +40,7 @@ impl GrpcRecord {
         let tally = &measurement.total.streams.grpc;
         let row = |(number, calls): (&u32, &u64)| {
             let code = GrpcCode::of(*number);
-            let expected = plan.grpc.expects(code);
+            let expected = plan.may_expect_grpc(code);
             GrpcStatusRecord {
                 code: *number,
                 name: code.name().to_owned(),
@@ -48,7 +48,7 @@ impl GrpcRecord {
                 expected,
             }
         };
-        plan.is_grpc().then(|| GrpcRecord {
+        plan.has_grpc().then(|| GrpcRecord {
             statuses: tally.statuses.iter().map(row).collect(),
             without_status: tally.unsent,
             messages: tally.messages.clone(),

@@ -43,6 +43,21 @@ pub struct StreamsRecord {
     /// Its reciprocal: the minimum reached by half of the streams, and by 99 % of them. Null if
     /// there are none, and if their events arrived all at once.
     pub stream_events_per_s: Option<StreamRateRecord>,
+    /// Messages that gRPC calls send on a schedule; null without one.
+    pub sent: Option<SentMessagesRecord>,
+}
+
+/// Messages of client streams with a message rate. The first of each stream is sent with its call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct SentMessagesRecord {
+    /// Messages after the first of each stream.
+    pub messages: u64,
+    /// Of these, messages that waited behind earlier ones for the server's window.
+    pub held_back: u64,
+    /// From the instant a message was due to the message of the response at the same place;
+    /// bidirectional streams only.
+    pub answer_s: TimesRecord,
 }
 
 /// Events per second of one stream.
@@ -98,6 +113,11 @@ impl StreamsRecord {
             between_events_s: TimesRecord::of(&streams.gap),
             mean_between_events_s: TimesRecord::of(&streams.pace),
             stream_events_per_s: StreamRateRecord::of(&streams.pace),
+            sent: plan.grpc.message_rate.map(|_| SentMessagesRecord {
+                messages: streams.sent,
+                held_back: streams.held_back,
+                answer_s: TimesRecord::of(&streams.answer),
+            }),
         })
     }
 }
