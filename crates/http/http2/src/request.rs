@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Fields of a request at most.
+/// Maximum number of fields of a request.
 const FIELDS_MAX: usize = 256;
 
 /// One request's fields, names in lower case, pseudo-fields first; and its body.

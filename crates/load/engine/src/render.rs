@@ -228,7 +228,7 @@ fn authorization(auth: &Auth) -> Result<Option<String>, RequestError> {
 /// The same request with further fields, at the end of its head.
 ///
 /// # Errors
-/// What the plan's protocol cannot carry.
+/// Fields that the plan's protocol cannot carry.
 pub(crate) fn with_fields(
     plan: &Plan,
     template: &Template,

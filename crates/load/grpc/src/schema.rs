@@ -8,9 +8,9 @@ use protox::file::{File, FileResolver, GoogleFileResolver};
 use std::fmt;
 use units::quoted;
 
-/// Bytes of a `.proto` file or descriptor set that are read at most.
+/// Maximum size of a `.proto` file or descriptor set in bytes.
 const SCHEMA_BYTES_MAX: usize = 64 << 20;
-/// Names that an error lists at most.
+/// Maximum number of names listed by an error.
 const NAMES_MAX: usize = 8;
 
 /// Why there is no request: one sentence for the user.

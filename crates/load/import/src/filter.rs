@@ -7,7 +7,8 @@ use crate::draft::{DraftBlock, DraftPiece, DraftStep, LeftOutList, PlanDraft};
 const LISTED_MAX: usize = 20;
 
 /// # Errors
-/// Nothing has the name that is wanted.
+
+/// No element has the requested name.
 pub(crate) fn filter(draft: &mut PlanDraft, request: &ImportRequest<'_>) -> Result<(), String> {
     if let Some(wanted) = request.only {
         let mut known = Vec::new();

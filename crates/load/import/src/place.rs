@@ -61,7 +61,7 @@ fn encode(text: &str) -> String {
     utf8_percent_encode(text.trim_matches(['\n', '\r']), ODD).to_string()
 }
 
-/// Where requests go.
+/// Destination of requests.
 #[derive(Debug)]
 pub(crate) struct PlanServer {
     /// The plan's URL.

@@ -293,7 +293,7 @@ impl JsonParser<'_> {
 /// for each key and each item of a list in the text, in the order of the document.
 ///
 /// # Errors
-/// What is not YAML, with its place.
+/// Text that is not YAML, with its place.
 pub(crate) fn parse_yaml(text: &str) -> Result<TreeNode, String> {
     let value: Yaml = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
     let mut finder = LineFinder { text, at: 0, line: 1, nodes: 0, budget: SCANNED_MAX };

@@ -50,7 +50,7 @@ pub struct ProgramCounts {
     pub active: AtomicU64,
     /// The first instant of the test, on the clock of the engine.
     pub origin: AtomicU64,
-    /// Users that there are at most.
+    /// Maximum number of users.
     pub users: AtomicU64,
     /// `test.fail()` was called.
     pub marked_failed: AtomicBool,

@@ -130,7 +130,7 @@ impl Executor {
         }
     }
 
-    /// Users that it needs at most.
+    /// Maximum number of users that it needs.
     pub fn users(&self) -> u64 {
         match self {
             Executor::SharedIterations { vus, iterations, .. } => (*vus).min(*iterations),

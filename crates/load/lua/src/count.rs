@@ -31,7 +31,7 @@ const METHODS: &[&str] = &[
     "MKCALENDAR",
 ];
 
-/// Requests in one text, at most.
+/// Maximum number of requests in one text.
 const REQUESTS_MAX: u16 = 10_000;
 
 /// Counts the consecutive requests in `text`; an incomplete last one is ignored if there are

@@ -8,7 +8,7 @@ const DEPTH_MAX: u32 = 64;
 /// A copy of `value` that belongs to `to`.
 ///
 /// # Errors
-/// What is neither nil, boolean, number, string nor a table of these stays where it is.
+/// Values other than nil, booleans, numbers, strings and tables of these.
 pub(crate) fn copy(value: &Value, to: &Lua) -> mlua::Result<Value> {
     copy_within(value, to, DEPTH_MAX)
 }

@@ -76,7 +76,8 @@ pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
 /// any load, and for at least `varied`, which other plans with the same prefix name.
 ///
 /// # Errors
-/// An endpoint without an address of the family; what this machine or this user cannot do.
+/// An endpoint without an address of the family; unsupported on this machine, or forbidden
+/// to this user.
 pub(crate) fn open(
     plan: &Plan,
     own: Threads,
@@ -146,7 +147,7 @@ fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
 /// they fit.
 ///
 /// # Errors
-/// What this machine or this user cannot do.
+/// Unsupported on this machine, or forbidden to this user.
 pub(crate) fn refit(plan: &Plan, own: Threads, network: &OwnNetwork) -> Result<Arc<OwnNetwork>> {
     let asked = ask(plan, own.workers);
     let ground = Some(network.ground()).filter(|ground| ground.suits(&asked));

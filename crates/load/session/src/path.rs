@@ -59,7 +59,8 @@ impl EmulatedPath {
     /// carry are removed from the endpoints.
     ///
     /// # Errors
-    /// An endpoint without an IPv4 address; what this machine or this user cannot do.
+    /// An endpoint without an IPv4 address; unsupported on this machine, or forbidden to
+    /// this user.
     pub(crate) fn open(
         plan: &Plan,
         endpoints: &mut [Endpoint],
@@ -75,7 +76,7 @@ impl EmulatedPath {
     /// The path of a trial whose plan may request another one than `route`, or other clients.
     ///
     /// # Errors
-    /// What this machine or this user cannot do.
+    /// Unsupported on this machine, or forbidden to this user.
     pub(crate) fn refit(
         plan: &Plan,
         route: Option<&Arc<EmulatedPath>>,
@@ -90,7 +91,7 @@ impl EmulatedPath {
     /// The same without a plan.
     ///
     /// # Errors
-    /// What this machine or this user cannot do.
+    /// Unsupported on this machine, or forbidden to this user.
     pub fn create(asked: WantedPath, seed: u64) -> Result<EmulatedPath> {
         let ask = PathRequest {
             population: asked.population.clone(),

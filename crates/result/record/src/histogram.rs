@@ -18,7 +18,7 @@ pub fn encode(hist: &Hist) -> (u64, Option<Vec<u8>>) {
 
 /// Bytes of the V2 encoding before the counts: cookie, length, offset, digits, bounds, ratio.
 const HEADER_BYTES: usize = 40;
-/// Counts that a histogram of ours has at most.
+/// Maximum number of counts of our histograms.
 const COUNTS_MAX: u64 = 1 << 16;
 
 /// A histogram from what [`encode`] made of it.

@@ -3,7 +3,7 @@
 use crate::{Progress, ResultKind, RunId, Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
 
-/// Characters of a tag at most.
+/// Maximum length of a tag in characters.
 const TAG_CHARS_MAX: usize = 64;
 
 impl Store {

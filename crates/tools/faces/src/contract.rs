@@ -95,7 +95,7 @@ pub trait Files {
 /// Reads a file by its path: its bytes, or the sentence of the operating system.
 pub type FileReader = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
 
-/// Files of a folder that are read at most.
+/// Maximum number of files read from a folder.
 pub const FOLDER_FILES_MAX: usize = 1_000;
 
 /// A page that must be fetched before the plan can be made.

@@ -21,7 +21,7 @@ pub enum CampaignEvent<'a> {
     },
     /// A health probe has completed.
     ProbeOver(&'a Probe),
-    /// These held connections are awaited, until this instant at most.
+    /// These held connections are awaited, at most until this instant.
     Awaits {
         names: &'a [String],
         until: Nanos,

@@ -70,7 +70,7 @@ impl Code {
 /// Codes that are as expected: names or numbers, separated by commas.
 ///
 /// # Errors
-/// What is neither a name nor a number of the specification.
+/// Text that is neither a name nor a number of the specification.
 pub fn expected_codes(text: &str) -> Result<Vec<u8>, ParseError> {
     let one = |item: &str| {
         let item = item.trim();

@@ -60,7 +60,7 @@ enum Parting {
 /// Result of a call of [`Session::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fed {
-    /// Bytes of the input that are used up: of one frame at most.
+    /// Consumed bytes of the input: at most one frame.
     pub consumed: usize,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Stream {
 /// Kind of a part of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stretch {
-    /// Bytes of the input that are used up: of one frame at most.
+    /// Consumed bytes of the input: at most one frame.
     pub(crate) consumed: usize,
     /// Content within them.
     pub(crate) content: Range<usize>,
@@ -92,7 +92,7 @@ impl Stream {
         *self = Stream { id, head, timings, section, headless, ..Stream::default() };
     }
 
-    /// Takes in what follows on the stream, of one frame at most.
+    /// Processes the next bytes of the stream: at most one frame.
     pub(crate) fn process(
         &mut self,
         input: &[u8],

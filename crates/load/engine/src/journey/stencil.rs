@@ -122,8 +122,8 @@ fn is_plain_json(value: &str) -> bool {
     value.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
-/// Nothing that is refused in a field's value (RFC 9110 section 5.5), and no blanks at its ends,
-/// which would be trimmed.
+/// Returns false for bytes that are refused in a field's value (RFC 9110 section 5.5), and for
+/// blanks at its ends, which would be trimmed.
 fn is_plain_field(value: &str) -> bool {
     let edge = |byte: Option<&u8>| !matches!(byte, None | Some(b' ' | b'\t'));
     let bytes = value.as_bytes();

@@ -224,7 +224,7 @@ fn transform(function: &str, text: &str) -> Option<String> {
     })
 }
 
-/// Where the brace ends that is open.
+/// Position of the closing brace.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

@@ -200,7 +200,8 @@ impl Table {
         Ok(())
     }
 
-    /// Bytes given as text, as base64 or by a file's name; of the three keys one at most.
+    /// Bytes given as text, as base64 or by a file's name; at most one of the three keys is
+    /// present.
     fn set_content(
         self,
         key: &str,

@@ -43,7 +43,8 @@ pub(crate) fn without_marks(line: &str) -> &str {
 }
 
 /// # Errors
-/// What is missing, or not understood.
+
+/// A part that is missing or malformed.
 pub fn parse_line(line: &str) -> Result<Entry, LineError> {
     let line = without_marks(line);
     if line.trim_start().starts_with('{') { json(line) } else { common(line) }

@@ -109,7 +109,7 @@ impl Frequent {
 
     /// Things whose count is far above the error.
     pub(crate) fn certain(&self) -> impl Iterator<Item = (u64, u64)> {
-        /// Times the error: what is not counted is a tenth of the count at most.
+        /// Multiple of the error: at most a tenth of the count is missing.
         const ABOVE: u64 = 10;
         let least = self.error.saturating_mul(ABOVE);
         let all = self.counts.iter().map(|(hash, count)| (*hash, *count));

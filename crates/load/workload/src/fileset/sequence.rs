@@ -59,7 +59,7 @@ pub struct SequenceOptions {
 
 /// Requests of a model that could go on for ever.
 const REQUESTS: u64 = 100_000;
-/// Requests that a sequence has at most.
+/// Maximum number of requests of a sequence.
 pub const REQUESTS_MAX: u64 = 10_000_000;
 /// Steps times objects that are put in order at most: about a minute's work.
 const WORK_MAX: u64 = 50_000_000_000;

@@ -22,7 +22,7 @@ pub struct Curl {
     pub insecure: bool,
     /// `--compressed`.
     pub compressed: bool,
-    /// `-L`: redirects that are followed at most.
+    /// `-L`: maximum number of followed redirects.
     pub follow: Option<u16>,
     /// A login that is proved request by request.
     pub login: Option<CurlLogin>,
@@ -105,8 +105,8 @@ pub fn has_command(text: &str) -> bool {
 /// comment, or `#!/bin/sh`.
 ///
 /// # Errors
-/// What a shell would have to do; a line that is no part of a command; the first command that
-/// [`parse_curl`] refuses, with its number.
+/// Text that only a shell can interpret; a line that is not part of a command; the first
+/// command that [`parse_curl`] refuses, with its number.
 pub fn read_commands(text: &str, files: FileReader<'_>) -> Result<Vec<Curl>, RecordedError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut from = 0;
@@ -136,8 +136,8 @@ pub fn read_commands(text: &str, files: FileReader<'_>) -> Result<Vec<Curl>, Rec
 /// One command, with or without the word `curl` in front.
 ///
 /// # Errors
-/// What a shell would have to do; an option that is unknown, or that has no counterpart in a load; a
-/// URL, header or file that is no good; no URL; a second command.
+/// Text that only a shell can interpret; an option that is unknown, or that has no
+/// counterpart in a load; an invalid URL, header or file; no URL; a second command.
 pub fn parse_curl(text: &str, files: FileReader<'_>) -> Result<Curl, RecordedError> {
     let commands = words::split(text.strip_prefix('\u{feff}').unwrap_or(text));
     let mut commands = commands.map_err(|it| it.error)?.into_iter();

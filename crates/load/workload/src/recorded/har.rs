@@ -140,7 +140,7 @@ fn content(data: PostData) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-/// Where in the document we are.
+/// Position in the document.
 enum HarLevel<'a> {
     Top(&'a mut HarReading),
     Log(&'a mut HarReading),

@@ -13,10 +13,10 @@ use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::quoted;
 
-/// Bytes of the file, and waivers in it, at most.
+/// Maximum size of the file in bytes, and number of its waivers.
 const BYTES_MAX: usize = 1 << 20;
 const WAIVERS_MAX: usize = 1_000;
-/// Characters of a reason at most.
+/// Maximum length of a reason in characters.
 const REASON_MAX: usize = 400;
 
 /// One finding that is waived.

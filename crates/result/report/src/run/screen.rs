@@ -18,7 +18,7 @@ const BARS_MIN: usize = 3;
 const BARS_MAX: usize = 8;
 /// A terminal of this width has two columns: figures, and next to them the histogram and findings.
 const TWO_COLUMNS: usize = 120;
-/// Columns that two columns use at most.
+/// Maximum width of two columns.
 const COLUMNS_MAX: usize = 160;
 /// Blanks between two columns.
 const APART: usize = 3;

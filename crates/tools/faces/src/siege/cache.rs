@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use units::Nanos;
 
-/// URLs that one user's cache knows at most.
+/// Maximum number of URLs in one user's cache.
 const ENTRIES_MAX: usize = 1_000;
 
 #[derive(Clone, Debug, Default)]

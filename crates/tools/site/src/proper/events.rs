@@ -10,7 +10,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::route::EventPlan;
 
-/// Events that are late leave together in pieces of this many at most.
+/// Maximum number of late events that are sent together.
 const TOGETHER_MAX: u64 = 1_000;
 
 /// The schedule counts from the first poll of the body, not from event to event, so that no event

@@ -88,7 +88,7 @@ impl DynamicTable {
     /// Processes bytes of the peer's encoder stream; returns how many entries they inserted.
     ///
     /// # Errors
-    /// What is a connection error QPACK_ENCODER_STREAM_ERROR (section 4.3).
+    /// A connection error QPACK_ENCODER_STREAM_ERROR (section 4.3).
     pub fn instruct(&mut self, bytes: &[u8]) -> Result<u64, Malformed> {
         let before = self.inserted;
         let mut held = std::mem::take(&mut self.bytes);
@@ -168,7 +168,8 @@ impl DynamicTable {
     /// Reads a field section, of which a list of `list_max` bytes at most is taken.
     ///
     /// # Errors
-    /// What is a connection error QPACK_DECOMPRESSION_FAILED (section 2.2), or a list that is larger.
+    /// A connection error QPACK_DECOMPRESSION_FAILED (section 2.2), or a list that is too
+    /// large.
     pub fn section(&self, section: &[u8], list_max: u32) -> Result<TableSection, Malformed> {
         self.read(section, u64::from(list_max)).map_err(|stop| match stop {
             TableStop::Missing => Malformed::Reference,

@@ -86,7 +86,7 @@ impl PostLog {
 /// Reads a log as [`PostLog::text`] writes it.
 ///
 /// # Errors
-/// What is no log: in a sentence that names the line.
+/// Text that is not a log: a sentence that names the line.
 pub fn read_log(text: &str) -> Result<Vec<PostForm>, String> {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().trim();

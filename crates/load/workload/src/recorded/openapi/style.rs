@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Where a parameter is.
+/// Location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParameterPlace {
     Path,
