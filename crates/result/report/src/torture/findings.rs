@@ -179,19 +179,16 @@ struct Alike<'a> {
     others: Vec<&'a ExchangeRecord>,
 }
 
-/// `random`: what follows a server error varies with the data.
-fn alike(a: &ExchangeRecord, b: &ExchangeRecord, random: bool) -> bool {
+fn alike(a: &ExchangeRecord, b: &ExchangeRecord) -> bool {
     let key = |one: &ExchangeRecord| (one.outcome, one.tries == one.failed);
-    let seen = random || a.seen == b.seen;
-    key(a) == key(b) && seen && a.expected == b.expected && a.why == b.why
+    key(a) == key(b) && a.seen == b.seen && a.expected == b.expected && a.why == b.why
 }
 
 /// In the order of their first occurrence.
 fn alike_exchanges(case: &CaseRecord) -> Vec<Alike<'_>> {
     let mut all: Vec<Alike<'_>> = Vec::new();
-    let random = case.group() == RANDOM;
     for one in case.exchanges.iter().filter(|one| is_notable(one)) {
-        match all.iter_mut().find(|block| alike(block.example, one, random)) {
+        match all.iter_mut().find(|block| alike(block.example, one)) {
             Some(block) if one.sent.0.len() < block.example.sent.0.len() => {
                 block.others.insert(0, std::mem::replace(&mut block.example, one));
             }
@@ -212,7 +209,7 @@ fn repeated<'a>(
 ) {
     // in other groups every case sends different bytes
     let random = case.group() == RANDOM;
-    let before = shown.iter().find(|(_, one)| random && alike(one.example, these.example, true));
+    let before = shown.iter().find(|(_, one)| random && alike(one.example, these.example));
     if let Some((id, _)) = before {
         let count = counted(these.others.len() as u64 + 1, "exchange");
         let all = names(std::iter::once(these.example).chain(these.others.iter().copied()));
