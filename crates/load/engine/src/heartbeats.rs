@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Nanos, Purpose, Seed, Stream};
 
-/// What a worker sends at its own time, apart from calls.
+/// Messages that a worker sends at set times, independent of calls.
 #[derive(Debug)]
 pub(crate) struct Timed {
     pub(crate) heartbeats: Option<Heartbeats>,

@@ -22,7 +22,7 @@ enum Trigger {
     Framing(FramingFault),
     /// A field that the response must have.
     Missing(String),
-    /// What makes the received bytes no response.
+    /// The reason why the received bytes are not a response.
     Reply(String),
     /// Nothing: it fails by chance.
     Chance,

@@ -126,8 +126,7 @@ fn outcome(
     } else if is_hang(talk) {
         (
             ConversationOutcome::Fail,
-            "everything was sent, there was no response, and the connection stays open"
-                .into(),
+            "everything was sent, there was no response, and the connection stays open".into(),
         )
     } else if level == RequirementLevel::Must {
         (ConversationOutcome::Fail, "the standard requires a different response".to_owned())

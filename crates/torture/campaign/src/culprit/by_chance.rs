@@ -47,9 +47,7 @@ pub(super) fn find(
             }
             result.notes.push(why);
         }
-        [one] if rates[*one].failed > 1 => {
-            accuse(runner, case, &tail[*one], rates[*one], result)
-        }
+        [one] if rates[*one].failed > 1 => accuse(runner, case, &tail[*one], rates[*one], result),
         [.., last] => {
             // whatever was sent when it crashed is not the cause
             result.exchanges.retain(|one| !is_crash(one));

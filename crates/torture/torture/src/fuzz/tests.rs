@@ -59,7 +59,7 @@ fn every_fuzz_case_makes_requests_that_end() {
 }
 
 #[test]
-fn a_refusal_of_trailing_bytes_is_no_failure_of_the_next_request() {
+fn a_refusal_of_trailing_bytes_does_not_fail_the_next_request() {
     let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
     let refused = |connection: &str| {
         format!("{ok}HTTP/1.1 400 No\r\nConnection: {connection}\r\nContent-Length: 0\r\n\r\n")

@@ -1,7 +1,8 @@
 //! How a conversation failed: two failures of one kind may have the same cause.
 
 use super::{
-    Plain, broken_server, has_ended, is_hang, is_refusal, is_unfinished, lacks_continue, out_of_step,
+    Plain, broken_server, has_ended, is_hang, is_refusal, is_unfinished, lacks_continue,
+    out_of_step,
 };
 use dialogue::http2::FOLLOW_UP;
 use dialogue::replies::Response;

@@ -369,7 +369,7 @@ fn bytes_that_are_no_response_are_not_silence() {
 }
 
 #[test]
-fn a_refused_follow_up_shows_unread_content_unless_the_connection_ends() {
+fn a_refused_follow_up_shows_unread_content_unless_closed() {
     let kind = |second: &str, end: TalkEnd| {
         FailureKind::of(&talk(&format!("{BAD_OPEN}{second}"), end, Some(1)), &talk_page())
     };

@@ -133,7 +133,9 @@ impl Effect {
             Effect::Foreign => "the response belongs to another request",
             Effect::Inherited => "the response depends on another client's request",
             Effect::OutOfStep => "the next request on the connection gets a wrong response",
-            Effect::NextRefused => "the next request is refused, but not because the connection ends",
+            Effect::NextRefused => {
+                "the next request is refused, but not because the connection ends"
+            }
             Effect::BothRefused => "it and the next request are refused, and the connection ends",
             Effect::NextHangs => "the next request on the connection gets no response",
             Effect::Hang => "no response, and the connection stays open",

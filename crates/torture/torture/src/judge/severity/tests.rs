@@ -175,6 +175,9 @@ fn random_data_without_an_end_is_no_complete_request() {
         row.exchanges[0].sent = bytes.to_vec();
         of_case(&row).unwrap().severity
     };
-    assert_eq!(hung(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1_0\r\n\r\nx"), Severity::Medium);
+    assert_eq!(
+        hung(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1_0\r\n\r\nx"),
+        Severity::Medium
+    );
     assert_eq!(hung(b"GET /%00 HTTP/1.1\r\nHost: h\r\n\r\n"), Severity::High);
 }
