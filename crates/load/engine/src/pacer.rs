@@ -72,7 +72,7 @@ mod tests {
 
     /// A late message does not delay the next one, and messages of several calls interleave.
     #[test]
-    fn messages_are_due_from_their_call_whatever_was_late() {
+    fn lateness_does_not_move_the_due_instants_of_messages() {
         let mut pacer = Pacer::new(Rate(100.0));
         pacer.begin(1, 0, 7, ms(1_000));
         pacer.begin(2, 0, 8, ms(1_004));

@@ -300,7 +300,7 @@ fn call_data_changes_from_call_to_call() {
 }
 
 #[test]
-fn binary_data_go_with_metadata_that_differ() {
+fn binary_data_is_sent_with_differing_metadata() {
     let line = format!("{CALL} -B one.bin -m {{\"n\":\"{{{{.RequestNumber}}}}\"}}");
     let request = made(&line, 1);
     assert_eq!(request.body, b"\0\0\0\0\x04\n\x02hi");
