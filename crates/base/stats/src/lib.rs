@@ -25,6 +25,7 @@ mod objective;
 mod scenario;
 pub mod sequential;
 mod server_timings;
+mod slices;
 mod snapshot;
 mod spread;
 pub mod steady;
@@ -52,6 +53,7 @@ pub use objective::{
 };
 pub use scenario::ScenarioTally;
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};
+pub use slices::{SLICES_MAX, TargetSlices};
 pub use snapshot::{
     Connections, Counts, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally,
     TARGET_ROWS_MAX, TargetTally,

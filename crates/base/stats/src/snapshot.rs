@@ -922,6 +922,8 @@ pub struct Second {
 pub struct Measurement {
     pub total: Snapshot,
     pub series: Vec<Second>,
+    /// Of each target over time; empty for the sum of repeats.
+    pub slices: crate::TargetSlices,
     /// Length of the measured window: `-d`, or until the last completion when a count ended it.
     pub window: Nanos,
     /// From the first due instant to the last outcome.

@@ -4,7 +4,9 @@
 use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
-use stats::{BLOCKS_MIN, Blocks, Counts, Endings, Looks, Measurement, Second, Snapshot, Spread};
+use stats::{
+    BLOCKS_MIN, Blocks, Counts, Endings, Looks, Measurement, Second, Snapshot, Spread, TargetSlices,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
@@ -58,6 +60,7 @@ pub struct Collector {
     reached: Vec<Nanos>,
     total: Snapshot,
     series: Vec<Second>,
+    slices: TargetSlices,
     connections_peak: u64,
     flight_peak: u64,
     last_done: Nanos,
@@ -81,6 +84,7 @@ impl Collector {
             reached,
             total: Snapshot::default(),
             series: Vec::new(),
+            slices: TargetSlices::default(),
             connections_peak: 0,
             flight_peak: 0,
             last_done: setup.start,
@@ -244,6 +248,9 @@ impl Collector {
             return;
         }
         let inside = edge <= self.setup.measure_until();
+        if inside {
+            self.slices.push(&row.targets);
+        }
         let objectives = &self.setup.plan.measure.slo;
         for (objective, blocks) in objectives.iter().zip(&mut self.blocks) {
             let block = objective.block(row);
@@ -291,6 +298,7 @@ impl Collector {
         Measurement {
             total: self.total,
             series: self.series,
+            slices: self.slices,
             window,
             elapsed: self.last_done - from,
             intended: intended.map(|(count, _)| count),

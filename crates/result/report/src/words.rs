@@ -100,7 +100,8 @@ pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
         share => format!("{} failed, timed out or were dropped.", show::share(share)),
     };
     if all.response.is_empty() {
-        return format!("{calls} were due and none succeeded. {failures}");
+        let verb = if report.outcomes.due == 1 { "was" } else { "were" };
+        return format!("{calls} {verb} due and none succeeded. {failures}");
     }
     let at = |quantile| show::duration(all.response.quantile(quantile));
     let mut times = format!("Half of the calls took at most {}", at(0.5));

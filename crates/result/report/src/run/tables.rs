@@ -300,7 +300,15 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
         if report.journeys.is_some() { ("Per step", "step") } else { ("Per URL", "URL") };
     let tags = tagged.then(|| Column::new(ColumnKind::Text, "tags").only(Forms::PAGE));
     let counts = tags.into_iter().chain(["calls", "failed"].map(Column::from));
-    told.add(forms, [ended_table((title, title), head, counts, rows)]);
+    let place = 5 + usize::from(tagged);
+    let mut table = ended_table((title, title), head, counts, rows);
+    if shown.iter().any(|row| row.over_time_s.len() > 1) {
+        table.columns.insert(place, Column::from("over time").only(Forms::PAGE));
+        for (row, url) in table.rows.iter_mut().zip(shown.iter().map(Some).chain([None])) {
+            row.cells.insert(place, url.map_or_else(|| "".into(), over_time));
+        }
+    }
+    told.add(forms, [Block::Table(table)]);
     let left_out = words::counted(folded.len() as u64, "row");
     let note = || say(Voice::Note, format!("{left_out} more in the JSON."));
     told.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
@@ -317,7 +325,7 @@ pub(super) fn by_tag(told: &mut Document, forms: Forms, report: &RunRecord) {
     });
     let columns = ["calls", "failed"].map(Column::from);
     let table = ended_table(("Per tag", "By tag"), "tag", columns, rows);
-    told.add(forms, (!all.is_empty()).then_some(table));
+    told.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
 }
 
 /// Numbers that captures took from responses.
@@ -354,7 +362,7 @@ pub(super) fn clients(told: &mut Document, forms: Forms, report: &RunRecord) {
     });
     let columns = ["clients", "calls", "failed"].map(Column::from);
     let table = ended_table(("Behind", "By kind of clients"), "behind", columns, rows);
-    told.add(forms, (!all.is_empty()).then_some(table));
+    told.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
 }
 
 /// Several loads at once.
@@ -372,7 +380,7 @@ pub(super) fn scenarios(told: &mut Document, forms: Forms, report: &RunRecord) {
     });
     let columns = ["calls", "failed", "per second"].map(Column::from);
     let table = ended_table(("Per scenario", "By scenario"), "scenario", columns, rows);
-    told.add(forms, (!all.is_empty()).then_some(table));
+    told.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
     let load = |row: &record::run::ScenarioRecord| {
         led("  ", Voice::Plain, format!("{}: {}", name(row), row.load))
     };
@@ -391,7 +399,8 @@ pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
     });
     let columns = ["done", "failed"].map(Column::from);
     let names = ("Journeys", "Journeys and blocks");
-    told.add(forms, [ended_table(names, "journey or block", columns, rows)]);
+    let table = ended_table(names, "journey or block", columns, rows);
+    told.add(forms, [Block::Table(table)]);
     let notes = journeys.notes();
     if notes.is_empty() {
         return;
@@ -437,12 +446,12 @@ fn ended_table<R: Into<TableRow>>(
     head: &str,
     counts: impl IntoIterator<Item = Column>,
     rows: impl IntoIterator<Item = R>,
-) -> Block {
+) -> DataTable {
     let only = |head: &str| Column::from(head).only(Forms::PAGE);
     let times = ["p50".into(), only("p90"), only("p95"), "p99".into(), "max".into()];
     let times = [only("share"), only("distribution")].into_iter().chain(times);
     let columns = std::iter::once(Column::new(ColumnKind::Name, head)).chain(counts).chain(times);
-    Block::Table(DataTable::new(columns).named(name, title).sortable().with(rows))
+    DataTable::new(columns).named(name, title).sortable().with(rows)
 }
 
 /// A name, its number of ended and failed calls, and their times. `ends`: of the axis shared by all
@@ -468,6 +477,27 @@ fn ends(all: &[Hist]) -> (Nanos, Nanos) {
     let there = || all.iter().filter(|hist| !hist.is_empty());
     let low = there().map(|hist| hist.quantile(0.0)).min().unwrap_or(Nanos(1)).max(Nanos(1));
     (low, there().map(Hist::max).max().unwrap_or(low).max(low))
+}
+
+/// Mean response times over time as bars: the height is the share of the longest.
+fn over_time(row: &UrlRecord) -> TableCell {
+    let times = || row.over_time_s.iter().flatten().copied();
+    let longest = times().fold(0.0, f64::max);
+    if longest <= 0.0 {
+        return "-".into();
+    }
+    let height = |mean: &Option<f64>| match mean {
+        Some(mean) => (mean / longest * 100.0).round().max(4.0) as u8,
+        None => 0,
+    };
+    let bars = row.over_time_s.iter().map(height).collect();
+    let least = times().fold(longest, f64::min);
+    let (least, most) = (words::seconds(least), words::seconds(longest));
+    let words = format!("mean response time over the run, from {least} to {most}");
+    TableCell::by(
+        longest / times().last().unwrap_or(longest),
+        Words::default().with(Inline::Bars(bars, words)),
+    )
 }
 
 /// Bars of a small histogram.

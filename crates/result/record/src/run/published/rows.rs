@@ -24,6 +24,15 @@ fn name(plan: &Plan, rows: usize, index: usize) -> (Option<String>, String) {
     (target.and_then(|target| target.name.clone()), url)
 }
 
+/// Rows whose times are published over time.
+const OVER_TIME_MAX: usize = 50;
+
+/// In seconds, to four figures: a picture has no more.
+fn rounded(time: units::Nanos) -> f64 {
+    let step = 10_u64.pow(time.0.max(1).ilog10().saturating_sub(3));
+    units::Nanos((time.0 + step / 2) / step * step).as_secs_f64()
+}
+
 /// One row per target or pattern, the most called first, steps of journeys in the plan's order; empty
 /// with a single target.
 pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
@@ -48,12 +57,17 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
             timed_out: tally.timed_out,
             body_bytes: tally.body_bytes,
             response_time_s: TimesRecord::of(&tally.response),
+            over_time_s: Vec::new(),
         }
     };
     let mut rows: Vec<UrlRecord> = tallies.iter().enumerate().map(row).collect();
     // steps are read in their order, which is the plan's
     if report.plan.journeys.is_none() {
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    }
+    for row in rows.iter_mut().take(OVER_TIME_MAX) {
+        let means = report.measurement.slices.means(row.target);
+        row.over_time_s = means.into_iter().map(|mean| mean.map(rounded)).collect();
     }
     rows
 }

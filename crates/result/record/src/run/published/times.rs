@@ -176,6 +176,10 @@ pub struct UrlRecord {
     pub timed_out: u64,
     pub body_bytes: u64,
     pub response_time_s: TimesRecord,
+    /// Mean response time in each of up to 48 parts of the window, of equal length but for the
+    /// last; null without a call. Absent for rows after the first 50, and with repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time_s: Vec<Option<f64>>,
 }
 
 /// The calls of all steps with a tag.
