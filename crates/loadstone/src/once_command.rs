@@ -38,7 +38,8 @@ pub(crate) fn once(args: &OnceArgs) -> Result<Code, Failure> {
         caller = caller.by_plan(&ways, Box::new(elsewhere));
     }
     let message = Message::of(template.clone(), None);
-    let outgoing = Outgoing { url: target.url.clone(), message, timeout: plan.timeouts.call };
+    let (url, timeout) = (target.url.clone(), plan.timeouts.call);
+    let outgoing = Outgoing { url, message, timeout, negotiates: false };
     let heard = caller.exchange(vec![outgoing]).pop();
     let Some(heard) = heard else { return Ok(Code::Interrupted) };
     let text = shown(&plan, &template, &heard);

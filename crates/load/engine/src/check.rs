@@ -340,7 +340,8 @@ fn asked(plan: &CheckPlan, action: &Action) -> String {
 fn asked_of(plan: &CheckPlan, ask: &Ask) -> String {
     let url = ask.url.settled().unwrap_or_else(|| "(captured)".to_owned());
     let url = prepare::locate(&plan.base, &url).map_or(url, |(url, _)| url.to_string());
-    let over = match ask.version.has_streams() {
+    let is_named = ask.version != plan::HttpVersion::Auto;
+    let over = match is_named && ask.version.has_streams() {
         true => format!(" over {}", ask.version.name()),
         false => String::new(),
     };

@@ -230,7 +230,7 @@ fn request(plan: &CrawlPlan, url: &Url) -> Result<Outgoing, RequestError> {
     };
     let rendered = head.render()?;
     let message = Message::Http1 { bytes: rendered.last, asked: rendered.asked };
-    Ok(Outgoing { url: url.clone(), message, timeout: plan.timeout })
+    Ok(Outgoing { url: url.clone(), message, timeout: plan.timeout, negotiates: false })
 }
 
 fn location(url: &Url, reply: &Reply) -> Option<Url> {

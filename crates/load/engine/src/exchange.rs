@@ -39,6 +39,8 @@ pub struct Outgoing {
     pub message: Message,
     /// From sending it to the end of its response.
     pub timeout: Nanos,
+    /// Over TLS it is sent as HTTP/2 if the server prefers that to HTTP/1.1 (ALPN).
+    pub negotiates: bool,
 }
 
 /// Components that can perform exchanges.

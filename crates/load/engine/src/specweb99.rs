@@ -168,7 +168,12 @@ pub fn command(
     let template = crate::build_template(plan, url, "GET", &[], None, 0, absolute);
     let template = template.map_err(|error| error.to_string())?;
     let message = exchange::Message::of(template, None);
-    let sent = exchange::Outgoing { url: url.clone(), message, timeout: plan.timeouts.call };
+    let sent = exchange::Outgoing {
+        url: url.clone(),
+        message,
+        timeout: plan.timeouts.call,
+        negotiates: false,
+    };
     let Some(heard) = caller.exchange(vec![sent]).pop() else {
         return Err("no response to it".to_owned());
     };

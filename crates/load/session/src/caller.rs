@@ -2,6 +2,7 @@
 //! examines before its run.
 
 use crate::over_quic;
+use crate::servers::HTTP1;
 use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{self, Exchange, Heard, Message, Outgoing, Pause, Request, Trouble};
 use engine::{Endpoint, endpoint_key};
@@ -31,6 +32,8 @@ pub struct Caller {
     ways: BTreeMap<String, Endpoint>,
     /// Finds the route to an endpoint without a known one.
     meet: Option<Meet>,
+    /// By endpoint: the server prefers HTTP/2.
+    preferences: BTreeMap<String, bool>,
     settings: net::tls::Settings,
     tls: Option<net::tls::Factory>,
     /// With the names of HTTP/2 and HTTP/3 in ALPN.
@@ -60,6 +63,7 @@ impl Caller {
             known,
             ways: BTreeMap::new(),
             meet: None,
+            preferences: BTreeMap::new(),
             settings,
             tls: None,
             tls_http2: None,
@@ -146,8 +150,15 @@ impl Caller {
     /// A request with its addresses.
     fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, Heard> {
         let failed = |class, text| Heard::nothing(Trouble::new(class, text));
-        let Outgoing { url, message, timeout } = outgoing;
+        let Outgoing { url, mut message, timeout, negotiates } = outgoing;
         let secure = url.scheme() == "https";
+        if secure
+            && negotiates
+            && let Some(over_http2) = message.over_http2(&url)
+            && self.prefers_http2(&url)
+        {
+            message = over_http2;
+        }
         if secure {
             self.secure(&message).map_err(|why| failed(FailureClass::Tls, why))?;
         }
@@ -167,6 +178,29 @@ impl Caller {
             return Ok(Request { peers, tls_name: None, tunnel: None, message, timeout });
         }
         Ok(Request { peers, tls_name, tunnel, message, timeout })
+    }
+
+    /// Returns whether the URL's server chooses HTTP/2 by ALPN, from a handshake without a request.
+    fn prefers_http2(&mut self, url: &Url) -> bool {
+        let key = endpoint_key(url);
+        if let Some(known) = self.preferences.get(&key) {
+            return *known;
+        }
+        let chosen = self.agreed(url).is_some_and(|name| name == http2::ALPN);
+        self.preferences.insert(key, chosen);
+        chosen
+    }
+
+    fn agreed(&mut self, url: &Url) -> Option<String> {
+        let Endpoint { peers, tls_name, tunnel, .. } = self.way(url).ok()?;
+        let alpn = [http2::ALPN, HTTP1].map(str::to_owned).to_vec();
+        let client = client_of(&net::tls::Settings { alpn, ..self.settings.clone() }).ok()?;
+        let (message, timeout) = (Message::Handshake, self.connect);
+        let request = Request { peers, tls_name, tunnel, message, timeout };
+        let mut factory = client.factory();
+        let mut machine = Exchange::new(vec![request], self.connect, Some(&mut factory));
+        run_until_stopped(&mut machine, &mut self.reactor);
+        machine.contact(0).agreed
     }
 
     /// Sockets of QUIC as well as of TCP; `None`: no descriptor is left for them.

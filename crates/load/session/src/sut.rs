@@ -122,6 +122,7 @@ impl SutSource {
             url: url.clone(),
             message: Message::Http1 { bytes: request.into_bytes(), asked: Asked::Ordinary },
             timeout: EXPORTER_MAX,
+            negotiates: false,
         };
         let heard = caller.exchange(vec![outgoing]).into_iter().next();
         let heard = heard.ok_or_else(|| format!("{url} was not queried"))?;

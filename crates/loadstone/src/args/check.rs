@@ -61,7 +61,7 @@ pub(crate) struct CheckArgs {
     pub(crate) quiet: bool,
 }
 
-/// Default version of steps: one known beforehand.
+/// Default version of steps.
 #[derive(Debug)]
 enum CheckVersion {}
 
@@ -69,11 +69,10 @@ impl SharedRows for CheckVersion {
     const ROWS: &'static [SharedRow] = &[SharedRow {
         name: "http",
         help: Some(
-            "Version of HTTP of the steps that name none: 1.0, 1.1, 2 or 3 [default: the plan's, or 1.1]",
+            "Version of HTTP of the steps that name none: 1.0, 1.1, 2, 3 or auto [default: the plan's, or auto]",
         ),
-        more: "2 is negotiated by ALPN over TLS, and used by prior knowledge without TLS; 3 runs \
+        more: "auto is the server's choice of 2 or 1.1 (ALPN) over TLS, and 1.1 without TLS. 2 is negotiated by ALPN over TLS, and used by prior knowledge without TLS; 3 runs \
             over QUIC. A server without that version is an error; there is no fallback.",
-        narrower: Some(|text| parse::one_version(text).map(drop)),
         ..SHARED
     }];
 }

@@ -21,18 +21,6 @@ pub(super) fn versions(text: &str) -> Result<Vec<HttpVersion>, ParseError> {
     text.split(',').map(|name| one(name.trim())).collect()
 }
 
-/// The HTTP version of single requests: it must be explicit.
-pub(super) fn one_version(text: &str) -> Result<HttpVersion, ParseError> {
-    let known =
-        VERSIONS.iter().find(|(name, version)| *name == text && *version != HttpVersion::Auto);
-    known.map(|(_, version)| *version).ok_or_else(|| {
-        ParseError(format!(
-            "{} is not a version of HTTP that is supported here: give one of 1.0, 1.1, 2, 3",
-            units::quoted(text)
-        ))
-    })
-}
-
 /// Parses one version for [`versions`].
 pub(super) fn name_of(version: HttpVersion) -> &'static str {
     VERSIONS.iter().find(|(_, known)| *known == version).map_or("", |(name, _)| name)

@@ -85,6 +85,7 @@ impl Files for Disk {
             url: page.url.clone(),
             message: Message::Http1 { bytes: page.request.to_vec(), asked: Asked::Ordinary },
             timeout: page.timeout,
+            negotiates: false,
         };
         let mut heard = Caller::new(CONNECT, settings)?.exchange(vec![outgoing]);
         let heard = heard.pop().ok_or("no response")?;

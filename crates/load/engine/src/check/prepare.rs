@@ -59,9 +59,15 @@ pub(super) fn prepare(
         let url = &made.url;
         return Err(format!("HTTP/3 requires TLS, and this is {url}: write https://"));
     }
-    let message = Message::translated(version, &made.url, bytes, rendered.asked, ask.close);
+    // HTTP/1.1 until the server has chosen
+    let first = match version {
+        HttpVersion::Auto => HttpVersion::Http11,
+        named => named,
+    };
+    let message = Message::translated(first, &made.url, bytes, rendered.asked, ask.close);
     let message = message.map_err(|error| error.to_string())?;
-    Ok(Outgoing { url: made.url, message, timeout: ask.timeout })
+    let negotiates = version == HttpVersion::Auto && made.url.scheme() == "https";
+    Ok(Outgoing { url: made.url, message, timeout: ask.timeout, negotiates })
 }
 
 /// The parts of a request, with every value put in.

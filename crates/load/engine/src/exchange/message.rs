@@ -54,6 +54,12 @@ impl Message {
         })
     }
 
+    /// A request of HTTP/1.1 in the form of HTTP/2; `None`: HTTP/2 cannot carry it.
+    pub fn over_http2(&self, url: &Url) -> Option<Message> {
+        let Message::Http1 { bytes, asked } = self else { return None };
+        Message::translated(HttpVersion::Http2, url, bytes.clone(), *asked, false).ok()
+    }
+
     /// A template's request, as the last of its connection, with the value of a Cookie field.
     pub fn of(template: Template, cookie: Option<String>) -> Message {
         let last = true;

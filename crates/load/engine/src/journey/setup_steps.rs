@@ -103,7 +103,8 @@ pub fn make_call(
 ) -> Result<(Nanos, Reply), FailureClass> {
     let template = super::scripted::template(plan, call).map_err(|_| FailureClass::OtherIo)?;
     let message = Message::of(template, None);
-    let sent = Outgoing { url: call.url.clone(), message, timeout: plan.timeouts.call };
+    let sent =
+        Outgoing { url: call.url.clone(), message, timeout: plan.timeouts.call, negotiates: false };
     let heard = caller.exchange(vec![sent]).pop().ok_or(FailureClass::OtherIo)?;
     let reply = heard.result.map_err(|trouble| trouble.class)?;
     Ok((heard.took, reply))
@@ -118,7 +119,7 @@ fn asked(
 ) -> Result<(Nanos, Reply), (String, bool)> {
     let url = template.url().clone();
     let message = Message::of(template.clone(), jar.header(&url));
-    let sent = Outgoing { url, message, timeout: plan.timeouts.call };
+    let sent = Outgoing { url, message, timeout: plan.timeouts.call, negotiates: false };
     let Some(heard) = caller.exchange(vec![sent]).pop() else {
         return Err(("no response to this request".to_owned(), true));
     };

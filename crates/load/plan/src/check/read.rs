@@ -175,7 +175,7 @@ impl Reader<'_> {
             None => Some(ask::JAR.to_owned()),
         };
         let http = table.take("http").map(|node| self.version(&node)).transpose()?;
-        self.http = given.http.or(http).unwrap_or(self.http);
+        self.http = given.http.or(http).unwrap_or(HttpVersion::Auto);
         table.close()?;
         Ok((name.unwrap_or_else(|| "check".to_owned()), base, connect.unwrap_or(CONNECT)))
     }

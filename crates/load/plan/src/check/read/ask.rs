@@ -20,11 +20,12 @@ const UPLOAD_MAX: u64 = 256 << 20;
 const TAKES: [(&str, Take); 3] =
     [("first", Take::First), ("last", Take::Last), ("random", Take::Random)];
 const SCOPES: [(&str, Scope); 2] = [("iteration", Scope::Iteration), ("user", Scope::User)];
-const VERSIONS: [(&str, HttpVersion); 4] = [
+const VERSIONS: [(&str, HttpVersion); 5] = [
     ("1.0", HttpVersion::Http10),
     ("1.1", HttpVersion::Http11),
     ("2", HttpVersion::Http2),
     ("3", HttpVersion::Http3),
+    ("auto", HttpVersion::Auto),
 ];
 
 /// `false` for no cookies, or the name of a jar.
