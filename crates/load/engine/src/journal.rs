@@ -186,12 +186,18 @@ impl Journal {
     /// Begins a sample of a failed response. `start`: as far as it is known;
     /// [`Journal::end_sample`] adds the rest.
     #[cold]
-    pub(crate) fn begin_sample(&mut self, call: &Call, end: &End, start: Vec<u8>, now: Nanos) {
+    pub(crate) fn begin_sample(
+        &mut self,
+        call: &Call,
+        end: &End,
+        (start, length): (Vec<u8>, u64),
+        now: Nanos,
+    ) {
         let Some(class) = end.class else { return };
         let status = end.status;
         self.sampled.add(class, status, FailedResponse::default());
         let at = now - self.recorder.window_start();
-        let sample = FailedResponse { at, target: call.target, start, length: call.body_bytes };
+        let sample = FailedResponse { at, target: call.target, start, length };
         self.sampling = Some(Sampling { class, status, sample });
     }
 

@@ -257,16 +257,13 @@ impl Worker {
         self.pool.arm_again(slot);
     }
 
-    /// Part of a response, of which more is to come: it is kept if the response may be a failure.
+    /// Part of a response, of which more is to come: its start is kept, because it may be cut short.
     #[inline(never)]
     fn sample_part(&mut self, slot: Slot, row: usize, piece: &[u8]) {
-        let conn = self.pool.conn_mut(slot);
-        let partial = conn.speaker().and_then(|speaker| speaker.partial(row));
-        let status = partial.map_or(0, |facts| facts.status);
-        let may_fail = self.looks || status == 0 || !self.setup.status_ok(status);
-        if piece.is_empty() || !may_fail {
+        if piece.is_empty() {
             return;
         }
+        let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
         intake.sample(piece);
         conn.give_intake(row, Some(intake));

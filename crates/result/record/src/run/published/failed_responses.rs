@@ -40,7 +40,7 @@ pub struct FailedResponseRecord {
     pub head: Vec<String>,
     /// The first bytes of the body, secrets masked; null if it is empty, encoded or unknown.
     pub body: Option<String>,
-    /// Bytes of the whole body.
+    /// Bytes of the body that were received.
     pub length: u64,
 }
 
