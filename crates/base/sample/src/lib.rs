@@ -17,6 +17,7 @@ mod posts;
 mod remark;
 mod stack;
 mod sut;
+mod tokens;
 
 pub use body::{BodyPrint, WrongBody};
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
@@ -39,6 +40,7 @@ pub use stack::{AddressConflict, StackFacts};
 use std::any::Any;
 use std::sync::Arc;
 pub use sut::{Fullness, SutRow, SutSeries};
+pub use tokens::TokenFacts;
 use units::Nanos;
 
 /// One unit of work that falls due: index and instant are computed by the schedule, never read off

@@ -49,6 +49,8 @@ causes! {
     FewSamples = "few-samples",
     /// Ended early, by a signal or a rule.
     Interrupted = "interrupted",
+    /// No valid token was left: the token endpoint gave none.
+    Token = "token",
     /// A machine of a fleet was lost.
     AgentLost = "agent-lost",
     /// Calls came from machines of a fleet whose own part is INVALID.

@@ -24,6 +24,8 @@ pub fn lanes(setup: &Arc<Setup>) -> Result<Vec<Arc<Setup>>, SetupError> {
         let lane = Setup::new(plan, setup.endpoints.clone(), setup.workers, setup.start)?;
         let mut lane = lane.with_shares(setup.parts().to_vec())?;
         lane.logging = setup.logging;
+        lane.tokens.clone_from(&setup.tokens);
+        lane.unix_s = setup.unix_s;
         Ok(Arc::new(lane))
     };
     setup.plan.lanes().into_iter().map(lane).collect()

@@ -37,6 +37,7 @@ mod setup;
 mod source;
 mod speaker;
 pub mod specweb99;
+pub mod token;
 mod transport;
 mod upgrade;
 mod verify;

@@ -10,7 +10,7 @@ use protocol::http1::fields;
 use protocol::login::digest::{Answers, Challenge, challenge};
 use protocol::login::sigv4::{Signer, ToSign};
 use units::{Nanos, Purpose, Seed};
-use workload::Template;
+use workload::{SocketAction, Template};
 
 /// Times that one call is sent again to log in: at first, and while nonces are too old.
 const LOGINS_MAX: u8 = 3;
@@ -19,8 +19,9 @@ const LOGINS_MAX: u8 = 3;
 pub(crate) type KnownChallenge = Option<Box<Answers>>;
 
 /// Requests of the plan need individual proofs.
-pub(crate) fn proves(plan: &Plan) -> bool {
-    matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }))
+pub fn proves(plan: &Plan) -> bool {
+    plan.uses_tokens()
+        || matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }))
 }
 
 /// Heads of responses are looked at for challenges.
@@ -41,9 +42,30 @@ pub(crate) fn proved(
         Some(template) => template,
         None => setup.targets.template(call.target),
     };
+    if is_message(template) {
+        return None;
+    }
+    if let Some(tokens) = &setup.tokens {
+        let value = tokens.authorization(feedback.user_id(call.user))?;
+        if template.stripped.credentials || has_own(template) {
+            return None;
+        }
+        let field = ("Authorization".to_owned(), value.to_string());
+        return with_fields(&setup.plan, template, &[field]).ok();
+    }
     let unix_s = setup.unix_s.saturating_add_signed((now.0 / Nanos::SECOND.0) as i64);
     let known = feedback.login_of(call.user);
     template_with_proof(&setup.plan, template, known.as_deref_mut(), unix_s)
+}
+
+/// The server refuses the token that the call carried.
+#[cold]
+pub(crate) fn refuse_token(setup: &Setup, feedback: &mut Feedback, call: &Call, now: Nanos) {
+    let Some(tokens) = &setup.tokens else { return };
+    let own = call.request.as_deref().unwrap_or_else(|| setup.targets.template(call.target));
+    if !own.stripped.credentials && !has_own(own) {
+        tokens.refuse(feedback.user_id(call.user), call.sent, now);
+    }
 }
 
 /// Decides whether the call is resent, with an answer to the challenge in this head of a 401
@@ -111,9 +133,18 @@ fn template_with_proof(
         Some(Auth::AwsSigV4 { key, secret, scope }) => {
             signed(Signer { key, secret, scope }, template, target, unix_s)?
         }
+        Some(Auth::Bearer(token)) => {
+            vec![("Authorization".to_owned(), format!("Bearer {token}"))]
+        }
         _ => return None,
     };
     with_fields(plan, template, &made).ok()
+}
+
+/// A message on an open WebSocket, which has no fields.
+fn is_message(template: &Template) -> bool {
+    let socket = template.socket.as_ref();
+    socket.is_some_and(|call| !matches!(call.action, SocketAction::Connect))
 }
 
 fn has_own(template: &Template) -> bool {

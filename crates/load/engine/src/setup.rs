@@ -6,6 +6,7 @@ use crate::journey;
 use crate::render::{build_template, raw_template};
 use crate::speaker::Protocol;
 use crate::speaker::websocket::SocketTerms;
+use crate::token::Tokens;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
@@ -129,6 +130,8 @@ pub struct Setup {
     pub(crate) keys: BTreeMap<String, u32>,
     status_ok: Box<[bool; 1000]>,
     pub logging: Logging,
+    /// Tokens that requests carry, if the plan has any.
+    pub tokens: Option<Arc<Tokens>>,
     /// Kinds of the users and sessions, if the plan has kinds of clients.
     pub crowd: Option<Crowd>,
     /// Seconds since 1970 at the instant 0 of the run's clock: signatures are dated.
@@ -252,6 +255,7 @@ impl Setup {
             keys,
             status_ok,
             logging: Logging::default(),
+            tokens: None,
             crowd: None,
             unix_s: 0,
             protocol,

@@ -348,6 +348,10 @@ impl<'a> DraftReader<'a> {
                 let key = value("value").unwrap_or_default();
                 set_api_key(step, &name, key, place == "query");
             }
+            "oauth2" => {
+                let why = "add [token] to the plan: its url, client_id and client_secret_env";
+                self.draft.left_out.add(line, "auth oauth2".to_owned(), why);
+            }
             other => {
                 let why = "this kind of login is not imported; its requests are sent without one";
                 self.draft.left_out.add(line, format!("auth {other}"), why);

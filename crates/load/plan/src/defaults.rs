@@ -18,6 +18,7 @@ impl Plan {
             order: Order::InOrder,
             sequence: Vec::new(),
             request: RequestPlan::default(),
+            token: crate::TokenPlan::default(),
             script: None,
             journeys: None,
             specweb99: None,

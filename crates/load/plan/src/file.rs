@@ -56,6 +56,9 @@ impl Plan {
             Some(Auth::AwsSigV4 { secret, .. }) => secrets.push(secret.clone()),
             None => {}
         }
+        if !self.token.client_secret.is_empty() {
+            secrets.push(self.token.client_secret.clone());
+        }
         let headers = self.request.headers.iter().filter(|(name, _)| is_secret_header(name));
         secrets.extend(headers.map(|(_, value)| value.clone()));
         let proxy = self.connection.proxy.as_ref().and_then(url::Url::password);

@@ -24,6 +24,7 @@ pub mod stages;
 mod stream;
 mod targets;
 mod tcp;
+mod token;
 mod urls;
 mod validate;
 pub mod verify;
@@ -47,6 +48,7 @@ pub use stack::{StackChoice, XdpChoice, XdpMode};
 pub use stream::{StepStream, Streaming, parse_streaming};
 pub use targets::PlanTargets;
 pub use tcp::TcpTraits;
+pub use token::{ClientLogin, TOKEN_USERS_MAX, TokenPlan};
 pub use urls::{
     Location, parse_proxy, parse_target_url, parse_url, parse_url_list, parse_zoned_url,
 };

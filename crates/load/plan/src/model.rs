@@ -20,6 +20,8 @@ pub struct Plan {
     /// Target rows by call index, in place of round robin; empty: none.
     pub sequence: Vec<u32>,
     pub request: RequestPlan,
+    /// Token that requests carry in place of a login of `request`.
+    pub token: crate::TokenPlan,
     /// Makes the requests, in place of the only target's.
     pub script: Option<ScriptPlan>,
     /// Steps of users; the targets are then the steps.

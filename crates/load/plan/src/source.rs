@@ -8,6 +8,14 @@ pub trait FileSource {
     /// # Errors
     /// One sentence that names the file and what is wrong with it.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// The value of an environment variable.
+    ///
+    /// # Errors
+    /// One sentence that names the variable and what is wrong with it.
+    fn variable(&self, name: &str) -> Result<String, String> {
+        Err(format!("the environment variable {} cannot be read here", units::quoted(name)))
+    }
 }
 
 /// A source without any file, for texts that must not name one.

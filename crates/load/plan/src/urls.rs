@@ -29,6 +29,18 @@ pub fn parse_url(text: &str) -> Result<Location, ParseError> {
     parse_with(text, HTTP)
 }
 
+/// A URL of HTTP without a login.
+///
+/// # Errors
+/// As [`parse_url`], and for a URL with a login.
+pub(crate) fn parse_service_url(text: &str) -> Result<Url, ParseError> {
+    let Location { url, auth } = parse_url(text)?;
+    match auth {
+        None => Ok(url),
+        Some(_) => Err(bad_url(text, "it has a login, which belongs into options of its own")),
+    }
+}
+
 /// As [`parse_url`], and `ws` and `wss` are schemes too.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ mod request;
 mod scenarios;
 mod script;
 mod specweb99;
+mod token;
 mod websocket;
 
 pub use feeders::shortage as feeder_shortage;
@@ -43,6 +44,7 @@ impl std::error::Error for Problem {}
 pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
     let mut problems = Problems(Vec::new());
     request::check(plan, &mut problems);
+    token::check(plan, &mut problems);
     script::check(plan, &mut problems);
     journeys::check(plan, &mut problems);
     specweb99::check(plan, &mut problems);

@@ -44,6 +44,7 @@ pub(crate) fn begun(session: &Session, fit: &Fit) -> RunReport {
         stack: None,
         held: None,
         posts: None,
+        tokens: None,
         fleet: None,
     }
 }
@@ -92,6 +93,10 @@ impl Session {
         all.path = merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
         all.stack = merged_stacks(runs.iter().filter_map(|run| run.stack));
         all.posts = runs.iter_mut().filter_map(|run| run.posts.take()).reduce(|mut all, more| {
+            all.add(&more);
+            all
+        });
+        all.tokens = runs.iter_mut().filter_map(|run| run.tokens.take()).reduce(|mut all, more| {
             all.add(&more);
             all
         });

@@ -31,7 +31,7 @@ impl Session {
     /// # Errors
     /// No descriptors, an unknown method, a message that does not fit.
     pub(crate) fn settle_grpc(&mut self) -> Result<(), Failure> {
-        let plan = &*self.fit.plan.clone();
+        let plan = &self.authorized(&self.fit.plan);
         if !plan.grpc_rows().is_empty() {
             return self.settle_steps(plan);
         }
@@ -109,7 +109,8 @@ impl Session {
     /// # Errors
     /// A server that cannot be reached or does not describe its methods.
     pub fn describe_grpc(&mut self) -> Result<Vec<u8>, Failure> {
-        let plan = &*self.fit.plan.clone();
+        self.obtain_tokens(&self.fit.plan)?;
+        let plan = &self.authorized(&self.fit.plan);
         Ok(reflected(plan, self)?.to_set())
     }
 }

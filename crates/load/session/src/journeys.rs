@@ -53,7 +53,7 @@ pub(crate) fn sources(
 /// The first step that failed.
 pub(crate) fn set_up(session: &mut Session) -> Result<(), Failure> {
     expect_places(session)?;
-    let plan = session.fit.plan.clone();
+    let plan = session.authorized(&session.fit.plan);
     match &plan.journeys {
         Some(journeys) => {
             make_steps(&plan, &journeys.setup, session, "setup")?;
@@ -90,7 +90,11 @@ impl Session {
     /// # Errors
     /// The first step that failed.
     pub fn close(mut self) -> Result<(), Failure> {
-        let plan = self.fit.plan.clone();
+        let journeys = self.fit.plan.journeys.as_ref();
+        if journeys.is_some_and(|it| !it.teardown.is_empty() || it.is_scripted()) {
+            self.obtain_tokens(&self.fit.plan)?;
+        }
+        let plan = self.authorized(&self.fit.plan);
         match &plan.journeys {
             Some(journeys) => {
                 let ended = run_stage(&mut self, ScriptStage::Teardown);

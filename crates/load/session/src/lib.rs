@@ -40,6 +40,7 @@ mod sockets;
 mod specweb99;
 pub mod sut;
 mod threads;
+mod tokens;
 pub mod wall_clock;
 mod watcher;
 mod watchers;

@@ -11,7 +11,9 @@ use crate::scripts::Requesters;
 use crate::session::{Fit, Session};
 use crate::sut;
 use crate::threads::{Crew, RequestSource};
+use crate::tokens::Renewal;
 use crate::watcher::Watcher;
+use crate::watchers::Watchers;
 use anyhow::Result;
 use engine::{Setup, Share};
 use host::ForeignWatch;
@@ -32,6 +34,9 @@ impl Session {
         };
         let fit = changed.as_ref().unwrap_or(&self.fit);
         let plan = load.seeded(&fit.plan);
+        if !matches!(fit.network, Network::Fleet(_)) {
+            self.obtain_tokens(&plan)?;
+        }
         let Observers { watch, logging, sources, aside, scripts } = observers;
         let mut requesters = Requesters::default();
         let sources = match sources {
@@ -99,7 +104,11 @@ impl Session {
         if let Some(sut) = &sut {
             sut.begin(setup.measure_from());
         }
+        let renewal = Renewal::start(self, &setup.plan)?;
         let mut observer = watch(&setup);
+        if let Some(renewal) = &renewal {
+            observer = Box::new(Watchers(vec![renewal.watcher(), observer]));
+        }
         // earlier traffic of the network is not part of this run
         fit.network.facts()?;
         let ahead = (setup.start - net::reactor::monotonic()).as_secs_f64();
@@ -117,6 +126,9 @@ impl Session {
         let seen = Circumstances { busiest, foreign, path: run.path.as_ref(), fleet: None };
         let judge = Judge::new(&fit.placement, self.env.calibration.as_ref());
         run.verdict = judge.verdict(&setup.plan, &run.measurement, seen);
+        if let Some(renewal) = renewal {
+            renewal.finish(run);
+        }
         Ok(())
     }
 
@@ -135,6 +147,7 @@ impl Session {
             setup = setup.with_shares(part.shares.clone())?;
         }
         setup.logging = logging;
+        setup.tokens.clone_from(&self.tokens);
         let now_s = net::reactor::monotonic().as_secs_f64();
         setup.unix_s = (crate::wall_clock::unix_seconds() - now_s).max(0.0) as u64;
         setup.crowd = crowd;

@@ -179,7 +179,7 @@ fn print(line: &str) {
 /// # Errors
 /// The first one that failed.
 pub(crate) fn run_stage(session: &mut Session, stage: ScriptStage) -> Result<(), Failure> {
-    let plan = session.fit.plan.clone();
+    let plan = session.authorized(&session.fit.plan);
     let Some(journeys) = &plan.journeys else { return Ok(()) };
     if !journeys.journeys.iter().any(|journey| by_k6(journey).is_some()) {
         return Ok(());

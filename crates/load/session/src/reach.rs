@@ -68,6 +68,7 @@ impl Session {
     /// # Errors
     /// TLS settings that cannot be used, a setup step that failed.
     pub fn first_call(&mut self) -> Result<(), Failure> {
+        self.obtain_tokens(&self.fit.plan)?;
         let streams = self.base.connection.pipeline;
         let choice = self.negotiate()?;
         if choice.is_some() && self.fit.plan.request.version != HttpVersion::Http2 {
@@ -110,7 +111,7 @@ impl Session {
         found: &mut PlainCall,
         mut from: Template,
     ) -> Result<(), Failure> {
-        let plan = &*self.fit.plan.clone();
+        let plan = &self.authorized(&self.fit.plan);
         for _ in 0..HOPS_MAX {
             let endpoints = &self.servers.endpoints;
             let Some(url) = first_call::unknown_host(found, plan, endpoints) else { break };
@@ -146,7 +147,7 @@ impl Session {
 
     /// Makes the first call; returns its request too.
     fn call_first(&mut self) -> Result<(PlainCall, Template), Failure> {
-        let plan = &*self.fit.plan.clone();
+        let plan = &self.authorized(&self.fit.plan);
         let setup = Setup::new(plan.clone(), self.servers.endpoints.clone(), 1, Nanos::ZERO)
             .map_err(|error| Failure::usage(error.to_string()))?;
         let mut template = setup.targets.template(0).clone();
@@ -175,7 +176,7 @@ impl Session {
     /// # Errors
     /// The path cannot be entered.
     pub fn plain_call(&self, template: &Template, patience: Nanos) -> Result<PlainCall, Failure> {
-        let plan = self.base.with_patience(patience);
+        let plan = self.authorized(&self.base.with_patience(patience));
         let mut endpoint = self.servers.endpoints[template.endpoint as usize].clone();
         let (tls, network) = (self.servers.tls.as_ref(), &self.fit.network);
         let call = || first_call::make(&plan, &mut endpoint, tls, network.own(), template);

@@ -88,10 +88,10 @@ impl Requesters {
         let (script, parts) = script.map_err(failure)?;
         // a proof is added to the head of a single request
         let many = parts.iter().any(|part| part.wants().requests > 1);
-        if many && matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. })) {
+        if many && engine::proof::proves(plan) {
             return Err(Failure::usage(
-                "--script: request() returns several requests in one text, but --digest and \
-                 --aws-sigv4 sign a single request: let it return one",
+                "--script: request() returns several requests in one text, but --digest, \
+                 --aws-sigv4 and --token-url need a single request: let it return one",
             ));
         }
         self.script = Some(script);

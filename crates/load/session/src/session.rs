@@ -11,6 +11,7 @@ use crate::servers::{self, Servers};
 use crate::settled::{Settled, Spoken};
 use crate::{sockets, sut};
 use anyhow::Result;
+use engine::token::Tokens;
 use engine::{Endpoint, Share};
 use plan::Plan;
 use record::run::FirstCall;
@@ -106,6 +107,8 @@ pub struct Session {
     pub(crate) sut: Option<sut::Who>,
     pub(crate) part: Option<MachinePart>,
     pub(crate) captured: Captured,
+    /// If the plan has a token table.
+    pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) first_call: Option<FirstCall>,
     pub(crate) unreachable: bool,
 }
@@ -130,6 +133,7 @@ impl Session {
             sut: None,
             part: None,
             captured: Captured::default(),
+            tokens: None,
             first_call: None,
             unreachable: false,
         }
@@ -156,6 +160,7 @@ impl Session {
             session.servers.add(plan, url)?;
         }
         session.servers.prepare_tls(plan)?;
+        session.tokens = Tokens::of(plan).map_err(anyhow::Error::msg)?.map(Arc::new);
         session.notes.extend(servers::unmatched(plan));
         session.place(plan.clone())?;
         session.open_network()?;

@@ -1,9 +1,10 @@
 //! Several watchers of one run, notified in order.
 
-use crate::watcher::Watcher;
+use crate::watcher::{Lease, Takeovers, Watcher};
 use engine::{Order, Row};
 use sample::{AgentNow, CallRecord, Ends};
 use stats::{Second, Snapshot};
+use std::sync::Arc;
 
 /// Passes everything on to each of them, in order; the most severe order of any applies.
 pub struct Watchers(pub Vec<Box<dyn Watcher>>);
@@ -47,6 +48,14 @@ impl Watcher for Watchers {
             Order::Abandon => 2,
         };
         self.0.iter().map(|watcher| watcher.order()).max_by_key(gravity).unwrap_or(Order::Go)
+    }
+
+    fn lease(&self) -> Option<Arc<Lease>> {
+        self.0.iter().find_map(|watcher| watcher.lease())
+    }
+
+    fn takeovers(&self) -> Option<Arc<Takeovers>> {
+        self.0.iter().find_map(|watcher| watcher.takeovers())
     }
 
     fn end(&mut self) {

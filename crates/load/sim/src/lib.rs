@@ -11,6 +11,7 @@ pub mod quic;
 mod run;
 pub mod s_client;
 mod servers;
+mod tokens;
 pub mod torture;
 mod world;
 

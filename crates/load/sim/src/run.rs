@@ -1,5 +1,6 @@
 //! Running a plan in the made-up world.
 
+use crate::tokens::TokenMachine;
 use crate::world::{Server, SimIo, World};
 use conduit::{Peer, Ready};
 use engine::exchange::{Exchange, Heard, Pause, Request, Terms};
@@ -9,7 +10,7 @@ use engine::{
     endpoint_key,
 };
 use plan::Plan;
-use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord};
+use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord, TokenFacts};
 use stats::{Measurement, Snapshot};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,6 +32,10 @@ pub struct Simulated {
     pub ended_at: Nanos,
     /// Error in a script, if one failed.
     pub broken: Option<String>,
+    /// Requests for tokens, those before the first due instant included.
+    pub tokens: TokenFacts,
+    /// Why the run ended without a valid token.
+    pub token_lost: Option<String>,
 }
 
 pub(crate) struct Bench {
@@ -68,6 +73,8 @@ impl Bench {
             connections: self.ends.connections,
             sessions: self.ends.sessions,
             sent: Vec::new(),
+            tokens: TokenFacts::default(),
+            token_lost: None,
             ended_at,
         }
     }
@@ -232,7 +239,9 @@ fn run_divided(
     parts: Option<(Vec<Share>, Carry)>,
 ) -> Simulated {
     let workers = casts.len() as u32;
-    let start = world.now();
+    let world = Rc::new(RefCell::new(world));
+    let renewal = TokenMachine::new(&plan, &world, workers);
+    let start = world.borrow().now();
     let endpoints = endpoints_of(&plan);
     let mut setup = Setup::new(plan, endpoints, workers, start).expect("a test's plan is valid");
     let mut carry = None;
@@ -242,8 +251,8 @@ fn run_divided(
     }
     setup.logging.calls = true;
     setup.logging.ends = true;
+    setup.tokens = renewal.as_ref().map(|machine| machine.tokens.clone());
     let setup = Arc::new(setup);
-    let world = Rc::new(RefCell::new(world));
     let mut bench = Bench::new(&setup);
     bench.carry = carry;
     let runners: Vec<OnCore<Worker>> = (0..workers)
@@ -258,7 +267,7 @@ fn run_divided(
             (worker, SimIo { world: world.clone(), worker: id }, false)
         })
         .collect();
-    end_of(runners, &world, bench, stop_after)
+    end_of(runners, &world, bench, (stop_after, renewal))
 }
 
 /// The same for a plan with scenarios, each of whose loads has a worker on each of `cores` cores;
@@ -273,12 +282,14 @@ pub fn execute_scenarios(
     given: &BTreeMap<String, String>,
 ) -> Simulated {
     let endpoints = endpoints_of(&plan);
-    let setup = Setup::new(plan, endpoints, cores, world.now());
+    let world = Rc::new(RefCell::new(world));
+    let renewal = TokenMachine::new(&plan, &world, cores);
+    let setup = Setup::new(plan, endpoints, cores, world.borrow().now());
     let mut setup = setup.expect("a test's plan is valid");
+    setup.tokens = renewal.as_ref().map(|machine| machine.tokens.clone());
     (setup.logging.calls, setup.logging.ends) = (true, true);
     let setup = Arc::new(setup);
     let lanes = engine::lanes(&setup).expect("a test's plan is valid");
-    let world = Rc::new(RefCell::new(world));
     let crew = |core| {
         let worker = |lane: &Arc<Setup>| {
             let worker = Worker::new(lane.clone(), core, None);
@@ -293,7 +304,7 @@ pub fn execute_scenarios(
         (crew, SimIo { world: world.clone(), worker: core }, false)
     };
     let crews = (0..cores).map(crew).collect();
-    end_of(crews, &world, Bench::new(&setup), None)
+    end_of(crews, &world, Bench::new(&setup), (None, renewal))
 }
 
 /// A core's program, its driver, and whether it is done.
@@ -303,7 +314,7 @@ fn end_of<D: Driven>(
     mut runners: Vec<OnCore<D>>,
     world: &Rc<RefCell<World>>,
     mut bench: Bench,
-    stop_after: Option<Nanos>,
+    (stop_after, mut renewal): (Option<Nanos>, Option<TokenMachine>),
 ) -> Simulated {
     let start = world.borrow().now();
     let stop_at = stop_after.map_or(Nanos::NEVER, |span| start + span);
@@ -312,15 +323,29 @@ fn end_of<D: Driven>(
         if now >= stop_at {
             bench.order = Order::Abandon;
         }
+        let renewed = renewal.as_mut().map_or(Nanos::NEVER, TokenMachine::turn);
+        if renewal.as_ref().is_some_and(|machine| machine.tokens.lost(now).is_some()) {
+            bench.order = Order::Stop;
+        }
         let Some(wake) = turn_all(&mut runners, &mut bench) else { break };
-        if !handle_all(&mut runners, world) {
+        let wake = wake.min(renewed);
+        let told = renewal.as_mut().is_some_and(TokenMachine::handle);
+        if !handle_all(&mut runners, world) && !told {
             let next = world.borrow().next_event();
             world.borrow_mut().advance(next.min(wake).min(stop_at.max(now + Nanos(1))));
         }
     }
     let mut world = world.borrow_mut();
     let sent = std::mem::take(&mut world.sent);
-    Simulated { sent, ..bench.finish(stop_after.is_some(), world.now() - start) }
+    let tokens = renewal.as_ref().map(|machine| machine.tokens.clone());
+    let token_lost = tokens.as_ref().and_then(|tokens| tokens.lost(world.now()));
+    let tokens = tokens.map_or_else(TokenFacts::default, |tokens| tokens.take_facts());
+    Simulated {
+        sent,
+        tokens,
+        token_lost,
+        ..bench.finish(stop_after.is_some(), world.now() - start)
+    }
 }
 
 /// Events ready now; if there are none, the clock advances to the next one, at most to `wake`.

@@ -175,3 +175,135 @@ fn requests_are_signed() {
     let measured = run(plan(1, 5, auth), server);
     assert_eq!(statuses(&measured), [(200, 5)]);
 }
+
+/// Issues tokens that are valid for a while, and refuses others with 401.
+struct Issuer {
+    lifetime: Nanos,
+    /// Every token with its expiry.
+    issued: Vec<Nanos>,
+    /// Token requests after this one are answered 500.
+    healthy: usize,
+    asked: usize,
+    /// Instants of the requests for tokens.
+    log: std::rc::Rc<std::cell::RefCell<Vec<u64>>>,
+}
+
+impl Issuer {
+    fn answer(&mut self, now: Nanos, request: &str) -> String {
+        let respond = |status: &str, body: &str| {
+            format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+        };
+        if request.starts_with("POST /token ") {
+            assert!(request.contains("grant_type=client_credentials"), "{request}");
+            self.asked += 1;
+            self.log.borrow_mut().push((now.0 - START.0) / 1_000_000);
+            if self.asked > self.healthy {
+                return respond("500 No", "");
+            }
+            self.issued.push(now + self.lifetime);
+            let (number, seconds) = (self.issued.len() - 1, self.lifetime.as_secs_f64());
+            let body = format!("{{\"access_token\": \"t{number}\", \"expires_in\": {seconds}}}");
+            return respond("200 Yes", &body);
+        }
+        let token = request.lines().find_map(|line| line.strip_prefix("Authorization: Bearer t"));
+        let known = token.and_then(|it| self.issued.get(it.parse::<usize>().ok()?));
+        match known {
+            Some(expires) if now < *expires => respond("200 Yes", "yes"),
+            _ => respond("401 No", "no"),
+        }
+    }
+}
+
+const START: Nanos = Nanos::from_secs(1_000);
+
+fn token_plan(rate: f64, seconds: u64) -> Plan {
+    let mut plan = plan_for("http://sim.example/");
+    let arrivals = plan::Arrivals::constant(units::Rate(rate));
+    plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+    plan.stop.duration = Some(Nanos::from_secs(seconds));
+    plan.token.url = Some("http://auth.example/token".parse().unwrap());
+    (plan.token.client_id, plan.token.client_secret) = ("me".into(), "secret".into());
+    plan
+}
+
+/// The run, and the milliseconds at which tokens were requested.
+fn run_with_tokens(plan: Plan, lifetime: Nanos, healthy: usize) -> (sim::Simulated, Vec<u64>) {
+    let log = std::rc::Rc::default();
+    let (issued, log_of_server) = (Vec::new(), std::rc::Rc::clone(&log));
+    let mut issuer = Issuer { lifetime, issued, healthy, asked: 0, log: log_of_server };
+    let react = move |now: Nanos, _: Client, request: &[u8]| {
+        let response = issuer.answer(now, &String::from_utf8_lossy(request));
+        vec![(now + Nanos::from_millis(5), Action::Bytes(response.into_bytes()))]
+    };
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
+    let mut world = sim::World::new(server, Nanos::from_millis(1), START);
+    world.keep_sent = true;
+    let done = sim::execute_with(plan, world, 2, None);
+    let log = log.borrow().clone();
+    (done, log)
+}
+
+/// Expiring tokens are renewed in time, at the schedule's full rate, and without a single 401.
+#[test]
+fn tokens_are_renewed_before_they_expire() {
+    let (done, asked) = run_with_tokens(token_plan(100.0, 19), Nanos::from_secs(4), usize::MAX);
+    assert_eq!(statuses(&done.measurement), [(200, 1_900)]);
+    assert_eq!(done.measurement.total.counts.due, 1_900);
+    assert!(done.measurement.total.response().max() < Nanos::from_millis(20));
+    // half of the lifetime is left each time; token requests are no calls
+    assert_eq!(asked.len(), 10, "{asked:?}");
+    assert_eq!((done.tokens.obtained, done.tokens.renewed, done.tokens.failed), (10, 9, 0));
+    assert_eq!(done.token_lost, None);
+}
+
+/// Each user has its own token, in warm-up and journeys alike.
+#[test]
+fn each_user_has_its_own_token() {
+    let mut plan = token_plan(1.0, 5);
+    plan.load = Load::Closed { users: 3, think: Think::None, session: None };
+    plan.token.per_user = true;
+    let (done, asked) = run_with_tokens(plan, Nanos::from_secs(60), usize::MAX);
+    assert_eq!(asked.len(), 3);
+    assert!(matches!(statuses(&done.measurement)[..], [(200, 1_000..)]));
+    let sent = String::from_utf8_lossy(&done.sent).into_owned();
+    let uses = |token: &str| sent.matches(&format!("Authorization: Bearer {token}\r\n")).count();
+    assert!(["t0", "t1", "t2"].iter().all(|token| uses(token) > 300));
+}
+
+/// Without a token the run ends: refusals are no measurement of the server.
+#[test]
+fn a_run_ends_when_its_token_is_not_renewed() {
+    let (done, asked) = run_with_tokens(token_plan(100.0, 60), Nanos::from_secs(10), 1);
+    assert_eq!(statuses(&done.measurement), [(200, done.measurement.total.counts.due)]);
+    assert!((9_850..9_950).contains(&(done.ended_at.0 / 1_000_000)), "{:?}", done.ended_at);
+    // at half of the lifetime, then after 1 s and 2 s more
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    let why = "the token endpoint http://auth.example/token answered 500";
+    assert_eq!(done.token_lost.as_deref(), Some(why));
+}
+
+/// A server that forgets its tokens every second is asked ever more rarely, not for each 401.
+#[test]
+fn refused_tokens_cause_no_storm() {
+    let mut plan = token_plan(1_000.0, 20);
+    plan.expect.status = vec![(200, 499)];
+    // the announced lifetime is longer than the real one
+    let log = std::rc::Rc::default();
+    let (issued, at_server) = (Vec::new(), std::rc::Rc::clone(&log));
+    let mut issuer =
+        Issuer { lifetime: Nanos::SECOND, issued, healthy: usize::MAX, asked: 0, log: at_server };
+    let react = move |now: Nanos, _: Client, request: &[u8]| {
+        let response = issuer.answer(now, &String::from_utf8_lossy(request));
+        let response = response.replace("\"expires_in\": 1}", "\"expires_in\":60}");
+        vec![(now + Nanos::from_millis(5), Action::Bytes(response.into_bytes()))]
+    };
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
+    let done = sim::execute_with(plan, sim::World::new(server, Nanos::ZERO, START), 2, None);
+    let asked: &Vec<u64> = &log.borrow();
+    assert!((5..=6).contains(&asked.len()), "{asked:?}");
+    assert!(asked.windows(2).all(|pair| pair[1] - pair[0] >= 990), "{asked:?}");
+    assert_eq!(done.tokens.replaced, asked.len() as u64 - 1);
+    assert!(
+        statuses(&done.measurement).iter().any(|(status, count)| *status == 401 && *count > 50)
+    );
+}

@@ -149,3 +149,54 @@ fn bodies_are_compared_only_on_request() {
     let measured = execute(plan, server, 1).measurement;
     assert_eq!((failures(&measured), measured.total.verified.compared), (vec![], 0));
 }
+
+/// A body that is cut short is shown like any failed response: its head and first bytes.
+#[test]
+fn a_truncated_response_is_a_sample() {
+    let mut plan = plan_for("http://sim.example/0");
+    plan.load = Load::Closed { users: 1, think: Think::None, session: None };
+    (plan.stop.duration, plan.stop.requests) = (None, Some(50));
+    let mut seen = 0;
+    let react = move |now: Nanos, _: Client, _: &[u8]| {
+        seen += 1;
+        let head = b"HTTP/1.1 200 Yes\r\nContent-Length: 10\r\n\r\n".to_vec();
+        let at = now + Nanos::from_millis(1);
+        match seen {
+            7 => vec![(at, Action::Bytes([&head[..], b"half"].concat())), (at, Action::End)],
+            _ => vec![(at, Action::Bytes([&head[..], b"0123456789"].concat()))],
+        }
+    };
+    let measured =
+        execute(plan, Box::new(ClosureServer { admit: Admission::Accept, react }), 1).measurement;
+    let kinds = &measured.total.failed_responses.kinds;
+    let [((class, status), kept)] = &kinds.iter().collect::<Vec<_>>()[..] else {
+        panic!("{kinds:?}")
+    };
+    assert_eq!((*class, *status, kept.len()), (FailureClass::Truncated, 200, 1));
+    assert!(kept[0].start.ends_with(b"\r\n\r\nhalf"), "{:?}", kept[0].start);
+    assert_eq!(kept[0].length, 4);
+}
+
+/// Each target's mean times over the run, for the small chart in the table of URLs.
+#[test]
+fn each_targets_times_are_known_over_time() {
+    let mut plan = three_pages(3, 1);
+    plan.expect.verify = None;
+    (plan.stop.duration, plan.stop.requests) = (Some(Nanos::from_secs(6)), None);
+    let react = |now: Nanos, _: Client, request: &[u8]| {
+        // page 1 becomes slower in the second half; the clock begins at 1,000 s
+        let slow = request.starts_with(b"GET /1") && now > Nanos::from_secs(1_003);
+        let at = now + Nanos::from_millis(if slow { 40 } else { 10 });
+        vec![(at, Action::Bytes(b"HTTP/1.1 200 Yes\r\nContent-Length: 0\r\n\r\n".to_vec()))]
+    };
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
+    let measured = execute(plan, server, 2).measurement;
+    let means = |target: usize| {
+        let means = measured.slices.means(target).into_iter();
+        means.map(|mean| mean.map_or(0, |it| it.0 / 1_000_000)).collect::<Vec<u64>>()
+    };
+    assert_eq!(means(0), [10; 6]);
+    let slow = means(1);
+    assert_eq!((&slow[..3], &slow[4..]), (&[10; 3][..], &[40; 2][..]), "{slow:?}");
+    assert_eq!(means(3), [0; 6]);
+}

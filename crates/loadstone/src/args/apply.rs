@@ -307,6 +307,10 @@ impl FileSource for PlanFolder<'_> {
         }
         self.files.read(&self.folder.join(path).to_string_lossy())
     }
+
+    fn variable(&self, name: &str) -> Result<String, String> {
+        self.files.variable(name)
+    }
 }
 
 impl GivenOptions {

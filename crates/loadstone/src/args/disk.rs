@@ -28,4 +28,14 @@ impl FileSource for Disk {
         }
         Ok(bytes)
     }
+
+    fn variable(&self, name: &str) -> Result<String, String> {
+        let missing = |why| format!("the environment variable {} {why}", quoted(name));
+        match std::env::var(name) {
+            Ok(value) if !value.is_empty() => Ok(value),
+            Ok(_) => Err(missing("is empty; set it")),
+            Err(std::env::VarError::NotPresent) => Err(missing("is not set; export it")),
+            Err(std::env::VarError::NotUnicode(_)) => Err(missing("is not UTF-8 text")),
+        }
+    }
 }

@@ -100,6 +100,7 @@ const TOPICS: [Topic; 15] = [
     }),
     topic("login", "Logins", |_, _, name| {
         ["user", "digest", "bearer", "aws-sigv4", "cookies", "cert", "key"].contains(&name)
+            || name.starts_with("token-")
     }),
     topic("timeouts", "Time limits", |part, _, _| part == "Time limits"),
     topic("connections", "Connections", |part, _, _| part == "Connections"),

@@ -384,6 +384,13 @@ const VALUES: &[(&str, &str)] = &[
     ("duration", "3s"),
     ("requests", "7"),
     ("fold", "/a/{n}"),
+    ("token-url", "http://a/ --token-client a --token-secret b"),
+    ("token-client", "z --token-url http://a/ --token-secret b"),
+    ("token-secret", "z --token-url http://a/ --token-client a"),
+    ("token-scope", "z --token-url http://a/ --token-client a --token-secret b"),
+    ("token-audience", "z --token-url http://a/ --token-client a --token-secret b"),
+    ("token-login", "body --token-url http://a/ --token-client a --token-secret b"),
+    ("token-refresh-before", "9s --token-url http://a/ --token-client a --token-secret b"),
     ("digest", "a:b"),
     ("aws-sigv4", "aws:amz:r:s --user a:b"),
     ("bytes-max", "1M"),
@@ -538,6 +545,7 @@ fn every_option_of_run_does_something() {
         let list = match name {
             "random" | "once" => "--urls list.txt",
             "until-sure" => "--slo p99<1s",
+            "token-per-user" => "--token-url http://a/ --token-client a --token-secret b",
             _ => beside,
         };
         let glue = if own.starts_with('=') || own.is_empty() { "" } else { " " };

@@ -296,7 +296,8 @@ impl Consent<'_> {
         let (journeys, connection) = (plan.journeys.as_ref(), &plan.connection);
         let further = journeys.into_iter().flat_map(|it| it.further_servers());
         let targets = plan.targets.iter().map(|target| &target.url);
-        for url in targets.chain(further).chain(&connection.proxy).chain(met) {
+        for url in targets.chain(further).chain(&connection.proxy).chain(&plan.token.url).chain(met)
+        {
             let host = url.host_str().unwrap_or_default();
             if !self.allows(host) {
                 return refused(format!("the target {host}"));

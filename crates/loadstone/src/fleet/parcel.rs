@@ -89,6 +89,8 @@ impl Parcel {
         let mut session = Session::open_with(&part, &met, "", &env)?;
         session.replace_plan(plan.clone());
         session.receive(self.given)?;
+        // before the start that all agents share
+        session.obtain_tokens(plan)?;
         Ok(session)
     }
 }

@@ -4,7 +4,7 @@ use crate::ids;
 use plan::Plan;
 use sample::{
     Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, PostFacts,
-    StackFacts, SutSeries,
+    StackFacts, SutSeries, TokenFacts,
 };
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -49,6 +49,8 @@ pub struct RunReport {
     pub held: Option<HeldFacts>,
     /// POSTs compared with the server's log (`--workload specweb99-like`); of all runs.
     pub posts: Option<PostFacts>,
+    /// Token requests during the run, if the plan has tokens.
+    pub tokens: Option<TokenFacts>,
     /// The machines that carried it out together (`loadstone fleet`).
     pub fleet: Option<FleetFacts>,
 }

@@ -145,6 +145,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
     facts.extend(report.held.as_ref().map(|held| ("Held", held::fact(held))));
+    facts.extend(report.tokens.as_ref().map(|tokens| ("Tokens", tokens.sentence())));
     facts.extend(report.stack.iter().flat_map(stack::facts));
     facts.extend(report.path.iter().flat_map(path::facts));
     facts.extend(report.fleet.iter().flat_map(fleet::facts));

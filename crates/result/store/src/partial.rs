@@ -73,6 +73,7 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunRecord {
         stack: None,
         held: None,
         posts: None,
+        tokens: None,
         fleet: None,
         plan: begun.plan,
         measurement,

@@ -60,6 +60,12 @@ pub(crate) fn bodiless(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 304)
 }
 
+/// Milliseconds since 1970-01-01 UTC.
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The text for a `Date` header, formatted once a second.
 #[derive(Debug)]
 pub(crate) struct Date {

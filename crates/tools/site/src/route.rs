@@ -64,6 +64,8 @@ pub(crate) enum Route {
     Login {
         name: String,
     },
+    /// Issues a token with this lifetime, as for OAuth client credentials.
+    Token(Nanos),
     /// Returns the name of a token.
     Me,
     /// Hops left.
@@ -155,6 +157,7 @@ impl Route {
             ("auth", None) => Ok(Route::Auth),
             ("digest", None) => Ok(Route::Digest(target.to_owned())),
             ("login", None) => login(query),
+            ("token", None) => token(query),
             ("me", None) => Ok(Route::Me),
             ("redirect", Some(hops)) => Ok(Route::Redirect(number(hops, 0, REDIRECTS_MAX)?)),
             _ => Err(no_page()),
@@ -168,6 +171,7 @@ impl Route {
                 "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
             }
             Route::Dynamic(_) => "GET, HEAD, POST, OPTIONS",
+            Route::Token(_) => "POST, OPTIONS",
             _ => "GET, HEAD, OPTIONS",
         }
     }
@@ -204,6 +208,38 @@ fn login(query: Option<&str>) -> Result<Route, Refusal> {
         )));
     }
     Ok(Route::Login { name })
+}
+
+/// `?expires=5s`.
+fn token(query: Option<&str>) -> Result<Route, Refusal> {
+    let lifetime = value_of(query, "expires").map_or(Some(SLEEP_MAX), time_of);
+    let lifetime = lifetime.filter(|span| *span <= SLEEP_MAX);
+    lifetime.map(Route::Token).ok_or_else(|| {
+        bad("Give the token's lifetime, at most an hour, like /token?expires=5s.\n".to_owned())
+    })
+}
+
+/// Start of the names of tokens that expire; the millisecond since 1970 follows.
+const UNTIL: &str = "until-";
+
+/// The answer of an OAuth server at this millisecond since 1970 (RFC 6749 section 5.1).
+pub(crate) fn token_text(lifetime: Nanos, unix_ms: u64) -> String {
+    let until = unix_ms + lifetime.0 / 1_000_000;
+    format!(
+        "{{\"access_token\": \"{}\", \"token_type\": \"Bearer\", \"expires_in\": {}}}\n",
+        token_of(&format!("{UNTIL}{until}")),
+        lifetime.as_secs_f64()
+    )
+}
+
+/// The same for a client without credentials (RFC 6749 section 5.2).
+pub(crate) const INVALID_CLIENT: &str = "{\"error\": \"invalid_client\", \"error_description\": \
+    \"the client is fred, its secret flintstone\"}\n";
+
+/// Returns whether the token of a name is valid at this millisecond since 1970.
+pub(crate) fn is_current(name: &str, unix_ms: u64) -> bool {
+    let until = name.strip_prefix(UNTIL).and_then(|until| until.parse().ok());
+    until.is_none_or(|until: u64| unix_ms < until)
 }
 
 /// The token of a name: the name, and a checksum (64-bit FNV-1a) that is not guessed by accident.

@@ -134,7 +134,7 @@ impl Worker {
         // the connection ends before the other responses to a script's call
         let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(facts, decoded);
-        let again = self.repeats && self.is_to_be_repeated(slot, call, facts.status);
+        let again = self.repeats && self.is_to_be_repeated(slot, call, facts.status, now);
         let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             let own = call.request.as_deref();
             self.read_head(slot, own, (call.user, call.target, call.redirects), facts)
@@ -195,7 +195,19 @@ impl Worker {
         let mut start = if conn.is_multiplexed() { conn.head().to_vec() } else { Vec::new() };
         start.extend_from_slice(&kept);
         start.truncate(stats::SAMPLE_BYTES_MAX);
-        self.journal.begin_sample(call, end, start, now);
+        self.journal.begin_sample(call, end, (start, call.body_bytes), now);
+    }
+
+    /// Takes a sample of a response that was cut short after `came`.
+    #[cold]
+    fn sample_cut(&mut self, call: &mut Call, came: &ResponseFacts, end: &End, now: Nanos) {
+        let end = End { status: came.status, ..*end };
+        if came.status == 0 || !self.journal.wants_sample(call, &end) {
+            return;
+        }
+        let start = call.intake.as_mut().map_or_else(Vec::new, |intake| intake.take_sample());
+        self.journal.begin_sample(call, &end, (start, came.body_bytes), now);
+        self.journal.end_sample(&[]);
     }
 
     /// Length of the content after decoding, and the fault of the content or of its gRPC status.
@@ -427,11 +439,14 @@ impl Worker {
     /// A response with this status is not the last one to its call: the server requires a login, or
     /// wants the request after the handshake.
     #[cold]
-    fn is_to_be_repeated(&mut self, slot: Slot, call: &mut Call, status: u16) -> bool {
+    fn is_to_be_repeated(&mut self, slot: Slot, call: &mut Call, status: u16, now: Nanos) -> bool {
         if status == TOO_EARLY && self.setup.plan.tls.early_data && !call.late {
             call.late = true;
             self.journal.count_early(&EarlyFacts { too_early: 1, ..EarlyFacts::default() });
             return true;
+        }
+        if status == 401 {
+            proof::refuse_token(&self.setup, &mut self.feedback, call, now);
         }
         let challenged = self.proves && status == 401 && {
             let head = self.pool.conn(slot).head();
@@ -523,9 +538,11 @@ impl Worker {
     ) {
         let conn = self.pool.conn_mut(slot);
         let came = conn.facts();
-        let Some(call) = conn.take_failed(row, &came, now) else { return };
+        let Some(mut call) = conn.take_failed(row, &came, now) else { return };
         self.feedback.fail_session_unless_repeated(call.user);
-        self.conclude(io, call, End::failed(class), now);
+        let end = End::failed(class);
+        self.sample_cut(&mut call, &came, &end, now);
+        self.conclude(io, call, end, now);
         self.offer(slot, now);
     }
 
@@ -559,7 +576,8 @@ impl Worker {
         if unbegun && closed {
             conn.end_by_server();
         }
-        let first = if resend || unwritten { None } else { conn.take_hit() };
+        let came = conn.speaker().and_then(|speaker| speaker.partial(0));
+        let mut first = if resend || unwritten { None } else { conn.take_hit() };
         let others = conn.take_begun();
         for call in first.iter().chain(&others) {
             self.feedback.fail_session_unless_repeated(call.user);
@@ -570,6 +588,9 @@ impl Worker {
             self.replace_stranded(io, now);
         }
         let end = End::failed(class);
+        if let (Some(call), Some(came)) = (&mut first, came) {
+            self.sample_cut(call, &came, &end, now);
+        }
         for call in first.into_iter().chain(others) {
             self.conclude(io, call, end, now);
         }

@@ -13,7 +13,7 @@ use units::{ParseError, quoted};
 use wan::{Trace, TraceSource};
 
 /// Tables that are read and printed by their rows.
-pub(crate) const TABLES: [&str; 13] = [
+pub(crate) const TABLES: [&str; 14] = [
     "connection",
     "http2",
     "tls",
@@ -27,6 +27,7 @@ pub(crate) const TABLES: [&str; 13] = [
     "load",
     "grpc",
     "websocket",
+    "token",
 ];
 pub(super) const CONNECTION: usize = 0;
 pub(super) const HTTP2: usize = 1;
@@ -42,6 +43,7 @@ pub(super) const STOP: usize = 9;
 pub(super) const LOAD: usize = 10;
 pub(super) const GRPC: usize = 11;
 pub(super) const WEBSOCKET: usize = 12;
+pub(super) const TOKEN: usize = 13;
 
 /// Content of the table [`TABLES`]`[TABLE]` of a file, in its order.
 #[derive(Clone, Debug, Default)]

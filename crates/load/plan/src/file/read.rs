@@ -74,6 +74,7 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
         Some(Auth::Bearer(token)) if masked(token) => in_request("bearer"),
         Some(Auth::Digest { password, .. }) if masked(password) => in_request("digest"),
         Some(Auth::AwsSigV4 { secret, .. }) if masked(secret) => in_request("user"),
+        _ if masked(&plan.token.client_secret) => Some(("token", "client_secret".to_owned())),
         _ if proxy.is_some_and(masked) => Some(("connection", "proxy".to_owned())),
         _ if plan.tls.key.as_deref() == Some(MASK.as_bytes()) => Some(("tls", "key".to_owned())),
         _ => None,
@@ -122,6 +123,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let top = [("seed", file.seed), ("order", file.order.map(Scalar::Text))];
     Keys::<TOP>::of(top).read(&mut plan, inputs)?;
     read_request(file.request.unwrap_or_default(), &mut plan, login, inputs)?;
+    file.token.unwrap_or_default().read(&mut plan, inputs)?;
     read_sources(file.script, file.specweb99, &mut plan, files)?;
     connection.read(&mut plan, inputs)?;
     file.http2.unwrap_or_default().read(&mut plan, inputs)?;

@@ -2,7 +2,7 @@
 
 use super::keys::{
     CONNECTION, DRIVER, EXPECT, GRPC, HTTP2, Keys, LOAD, MEASURE, REQUEST, STOP, TIMEOUTS, TLS,
-    WEBSOCKET,
+    TOKEN, WEBSOCKET,
 };
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,8 @@ tables! {
         url: String,
         urls_file: String,
         request: Keys<REQUEST>,
+        /// Absent: no tokens are used.
+        token: Keys<TOKEN>,
         /// Absent: none.
         script: ScriptTable,
         /// Absent: none.

@@ -43,6 +43,7 @@ fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> Stri
         url: plan.journeys.as_ref().map(|journeys| journeys.base.as_str().to_owned()),
         urls_file: None,
         request: Some(Keys::show(plan, secrets)),
+        token: (plan.token != TokenPlan::default()).then(|| Keys::show(plan, secrets)),
         script: plan.script.as_ref().map(script_table),
         specweb99: plan.specweb99.map(|it| Specweb99Table {
             directories: Some(Scalar::whole(u64::from(it.directories))),

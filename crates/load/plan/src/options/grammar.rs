@@ -95,6 +95,12 @@ pub(super) const DURATION: Grammar<Nanos> =
 pub(super) const PATH: Grammar<PathBuf> =
     one(|text, _| Ok(text.into()), |path, _| text(path.to_string_lossy()));
 pub(super) const PROXY: Grammar<url::Url> = one(|text, _| crate::parse_proxy(text), show_proxy);
+pub(super) const HTTP_URL: Grammar<url::Url> =
+    one(|text, _| crate::urls::parse_service_url(text), |url, _| text(url.as_str()));
+pub(super) const CLIENT_LOGIN: Grammar<crate::ClientLogin> = one(
+    |text, _| pick(text, &crate::token::CLIENT_LOGINS),
+    |it, _| text(name_of(&crate::token::CLIENT_LOGINS, it)),
+);
 pub(super) const FAMILY: Grammar<AddressFamily> =
     one(|text, _| pick(text, &FAMILIES), |it, _| text(name_of(&FAMILIES, it)));
 pub(super) const ADDRESS_ORDER: Grammar<AddressOrder> =

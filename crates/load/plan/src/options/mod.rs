@@ -11,6 +11,7 @@ pub(crate) mod grammar;
 mod load;
 mod request;
 mod rest;
+mod token;
 mod websocket;
 
 pub(crate) use field::{KeyValue, PlanField, Shape};
@@ -177,6 +178,7 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
         load::ENDS,
         request::SOURCES,
         request::SETTINGS,
+        token::SETTINGS,
         rest::EXPECTATIONS,
         rest::GRPC,
         rest::TIME_LIMITS,

@@ -125,6 +125,7 @@ fn check_doubles(plan: &Plan, problems: &mut Problems) {
     let request = &plan.request;
     for (on, option, name) in [
         (request.auth.is_some(), "--user, --bearer or --digest", "Authorization"),
+        (plan.uses_tokens(), "--token-url", "Authorization"),
         (request.cookies, "--cookies", "Cookie"),
     ] {
         if on && has_header(&request.headers, name) {
@@ -151,6 +152,7 @@ fn check_proofs(plan: &Plan, problems: &mut Problems) {
     let option = match &plan.request.auth {
         Some(Auth::Digest { .. }) => "--digest",
         Some(Auth::AwsSigV4 { .. }) => "--aws-sigv4",
+        _ if plan.uses_tokens() => "--token-url",
         _ => return,
     };
     let mut refuse = |wrong: bool, why: &str| {

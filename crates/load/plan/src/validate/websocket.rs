@@ -271,6 +271,7 @@ fn check_exchange(plan: &Plan, problems: &mut Problems) {
         (request.cookies, "--cookies", "give -H 'Cookie: …'"),
         (request.compressed, "--compressed", "give --ws-compress"),
         (proved, "--digest", "give --user or --bearer"),
+        (plan.uses_tokens(), "--token-url", "give --bearer"),
         (!expect.status.is_empty(), "--expect-status", "the upgrade must be answered with 101"),
         (expect.length.is_some(), "--expect-length", "give --ws-expect"),
         (expect.body.is_some(), "--expect-body", "give --ws-expect"),

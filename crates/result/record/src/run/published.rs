@@ -20,6 +20,7 @@ mod specweb99;
 mod stack;
 mod streams;
 mod times;
+mod tokens;
 mod traffic;
 mod verdict;
 mod verified;
@@ -55,6 +56,7 @@ pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, OutcomesRecord, PhasesRecord, QuantileRecord,
     TagRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
 };
+pub use tokens::TokensRecord;
 pub use traffic::{
     AgreedRecord, BytesRecord, ConcurrencyRecord, ConformingRecord, ConnectionsRecord,
     SessionsRecord, TcpRecord, TlsRecord,
@@ -169,6 +171,9 @@ pub struct RunRecord {
     /// Idle connections held open during the load (--idle); null without them.
     #[serde(default)]
     pub held: Option<HeldRecord>,
+    /// Requests for tokens ([token]); left out where the plan has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokensRecord>,
     /// The machines that carried the run out together (loadstone fleet); left out where it was one
     /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -332,6 +337,7 @@ impl RunRecord {
             path: report.path.as_ref().map(PathRecord::of),
             stack: report.stack.as_ref().map(StackRecord::of),
             held: report.held.as_ref().map(HeldRecord::of),
+            tokens: report.tokens.as_ref().map(TokensRecord::of),
             fleet: report.fleet.as_ref().map(FleetRecord::of),
             name: words::name(&report.name, &report.plan),
             target: words::target(&report.plan),

@@ -72,6 +72,7 @@ pub(crate) fn report(measurement: Measurement) -> RunReport {
         stack: None,
         held: None,
         posts: None,
+        tokens: None,
         fleet: None,
     }
 }

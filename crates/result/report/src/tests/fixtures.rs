@@ -238,6 +238,7 @@ pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
         stack: None,
         held: None,
         posts: None,
+        tokens: None,
         fleet: None,
     }
 }

@@ -1,7 +1,11 @@
 //! Reading requests: heads through httparse, bodies only to find where they end. Nothing that a
 //! peer sends is kept beyond [`HEAD_MAX`].
 
-use crate::route::{Route, bearer_of, login_text, name_text, origin_form};
+use crate::head::unix_ms;
+use crate::route::{
+    AUTH_TOKEN, Route, bearer_of, credentials, is_current, login_text, name_text, origin_form,
+    token_text,
+};
 
 /// The longest request head in bytes.
 pub(super) const HEAD_MAX: usize = 64 * 1024;
@@ -133,11 +137,18 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRe
         Ok(Route::Bytes(len)) => Page::Bytes(len),
         Ok(Route::Status { code, to }) => Page::Status { code, to },
         Ok(Route::Login { name }) => Page::Json(login_text(&name)),
+        Ok(Route::Token(lifetime)) if method == "POST" => {
+            let login = values("authorization").find_map(|value| std::str::from_utf8(value).ok());
+            match login.and_then(|field| credentials(field, "basic")) {
+                Some(AUTH_TOKEN) => Page::Json(token_text(lifetime, unix_ms())),
+                _ => Page::Unauthorized,
+            }
+        }
         Ok(Route::Me) => {
             let field = values("authorization").find_map(|value| std::str::from_utf8(value).ok());
             match field.and_then(bearer_of) {
-                Some(name) => Page::Json(name_text(name)),
-                None => Page::Unauthorized,
+                Some(name) if is_current(name, unix_ms()) => Page::Json(name_text(name)),
+                _ => Page::Unauthorized,
             }
         }
         Err(refusal) if refusal.status == 400 => Page::Refused(refusal.text),

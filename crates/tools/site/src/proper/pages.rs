@@ -16,11 +16,11 @@ use super::grpc;
 use super::raw::{RawKind, RawResponse};
 use super::socket::SocketVisit;
 use crate::Sleeping;
-use crate::head::{SERVER, bodiless};
+use crate::head::{SERVER, bodiless, unix_ms};
 use crate::pattern;
 use crate::route::{
-    AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, BEARER, NO_TOKEN, Refusal, Route, bearer_of, credentials,
-    login_text, name_text,
+    AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, BEARER, INVALID_CLIENT, NO_TOKEN, Refusal, Route,
+    bearer_of, credentials, is_current, login_text, name_text, token_text,
 };
 use units::Nanos;
 use websocket::handshake::ServerError;
@@ -225,6 +225,7 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
         Route::Auth => auth(request.headers()),
         Route::Digest(target) => digest(request.method(), request.headers(), &target),
         Route::Login { name } => ok(JSON, login_text(&name)),
+        Route::Token(lifetime) => token(request.headers(), lifetime),
         Route::Me => me(request.headers()),
         Route::Redirect(0) => ok(TEXT, "Arrived.\n"),
         Route::Redirect(hops) => status(302, &format!("/redirect/{}", hops - 1)),
@@ -360,10 +361,21 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::AUTHORIZATION)?.to_str().ok()
 }
 
+/// A token for the client of the page of Basic authentication.
+fn token(headers: &HeaderMap, lifetime: Nanos) -> Response<PageBody> {
+    let login = authorization(headers).and_then(|field| credentials(field, "basic"));
+    if login == Some(AUTH_TOKEN) {
+        return ok(JSON, token_text(lifetime, unix_ms()));
+    }
+    let body = PageBody::Whole(Bytes::from_static(INVALID_CLIENT.as_bytes()));
+    let response = page_of(StatusCode::UNAUTHORIZED, Some(JSON), body);
+    with(response, header::WWW_AUTHENTICATE, "Basic realm=\"loadstone site\"")
+}
+
 fn me(headers: &HeaderMap) -> Response<PageBody> {
     match authorization(headers).and_then(bearer_of) {
-        Some(name) => ok(JSON, name_text(name)),
-        None => {
+        Some(name) if is_current(name, unix_ms()) => ok(JSON, name_text(name)),
+        _ => {
             let response = refuse(&Refusal { status: 401, text: NO_TOKEN.to_owned() });
             with(response, header::WWW_AUTHENTICATE, BEARER)
         }

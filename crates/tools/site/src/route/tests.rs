@@ -48,6 +48,7 @@ fn every_page_has_its_route() {
         ("/auth", Route::Auth),
         ("/digest?a", Route::Digest("/digest?a".to_owned())),
         ("/login?name=fred", Route::Login { name: "fred".into() }),
+        ("/token?expires=2s", Route::Token(Nanos::from_secs(2))),
         ("/me", Route::Me),
         ("/redirect/3", Route::Redirect(3)),
     ];
@@ -120,4 +121,14 @@ fn a_token_is_its_names_alone() {
     for bad in ["/login", "/login?name=", "/login?name=a%20b"] {
         assert_eq!(Route::parse(bad).unwrap_err().status, 400, "{bad}");
     }
+}
+
+#[test]
+fn a_token_expires() {
+    let text = token_text(Nanos::from_millis(1_500), 1_000);
+    assert!(text.ends_with("\"token_type\": \"Bearer\", \"expires_in\": 1.5}\n"), "{text}");
+    let token = text.split('"').nth(3).unwrap_or_default();
+    let name = name_of(token).unwrap();
+    assert!(is_current(name, 2_499) && !is_current(name, 2_500));
+    assert!(is_current("fred", u64::MAX));
 }

@@ -185,6 +185,22 @@ fn http2() -> impl Strategy<Value = Http2Plan> {
 }
 
 /// One of a few, by the plan's seed.
+fn token(seed: u64) -> TokenPlan {
+    if !seed.is_multiple_of(3) {
+        return TokenPlan::default();
+    }
+    TokenPlan {
+        url: Some("https://auth.example/oauth/token?x=1".parse().unwrap()),
+        client_id: format!("client {seed}"),
+        client_secret: ["", "a\"b\\", "env:X", "@file"][seed as usize % 4].to_owned(),
+        scope: (seed & 4 > 0).then(|| "a b".to_owned()),
+        audience: (seed & 8 > 0).then(|| "https://api".to_owned()),
+        login: [ClientLogin::Basic, ClientLogin::Body][seed as usize / 16 % 2],
+        refresh_before: Nanos(seed % 1_000_000_000_000),
+        per_user: seed & 32 > 0,
+    }
+}
+
 fn websocket(seed: u64) -> WebSocketPlan {
     if seed.is_multiple_of(4) {
         return WebSocketPlan::default();
@@ -448,6 +464,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             http2,
             grpc: GrpcPlan::default(),
             websocket: websocket(seed),
+            token: token(seed),
             tls,
             load,
             stages: None,

@@ -1,0 +1,179 @@
+//! Tokens of a plan: requested before its calls, and renewed on a separate thread while it runs.
+
+use crate::caller::Caller;
+use crate::exit::{Code, Failure};
+use crate::servers;
+use crate::session::Session;
+use crate::watcher::Watcher;
+use engine::exchange::Caller as _;
+use engine::token::Tokens;
+use engine::{Order, endpoint_key};
+use plan::{Auth, Plan, TokenPlan};
+use record::run::RunReport;
+use sample::CallRecord;
+use stats::{Cause, CauseId, Second, Snapshot, State};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
+use units::Nanos;
+
+/// Maximum delay until a refused token, or the end of the run, is noticed.
+const CHECK: Nanos = Nanos::from_millis(20);
+
+fn now() -> Nanos {
+    net::reactor::monotonic()
+}
+
+impl Session {
+    /// Requests the tokens that the plan's calls need now. It blocks.
+    ///
+    /// # Errors
+    /// The token endpoint gave none.
+    pub fn obtain_tokens(&self, plan: &Plan) -> Result<(), Failure> {
+        let Some(tokens) = &self.tokens else { return Ok(()) };
+        tokens.provide(plan.token_count());
+        if tokens.are_ready(now()) {
+            return Ok(());
+        }
+        let mut caller = caller(plan)?;
+        // nothing arrives on it: a pause that ends
+        let (_open, pause) = mpsc::channel::<()>();
+        while !tokens.are_ready(now()) && crate::signals::caught() == 0 {
+            let connected = request_due(tokens, &mut caller);
+            if let Some(text) = tokens.lost(now()) {
+                let code = if connected == Some(false) { Code::NoConnection } else { Code::Missed };
+                return Err(Failure { code, text });
+            }
+            if connected.is_none() {
+                // the previous run's request is in flight
+                pause.recv_timeout(Duration::from_nanos(CHECK.0)).ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan for a single exchange, with the present token as its login.
+    pub(crate) fn authorized(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        let value = self.tokens.as_ref().and_then(|tokens| tokens.authorization(None));
+        if let Some(token) = value.as_deref().and_then(|value| value.strip_prefix("Bearer ")) {
+            plan.token = TokenPlan::default();
+            plan.request.auth = Some(Auth::Bearer(token.to_owned()));
+        }
+        plan
+    }
+}
+
+/// Requests the tokens that are due, together; returns whether all connections were made, `None`
+/// if none was due.
+fn request_due(tokens: &Tokens, caller: &mut Caller) -> Option<bool> {
+    let sent = now();
+    let rows = tokens.take_due(sent);
+    if rows.is_empty() {
+        return None;
+    }
+    let heard = caller.exchange(rows.iter().map(|_| tokens.request()).collect());
+    let done = now();
+    for (row, heard) in rows.into_iter().zip(&heard) {
+        tokens.answered(row, heard, sent, done);
+    }
+    Some(heard.iter().all(|heard| heard.connected))
+}
+
+/// Makes token requests by the rules of the plan, over this machine's sockets.
+fn caller(plan: &Plan) -> Result<Caller, Failure> {
+    let mut own = plan.clone();
+    let url = plan.token.url.as_ref();
+    let key = url.map(endpoint_key).unwrap_or_default();
+    if plan.targets.iter().all(|target| endpoint_key(&target.url) != key) {
+        // these belong to the server under test
+        (own.connection.unix, own.tls.server_name) = (None, None);
+    }
+    let mut settings = servers::tls_settings(&own);
+    settings.alpn = vec!["http/1.1".to_owned()];
+    let caller = Caller::new(own.timeouts.connect, settings).map_err(Failure::usage)?;
+    Ok(caller.by_plan([], servers::meeting(&own)))
+}
+
+/// The renewal of tokens during a run.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    tokens: Arc<Tokens>,
+    /// Its end is the end of the thread.
+    _stop: Sender<()>,
+}
+
+impl Renewal {
+    /// Starts the thread; `None` if the plan has no tokens.
+    ///
+    /// # Errors
+    /// No thread can be started, or no socket is left for it.
+    pub(crate) fn start(session: &Session, plan: &Plan) -> Result<Option<Renewal>, Failure> {
+        let Some(tokens) = session.tokens.clone() else { return Ok(None) };
+        let (stop, stopped) = mpsc::channel::<()>();
+        let (plan, renewed) = (plan.clone(), tokens.clone());
+        let body = move || {
+            let mut caller = caller(&plan);
+            loop {
+                if let Ok(caller) = &mut caller
+                    && request_due(&renewed, caller).is_some()
+                {
+                    continue;
+                }
+                let nap = (renewed.next_due() - now()).min(CHECK).max(Nanos::from_millis(1));
+                match stopped.recv_timeout(Duration::from_nanos(nap.0)) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    // a request in flight ends after the run, which does not wait for it
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("tokens".into()).spawn(body);
+        thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
+        Ok(Some(Renewal { tokens, _stop: stop }))
+    }
+
+    /// Ends the run when no valid token is left.
+    pub(crate) fn watcher(&self) -> Box<dyn Watcher> {
+        Box::new(TokenWatcher(self.tokens.clone()))
+    }
+
+    /// Ends the renewal, and adds its figures to the run.
+    pub(crate) fn finish(self, run: &mut RunReport) {
+        if let Some(why) = self.tokens.lost(now()) {
+            let after = run.measurement.elapsed;
+            run.verdict.state = State::Invalid;
+            run.verdict.causes.insert(
+                0,
+                Cause {
+                    id: CauseId::Token,
+                    figure: after.as_secs_f64(),
+                    text: format!(
+                        "ended after {} without a valid token: {why}",
+                        units::show::duration(after)
+                    ),
+                    advice: "Later calls would have measured refusals, not the server: repair the \
+                             token endpoint, then repeat the run."
+                        .to_owned(),
+                },
+            );
+        }
+        run.tokens = Some(self.tokens.take_facts());
+    }
+}
+
+struct TokenWatcher(Arc<Tokens>);
+
+impl Watcher for TokenWatcher {
+    fn second(&mut self, _: &Second, _: &Snapshot) {}
+
+    fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn order(&self) -> Order {
+        if self.0.lost(now()).is_some() { Order::Stop } else { Order::Go }
+    }
+
+    fn end(&mut self) {}
+}
