@@ -1,10 +1,12 @@
 //! Length-prefixed messages: a flag, four bytes of length, the message.
 
-use super::END_MAX;
 use std::io::Write as _;
 
 /// Bytes before each message.
 pub const PREFIX_BYTES: usize = 5;
+
+/// Bytes of the end of a call, or of an error's description, that are kept.
+pub(super) const END_MAX: usize = 16 << 10;
 
 /// A message with its prefix, not compressed.
 ///

@@ -10,7 +10,7 @@ pub use codec::{MessageCodec, messages};
 pub use message::{MessageFault, MessageReader, PREFIX_BYTES, gzipped, prefixed};
 pub use status::{Code, Status, expected_codes, status_of};
 pub use variant::{
-    BodyForm, CONNECT_STREAM, ConnectError, END_MAX, ResponseReader, Variant, connect_status,
+    BodyForm, CONNECT_STREAM, ConnectError, ResponseReader, Variant, connect_status,
 };
 
 use units::Nanos;

@@ -1,5 +1,6 @@
 //! gRPC-Web (`PROTOCOL-WEB.md`) and Connect: the same calls without HTTP/2 and its trailers.
 
+use super::message::END_MAX;
 use super::status::MESSAGE_MAX;
 use super::{CONTENT_TYPE, Code, MessageFault, MessageReader, PREFIX_BYTES, Status, status_of};
 use base64::Engine as _;
@@ -59,7 +60,7 @@ pub const CONNECT_STREAM: &str = "application/connect+proto";
 /// Form of a response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyForm {
-    /// Messages with prefixes. A frame with this flag has the end of the call; 0: there is none.
+    /// Messages with prefixes. A frame with this flag ends the call; 0: no frame does.
     Messages { end_flag: u8, text: bool },
     /// One message.
     Whole,
@@ -81,9 +82,6 @@ impl BodyForm {
         }
     }
 }
-
-/// Bytes of the end of a call, or of an error's description, that are kept.
-pub const END_MAX: usize = 16 << 10;
 
 /// Counts the messages of one response as its pieces arrive, and keeps the end of the call.
 #[derive(Clone, Debug)]

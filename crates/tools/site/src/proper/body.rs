@@ -35,7 +35,7 @@ pub(super) enum PageBody {
     /// Messages of gRPC, with trailers.
     Replies(GrpcReplies),
     /// Answers of gRPC to messages as they arrive.
-    Conversation(Conversation),
+    Conversation(Box<Conversation>),
     /// The request's body of known length, passed on.
     Echo(Upload),
     /// A request's body that must be read first.

@@ -232,10 +232,10 @@ pub(super) fn is_call(request: &Request<Upload>) -> bool {
 pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     let path = request.uri().path().to_owned();
     if reflection::PATHS.contains(&path.as_str()) {
-        return headed(PageBody::Conversation(Conversation::new(request.into_body(), None)));
+        return conversation(request, None);
     }
     if path == CHAT {
-        return headed(PageBody::Conversation(Conversation::new(request.into_body(), Some(0))));
+        return conversation(request, Some(0));
     }
     let gzip = request.headers().get("grpc-encoding").is_some_and(|it| it.as_bytes() == b"gzip");
     let mut incoming = request.into_body();
@@ -295,6 +295,11 @@ fn inflated(message: &[u8], most: u64) -> Option<Vec<u8>> {
 
 fn reply(replies: GrpcReplies) -> Response<PageBody> {
     headed(PageBody::Replies(replies))
+}
+
+fn conversation(request: Request<Upload>, chat: Option<u32>) -> Response<PageBody> {
+    let conversation = Conversation::new(request.into_body(), chat);
+    headed(PageBody::Conversation(Box::new(conversation)))
 }
 
 /// A response of one list of fields (Trailers-Only).
