@@ -19,7 +19,7 @@ use units::{Nanos, quoted};
 /// | `all:2xx` | there are responses, and all have this status |
 /// | `reject` | the first response is 4xx, 501 or 505, or the connection closes without one |
 /// | `answered` | there is a final response |
-/// | `one-answer` | there is exactly one |
+/// | `one-answer` | there is exactly one, even behind one that announces the close |
 /// | `no-answer` | there is none |
 /// | `close` | the server closed the connection, gracefully or not |
 /// | `ended` | it responded or closed the connection: it does not hang |
@@ -130,7 +130,7 @@ const WORDS: [Plainly; 29] = [
     ("goaway", |talk, _| http2::named(talk)),
     ("reject", rejected),
     ("answered", |talk, _| first(talk).is_some()),
-    ("one-answer", |talk, _| own(talk).len() == 1),
+    ("one-answer", |talk, _| own(talk).len() == 1 && !is_another(talk)),
     ("no-answer", |talk, _| own(talk).is_empty()),
     ("close", |talk, _| has_ended(talk)),
     ("ended", |talk, _| first(talk).is_some() || has_ended(talk)),
@@ -307,6 +307,11 @@ fn rejected(talk: &Talk, _: &Plain) -> bool {
 
 fn all_plain(talk: &Talk, plain: &Plain) -> bool {
     !own(talk).is_empty() && own(talk).iter().all(|answer| plain.is(answer))
+}
+
+/// Returns whether a response follows one that announces the close: it counts as junk.
+fn is_another(talk: &Talk) -> bool {
+    talk.replies.junk.as_ref().is_some_and(|(_, bytes)| bytes.starts_with(b"HTTP/1."))
 }
 
 /// Returns whether the server's first reply after the first bytes sent is prompt. Over TLS the

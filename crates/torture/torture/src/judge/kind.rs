@@ -134,9 +134,7 @@ fn own(talk: &Talk) -> FailureKind {
     let over = has_ended(talk) && behind.is_empty();
     match own.first() {
         // what follows a message without a known end must not be processed
-        Some(first) if is_unframed(first) && own[1..].iter().any(|one| !is_refusal(one)) => {
-            FailureKind::ContentParsed
-        }
+        Some(first) if is_unframed(first) && serves_more(talk) => FailureKind::ContentParsed,
         Some(first) if is_refusal(first) => FailureKind::Refused,
         Some(_) if parses_content(talk) => FailureKind::ContentParsed,
         Some(_) if over => FailureKind::AnswerClosed,
@@ -147,9 +145,18 @@ fn own(talk: &Talk) -> FailureKind {
     }
 }
 
-/// Returns whether a response refuses the framing of its request.
+/// Returns whether a request behind the first was processed; behind a response that announces the
+/// close, its response counts as junk.
+fn serves_more(talk: &Talk) -> bool {
+    let (own, _) = talk.own_and_behind();
+    let junk = talk.replies.junk.as_ref().map_or(&[][..], |(_, bytes)| bytes);
+    let served = |minor| junk.starts_with(format!("HTTP/1.{minor} 2").as_bytes());
+    own.iter().skip(1).any(|one| !is_refusal(one)) || served(0) || served(1)
+}
+
+/// Returns whether a response refuses the framing of its request, or content of its length.
 fn is_unframed(response: &Response) -> bool {
-    matches!(response.status, 400 | 501)
+    matches!(response.status, 400 | 413 | 501)
 }
 
 /// Returns whether the content of a single request that was processed got a response of its own;

@@ -340,10 +340,22 @@ fn a_response_to_content_is_a_failure_of_framing() {
     assert_eq!(kind(message, &format!("{OK}{BAD}")), FailureKind::ContentParsed);
     assert_eq!(kind(message, OK), FailureKind::AnswerClosed);
     assert_eq!(kind(message, &format!("{BAD_OPEN}{OK}")), FailureKind::ContentParsed);
+    assert_eq!(kind(message, &format!("{BAD}{OK}")), FailureKind::ContentParsed);
     assert_eq!(kind(message, &format!("{BAD_OPEN}{BAD}")), FailureKind::Refused);
     // an idle connection gets 408 too, and two requests get two responses
     assert_eq!(kind(message, &format!("{OK}{late}")), FailureKind::AnswerClosed);
     assert_eq!(kind(&message.repeat(2), &format!("{OK}{BAD}")), FailureKind::AnswerClosed);
+}
+
+#[test]
+fn a_response_behind_an_announced_close_is_another() {
+    let one = |text: &str| {
+        let talk = talk(text, TalkEnd::Closed, None);
+        Class::parse("one-answer close").unwrap().holds(&talk, &talk_page())
+    };
+    assert!(one(BAD));
+    assert!(!one(&format!("{BAD}{OK}")));
+    assert!(!one(&format!("{BAD_OPEN}{OK}")));
 }
 
 #[test]

@@ -7,16 +7,18 @@ use crate::families::{is_slow, place};
 use crate::probes::ProbeListener;
 use crate::{CampaignEvent, Runner, gate};
 use dialogue::governor::Bounds;
-use dialogue::talk::{Conversations, Director, Talk, TalkScript, Wake};
+use dialogue::talk::{Conversations, Director, Move, Talk, TalkScript, Wake};
 use torture::case::Case;
 use torture::result::{CaseResult, Probe, Recovery};
 use torture::safety;
 use torture::safety::Class;
 use units::Nanos;
 
-/// Silent connections that a server must sustain in addition to the states: as many as cases
-/// without load use at once.
+/// Half heads that a server must sustain in addition to the states: as many connections as cases
+/// without load use at once, each of which occupies a worker.
 const SPARE: usize = 24;
+/// What each of them sends.
+const SPARE_HEAD: &[u8] = b"GET / HTTP/1.1\r\n";
 /// Their maximum lifetime: until it is known whether the server is full.
 const SPARE_FOR: Nanos = Nanos::from_secs(10);
 /// New connections that must be served in addition to all of them.
@@ -48,7 +50,8 @@ pub(crate) fn hold_in_background(runner: &mut Runner<'_>) {
     wanted.iter_mut().for_each(|one| one.script.start = now);
     runner.world.carried().begin(wanted.iter().map(|one| one.script.clone()).collect());
     runner.states.begin_background(wanted);
-    let spare = (0..SPARE).map(|_| TalkScript { hold: true, ..runner.bare(Vec::new(), SPARE_FOR) });
+    let head = || vec![Move::Send(SPARE_HEAD.to_vec())];
+    let spare = (0..SPARE).map(|_| TalkScript { hold: true, ..runner.bare(head(), SPARE_FOR) });
     let mut room = Room { scripts: spare.collect(), served: OthersServed::default() };
     runner.play_probed(&first.id, &mut room);
     if room.served.right < RIGHT {
@@ -126,7 +129,7 @@ pub(super) fn await_background(runner: &mut Runner<'_>, case: &str) {
     }
 }
 
-/// Holds silent connections until it is known whether other clients are served.
+/// Holds half heads until it is known whether other clients are served.
 struct Room {
     scripts: Vec<TalkScript>,
     served: OthersServed,
