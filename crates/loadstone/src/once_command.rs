@@ -4,7 +4,7 @@ use crate::args::{OnceArgs, trust};
 use crate::exit::{Code, Failure};
 use crate::files;
 use engine::exchange::{Caller, Heard, Message, Outgoing, Reply};
-use plan::{HttpVersion, Plan};
+use plan::{HttpVersion, Masker, Plan};
 use session::{Env, Session};
 use std::sync::Arc;
 use units::show::{self, safe};
@@ -61,22 +61,25 @@ fn code(plan: &Plan, heard: &Heard) -> Code {
     }
 }
 
-/// The request after `>`, the head of the response after `<`, the body, and the duration.
+/// The request after `>`, the head of the response after `<`, the body, and the duration, without the
+/// secrets of the request.
 fn shown(plan: &Plan, template: &Template, heard: &Heard) -> String {
+    let mut secrets = Masker::of(plan);
+    secrets.add_request(&template.last);
     let request = String::from_utf8_lossy(&template.last);
     let (head, body) = request.split_once("\r\n\r\n").unwrap_or((&request, ""));
     let version = plan.request.version.name();
     let mut lines = head.lines();
     let first = lines.next().unwrap_or_default();
     let first = first.rsplit_once(' ').map_or(first, |(start, _)| start);
-    let mut text = format!("> {} {version}\n", safe(first));
-    lines.for_each(|line| text += &format!("> {}\n", safe(line)));
+    let mut text = format!("> {} {version}\n", safe(&secrets.text(first)));
+    lines.for_each(|line| text += &format!("> {}\n", safe(&secrets.field(line))));
     text += ">\n";
     if !body.is_empty() {
-        text += &content(body.as_bytes());
+        text += &content(body.as_bytes(), &secrets);
     }
     match &heard.result {
-        Ok(reply) => text += &answer(reply),
+        Ok(reply) => text += &answer(reply, &secrets),
         Err(trouble) => {
             text += &format!("no response: {}\n", safe(&trouble.text));
             text += &trouble.way_out.map_or(String::new(), |fix| format!("{fix}\n"));
@@ -88,23 +91,24 @@ fn shown(plan: &Plan, template: &Template, heard: &Heard) -> String {
     text
 }
 
-fn answer(reply: &Reply) -> String {
+fn answer(reply: &Reply, secrets: &Masker) -> String {
     let head = String::from_utf8_lossy(&reply.head);
     let mut text = String::new();
     for line in head.lines().filter(|line| !line.is_empty()) {
-        text += &format!("< {}\n", safe(line));
+        text += &format!("< {}\n", safe(&secrets.field(line)));
     }
-    text + "<\n" + &content(&reply.body)
+    text + "<\n" + &content(&reply.body, secrets)
 }
 
 /// A body that is text, or its length.
-fn content(body: &[u8]) -> String {
+fn content(body: &[u8], secrets: &Masker) -> String {
     if body.is_empty() {
         return String::new();
     }
     let Ok(text) = std::str::from_utf8(body) else {
         return format!("({}, not UTF-8 text)\n", show::bytes(body.len() as u64));
     };
+    let text = secrets.text(text);
     let mut end = text.len().min(BODY_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -122,12 +126,32 @@ mod tests {
 
     #[test]
     fn a_body_is_shown_as_text_or_by_its_length() {
+        let content = |body: &[u8]| content(body, &Masker::default());
         assert_eq!(content(b""), "");
         assert_eq!(content(b"one\r\ntwo"), "one\ntwo\n");
         assert_eq!(content(&[0xff, 0xfe, 0, 1]), "(4 B, not UTF-8 text)\n");
         let long = "é".repeat(BODY_MAX);
         assert!(content(long.as_bytes()).ends_with("(64.0 KiB more)\n"));
         assert!(!content(b"no \x1b[31m escapes").contains('\x1b'));
+    }
+
+    #[test]
+    fn the_login_is_masked_also_where_the_server_repeats_it() {
+        let mut plan = Plan::for_url(url::Url::parse("http://h:8080/a?token=quer1").unwrap());
+        plan.request.auth = Some(plan::Auth::Bearer("s3cr3t-token".to_owned()));
+        let url = &plan.targets[0].url;
+        let template = engine::build_template(&plan, url, "GET", &[], None, 0, false).unwrap();
+        let failed = engine::exchange::Trouble::new(
+            sample::FailureClass::Refused,
+            "connection refused".to_owned(),
+        );
+        let text = shown(&plan, &template, &Heard::nothing(failed));
+        assert!(text.starts_with("> GET /a?token=*** HTTP/1.1\n"), "{text}");
+        assert!(text.to_lowercase().contains("\n> authorization: ***\n"), "{text}");
+        let mut secrets = Masker::of(&plan);
+        secrets.add_request(&template.last);
+        let page = content(b"you sent Bearer s3cr3t-token to ?token=quer1", &secrets);
+        assert_eq!(page, "you sent Bearer *** to ?token=***\n");
     }
 
     #[test]

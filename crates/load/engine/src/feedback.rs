@@ -720,6 +720,14 @@ impl Feedback {
         }
     }
 
+    /// Values that the user captured or took from a feeder.
+    pub(crate) fn add_secrets(&mut self, user: u32, add: &mut dyn FnMut(&str)) {
+        let id = self.user_id(user);
+        if let (Some(guided), Some(id)) = (&self.guided, id) {
+            guided.add_secrets(id, add);
+        }
+    }
+
     /// Observations of the guide since the last call.
     pub(crate) fn collect_remarks(&mut self, hear: &mut dyn FnMut(Remark)) {
         if let Some(guided) = &mut self.guided {

@@ -145,6 +145,11 @@ impl Guided {
         self.guide.judge(user, &WholeResponse { row, status, head, body, took, now }, planned)
     }
 
+    /// Values that the user captured or took from a feeder.
+    pub(crate) fn add_secrets(&self, user: u64, add: &mut dyn FnMut(&str)) {
+        self.guide.secrets(user, add);
+    }
+
     /// Observations of the guide since the last call.
     pub(crate) fn hear(&mut self, hear: &mut dyn FnMut(Remark)) {
         self.guide.tell(hear);

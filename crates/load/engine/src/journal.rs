@@ -9,6 +9,7 @@ use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
 use crate::speaker::websocket::{SocketEnd, SocketNews};
 use crate::worker::Link;
+use plan::Masker;
 use protocol::http1::timing::{Malformed, Timing};
 use sample::{
     CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, FanOutEvent, Note, QuicEnd,
@@ -27,6 +28,17 @@ struct Sampling {
     class: FailureClass,
     status: u16,
     sample: FailedResponse,
+    /// Of the plan, the user and the request.
+    secrets: Masker,
+}
+
+/// Bytes of a failed response, as received, and the secrets that may be in them.
+#[derive(Debug)]
+pub(crate) struct SampleStart {
+    pub(crate) start: Vec<u8>,
+    /// Bytes of the body.
+    pub(crate) length: u64,
+    pub(crate) secrets: Masker,
 }
 
 #[derive(Debug)]
@@ -186,19 +198,14 @@ impl Journal {
     /// Begins a sample of a failed response. `start`: as far as it is known;
     /// [`Journal::end_sample`] adds the rest.
     #[cold]
-    pub(crate) fn begin_sample(
-        &mut self,
-        call: &Call,
-        end: &End,
-        (start, length): (Vec<u8>, u64),
-        now: Nanos,
-    ) {
+    pub(crate) fn begin_sample(&mut self, call: &Call, end: &End, begun: SampleStart, now: Nanos) {
         let Some(class) = end.class else { return };
+        let SampleStart { start, length, secrets } = begun;
         let status = end.status;
         self.sampled.add(class, status, FailedResponse::default());
         let at = now - self.recorder.window_start();
         let sample = FailedResponse { at, target: call.target, start, length };
-        self.sampling = Some(Sampling { class, status, sample });
+        self.sampling = Some(Sampling { class, status, sample, secrets });
     }
 
     /// A sample has begun whose bytes may be incomplete.
@@ -207,12 +214,14 @@ impl Journal {
         self.sampling.is_some()
     }
 
-    /// Records the sample. `bytes`: the last part of the response.
+    /// Records the sample, masked. `bytes`: the last part of the response.
     #[cold]
     pub(crate) fn end_sample(&mut self, bytes: &[u8]) {
-        let Some(Sampling { class, status, mut sample }) = self.sampling.take() else { return };
+        let Some(sampling) = self.sampling.take() else { return };
+        let Sampling { class, status, mut sample, secrets } = sampling;
         let room = stats::SAMPLE_BYTES_MAX.saturating_sub(sample.start.len());
         sample.start.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        sample.start = secrets.response(&sample.start);
         self.recorder.now.failed_responses.add(class, status, sample);
     }
 

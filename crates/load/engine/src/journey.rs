@@ -16,12 +16,14 @@ pub use program::Codecs;
 pub(crate) use request::template;
 pub use setup_steps::{SetupStepError, make_call, run_setup_steps};
 
+use carried::CarriedView;
 use plan::journey::{FeederOrder, JourneyStep};
-use plan::{Load, Plan, Think};
+use plan::{Load, Masker, Plan, Think};
 use program::{BlockCard, JourneyCard, SharedProgram, StepCard};
 use regex::bytes::Regex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use traveller::Traveller;
 use units::{Purpose, Seed, Stream};
 use workload::schedule::Share;
 use workload::{Actor, Guide};
@@ -39,6 +41,8 @@ pub struct Travel {
     feeders: Vec<plan::journey::Feeder>,
     /// Values shared by all users: variables, and values that the setup captured.
     given: BTreeMap<String, String>,
+    /// The secrets of the plan and of the setup.
+    masker: Masker,
     patterns: BTreeMap<String, Regex>,
     seed: Seed,
     /// Iterations of the measured phase, of all workers.
@@ -80,6 +84,8 @@ impl Travel {
             sum += journey.weight;
             sum
         });
+        let mut masker = Masker::of(plan);
+        given.values().for_each(|value| masker.add_value(value));
         let mut values = wanted.vars.clone();
         values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
         let compiled = wanted.patterns().into_iter();
@@ -92,6 +98,7 @@ impl Travel {
             journeys,
             feeders: wanted.feeders.clone(),
             given: values,
+            masker,
             patterns: compiled.collect(),
             seed: Seed(plan.seed),
             most: plan.stop.requests,
@@ -116,6 +123,17 @@ impl Travel {
         actors: Vec<Option<Box<dyn Actor>>>,
     ) -> Box<dyn Guide> {
         Box::new(guide::JourneyGuide::new(self.clone(), share, actors))
+    }
+
+    /// A message about a user's response without its secrets, those of the user included.
+    fn masked(&self, traveller: &Traveller, message: &str) -> String {
+        let mut text = self.masker.text(message);
+        CarriedView { travel: self, traveller }.secrets(&mut |value| {
+            if plan::is_secret_value(value) && text.contains(value) {
+                text = text.replace(value, "***");
+            }
+        });
+        text
     }
 
     /// Journey of an iteration, and the stream of its other random draws: a function of its index.

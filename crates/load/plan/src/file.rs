@@ -1,4 +1,4 @@
-//! The plan file: a [`Plan`] as TOML and back.
+//! The plan file: a [`Plan`](crate::Plan) as TOML and back.
 //!
 //! The printed form names every field; a file that is read may omit fields that equal `run`'s
 //! defaults. Quantities are strings in the options' grammar (`"10s"`, `"2000/s"`, `"64k"`) or,
@@ -18,7 +18,7 @@ pub use read::{from_masked_toml, from_toml};
 pub(crate) use scalar::Scalar;
 pub use write::{identity, to_brief_toml, to_toml};
 
-use crate::{AddressFamily, AddressOrder, Auth, Gaps, HttpVersion, Order, Plan, TlsVersions};
+use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 
 /// The version of the format; a file begins with it.
 pub const VERSION: i64 = 1;
@@ -36,35 +36,15 @@ pub enum Secrets {
 pub(crate) const MASK: &str = "***masked***";
 
 /// Returns whether a header's value must be masked: headers that carry logins, by name or by
-/// custom.
+/// custom. The same names indicate secrets in queries, forms and JSON.
 pub fn is_secret_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let known = ["authorization", "proxy-authorization", "cookie"];
-    let hints = ["token", "secret", "password", "api-key", "apikey", "session"];
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    let known = ["proxy-authorization", "cookie", "auth", "x-auth", "sid", "pwd", "passwd", "jwt"];
+    let hints = [
+        "authorization", "token", "secret", "password", "passphrase", "credential", "api-key",
+        "apikey", "access-key", "private-key", "session", "sessid", "csrf", "xsrf", "signature",
+    ];
     known.contains(&name.as_str()) || hints.iter().any(|hint| name.contains(hint))
-}
-
-impl Plan {
-    /// Returns what is masked when the plan is shown: passwords, tokens, values of secret headers.
-    pub fn secrets(&self) -> Vec<String> {
-        let mut secrets = Vec::new();
-        match &self.request.auth {
-            Some(Auth::Basic { password, .. } | Auth::Digest { password, .. }) => {
-                secrets.push(password.clone());
-            }
-            Some(Auth::Bearer(token)) => secrets.push(token.clone()),
-            Some(Auth::AwsSigV4 { secret, .. }) => secrets.push(secret.clone()),
-            None => {}
-        }
-        if !self.token.client_secret.is_empty() {
-            secrets.push(self.token.client_secret.clone());
-        }
-        let headers = self.request.headers.iter().filter(|(name, _)| is_secret_header(name));
-        secrets.extend(headers.map(|(_, value)| value.clone()));
-        let proxy = self.connection.proxy.as_ref().and_then(url::Url::password);
-        secrets.extend(proxy.map(str::to_owned));
-        secrets
-    }
 }
 
 /// The name of a value; the tables below name every value.

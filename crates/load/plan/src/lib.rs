@@ -10,6 +10,7 @@ pub mod fold;
 mod form;
 mod grpc;
 pub mod journey;
+mod masker;
 mod model;
 pub mod options;
 mod preset;
@@ -39,6 +40,7 @@ pub use form::{check_form_field, form_body};
 pub use grpc::{
     CALL_ID_MARK, GRPC_MESSAGES_MAX, GrpcCode, GrpcPlan, GrpcStep, GrpcVariant, http_url,
 };
+pub use masker::{Masker, SECRET_MIN, is_secret_value};
 pub use model::*;
 pub use preset::SocketPreset;
 pub use priority::Priority;

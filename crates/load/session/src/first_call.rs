@@ -11,7 +11,8 @@ use engine::redirect::{self, Redirect, redirect_method};
 use engine::{Endpoint, build_template, endpoint_key, open_options, proof};
 use net::reactor::{Reactor, failure_class};
 use ownstack::OwnNetwork;
-use plan::{HttpVersion, Plan};
+use plan::{HttpVersion, Masker, Plan};
+use protocol::grpc;
 use protocol::http1::fields;
 use record::run::FirstCall;
 use sample::FailureClass;
@@ -30,6 +31,8 @@ pub struct PlainCall {
     pub(crate) location: Option<Url>,
     /// Streams that the server allows on a connection, if the protocol has streams.
     pub(crate) streams_max: Option<u32>,
+    /// A call of gRPC to a method that the server does not implement.
+    pub(crate) unimplemented: bool,
 }
 
 /// Target of a redirect.
@@ -39,6 +42,7 @@ struct Leads {
     location: Option<Url>,
     /// The head of a response that asks for a login.
     refused: Option<Vec<u8>>,
+    unimplemented: bool,
 }
 
 /// Limits for the excerpt of a response: bytes of body, fields of the head, characters in total.
@@ -79,7 +83,7 @@ pub(crate) fn connect(
     let unreachable = trouble.is_some();
     let call = trouble.map(|trouble| failed(plan, trouble, &contact, endpoint));
     let call = FirstCall { took, ..call.unwrap_or_default() };
-    PlainCall { call, unreachable, location: None, streams_max: None }
+    PlainCall { call, unreachable, location: None, streams_max: None, unimplemented: false }
 }
 
 /// Error of a TLS connection for HTTP/2 that negotiated another protocol.
@@ -116,13 +120,14 @@ fn once(
                 _ => format!("1.{}", reply.facts.minor_version),
             };
             let facts = (reply.facts.status, reply.facts.body_bytes, version);
-            told(template, facts, &reply.head, &reply.body)
+            told(plan, template, facts, &reply.head, &reply.body)
         }
         Err(trouble) => (failed(plan, trouble, &contact, endpoint), Leads::default()),
     };
     let streams_max = contact.streams_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let call = FirstCall { took, ..call };
-    (PlainCall { call, unreachable, location: leads.location, streams_max }, leads.refused)
+    let Leads { location, refused, unimplemented } = leads;
+    (PlainCall { call, unreachable, location, streams_max, unimplemented }, refused)
 }
 
 /// A call without a usable response.
@@ -280,6 +285,7 @@ pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> O
 
 /// Describes a response: `facts` are its status, the length of its content and its version.
 fn told(
+    plan: &Plan,
     template: &Template,
     (status, length, http_version): (u16, u64, String),
     head: &[u8],
@@ -289,29 +295,35 @@ fn told(
     let redirect = redirect_method(status, &template.method).is_some();
     let location = fields::location(head).filter(|_| redirect);
     let location = location.and_then(|value| redirect::location(template.url(), value));
+    let mut secrets = Masker::of(plan);
+    secrets.add_request(&template.last);
     let call = FirstCall {
         status,
         http_version,
         length,
         server: fields::find(head, "server").map(text),
-        excerpt: Some(excerpt(head, body)),
+        excerpt: Some(excerpt(head, body, &secrets)),
         alt_svc: fields::find(head, "alt-svc").map(text),
         ..FirstCall::default()
     };
     let refused = (status == 401).then(|| head.to_vec());
-    (call, Leads { location, refused })
+    let unimplemented =
+        plan.is_grpc() && grpc::status_of(status, head, &[]).code == grpc::Code::Unimplemented;
+    (call, Leads { location, refused, unimplemented })
 }
 
-/// Formats the status line, some fields and the first bytes of the body on one line. Cookies are
-/// omitted: they may be credentials.
-fn excerpt(head: &[u8], body: &[u8]) -> String {
+/// Formats the status line, some fields and the first bytes of the body on one line, masked. Cookies
+/// are omitted: they may be credentials.
+fn excerpt(head: &[u8], body: &[u8], secrets: &Masker) -> String {
     let head = String::from_utf8_lossy(head);
     let secret = |line: &&str| line.to_ascii_lowercase().starts_with("set-cookie");
     let lines = head.lines().filter(|line| !line.is_empty() && !secret(line));
-    let mut parts: Vec<String> = lines.take(FIELDS_SHOWN_MAX + 1).map(str::to_owned).collect();
+    let lines = lines.take(FIELDS_SHOWN_MAX + 1).map(|line| secrets.field(line));
+    let mut parts: Vec<String> = lines.collect();
     // encoded bytes are useless to a reader
     if !body.is_empty() && fields::find(head.as_bytes(), "content-encoding").is_none() {
-        parts.push(String::from_utf8_lossy(body).split_whitespace().collect::<Vec<_>>().join(" "));
+        let text = secrets.text(&String::from_utf8_lossy(body));
+        parts.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
     }
     record::words::printable(&parts.join(" | "), EXCERPT_MAX)
 }

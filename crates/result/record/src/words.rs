@@ -37,14 +37,17 @@ pub fn printable(text: &str, chars_max: usize) -> String {
 
 pub use stats::show_number as number;
 
-/// A URL with its user name and password masked.
+/// A URL with its user name, its password and values of its query with secret names masked.
 pub fn shown_url(url: &url::Url) -> String {
     if url.username().is_empty() && url.password().is_none() {
-        return url.as_str().to_owned();
+        return plan::Masker::default().text(url.as_str());
     }
     let mut masked = url.clone();
     let done = masked.set_username(MASK).is_ok() && masked.set_password(None).is_ok();
-    if done { masked.into() } else { format!("{}://{MASK}", url.scheme()) }
+    match done {
+        true => plan::Masker::default().text(masked.as_str()),
+        false => format!("{}://{MASK}", url.scheme()),
+    }
 }
 
 /// Name of a run, on one line and without a password: its name, or its first target.
@@ -53,7 +56,7 @@ pub fn name(name: &str, plan: &Plan) -> String {
         return target(plan);
     }
     match url::Url::parse(name) {
-        Ok(url) if !url.username().is_empty() || url.password().is_some() => shown_url(&url),
+        Ok(url) if shown_url(&url) != url.as_str() => shown_url(&url),
         _ => printable(name, 200),
     }
 }

@@ -3,10 +3,6 @@
 use plan::{Plan, is_secret_header};
 use record::words::MASK;
 
-/// Secrets of at least this length are masked everywhere; shorter ones might occur in unrelated
-/// words, and are masked only in their own places.
-const LENGTH_MIN: usize = 3;
-
 /// A command line, quoted as a shell takes it. Logins in URLs, `--user`, `--bearer`, `--proxy` and
 /// headers that carry logins are masked, and whatever else has a secret of the plans in it.
 pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
@@ -23,7 +19,7 @@ pub fn masked_words(args: &[String], plans: &[&Plan]) -> Vec<String> {
             Some(option) => option.mask(arg),
             None => mask_alone(arg),
         };
-        for secret in secrets.iter().filter(|secret| secret.len() >= LENGTH_MIN) {
+        for secret in &secrets {
             word = word.replace(secret.as_str(), MASK);
         }
         words.push(word);

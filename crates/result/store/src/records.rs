@@ -3,6 +3,8 @@
 
 use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, Unpack, field, named, object, record};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use plan::Plan;
 use record::compare::Judgement;
 use record::run::Headline;
@@ -80,7 +82,6 @@ record! {
     JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry, metrics }
     NumberTally { classes, above, below, ends, unreadable }
     FailedResponses { kinds }
-    FailedResponse { at, target, start, length }
     Noted { count, example }
     TransactionTally { succeeded, failed, time }
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
@@ -120,6 +121,33 @@ named! {
     AgentState { Running = "running", Lost = "lost", Over = "over" }
     Judgement {
         NoneShown = "none-shown", Better = "better", Worse = "worse", TooFew = "too-few",
+    }
+}
+
+/// The bytes, which the worker has masked, as base64.
+impl Pack for FailedResponse {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        let FailedResponse { at, target, start, length } = self;
+        let fields = [
+            ("at", at.pack(shelf)),
+            ("target", target.pack(shelf)),
+            ("start", Value::String(BASE64.encode(start))),
+            ("length", length.pack(shelf)),
+        ];
+        Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
+    }
+}
+
+impl Unpack for FailedResponse {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
+        let map = object(value)?;
+        let start = map.get("start").and_then(Value::as_str).and_then(|it| BASE64.decode(it).ok());
+        Ok(FailedResponse {
+            at: field(map, "at", found)?,
+            target: field(map, "target", found)?,
+            start: start.ok_or_else(|| Damage::new("no base64 of a response"))?,
+            length: field(map, "length", found)?,
+        })
     }
 }
 

@@ -95,6 +95,13 @@ impl CarriedView<'_> {
         all
     }
 
+    /// Captured values, and the rows that the iteration took.
+    pub(super) fn secrets(&self, add: &mut dyn FnMut(&str)) {
+        let captured = self.traveller.carried.0.iter().chain(&self.traveller.kept.0);
+        captured.filter_map(|(_, value)| value.as_deref()).for_each(&mut *add);
+        self.rows_taken().iter().for_each(|(_, value)| add(value));
+    }
+
     fn fed(&self, feeder: &str, column: &str) -> Option<&str> {
         let (at, column) = fed_place(&self.travel.feeders, feeder, column)?;
         self.cell(at, column)

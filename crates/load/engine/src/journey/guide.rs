@@ -155,6 +155,7 @@ impl Leader {
                 match self.call(traveller, row) {
                     Ok(step) => return step,
                     Err(why) => {
+                        let why = self.travel.masked(traveller, &why);
                         self.told
                             .push(Remark { at: now, fact: Noticed::Skipped { step: row, why } });
                         traveller.skip();
@@ -221,6 +222,13 @@ impl Guide for JourneyGuide {
 
     fn ends_with_its_users(&self) -> bool {
         true
+    }
+
+    fn secrets(&self, user: u64, add: &mut dyn FnMut(&str)) {
+        if let Some(traveller) = self.travellers.get(&user) {
+            self.leader.travel.masker.secrets().into_iter().for_each(&mut *add);
+            CarriedView { travel: &self.leader.travel, traveller }.secrets(add);
+        }
     }
 
     fn tell(&mut self, hear: &mut dyn FnMut(Remark)) {
@@ -298,6 +306,10 @@ impl Judging<'_> {
         self.told.push(Remark { at: self.heard.now, fact });
     }
 
+    fn masked(&self, message: &str) -> String {
+        self.travel.masked(self.traveller, message)
+    }
+
     fn judge(mut self, planned: Option<FailureClass>) -> Option<FailureClass> {
         let heard = self.heard;
         let step = heard.row;
@@ -329,14 +341,16 @@ impl Judging<'_> {
             && let Err(difference) = response(&card.step.ask.expect, &seen, heard.took, &view)
         {
             let class = class_of(&difference);
-            self.note(Noticed::Differed { step, difference: words(&difference) });
+            let difference = self.masked(&words(&difference));
+            self.note(Noticed::Differed { step, difference });
             return Some(class);
         }
         let missing = self.capture(&seen);
         if let Some(check) = &card.step.check {
             let view = CarriedView { travel, traveller: self.traveller };
             let difference = response(check, &seen, heard.took, &view).err();
-            self.note(Noticed::Checked { step, difference: difference.as_ref().map(words) });
+            let difference = difference.map(|difference| self.masked(&words(&difference)));
+            self.note(Noticed::Checked { step, difference });
         }
         missing.then_some(FailureClass::Capture)
     }
@@ -361,6 +375,7 @@ impl Judging<'_> {
                 Err(wrong) => {
                     missing |= !wanted.optional;
                     let example = format!("wanted {}, searched {}", wrong.expected, wrong.got);
+                    let example = self.masked(&example);
                     self.note(Noticed::Missed { capture: number, example });
                     None
                 }

@@ -133,19 +133,26 @@ impl Performance<'_> {
     /// `None`: there was none yet, and the first step represents the journey.
     fn take(&mut self, act: ActorTurn, row: Option<u32>) -> Option<FailureClass> {
         let step = row.unwrap_or_else(|| self.row(0));
-        for difference in act.checks {
+        let masked = |text: String| self.travel.masked(self.traveller, &text);
+        let checks: Vec<_> = act.checks.into_iter().map(|found| found.map(masked)).collect();
+        let failure = act.failure.map(masked);
+        let broke = match &act.action {
+            ActorAction::Broke(why) => Some(masked(why.clone())),
+            _ => None,
+        };
+        for difference in checks {
             self.note(Noticed::Checked { step, difference });
         }
         let mut class = None;
-        if let Some(difference) = act.failure {
+        if let Some(difference) = failure {
             class = Some(FailureClass::Expectation);
             self.traveller.mark_failed();
             self.note(Noticed::Differed { step, difference });
         }
-        if let ActorAction::Broke(why) = &act.action {
+        if let Some(difference) = broke {
             class = Some(FailureClass::Script);
             self.traveller.mark_failed();
-            self.note(Noticed::Differed { step, difference: why.clone() });
+            self.note(Noticed::Differed { step, difference });
         }
         self.traveller.action = Some(act.action);
         class

@@ -6,8 +6,8 @@ use crate::check::capture::capture;
 use crate::check::judge::{ResponseParts, response};
 use crate::exchange::{Caller, Message, Outgoing, Reply};
 use crate::proof;
-use plan::Plan;
 use plan::journey::JourneyStep;
+use plan::{Masker, Plan};
 use sample::FailureClass;
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -45,11 +45,20 @@ pub fn run_setup_steps(
         made.map_err(|(why, connected)| SetupStepError {
             step: step.name.clone(),
             line: step.line,
-            why,
+            why: masked(plan, values, &why),
             connected,
         })?;
     }
     Ok(())
+}
+
+/// A message about a response without the secrets of the plan and the captured values.
+fn masked(plan: &Plan, values: &BTreeMap<String, String>, message: &str) -> String {
+    let mut secrets = Masker::of(plan);
+    let vars = plan.journeys.as_ref().map(|journeys| &journeys.vars);
+    let captured = values.iter().filter(|(name, _)| vars.is_none_or(|it| !it.contains_key(*name)));
+    captured.for_each(|(_, value)| secrets.add_value(value));
+    secrets.text(message)
 }
 
 fn errand(

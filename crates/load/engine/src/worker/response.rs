@@ -7,12 +7,13 @@ use crate::connect;
 use crate::connection::{Conn, ConnState};
 use crate::guide::AnsweredCall;
 use crate::intake::Intake;
+use crate::journal::SampleStart;
 use crate::proof;
 use crate::redirect::{self, Redirect, redirect_method};
 use crate::setup::{Setup, endpoint_key};
 use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
-use plan::GrpcVariant;
+use plan::{GrpcVariant, Masker};
 use protocol::grpc::{self, BodyForm};
 use protocol::http1::fields;
 use protocol::http1::response::{Asked, ResponseFacts};
@@ -195,7 +196,8 @@ impl Worker {
         let mut start = if conn.is_multiplexed() { conn.head().to_vec() } else { Vec::new() };
         start.extend_from_slice(&kept);
         start.truncate(stats::SAMPLE_BYTES_MAX);
-        self.journal.begin_sample(call, end, (start, call.body_bytes), now);
+        let begun = SampleStart { start, length: call.body_bytes, secrets: self.secrets_of(call) };
+        self.journal.begin_sample(call, end, begun, now);
     }
 
     /// Takes a sample of a response that was cut short after `came`.
@@ -206,8 +208,22 @@ impl Worker {
             return;
         }
         let start = call.intake.as_mut().map_or_else(Vec::new, |intake| intake.take_sample());
-        self.journal.begin_sample(call, &end, (start, came.body_bytes), now);
+        let begun = SampleStart { start, length: came.body_bytes, secrets: self.secrets_of(call) };
+        self.journal.begin_sample(call, &end, begun, now);
         self.journal.end_sample(&[]);
+    }
+
+    /// What the plan, the user and the request know, and a response may repeat.
+    fn secrets_of(&mut self, call: &Call) -> Masker {
+        let mut secrets = Masker::of(&self.setup.plan);
+        self.feedback.add_secrets(call.user, &mut |value| secrets.add_value(value));
+        let own = call.request.as_deref();
+        let template = own.unwrap_or_else(|| self.setup.targets.template(call.target));
+        secrets.add_request(&template.last);
+        if let Some(cookies) = self.feedback.cookie(call.user, template) {
+            secrets.add_header("cookie", &cookies);
+        }
+        secrets
     }
 
     /// Length of the content after decoding, and the fault of the content or of its gRPC status.

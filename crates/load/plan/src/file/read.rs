@@ -53,6 +53,9 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     if let Some(row) = plan.targets.iter().position(own) {
         return Some(("[targets]", format!("headers of target {}", row + 1)));
     }
+    if let Some(row) = plan.targets.iter().position(|target| masked(target.url.as_str())) {
+        return Some(("[targets]", format!("URL of target {}", row + 1)));
+    }
     if let Some(row) = plan.targets.iter().position(raw) {
         return Some(("[targets]", format!("raw of target {}", row + 1)));
     }

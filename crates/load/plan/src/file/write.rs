@@ -5,6 +5,7 @@ use super::scalar::Scalar;
 use super::scenarios::scenario_table;
 use super::shape::*;
 use super::{MASK, Secrets, VERSION, is_secret_header};
+use crate::masker::mask_named;
 use crate::options::KeyValue;
 use crate::options::field::show_content;
 use crate::options::grammar::show_header;
@@ -146,7 +147,10 @@ fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     let headers =
         target.headers.iter().map(|field| show_header(field, secrets)).collect::<Vec<_>>();
     TargetTable {
-        url: Some(target.url.as_str().to_owned()),
+        url: Some(match secrets {
+            Secrets::Shown => target.url.as_str().to_owned(),
+            Secrets::Masked => mask_named(target.url.as_str(), MASK),
+        }),
         name: target.name.as_deref().map(Scalar::text),
         weight: Some(Scalar::Number(target.weight)),
         method: Scalar::or_off(target.method.as_deref(), Scalar::text),

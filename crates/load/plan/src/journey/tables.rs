@@ -4,7 +4,8 @@
 use super::feeder::{FeederFormat, FeederRows};
 use super::model::JourneyPlan;
 use super::read::KEYS;
-use crate::FileSource;
+use crate::masker::mask_named;
+use crate::{FileSource, Masker};
 use crate::file::{MASK, is_secret_header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -169,11 +170,44 @@ fn mask(value: &mut Value, secret: bool) {
                         let name = login.split(':').next().unwrap_or_default();
                         *login = format!("{name}:{MASK}");
                     }
+                    Value::String(text) if key == "url" => *text = mask_named(text, MASK),
                     // the keywords of a capture or of an expectation are not secret
                     Value::Table(_) => mask(value, false),
                     _ => mask(value, is_secret_header(key)),
                 }
             }
+        }
+        _ => {}
+    }
+}
+
+/// Finds the secrets that [`mask`] replaces, and those in URLs and bodies.
+pub(crate) fn find_secrets(plan: &JourneyPlan, masker: &mut Masker) {
+    plan.tables.iter().for_each(|(key, value)| find(key, value, masker));
+}
+
+fn find(key: &str, value: &Value, masker: &mut Masker) {
+    /// They describe responses.
+    const OF_RESPONSES: [&str; 4] = ["capture", "expect", "check", "tags"];
+    match value {
+        Value::Table(_) if OF_RESPONSES.contains(&key) => {}
+        Value::Table(table) => table.iter().for_each(|(key, value)| find(key, value, masker)),
+        Value::Array(all) => all.iter().for_each(|one| find(key, one, masker)),
+        Value::String(text) => match text.split_once(':') {
+            Some((name, password)) if key == "user" => masker.add_login(name, password),
+            _ if is_secret_header(key) => masker.add_header(key, text),
+            _ if key.ends_with("base64") => {
+                masker.add_body(&BASE64.decode(text).unwrap_or_default());
+            }
+            _ => {
+                if let Ok(url) = url::Url::parse(text) {
+                    masker.add_url(&url);
+                }
+                masker.add_named(text);
+            }
+        },
+        Value::Integer(_) | Value::Float(_) if is_secret_header(key) => {
+            masker.add(&value.to_string());
         }
         _ => {}
     }

@@ -551,7 +551,7 @@ pub(crate) fn of_journeys() -> RunReport {
         dry: vec![1],
         metrics: vec![numbers],
     };
-    let start = b"HTTP/1.1 503 Busy\r\nSet-Cookie: id=7\r\n\r\nbusy".to_vec();
+    let start = b"HTTP/1.1 503 Busy\r\nSet-Cookie: id=***\r\n\r\nbusy".to_vec();
     let sample = FailedResponse { at: Nanos::SECOND, target: 0, start, length: 4 };
     run.measurement.total.failed_responses.add(FailureClass::Status, 503, sample);
     let print = |length, hash| BodyPrint { length: Some(length), hash };
