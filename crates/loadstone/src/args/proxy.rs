@@ -43,26 +43,27 @@ fn apply(
     if plan.connection.proxy.is_some() || plan.connection.unix.is_some() {
         return Ok(None);
     }
-    let mut ways = plan.targets.iter().map(|target| (&target.url, proxy_of(&target.url, lookup)));
-    let Some((first, way)) = ways.next() else { return Ok(None) };
-    if let Some((other, _)) = ways.find(|(_, other)| *other != way) {
-        let host = |url: &Url| url.host_str().unwrap_or_default().to_owned();
-        return Err(UsageError::new(format!(
-            "the proxy variables of the environment give {} and {} different proxies, but a run uses one: \
-             give --proxy URL, or --proxy none for no proxy",
-            host(first),
-            host(other)
-        )));
+    let further = plan.journeys.iter().flat_map(|journeys| journeys.further_servers());
+    let servers: Vec<&Url> = plan.targets.iter().map(|target| &target.url).chain(further).collect();
+    let Some(first) = servers.first() else { return Ok(None) };
+    let route = |url: &Url| proxy_of(url, lookup).filter(|_| !is_this_machine(url));
+    let way = route(first);
+    if let Some((other, differs)) =
+        servers.iter().map(|url| (*url, route(url))).find(|(_, other)| *other != way)
+    {
+        return Err(different_routes((first, way.as_ref()), (other, differs.as_ref())));
     }
-    let Some(Found { variable, value }) = way else { return Ok(None) };
-    let host = first.host_str().unwrap_or_default();
-    if is_this_machine(first) {
-        return Ok(Some(format!(
-            "{variable} of the environment is not used for {host}, which is this machine; \
-             --proxy {} uses it",
-            shown(&value)
-        )));
-    }
+    let Some(Found { variable, value }) = way else {
+        let unused = servers.iter().find_map(|url| Some((url, proxy_of(url, lookup)?)));
+        return Ok(unused.map(|(url, Found { variable, value })| {
+            format!(
+                "{variable} of the environment is not used for {}, which is this machine; --proxy {} \
+                 uses it",
+                url.host_str().unwrap_or_default(),
+                shown(&value)
+            )
+        }));
+    };
     let proxy = plan::parse_proxy(&value)
         .map_err(|why| UsageError::new(format!("{variable} of the environment: {}", why.0)))?;
     plan.connection.proxy = Some(proxy);
@@ -80,6 +81,24 @@ fn apply(
         "the calls go through the proxy {}, which {variable} names; --proxy none ignores it",
         shown(&value)
     )))
+}
+
+/// The error for servers that a run cannot reach by one route.
+fn different_routes(one: (&Url, Option<&Found>), other: (&Url, Option<&Found>)) -> UsageError {
+    let route = |(url, way): (&Url, Option<&Found>)| {
+        let host = url.host_str().unwrap_or_default();
+        match way {
+            Some(found) => format!("{host} through {} ({})", shown(&found.value), found.variable),
+            None if is_this_machine(url) => format!("{host}, which is this machine, directly"),
+            None => format!("{host} directly"),
+        }
+    };
+    UsageError::new(format!(
+        "the proxy variables of the environment lead to {} and to {}, but a run uses one route: give \
+         --proxy URL, or --proxy none for no proxy",
+        route(one),
+        route(other)
+    ))
 }
 
 /// A proxy without its password.
@@ -254,7 +273,15 @@ mod tests {
         let error =
             |variables: &[(&str, &str)], urls: &[&str]| applied(variables, urls).unwrap_err();
         let ways = error(&[("http_proxy", "p:1"), ("no_proxy", "b")], &["http://a/", "http://b/"]);
-        assert!(ways.contains("give a and b different proxies"), "{ways}");
+        assert!(ways.contains("lead to a through p:1 (http_proxy) and to b directly"), "{ways}");
+        // this machine is reached directly, wherever it is in the list
+        for urls in [["http://127.0.0.1/", "http://b/"], ["http://b/", "http://127.0.0.1/"]] {
+            let ways = error(&[("http_proxy", "me:pw@p:1")], &urls);
+            assert!(ways.contains("127.0.0.1, which is this machine, directly"), "{ways}");
+            assert!(ways.contains("b through ***@p:1") && !ways.contains("pw"), "{ways}");
+        }
+        let all_local = applied(&[("http_proxy", "p:1")], &["http://[::1]/", "http://localhost/"]);
+        assert!(all_local.unwrap().0.connection.proxy.is_none());
         let scheme = error(&[("http_proxy", "socks5://p:1")], &["http://h/"]);
         assert!(scheme.starts_with("http_proxy of the environment: "), "{scheme}");
     }
