@@ -98,7 +98,7 @@ impl Session {
         watch: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
         run: &mut RunReport,
     ) -> Result<()> {
-        let foreign = ForeignWatch::start(&fit.placement.servers);
+        let foreign = ForeignWatch::start();
         let sut = sut::watch(self.sut.as_ref(), &self.servers.endpoints)?;
         let setup = Arc::new(self.setup(plan, fit, logging)?);
         if let Some(sut) = &sut {
@@ -120,7 +120,7 @@ impl Session {
         let closed = observer.close();
         driven?;
         closed?;
-        let foreign = foreign.end();
+        let foreign = foreign.end(|| placement::local_servers(&self.servers.endpoints));
         (run.path, run.stack) = fit.network.facts()?;
         let busiest = run.driver.busy.iter().copied().fold(0.0, f64::max);
         let seen = Circumstances { busiest, foreign, path: run.path.as_ref(), fleet: None };

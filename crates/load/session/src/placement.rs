@@ -6,6 +6,7 @@ use conduit::Peer;
 use engine::Endpoint;
 use plan::{Load, Plan};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use units::Nanos;
 
@@ -19,8 +20,6 @@ pub(crate) struct Placement {
     pub(crate) cores: Vec<u32>,
     /// Notes that the target has no core apart from ours.
     pub(crate) shared: Option<String>,
-    /// Processes on this machine that serve the target.
-    pub(crate) servers: Vec<u32>,
 }
 
 /// More than any machine has cores.
@@ -30,9 +29,11 @@ const WORKERS_MAX: u32 = 1 << 10;
 /// bound to, or else the first.
 pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     let ours = host::cpu::affinity();
-    let servers = local_servers(endpoints);
-    let local = !servers.is_empty() || endpoints.iter().any(is_loopback);
-    let server_cores = cores_of_all(&servers);
+    // a server that may run on every core does not affect the choice, and is not looked for
+    let bound_servers =
+        servers_by(endpoints, host::bound_listener_pids, host::listener::bound_unix_listener_pids);
+    let local = endpoints.iter().any(is_loopback);
+    let server_cores = cores_of_all(&bound_servers);
     let bound = !server_cores.is_empty() && server_cores.len() < host::cpu::online_cores().len();
     let chosen: Vec<u32> = if !plan.driver.cpus.is_empty() {
         plan.driver.cpus.clone()
@@ -52,11 +53,11 @@ pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     let most = units_of_work(plan).clamp(1, u64::from(WORKERS_MAX)) as u32;
     let workers = own_stack::workers(plan, threads_most.min(most));
     let overlap = local && overlaps(&chosen, workers, &server_cores, bound);
-    let shared = overlap.then(|| sharing(&servers, &chosen));
+    let shared = overlap.then(|| sharing(&local_servers(endpoints), &chosen));
     // without a named core and with a remote server no binding is needed; with a local server it is
     let bind = local || !plan.driver.cpus.is_empty();
     let cores = if bind { chosen } else { Vec::new() };
-    Placement { workers, threads_most, cores, shared, servers }
+    Placement { workers, threads_most, cores, shared }
 }
 
 /// Returns whether the server must share a core with a worker: its own cores are all ours, or, if
@@ -100,15 +101,23 @@ fn is_loopback(endpoint: &Endpoint) -> bool {
 }
 
 /// The processes on this machine that listen on the plan's addresses.
-fn local_servers(endpoints: &[Endpoint]) -> Vec<u32> {
+pub(crate) fn local_servers(endpoints: &[Endpoint]) -> Vec<u32> {
+    servers_by(endpoints, host::listener_pids, host::listener::unix_listener_pids)
+}
+
+fn servers_by(
+    endpoints: &[Endpoint],
+    tcp: fn(SocketAddr) -> Vec<u32>,
+    unix: fn(&Path) -> Vec<u32>,
+) -> Vec<u32> {
     let mut found = Vec::new();
     for peer in endpoints.iter().flat_map(|endpoint| &endpoint.peers) {
         match peer {
-            Peer::Unix(path) => found.extend(host::listener::unix_listener_pids(path)),
+            Peer::Unix(path) => found.extend(unix(path)),
             // a server of HTTP/3 serves the older versions on the TCP port of the same number
             Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => {
                 if address.ip().is_loopback() {
-                    found.extend(host::listener_pids(*address));
+                    found.extend(tcp(*address));
                 }
             }
         }

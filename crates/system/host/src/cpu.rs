@@ -66,6 +66,11 @@ pub fn affinity() -> Vec<u32> {
     if allowed.is_empty() { online_cores() } else { allowed }
 }
 
+/// Number of cores that the first thread of a process may run on; `None` if it is gone.
+pub(crate) fn affinity_of(pid: u32) -> Option<usize> {
+    system::affinity_of(pid)
+}
+
 /// Scheduling policy of the calling thread and of threads it will start: see [`proc::scheduling`].
 pub fn scheduling() -> Option<String> {
     proc::scheduling(&String::from_utf8_lossy(&std::fs::read("/proc/thread-self/stat").ok()?))
@@ -123,7 +128,7 @@ fn counted_cores() -> Vec<u32> {
 
 #[cfg(target_os = "linux")]
 mod system {
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
     use std::io;
 
     pub(super) fn affinity() -> Vec<u32> {
@@ -132,6 +137,12 @@ mod system {
         };
         let cores = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
         cores.filter_map(|core| u32::try_from(core).ok()).collect()
+    }
+
+    pub(super) fn affinity_of(pid: u32) -> Option<usize> {
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        let set = sched_getaffinity(Some(pid)).ok()?;
+        usize::try_from(set.count()).ok()
     }
 
     pub(super) fn bind_thread(cores: &[u32]) -> io::Result<()> {
@@ -152,6 +163,10 @@ mod system {
 
     pub(super) fn affinity() -> Vec<u32> {
         Vec::new()
+    }
+
+    pub(super) fn affinity_of(_pid: u32) -> Option<usize> {
+        None
     }
 
     pub(super) fn bind_thread(_cores: &[u32]) -> io::Result<()> {

@@ -46,23 +46,19 @@ struct Census {
 /// both outside of what is measured.
 #[derive(Debug)]
 pub struct ForeignWatch {
-    ours: Vec<u32>,
     started: Instant,
     before: Option<Census>,
 }
 
 impl ForeignWatch {
-    /// `named`: other processes whose work is not foreign, such as the server on this machine, with
-    /// their descendants.
-    pub fn start(named: &[u32]) -> ForeignWatch {
-        let mut ours = named.to_vec();
-        ours.push(std::process::id());
-        ForeignWatch { ours, before: census(), started: Instant::now() }
+    pub fn start() -> ForeignWatch {
+        ForeignWatch { before: census(), started: Instant::now() }
     }
 
     /// Foreign work since the start; `None` if unknown, or if too little time has passed for the
-    /// kernel's tick.
-    pub fn end(&self) -> Option<Foreign> {
+    /// kernel's tick. `named`: finds other processes whose work is not foreign, such as the server on
+    /// this machine, with their descendants.
+    pub fn end(&self, named: impl FnOnce() -> Vec<u32>) -> Option<Foreign> {
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let ticks_per_s = rustix::param::clock_ticks_per_second();
         if elapsed < Nanos::SECOND.0 / ticks_per_s.max(1) {
@@ -73,7 +69,10 @@ impl ForeignWatch {
             ticks_per_s,
             cores: crate::cpu::online_cores().len(),
         };
-        compare(self.before.as_ref()?, &census()?, &self.ours, interval)
+        let mut ours = vec![std::process::id()];
+        let after = census()?;
+        ours.extend(named());
+        compare(self.before.as_ref()?, &after, &ours, interval)
     }
 }
 

@@ -28,7 +28,9 @@ pub use environment::environment;
 pub use forecast::{Demand, Forecast, Supply, forecast};
 pub use foreign::{Foreign, ForeignWatch};
 pub use limits::{Descriptors, raise_descriptors};
-pub use listener::{connections_to, listener_pid, listener_pids, process_name};
+pub use listener::{
+    bound_listener_pids, connections_to, listener_pid, listener_pids, process_name,
+};
 pub use resolve::{Family, RESOLVE_MAX, ResolveError, interface_index, resolve, resolve_within};
 pub use state::state_dir;
 pub use txt::{txt, txt_from};

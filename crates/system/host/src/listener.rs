@@ -15,14 +15,32 @@ pub fn listener_pid(address: SocketAddr) -> Option<u32> {
 }
 
 /// All processes that hold a listening socket for the address, by number. Another user's are seen
-/// by root only.
+/// by root only. Reads the descriptors of every process, which takes milliseconds.
 pub fn listener_pids(address: SocketAddr) -> Vec<u32> {
+    holders(&inodes_of(address), pids())
+}
+
+/// Those of them that may not run on every core. Others are found by their affinity, so that the
+/// descriptors of few processes are read.
+pub fn bound_listener_pids(address: SocketAddr) -> Vec<u32> {
+    let inodes = inodes_of(address);
+    if inodes.is_empty() { Vec::new() } else { holders(&inodes, bound()) }
+}
+
+fn inodes_of(address: SocketAddr) -> Vec<u64> {
     if !is_ours(address.ip()) {
         return Vec::new();
     }
     let mut sockets = listening("tcp");
     sockets.extend(listening("tcp6"));
-    holders(&inodes_for(&sockets, address))
+    inodes_for(&sockets, address)
+}
+
+/// Processes whose first thread may not run on every core.
+fn bound() -> Vec<u32> {
+    let all = crate::cpu::online_cores().len();
+    let is_bound = |pid: &u32| crate::cpu::affinity_of(*pid).is_some_and(|cores| cores < all);
+    pids().into_iter().filter(is_bound).collect()
 }
 
 /// The listening sockets in one of the kernel's tables. They precede all others, which may be tens
@@ -36,9 +54,18 @@ fn listening(name: &str) -> Vec<Listening> {
 
 /// All processes that hold the listening Unix socket at `path`, by number.
 pub fn unix_listener_pids(path: &Path) -> Vec<u32> {
+    holders(&unix_inodes(path), pids())
+}
+
+/// Those of them that may not run on every core.
+pub fn bound_unix_listener_pids(path: &Path) -> Vec<u32> {
+    let inodes = unix_inodes(path);
+    if inodes.is_empty() { Vec::new() } else { holders(&inodes, bound()) }
+}
+
+fn unix_inodes(path: &Path) -> Vec<u64> {
     let table = std::fs::read("/proc/net/unix").unwrap_or_default();
-    let table = String::from_utf8_lossy(&table);
-    holders(&proc::listening_unix(&table, &path.to_string_lossy()))
+    proc::listening_unix(&String::from_utf8_lossy(&table), &path.to_string_lossy())
 }
 
 /// Number of sockets of this machine that lead to one of the addresses and are not fully closed,
@@ -81,8 +108,8 @@ fn inodes_for(sockets: &[Listening], address: SocketAddr) -> Vec<u64> {
     })
 }
 
-/// Processes with a descriptor for one of the sockets.
-fn holders(inodes: &[u64]) -> Vec<u32> {
+/// Those of the processes with a descriptor for one of the sockets.
+fn holders(inodes: &[u64], among: Vec<u32>) -> Vec<u32> {
     if inodes.is_empty() {
         return Vec::new();
     }
@@ -96,7 +123,7 @@ fn holders(inodes: &[u64]) -> Vec<u32> {
             inode.is_some_and(|inode| inodes.contains(&inode))
         })
     };
-    let mut found: Vec<u32> = pids().into_iter().filter(holds).collect();
+    let mut found: Vec<u32> = among.into_iter().filter(holds).collect();
     found.sort_unstable();
     found
 }
@@ -154,6 +181,13 @@ mod tests {
             assert_eq!(listener_pid(SocketAddr::new(ip, port)), Some(us));
         }
         assert!(!process_name(us).is_empty());
+        // of two cores or more, this process is bound to one
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let all = crate::cpu::online_cores().len();
+        let bound = crate::cpu::affinity_of(us).is_some_and(|cores| cores < all);
+        let expected = if bound { vec![us] } else { Vec::new() };
+        assert_eq!(bound_listener_pids(address), expected);
     }
 
     #[test]

@@ -150,13 +150,13 @@ fn less_than_a_tick_is_unknown() {
 #[test]
 #[cfg(target_os = "linux")]
 fn our_own_work_is_not_foreign() {
-    let watch = ForeignWatch::start(&[]);
+    let watch = ForeignWatch::start();
     let mut sum = 0u64;
     let started = crate::cpu::ThreadTime::now().cpu;
     while crate::cpu::ThreadTime::now().cpu - started < Nanos::from_millis(100) {
         sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(7));
     }
-    let found = watch.end().unwrap();
+    let found = watch.end(Vec::new).unwrap();
     assert!(found.elapsed >= Nanos::from_millis(100));
     assert!((0.0..=1.0).contains(&found.share) && found.cores.is_finite(), "{found:?}");
     let us = std::process::id();
