@@ -149,7 +149,7 @@ pub(crate) fn split(path: &str) -> Result<(&str, &str), SchemaError> {
         .split_once('/')
         .filter(|(service, method)| !service.is_empty() && !method.is_empty())
         .ok_or_else(|| {
-            error(format!("{} names no method; write /package.Service/GrpcMethod", quoted(path)))
+            error(format!("{} names no method; write /package.Service/Method", quoted(path)))
         })
 }
 
@@ -466,7 +466,7 @@ mod tests {
         assert_eq!(why, "there is no method \"ad\"; known: Add, Upload, Watch");
         for path in ["/", "/shop.v1.Cart", "/shop.v1.Cart/", "//Add"] {
             assert!(
-                schema.method(path).unwrap_err().0.contains("/package.Service/GrpcMethod"),
+                schema.method(path).unwrap_err().0.contains("/package.Service/Method"),
                 "{path}"
             );
         }

@@ -103,6 +103,21 @@ impl Session {
         Ok(())
     }
 
+    /// Checks the method of a call that the server does not implement, if it describes its methods: a
+    /// misspelled name is no measurement.
+    ///
+    /// # Errors
+    /// No such method, with the names that are most like it.
+    pub(crate) fn check_grpc_method(&mut self) -> Result<(), Failure> {
+        let plan = &*self.fit.plan.clone();
+        let Some(url) = plan.targets.first().map(|target| &target.url) else { return Ok(()) };
+        match reflected_at(plan, self, url) {
+            Ok(schema) => schema.method(url.path()).map(drop).map_err(usage),
+            // without descriptors it may still be the right name
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Asks the first target's server for the descriptors of its service; returns a serialized
     /// FileDescriptorSet.
     ///

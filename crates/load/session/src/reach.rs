@@ -77,6 +77,9 @@ impl Session {
         }
         self.settle_grpc()?;
         let (mut found, from) = self.call_first()?;
+        if found.unimplemented && self.fit.plan.grpc.descriptors.is_none() {
+            self.check_grpc_method()?;
+        }
         if let Some(choice) = choice.filter(|choice| !choice.unreached) {
             self.notes.push(choice.sentence(&self.fit.plan, streams));
             found.call.negotiated = Some(choice.offered);

@@ -186,6 +186,9 @@ impl Base {
                 let mut base = Base::of_url(location, given)?;
                 if grpc.is_some() {
                     base.plan.use_grpc();
+                    if let Some(rest) = base.name.strip_prefix("http") {
+                        base.name = format!("grpc{rest}");
+                    }
                 }
                 base.plan.connection.resolve.extend(zone);
                 base
