@@ -22,8 +22,6 @@ const TWO_COLUMNS: usize = 120;
 const COLUMNS_MAX: usize = 160;
 /// Blanks between two columns.
 const APART: usize = 3;
-/// Rows of the histogram if response times are spread so wide that fewer would hide where they are.
-const BARS_WIDE_MAX: usize = 12;
 
 /// Level of detail if not everything fits.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +31,9 @@ struct Detail {
     /// Causes of the verdict, and how many of these have advice.
     causes: (usize, usize),
     across_runs: bool,
-    /// Minimum number of rows of the histogram; more if there is room.
+    /// Minimum number of rows of the histogram; more if there is room, and at least one for each class
+    /// with more than a tail of the calls: rows that hold several would look like modes.
     bars: Option<usize>,
-    /// A row of the histogram for each class with more than a tail of the calls.
-    classes: bool,
     /// Findings with their evidence, and how many of these have advice.
     findings: (usize, usize),
     /// Rows of the table of URLs.
@@ -55,7 +52,6 @@ const LEAST: Detail = Detail {
     causes: (0, 0),
     across_runs: false,
     bars: None,
-    classes: false,
     findings: (0, 0),
     urls: 0,
     rest: false,
@@ -63,14 +59,13 @@ const LEAST: Detail = Detail {
 };
 
 /// Optional parts, the most important first.
-const MORE: [fn(&mut Detail); 16] = [
+const MORE: [fn(&mut Detail); 15] = [
     |detail| detail.causes.0 = 1,
     |detail| detail.asked = 130,
     |detail| detail.causes.0 = 2,
     |detail| detail.across_runs = true,
     |detail| detail.bars = Some(BARS_MIN),
     |detail| detail.findings = (1, 0),
-    |detail| detail.classes = true,
     |detail| detail.findings = (1, 1),
     |detail| detail.urls = 4,
     |detail| detail.causes.0 = usize::MAX,
@@ -110,11 +105,6 @@ pub(super) fn screen(
     page
 }
 
-/// Rows that show each class of response times with more than a tail of the calls.
-fn bars_needed(all: &RunTimes) -> usize {
-    picture::rows_needed(&all.response).min(BARS_WIDE_MAX)
-}
-
 fn composed(
     mut page: Page,
     report: &RunRecord,
@@ -132,7 +122,7 @@ fn composed(
         text::write(&mut last, &findings(report, detail), SCREEN);
         if let Some(least) = detail.bars {
             let room = lines.saturating_sub(page.lines() + last.lines() + 2);
-            let needed = if detail.classes { bars_needed(all) } else { 0 };
+            let needed = picture::rows_needed(&all.response);
             let least = least.max(needed);
             let rows = room.clamp(least, BARS_MAX.max(needed));
             let mut drawn = Document::default();
@@ -157,7 +147,7 @@ fn beside(
     let mut right = page.of_width(style.columns.min(COLUMNS_MAX) - text::WIDTH - APART);
     if detail.bars.is_some() {
         let mut drawn = Document::default();
-        drawn.add(SCREEN, parts::histogram(&all.response, BARS_MAX.max(bars_needed(all))));
+        drawn.add(SCREEN, parts::histogram(&all.response, BARS_MAX.max(picture::rows_needed(&all.response))));
         text::write(&mut right, &drawn, SCREEN);
     }
     text::write(&mut right, &findings(report, detail), SCREEN);
