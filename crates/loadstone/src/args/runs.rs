@@ -4,6 +4,7 @@ use super::store::StoreArgs;
 use super::{Sink, UsageError, parse};
 use ::store::{Filter, ResultKind};
 use clap::{Args, Subcommand, ValueEnum};
+use record::history::{RUNS_LAST, RUNS_MAX};
 use std::path::PathBuf;
 use time::{Date, Month, OffsetDateTime, Time};
 use units::ParseError;
@@ -73,9 +74,6 @@ pub(crate) enum RunsTask {
     },
 }
 
-/// Maximum number of runs in a history.
-const HISTORY_MAX: usize = 500;
-
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListArgs {
     /// Only results whose name contains this text
@@ -105,7 +103,7 @@ pub(crate) struct HistoryArgs {
     /// Name of the runs, as the list shows it: a URL or a plan file
     pub(crate) name: String,
     /// Only the last N runs
-    #[arg(long, value_parser = parse::count::<usize>, value_name = "N", default_value = "60")]
+    #[arg(long, value_parser = parse::count::<usize>, value_name = "N", default_value_t = RUNS_LAST)]
     pub(crate) last: usize,
     /// Only runs begun since: 30d (ago), 2026-11-20, or 2026-11-20T14:30 (UTC); gives an accepted
     /// change a new start
@@ -121,20 +119,14 @@ pub(crate) struct HistoryArgs {
 impl HistoryArgs {
     /// # Errors
     /// An invalid time, or too many runs.
-    pub(crate) fn filter(&self, now_unix_s: f64) -> Result<Filter, UsageError> {
-        if self.last > HISTORY_MAX {
+    pub(crate) fn since(&self, now_unix_s: f64) -> Result<Option<f64>, UsageError> {
+        if self.last > RUNS_MAX {
             return Err(UsageError::new(format!(
-                "--last {}: at most {HISTORY_MAX} runs are read",
+                "--last {}: at most {RUNS_MAX} runs are read",
                 self.last
             )));
         }
-        let since = self.since.as_deref().map(|text| since(text, now_unix_s)).transpose();
-        Ok(Filter {
-            name: Some(self.name.clone()),
-            kind: Some(ResultKind::Run),
-            since_unix_s: since?,
-            ..Filter::default()
-        })
+        self.since.as_deref().map(|text| since(text, now_unix_s)).transpose()
     }
 }
 

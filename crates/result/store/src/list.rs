@@ -52,7 +52,7 @@ pub struct ListEntry {
 
 impl ListEntry {
     /// A finished run of exactly this name, for its history.
-    pub fn history_run(self, name: &str) -> Option<HistoryRun> {
+    fn history_run(self, name: &str) -> Option<HistoryRun> {
         let wanted = self.name == name && self.progress == Progress::Finished;
         let headline = self.headline.filter(|_| wanted)?;
         let started_unix_s = self.started_unix_s;
@@ -250,6 +250,31 @@ impl Store {
             }
         }
         Ok(entries)
+    }
+
+    /// The last finished runs of exactly this name, the oldest first: what a gate judges and a trend
+    /// shows.
+    ///
+    /// # Errors
+    /// A store that cannot be read.
+    pub fn history(
+        &self,
+        name: &str,
+        since_unix_s: Option<f64>,
+        last: usize,
+    ) -> Result<Vec<HistoryRun>, StoreError> {
+        // the filter matches a part of a name, so the limit comes after it
+        let filter = Filter {
+            name: Some(name.to_owned()),
+            kind: Some(ResultKind::Run),
+            since_unix_s,
+            ..Filter::default()
+        };
+        let entries = self.list(&filter)?.into_iter().rev();
+        let mut runs: Vec<HistoryRun> =
+            entries.filter_map(|entry| entry.history_run(name)).collect();
+        runs.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
+        Ok(runs.split_off(runs.len().saturating_sub(last)))
     }
 
     /// The row of one result.

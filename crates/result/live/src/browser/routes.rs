@@ -13,6 +13,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use futures_util::stream::{self, Stream};
+use record::history::RUNS_MAX;
 use report::Named;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -182,14 +183,8 @@ async fn list_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageR
 /// The runs of exactly this name, the oldest first.
 async fn trend_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
     let name = field(query.unwrap_or_default().as_bytes(), "name");
-    let filter = Filter {
-        name: Some(name.clone()),
-        kind: Some(ResultKind::Run),
-        count_max: Some(LIST_MAX),
-        ..Filter::default()
-    };
     let shown = desk.read(move |store| {
-        Ok(trend::trend(&name, &trend::runs_called(&name, store.list(&filter)?)))
+        Ok(trend::trend(&name, &store.history(&name, None, RUNS_MAX)?))
     });
     Ok(Html(shown.await?.into_string()))
 }

@@ -6,7 +6,6 @@ use maud::{Markup, html};
 use record::history::{HistoryChangeRecord, HistoryRecord, HistoryRun, RUNS_LAST, assemble};
 use record::run::Headline;
 use stats::State;
-use store::ListEntry;
 use units::show::safe;
 use units::{Nanos, show};
 
@@ -39,14 +38,6 @@ const FIGURES: [Figure; 4] = [
 
 fn time(seconds: f64) -> String {
     show::duration(Nanos::from_secs_f64(seconds.max(0.0)))
-}
-
-/// The finished runs of exactly this name, the oldest first.
-pub(crate) fn runs_called(name: &str, entries: Vec<ListEntry>) -> Vec<HistoryRun> {
-    let known = entries.into_iter().filter_map(|entry| entry.history_run(name));
-    let mut runs: Vec<HistoryRun> = known.collect();
-    runs.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
-    runs
 }
 
 /// The page of the runs of a name, the oldest first: the latest change of each figure is the one that
