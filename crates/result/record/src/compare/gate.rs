@@ -28,6 +28,9 @@ struct GateBound {
     judged: Option<JudgedMargin>,
     /// Why the figure cannot be judged.
     lacking: Option<String>,
+    /// Blocks that count for it, and those that do not.
+    blocks: usize,
+    invalid: usize,
 }
 
 /// Runs of one block, before and after.
@@ -70,6 +73,8 @@ impl Gate {
             answer: MarginAnswer::Undecided,
             judged: None,
             lacking: None,
+            blocks: 0,
+            invalid: 0,
         };
         Gate { bounds: bounds.iter().map(watched).collect(), blocks: 0, invalid: 0 }
     }
@@ -89,7 +94,10 @@ impl Gate {
         for watched in &mut self.bounds {
             if runs().all(|run| watched.bound.counts(run)) {
                 watched.block(before, after, figures);
+                watched.blocks += 1;
                 counts = true;
+            } else {
+                watched.invalid += 1;
             }
         }
         *(if counts { &mut self.blocks } else { &mut self.invalid }) += 1;
@@ -159,22 +167,28 @@ impl Gate {
         if !help.is_empty() {
             return help;
         }
-        if 2 * self.invalid > self.blocks + self.invalid {
+        let undecided = || self.bounds.iter().filter(|one| one.answer == MarginAnswer::Undecided);
+        if undecided().any(|one| one.invalid > one.blocks) {
             help.push(
                 "Most blocks had an INVALID run: lower the load or use a quieter machine."
                     .to_owned(),
             );
         }
         let open = record.bounds.iter().filter(|one| one.answer == GateAnswer::Undecidable);
-        let needed = open.clone().filter_map(|one| one.blocks_needed).max();
-        let known = open.clone().all(|one| one.blocks_needed.is_some());
-        if let Some(needed) = needed.filter(|_| known && self.blocks > 0) {
-            let each = end.spent.as_secs_f64() / self.blocks as f64;
+        // of each bound the blocks that count, which came at its own rate
+        let waits = open.clone().map(|one| {
+            let each = end.spent.as_secs_f64() / (one.blocks > 0).then_some(one.blocks)? as f64;
+            Some((one.blocks_needed?, each * one.blocks_needed? as f64))
+        });
+        let waits: Option<Vec<(u64, f64)>> = waits.collect();
+        if let Some((needed, wait_s)) =
+            waits.and_then(|all| all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)))
+        {
             // a value that can be pasted
-            let time = format!("{:.0}s", (each * needed as f64).ceil());
             help.push(format!(
-                "About {} would decide it on this machine (--budget {time}).",
-                counted(needed, "block")
+                "About {} would decide it on this machine (--budget {:.0}s).",
+                counted(needed, "block"),
+                wait_s.ceil()
             ));
         }
         let bound = open.clone().find(|one| one.decidable.is_some());
@@ -224,6 +238,8 @@ impl GateBound {
             low: known(judged.low),
             high: known(judged.high),
             decidable: known(judged.decidable),
+            blocks: self.blocks as u64,
+            blocks_invalid: self.invalid as u64,
             blocks_needed: judged.blocks_needed,
             text: String::new(),
         };

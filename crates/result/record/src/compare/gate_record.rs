@@ -55,9 +55,9 @@ pub struct GateRecord {
     pub alpha: f64,
     pub budget_s: f64,
     pub spent_s: f64,
-    /// Blocks that count.
+    /// Blocks that count for a bound.
     pub blocks: u64,
-    /// Blocks left out because a run of them is INVALID.
+    /// Blocks that count for none, because a run of them is INVALID.
     pub blocks_invalid: u64,
     /// Servers started for each side; 0 where they were already running.
     pub restarts: Vec<u32>,
@@ -91,6 +91,13 @@ pub struct GateBoundRecord {
     pub high: Option<f64>,
     /// The tightest bound that these blocks show to be kept; null without one.
     pub decidable: Option<f64>,
+    /// Blocks that count for it.
+    #[serde(default)]
+    pub blocks: u64,
+    /// Blocks that do not count for it, because a run of them is INVALID. Bounds on `failures` count
+    /// runs with a late client.
+    #[serde(default)]
+    pub blocks_invalid: u64,
     /// Blocks that would probably decide it; null where decided or unknown.
     pub blocks_needed: Option<u64>,
     /// The same in one sentence.
