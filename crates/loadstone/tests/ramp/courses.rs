@@ -91,10 +91,10 @@ fn a_search_ends_at_an_objective_that_always_holds() {
 fn an_objective_that_is_never_met_is_missed() {
     let site = Site::start(&[("service", "5ms")]);
     let line = "ramp --population --from 1 --to 2 --hold 200ms --slo p99<1ms --json -";
-    let found = run(&words(line, &site.url("/hw"))).expect(&[0, 1, 4]);
+    let found = run(&words(line, &site.url("/hw"))).expect(&[1, 4]);
     let report = found.json();
     assert!(steps(&report).iter().all(|step| step["met"] == false), "{report:#}");
-    if found.code == 0 {
+    if found.code == 4 {
         // on a busy machine an unusable step below the lowest usable one leaves the result open
         assert_eq!(steps(&report)[0]["client_limited"], true, "{report:#}");
     }

@@ -2,7 +2,7 @@
 
 use super::{RampRecord, RampStepRecord};
 use crate::run::{CauseRecord, VerdictRecord};
-use stats::curve::{Curve, OF_THE_CLIENT, Point, Purpose, crumbs};
+use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT, Point, Purpose, crumbs};
 use stats::{CauseId, State};
 
 /// Causes of a load beyond the knee, where queues grow and samples are few: they are what the ramp
@@ -17,6 +17,33 @@ impl RampRecord {
         let verdict = verdict(&self, died, interrupted);
         RampRecord { verdict, ..self }
     }
+
+    /// Returns whether a step of the target below `level` is unusable.
+    pub fn is_unknown_below(&self, row: usize, level: f64) -> bool {
+        self.steps_of(row).any(|step| step.client_limited && step.level < level)
+    }
+}
+
+/// Objectives that every usable step misses, while a lower step is unusable: a load that meets them may
+/// exist.
+fn undecided_objectives(ramp: &RampRecord) -> Option<CauseRecord> {
+    let open = |(row, curve): (usize, &Curve)| {
+        let found = curve.capacity.as_ref()?;
+        let never = found.how == CapacityEnd::NeverMet && !found.objectives.is_empty();
+        let rules = found.objectives.iter().map(|objective| objective.text.as_str());
+        let rules: Vec<&str> = rules.collect();
+        (never && ramp.is_unknown_below(row, found.at.high)).then(|| rules.join(", "))
+    };
+    let rules = ramp.curves().iter().enumerate().find_map(open)?;
+    let limited = ramp.steps.iter().filter(|step| step.client_limited).count();
+    Some(CauseRecord {
+        id: CauseId::UnusableSteps,
+        figure: Some(limited as f64),
+        text: format!("{rules} is undecided: missed at every usable step, and lower steps are unusable"),
+        advice: "Free this machine's cores for the client (--cpus, --nice), or hold each step longer \
+                 (--hold)."
+            .to_owned(),
+    })
 }
 
 fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord {
@@ -26,7 +53,7 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
         steps.iter().filter(|step| !step.run.interrupted && !step.client_limited).collect();
     let mut causes: Vec<CauseRecord> = died.iter().map(|why| death(why)).collect();
     if !interrupted {
-        causes.extend(concluded_nothing(ramp));
+        causes.extend(concluded_nothing(ramp).or_else(|| undecided_objectives(ramp)));
     }
     if used.is_empty() && !interrupted {
         causes.extend(unusable(steps));

@@ -1,6 +1,5 @@
 //! The curves' results as text: knee, capacity, overload, recovery, and the prediction.
 
-use super::verdict::untold_below;
 use super::{RampRecord, RampStepRecord};
 use crate::words::{self, printable};
 use stats::curve::{
@@ -220,7 +219,7 @@ fn asked_for(report: &RampRecord, row: usize, curve: &Curve) -> Option<String> {
             "above {}. Every tested load meets {rules}; go higher with --to.",
             at(capacity.at.at)
         ),
-        CapacityEnd::NeverMet if untold_below(report, row, capacity.at.high) => format!(
+        CapacityEnd::NeverMet if report.is_unknown_below(row, capacity.at.high) => format!(
             "below {}, which misses {rules}. No lower step is usable.",
             at(capacity.at.high)
         ),

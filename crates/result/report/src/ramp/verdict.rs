@@ -10,12 +10,7 @@ pub fn missed(report: &RampRecord) -> bool {
         let capacity = curve.capacity.as_ref();
         let found = capacity
             .filter(|found| !found.objectives.is_empty() && found.how == CapacityEnd::NeverMet);
-        found.is_some_and(|found| !untold_below(report, row, found.at.high))
+        found.is_some_and(|found| !report.is_unknown_below(row, found.at.high))
     };
     report.curves().iter().enumerate().any(never)
-}
-
-/// Returns whether a step of the target below `level` is unusable.
-pub(super) fn untold_below(report: &RampRecord, row: usize, level: f64) -> bool {
-    report.steps_of(row).any(|step| step.client_limited && step.level < level)
 }
