@@ -174,3 +174,18 @@ fn alone(report: &RunReport) -> Option<Nanos> {
     let total = &report.measurement.total;
     Some(call.took - total.connect.quantile(0.5) - total.tls.quantile(0.5))
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_finding_has_a_row_with_its_rivals() {
+        let page = include_str!("../../../../docs/measuring.md");
+        let (_, rest) = page.split_once("## Findings and their rivals").expect("the section");
+        let (section, _) = rest.split_once("\n## ").expect("the next section");
+        let rows: Vec<&str> =
+            section.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next()).collect();
+        for id in super::finding_ids() {
+            assert!(rows.iter().any(|row| row.contains(&format!("`{id}`"))), "{id} has no row");
+        }
+    }
+}
