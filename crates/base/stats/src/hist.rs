@@ -226,6 +226,16 @@ impl Hist {
 pub struct Cumulative(Vec<(Nanos, u64)>);
 
 impl Cumulative {
+    /// From values, rising, each with its count.
+    pub fn of(values: impl IntoIterator<Item = (Nanos, u64)>) -> Cumulative {
+        let mut sum = 0;
+        let counted = values.into_iter().map(|(value, count)| {
+            sum += count;
+            (value, sum)
+        });
+        Cumulative(counted.collect())
+    }
+
     /// Like [`Hist::count_at_or_below`] of the histogram.
     pub fn count_at_or_below(&self, value: Nanos) -> u64 {
         let below = self.0.partition_point(|(lowest, _)| *lowest <= value);

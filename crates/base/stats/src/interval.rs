@@ -3,9 +3,8 @@
 //! All are two-sided at [`CONFIDENCE`]. Single calls of one run depend on each other; intervals
 //! across runs are made from one figure per run, never from pooled calls.
 
-use crate::Hist;
-use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
-use units::{Nanos, Stream};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
+use units::Stream;
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -81,30 +80,6 @@ pub fn t_mean(values: &[f64]) -> Option<Estimate> {
 pub fn student_t(freedom: u64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, freedom.max(1) as f64).expect("freedom of one or more");
     student.inverse_cdf(1.0 - TAIL)
-}
-
-/// Ranks (from 1) of the order statistics that enclose quantile `q` of `n` independent
-/// observations: ⌊nq − z√(nq(1−q))⌋ and ⌈nq + z√(nq(1−q))⌉ + 1, whatever their distribution
-/// (Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, section 2.2.2).
-/// `None` when the sample is too small for one of them to exist.
-pub fn quantile_ranks(n: u64, q: f64) -> Option<(u64, u64)> {
-    if !(q > 0.0 && q < 1.0) {
-        return None;
-    }
-    let (centre, z) = (n as f64 * q, Normal::new(0.0, 1.0).ok()?.inverse_cdf(1.0 - TAIL));
-    let half = z * (centre * (1.0 - q)).sqrt();
-    let (low, high) = ((centre - half).floor(), (centre + half).ceil() + 1.0);
-    (low >= 1.0 && high <= n as f64).then_some((low as u64, high as u64))
-}
-
-/// The interval of a quantile of recorded times, by [`quantile_ranks`]. It takes the calls as
-/// independent of each other; where they queue behind one another it is too narrow, and repeats are
-/// the remedy.
-pub fn hist_quantile(hist: &Hist, q: f64) -> Option<(Nanos, Nanos)> {
-    let n = hist.count();
-    let (low, high) = quantile_ranks(n, q)?;
-    let at_rank = |rank: u64| hist.quantile((rank as f64 - 0.5) / n as f64);
-    Some((at_rank(low), at_rank(high)))
 }
 
 /// The smallest number of observations whose maximum still bounds quantile `q` from above with 97.5

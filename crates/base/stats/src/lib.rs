@@ -48,8 +48,8 @@ pub use little::Little;
 pub use messages::{FanOutTally, MessageTally};
 pub use numbers::{NumberTally, parse_number, show_number};
 pub use objective::{
-    FigureInterval, Figures, METRIC_PREFIX, Metric, Objective, Op, Ruling, Subject, SubjectRows,
-    Undecided, parse_objectives, parse_share, rulings,
+    FigureInterval, Figures, METRIC_PREFIX, Metric, Objective, Op, Ruling, SURE, Subject,
+    SubjectRows, Undecided, Unsure, parse_objectives, parse_share, quantile_interval, rulings,
 };
 pub use scenario::ScenarioTally;
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};

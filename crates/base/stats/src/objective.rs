@@ -3,7 +3,9 @@
 mod ruling;
 
 use crate::{Block, Counts, Hist, NumberTally, ScenarioTally, Snapshot, show_number};
-pub use ruling::{FigureInterval, Ruling, Undecided, rulings};
+pub use ruling::{
+    FigureInterval, Ruling, SURE, Undecided, Unsure, quantile_interval, rulings,
+};
 use std::sync::Arc;
 use units::{Nanos, ParseError, quoted, show};
 
@@ -109,17 +111,26 @@ impl Objective {
         let at = whole.find(bounds).ok_or_else(|| bad("it has no <, <=, > or >="))?;
         let (name, rest) = whole.split_at(at);
         let (op, value) = Op::take(rest).ok_or_else(|| bad("a bound is <, <=, > or >="))?;
-        let of_number = of.is_some_and(|of| of.starts_with(METRIC_PREFIX));
-        let read = if of_number { Metric::of_number } else { Metric::parse };
-        let metric = read(name.trim()).ok_or_else(|| match our_metric(name.trim()) {
-            _ if of_number => bad(&format!(
-                "a metric of the plan has p50, p99, max and mean, not {}",
-                name.trim()
-            )),
-            Some(ours) => bad(&format!("{} is {ours} here", quoted(name.trim()))),
-            None => bad(&format!("{} is not a metric ({METRICS})", quoted(name.trim()))),
-        })?;
-        let bound = metric.bound(value.trim()).map_err(|why| bad(&why))?;
+        let read = |name: &str, value: &str| {
+            let metric = Metric::parse(name).ok_or_else(|| match our_metric(name) {
+                Some(ours) => bad(&format!("{} is {ours} here", quoted(name))),
+                None => bad(&format!("{} is not a metric ({METRICS})", quoted(name))),
+            })?;
+            Ok((metric, metric.bound(value).map_err(|why| bad(&why))?))
+        };
+        let read_number = |name: &str, value: &str| {
+            let metric = Metric::of_number(name).ok_or_else(|| {
+                bad(&format!("a metric of the plan has p50, p99, max and mean, not {name}"))
+            })?;
+            Ok((metric, metric.bound(value).map_err(|why| bad(&why))?))
+        };
+        let (name, value) = (name.trim(), value.trim());
+        let (metric, bound) = match of.is_some_and(|of| of.starts_with(METRIC_PREFIX)) {
+            // a part may have such a name too: its bounds have units
+            true => read_number(name, value).or_else(|why| read(name, value).map_err(|_: ParseError| why))?,
+            false => read(name, value)?,
+        };
+        let of_number = matches!(metric, Metric::Number(_) | Metric::NumberMean);
         if let Some(of) = of {
             let per_part = of_number
                 || matches!(metric, Metric::Response(_) | Metric::ResponseMean | Metric::Failures);

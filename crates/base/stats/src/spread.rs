@@ -1,6 +1,6 @@
 //! The response times of one second, coarsely: data for a heat map over time.
 
-use crate::Hist;
+use crate::{Block, Cumulative, Hist};
 use units::Nanos;
 
 /// Classes of a [`Spread`]: eight per decade, from 1 µs to beyond the hour at which [`Hist`] ends.
@@ -55,6 +55,13 @@ impl Spread {
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(class, count)| (class, u64::from(*count)))
+    }
+
+    /// The same as a block of a run, whose times are the upper ends of their classes.
+    pub fn block(&self) -> Block {
+        let value = |class: usize| Nanos::from_secs_f64(Spread::ends_s(class).1);
+        let times = Cumulative::of(self.iter().map(|(class, count)| (value(class), count)));
+        Block { times, ..Block::default() }
     }
 
     pub fn is_empty(&self) -> bool {

@@ -36,16 +36,27 @@ impl Trials {
 
     /// Returns true if the true share is certain to be below `share`, 0..1.
     pub(crate) fn is_below(self, share: f64, looks: Looks) -> bool {
+        self.ln_error(share, looks) <= TAIL.ln()
+    }
+
+    /// Probability that the true share is below `share`: of all such answers, at most the rest is
+    /// wrong.
+    pub(crate) fn probability_below(self, share: f64, looks: Looks) -> f64 {
+        1.0 - self.ln_error(share, looks).exp()
+    }
+
+    /// Logarithm of the probability of an error if the true share is taken to be below `share`.
+    fn ln_error(self, share: f64, looks: Looks) -> f64 {
         let (found, missing) = (self.found, self.of - self.found);
         if !(share > 0.0 && share < 1.0) || missing <= 0.0 {
-            return false;
+            return 0.0;
         }
         match looks {
             // P(at most `found` | share) = I(1 - share; missing, found + 1)
-            Looks::Once => ln_beta_share(missing, found + 1.0, 1.0 - share) <= TAIL.ln(),
+            Looks::Once => ln_beta_share(missing, found + 1.0, 1.0 - share),
             Looks::Always => {
                 let mixture = ln_beta_part(found + 1.0, missing + 1.0, share) - share.ln();
-                mixture - self.ln_likelihood(share) >= -TAIL.ln()
+                (self.ln_likelihood(share) - mixture).min(0.0)
             }
         }
     }

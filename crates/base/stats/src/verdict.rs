@@ -223,17 +223,53 @@ pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurem
         return;
     }
     let ruled = objectives.iter().zip(rulings(objectives, measurement));
-    let mut lacking = ruled.filter_map(|(objective, ruling)| lacking(objective, &ruling));
-    let Some(mut cause) = lacking.next() else { return };
-    match lacking.count() {
-        0 => {}
-        more => cause.text.push_str(&format!("; {more} more undecided")),
-    }
+    let ruled: Vec<(&Objective, Ruling)> = ruled.collect();
+    let of_each = |cause: fn(&Objective, &Ruling) -> Option<Cause>, word: &str| {
+        let mut all = ruled.iter().filter_map(|(objective, ruling)| cause(objective, ruling));
+        let mut first = all.next()?;
+        match all.count() {
+            0 => {}
+            more => first.text.push_str(&format!("; {more} more {word}")),
+        }
+        Some(first)
+    };
+    let lacking = of_each(lacking, "undecided").map(|cause| (State::Invalid, cause));
+    let found = lacking.or_else(|| Some((State::Degraded, of_each(unsure, "like it")?)));
+    let Some((state, cause)) = found else { return };
     // the objective covers a printed quantile
     verdict.causes.retain(|known| known.id != CauseId::FewSamples);
-    let at = verdict.causes.iter().take_while(|known| INVALID.contains(&known.id)).count();
+    let at = match (state, verdict.state) {
+        (State::Invalid, _) => {
+            verdict.causes.iter().take_while(|known| INVALID.contains(&known.id)).count()
+        }
+        // the others are notes
+        (_, State::Valid) => 0,
+        _ => verdict.causes.len(),
+    };
     verdict.causes.insert(at, cause);
-    verdict.state = State::Invalid;
+    verdict.state = verdict.state.max(state);
+}
+
+/// The cause for an objective that is met by fewer calls than its interval needs.
+fn unsure(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
+    let unsure = ruling.unsure?;
+    Some(Cause {
+        id: CauseId::FewSamples,
+        figure: unsure.probability,
+        text: format!("{} is met {}", objective.text, unsure.text()),
+        advice: "Run longer, or with --until-sure.".to_owned(),
+    })
+}
+
+/// `2.4 times`, `200 times`: a factor with two digits.
+fn times(factor: f64, round: fn(f64) -> f64) -> String {
+    let unit = 10_f64.powf(factor.max(1.0).log10().floor() - 1.0);
+    let shown = round(factor / unit) * unit;
+    if shown < 10.0 {
+        format!("{shown:.1} times")
+    } else {
+        format!("{} times", show::count(shown.round() as u64))
+    }
 }
 
 /// The cause for an objective that lacks samples; `None` where lateness leaves it undecided.
@@ -243,7 +279,7 @@ fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
         Undecided::Interval { longer } => {
             let interval = ruling.interval?;
             let advice = match longer {
-                Some(factor) => format!("Run about {:.1} times as long.", factor + 0.05),
+                Some(factor) => format!("Run about {} as long.", times(factor.max(1.1), f64::round)),
                 None => "The figure is too near the bound: choose another bound.".to_owned(),
             };
             (
@@ -257,12 +293,13 @@ fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
             )
         }
         Undecided::FewSamples { count, needed } => {
-            let longer = needed as f64 / count.max(1) as f64 + 0.05;
+            let longer = needed as f64 / count.max(1) as f64;
             (
                 count,
                 format!("{} samples (at least {})", show::count(count), show::count(needed)),
                 format!(
-                    "Run {longer:.1} times as long, or choose a bound that fewer calls decide."
+                    "Run {} as long, or choose a bound that fewer calls decide.",
+                    times(longer, f64::ceil)
                 ),
             )
         }
@@ -635,7 +672,7 @@ fn few_samples(evidence: &Evidence<'_>) -> Option<Cause> {
     let name = quantile_name(quantile);
     let longer = match count {
         0 => "Run longer".to_owned(),
-        _ => format!("Run {:.1} times as long", needed as f64 / count as f64 + 0.05),
+        _ => format!("Run {} as long", times(needed as f64 / count as f64, f64::ceil)),
     };
     Some(Cause {
         id: CauseId::FewSamples,

@@ -260,7 +260,7 @@ impl Collector {
         if self.setup.plan.stop.until_sure && inside && enough {
             let decided = |(objective, blocks): (&stats::Objective, &Blocks)| {
                 let ruling = objective.rule(&self.total, Nanos::ZERO, blocks, Looks::Always);
-                ruling.undecided.is_none()
+                ruling.undecided.is_none() && ruling.unsure.is_none()
             };
             self.is_sure |= objectives.iter().zip(&self.blocks).all(decided);
         }

@@ -302,6 +302,13 @@ fn check_stream(plan: &Plan, problems: &mut Problems) {
 
 fn unknown_part(plan: &Plan, text: &str, name: &str) -> String {
     let names = plan.part_names();
+    if name.starts_with(stats::METRIC_PREFIX) && names.iter().any(|known| known == name) {
+        return format!(
+            "{text}: {} is a number that the plan takes from responses: bound its p50, p99, max or \
+             mean without a unit, such as p95<100",
+            units::quoted(name)
+        );
+    }
     let known = match names.as_slice() {
         [] => {
             "there are no named parts: journeys have steps, [[targets]] may have a name, and --clients \

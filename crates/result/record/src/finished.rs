@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::diagnosis::Confidence;
 use stats::{
-    Blocks, FigureInterval, Measurement, Objective, Ruling, Second, State, Verdict, rulings,
+    Blocks, FigureInterval, Measurement, Objective, Ruling, Second, State, Unsure,
+    Verdict, rulings,
 };
 use std::net::IpAddr;
 use units::Nanos;
@@ -137,6 +138,8 @@ pub struct SloResult {
     /// lateness is no part of it, or not known.
     pub without_lag: Option<f64>,
     pub met: bool,
+    /// Set if no call is beyond the bound, and the calls are fewer than the interval needs.
+    pub unsure: Option<Unsure>,
     /// The interval contains the bound, there are too few samples, or a punctual client might have a
     /// different result.
     pub undecided: bool,
@@ -159,6 +162,7 @@ impl SloResult {
             interval: ruling.interval,
             without_lag: ruling.without_lag,
             met: ruling.met,
+            unsure: ruling.unsure,
             undecided: ruling.undecided.is_some(),
         };
         objectives.iter().zip(rulings(objectives, measurement)).map(judge).collect()

@@ -1,6 +1,7 @@
 use super::*;
+use crate::{Blocks, Hist, Spread};
 use proptest::prelude::*;
-use units::{Purpose, Seed};
+use units::{Nanos, Purpose, Seed};
 
 fn near(found: f64, wanted: f64, tolerance: f64) {
     assert!((found - wanted).abs() <= tolerance, "{found} is not {wanted} ± {tolerance}");
@@ -48,29 +49,25 @@ fn the_interval_of_a_mean_is_that_of_ministat() {
 }
 
 #[test]
-fn ranks_that_enclose_a_quantile() {
-    for (n, q, ranks) in [
-        (10_000, 0.5, (4_902, 5_099)),
-        (10_000, 0.99, (9_880, 9_921)),
-        (100_000, 0.999, (99_880, 99_921)),
-    ] {
-        assert_eq!(quantile_ranks(n, q), Some(ranks), "{n} {q}");
-    }
-    for (n, q) in [(0, 0.5), (4, 0.5), (300, 0.99), (100, 0.0), (100, 1.0), (100, f64::NAN)] {
-        assert_eq!(quantile_ranks(n, q), None, "{n} {q}");
-    }
-}
-
-#[test]
-fn the_interval_of_a_quantile_follows_from_its_ranks() {
-    let mut hist = Hist::new();
-    for ms in 1..=10_000 {
-        hist.record(Nanos::from_millis(ms));
-    }
-    let (low, high) = hist_quantile(&hist, 0.99).unwrap();
-    near(low.as_millis_f64(), 9_880.0, 9.9);
-    near(high.as_millis_f64(), 9_921.0, 9.9);
-    assert_eq!(hist_quantile(&Hist::new(), 0.5), None);
+fn the_interval_of_a_quantile_widens_with_dependence() {
+    let times = |ms: std::ops::RangeInclusive<u64>| {
+        let mut hist = Hist::new();
+        ms.for_each(|ms| hist.record(Nanos::from_millis(ms)));
+        hist
+    };
+    let hist = times(1..=10_000);
+    let found = crate::quantile_interval(&hist, 0.99, &Blocks::default()).unwrap();
+    near(found.low, 9.880, 0.012);
+    near(found.high, 9.921, 0.012);
+    assert_eq!(crate::quantile_interval(&Hist::new(), 0.5, &Blocks::default()), None);
+    assert_eq!(crate::quantile_interval(&hist, 1.0, &Blocks::default()), None);
+    // the slow calls are together, as the coarse rows of the series show
+    let mut blocks = Blocks::default();
+    (0..10).for_each(|row| {
+        blocks.push(Spread::of(&times(row * 1_000 + 1..=(row + 1) * 1_000)).block());
+    });
+    let together = crate::quantile_interval(&hist, 0.99, &blocks).unwrap();
+    assert!(together.effect > 50.0 && together.low < 9.0, "{together:?}");
 }
 
 #[test]

@@ -6,10 +6,10 @@
 //! docs/measuring.md has the derivation and the coverage under dependence.
 
 use super::{Figures, Metric, Objective, Op, Samples, SubjectRows, mean_without, quantile_without};
-use crate::interval::{samples_needed, student_t};
+use crate::interval::{TAIL, student_t};
 use crate::trials::{Looks, Trials};
 use crate::{Blocks, Hist, Measurement, Snapshot};
-use units::Nanos;
+use units::{Nanos, show};
 
 /// Result of an objective, including how late the client was.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,10 +22,37 @@ pub struct Ruling {
     /// The figure without the client's lateness. For a part of a run this is a lower bound. `None`
     /// if lateness is no part of the figure or was not recorded.
     pub without_lag: Option<f64>,
-    /// The whole interval keeps the bound.
+    /// The whole interval keeps the bound, or no call is beyond it: see [`Ruling::unsure`].
     pub met: bool,
+    /// Set if the objective is met because no call is beyond its bound, by fewer calls than the
+    /// interval needs.
+    pub unsure: Option<Unsure>,
     /// Why there is no answer.
     pub undecided: Option<Undecided>,
+}
+
+/// Probability of an objective that is met by few calls.
+///
+/// If n independent calls are all within the bound of a quantile q, the quantile is within it with a
+/// probability of 1 - qⁿ. From 1 / (1 - q) calls on this is at least 63 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unsure {
+    pub probability: f64,
+    /// Calls that reach [`SURE`], if none is beyond the bound.
+    pub needed: u64,
+}
+
+/// Probability of an objective that is met by its interval: one end of 95 % is beyond the bound with
+/// half of the rest.
+pub const SURE: f64 = 1.0 - TAIL;
+
+impl Unsure {
+    /// `with a probability of only 63 % (368 calls reach 97.5 %)`.
+    pub fn text(&self) -> String {
+        let percent = (100.0 * self.probability).floor();
+        let needed = show::count(self.needed);
+        format!("with a probability of only {percent} % ({needed} calls reach {})", show::share(SURE))
+    }
 }
 
 /// Values that the figure of many more such calls may have, with a probability of 95 %.
@@ -88,7 +115,14 @@ impl Objective {
         let figure = figures.of(self.metric);
         if figure.is_nan() {
             let undecided = self.without_samples(snapshot, &figures);
-            return Ruling { figure, interval: None, without_lag: None, met: false, undecided };
+            return Ruling {
+                figure,
+                interval: None,
+                without_lag: None,
+                met: false,
+                unsure: None,
+                undecided,
+            };
         }
         let of_time = matches!(self.metric, Metric::Response(_) | Metric::ResponseMean);
         let without_lag = of_time.then(|| self.without_lag(snapshot, &figures)).flatten();
@@ -98,13 +132,51 @@ impl Objective {
         let measured = [low, high].map(|end| self.holds(end));
         let punctual = [low - lag, high - lag].map(|end| self.holds(end));
         let agree = |ends: [bool; 2]| ends[0] == ends[1];
+        let mut unsure = None;
         let undecided = match (agree(measured), agree(punctual), interval) {
             (true, true, _) if measured == punctual => None,
-            (false, false, Some(interval)) => Some(self.lacks_samples(&figures, interval)),
+            (false, false, Some(interval)) => {
+                unsure = self.none_beyond(&figures, blocks, looks);
+                let lacks = || self.lacks_samples(&figures, interval);
+                unsure.is_none().then(lacks)
+            }
             _ => Some(Undecided::Lateness),
         };
-        let met = measured[0] && undecided.is_none();
-        Ruling { figure, interval, without_lag, met, undecided }
+        let met = undecided.is_none() && (measured[0] || unsure.is_some());
+        Ruling { figure, interval, without_lag, met, unsure, undecided }
+    }
+
+    /// The probability that the objective is met if no call is beyond the bound and none failed; `None`
+    /// below 1 / (1 - q) independent calls.
+    fn none_beyond(&self, figures: &Figures, blocks: &Blocks, looks: Looks) -> Option<Unsure> {
+        let upper = matches!(self.op, Op::Below | Op::AtMost);
+        let (beyond, of, tail, effect) = match figures.samples(self.metric) {
+            Some((quantile, samples)) => {
+                // a failed call has no response time that could be within the bound
+                let failed = figures.counts.unsuccessful();
+                let of = samples.count();
+                // a call with exactly this time is within `<=` and `>`
+                let below = samples.within(self.bound, matches!(self.op, Op::AtMost | Op::Above));
+                let (beyond, tail) =
+                    if upper { (of - below, 1.0 - quantile) } else { (below, quantile) };
+                let test = QuantileTest { samples, quantile, blocks, looks };
+                (beyond + failed, of, tail, test.effect(self.bound))
+            }
+            None => {
+                let (found, of) = figures.share(self.metric)?;
+                let (beyond, tail) =
+                    if upper { (found, self.bound) } else { (of - found, 1.0 - self.bound) };
+                (beyond, of, tail, 1.0)
+            }
+        };
+        // a tail of 1 - 0.99 is a little more than a hundredth
+        let enough = of as f64 / effect * tail >= 1.0 - 1e-9;
+        if beyond > 0 || !enough {
+            return None;
+        }
+        let needed = calls_needed(tail, effect, looks);
+        let probability = Trials::new(0, of, effect).probability_below(tail, looks);
+        Some(Unsure { probability, needed })
     }
 
     /// Returns true if runs may end as soon as this objective is decided: its figure has an interval
@@ -157,14 +229,27 @@ impl Objective {
                 return if count < 2 { few } else { Undecided::Interval { longer } };
             }
         };
-        let needed = samples_needed(share.max(1.0 - share));
+        let needed = calls_needed(share.min(1.0 - share), 1.0, interval.looks);
         if of < needed {
             return Undecided::FewSamples { count: of, needed };
         }
-        // the width of the interval shrinks with the root of the calls
-        let width = 1.96 * (share * (1.0 - share) * interval.effect / of as f64).sqrt();
-        let factor = (width / (beyond as f64 / of as f64 - share)).powi(2).max(1.0);
-        Undecided::Interval { longer: Some(factor).filter(|factor| *factor <= LONGER_MAX) }
+        let now = Trials::new(beyond, of, interval.effect);
+        let decided = |factor: f64| {
+            let then = Trials { found: now.found * factor, of: now.of * factor };
+            then.is_below(share, interval.looks) || then.is_above(share, interval.looks)
+        };
+        let (mut too_short, mut longer) = (1.0, 2.0);
+        while !decided(longer) {
+            if longer > LONGER_MAX {
+                return Undecided::Interval { longer: None };
+            }
+            (too_short, longer) = (longer, 2.0 * longer);
+        }
+        for _ in 0..20 {
+            let middle = 0.5 * (too_short + longer);
+            if decided(middle) { longer = middle } else { too_short = middle }
+        }
+        Undecided::Interval { longer: Some(longer) }
     }
 
     /// Why there is no figure; `None` if every call failed, which misses the objective.
@@ -230,6 +315,32 @@ impl Objective {
             Op::AtLeast => figure >= self.bound,
         }
     }
+}
+
+/// The interval of a quantile of response times, as an objective on it has. `blocks`: the same calls in
+/// the order of time.
+pub fn quantile_interval(times: &Hist, quantile: f64, blocks: &Blocks) -> Option<FigureInterval> {
+    let wanted = quantile > 0.0 && quantile < 1.0 && !times.is_empty();
+    let test = QuantileTest { samples: Samples::Times(times), quantile, blocks, looks: Looks::Once };
+    wanted.then(|| test.interval(times.quantile(quantile).as_secs_f64()))
+}
+
+/// Number of calls that show a share below `tail` if none of them is found.
+fn calls_needed(tail: f64, effect: f64, looks: Looks) -> u64 {
+    let reaches = |of: u64| Trials::new(0, of, effect).is_below(tail, looks);
+    let (mut too_few, mut needed) = (0, 1_u64);
+    while !reaches(needed) {
+        too_few = needed;
+        match needed.checked_mul(2) {
+            Some(more) => needed = more,
+            None => return u64::MAX,
+        }
+    }
+    while needed - too_few > 1 {
+        let middle = too_few.midpoint(needed);
+        if reaches(middle) { needed = middle } else { too_few = middle }
+    }
+    needed
 }
 
 /// Test of each value on whether it can be the quantile.

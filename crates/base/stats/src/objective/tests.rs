@@ -203,10 +203,15 @@ fn an_interval_that_contains_the_bound_is_undecided() {
     let interval = |longer| Some(Undecided::Interval { longer: Some(longer) });
     for (text, count, beyond, expected) in [
         ("p99<50ms", 20, 0, few(20, 368)),
-        ("p99<50ms", 367, 0, few(367, 368)),
+        ("p99<50ms", 99, 0, few(99, 368)),
+        ("p99<50ms", 100, 0, (true, None)),
+        ("p99<50ms", 367, 0, (true, None)),
+        ("p99<50ms", 367, 1, few(367, 368)),
         ("p99<50ms", 368, 0, (true, None)),
         ("p99<50ms", 1_000, 3, (true, None)),
         ("p99<50ms", 1_000, 6, (false, interval(2.4))),
+        ("p99.9<50ms", 999, 0, few(999, 3_688)),
+        ("p99.9<50ms", 1_000, 0, (true, None)),
         ("failures>=2%", 1_000, 0, (false, None)),
         ("p99<50ms", 1_000, 20, (false, None)),
         // one call of twenty beyond the bound may be the one in a hundred; three are not
@@ -215,11 +220,14 @@ fn an_interval_that_contains_the_bound_is_undecided() {
         ("p99<1ms", 1, 0, (false, None)),
         ("p99>1ms", 20, 0, (true, None)),
         ("p99>50ms", 20, 0, few(20, 368)),
-        ("p50<50ms", 5, 0, few(5, 6)),
+        ("p50<50ms", 1, 0, few(1, 6)),
+        ("p50<50ms", 5, 1, few(5, 6)),
+        ("p50<50ms", 2, 0, (true, None)),
         ("p50<50ms", 6, 0, (true, None)),
         ("mean<50ms", 1, 0, few(1, 2)),
         ("mean<50ms", 2, 0, (true, None)),
-        ("failures<1%", 367, 0, few(367, 368)),
+        ("failures<1%", 99, 0, few(99, 368)),
+        ("failures<1%", 100, 0, (true, None)),
         ("failures<1%", 368, 0, (true, None)),
         // these are of the calls that were made, not of a share of all calls
         ("max<50ms", 1, 0, (true, None)),
@@ -234,6 +242,47 @@ fn an_interval_that_contains_the_bound_is_undecided() {
         }
         assert_eq!(found, expected, "{text}, {count}, {beyond}");
     }
+}
+
+/// The probability is that of the least certain answer that is given: 1 - 1/e for any quantile.
+#[test]
+fn an_objective_that_few_calls_meet_has_its_probability() {
+    let unsure = |text: &str, snapshot: &Snapshot, blocks: &Blocks, looks| {
+        let ruling = Objective::parse(text).unwrap().rule(snapshot, Nanos::SECOND, blocks, looks);
+        (ruling.met, ruling.unsure.map(|found| found.text()))
+    };
+    let none = Blocks::default();
+    for (text, count, looks, expected) in [
+        ("p99<50ms", 100, Looks::Once, Some("63 % (368 calls reach 97.5 %)")),
+        ("p99<50ms", 200, Looks::Once, Some("86 % (368 calls reach 97.5 %)")),
+        ("p99<50ms", 367, Looks::Once, Some("97 % (368 calls reach 97.5 %)")),
+        ("p99<50ms", 368, Looks::Once, None),
+        ("p95<50ms", 20, Looks::Once, Some("64 % (72 calls reach 97.5 %)")),
+        ("failures<1%", 100, Looks::Once, Some("63 % (368 calls reach 97.5 %)")),
+        // at any time less is certain
+        ("p99<50ms", 368, Looks::Always, Some("90 % (557 calls reach 97.5 %)")),
+        ("p99<50ms", 557, Looks::Always, None),
+    ] {
+        let expected = expected.map(|text| format!("with a probability of only {text}"));
+        let found = unsure(text, &calls(count, 0), &none, looks);
+        assert_eq!(found, (true, expected), "{text}, {count}");
+    }
+    // a call that failed might have been slow
+    let mut failed = calls(200, 0);
+    failed.counts.due += 1;
+    failed.counts.failed += 1;
+    assert_eq!(unsure("p99<50ms", &failed, &none, Looks::Once), (false, None));
+    // calls that come near the bound together count as fewer
+    let objective = Objective::parse("p99<15ms").unwrap();
+    let mut blocks = Blocks::default();
+    for block in 0..6 {
+        let mut row = Snapshot::default();
+        let ms = if block == 0 { 14 } else { 1 };
+        (0..100).for_each(|_| row.succeeded.record(Nanos::from_millis(ms)));
+        blocks.push(objective.block(&row));
+    }
+    let (met, found) = unsure("p99<15ms", &calls(600, 0), &blocks, Looks::Once);
+    assert!(!met && found.is_none(), "600 calls are worth 6: {found:?}");
 }
 
 #[test]
@@ -326,11 +375,20 @@ fn a_metric_of_the_plan_is_bounded_by_a_bare_number() {
     assert_eq!((objective.metric, objective.bound), (Metric::Number(0.95), 100.5));
     assert_eq!(objective.of.as_ref().map(|of| of.name.as_str()), Some("metric queue depth"));
     for (text, why) in [
-        ("metric q: p95<100ms", "\"100ms\" is not a number without a unit"),
-        ("metric q: failures<1%", "a metric of the plan has p50, p99, max and mean, not failures"),
+        ("metric q: p95<100x", "\"100x\" is not a number without a unit"),
+        ("metric q: failing<1%", "a metric of the plan has p50, p99, max and mean, not failing"),
     ] {
         let error = Objective::parse(text).unwrap_err().0;
         assert!(error.contains(why), "{error}");
+    }
+    // a part with such a name
+    for (text, metric) in [
+        ("metric q: p95<100ms", Metric::Response(0.95)),
+        ("metric q: failures<1%", Metric::Failures),
+    ] {
+        let objective = Objective::parse(text).unwrap();
+        assert_eq!(objective.metric, metric, "{text}");
+        assert_eq!(objective.of.unwrap().name, "metric q");
     }
     let rows = |objective: &Objective| Subject {
         rows: SubjectRows::Number(1),

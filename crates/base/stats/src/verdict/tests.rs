@@ -362,8 +362,30 @@ fn an_objective_without_samples_makes_the_run_invalid() {
         "INVALID few-samples: p99<50ms is undecided: 20 samples (at least 368); 1 more undecided"
     );
     assert_eq!(held(&["p50<50ms"], &measurement), "VALID ");
+    measurement.total.succeeded.record_n(Nanos::from_millis(10), 80);
+    assert_eq!(
+        held(&["p50<50ms", "p99<50ms", "p99<40ms"], &measurement),
+        "DEGRADED few-samples: p99<50ms is met with a probability of only 63 % (368 calls reach \
+         97.5 %); 1 more like it"
+    );
+    assert!(held(&["p99<50ms", "p99.9<50ms"], &measurement).starts_with("INVALID few-samples: p99.9"));
     measurement.interrupted = true;
     assert!(held(&["p99<50ms"], &measurement).starts_with("DEGRADED interrupted"));
+}
+
+#[test]
+fn factors_have_two_digits() {
+    for (factor, nearest, enough) in [
+        (1.1, "1.1 times", "1.1 times"),
+        (2.34, "2.3 times", "2.4 times"),
+        (9.97, "10 times", "10 times"),
+        (18.4, "18 times", "19 times"),
+        (201.7, "200 times", "210 times"),
+        (1_234.0, "1,200 times", "1,300 times"),
+    ] {
+        assert_eq!(times(factor, f64::round), nearest);
+        assert_eq!(times(factor, f64::ceil), enough);
+    }
 }
 
 #[test]

@@ -533,6 +533,7 @@ fn objectives_name_tags_and_metrics() {
     assert_eq!(back.journeys.unwrap().tags(), plan.journeys.unwrap().tags());
     for (from, to, why) in [
         ("metric depth: mean", "metric width: mean", "nothing is called \"metric width\""),
+        ("depth: mean<5", "depth: mean<5ms", "\"metric depth\" is a number that the plan takes from"),
         ("kind=api:", "kind=none:", "nothing is called \"kind=none\""),
         ("metric = true", "metric = 'a:b'", "a metric has a name without"),
         ("team = 'x'", "team = 'a=b'", "a tag is a word without"),
@@ -540,6 +541,10 @@ fn objectives_name_tags_and_metrics() {
         let told = refused(&text.replace(from, to));
         assert!(told.contains(why), "{told}");
     }
+    // a step may be called like a metric: its bounds have units
+    let named = text.replace("name = 'b'", "name = 'metric b'").replace("kind=api:", "metric b:");
+    let of = read(&named).unwrap().measure.slo[0].of.clone().unwrap();
+    assert_eq!(of.rows, stats::SubjectRows::Targets([1].into()));
     let setup = format!(
         "[[setup]]\nname = 's0'\nurl = '/'\ncapture = {{ d = {{ json = '/d', metric = true }} }}\n{ONE}"
     );

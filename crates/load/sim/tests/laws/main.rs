@@ -820,8 +820,8 @@ fn a_rule_ends_a_bad_run() {
 /// 400 calls per second, one in `every` of which takes 80 ms instead of 10 ms.
 #[test]
 fn a_run_ends_as_soon_as_its_objectives_are_decided() {
-    let run = |objectives: &str, every: u64| {
-        let mut plan = open(400.0, 60);
+    let run_at = |rate: f64, seconds: u64, objectives: &str, every: u64| {
+        let mut plan = open(rate, seconds);
         plan.measure.slo = stats::parse_objectives(objectives).unwrap();
         plan.stop.until_sure = true;
         let mut calls = 0;
@@ -831,8 +831,11 @@ fn a_run_ends_as_soon_as_its_objectives_are_decided() {
             vec![reply(now + Nanos::from_millis(took), RESPONSE)]
         });
         let run = execute(plan.clone(), server, 2).measurement;
-        let rulings = stats::rulings(&plan.measure.slo, &run);
-        (run.window, rulings.iter().map(|one| (one.met, one.undecided)).collect::<Vec<_>>())
+        (run.window, stats::rulings(&plan.measure.slo, &run))
+    };
+    let run = |objectives: &str, every: u64| {
+        let (window, rulings) = run_at(400.0, 60, objectives, every);
+        (window, rulings.iter().map(|one| (one.met, one.undecided)).collect::<Vec<_>>())
     };
     let yes = (true, None);
     // at least five rows, however clear the answer is
@@ -847,6 +850,10 @@ fn a_run_ends_as_soon_as_its_objectives_are_decided() {
     assert_eq!(window, Nanos::from_secs(60));
     assert!(!rulings[0].0 && rulings[0].1.is_some(), "{rulings:?}");
     assert_eq!(rulings[1], yes);
+    // none is slow: met, and yet not sure enough to end the run
+    let (window, rulings) = run_at(40.0, 10, "p99<50ms", 1_000_000);
+    assert_eq!(window, Nanos::from_secs(10));
+    assert!(rulings[0].met && rulings[0].unsure.is_some(), "{rulings:?}");
 }
 
 /// Warm-up calls are in no figure, and nothing falls due after the window: neither makes the server

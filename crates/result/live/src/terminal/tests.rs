@@ -170,6 +170,7 @@ fn busy() -> Model {
         interval: None,
         without_lag: None,
         undecided: false,
+        unsure: None,
         met: figure < objective.bound,
         objective,
         figure,

@@ -140,7 +140,13 @@ pub(super) fn marks(report: &RunRecord) -> Option<Block> {
             (false, false) => Mood::Bad,
         },
         name: words::printable(&result.objective.text, 60),
-        value: result.figure_text(),
+        value: match &result.unsure {
+            Some(unsure) => {
+                let percent = (100.0 * unsure.probability).floor();
+                format!("{} ({percent} % sure)", result.figure_text())
+            }
+            None => result.figure_text(),
+        },
     };
     (!results.is_empty()).then(|| Block::Marks(results.iter().map(mark).collect()))
 }
@@ -252,7 +258,11 @@ pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
         format!("{} {text} ({})", result.word(), result.figure_text())
     });
     let others: Vec<String> = others.collect();
-    let met = format!("{} of {} met", all - others.len(), counted(all as u64, "objective"));
+    let mut met = format!("{} of {} met", all - others.len(), counted(all as u64, "objective"));
+    let unsure = report.slo.iter().filter_map(|result| Some(result.unsure.as_ref()?.probability));
+    if let Some(least) = unsure.reduce(f64::min) {
+        met.push_str(&format!(", with a probability of only {:.0} %", (100.0 * least).floor()));
+    }
     let parts: Vec<String> = std::iter::once(met).chain(others).collect();
     (all > 0).then(|| parts.join(", "))
 }

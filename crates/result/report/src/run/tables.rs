@@ -158,7 +158,7 @@ pub(super) fn spectrum(report: &RunRecord, all: &RunTimes) -> [Block; 3] {
         ]
     });
     let table = DataTable::new(["", "response", "from", "to", "service", "calls above"]);
-    let note = "From and to: the 95 % interval by order statistics, calls being independent.";
+    let note = "From and to: the 95 % interval, corrected for calls that depend on each other.";
     [heading("Quantiles"), Block::Table(table.with(rows)), led("  ", Voice::Note, note)]
 }
 

@@ -1,13 +1,16 @@
 //! Counts and times: outcomes, histograms, quantiles, runs compared with each other.
 
-use crate::finished::RunReport;
+use crate::finished::{RunReport, SloResult, in_window};
 use crate::ids;
 use sample::{Blame, FailureClass};
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::interval::Method;
-use stats::{Counts, Doubt, Estimate, Hist, Snapshot, interval, samples_needed, webmark};
+use stats::{
+    Blocks, Counts, Doubt, Estimate, Hist, Metric, Snapshot, interval, quantile_interval,
+    samples_needed, webmark,
+};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -230,7 +233,8 @@ pub struct QuantileRecord {
     /// The same without the client's own lateness.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_time_without_lag_s: Option<f64>,
-    /// Its interval by order statistics.
+    /// Its interval of 95 %, corrected for calls that depend on each other; of an objective on it, the
+    /// objective's. Null if the calls are too few for an end.
     pub low_s: Option<f64>,
     pub high_s: Option<f64>,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
@@ -244,16 +248,25 @@ impl QuantileRecord {
     pub(crate) fn all(report: &RunReport, response: &Hist) -> Vec<QuantileRecord> {
         let total = &report.measurement.total;
         let doubt = Doubt::of(total);
+        let mut blocks = Blocks::default();
+        in_window(&report.measurement).for_each(|row| blocks.push(row.spread.block()));
+        let of_objective = |quantile: f64| {
+            let same = |slo: &&SloResult| {
+                slo.objective.of.is_none() && slo.objective.metric == Metric::Response(quantile)
+            };
+            report.slo.iter().find(same).and_then(|slo| slo.interval)
+        };
         let row = |&quantile: &f64| {
-            let interval = interval::hist_quantile(response, quantile);
+            let own = || quantile_interval(response, quantile, &blocks);
+            let interval = of_objective(quantile).or_else(own);
             let lowest = doubt.as_ref().map(|doubt| doubt.lowest_at(quantile));
             let needed = samples_needed(quantile);
             QuantileRecord {
                 quantile,
                 response_time_s: response.quantile(quantile).as_secs_f64(),
                 response_time_without_lag_s: lowest.map(Nanos::as_secs_f64),
-                low_s: interval.map(|(low, _)| low.as_secs_f64()),
-                high_s: interval.map(|(_, high)| high.as_secs_f64()),
+                low_s: interval.map(|found| found.low).filter(|low| *low > 0.0),
+                high_s: interval.map(|found| found.high).filter(|high| high.is_finite()),
                 service_time_s: total.service.quantile(quantile).as_secs_f64(),
                 samples_needed: needed,
                 enough_samples: response.count() >= needed,

@@ -9,7 +9,7 @@ use sample::FailureClass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::interval::CONFIDENCE;
-use stats::{CauseId, FigureInterval, Looks, Objective, State};
+use stats::{CauseId, FigureInterval, Looks, Objective, State, Unsure};
 
 /// Validity of the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,9 +129,24 @@ pub struct SloRecord {
     #[serde(default)]
     pub interval: Option<SloInterval>,
     pub met: bool,
+    /// Of an objective that is met because no call is beyond the bound, by fewer calls than the
+    /// interval needs.
+    #[serde(default)]
+    pub unsure: Option<UnsureRecord>,
     /// The interval contains the bound, there are too few samples, or a punctual client might have a
     /// different result.
     pub undecided: bool,
+}
+
+/// Probability of an objective that is met by few calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct UnsureRecord {
+    /// Probability that the true figure is within the bound; below 97.5 %.
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
+    pub probability: f64,
+    /// Calls that reach 97.5 %, if none is beyond the bound.
+    pub calls_needed: u64,
 }
 
 /// Values that the figure of many more such calls may have, in the unit of the bound.
@@ -173,6 +188,10 @@ impl SloRecord {
             bound: result.objective.bound,
             interval: result.interval.as_ref().map(SloInterval::of),
             met: result.met,
+            unsure: result.unsure.map(|found| UnsureRecord {
+                probability: found.probability,
+                calls_needed: found.needed,
+            }),
             undecided: result.undecided,
         }
     }
@@ -191,12 +210,19 @@ impl SloRecord {
         self.objective.metric.show(self.figure.unwrap_or(f64::NAN))
     }
 
-    /// The figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`.
+    /// The figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and how certain it is, if
+    /// it is met by few calls.
     pub fn measured_text(&self) -> String {
-        match self.interval_text() {
+        let mut text = match self.interval_text() {
             Some(interval) => format!("{} ({interval})", self.figure_text()),
             None => self.figure_text(),
+        };
+        if let Some(unsure) = &self.unsure {
+            let found =
+                Unsure { probability: unsure.probability, needed: unsure.calls_needed };
+            text.push_str(&format!(", {}", found.text()));
         }
+        text
     }
 
     /// The interval: `95 %: 28.1 ms to 31.7 ms`, `95 %: 28.1 ms or more`.
