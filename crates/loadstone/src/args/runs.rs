@@ -126,7 +126,7 @@ impl HistoryArgs {
                 self.last
             )));
         }
-        self.since.as_deref().map(|text| since(text, now_unix_s)).transpose()
+        Ok(self.since.as_deref().map(|text| since(text, now_unix_s)).transpose()?)
     }
 }
 
