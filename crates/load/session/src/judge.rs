@@ -9,6 +9,9 @@ use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use units::Nanos;
 
+/// Work of other programs during a shorter time decides nothing: it is counted in ticks of 10 ms.
+pub(crate) const FOREIGN_TIME_MIN: Nanos = Nanos::SECOND;
+
 /// Observations of a measurement in addition to its figures; `None` is ignored.
 #[derive(Debug)]
 pub struct Circumstances<'a> {
@@ -57,7 +60,7 @@ impl Judge {
         evidence.driver_busy = Some(seen.busiest.max(ceiling).min(1.0));
         evidence.path = seen.path;
         evidence.fleet = seen.fleet;
-        if let Some(foreign) = seen.foreign.filter(|found| found.elapsed > Nanos::SECOND) {
+        if let Some(foreign) = seen.foreign.filter(|found| found.elapsed > FOREIGN_TIME_MIN) {
             evidence.foreign_share = Some(foreign.share);
             evidence.steal_share = Some(foreign.steal_share);
         }

@@ -3,7 +3,7 @@
 use crate::assemble::{begun, finished};
 use crate::change::Change;
 use crate::exit::Failure;
-use crate::judge::{Circumstances, Judge};
+use crate::judge::{Circumstances, FOREIGN_TIME_MIN, Judge};
 use crate::load::{Observers, RunLoad};
 use crate::network::{FleetTask, Network};
 use crate::placement;
@@ -120,7 +120,9 @@ impl Session {
         let closed = observer.close();
         driven?;
         closed?;
-        let foreign = foreign.end(|| placement::local_servers(&self.servers.endpoints));
+        let foreign = (foreign.elapsed() > FOREIGN_TIME_MIN)
+            .then(|| foreign.end(|| placement::local_servers(&self.servers.endpoints)))
+            .flatten();
         (run.path, run.stack) = fit.network.facts()?;
         let busiest = run.driver.busy.iter().copied().fold(0.0, f64::max);
         let seen = Circumstances { busiest, foreign, path: run.path.as_ref(), fleet: None };

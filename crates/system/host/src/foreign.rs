@@ -55,17 +55,22 @@ impl ForeignWatch {
         ForeignWatch { before: census(), started: Instant::now() }
     }
 
+    /// Time since the start.
+    pub fn elapsed(&self) -> Nanos {
+        Nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
     /// Foreign work since the start; `None` if unknown, or if too little time has passed for the
     /// kernel's tick. `named`: finds other processes whose work is not foreign, such as the server on
     /// this machine, with their descendants.
     pub fn end(&self, named: impl FnOnce() -> Vec<u32>) -> Option<Foreign> {
-        let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let elapsed = self.elapsed();
         let ticks_per_s = rustix::param::clock_ticks_per_second();
-        if elapsed < Nanos::SECOND.0 / ticks_per_s.max(1) {
+        if elapsed.0 < Nanos::SECOND.0 / ticks_per_s.max(1) {
             return None;
         }
         let interval = CensusInterval {
-            elapsed: Nanos(elapsed),
+            elapsed,
             ticks_per_s,
             cores: crate::cpu::online_cores().len(),
         };

@@ -77,6 +77,9 @@ const MORE: [fn(&mut Detail); 15] = [
     |detail| detail.findings = (usize::MAX, usize::MAX),
 ];
 
+/// The step of [`MORE`] that adds the first finding.
+const FINDING_STEP: usize = 5;
+
 /// As much as fits; everything if the list of quantiles is requested. `empty`: a page for the
 /// terminal. `closing`: lines at its end, omitted from a page that fills the screen alone.
 pub(super) fn screen(
@@ -90,12 +93,15 @@ pub(super) fn screen(
     let composed = |detail| composed(empty.alike(), report, all, style, (detail, lines));
     let mut detail = LEAST;
     let mut page = composed(detail);
-    for more in MORE {
+    // a histogram whose classes have a row each may be longer than the screen
+    let classes = picture::rows_needed(&all.response).saturating_sub(BARS_MIN);
+    for (step, more) in MORE.iter().enumerate() {
         let mut next = detail;
         more(&mut next);
         let fuller = composed(next);
+        let beyond = if next.bars.is_some() && step <= FINDING_STEP { classes } else { 0 };
         // next to a long column there is room for more
-        if style.percentiles || fuller.lines() <= lines.max(page.lines()) {
+        if style.percentiles || fuller.lines() <= (lines + beyond).max(page.lines()) {
             (detail, page) = (next, fuller);
         }
     }
