@@ -442,7 +442,7 @@ mod tests {
     fn a_plan_has_its_secrets_everywhere() {
         let text = r#"
             version = 1
-            url = "http://ann:url-secret@h/"
+            url = "http://h/"
             [request]
             user = "ann:basic-secret"
             headers = ["X-Api-Key: header-secret", "X: plain-value"]

@@ -526,7 +526,6 @@ users = 1
 requests = 1
 [request]
 headers = ['X-Api-Key: plan-s3cr3t']
-cookies = true
 [[feeder]]
 name = 'people'
 format = 'csv'
@@ -554,12 +553,11 @@ expect = { body = { json = { '/state' = 'ok' } } }
 /// samples nor the remarks that leave the worker have a secret in them.
 #[test]
 fn secrets_that_a_failing_page_repeats_are_masked() {
-    let told = "key plan-s3cr3t, captured-s3cr3t, captured%2Ds3cr3t, feeder-s3cr3t, jar-s3cr3t, 1234";
+    let told = "key plan-s3cr3t, captured-s3cr3t, captured%2Ds3cr3t, feeder-s3cr3t, 1234";
     let (outcome, log) = run(plan(SECRETIVE), 1, move |request| {
         let path = line(request).split(' ').nth(1).unwrap_or_default();
         if path.starts_with("/login") {
-            let cookie = "Set-Cookie: sid=jar-s3cr3t\r\n".to_owned();
-            return (200, cookie, r#"{"token": "captured-s3cr3t"}"#.to_owned());
+            return (200, String::new(), r#"{"token": "captured-s3cr3t"}"#.to_owned());
         }
         let cookie = "Set-Cookie: bare-s3cr3t\r\n".to_owned();
         match path {
@@ -567,12 +565,12 @@ fn secrets_that_a_failing_page_repeats_are_masked() {
             _ => (200, cookie, format!(r#"{{"state": "{told}"}}"#)),
         }
     });
-    assert!(log[1].contains("Bearer captured-s3cr3t") && log[1].contains("jar-s3cr3t"), "{log:?}");
+    assert!(log[1].contains("Bearer captured-s3cr3t"), "{log:?}");
     let total = &outcome.measurement.total;
     let kept = &total.failed_responses.kinds[&(FailureClass::Status, 500)];
     let start = String::from_utf8(kept[0].start.clone()).unwrap();
     assert!(start.contains("Set-Cookie: ***\r\n"), "{start}");
-    assert!(start.ends_with("key ***, ***, ***, ***, ***, 1234"), "{start}");
+    assert!(start.ends_with("key ***, ***, ***, ***, 1234"), "{start}");
     let (_, differed) = total.journeys.differed[2].example.clone().unwrap();
     assert!(differed.contains("***") && !differed.contains("s3cr3t"), "{differed}");
     for (kind, samples) in &total.failed_responses.kinds {

@@ -61,10 +61,10 @@ const LEAST: Detail = Detail {
 /// Optional parts, the most important first.
 const MORE: [fn(&mut Detail); 15] = [
     |detail| detail.causes.0 = 1,
-    |detail| detail.asked = 130,
-    |detail| detail.causes.0 = 2,
     |detail| detail.across_runs = true,
     |detail| detail.bars = Some(BARS_MIN),
+    |detail| detail.asked = 130,
+    |detail| detail.causes.0 = 2,
     |detail| detail.findings = (1, 0),
     |detail| detail.findings = (1, 1),
     |detail| detail.urls = 4,
@@ -76,9 +76,6 @@ const MORE: [fn(&mut Detail); 15] = [
     |detail| (detail.findings, detail.urls) = ((usize::MAX, 1), tables::URLS_MAX),
     |detail| detail.findings = (usize::MAX, usize::MAX),
 ];
-
-/// The step of [`MORE`] that adds the first finding.
-const FINDING_STEP: usize = 5;
 
 /// As much as fits; everything if the list of quantiles is requested. `empty`: a page for the
 /// terminal. `closing`: lines at its end, omitted from a page that fills the screen alone.
@@ -93,15 +90,12 @@ pub(super) fn screen(
     let composed = |detail| composed(empty.alike(), report, all, style, (detail, lines));
     let mut detail = LEAST;
     let mut page = composed(detail);
-    // a histogram whose classes have a row each may be longer than the screen
-    let classes = picture::rows_needed(&all.response).saturating_sub(BARS_MIN);
-    for (step, more) in MORE.iter().enumerate() {
+    for more in MORE {
         let mut next = detail;
         more(&mut next);
         let fuller = composed(next);
-        let beyond = if next.bars.is_some() && step <= FINDING_STEP { classes } else { 0 };
         // next to a long column there is room for more
-        if style.percentiles || fuller.lines() <= (lines + beyond).max(page.lines()) {
+        if style.percentiles || fuller.lines() <= lines.max(page.lines()) {
             (detail, page) = (next, fuller);
         }
     }

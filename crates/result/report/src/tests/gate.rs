@@ -92,34 +92,32 @@ fn failures_are_judged_although_the_client_was_late() {
     assert!(bound.crossed && bound.certain, "{bound:?}");
 }
 
-/// Every other block is late, which counts for the failures alone: the time that the p50 needs follows
-/// from the blocks that count for it.
+/// The later half of the blocks is late, which counts for the failures alone: the time that the p50
+/// needs follows from the blocks that count for it.
 #[test]
-fn the_time_that_a_bound_needs_follows_from_its_own_blocks() {
+fn the_time_that_a_bound_needs_follows_from_its_blocks() {
     let bounds = ["failures +1%", "p50 +0.1%"].map(|bound| FailIf::parse(bound).unwrap());
     let mut gate = Gate::new(&bounds);
     for block in 0..16 {
-        let side = |from: usize, times: f64| {
-            [from, from + 1].map(|index| {
-                let mut run = sessions::run(index, times, 1.0);
-                if block % 2 == 1 {
-                    run.verdict.state = State::Invalid;
-                    let (text, advice) = (String::new(), String::new());
-                    run.verdict.causes =
-                        vec![Cause { id: CauseId::Slip, figure: 1.0, text, advice }];
-                }
-                RunRecord::of(&run)
-            })
+        let run = |index: usize, times: f64| {
+            let mut run = sessions::run(index, times, 1.0);
+            if block >= 8 {
+                run.verdict.state = State::Invalid;
+                let (text, advice) = (String::new(), String::new());
+                run.verdict.causes = vec![Cause { id: CauseId::Slip, figure: 1.0, text, advice }];
+            }
+            RunRecord::of(&run)
         };
-        gate.block(&side(2 * block, 1.0), &side(2 * block + 5, 1.001));
+        let before = [run(2 * block, 1.0), run(2 * block + 1, 1.0)];
+        gate.block(&before, &[run(2 * block + 3, 1.001), run(2 * block + 6, 1.001)]);
     }
     let record = gate.record(&GateEnd { spent: Nanos::from_secs(64), ..GateEnd::default() });
     let [failures, median] = &record.bounds[..] else { panic!("two bounds") };
     assert_eq!((failures.blocks, failures.blocks_invalid), (16, 0));
     assert_eq!((median.blocks, median.blocks_invalid), (8, 8));
     let needed = median.blocks_needed.unwrap();
-    let wanted = format!("About {needed} blocks would decide it on this machine (--budget {}s).", 8 * needed);
-    assert!(record.help.contains(&wanted), "{wanted}: {:?}", record.help);
+    let time = format!("--budget {}s", 8 * needed);
+    assert!(record.help.iter().any(|help| help.contains(&time)), "{time}: {:?}", record.help);
 }
 
 /// Every form shows an undecided bound as neither kept nor crossed.
