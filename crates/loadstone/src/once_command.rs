@@ -61,8 +61,8 @@ fn code(plan: &Plan, heard: &Heard) -> Code {
     }
 }
 
-/// The request after `>`, the head of the response after `<`, the body, and the duration, without the
-/// secrets of the request.
+/// The request after `>`, the head of the response after `<`, the body, and the duration, without
+/// the secrets of the request.
 fn shown(plan: &Plan, template: &Template, heard: &Heard) -> String {
     let mut secrets = Masker::of(plan);
     secrets.add_request(&template.last);

@@ -3,9 +3,7 @@
 mod ruling;
 
 use crate::{Block, Counts, Hist, NumberTally, ScenarioTally, Snapshot, show_number};
-pub use ruling::{
-    FigureInterval, Ruling, SURE, Undecided, Unsure, quantile_interval, rulings,
-};
+pub use ruling::{FigureInterval, Ruling, SURE, Undecided, Unsure, quantile_interval, rulings};
 use std::sync::Arc;
 use units::{Nanos, ParseError, quoted, show};
 
@@ -127,7 +125,8 @@ impl Objective {
         let (name, value) = (name.trim(), value.trim());
         let (metric, bound) = match of.is_some_and(|of| of.starts_with(METRIC_PREFIX)) {
             // a part may have such a name too: its bounds have units
-            true => read_number(name, value).or_else(|why| read(name, value).map_err(|_: ParseError| why))?,
+            true => read_number(name, value)
+                .or_else(|why| read(name, value).map_err(|_: ParseError| why))?,
             false => read(name, value)?,
         };
         let of_number = matches!(metric, Metric::Number(_) | Metric::NumberMean);

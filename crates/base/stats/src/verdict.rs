@@ -279,7 +279,9 @@ fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
         Undecided::Interval { longer } => {
             let interval = ruling.interval?;
             let advice = match longer {
-                Some(factor) => format!("Run about {} as long.", times(factor.max(1.1), f64::round)),
+                Some(factor) => {
+                    format!("Run about {} as long.", times(factor.max(1.1), f64::round))
+                }
                 None => "The figure is too near the bound: choose another bound.".to_owned(),
             };
             (

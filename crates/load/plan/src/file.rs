@@ -39,10 +39,24 @@ pub(crate) const MASK: &str = "***masked***";
 /// custom. The same names indicate secrets in queries, forms and JSON.
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
-    let known = ["proxy-authorization", "cookie", "auth", "x-auth", "sid", "sig", "pwd", "passwd", "jwt"];
+    let known =
+        ["proxy-authorization", "cookie", "auth", "x-auth", "sid", "sig", "pwd", "passwd", "jwt"];
     let hints = [
-        "authorization", "token", "secret", "password", "passphrase", "credential", "api-key",
-        "apikey", "access-key", "private-key", "session", "sessid", "csrf", "xsrf", "signature",
+        "authorization",
+        "token",
+        "secret",
+        "password",
+        "passphrase",
+        "credential",
+        "api-key",
+        "apikey",
+        "access-key",
+        "private-key",
+        "session",
+        "sessid",
+        "csrf",
+        "xsrf",
+        "signature",
     ];
     known.contains(&name.as_str()) || hints.iter().any(|hint| name.contains(hint))
 }

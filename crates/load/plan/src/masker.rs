@@ -1,7 +1,7 @@
 //! Texts without the secrets of a plan and of its calls.
 //!
-//! Response bytes are masked by the worker that received them, before they are stored, sent to another
-//! machine or shown: the worker alone knows the values that its users captured.
+//! Response bytes are masked by the worker that received them, before they are stored, sent to
+//! another machine or shown: the worker alone knows the values that its users captured.
 
 use crate::file::is_secret_header;
 use crate::journey;
@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use url::Url;
 
-/// Secrets of at least this length are masked wherever they occur. Shorter ones may occur in unrelated
-/// words, and are masked only in their own places.
+/// Secrets of at least this length are masked wherever they occur. Shorter ones may occur in
+/// unrelated words, and are masked only in their own places.
 pub const SECRET_MIN: usize = 3;
 /// Most secrets that are looked for, in all their forms.
 const SECRETS_MAX: usize = 4_000;
@@ -69,8 +69,8 @@ impl Masker {
         masker
     }
 
-    /// Adds a secret in the forms in which a server may return it: as it is, percent-encoded, and in
-    /// strings of JSON and HTML.
+    /// Adds a secret in the forms in which a server may return it: as it is, percent-encoded, and
+    /// in strings of JSON and HTML.
     pub fn add(&mut self, secret: &str) {
         // a mask, or a value that is put in later
         let known = secret.contains(SHOWN) || secret.contains("{{") || PLAIN.contains(&secret);
@@ -116,8 +116,8 @@ impl Masker {
         }
     }
 
-    /// Adds the value of a header that carries a login, and its parts: a token after its scheme, the
-    /// password of a pair, the values of cookies.
+    /// Adds the value of a header that carries a login, and its parts: a token after its scheme,
+    /// the password of a pair, the values of cookies.
     pub fn add_header(&mut self, name: &str, value: &str) {
         let value = value.trim();
         if !is_secret_header(name) {
@@ -271,8 +271,8 @@ impl Plan {
     }
 }
 
-/// Returns whether a value that a user captured or took from a feeder may be a secret: a short number is
-/// none.
+/// Returns whether a value that a user captured or took from a feeder may be a secret: a short
+/// number is none.
 pub fn is_secret_value(value: &str) -> bool {
     let is_short_number = value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit());
     value.len() >= SECRET_MIN && !is_short_number && !PLAIN.contains(&value)
@@ -474,9 +474,18 @@ mod tests {
         let plan = crate::from_toml(text, &crate::NoFiles).unwrap();
         let secrets = plan.secrets();
         for secret in [
-            "basic-secret", "header-secret", "proxy-secret", "vars-secret",
-            "setup-secret", "query-secret", "step-secret", "step-token", "form-secret",
-            "json-secret", "deep-secret", "body-secret",
+            "basic-secret",
+            "header-secret",
+            "proxy-secret",
+            "vars-secret",
+            "setup-secret",
+            "query-secret",
+            "step-secret",
+            "step-token",
+            "form-secret",
+            "json-secret",
+            "deep-secret",
+            "body-secret",
         ] {
             assert!(secrets.iter().any(|found| found == secret), "{secret}: {secrets:?}");
         }

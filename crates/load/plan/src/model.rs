@@ -166,8 +166,10 @@ impl Plan {
             if let Some(subject) = &mut settled.of {
                 let rows = named(&subject.name);
                 let row = |names: &[String]| names.iter().position(|name| *name == subject.name);
-                let of_number =
-                    matches!(objective.metric, stats::Metric::Number(_) | stats::Metric::NumberMean);
+                let of_number = matches!(
+                    objective.metric,
+                    stats::Metric::Number(_) | stats::Metric::NumberMean
+                );
                 let number = subject.name.strip_prefix(stats::METRIC_PREFIX);
                 if let Some(name) = number.filter(|_| of_number) {
                     let row = metrics.iter().position(|known| known == name.trim());

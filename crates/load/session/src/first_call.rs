@@ -312,8 +312,8 @@ fn told(
     (call, Leads { location, refused, unimplemented })
 }
 
-/// Formats the status line, some fields and the first bytes of the body on one line, masked. Cookies
-/// are omitted: they may be credentials.
+/// Formats the status line, some fields and the first bytes of the body on one line, masked.
+/// Cookies are omitted: they may be credentials.
 fn excerpt(head: &[u8], body: &[u8], secrets: &Masker) -> String {
     let head = String::from_utf8_lossy(head);
     let secret = |line: &&str| line.to_ascii_lowercase().starts_with("set-cookie");

@@ -103,8 +103,8 @@ impl Session {
         Ok(())
     }
 
-    /// Checks the method of a call that the server does not implement, if it describes its methods: a
-    /// misspelled name is no measurement.
+    /// Checks the method of a call that the server does not implement, if it describes its methods:
+    /// a misspelled name is no measurement.
     ///
     /// # Errors
     /// No such method, with the names that are most like it.

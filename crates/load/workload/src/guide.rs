@@ -83,8 +83,8 @@ pub trait Guide: std::fmt::Debug + Send {
         false
     }
 
-    /// Passes on the values that a user captured or was given: they may be secrets, and are masked in
-    /// responses that are shown.
+    /// Passes on the values that a user captured or was given: they may be secrets, and are masked
+    /// in responses that are shown.
     fn secrets(&self, _user: u64, _add: &mut dyn FnMut(&str)) {}
 
     /// Returns its observations since the last call.

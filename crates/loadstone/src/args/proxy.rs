@@ -57,8 +57,8 @@ fn apply(
         let unused = servers.iter().find_map(|url| Some((url, proxy_of(url, lookup)?)));
         return Ok(unused.map(|(url, Found { variable, value })| {
             format!(
-                "{variable} of the environment is not used for {}, which is this machine; --proxy {} \
-                 uses it",
+                "{variable} of the environment is not used for {}, which is this machine; \
+                 --proxy {} uses it",
                 url.host_str().unwrap_or_default(),
                 shown(&value)
             )
@@ -94,8 +94,8 @@ fn different_routes(one: (&Url, Option<&Found>), other: (&Url, Option<&Found>)) 
         }
     };
     UsageError::new(format!(
-        "the proxy variables of the environment lead to {} and to {}, but a run uses one route: give \
-         --proxy URL, or --proxy none for no proxy",
+        "the proxy variables of the environment lead to {} and to {}, but a run uses one route: \
+         give --proxy URL, or --proxy none for no proxy",
         route(one),
         route(other)
     ))

@@ -103,7 +103,8 @@ pub(crate) struct HistoryArgs {
     /// Name of the runs, as the list shows it: a URL or a plan file
     pub(crate) name: String,
     /// Only the last N runs
-    #[arg(long, value_parser = parse::count::<usize>, value_name = "N", default_value_t = RUNS_LAST)]
+    #[arg(long, value_parser = parse::count::<usize>, value_name = "N")]
+    #[arg(default_value_t = RUNS_LAST)]
     pub(crate) last: usize,
     /// Only runs begun since: 30d (ago), 2026-11-20, or 2026-11-20T14:30 (UTC); gives an accepted
     /// change a new start

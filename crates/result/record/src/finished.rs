@@ -11,8 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::diagnosis::Confidence;
 use stats::{
-    Blocks, FigureInterval, Measurement, Objective, Ruling, Second, State, Unsure,
-    Verdict, rulings,
+    Blocks, FigureInterval, Measurement, Objective, Ruling, Second, State, Unsure, Verdict, rulings,
 };
 use std::net::IpAddr;
 use units::Nanos;

@@ -252,8 +252,8 @@ impl Store {
         Ok(entries)
     }
 
-    /// The last finished runs of exactly this name, the oldest first: what a gate judges and a trend
-    /// shows.
+    /// The last finished runs of exactly this name, the oldest first: what a gate judges and a
+    /// trend shows.
     ///
     /// # Errors
     /// A store that cannot be read.

@@ -61,19 +61,16 @@ impl ForeignWatch {
     }
 
     /// Foreign work since the start; `None` if unknown, or if too little time has passed for the
-    /// kernel's tick. `named`: finds other processes whose work is not foreign, such as the server on
-    /// this machine, with their descendants.
+    /// kernel's tick. `named`: finds other processes whose work is not foreign, such as the server
+    /// on this machine, with their descendants.
     pub fn end(&self, named: impl FnOnce() -> Vec<u32>) -> Option<Foreign> {
         let elapsed = self.elapsed();
         let ticks_per_s = rustix::param::clock_ticks_per_second();
         if elapsed.0 < Nanos::SECOND.0 / ticks_per_s.max(1) {
             return None;
         }
-        let interval = CensusInterval {
-            elapsed,
-            ticks_per_s,
-            cores: crate::cpu::online_cores().len(),
-        };
+        let interval =
+            CensusInterval { elapsed, ticks_per_s, cores: crate::cpu::online_cores().len() };
         let mut ours = vec![std::process::id()];
         let after = census()?;
         ours.extend(named());

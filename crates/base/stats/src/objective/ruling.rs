@@ -33,8 +33,8 @@ pub struct Ruling {
 
 /// Probability of an objective that is met by few calls.
 ///
-/// If n independent calls are all within the bound of a quantile q, the quantile is within it with a
-/// probability of 1 - qⁿ. From 1 / (1 - q) calls on this is at least 63 %.
+/// If n independent calls are all within the bound of a quantile q, the quantile is within it with
+/// a probability of 1 - qⁿ. From 1 / (1 - q) calls on this is at least 63 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unsure {
     pub probability: f64,
@@ -42,8 +42,8 @@ pub struct Unsure {
     pub needed: u64,
 }
 
-/// Probability of an objective that is met by its interval: one end of 95 % is beyond the bound with
-/// half of the rest.
+/// Probability of an objective that is met by its interval: one end of 95 % is beyond the bound
+/// with half of the rest.
 pub const SURE: f64 = 1.0 - TAIL;
 
 impl Unsure {
@@ -51,7 +51,10 @@ impl Unsure {
     pub fn text(&self) -> String {
         let percent = (100.0 * self.probability).floor();
         let needed = show::count(self.needed);
-        format!("with a probability of only {percent} % ({needed} calls reach {})", show::share(SURE))
+        format!(
+            "with a probability of only {percent} % ({needed} calls reach {})",
+            show::share(SURE)
+        )
     }
 }
 
@@ -146,8 +149,8 @@ impl Objective {
         Ruling { figure, interval, without_lag, met, unsure, undecided }
     }
 
-    /// The probability that the objective is met if no call is beyond the bound and none failed; `None`
-    /// below 1 / (1 - q) independent calls.
+    /// The probability that the objective is met if no call is beyond the bound and none failed;
+    /// `None` below 1 / (1 - q) independent calls.
     fn none_beyond(&self, figures: &Figures, blocks: &Blocks, looks: Looks) -> Option<Unsure> {
         let upper = matches!(self.op, Op::Below | Op::AtMost);
         let (beyond, of, tail, effect) = match figures.samples(self.metric) {
@@ -317,11 +320,12 @@ impl Objective {
     }
 }
 
-/// The interval of a quantile of response times, as an objective on it has. `blocks`: the same calls in
-/// the order of time.
+/// The interval of a quantile of response times, as an objective on it has. `blocks`: the same
+/// calls in the order of time.
 pub fn quantile_interval(times: &Hist, quantile: f64, blocks: &Blocks) -> Option<FigureInterval> {
     let wanted = quantile > 0.0 && quantile < 1.0 && !times.is_empty();
-    let test = QuantileTest { samples: Samples::Times(times), quantile, blocks, looks: Looks::Once };
+    let test =
+        QuantileTest { samples: Samples::Times(times), quantile, blocks, looks: Looks::Once };
     wanted.then(|| test.interval(times.quantile(quantile).as_secs_f64()))
 }
 

@@ -368,7 +368,9 @@ fn an_objective_without_samples_makes_the_run_invalid() {
         "DEGRADED few-samples: p99<50ms is met with a probability of only 63 % (368 calls reach \
          97.5 %); 1 more like it"
     );
-    assert!(held(&["p99<50ms", "p99.9<50ms"], &measurement).starts_with("INVALID few-samples: p99.9"));
+    assert!(
+        held(&["p99<50ms", "p99.9<50ms"], &measurement).starts_with("INVALID few-samples: p99.9")
+    );
     measurement.interrupted = true;
     assert!(held(&["p99<50ms"], &measurement).starts_with("DEGRADED interrupted"));
 }

@@ -213,7 +213,7 @@ impl Worker {
         self.journal.end_sample(&[]);
     }
 
-    /// What the plan, the user and the request know, and a response may repeat.
+    /// Secrets of the plan, the user and the request, which a response may repeat.
     fn secrets_of(&mut self, call: &Call) -> Masker {
         let mut secrets = Masker::of(&self.setup.plan);
         self.feedback.add_secrets(call.user, &mut |value| secrets.add_value(value));

@@ -4,9 +4,9 @@
 use super::feeder::{FeederFormat, FeederRows};
 use super::model::JourneyPlan;
 use super::read::KEYS;
+use crate::file::{MASK, is_secret_header};
 use crate::masker::mask_named;
 use crate::{FileSource, Masker};
-use crate::file::{MASK, is_secret_header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::sync::Arc;

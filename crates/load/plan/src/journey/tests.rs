@@ -533,7 +533,11 @@ fn objectives_name_tags_and_metrics() {
     assert_eq!(back.journeys.unwrap().tags(), plan.journeys.unwrap().tags());
     for (from, to, why) in [
         ("metric depth: mean", "metric width: mean", "nothing is called \"metric width\""),
-        ("depth: mean<5", "depth: mean<5ms", "\"metric depth\" is a number that the plan takes from"),
+        (
+            "depth: mean<5",
+            "depth: mean<5ms",
+            "\"metric depth\" is a number that the plan takes from",
+        ),
         ("kind=api:", "kind=none:", "nothing is called \"kind=none\""),
         ("metric = true", "metric = 'a:b'", "a metric has a name without"),
         ("team = 'x'", "team = 'a=b'", "a tag is a word without"),

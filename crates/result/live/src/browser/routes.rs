@@ -183,9 +183,8 @@ async fn list_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageR
 /// The runs of exactly this name, the oldest first.
 async fn trend_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
     let name = field(query.unwrap_or_default().as_bytes(), "name");
-    let shown = desk.read(move |store| {
-        Ok(trend::trend(&name, &store.history(&name, None, RUNS_MAX)?))
-    });
+    let shown =
+        desk.read(move |store| Ok(trend::trend(&name, &store.history(&name, None, RUNS_MAX)?)));
     Ok(Html(shown.await?.into_string()))
 }
 

@@ -94,8 +94,8 @@ pub struct GateBoundRecord {
     /// Blocks that count for it.
     #[serde(default)]
     pub blocks: u64,
-    /// Blocks that do not count for it, because a run of them is INVALID. Bounds on `failures` count
-    /// runs with a late client.
+    /// Blocks that do not count for it, because a run of them is INVALID. Bounds on `failures`
+    /// count runs with a late client.
     #[serde(default)]
     pub blocks_invalid: u64,
     /// Blocks that would probably decide it; null where decided or unknown.

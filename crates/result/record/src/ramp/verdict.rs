@@ -24,8 +24,8 @@ impl RampRecord {
     }
 }
 
-/// Objectives that every usable step misses, while a lower step is unusable: a load that meets them may
-/// exist.
+/// Objectives that every usable step misses, while a lower step is unusable: a load that meets them
+/// may exist.
 fn undecided_objectives(ramp: &RampRecord) -> Option<CauseRecord> {
     let open = |(row, curve): (usize, &Curve)| {
         let found = curve.capacity.as_ref()?;
@@ -39,10 +39,13 @@ fn undecided_objectives(ramp: &RampRecord) -> Option<CauseRecord> {
     Some(CauseRecord {
         id: CauseId::UnusableSteps,
         figure: Some(limited as f64),
-        text: format!("{rules} is undecided: missed at every usable step, and lower steps are unusable"),
-        advice: "Free this machine's cores for the client (--cpus, --nice), or hold each step longer \
+        text: format!(
+            "{rules} is undecided: missed at every usable step, and lower steps are unusable"
+        ),
+        advice:
+            "Free this machine's cores for the client (--cpus, --nice), or hold each step longer \
                  (--hold)."
-            .to_owned(),
+                .to_owned(),
     })
 }
 

@@ -31,8 +31,8 @@ struct Detail {
     /// Causes of the verdict, and how many of these have advice.
     causes: (usize, usize),
     across_runs: bool,
-    /// Minimum number of rows of the histogram; more if there is room, and at least one for each class
-    /// with more than a tail of the calls: rows that hold several would look like modes.
+    /// Minimum number of rows of the histogram; more if there is room, and at least one for each
+    /// class with more than a tail of the calls: rows that hold several would look like modes.
     bars: Option<usize>,
     /// Findings with their evidence, and how many of these have advice.
     findings: (usize, usize),
@@ -147,7 +147,10 @@ fn beside(
     let mut right = page.of_width(style.columns.min(COLUMNS_MAX) - text::WIDTH - APART);
     if detail.bars.is_some() {
         let mut drawn = Document::default();
-        drawn.add(SCREEN, parts::histogram(&all.response, BARS_MAX.max(picture::rows_needed(&all.response))));
+        drawn.add(
+            SCREEN,
+            parts::histogram(&all.response, BARS_MAX.max(picture::rows_needed(&all.response))),
+        );
         text::write(&mut right, &drawn, SCREEN);
     }
     text::write(&mut right, &findings(report, detail), SCREEN);

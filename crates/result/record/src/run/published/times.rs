@@ -233,8 +233,8 @@ pub struct QuantileRecord {
     /// The same without the client's own lateness.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_time_without_lag_s: Option<f64>,
-    /// Its interval of 95 %, corrected for calls that depend on each other; of an objective on it, the
-    /// objective's. Null if the calls are too few for an end.
+    /// Its interval of 95 %, corrected for calls that depend on each other; of an objective on it,
+    /// the objective's. Null if the calls are too few for an end.
     pub low_s: Option<f64>,
     pub high_s: Option<f64>,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]

@@ -210,16 +210,15 @@ impl SloRecord {
         self.objective.metric.show(self.figure.unwrap_or(f64::NAN))
     }
 
-    /// The figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and how certain it is, if
-    /// it is met by few calls.
+    /// The figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and how certain it is,
+    /// if it is met by few calls.
     pub fn measured_text(&self) -> String {
         let mut text = match self.interval_text() {
             Some(interval) => format!("{} ({interval})", self.figure_text()),
             None => self.figure_text(),
         };
         if let Some(unsure) = &self.unsure {
-            let found =
-                Unsure { probability: unsure.probability, needed: unsure.calls_needed };
+            let found = Unsure { probability: unsure.probability, needed: unsure.calls_needed };
             text.push_str(&format!(", {}", found.text()));
         }
         text
