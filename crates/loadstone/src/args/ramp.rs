@@ -273,6 +273,12 @@ impl RampArgs {
             let listed = self.common.given.has("urls");
             return if listed { Ok(vec![(None, None)]) } else { Err(no_target()) };
         }
+        if let Some(range) = self.targets.iter().find(|text| is_a_load(text)) {
+            return Err(UsageError::new(format!(
+                "{} is not a URL; a ramp takes its loads as --from and --to",
+                units::quoted(range)
+            )));
+        }
         let split = |text: &String| match label_of(text) {
             Some((label, target)) => (Some(label.to_owned()), Some(target.to_owned())),
             None => (None, Some(text.clone())),
@@ -442,6 +448,13 @@ pub(super) fn label_of(text: &str) -> Option<(&str, &str)> {
     let (label, target) = text.split_once('=')?;
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | ' ');
     (!label.is_empty() && !target.is_empty() && label.chars().all(plain)).then_some((label, target))
+}
+
+/// A number or a range in the place of a URL: `--users 1..4`, where `--users` takes no value.
+fn is_a_load(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.trim_end_matches("/s").chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'))
+        && text.chars().filter(|c| *c == '.').count() < 3
 }
 
 fn no_target() -> UsageError {

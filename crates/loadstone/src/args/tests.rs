@@ -513,6 +513,17 @@ fn a_ramp_keeps_the_arrival_options() {
     assert_eq!((arrivals.burst, arrivals.from), (2, units::Rate(20.0 / 60.0)));
 }
 
+/// `--users` of a ramp takes no value, as people from other tools expect.
+#[test]
+fn a_ramp_refuses_a_load_in_place_of_a_url() {
+    for load in ["1..4", "10", "10/s"] {
+        let argv = ["loadstone", "ramp", URL, "--users", load];
+        let Command::Ramp(ramp) = Cli::try_parse_from(argv).unwrap().command else { unreachable!() };
+        let refused = ramp.into_task(&files()).unwrap_err().to_string();
+        assert!(refused.contains("--from and --to"), "{refused}");
+    }
+}
+
 /// `--http` names versions for `compare` too; each name is one that the plan's own row takes.
 #[test]
 fn versions_have_one_name() {

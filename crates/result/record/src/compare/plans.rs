@@ -24,19 +24,42 @@ pub fn plan_differences(first: &str, second: &str, scope: Scope) -> Vec<String> 
         Some(text) => text.clone(),
         None => "nothing".to_owned(),
     };
-    keys.into_iter()
+    let mut differences: Vec<String> = keys
+        .into_iter()
         .filter(|key| first.get(*key) != second.get(*key))
-        .map(|key| format!("{key}: {} and {}", shown(first.get(key)), shown(second.get(key))))
-        .collect()
+        .map(|key| match table_of_one(key, &first, &second) {
+            Some(only) => only,
+            None => format!("{key}: {} and {}", shown(first.get(key)), shown(second.get(key))),
+        })
+        .collect();
+    // every key of a table that one plan lacks has the same text
+    differences.dedup();
+    differences
 }
 
-/// Keys with dots and their values as text; `None` for what is no TOML.
-fn flat(text: &str, scope: Scope) -> Option<BTreeMap<String, String>> {
+/// Names the table of a key that only one of the plans has: one difference, whatever it holds.
+fn table_of_one(key: &str, first: &Keys, second: &Keys) -> Option<String> {
+    let (table, _) = key.split_once('.')?;
+    let has = |keys: &Keys| {
+        keys.keys().any(|key| key.split_once('.').is_some_and(|(name, _)| name == table))
+    };
+    match (has(first), has(second)) {
+        (true, false) => Some(format!("only the first has [{table}]")),
+        (false, true) => Some(format!("only the second has [{table}]")),
+        _ => None,
+    }
+}
+
+/// Keys with dots and their values as text.
+type Keys = BTreeMap<String, String>;
+
+/// The keys of a plan; `None` if the text is not TOML.
+fn flat(text: &str, scope: Scope) -> Option<Keys> {
     let table: toml::Table = text.parse().ok()?;
     let mut keys = BTreeMap::new();
     walk("", &Value::Table(table), &mut keys);
     keys.retain(|key, _| !matches!(key.as_str(), "seed" | "measure.repeat"));
-    keys.retain(|key, _| scope == Scope::SameCalls || !key.starts_with("targets."));
+    keys.retain(|key, _| scope == Scope::SameCalls || !is_of_the_calls(key));
     for (key, value) in &mut keys {
         if key.starts_with("targets.") && key.ends_with(".url") {
             *value = without_server(value);
@@ -45,7 +68,13 @@ fn flat(text: &str, scope: Scope) -> Option<BTreeMap<String, String>> {
     Some(keys)
 }
 
-fn walk(prefix: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
+/// What is called and by which protocol. The rate of messages is the load of a WebSocket.
+fn is_of_the_calls(key: &str) -> bool {
+    ["targets.", "websocket.", "grpc."].iter().any(|table| key.starts_with(table))
+        && key != "websocket.rate"
+}
+
+fn walk(prefix: &str, value: &Value, keys: &mut Keys) {
     let inner = |name: &str| match prefix {
         "" => name.to_owned(),
         _ => format!("{prefix}.{name}"),

@@ -178,3 +178,25 @@ fn different_plans_are_distinguished() {
     assert_eq!(differences(&plan("http://b/z", 20, 1), Scope::SameLoad), ["load.users: 10 and 20"]);
     assert_eq!(differences("no plan", Scope::SameLoad), ["a plan that cannot be read"]);
 }
+
+#[test]
+fn a_table_of_one_plan_is_one_difference() {
+    let http = "[load]\nusers = 10\n[[targets]]\nurl = \"http://a/\"\n";
+    let socket = "[load]\nusers = 10\n[websocket]\nexpect = \"echo\"\nping = false\n\
+                  [[targets]]\nurl = \"ws://a/\"\n";
+    assert_eq!(
+        plan_differences(http, socket, Scope::SameCalls),
+        ["only the second has [websocket]"]
+    );
+    assert_eq!(
+        plan_differences(socket, http, Scope::SameCalls),
+        ["only the first has [websocket]"]
+    );
+    // the same load over another protocol
+    assert_eq!(plan_differences(http, socket, Scope::SameLoad), [""; 0]);
+    let paced = socket.replace("ping = false", "rate = \"10/s\"");
+    assert_eq!(
+        plan_differences(http, &paced, Scope::SameLoad),
+        ["only the second has [websocket]"]
+    );
+}
