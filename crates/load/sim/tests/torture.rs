@@ -6,7 +6,7 @@ use faulty::{Defect, DefectKind, Defects};
 use sim::World;
 use sim::torture::{Commands, Field, FiringRange, target};
 use std::collections::{BTreeMap, BTreeSet};
-use torture::case::{Case, FOUND, Family, Need};
+use torture::case::{Case, FOUND, Family, Need, SOCKETS};
 use torture::catalogue;
 use torture::judge::Plain;
 use torture::result::RunResult;
@@ -60,6 +60,15 @@ const MUTATION: &str = "F-15";
 
 /// Cases that read a page of 20 MiB.
 const LONG_PAGE: [&str; 2] = ["W-06", "W-07"];
+
+/// WebSocket cases that send megabytes, and the defects that only they show.
+const LONG_SOCKET_CASES: [&str; 3] = ["U-17", "U-18", "U-19"];
+const LONG_SOCKETS: [Defect; 4] = [
+    Defect::TakesAnyMessage,
+    Defect::TakesAnyFragments,
+    Defect::InflatesAnything,
+    Defect::DiesOfPings,
+];
 
 /// Cases that report something without a verdict.
 const TOLD_ONLY: [&str; 3] = ["C-08", "L-14", "W-07"];
@@ -154,6 +163,7 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
                 || matches!(case.group(), 'C' | 'W') && !LONG_PAGE.contains(&case.id.as_str())
         }
         DefectKind::Overload => is_overload(case),
+        DefectKind::Sockets => case.group() == SOCKETS,
         // over HTTP/2 only: the gallery of planted bugs covers those, and tests of the program
         // cover those of segments
         DefectKind::Frames
@@ -170,7 +180,9 @@ fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
     let ends = |case: &Case| defect == Defect::ForgetsHalfClosed && case.id == "C-05";
     // hangs of other cases are the subject of this one
     let gone = |case: &Case| defect == Defect::HangsOnExtensions && case.id == "C-13";
-    let own = |case: &&Case| shows(defect.kind(), case) || ends(case) || gone(case);
+    let much = LONG_SOCKETS.contains(&defect);
+    let brief = |case: &Case| much || !LONG_SOCKET_CASES.contains(&case.id.as_str());
+    let own = |case: &&Case| shows(defect.kind(), case) && brief(case) || ends(case) || gone(case);
     let own: Vec<Case> = cases.iter().filter(own).cloned().collect();
     if own.is_empty() {
         return Vec::new();

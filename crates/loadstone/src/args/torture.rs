@@ -72,6 +72,9 @@ pub(crate) struct TortureWhat {
     /// A path that accepts request bodies; without it, cases that need one are skipped
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
+    /// Path of a WebSocket for group U [default: the tested page or /ws, if it speaks WebSocket]
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    pub(crate) ws_path: Option<String>,
     /// More pages of the same server for random data, one per line; - is standard input, for
     /// instance from loadstone workload crawl URL
     #[arg(long, value_name = "FILE|-")]

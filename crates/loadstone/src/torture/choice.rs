@@ -6,9 +6,9 @@ use campaign::Settings;
 use campaign::probes::Probing;
 use campaign::shrink::Budget;
 use plan::FileSource;
-use torture::case::{Case, HTTP2, HTTP3, Need, OWN};
+use torture::case::{Case, HTTP2, HTTP3, Need, OWN, SOCKETS, SOCKETS_NAME};
 use torture::safety::Class;
-use units::Nanos;
+use units::{Nanos, show};
 use url::{Position, Url};
 
 pub(super) fn unknown(id: &str) -> Failure {
@@ -22,14 +22,17 @@ pub(super) fn unknown(id: &str) -> Failure {
 const ESCALATION: &str = "F-14";
 
 /// The groups of `--quick`; the user's own cases are always included.
-const QUICK_GROUPS: [char; 9] = ['B', 'F', HTTP2, 'J', 'M', HTTP3, 'S', 'V', OWN];
+const QUICK_GROUPS: [char; 10] = ['B', 'F', HTTP2, 'J', 'M', HTTP3, 'S', SOCKETS, 'V', OWN];
 
 /// Returns the selected cases: those of `--only`, or all without stress; with `--press` stress
 /// cases too; the soak only with its duration.
 pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Failure> {
     let (what, soaks) = (&args.what, args.overload.soak.is_some());
     let named = |case: &Case, name: &str| {
-        case.id.eq_ignore_ascii_case(name) || case.group().to_string().eq_ignore_ascii_case(name)
+        let socket = case.group() == SOCKETS && name.eq_ignore_ascii_case(SOCKETS_NAME);
+        socket
+            || case.id.eq_ignore_ascii_case(name)
+            || case.group().to_string().eq_ignore_ascii_case(name)
     };
     if let Some(name) = what.only.iter().find(|name| !all.iter().any(|case| named(case, name))) {
         return Err(unknown(name));
@@ -74,8 +77,8 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
     if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
-            "{} selects no case: stress cases need --press, and --quick runs B, F, H, J, M, Q, S \
-            and V only",
+            "{} selects no case: stress cases need --press, and --quick runs B, F, H, J, M, Q, S, \
+            U and V only",
             units::quoted(name)
         )));
     }
@@ -137,7 +140,7 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
         soak: args.overload.soak,
         mutants_max: mutants_max(what),
         mutation: what.fuzz_time,
-        budget: budget(what),
+        budget: budget(args)?,
         wait_max: what.wait_max,
         outside: None,
         commands: args.overload.commands().into_iter().map(|(action, _)| action).collect(),
@@ -148,14 +151,36 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
 const BUDGET_QUICK: Nanos = Nanos::from_secs(60);
 const BUDGET: Nanos = Nanos::from_secs(15 * 60);
 
-/// Returns the time for all cases.
-fn budget(what: &TortureWhat) -> Option<Nanos> {
+/// Returns the time for all cases: the default one, and on top of it the time that options request
+/// for single cases.
+///
+/// # Errors
+/// A `--budget` shorter than such a time.
+fn budget(args: &TortureArgs) -> Result<Option<Nanos>, Failure> {
+    let what = &args.what;
+    let requested = [
+        ("--soak", args.overload.soak),
+        ("--fuzz-time", what.fuzz_time),
+        ("--wait-max", what.wait_max),
+    ];
+    if let Some(budget) = what.budget {
+        let longer = requested.into_iter().find(|(_, span)| span.is_some_and(|one| one > budget));
+        if let Some((option, Some(span))) = longer {
+            let (budget, span) = (show::duration(budget), show::duration(span));
+            return Err(Failure::usage(format!(
+                "--budget {budget} is shorter than {option} {span}: give a longer --budget, or \
+                omit it"
+            )));
+        }
+        return Ok(Some(budget));
+    }
     let usual = match (what.quick, what.press || what.escalate || !what.only.is_empty()) {
         (true, _) => Some(BUDGET_QUICK),
         (false, false) => Some(BUDGET),
         (false, true) => None,
     };
-    what.budget.or(usual)
+    let more = requested.into_iter().filter_map(|(_, span)| span);
+    Ok(usual.map(|usual| more.fold(usual, |sum, span| sum + span)))
 }
 
 /// Returns how many requests F-15 makes; with only a time given, as many as fit into it.

@@ -123,7 +123,7 @@ fn run(
 ) -> Result<Code, Failure> {
     outputs::check(&args.outputs)?;
     let mut reached = target::reach(args, url)?;
-    let outside = outside_file::read(args, reached.class)?;
+    let outside = outside_file::read(args, reached.class, &reached.hosts)?;
     let settings = Settings {
         outside: outside.as_ref().map(|file| file.digest),
         ..choice::settings(args, url, reached.class)?

@@ -2,6 +2,7 @@
 
 use crate::args::TortureArgs;
 use crate::exit::Failure;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use torture::judge::Plain;
 use torture::safety::Class;
@@ -19,11 +20,16 @@ pub(super) struct OutsideFile {
     pub(super) digest: [u8; 32],
 }
 
-/// Returns the given file, or the default one if it can be read.
+/// Returns the given file, or the default one if it can be read. `hosts`: the addresses of the
+/// target, all of which `--own` must name for the default.
 ///
 /// # Errors
 /// A given file that cannot be used, and why.
-pub(super) fn read(args: &TortureArgs, class: Class) -> Result<Option<OutsideFile>, Failure> {
+pub(super) fn read(
+    args: &TortureArgs,
+    class: Class,
+    hosts: &[IpAddr],
+) -> Result<Option<OutsideFile>, Failure> {
     if let Some(given) = &args.what.outside {
         let wrong = |why: &str| Failure::usage(format!("--outside {}: {why}", given.display()));
         if class != Class::Local {
@@ -33,8 +39,13 @@ pub(super) fn read(args: &TortureArgs, class: Class) -> Result<Option<OutsideFil
         }
         return digest(given).map(Some).map_err(|why| wrong(&why));
     }
-    let owned = class == Class::Local && !args.safety.own.is_empty();
-    Ok(owned.then(|| digest(&PathBuf::from(USUAL)).ok()).flatten())
+    let own = class == Class::Local && owns(&args.safety.own, hosts);
+    Ok(own.then(|| digest(&PathBuf::from(USUAL)).ok()).flatten())
+}
+
+/// Returns whether the named addresses are those of the target.
+fn owns(named: &[IpAddr], hosts: &[IpAddr]) -> bool {
+    !hosts.is_empty() && hosts.iter().all(|host| named.contains(host))
 }
 
 fn digest(path: &Path) -> Result<OutsideFile, String> {
@@ -47,4 +58,21 @@ fn digest(path: &Path) -> Result<OutsideFile, String> {
     }
     let content = std::fs::read(path).map_err(|error| error.to_string())?;
     Ok(OutsideFile { path: bare.to_owned(), digest: Plain::digest_of(&content) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_file_needs_ownership_of_the_target_itself() {
+        let all = |text: &[&str]| -> Vec<IpAddr> {
+            text.iter().map(|one| one.parse().unwrap()).collect()
+        };
+        let hosts = all(&["127.0.0.1", "::1"]);
+        assert!(owns(&all(&["::1", "127.0.0.1"]), &hosts));
+        assert!(!owns(&all(&["10.0.0.5"]), &hosts));
+        assert!(!owns(&all(&["127.0.0.1"]), &hosts), "one of its addresses is not named");
+        assert!(!owns(&[], &hosts));
+    }
 }

@@ -76,6 +76,7 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
             path,
             host: named,
             post: args.what.post.clone().unwrap_or_default(),
+            socket: args.what.ws_path.clone().unwrap_or_default(),
             fields: own_fields(args),
             ..Values::default()
         },

@@ -9,7 +9,6 @@ mod chain;
 pub mod diff;
 mod dry_run;
 mod emit;
-mod expected;
 mod explain;
 mod findings;
 mod junit;

@@ -3,9 +3,13 @@
 //! "Outcomes").
 
 use crate::TRIES;
+use units::show;
 
 /// Attempts of a failure that does not always occur, to measure its rate.
 const RATE_TRIES: u32 = 20;
+
+/// Quantile of the normal distribution for an interval at 95 %.
+const Z: f64 = 1.959_964;
 
 /// Attempts at the same thing, and the result that is kept of them.
 #[derive(Debug)]
@@ -32,6 +36,32 @@ impl Rate {
     pub(crate) fn count(&mut self, is_failure: bool) {
         self.made += 1;
         self.failed += u32::from(is_failure);
+    }
+
+    /// Returns the interval of the failure's probability at 95 %, by Wilson's score.
+    pub(crate) fn interval(self) -> (f64, f64) {
+        if self.made == 0 {
+            return (0.0, 1.0);
+        }
+        let (made, failed) = (f64::from(self.made), f64::from(self.failed));
+        let share = failed / made;
+        let weight = Z * Z / made;
+        let middle = share + weight / 2.0;
+        let half = Z * (share * (1.0 - share) / made + weight / (4.0 * made)).sqrt();
+        (((middle - half) / (1.0 + weight)).max(0.0), ((middle + half) / (1.0 + weight)).min(1.0))
+    }
+
+    /// Returns the rate with its interval: `3 of 60, 1.7 % to 13.7 %`.
+    pub(crate) fn text(self) -> String {
+        let (low, high) = self.interval();
+        let count = |number: u32| show::count(u64::from(number));
+        format!(
+            "{} of {}, which is {} to {} with 95 % confidence",
+            count(self.failed),
+            count(self.made),
+            show::share(low),
+            show::share(high)
+        )
     }
 
     /// Returns whether it fails in most attempts.
@@ -148,6 +178,18 @@ mod tests {
             (4..=RATE_TRIES).for_each(|_| tries.count(false));
             assert_eq!(tries.next(), None);
         }
+    }
+
+    #[test]
+    fn a_rate_has_its_interval() {
+        for (failed, made, text) in [
+            (0, 60, "0 of 60, which is 0 % to 6.02 % with 95 % confidence"),
+            (3, 60, "3 of 60, which is 1.71 % to 13.7 % with 95 % confidence"),
+            (1, 1, "1 of 1, which is 20.7 % to 100 % with 95 % confidence"),
+        ] {
+            assert_eq!(Rate { made, failed }.text(), text);
+        }
+        assert_eq!(Rate::default().interval(), (0.0, 1.0));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::attempts::Rate;
 use crate::findings::Finding;
 use crate::hangs::HungRequest;
 use crate::life::AffectedPart;
+use crate::search::SearchEnd;
 use crate::trail::Suspect;
 use crate::{CampaignEvent, GATE, Runner, gate, search};
 use dialogue::talk::{Talk, TalkScript};
@@ -35,27 +36,46 @@ pub(crate) fn attribute(
     let Some(last) = tail.last().cloned() else { return };
     let alone = lost_rate(runner, std::slice::from_ref(&last));
     let guilty = match alone {
-        Some(rate) if rate.is_usual() => Some(vec![last]),
-        Some(_) => among(runner, &tail),
-        None => None,
+        Ok(rate) if rate.is_usual() => Ok(Some(vec![last])),
+        Ok(_) => among(runner, &tail),
+        Err(end) => Err(end),
     };
     let crashed = matches!(affected, AffectedPart::Worker | AffectedPart::Server);
-    match guilty.as_deref() {
-        Some([one]) => {
-            let known = alone.filter(|rate| rate.is_usual());
-            let rate = known.or_else(|| lost_rate(runner, std::slice::from_ref(one)));
-            accuse(runner, case, one, rate.unwrap_or_default(), result);
+    match guilty.as_ref().map(Option::as_deref) {
+        Ok(Some([one])) => {
+            let known = alone.ok().filter(|rate| rate.is_usual());
+            let rate = known.or_else(|| lost_rate(runner, std::slice::from_ref(one)).ok());
+            let before = (rate.unwrap_or_default(), AffectedPart::Nothing);
+            accuse(runner, case, one, before, result);
         }
-        Some(several) => record_culprits(runner, case, several, result),
-        None if crashed => by_chance::find(runner, case, &tail, result),
-        None => result.notes.push(format!(
+        Ok(Some(several)) => record_culprits(runner, case, several, result),
+        Ok(None) if crashed => by_chance::find(runner, case, affected, &tail, result),
+        Ok(None) => result.notes.push(format!(
             "plain requests failed, but not again: neither after the last conversation alone nor \
             after the last {}",
             tail.len()
         )),
+        Err(end) => result.notes.push(unfinished(*end, tail.len())),
     }
     // these attempts are not part of the earlier conversations
     runner.trail.forget();
+}
+
+/// Describes a search for the cause that ended without an answer.
+fn unfinished(end: SearchEnd, tail: usize) -> String {
+    let last = match tail {
+        1 => "the last conversation".to_owned(),
+        count => format!("the last {count} conversations"),
+    };
+    match end {
+        SearchEnd::Spent => {
+            format!("plain requests failed; the search in {last} was stopped before it found why")
+        }
+        SearchEnd::Lost => format!(
+            "plain requests failed, and after a repetition of {last} they got no response for {}",
+            show::duration(GATE)
+        ),
+    }
 }
 
 /// The server exited and did not restart, or no longer responds: only the last conversation can
@@ -104,6 +124,7 @@ pub(crate) fn suspect(
         expected: "plain requests get their usual response".to_owned(),
         why: why.to_owned(),
         kind: Some(FailureKind::Lost),
+        cause: None,
     };
     keep(runner, case, &name, Rate::ONCE, (&last.script, talk), judgement, result);
 }
@@ -125,6 +146,7 @@ fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseRes
             show::duration(GATE)
         ),
         kind: Some(FailureKind::Lost),
+        cause: None,
     };
     let name = format!("{CULPRIT}{name}");
     keep(runner, case, &name, Rate::ONCE, (&script, talk), judgement, result);
@@ -162,31 +184,34 @@ pub(crate) fn keep(
     });
 }
 
-/// Returns how often plain requests fail after these conversations; `None`: the search must end.
-pub(crate) fn lost_rate(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Option<Rate> {
+/// Returns how often plain requests fail after these conversations.
+pub(crate) fn lost_rate(
+    runner: &mut Runner<'_>,
+    suspects: &[Suspect],
+) -> Result<Rate, SearchEnd> {
     search::rate_of(runner, |runner| search::lost_after(runner, suspects))
 }
 
 /// Returns the smallest part of the tail after which plain requests fail, or `None` if they do not
 /// fail again.
-fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Option<Vec<Suspect>> {
-    if search::mostly(runner, |runner| search::lost_after(runner, tail)) != Some(true) {
-        return None;
+fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Result<Option<Vec<Suspect>>, SearchEnd> {
+    if !search::mostly(runner, |runner| search::lost_after(runner, tail))? {
+        return Ok(None);
     }
     let (mut passes, mut fails) = (1, tail.len());
     while passes + 1 < fails {
         let middle = passes + (fails - passes) / 2;
         let end = &tail[tail.len() - middle..];
         match search::mostly(runner, |runner| search::lost_after(runner, end)) {
-            Some(true) => fails = middle,
-            Some(false) => passes = middle,
-            None => break,
+            Ok(true) => fails = middle,
+            Ok(false) => passes = middle,
+            Err(_) => break,
         }
     }
     let end = &tail[tail.len() - fails..];
-    Some(search::fewest_of(runner, end, &mut |runner, some| {
+    Ok(Some(search::fewest_of(runner, end, &mut |runner, some| {
         search::mostly(runner, |runner| search::lost_after(runner, some))
-    }))
+    })))
 }
 
 /// Repeats a single culprit once, to record it and, unless it failed rarely before, to shrink it.
@@ -194,30 +219,32 @@ pub(crate) fn accuse(
     runner: &mut Runner<'_>,
     case: &Case,
     guilty: &Suspect,
-    before: Rate,
+    (before, known): (Rate, AffectedPart),
     result: &mut CaseResult,
 ) {
     let script = TalkScript { start: runner.now(), ..guilty.script.clone() };
     let talk = runner.hold(script.clone());
     let recovery = gate::pass(runner);
-    let affected = runner.life.hear(runner.world);
+    let heard = runner.life.hear(runner.world);
     let mut rate = before;
-    rate.count(recovery != Recovery::AtOnce || affected != AffectedPart::Nothing);
+    rate.count(recovery != Recovery::AtOnce || heard != AffectedPart::Nothing);
+    let affected = heard.max(known);
     let name = match guilty.case == case.id {
         true => format!("{CULPRIT}{}", guilty.name),
         false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
     };
-    let lost = match rate.is_usual() {
-        true => (TestOutcome::Fail, "plain requests fail"),
-        false => (TestOutcome::Fail, "a process of the server crashes by chance"),
+    let (outcome, what) = affected.judged().unwrap_or((TestOutcome::Fail, "plain requests fail"));
+    let often = match rate.is_usual() {
+        true => String::new(),
+        false => format!(", in {}", rate.text()),
     };
-    let (outcome, what) = affected.judged().unwrap_or(lost);
     let judgement = Judgement {
         outcome,
         seen: judge::seen(&talk),
         expected: "plain requests get their usual response".to_owned(),
-        why: format!("{what} after it alone"),
+        why: format!("{what} after it alone{often}"),
         kind: Some(FailureKind::Lost),
+        cause: None,
     };
     if rate.is_usual() {
         runner.findings.add(Finding {
@@ -259,6 +286,7 @@ fn record_culprits(
         expected: "plain requests get their usual response".to_owned(),
         why: "plain requests fail after it and the requests before it".to_owned(),
         kind: Some(FailureKind::Lost),
+        cause: None,
     };
     let scripts: Vec<TalkScript> = before.iter().map(|one| one.script.clone()).collect();
     runner.report(CampaignEvent::FailsBehind { name: &name, before: &scripts });

@@ -1,6 +1,7 @@
 //! A request that fails once and passes after a plain one: an earlier request of another client may
 //! be the cause. State that leaks between clients is worse than the failure itself.
 
+use crate::search::SearchEnd;
 use crate::trail::Suspect;
 use crate::{CampaignEvent, PLAIN_DEADLINE, Runner, habits, scripts, search};
 use dialogue::talk::{Move, TalkScript};
@@ -60,7 +61,7 @@ fn inherited_from(
     let mut count = 1;
     loop {
         let end = &before[before.len() - count..];
-        if fails(runner, end)? {
+        if fails(runner, end).ok()? {
             return Some(search::fewest_of(runner, end, &mut fails));
         }
         if count == before.len() {
@@ -75,7 +76,7 @@ fn fails_behind(
     case: &Case,
     exchange: &Exchange,
     before: &[Suspect],
-) -> Option<bool> {
+) -> Result<bool, SearchEnd> {
     isolate_attempt(runner);
     for suspect in before {
         search::repeat_conversation(runner, suspect)?;
@@ -83,5 +84,5 @@ fn fails_behind(
     let script = scripts::of_exchange(runner, exchange);
     let talk = runner.hold(script);
     let judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
-    Some(judgement.outcome == TestOutcome::Fail)
+    Ok(judgement.outcome == TestOutcome::Fail)
 }

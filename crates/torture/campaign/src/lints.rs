@@ -3,7 +3,7 @@
 use dialogue::talk::{Move, Talk};
 use std::collections::BTreeMap;
 use torture::case::RequirementLevel;
-use torture::judge::{Judgement, TestOutcome};
+use torture::judge::{Cause, Judgement, TestOutcome};
 use torture::lint::{LintRule, lint};
 use torture::record;
 use torture::result::{CaseResult, ExchangeResult};
@@ -81,6 +81,7 @@ impl Lints {
                     expected: format!("{}, {}", rule.reference, rule.level.id()),
                     why: String::new(),
                     kind: None,
+                    cause: rule.missing.map(|field| Cause::Missing(field.to_owned())),
                 },
                 tries: 1,
                 failed: 1,

@@ -5,6 +5,7 @@ use crate::scripts::LINGER;
 use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, habits};
 use dialogue::talk::{Move, Talk};
 use dialogue::text;
+use dialogue::text::Values;
 use torture::case::Need;
 use torture::judge;
 use torture::result::{Habits, RunResult};
@@ -20,6 +21,7 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     runner.profile.learn_page(&plain);
     has.extend(runner.profile.has_table().then_some(Need::Table));
     has.extend(early(runner));
+    has.extend(socket(runner));
     result.post_trouble = post_trouble(runner);
     if runner.target.takes_bodies && result.post_trouble.is_none() {
         has.push(Need::Post);
@@ -64,6 +66,42 @@ fn early(runner: &mut Runner<'_>) -> Vec<Need> {
         (false, false, true) => early[..1].to_vec(),
         _ => Vec::new(),
     }
+}
+
+/// Usual path of a WebSocket, tried after the probed page.
+const SOCKET_PATH: &str = "/ws";
+
+/// Finds a WebSocket, if a case needs it: at the given path, or at the usual ones.
+fn socket(runner: &mut Runner<'_>) -> Vec<Need> {
+    let asked = runner.cases.iter().any(|case| case.needs.contains(&Need::Socket));
+    if !asked || runner.target.spoken.has_frames() {
+        return Vec::new();
+    }
+    let known = &runner.target.values;
+    let paths = match known.socket.as_str() {
+        "" => vec![known.path.clone(), SOCKET_PATH.to_owned()],
+        given => vec![given.to_owned()],
+    };
+    for path in paths {
+        if runner.is_stopped() {
+            break;
+        }
+        let values = Values { socket: path.clone(), ..runner.target.values.clone() };
+        let offer = r"{upgrade Sec-WebSocket-Extensions: permessage-deflate\r\n}";
+        let made = text::bytes(offer, &values).unwrap_or_default();
+        let script = runner.bare(vec![Move::Send(made)], PLAIN_DEADLINE);
+        let talk = runner.hold(script);
+        let Some(response) = talk.replies.responses.first().filter(|one| one.status == 101) else {
+            continue;
+        };
+        let deflates = response
+            .field("sec-websocket-extensions")
+            .any(|one| one.starts_with("permessage-deflate"));
+        runner.profile.learn_socket(&path);
+        let compressed = deflates.then_some(Need::SocketDeflate);
+        return std::iter::once(Need::Socket).chain(compressed).collect();
+    }
+    Vec::new()
 }
 
 fn ranges(runner: &mut Runner<'_>) -> Talk {

@@ -21,6 +21,8 @@ pub(crate) struct ServerProfile {
     validators: (String, String),
     /// Size of the QPACK table that the server allows.
     table: u64,
+    /// Path of its WebSocket; empty if none was found.
+    socket: String,
     /// Results of probes before the first case.
     quiet: Baseline,
     /// Connections that the server serves at once, as last found by a case.
@@ -66,7 +68,13 @@ impl ServerProfile {
     /// Returns the values of the placeholders in a case.
     pub(crate) fn values(&self, known: &Values, marker: String) -> Values {
         let (etag, modified) = self.validators.clone();
-        Values { marker, etag, modified, table: self.table, ..known.clone() }
+        let socket = self.socket.clone();
+        Values { marker, etag, modified, socket, table: self.table, ..known.clone() }
+    }
+
+    /// Records the path of the server's WebSocket.
+    pub(crate) fn learn_socket(&mut self, path: &str) {
+        self.socket = path.to_owned();
     }
 
     pub(crate) fn quiet(&self) -> Baseline {

@@ -155,6 +155,7 @@ fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
             expected: kept.judgement.expected.clone(),
             why: format!("it took {took}, compared with {} before", show::duration(before)),
             kind: slow.then_some(FailureKind::Slow),
+            cause: None,
         };
     }
     let hangs = || judge::is_hang(talk).then(|| "no response again".to_owned());
@@ -165,6 +166,7 @@ fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
         expected: kept.judgement.expected.clone(),
         why: why.unwrap_or_default(),
         kind: None,
+        cause: None,
     }
 }
 
@@ -194,6 +196,7 @@ fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
         expected: kept.judgement.expected.clone(),
         why: if accused { String::new() } else { by_code() },
         kind: None,
+        cause: None,
     }
 }
 
@@ -341,6 +344,7 @@ fn judgment_of(failure: &Failure, outcome: TestOutcome, said: String) -> Judgeme
         why: if outcome == TestOutcome::Pass { String::new() } else { said.clone() },
         seen: said,
         kind: None,
+        cause: None,
     }
 }
 

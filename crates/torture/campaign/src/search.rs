@@ -13,61 +13,93 @@ use units::Nanos;
 /// Time limit of a suspected conversation: a server that crashes does so quickly.
 const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 
-/// Plays these conversations one after the other; returns whether plain requests fail afterwards.
-/// `None`: the search must end, because the budget is used up or the server did not restart.
-pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Option<bool> {
+/// Why a search ended without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SearchEnd {
+    /// Its conversations or its time are used up, or the run was stopped.
+    Spent,
+    /// Plain requests have got no response for a while: the server did not restart.
+    Lost,
+}
+
+/// Effect of repeated conversations on the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RepeatEffect {
+    /// Plain requests failed for a while, or a process exited.
+    pub(crate) is_lost: bool,
+    pub(crate) affected: AffectedPart,
+}
+
+/// Plays these conversations one after the other; returns their effect.
+pub(crate) fn effect_of(
+    runner: &mut Runner<'_>,
+    suspects: &[Suspect],
+) -> Result<RepeatEffect, SearchEnd> {
     for suspect in suspects {
         repeat_conversation(runner, suspect)?;
     }
-    is_lost(runner)
+    current_effect(runner)
 }
 
-/// Replays one conversation; `None`: the budget is used up.
-pub(crate) fn repeat_conversation(runner: &mut Runner<'_>, suspect: &Suspect) -> Option<()> {
-    runner.spend()?;
+/// Plays these conversations one after the other; returns whether plain requests fail afterwards.
+pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Result<bool, SearchEnd> {
+    effect_of(runner, suspects).map(|effect| effect.is_lost)
+}
+
+/// Replays one conversation.
+pub(crate) fn repeat_conversation(
+    runner: &mut Runner<'_>,
+    suspect: &Suspect,
+) -> Result<(), SearchEnd> {
+    runner.spend().ok_or(SearchEnd::Spent)?;
     let deadline = suspect.script.deadline.min(SUSPECT_SPAN);
     let start = runner.now();
     runner.hold(TalkScript { start, deadline, ..suspect.script.clone() });
-    Some(())
+    Ok(())
 }
 
 /// Returns the smallest set that still fails together; a single one does not count.
 pub(crate) fn fewest_of(
     runner: &mut Runner<'_>,
     all: &[Suspect],
-    fails: &mut dyn FnMut(&mut Runner<'_>, &[Suspect]) -> Option<bool>,
+    fails: &mut dyn FnMut(&mut Runner<'_>, &[Suspect]) -> Result<bool, SearchEnd>,
 ) -> Vec<Suspect> {
     fewest(all, &mut |some| match some.is_empty() {
         true => Some(false),
-        false => fails(runner, some),
+        false => fails(runner, some).ok(),
     })
 }
 
-/// Returns whether the server or a worker exited, or plain requests fail for a while; `None`: they
-/// fail permanently.
-pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Option<bool> {
+/// Returns whether the server or a worker exited, or plain requests fail for a while.
+pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Result<bool, SearchEnd> {
+    current_effect(runner).map(|effect| effect.is_lost)
+}
+
+fn current_effect(runner: &mut Runner<'_>) -> Result<RepeatEffect, SearchEnd> {
     let gate = gate::pass(runner);
     let affected = runner.life.hear(runner.world);
     match gate {
-        Recovery::AtOnce => Some(affected != AffectedPart::Nothing),
-        Recovery::After(_) => Some(true),
-        Recovery::Never => None,
+        Recovery::AtOnce => {
+            Ok(RepeatEffect { is_lost: affected != AffectedPart::Nothing, affected })
+        }
+        Recovery::After(_) => Ok(RepeatEffect { is_lost: true, affected }),
+        Recovery::Never => Err(SearchEnd::Lost),
     }
 }
 
 /// Returns whether it fails in most attempts; false if the first passes.
 pub(crate) fn mostly(
     runner: &mut Runner<'_>,
-    fails: impl FnMut(&mut Runner<'_>) -> Option<bool>,
-) -> Option<bool> {
+    fails: impl FnMut(&mut Runner<'_>) -> Result<bool, SearchEnd>,
+) -> Result<bool, SearchEnd> {
     rate_of(runner, fails).map(Rate::is_usual)
 }
 
 /// Counts failures until the majority is certain, or the first attempt passes.
 pub(crate) fn rate_of(
     runner: &mut Runner<'_>,
-    mut fails: impl FnMut(&mut Runner<'_>) -> Option<bool>,
-) -> Option<Rate> {
+    mut fails: impl FnMut(&mut Runner<'_>) -> Result<bool, SearchEnd>,
+) -> Result<Rate, SearchEnd> {
     let mut rate = Rate::default();
     while rate.made < TRIES {
         rate.count(fails(runner)?);
@@ -75,5 +107,5 @@ pub(crate) fn rate_of(
             break;
         }
     }
-    Some(rate)
+    Ok(rate)
 }

@@ -1,7 +1,7 @@
 //! Finds the shortest conversation that still fails in the same way, for each finding.
 
 use crate::findings::Finding;
-use crate::search::{is_lost, mostly};
+use crate::search::{SearchEnd, is_lost, mostly};
 use crate::service_time::is_as_slow;
 use crate::shrink::shrink;
 use crate::{CampaignEvent, Runner, gate};
@@ -37,7 +37,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     let before = runner.budget.spent();
     let whole = &finding.script.steps;
     let start = runner.now();
-    if mostly(runner, |runner| fails(runner, finding, &finding.script, whole)) != Some(true) {
+    if mostly(runner, |runner| fails(runner, finding, &finding.script, whole)) != Ok(true) {
         return None;
     }
     let took = Nanos((runner.now() - start).0.saturating_mul(TIMES_AS_LONG));
@@ -56,12 +56,12 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
         if complete && !whole_message(moves) {
             return Some(false);
         }
-        mostly(runner, |runner| fails(runner, finding, &hasty, moves))
+        mostly(runner, |runner| fails(runner, finding, &hasty, moves)).ok()
     });
     if is_silent(finding.kind) {
         let moves = found.moves.clone();
         let sure = mostly(runner, |runner| fails(runner, finding, &finding.script, &moves));
-        if sure != Some(true) {
+        if sure != Ok(true) {
             found.moves.clone_from(whole);
             found.finished = false;
         }
@@ -91,20 +91,20 @@ fn fails(
     finding: &Finding,
     script: &TalkScript,
     moves: &[Move],
-) -> Option<bool> {
-    runner.spend()?;
+) -> Result<bool, SearchEnd> {
+    runner.spend().ok_or(SearchEnd::Spent)?;
     let start = runner.now();
     let script = TalkScript { steps: moves.to_vec(), start, ..script.clone() };
     let talk = runner.hold(script.clone());
     let lost = is_lost(runner)?;
     if finding.kind == FailureKind::Lost || lost {
-        return Some(lost && finding.kind == FailureKind::Lost);
+        return Ok(lost && finding.kind == FailureKind::Lost);
     }
     if let Some(before) = finding.slow {
-        return Some(is_as_slow(&talk, before));
+        return Ok(is_as_slow(&talk, before));
     }
     let same = FailureKind::of(&talk, runner.profile.plain()) == finding.kind;
-    Some(same && judged(&script, &talk, runner.profile.plain()).outcome == TestOutcome::Fail)
+    Ok(same && judged(&script, &talk, runner.profile.plain()).outcome == TestOutcome::Fail)
 }
 
 /// Plays the shortest conversation once more, for the observers.

@@ -250,6 +250,10 @@ impl Replies {
         if self.buffer.is_empty() {
             return;
         }
+        if self.responses.last().is_some_and(|last| last.status == 101) {
+            // the transcript has it
+            return self.buffer.clear();
+        }
         let (_, junk) = self
             .junk
             .get_or_insert_with(|| ("it follows the last response".to_owned(), Vec::new()));
@@ -317,7 +321,11 @@ impl Replies {
         }
         let index = self.responses.len();
         let method = self.methods.get(index).or(self.methods.last()).map_or("GET", String::as_str);
-        let framing = facts.framing(status, method);
+        // what follows 101 belongs to another protocol
+        let framing = match status {
+            101 => Some(Framing::Length(0)),
+            _ => facts.framing(status, method),
+        };
         let persistent = facts.keep_alive && framing.is_some() && status != 101;
         let response = Response { status, minor_version, head, persistent, ..Response::default() };
         self.responses.push(response);
@@ -527,7 +535,7 @@ mod tests {
                 false,
                 "200 0… junk: a chunk size is invalid: zz",
             ),
-            (vec!["GET"], "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nfree".into(), true, "101 4"),
+            (vec!["GET"], "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nfree".into(), true, "101 0"),
             (vec!["GET"], String::new(), true, ""),
         ];
         for (methods, input, ended, expected) in table {

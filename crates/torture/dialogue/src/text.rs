@@ -9,6 +9,7 @@
 //! | `{path}` `{host}` `{post}` `{outside}` `{marker}` `{etag}` `{modified}` | values of the run, from [`Values`] |
 //! | `{repeat N x TEXT}` | TEXT, N times; a brace in it is written `\x7b` |
 //! | `{hex 00 ff …}` | these bytes |
+//! | `{size TEXT}` `{hexsize TEXT}` | the number of bytes of TEXT, decimal and hexadecimal |
 //!
 //! Frames of HTTP/2, whether they may be sent or not; a text within may hold macros:
 //!
@@ -22,6 +23,13 @@
 //! | `{resets N}` | the same, each reset at once |
 //! | `{request METHOD}` | the header block of a request |
 //! | `{field NAME=VALUE}` `{kept NAME=VALUE}` | a literal field; one with indexing |
+//!
+//! WebSocket:
+//!
+//! | written | stands for |
+//! |---|---|
+//! | `{socket}` `{upgrade TEXT}` | the path of the WebSocket; a valid handshake with these additional field lines |
+//! | `{ws OPTIONS TEXT}` | a frame: `text`, `binary`, `continuation`, `close`, `ping`, `pong` or an opcode, followed by `+more` (not the last), `+rsv1`, `+rsv2`, `+rsv3`, `+bare` (no mask), `+long16`, `+long64` (form of the length) or `+size=N` (declared length) |
 //!
 //! Streams of HTTP/3, by QUIC's numbers, and what is on them; numbers are decimal or begin with 0x:
 //!
@@ -44,6 +52,7 @@
 //! | `{finish}` `{update}` `{again}` | our last handshake messages; a key update; everything again, as another connection |
 
 mod frames;
+mod sockets;
 mod streams;
 
 use units::quoted;
@@ -72,6 +81,8 @@ pub struct Values {
     pub fields: String,
     /// `http` or `https`; empty means `http`.
     pub scheme: String,
+    /// Path and query of a WebSocket; empty if none was found.
+    pub socket: String,
     /// Size of the QPACK table that the server allows.
     pub table: u64,
 }
@@ -223,7 +234,16 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
                 out.push(byte.ok_or_else(|| format!("{} is not a byte", quoted(digits)))?);
             }
         }
+        "size" => {
+            let size = expanded(argument, values)?.len();
+            out.extend_from_slice(size.to_string().as_bytes());
+        }
+        "hexsize" => {
+            let size = expanded(argument, values)?.len();
+            out.extend_from_slice(format!("{size:x}").as_bytes());
+        }
         _ if frames::expand(name, argument, values, out)? => {}
+        _ if sockets::expand(name, argument, values, out)? => {}
         _ if streams::expand(name, argument, values, out)? => {}
         _ => return Err(format!("{} is not a macro", quoted(inside))),
     }
@@ -268,6 +288,7 @@ fn made_for_tests(text: &str) -> Result<String, String> {
     let values = Values {
         path: "/p".into(),
         host: "h".into(),
+        socket: "/s".into(),
         fields: "X-A: b\r\n".into(),
         ..Values::default()
     };
@@ -305,6 +326,7 @@ mod tests {
             (r"\0\t\\\x7f\xFF", r"\x00\t\\\x7f\xff"),
             (r"{repeat 3 x a\n}b", r"a\na\na\nb"),
             (r"{hex 00 ff 41}", r"\x00\xffA"),
+            (r"{size a\r\n{repeat 9 x b}} {hexsize {path}{path}}", "12 8"),
             ("{repeat 0 x a}", ""),
             ("ä", r"\xc3\xa4"),
         ];

@@ -42,7 +42,9 @@ pub(super) enum Taken {
 
 impl BodyReader {
     pub(super) fn of(head: &RequestHead, defects: &Defects) -> BodyReader {
-        let left = head.method == "GET" && defects.contains(&Defect::LeavesBodies);
+        let frames = head.field("upgrade").is_some();
+        let left = head.method == "GET" && defects.contains(&Defect::LeavesBodies)
+            || frames && defects.contains(&Defect::TakesBodiesForFrames);
         let part = match head.length {
             _ if left => BodyPart::Done,
             _ if head.chunked => BodyPart::Size,
@@ -66,6 +68,11 @@ impl BodyReader {
     pub(super) fn odd_status(&self, defects: &Defects) -> Option<u16> {
         let odd = self.extended && defects.contains(&Defect::DiesOfTrailedExtension);
         odd.then_some(if self.trailer_lines > 0 { 203 } else { 202 })
+    }
+
+    /// Returns whether a POST declared its content and it is empty.
+    pub(super) fn is_empty(&self, head: &RequestHead) -> bool {
+        head.method == "POST" && (head.length == Some(0) || head.chunked && self.length == 0)
     }
 
     /// Returns the work that it causes: none, except with a defect.
@@ -150,6 +157,10 @@ impl BodyReader {
         if line.contains(&b'\r') && !has(Defect::ReadsSizesFreely) {
             return Err(HeadRefusal::Status(400));
         }
+        let valid = extension.is_none_or(|length| is_extension(&line[line.len() - length..]));
+        if !valid && !has(Defect::TakesAnyExtension) && !has(Defect::ReadsSizesFreely) {
+            return Err(HeadRefusal::Status(400));
+        }
         self.extensions += extension.unwrap_or(0);
         if self.extensions > EXTENSIONS_MAX && !has(Defect::AnyExtensions) {
             return Err(HeadRefusal::Limit(413));
@@ -207,6 +218,34 @@ fn line(buffer: &mut &[u8]) -> Result<Option<Vec<u8>>, HeadRefusal> {
         Some(text) => Ok(Some(text.to_vec())),
         None => Err(HeadRefusal::Status(400)),
     }
+}
+
+/// Matches `*( ";" token [ "=" ( token / quoted-string ) ] )` (RFC 9112 section 7.1.1).
+fn is_extension(text: &[u8]) -> bool {
+    let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let mut rest = text;
+    while let Some(after) = rest.strip_prefix(b";") {
+        let name = after.iter().take_while(|byte| token(byte)).count();
+        rest = &after[name..];
+        let value = rest.strip_prefix(b"=");
+        if let Some(quoted) = value.and_then(|value| value.strip_prefix(b"\"")) {
+            let Some(end) = quoted.iter().position(|byte| *byte == b'"') else { return false };
+            if quoted[..end].iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
+                return false;
+            }
+            rest = &quoted[end + 1..];
+        } else if let Some(value) = value {
+            let length = value.iter().take_while(|byte| token(byte)).count();
+            if length == 0 {
+                return false;
+            }
+            rest = &value[length..];
+        }
+        if name == 0 {
+            return false;
+        }
+    }
+    rest.is_empty()
 }
 
 /// Parses the number at the start of a chunk line.

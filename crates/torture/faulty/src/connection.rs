@@ -3,6 +3,7 @@
 use super::body::{BodyReader, Taken};
 use super::frames::Frames;
 use super::head::{self, HeadRefusal, RequestHead};
+use super::socket::{Handshake, SocketConnection, shake};
 use super::streams::QuicStreams;
 use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
@@ -28,6 +29,8 @@ pub(super) struct Connection {
     frames: Option<Box<Frames>>,
     /// HTTP/3.
     streams: Option<Box<QuicStreams>>,
+    /// WebSocket, after 101.
+    socket: Option<Box<SocketConnection>>,
     state: ReadPhase,
     acts: Vec<Act>,
     served: u32,
@@ -70,6 +73,7 @@ impl Connection {
             buffer: Vec::new(),
             frames: None,
             streams: None,
+            socket: None,
             state: ReadPhase::Head,
             acts: Vec::new(),
             served: 0,
@@ -99,6 +103,9 @@ impl Connection {
         if self.streams.is_some() {
             return self.take_pieces(at, bytes);
         }
+        if self.socket.is_some() {
+            return self.take_messages(at, bytes);
+        }
         if self.speaks_frames(bytes) {
             return self.take_frames(at, bytes);
         }
@@ -119,6 +126,13 @@ impl Connection {
                 self.refuse(HeadRefusal::Status(400));
             }
             while self.step(at, before) {}
+            if self.socket.is_some() {
+                // what follows the handshake belongs to the WebSocket
+                let rest = std::mem::take(&mut self.buffer);
+                let mut acts = std::mem::take(&mut self.acts);
+                acts.extend(self.take_messages(at, &rest));
+                return acts;
+            }
             let late = self.served > before && self.buffer.ends_with(b"\r\n\r");
             self.dead |= late && self.has(Defect::AbortsOnLateByte);
         }
@@ -144,6 +158,20 @@ impl Connection {
         let acts = frames.receive(bytes);
         self.dead |= frames.dead;
         if frames.is_over() {
+            self.state = ReadPhase::Over;
+        }
+        acts
+    }
+
+    fn take_messages(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
+        let Some(socket) = &mut self.socket else { return Vec::new() };
+        (self.since, self.heard) = (at, at);
+        if matches!(self.state, ReadPhase::Over) {
+            return Vec::new();
+        }
+        let acts = socket.receive(bytes);
+        self.dead |= socket.dead;
+        if socket.is_over() {
             self.state = ReadPhase::Over;
         }
         acts
@@ -325,6 +353,9 @@ impl Connection {
                 false
             }
             Ok(Taken::Done) => {
+                if self.has(Defect::HangsOnEmptyBodies) && parts.1.is_empty(&parts.0) {
+                    return false;
+                }
                 let cost = parts.1.cost(&self.defects);
                 self.spend(cost);
                 self.since = at;
@@ -346,6 +377,9 @@ impl Connection {
         self.reads = 0;
         if self.breaks_on(head) {
             return false;
+        }
+        if let Some(handshake) = shake(head, &self.defects) {
+            return self.upgrade(handshake);
         }
         let costly = head.target.starts_with(page::COSTLY.as_bytes());
         if self.limited {
@@ -378,6 +412,27 @@ impl Connection {
         }
         self.state = ReadPhase::Head;
         true
+    }
+
+    /// Answers a WebSocket handshake.
+    fn upgrade(&mut self, handshake: Handshake) -> bool {
+        match handshake {
+            Handshake::Refused { response, parts } => {
+                self.acts.push(Act::Send(response));
+                if parts {
+                    self.close();
+                } else if !self.has(Defect::StaysOnRefusal) {
+                    self.state = ReadPhase::Head;
+                    return true;
+                }
+            }
+            Handshake::Upgraded { response, socket } => {
+                self.acts.push(Act::Send(response));
+                self.socket = Some(socket);
+                self.state = ReadPhase::Head;
+            }
+        }
+        false
     }
 
     /// Applies defects triggered by the content of a target.

@@ -23,6 +23,8 @@ pub enum DefectKind {
     Tables,
     /// QUIC packets within a connection, and its handshake: Q-54 to Q-58, Q-71 to Q-89.
     Packets,
+    /// WebSocket: U.
+    Sockets,
     /// Visible only to feedback-driven mutation: F-15.
     Mutation,
     /// Visible only with raw TCP segments: P.
@@ -170,6 +172,11 @@ defects! {
         RefusesLeadingZeros "leading-zeros" "a Content-Length with a leading zero gets 400",
         DiesOfAborts "dies-of-aborts" "a client that resets after two requests kills the server with \
             signal 6; it is back after 500 ms",
+        TakesAnyExtension "any-extension" "chunk extensions are skipped to the end of their line, \
+            whatever they contain",
+        HangsOnEmptyBodies "empty-bodies" "a POST with empty content hangs",
+        EchoesTraces "echoes-traces" "TRACE gets the request with all its fields",
+        RangesPosts "ranges-posts" "a range is sent for any method",
         CrashesByChance "crashes-by-chance" "every 25th request crashes the server, whatever it is; \
             it is back after 500 ms",
         CrashesOnThirdNul "crashes" "every third %00 in a target crashes the server; it is back \
@@ -316,6 +323,44 @@ defects! {
     Segments {
         StandsStillUnread "stands-still-unread" "a client that does not read a response blocks \
             all others, for 10 s at most",
+    }
+    Sockets {
+        UpgradesAnyVersion "ws-any-version" "a WebSocket handshake of any version gets 101",
+        UpgradesAnyKey "ws-any-key" "a WebSocket handshake without a valid key gets 101",
+        UpgradesAnything "ws-any-request" "a WebSocket handshake by POST, in HTTP/1.0 or without \
+            Connection: Upgrade gets 101",
+        UpgradesAnyOrigin "ws-any-origin" "a WebSocket handshake from a page of another site gets \
+            101",
+        AcceptsWrongly "ws-wrong-accept" "Sec-WebSocket-Accept is the same for every key",
+        NamesNoVersion "ws-no-version" "426 has no Sec-WebSocket-Version",
+        ChoosesAnyProtocol "ws-any-protocol" "101 names a subprotocol that was not offered",
+        TakesBodiesForFrames "ws-body" "the content of a WebSocket handshake is read as frames",
+        StaysOnRefusal "ws-tunnel" "after a refused WebSocket handshake the connection no longer \
+            gets responses",
+        TakesUnmasked "ws-unmasked" "WebSocket frames without a mask are accepted",
+        TakesLongLengths "ws-long-lengths" "WebSocket lengths that are not in their shortest form, \
+            or have the highest bit, are accepted",
+        DiesOfHugeLength "ws-huge-length" "a WebSocket frame of 2^62 bytes or more kills the \
+            server with its header",
+        IgnoresReserved "ws-reserved" "reserved bits and opcodes of WebSocket frames are ignored",
+        TakesAnyControl "ws-any-control" "long and fragmented WebSocket control frames are accepted",
+        TakesAnyFragment "ws-any-fragment" "WebSocket fragments are accepted in any order",
+        RefusesFragments "ws-no-fragments" "a fragmented WebSocket message is refused",
+        TakesAnyText "ws-any-text" "WebSocket text that is not UTF-8 is accepted",
+        ChecksFragments "ws-torn-text" "a character that continues in the next WebSocket fragment \
+            is refused",
+        TakesAnyClose "ws-any-close" "invalid codes and reasons of a WebSocket close are repeated",
+        StaysAfterClose "ws-stays" "a WebSocket close gets no response, and the connection stays \
+            open",
+        AnswersNoPing "ws-no-pong" "WebSocket pings get no response",
+        CutsPongs "ws-cut-pong" "WebSocket pongs have half the payload of their ping",
+        TakesAnyMessage "ws-any-message" "a WebSocket message has no size limit",
+        TakesAnyFragments "ws-any-fragments" "a WebSocket message has any number of fragments",
+        InflatesAnything "ws-bomb" "a WebSocket message has no limit after inflation",
+        TakesBadDeflate "ws-bad-deflate" "a compressed WebSocket message that cannot be inflated \
+            is ignored",
+        DiesOfPings "ws-dies-of-pings" "the 5,001st ping on a WebSocket kills the server; it is \
+            back after 500 ms",
     }
     Mutation {
         DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension gets \

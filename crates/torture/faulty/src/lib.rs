@@ -13,6 +13,7 @@ mod mix;
 mod page;
 mod pool;
 mod process;
+mod socket;
 mod streams;
 mod whole;
 mod worker;
@@ -20,6 +21,7 @@ mod worker;
 pub use defect::{Defect, DefectKind};
 pub use page::{BIG, BIG_LEN, COSTLY, OUTSIDE, PAGE, PATH, POST};
 pub use pool::{HELD_POOL, LEAKY_POOL, POOL};
+pub use socket::{FRAGMENTS_MAX, MESSAGE_MAX, SOCKET};
 pub use whole::{
     ACCEPT_EVERY, BACKLOG, Entry, FaultyServer, MANY, RECOVERY, RENEWAL, RESTART, RETRANSMIT,
 };

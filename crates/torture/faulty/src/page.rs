@@ -120,7 +120,14 @@ fn chosen(head: &RequestHead, defects: &Defects) -> PageResponse {
     if defects.contains(&Defect::LeadsAnywhere) && path.starts_with(b"//") {
         return PageResponse::new(301).with(format!("Location: {}", String::from_utf8_lossy(path)));
     }
+    if head.method == "TRACE" && defects.contains(&Defect::EchoesTraces) {
+        return echoed(head);
+    }
     match (head.method.as_str(), path) {
+        ("POST", path) if path == POST.as_bytes() && defects.contains(&Defect::RangesPosts) => {
+            let ranges = head.field("range").map(String::from_utf8_lossy);
+            ranges.map_or_else(|| PageResponse::page(200), |text| ranged(&text, defects))
+        }
         ("POST", path) if path == POST.as_bytes() => PageResponse::page(200),
         ("GET" | "HEAD", path) if path == PATH.as_bytes() || path == POST.as_bytes() => {
             get(head, defects)
@@ -136,6 +143,18 @@ fn chosen(head: &RequestHead, defects: &Defects) -> PageResponse {
         }
         _ => PageResponse::new(404),
     }
+}
+
+/// Returns the request as a response.
+fn echoed(head: &RequestHead) -> PageResponse {
+    let mut response = PageResponse::new(200).with("Content-Type: message/http");
+    for (name, value) in &head.fields {
+        response.body.extend_from_slice(name.as_bytes());
+        response.body.extend_from_slice(b": ");
+        response.body.extend_from_slice(value);
+        response.body.extend_from_slice(b"\r\n");
+    }
+    response
 }
 
 fn big() -> PageResponse {

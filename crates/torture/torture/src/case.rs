@@ -59,6 +59,10 @@ pub const HTTP2: char = 'H';
 /// The group of HTTP/3 cases.
 pub const HTTP3: char = 'Q';
 
+/// The group of WebSocket cases, and its other name for `--only`.
+pub const SOCKETS: char = 'U';
+pub const SOCKETS_NAME: &str = "WS";
+
 /// The group of cases that send raw TCP segments without sockets.
 pub const PACKETS: char = 'P';
 
@@ -180,10 +184,14 @@ pub enum Need {
     /// The server issues tickets that allow early data (0-RTT); it accepts early data.
     EarlyTicket,
     EarlyData,
+    /// The server speaks WebSocket.
+    Socket,
+    /// And compresses its messages on request.
+    SocketDeflate,
 }
 
 impl Need {
-    pub const ALL: [Need; 17] = [
+    pub const ALL: [Need; 19] = [
         Need::Post,
         Need::Reading,
         Need::Pages,
@@ -201,6 +209,8 @@ impl Need {
         Need::Outside,
         Need::EarlyTicket,
         Need::EarlyData,
+        Need::Socket,
+        Need::SocketDeflate,
     ];
 
     pub fn id(self) -> &'static str {
@@ -222,6 +232,8 @@ impl Need {
             Need::Outside => "outside",
             Need::EarlyTicket => "early-ticket",
             Need::EarlyData => "early-data",
+            Need::Socket => "websocket",
+            Need::SocketDeflate => "websocket-deflate",
         }
     }
 
@@ -243,6 +255,10 @@ impl Need {
             Need::Outside => "no file that must not be served is given (--outside FILE)",
             Need::EarlyTicket => "the server issues no ticket that allows early data (0-RTT)",
             Need::EarlyData => "the server does not accept early data (0-RTT)",
+            Need::Socket => {
+                "neither the probed page nor /ws speaks WebSocket (--ws-path PATH names another)"
+            }
+            Need::SocketDeflate => "the WebSocket does not compress messages (permessage-deflate)",
             Need::Device => "no network device is available to send TCP segments",
             Need::Starve => {
                 "no commands that withdraw and restore a resource are given (--starve-command \

@@ -2,7 +2,7 @@
 
 use crate::framing::{self, FramingFault};
 use crate::judge::severity::{self, Severity};
-use crate::judge::{FailureKind, TestOutcome, not_http};
+use crate::judge::{Cause, FailureKind, Judgement, TestOutcome, not_http};
 use crate::result::{CaseResult, ExchangeResult, Shrunk};
 use std::collections::BTreeSet;
 
@@ -38,9 +38,6 @@ enum ByteSort {
     /// A percent sign without two hexadecimal digits.
     BadEscape,
 }
-
-/// Reason of a crash that repetitions cause by chance.
-pub const BY_CHANCE: &str = "a process of the server crashes by chance, whatever is sent";
 
 /// Marks each finding whose failures all have the cause of a more severe one.
 pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
@@ -79,12 +76,15 @@ fn faults_of(case: &CaseResult, shrunk: &[Shrunk]) -> Vec<BTreeSet<ServerFault>>
 }
 
 fn faults(id: &str, exchange: &ExchangeResult, shrunk: &[Shrunk]) -> BTreeSet<ServerFault> {
-    if let Some(field) = missing_field(exchange) {
-        return BTreeSet::from([ServerFault { how: String::new(), on: Trigger::Missing(field) }]);
-    }
     let judgement = &exchange.judgement;
-    if judgement.why == BY_CHANCE {
-        return BTreeSet::from([ServerFault { how: String::new(), on: Trigger::Chance }]);
+    let whatever = match &judgement.cause {
+        Some(Cause::Missing(field)) => Some(Trigger::Missing(field.clone())),
+        Some(Cause::Chance) => Some(Trigger::Chance),
+        None if lacks_continue(judgement) => Some(Trigger::Missing(CONTINUE.to_owned())),
+        None => None,
+    };
+    if let Some(on) = whatever {
+        return BTreeSet::from([ServerFault { how: String::new(), on }]);
     }
     let how = match judgement.kind {
         _ if judgement.outcome == TestOutcome::Crashed => FailureKind::Lost.to_string(),
@@ -101,37 +101,18 @@ fn faults(id: &str, exchange: &ExchangeResult, shrunk: &[Shrunk]) -> BTreeSet<Se
     on.map(|on| ServerFault { how: how.clone(), on }).collect()
 }
 
-/// Returns the field or interim response that is missing, if that is the failure: as a case expects
-/// it, or by the rules for all responses.
-fn missing_field(exchange: &ExchangeResult) -> Option<String> {
-    let lacks = |name: &str| name.to_ascii_lowercase();
-    let rule = exchange.name.as_str();
-    if let Some(name) = rule.strip_suffix(" is missing") {
-        return Some(lacks(name));
-    }
-    if let Some((status, name)) = rule.split_once(" has no ")
-        && status.len() == 3
-    {
-        return Some(lacks(name));
-    }
-    match exchange.judgement.kind {
-        Some(FailureKind::Status(_)) => return None,
-        Some(FailureKind::NoContinue) => return Some(CONTINUE.to_owned()),
-        _ => {}
-    }
-    let wanted = exchange.judgement.expected.split([' ', ',']);
-    if wanted.clone().any(|word| word == "prompt") {
-        return Some(CONTINUE.to_owned());
-    }
-    let names: Vec<&str> = wanted.filter_map(|word| word.strip_prefix("has:")).collect();
-    match names.as_slice() {
-        [one] => Some(lacks(one)),
-        _ => None,
-    }
-}
-
 /// The interim response that a client waits for before it sends content.
 const CONTINUE: &str = "100 (continue)";
+
+/// Returns whether the failure is that this interim response is missing.
+fn lacks_continue(judgement: &Judgement) -> bool {
+    let mut wanted = judgement.expected.split([' ', ',']);
+    match judgement.kind {
+        Some(FailureKind::NoContinue) => true,
+        Some(FailureKind::Status(_)) => false,
+        _ => wanted.any(|word| word == "prompt"),
+    }
+}
 
 /// Returns what is unusual in a request.
 fn triggers(sent: &[u8]) -> BTreeSet<Trigger> {
@@ -173,17 +154,15 @@ fn escaped(digits: Option<&[u8]>) -> Option<ByteSort> {
 mod tests {
     use super::*;
     use crate::catalogue;
-    use crate::judge::Judgement;
     use units::Nanos;
 
     fn row(id: &str, kind: Option<FailureKind>, name: &str, sent: &[u8]) -> CaseResult {
         let all = catalogue::cases().unwrap();
         let case = all.into_iter().find(|case| case.id == id).unwrap();
-        let expected = if id == "S-53" { "405 has:allow, or 501" } else { "400" }.to_owned();
         let outcome = TestOutcome::Fail;
         let exchange = ExchangeResult {
             name: name.to_owned(),
-            judgement: Judgement { outcome, kind, expected, ..Judgement::default() },
+            judgement: Judgement { outcome, kind, ..Judgement::default() },
             tries: 3,
             failed: 3,
             sent: sent.to_vec(),
@@ -241,9 +220,22 @@ mod tests {
         assert_eq!(merged(vec![late, prompt]), "F-15 S-50=F-15");
         let hang = row("F-02", Some(FailureKind::Hang), "x", encoded);
         assert_eq!(merged(vec![nul("F-01", encoded), hang]), "F-01 F-02");
-        let lint = row("F-13", None, "405 has no Allow", b"");
-        let rule = row("S-53", Some(FailureKind::Refused), "405 and Allow", b"DELETE /");
-        assert_eq!(merged(vec![lint, rule]), "F-13 S-53=F-13");
+        let because = |id: &str, kind, cause: Cause| {
+            let mut row = row(id, kind, "x", b"DELETE /");
+            row.exchanges[0].judgement.cause = Some(cause);
+            row
+        };
+        let lacks = |name: &str| Cause::Missing(name.to_owned());
+        let refused = Some(FailureKind::Refused);
+        let lint = || because("F-13", None, lacks("allow"));
+        assert_eq!(
+            merged(vec![lint(), because("S-53", refused, lacks("allow"))]),
+            "F-13 S-53=F-13"
+        );
+        assert_eq!(merged(vec![lint(), because("S-53", refused, lacks("date"))]), "F-13 S-53");
+        // whatever their texts say
+        let lost = |id: &str| because(id, Some(FailureKind::Lost), Cause::Chance);
+        assert_eq!(merged(vec![lost("F-01"), lost("F-16")]), "F-01 F-16=F-01");
         // the same framing fault, but only where it is not processed
         let length = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n";
         let answered = |id: &str| row(id, Some(FailureKind::Answer), "x", length);

@@ -10,7 +10,7 @@ pub mod severity;
 mod waits;
 
 pub use again::{again, random};
-pub use class::Class;
+pub use class::{Class, in_words};
 pub use kind::{FailureKind, parses_content};
 pub use outcome::{ConversationOutcome, LimitOutcome, LoadOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
@@ -68,6 +68,17 @@ pub struct Judgement {
     pub why: String,
     /// How a failed conversation failed.
     pub kind: Option<FailureKind>,
+    /// The cause, if the outcome shows it whatever was sent.
+    pub cause: Option<Cause>,
+}
+
+/// A cause that does not depend on the bytes of a message. Findings with one cause are one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// It fails by chance.
+    Chance,
+    /// A response lacks this field; in lower case.
+    Missing(String),
 }
 
 /// Judges one conversation.
@@ -80,12 +91,18 @@ pub fn judge(
     let (outcome, why) = outcome(exchange, level, talk, plain);
     let expected: Vec<String> = exchange.accept.iter().map(Class::to_string).collect();
     let kind = (outcome == ConversationOutcome::Fail).then(|| FailureKind::of(talk, plain));
+    // a server error fails for another reason
+    let lacks = || exchange.accept.iter().find_map(|class| class.missing(talk, plain));
+    let judged = outcome >= ConversationOutcome::Advisory;
+    let is_error = kind.is_some_and(|kind| matches!(kind, FailureKind::Status(_)));
+    let cause = (judged && !is_error).then(lacks).flatten().map(Cause::Missing);
     Judgement {
         outcome: outcome.into(),
         seen: seen(talk),
         expected: expected.join(" or "),
         why,
         kind,
+        cause,
     }
 }
 
@@ -342,8 +359,11 @@ pub fn seen(talk: &Talk) -> String {
     if let Some(frames) = &talk.replies.frames {
         frames_seen(frames, &mut parts);
     }
+    let frames = class::sockets::seen(talk);
     if speaks_http2(talk) {
         parts.push("HTTP/2".to_owned());
+    } else if !frames.is_empty() {
+        parts.extend(frames);
     } else if let Some((why, _)) = &talk.replies.junk {
         parts.push(format!("{NOT_HTTP}{why})"));
     }

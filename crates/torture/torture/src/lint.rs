@@ -13,6 +13,40 @@ pub struct LintRule {
     pub text: &'static str,
     /// The specification.
     pub reference: &'static str,
+    /// The field whose absence violates it, in lower case.
+    pub missing: Option<&'static str>,
+}
+
+/// Violated rules so far.
+#[derive(Debug, Default)]
+struct Found(Vec<LintRule>);
+
+impl Found {
+    fn say(
+        &mut self,
+        broken: bool,
+        level: RequirementLevel,
+        text: &'static str,
+        reference: &'static str,
+    ) {
+        if broken {
+            self.0.push(LintRule { level, text, reference, missing: None });
+        }
+    }
+
+    /// Adds a rule that requires a field.
+    fn lacks(
+        &mut self,
+        broken: bool,
+        field: &'static str,
+        level: RequirementLevel,
+        text: &'static str,
+        reference: &'static str,
+    ) {
+        if broken {
+            self.0.push(LintRule { level, text, reference, missing: Some(field) });
+        }
+    }
 }
 
 /// Fields that may appear only once because their values are not lists (RFC 9110 section 5.3).
@@ -33,18 +67,12 @@ const DATES: [&str; 2] = ["date", "last-modified"];
 
 /// Returns the violated rules. `http_10`: the request was HTTP/1.0.
 pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
-    let mut found = Vec::new();
-    let mut say =
-        |broken: bool, level: RequirementLevel, text: &'static str, reference: &'static str| {
-            if broken {
-                found.push(LintRule { level, text, reference });
-            }
-        };
+    let mut found = Found::default();
     let lines = lines(&response.head);
     let status = response.status;
     let has = |name: &str| response.has_field(name);
     let bare = lines.iter().any(|line| !line.ends_with(b"\r\n"));
-    say(
+    found.say(
         bare,
         RequirementLevel::Must,
         "a line of the head does not end with CRLF",
@@ -52,26 +80,36 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     );
     let first = lines.first().copied().unwrap_or_default();
     let text = "the status line is not version, space, three digits, space, reason";
-    say(!is_status_line(content(first)), RequirementLevel::Must, text, "RFC 9112 section 4");
+    found.say(!is_status_line(content(first)), RequirementLevel::Must, text, "RFC 9112 section 4");
     let rest = || lines.iter().skip(1).map(|line| content(line));
     let fields = || rest().filter(|line| !line.is_empty());
     let folded = fields().any(|line| matches!(line[0], b' ' | b'\t'));
-    say(folded, RequirementLevel::Must, "a field is folded", "RFC 9112 section 5.2");
+    found.say(folded, RequirementLevel::Must, "a field is folded", "RFC 9112 section 5.2");
     let misnamed = fields().any(|line| !matches!(line[0], b' ' | b'\t') && !is_named(line));
-    say(misnamed, RequirementLevel::Must, "a field line has no valid name", "RFC 9112 section 5.1");
+    found.say(
+        misnamed,
+        RequirementLevel::Must,
+        "a field line has no valid name",
+        "RFC 9112 section 5.1",
+    );
     let dirty = fields().any(|line| line.iter().any(|byte| is_control(*byte)));
-    say(dirty, RequirementLevel::Must, "a field has a control character", "RFC 9110 section 5.5");
+    found.say(
+        dirty,
+        RequirementLevel::Must,
+        "a field has a control character",
+        "RFC 9110 section 5.5",
+    );
     let twice = SINGLE.iter().any(|name| response.field(name).count() > 1);
-    say(
+    found.say(
         twice,
         RequirementLevel::Must,
         "a field that is not a list appears twice",
         "RFC 9110 section 5.3",
     );
-    framing(response, http_10, &mut say);
-    dates(response, &mut say);
+    framing(response, http_10, &mut found);
+    dates(response, &mut found);
     let text = "206 has neither Content-Range nor multipart/byteranges";
-    say(
+    found.say(
         status == 206 && !is_part(response),
         RequirementLevel::Must,
         text,
@@ -84,55 +122,63 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
         (426, "upgrade", "426 has no Upgrade", "RFC 9110 section 15.5.22"),
     ];
     for (code, field, text, reference) in demands {
-        say(status == code && !has(field), RequirementLevel::Must, text, reference);
+        let broken = status == code && !has(field);
+        found.lacks(broken, field, RequirementLevel::Must, text, reference);
     }
     let moved = matches!(status, 301 | 302 | 303 | 307 | 308) && !has("location");
-    say(moved, RequirementLevel::Should, "a redirection has no Location", "RFC 9110 section 15.4");
+    let (level, text) = (RequirementLevel::Should, "a redirection has no Location");
+    found.lacks(moved, "location", level, text, "RFC 9110 section 15.4");
     let unranged = status == 416 && !has("content-range");
-    say(unranged, RequirementLevel::Should, "416 has no Content-Range", "RFC 9110 section 15.5.17");
+    let text = "416 has no Content-Range";
+    found.lacks(unranged, "content-range", level, text, "RFC 9110 section 15.5.17");
     let untyped = response.body_len > 0 && !has("content-type");
-    say(untyped, RequirementLevel::Should, "content has no Content-Type", "RFC 9110 section 8.3");
-    found
+    let text = "content has no Content-Type";
+    found.lacks(untyped, "content-type", level, text, "RFC 9110 section 8.3");
+    found.0
 }
 
 /// Checks the fields that frame the message.
-fn framing(
-    response: &Response,
-    http_10: bool,
-    say: &mut impl FnMut(bool, RequirementLevel, &'static str, &'static str),
-) {
+fn framing(response: &Response, http_10: bool, found: &mut Found) {
     let (coded, sized) =
         (response.has_field("transfer-encoding"), response.has_field("content-length"));
     let text = "Content-Length and Transfer-Encoding are both present";
-    say(coded && sized, RequirementLevel::Must, text, "RFC 9112 section 6.2");
+    found.say(coded && sized, RequirementLevel::Must, text, "RFC 9112 section 6.2");
     let number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let bad = response.field("content-length").any(|value| !number(value));
-    say(bad, RequirementLevel::Must, "Content-Length is not a number", "RFC 9110 section 8.6");
+    found.say(
+        bad,
+        RequirementLevel::Must,
+        "Content-Length is not a number",
+        "RFC 9110 section 8.6",
+    );
     let bare = response.status == 204;
-    say(bare && sized, RequirementLevel::Must, "204 has a Content-Length", "RFC 9110 section 8.6");
-    say(
+    found.say(
+        bare && sized,
+        RequirementLevel::Must,
+        "204 has a Content-Length",
+        "RFC 9110 section 8.6",
+    );
+    found.say(
         bare && coded,
         RequirementLevel::Must,
         "204 has a Transfer-Encoding",
         "RFC 9112 section 6.1",
     );
     let text = "the response to HTTP/1.0 has a Transfer-Encoding";
-    say(http_10 && coded, RequirementLevel::Must, text, "RFC 9112 section 6.1");
+    found.say(http_10 && coded, RequirementLevel::Must, text, "RFC 9112 section 6.1");
 }
 
-fn dates(
-    response: &Response,
-    say: &mut impl FnMut(bool, RequirementLevel, &'static str, &'static str),
-) {
+fn dates(response: &Response, found: &mut Found) {
     let dated = matches!(response.status, 200..=499);
-    say(
+    found.lacks(
         dated && !response.has_field("date"),
+        "date",
         RequirementLevel::Must,
         "Date is missing",
         "RFC 9110 section 6.6.1",
     );
     let wrong = DATES.iter().any(|name| response.field(name).any(|value| !is_date(value)));
-    say(
+    found.say(
         wrong,
         RequirementLevel::Must,
         "a date is not in the required format",
@@ -143,7 +189,7 @@ fn dates(
     let (changed, now) = (instant("last-modified"), instant("date"));
     let ahead = changed.zip(now).is_some_and(|(changed, now)| changed > now);
     let text = "Last-Modified is later than Date";
-    say(ahead, RequirementLevel::Must, text, "RFC 9110 section 8.8.2.1");
+    found.say(ahead, RequirementLevel::Must, text, "RFC 9110 section 8.8.2.1");
 }
 
 fn is_part(response: &Response) -> bool {

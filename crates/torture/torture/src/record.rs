@@ -105,28 +105,35 @@ pub fn sent(steps: &[Move]) -> Vec<u8> {
     each.collect::<Vec<&[u8]>>().concat()
 }
 
-/// Returns the pauses between those bytes, and the half-close after them; leading and trailing
+/// Returns the pauses between those bytes, and what else the client does; leading and trailing
 /// pauses are omitted.
 pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
     let (mut after, mut waiting, mut found) = (0, Nanos::ZERO, Vec::new());
-    for step in steps {
+    for (at, step) in steps.iter().enumerate() {
         match step {
             Move::Pause(span) if after > 0 => waiting += *span,
             Move::Send(bytes) => {
                 if waiting > Nanos::ZERO {
                     let span = std::mem::take(&mut waiting);
-                    found.push(SentPause { after, span, half_close: false });
+                    found.push(SentPause { after, span, ..SentPause::default() });
                 }
                 after += bytes.len() as u64;
             }
             Move::HalfClose => {
-                found.push(SentPause { after, span: Nanos::ZERO, half_close: true });
+                found.push(SentPause { after, half_close: true, ..SentPause::default() });
             }
-            _ => {}
+            Move::Await(_) if after > 0 => waiting += AWAITED,
+            Move::Pause(_) | Move::Await(_) => {}
+            // the response has arrived: a client that stays sees the same
+            Move::Close if matches!(steps.get(at.wrapping_sub(1)), Some(Move::Await(_))) => {}
+            _ => found.push(SentPause { after, other_action: true, ..SentPause::default() }),
         }
     }
     found
 }
+
+/// Time for a response that a step waits for, in a command that sends everything.
+const AWAITED: Nanos = Nanos::from_millis(300);
 
 /// Time for the response before the follow-up request, in a command that sends both.
 const BEFORE_FOLLOW_UP: Nanos = Nanos::SECOND;
@@ -145,7 +152,7 @@ pub fn sent_again(script: &TalkScript, talk: &Talk, kind: Option<FailureKind>) -
     let follow_up = script.follow_up.as_ref();
     if let Some(follow_up) = follow_up.filter(|_| behind && talk.before_follow_up.is_some()) {
         let after = all.bytes.len() as u64;
-        all.pauses.push(SentPause { after, span: BEFORE_FOLLOW_UP, half_close: false });
+        all.pauses.push(SentPause { after, span: BEFORE_FOLLOW_UP, ..SentPause::default() });
         all.bytes.extend_from_slice(follow_up);
     }
     all

@@ -36,6 +36,8 @@ pub struct SentPause {
     pub span: Nanos,
     /// The client half-closes here.
     pub half_close: bool,
+    /// The client does something else here that a shell cannot, such as a reset.
+    pub other_action: bool,
 }
 
 /// When plain requests got their usual response again.

@@ -114,6 +114,9 @@ pub struct PauseRecord {
     /// The client half-closes here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub half_close: bool,
+    /// The client does something else here that a shell cannot, such as a reset.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub other_action: bool,
 }
 
 /// Observations of well-behaved clients while a case applied pressure. The shares are of time, 0 to 1,
@@ -370,6 +373,7 @@ impl PauseRecord {
             after_bytes: pause.after,
             for_s: pause.span.as_secs_f64(),
             half_close: pause.half_close,
+            other_action: pause.other_action,
         }
     }
 }

@@ -22,6 +22,7 @@ fn judgement(outcome: TestOutcome, why: &str) -> Judgement {
         expected: "400".into(),
         why: why.into(),
         kind: None,
+        cause: None,
     }
 }
 

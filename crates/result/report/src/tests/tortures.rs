@@ -32,6 +32,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
             expected: "400".into(),
             why: "the standard requires a different response".into(),
             kind: None,
+            cause: None,
         },
         tries: 3,
         failed: 2,

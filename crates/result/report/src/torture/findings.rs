@@ -1,14 +1,14 @@
 //! Findings and advisories: what was sent, received and expected, and how to send it again.
 
-use super::{badge, expected, named, send, words};
+use super::{badge, named, send, words};
 use crate::section::{
     Block, DataTable, Details, Document, Forms, Inline, Sentence, Voice, Words, aligned, led,
     placed, say,
 };
 use crate::words::{counted, printable, sentence};
 use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
-use torture::case::PACKETS;
-use torture::judge::TestOutcome;
+use torture::case::{HTTP2, PACKETS};
+use torture::judge::{self, TestOutcome};
 
 /// Maximum number of sent and received bytes shown in text ...
 const SENT_MAX: usize = 400;
@@ -243,7 +243,7 @@ fn exchange(
     }
     add("received", words::safe(&one.seen).into());
     responses(&one.received.0).into_iter().for_each(|(label, words)| add(&label, words));
-    let right = expected::in_words(&one.expected);
+    let right = judge::in_words(&one.expected);
     for (label, said) in [("right", &right), ("why", &one.why)] {
         if !said.is_empty() {
             add(label, words::safe(said).into());
@@ -255,7 +255,8 @@ fn exchange(
     let command = |line: String| Words(vec![Inline::Command(line)]);
     if one.outcome.is_finding() {
         let several = SEVERAL.contains(&case.group());
-        let line = send::shell_line(target, sent, &one.pauses).filter(|_| !several);
+        let line =
+            send::shell_line(target, sent, &one.pauses, case.group() == HTTP2).filter(|_| !several);
         let line = line.unwrap_or_else(|| send::case_line(record, case));
         add("again", command(line));
     }

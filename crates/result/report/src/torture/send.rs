@@ -86,13 +86,22 @@ pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
 }
 
 /// Returns a command that sends these bytes without Loadstone, with their pauses. `None` without
-/// bytes, or if the line would be too long to copy.
-pub(crate) fn shell_line(target: &str, bytes: &[u8], pauses: &[PauseRecord]) -> Option<String> {
+/// bytes, if the line would be too long to copy, or for what no shell tool does. `in_frames`: they
+/// are HTTP/2, which TLS must negotiate.
+pub(crate) fn shell_line(
+    target: &str,
+    bytes: &[u8],
+    pauses: &[PauseRecord],
+    in_frames: bool,
+) -> Option<String> {
     // no shell tool supports QUIC
     if bytes.is_empty() || dialogue::http3::describe_pieces(bytes, |_| String::new()).is_some() {
         return None;
     }
     let (mut commands, mut from, mut length) = (Vec::new(), 0, 0);
+    if pauses.iter().any(|pause| pause.other_action) {
+        return None;
+    }
     let half_closes = pauses.iter().any(|pause| pause.half_close);
     for pause in pauses.iter().filter(|pause| !pause.half_close) {
         let at = usize::try_from(pause.after_bytes).ok()?;
@@ -109,7 +118,12 @@ pub(crate) fn shell_line(target: &str, bytes: &[u8], pauses: &[PauseRecord]) -> 
     let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
     let port = url.port_or_known_default()?;
     let to = match url.scheme() {
-        "https" => format!("openssl s_client -quiet -connect {host}:{port}"),
+        // s_client closes both directions, or none, when its input ends
+        "https" if half_closes => return None,
+        "https" => {
+            let alpn = if in_frames { "-alpn h2 " } else { "" };
+            format!("openssl s_client -quiet {alpn}-connect {host}:{port}")
+        }
         // without -N, nc sends no FIN after its input ends
         _ if half_closes => format!("nc -N {host} {port}"),
         _ => format!("nc {host} {port}"),
@@ -226,7 +240,7 @@ mod tests {
     #[test]
     fn a_shell_sends_the_same_bytes() {
         let bytes: Vec<u8> = (0..=255).collect();
-        let line = shell_line("http://127.0.0.1:80/", &bytes, &[]).unwrap();
+        let line = shell_line("http://127.0.0.1:80/", &bytes, &[], false).unwrap();
         let command = line.split(" | ").next().unwrap();
         // the bytes may contain what follows the bar
         let end = line.rfind(" | nc").unwrap();
@@ -237,14 +251,24 @@ mod tests {
 
     #[test]
     fn a_shell_keeps_the_pauses() {
-        let pause = |after_bytes| PauseRecord { after_bytes, for_s: 0.3, half_close: false };
+        let pause = |after_bytes| PauseRecord {
+            after_bytes,
+            for_s: 0.3,
+            half_close: false,
+            other_action: false,
+        };
         let pauses = [pause(5)];
-        let line = shell_line("http://h/", b"GET /\n", &pauses).unwrap();
+        let line = shell_line("http://h/", b"GET /\n", &pauses, false).unwrap();
         assert_eq!(line, r"{ printf 'GET /'; sleep 0.3; printf '\n'; } | nc h 80");
-        assert_eq!(shell_line("http://h/", b"GET /\n", &[pause(50)]), None);
+        assert_eq!(shell_line("http://h/", b"GET /\n", &[pause(50)], false), None);
         let ends = [PauseRecord { half_close: true, ..pause(6) }];
-        let line = shell_line("http://h/", b"GET /\n", &ends).unwrap();
+        let line = shell_line("http://h/", b"GET /\n", &ends, false).unwrap();
         assert_eq!(line, r"printf 'GET /\n' | nc -N h 80");
+        assert_eq!(shell_line("https://h/", b"GET /\n", &ends, false), None);
+        let resets = [PauseRecord { other_action: true, ..pause(6) }];
+        assert_eq!(shell_line("http://h/", b"GET /\n", &resets, false), None);
+        let line = shell_line("https://h/", b"PRI", &[], true).unwrap();
+        assert_eq!(line, "printf 'PRI' | openssl s_client -quiet -alpn h2 -connect h:443");
     }
 
     #[test]
@@ -262,7 +286,7 @@ mod tests {
                 r"{ printf 'GET /'; head -c 9000 /dev/zero | tr '\000' '\141'; printf ' HTTP/1.1\r\n'; for i in $(seq 5000); do printf 'X: 1\r\n'; done; printf '\r\n'; } | nc h 80",
             ),
         ] {
-            let line = shell_line("http://h/", &bytes, &[]).unwrap();
+            let line = shell_line("http://h/", &bytes, &[], false).unwrap();
             assert_eq!(line, said);
             let prints = line.strip_suffix(" | nc h 80").unwrap();
             let out = std::process::Command::new("sh").arg("-c").arg(prints).output().unwrap();
@@ -280,6 +304,6 @@ mod tests {
         let next = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
         let states = std::iter::successors(Some(1_u32), next);
         let random: Vec<u8> = states.map(|state| (state >> 24) as u8).take(3_000).collect();
-        assert_eq!(shell_line("http://h/", &random[..], &[]), None);
+        assert_eq!(shell_line("http://h/", &random[..], &[], false), None);
     }
 }

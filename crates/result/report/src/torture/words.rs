@@ -8,7 +8,7 @@ use record::torture::{
     BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
     TortureRecord,
 };
-use torture::case::{FOUND, OWN, PACKETS};
+use torture::case::{FOUND, OWN, PACKETS, SOCKETS};
 use torture::judge::{Severity, TestOutcome};
 use torture::result::Unit;
 use torture::safety::Class;
@@ -26,6 +26,7 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'V' => "caching",
         'M' => "response mix-ups",
         'T' => "TLS",
+        SOCKETS => "WebSocket",
         'H' => "HTTP/2 frames",
         'Q' => "HTTP/3 streams",
         PACKETS => "TCP segments",

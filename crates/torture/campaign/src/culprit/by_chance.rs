@@ -3,12 +3,13 @@
 
 use super::{accuse, keep};
 use crate::attempts::Rate;
+use crate::life::AffectedPart;
+use crate::search::SearchEnd;
 use crate::trail::Suspect;
-use crate::{Runner, gate, search};
+use crate::{GATE, Runner, gate, search};
 use dialogue::talk::TalkScript;
 use torture::case::Case;
-use torture::cause;
-use torture::judge::{self, FailureKind, Judgement, TestOutcome};
+use torture::judge::{self, Cause, FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult};
 use units::show;
 
@@ -16,44 +17,130 @@ use units::show;
 const ROUNDS: u32 = 20;
 /// Crashes after which the rate is known well enough.
 const CRASHES_MAX: u32 = 3;
+/// Crashes without which a rate, or a dependence on what is sent, is not claimed.
+const CRASHES_MIN: u32 = 2;
+/// Probability that crashes by chance all follow the same one of the conversations, below which
+/// that one is the cause.
+const COINCIDENCE_MAX: f64 = 0.05;
+
+/// Result of the repetitions.
+struct Repetitions {
+    /// Of each conversation.
+    rates: Vec<Rate>,
+    affected: AffectedPart,
+    /// Why they ended early.
+    end: Option<SearchEnd>,
+}
+
+impl Repetitions {
+    fn total(&self) -> Rate {
+        let sum = |of: fn(&Rate) -> u32| self.rates.iter().map(of).sum();
+        Rate { made: sum(|rate| rate.made), failed: sum(|rate| rate.failed) }
+    }
+
+    /// Returns the positions of the conversations after which a process crashed.
+    fn guilty(&self) -> Vec<usize> {
+        (0..self.rates.len()).filter(|at| self.rates[*at].failed > 0).collect()
+    }
+
+    fn verdict(&self) -> Verdict {
+        let failed = self.total().failed;
+        match self.guilty().as_slice() {
+            [] => Verdict::NotAgain,
+            _ if failed < CRASHES_MIN => Verdict::TooFew,
+            [one] if coincidence(self.rates.len(), failed) <= COINCIDENCE_MAX => {
+                Verdict::Depends(*one)
+            }
+            [_] => Verdict::TooFew,
+            [.., last] => Verdict::Chance(*last),
+        }
+    }
+}
+
+/// Conclusion from the repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    NotAgain,
+    /// Whether it depends on what is sent is not known.
+    TooFew,
+    /// It follows only this conversation.
+    Depends(usize),
+    /// It follows different conversations, at last this one.
+    Chance(usize),
+}
+
+/// Returns the probability that crashes which do not depend on what is sent all follow the same one
+/// of these conversations.
+fn coincidence(conversations: usize, crashes: u32) -> f64 {
+    match conversations {
+        0 | 1 => 0.0,
+        n => (n as f64).powi(1 - crashes.min(100) as i32),
+    }
+}
 
 /// Repeats the last conversations until some crashes show the rate, and records it: of the only
-/// conversation that causes them, or of all.
+/// conversation that causes them, or of all. `affected`: by the crash that was seen.
 pub(super) fn find(
     runner: &mut Runner<'_>,
     case: &Case,
+    affected: AffectedPart,
     tail: &[Suspect],
     result: &mut CaseResult,
 ) {
     runner.budget.renew();
-    let mut rates = vec![Rate::default(); tail.len()];
+    let mut found = Repetitions { rates: vec![Rate::default(); tail.len()], affected, end: None };
     for _ in 0..ROUNDS {
-        if repeat(runner, tail, &mut rates).is_none() || crashes(&rates) >= CRASHES_MAX {
+        if let Err(end) = repeat(runner, tail, &mut found) {
+            found.end = Some(end);
+            break;
+        }
+        let undecided = found.verdict() == Verdict::TooFew;
+        if found.total().failed >= CRASHES_MAX && !undecided {
             break;
         }
     }
-    let made: u32 = rates.iter().map(|rate| rate.made).sum();
-    let guilty: Vec<usize> = (0..tail.len()).filter(|at| rates[*at].failed > 0).collect();
-    let total = show::count(u64::from(made));
-    match guilty.as_slice() {
-        [] => {
-            let why = format!(
-                "a process crashed once, but not again in {total} repetitions of the last {} \
-                conversations",
-                tail.len()
-            );
+    let total = found.total();
+    match found.verdict() {
+        Verdict::NotAgain | Verdict::TooFew => {
+            let why = unexplained(&found, tail.len());
             for one in result.exchanges.iter_mut().filter(|one| is_crash(one)) {
                 one.judgement.why.clone_from(&why);
             }
             result.notes.push(why);
         }
-        [one] if rates[*one].failed > 1 => accuse(runner, case, &tail[*one], rates[*one], result),
-        [.., last] => {
+        Verdict::Depends(one) => {
+            let before = (found.rates[one], found.affected);
+            accuse(runner, case, &tail[one], before, result);
+        }
+        Verdict::Chance(last) => {
             // whatever was sent when it crashed is not the cause
             result.exchanges.retain(|one| !is_crash(one));
-            let rate = Rate { made, failed: crashes(&rates) };
-            keep_chance(runner, case, &tail[*last], rate, result);
+            keep_chance(runner, case, &tail[last], (total, found.affected), result);
         }
+    }
+}
+
+/// Describes a crash about whose cause the repetitions say too little.
+fn unexplained(found: &Repetitions, tail: usize) -> String {
+    let total = found.total();
+    let end = match found.end {
+        None => String::new(),
+        Some(SearchEnd::Spent) => "; the search was stopped early".to_owned(),
+        Some(SearchEnd::Lost) => {
+            format!("; then plain requests got no response for {}", show::duration(GATE))
+        }
+    };
+    match total.failed {
+        0 => format!(
+            "a process crashed once, but not again in {} repetitions of the last {tail} \
+            conversations{end}",
+            show::count(u64::from(total.made))
+        ),
+        _ => format!(
+            "a process crashed again, in repetitions of the last {tail} conversations ({}): too few \
+            crashes to know whether it depends on what is sent{end}",
+            total.text()
+        ),
     }
 }
 
@@ -66,33 +153,81 @@ fn keep_chance(
     runner: &mut Runner<'_>,
     case: &Case,
     last: &Suspect,
-    rate: Rate,
+    (rate, affected): (Rate, AffectedPart),
     result: &mut CaseResult,
 ) {
     let script = TalkScript { start: runner.now(), ..last.script.clone() };
     let talk = runner.hold(script.clone());
     gate::pass(runner);
     runner.life.hear(runner.world);
+    // a worker's crash disconnects its clients only
+    let (outcome, what) = match affected.judged() {
+        Some((outcome @ TestOutcome::Crashed, _)) => (outcome, "a process of the server"),
+        _ => (TestOutcome::Fail, "a worker of the server"),
+    };
     let judgement = Judgement {
-        outcome: TestOutcome::Crashed,
+        outcome,
         seen: judge::seen(&talk),
         expected: "plain requests get their usual response".to_owned(),
-        why: cause::BY_CHANCE.to_owned(),
+        why: format!("{what} crashes by chance, whatever is sent (in {})", rate.text()),
         kind: Some(FailureKind::Lost),
+        cause: Some(Cause::Chance),
     };
     let name = "one of many requests";
     keep(runner, case, name, rate, (&script, talk), judgement, result);
 }
 
-fn crashes(rates: &[Rate]) -> u32 {
-    rates.iter().map(|rate| rate.failed).sum()
+/// Repeats each conversation once.
+fn repeat(
+    runner: &mut Runner<'_>,
+    tail: &[Suspect],
+    found: &mut Repetitions,
+) -> Result<(), SearchEnd> {
+    for at in (0..tail.len()).rev() {
+        let effect = search::effect_of(runner, std::slice::from_ref(&tail[at]))?;
+        found.rates[at].made += 1;
+        found.rates[at].failed += u32::from(effect.is_lost);
+        found.affected = found.affected.max(effect.affected);
+    }
+    Ok(())
 }
 
-/// Repeats each conversation once; `None`: the search must end.
-fn repeat(runner: &mut Runner<'_>, tail: &[Suspect], rates: &mut [Rate]) -> Option<()> {
-    for (suspect, rate) in tail.iter().zip(rates.iter_mut()).rev() {
-        let lost = search::lost_after(runner, std::slice::from_ref(suspect))?;
-        rate.count(lost);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(crashes: &[u32]) -> Verdict {
+        let rate = |failed: &u32| Rate { made: 20, failed: *failed };
+        let rates = crashes.iter().map(rate).collect();
+        Repetitions { rates, affected: AffectedPart::Server, end: None }.verdict()
     }
-    Some(())
+
+    #[test]
+    fn two_crashes_are_needed_for_a_verdict() {
+        for (crashes, expected) in [
+            (&[0, 0, 0][..], Verdict::NotAgain),
+            (&[0, 1, 0], Verdict::TooFew),
+            (&[1, 0, 1], Verdict::Chance(2)),
+            // one of two conversations: as likely as two heads
+            (&[2, 0], Verdict::TooFew),
+            (&[6, 0], Verdict::Depends(0)),
+            (&[0, 3, 0, 0, 0], Verdict::Depends(1)),
+            (&[2], Verdict::Depends(0)),
+        ] {
+            assert_eq!(verdict(crashes), expected, "{crashes:?}");
+        }
+    }
+
+    #[test]
+    fn a_single_crash_of_many_requests_names_its_interval() {
+        let rates = vec![Rate { made: 200, failed: 1 }, Rate { made: 200, failed: 0 }];
+        let found =
+            Repetitions { rates, affected: AffectedPart::Worker, end: Some(SearchEnd::Spent) };
+        assert_eq!(
+            unexplained(&found, 2),
+            "a process crashed again, in repetitions of the last 2 conversations (1 of 400, which \
+            is 0.044 % to 1.40 % with 95 % confidence): too few crashes to know whether it depends \
+            on what is sent; the search was stopped early"
+        );
+    }
 }

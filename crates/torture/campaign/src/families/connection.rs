@@ -280,6 +280,7 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
         expected: "plain".to_owned(),
         why: why.to_owned(),
         kind: None,
+        cause: None,
     }
 }
 

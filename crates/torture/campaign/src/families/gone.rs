@@ -88,6 +88,7 @@ fn report(
         expected: "plain requests get their usual response after the client disconnects".to_owned(),
         why: why.clone(),
         kind: Some(FailureKind::Lost),
+        cause: None,
     };
     result.notes.push(format!("{}: {why}", hung.case));
     culprit::keep(runner, case, &said, Rate::ONCE, (&script, talk), judgement, result);

@@ -254,6 +254,7 @@ fn leaked(
         expected: "resources of a request are released after it".to_owned(),
         why,
         kind: None,
+        cause: None,
     };
     culprit::keep(runner, case, name, Rate::ONCE, (&script, talk), judgement, result);
 }

@@ -290,6 +290,7 @@ fn tried(
             expected: trial.expected.to_owned(),
             why: why.to_owned(),
             kind: None,
+            cause: None,
         };
         keep(runner, case, trial.name, script, &talk, judgement, result);
     }

@@ -2,6 +2,8 @@
 
 use super::Plan;
 use crate::attempts::Rate;
+use crate::life::AffectedPart;
+use crate::search::SearchEnd;
 use crate::trail::Suspect;
 use crate::{PLAIN_DEADLINE, Runner, culprit, habits};
 use dialogue::talk::{Move, TalkScript};
@@ -28,30 +30,33 @@ pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResul
     }
     let Some((count, first)) = kinds.first().cloned() else { return };
     runner.budget.renew();
-    let mut tried = result.recovery != Recovery::Never;
+    let mut ended = (result.recovery == Recovery::Never).then_some(SearchEnd::Lost);
     for (_, script) in kinds.into_iter().take(KINDS_MAX) {
-        if !tried {
+        if ended.is_some() {
             break;
         }
         let name = "a connection of the load".to_owned();
         let suspect = Suspect { case: case.id.clone(), name, script, talk: None };
         match culprit::lost_rate(runner, std::slice::from_ref(&suspect)) {
-            Some(rate) if rate.is_usual() => {
-                return culprit::accuse(runner, case, &suspect, rate, result);
+            Ok(rate) if rate.is_usual() => {
+                let before = (rate, AffectedPart::Nothing);
+                return culprit::accuse(runner, case, &suspect, before, result);
             }
-            Some(_) => {}
-            None => tried = false,
+            Ok(_) => {}
+            Err(end) => ended = Some(end),
         }
     }
     let name = match count {
         0 => "many plain requests".to_owned(),
         count => format!("{} connections at once", show::count(count)),
     };
-    let why = match tried {
-        true => "a process of the server exited under all of them; a single one does not cause it",
-        false => "a process of the server exited under all of them; single ones were not tested",
+    let single = match ended {
+        None => "a single one does not cause it",
+        Some(SearchEnd::Spent) => "single ones were not all tested: the search was stopped early",
+        Some(SearchEnd::Lost) => "single ones were not all tested: the server did not restart",
     };
-    keep(runner, case, &name, first, why, result);
+    let why = format!("a process of the server exited under all of them; {single}");
+    keep(runner, case, &name, first, &why, result);
 }
 
 /// Records the bytes of a conversation of the load.
@@ -72,6 +77,7 @@ pub(crate) fn keep(
         expected: "plain requests get their usual response".to_owned(),
         why: why.to_owned(),
         kind: Some(FailureKind::Lost),
+        cause: None,
     };
     culprit::keep(runner, case, name, Rate::ONCE, (&script, talk), judgement, result);
 }

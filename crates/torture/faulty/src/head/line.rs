@@ -23,7 +23,7 @@ pub(super) struct RequestLine {
     pub(super) minor: u8,
 }
 
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "CONNECT"];
+const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
 /// Returns the line without its end, which must be CRLF.
 pub(super) fn ended_well<'l>(line: &'l [u8], defects: &Defects) -> Result<&'l [u8], HeadRefusal> {

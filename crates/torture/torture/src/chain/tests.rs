@@ -43,6 +43,26 @@ fn length_placeholders_match_the_content() {
     );
 }
 
+/// The plain run sends the same requests, so that a server is tested without a proxy.
+#[test]
+fn a_case_sends_the_requests_to_a_single_server() {
+    let cases = crate::catalogue::cases().unwrap();
+    let case = cases.iter().find(|case| case.id == "B-13").unwrap();
+    let mut left_out = Vec::new();
+    for request in requests().unwrap() {
+        let Some(exchange) = case.exchanges.iter().find(|one| one.name == request.name) else {
+            left_out.push(request.class.id());
+            continue;
+        };
+        let [crate::case::ScriptStep::Send(text)] = &exchange.steps[..] else { panic!() };
+        let sent = dialogue::text::bytes(text, &values()).unwrap();
+        assert_eq!(sent, request.bytes(&values(), "").unwrap(), "{}", request.name);
+    }
+    // S-39, S-42 and B-05 have those
+    left_out.dedup();
+    assert_eq!(left_out, ["control", "0.CL", "chunk extension", "trailers"]);
+}
+
 #[test]
 fn changes_by_a_proxy_are_listed() {
     let sent =

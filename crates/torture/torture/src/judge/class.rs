@@ -1,6 +1,7 @@
 //! Outcome classes: the words of `accept`, `also`, `advise` and `unlearned`.
 
 mod http2;
+pub(super) mod sockets;
 
 use super::{Plain, has_ended, is_refusal};
 use dialogue::http2::FrameSeen;
@@ -56,6 +57,11 @@ use units::{Nanos, quoted};
 /// | `not-heard:NAME` | QUIC packets: not so |
 /// | `echoed:TEXT` | QUIC packets: PATH_RESPONSE with these eight bytes was received |
 /// | `saw:KIND,…` | the steps that waited for a segment received these, in order: `syn-ack`, `ack`, `data`, `fin`, `rst`, `nothing` |
+/// | `is:NAME=VALUE` | the first final response has this field with this value |
+/// | `ws-close:CODE,…` | WebSocket: the server closed the connection after a Close frame with one of these codes |
+/// | `ws-failed:CODE,…`, `ws-failed` | WebSocket: the same or without a Close frame; without codes, with any that reports an error |
+/// | `ws-pong:TEXT`, `ws-no-pong:TEXT` | WebSocket: a pong with this payload was received; none was |
+/// | `ws-sound` | WebSocket: every frame of the server is valid |
 /// | `prompt` | the first data of the server arrived within one second of the request |
 #[derive(Clone, Debug)]
 pub struct Class {
@@ -93,6 +99,12 @@ enum Word {
     Heard(u8),
     NotHeard(u8),
     Echoed(String),
+    /// A field and its value.
+    Is(String, String),
+    SocketClose(Vec<u16>),
+    SocketFailure(Vec<u16>),
+    SocketPong(String),
+    NoSocketPong(String),
     Plain(fn(&Talk, &Plain) -> bool),
 }
 
@@ -123,40 +135,63 @@ impl Mask {
     }
 }
 
-type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
+/// A word without an argument: its name, what a server should do, and whether it holds.
+type Plainly = (&'static str, &'static str, fn(&Talk, &Plain) -> bool);
 
-/// Words without an argument.
-const WORDS: [Plainly; 29] = [
-    ("goaway", |talk, _| http2::named(talk)),
-    ("reject", rejected),
-    ("answered", |talk, _| first(talk).is_some()),
-    ("one-answer", |talk, _| own(talk).len() == 1 && !is_another(talk)),
-    ("no-answer", |talk, _| own(talk).is_empty()),
-    ("close", |talk, _| has_ended(talk)),
-    ("ended", |talk, _| first(talk).is_some() || has_ended(talk)),
-    ("silent", |talk, _| first(talk).is_none() && talk.end == TalkEnd::Silent),
-    ("interim", |talk, _| !talk.replies.interim.is_empty()),
-    ("no-interim", |talk, _| talk.replies.interim.is_empty()),
-    ("cut-off", |talk, _| first(talk).is_some_and(|answer| !answer.complete)),
-    ("nothing-more", |talk, _| talk.replies.junk.is_none()),
-    ("no-body", |talk, _| first(talk).is_some_and(|answer| answer.body_len == 0)),
-    ("plain", |talk, plain| first(talk).is_some_and(|answer| plain.is(answer))),
-    ("all-plain", all_plain),
-    ("undisclosed", |talk, plain| !own(talk).iter().any(|answer| plain.discloses(answer))),
-    ("last-plain", |talk, plain| own(talk).last().is_some_and(|answer| plain.is(answer))),
-    ("not-longer", |talk, plain| own_bytes(talk) <= plain.body_len + plain.body_len / 10 + 1024),
-    ("prompt", prompt),
-    ("stands", |talk, _| http2::stands(talk)),
-    ("pong", |talk, _| http2::pong(talk)),
-    ("unheard", |talk, _| http2::unheard(talk)),
-    ("threefold", |talk, _| http2::at_most(talk, 3)),
-    ("one-beyond", |talk, _| http2::at_most_before_last(talk, 3)),
-    ("smaller", |talk, _| http2::smaller(talk)),
-    ("sound-table", |talk, _| http2::sound_table(talk)),
-    ("negotiated", |talk, _| http2::negotiated(talk)),
-    ("http2", |talk, _| super::speaks_http2(talk)),
-    ("anything", |_, _| true),
+const WORDS: [Plainly; 30] = [
+    ("goaway", "end the connection with GOAWAY and an error", |talk, _| http2::named(talk)),
+    ("reject", "refuse it with 4xx, 501 or 505, or close the connection", rejected),
+    ("answered", "answer", |talk, _| first(talk).is_some()),
+    ("one-answer", "answer once", |talk, _| own(talk).len() == 1 && !is_another(talk)),
+    ("no-answer", "give no answer", |talk, _| own(talk).is_empty()),
+    ("close", "close the connection", |talk, _| has_ended(talk)),
+    ("ended", "answer or close the connection", |talk, _| first(talk).is_some() || has_ended(talk)),
+    ("silent", "wait", |talk, _| first(talk).is_none() && talk.end == TalkEnd::Silent),
+    ("interim", "send an interim response", |talk, _| !talk.replies.interim.is_empty()),
+    ("no-interim", "send no interim response", |talk, _| talk.replies.interim.is_empty()),
+    ("cut-off", "end the connection before the end of the response", |talk, _| {
+        first(talk).is_some_and(|answer| !answer.complete)
+    }),
+    ("nothing-more", "send nothing more", |talk, _| talk.replies.junk.is_none()),
+    ("no-body", "send no content", |talk, _| first(talk).is_some_and(|one| one.body_len == 0)),
+    ("plain", "answer as to a plain GET", |talk, plain| {
+        first(talk).is_some_and(|answer| plain.is(answer))
+    }),
+    ("all-plain", "answer each request as a plain GET", all_plain),
+    ("undisclosed", "not send the content of the file", |talk, plain| {
+        !own(talk).iter().any(|answer| plain.discloses(answer))
+    }),
+    ("last-plain", "answer the last request as a plain GET", |talk, plain| {
+        own(talk).last().is_some_and(|answer| plain.is(answer))
+    }),
+    ("not-longer", "send little more than the page", |talk, plain| {
+        own_bytes(talk) <= plain.body_len + plain.body_len / 10 + 1024
+    }),
+    ("prompt", "begin to answer within a second", prompt),
+    ("stands", "keep the connection", |talk, _| http2::stands(talk)),
+    ("pong", "acknowledge a PING afterwards", |talk, _| http2::pong(talk)),
+    ("unheard", "not answer", |talk, _| http2::unheard(talk)),
+    ("threefold", "send at most three times as much", |talk, _| http2::at_most(talk, 3)),
+    ("one-beyond", "send at most three times as much and one datagram", |talk, _| {
+        http2::at_most_before_last(talk, 3)
+    }),
+    ("smaller", "send less than it received", |talk, _| http2::smaller(talk)),
+    ("sound-table", "keep a valid QPACK table", |talk, _| http2::sound_table(talk)),
+    ("negotiated", "send Version Negotiation", |talk, _| http2::negotiated(talk)),
+    ("ws-sound", "send valid frames only", |talk, _| sockets::sound(talk)),
+    ("http2", "speak HTTP/2", |talk, _| super::speaks_http2(talk)),
+    ("anything", "do anything", |_, _| true),
 ];
+
+/// Returns an expectation, classes joined by `or`, as what a server should do. A text that is no
+/// list of classes stays as it is.
+pub fn in_words(expected: &str) -> String {
+    let classes: Result<Vec<Class>, String> = expected.split(" or ").map(Class::parse).collect();
+    classes.map_or_else(
+        |_| expected.to_owned(),
+        |all| all.iter().map(Class::in_words).collect::<Vec<_>>().join(", or "),
+    )
+}
 
 impl Class {
     /// # Errors
@@ -172,6 +207,21 @@ impl Class {
     pub fn holds(&self, talk: &Talk, plain: &Plain) -> bool {
         self.words.iter().all(|word| word.holds(talk, plain))
     }
+
+    /// Returns the class as what a server should do: `answer 400 and close the connection`.
+    fn in_words(&self) -> String {
+        let all: Vec<String> = self.text.split_whitespace().map(word_in_words).collect();
+        all.join(" and ")
+    }
+
+    /// Returns the field whose absence alone keeps this class from holding, in lower case.
+    pub(super) fn missing(&self, talk: &Talk, plain: &Plain) -> Option<String> {
+        let mut failing = self.words.iter().filter(|word| !word.holds(talk, plain));
+        match (failing.next(), failing.next()) {
+            (Some(Word::Has(name)), None) => Some(name.to_ascii_lowercase()),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Class {
@@ -185,12 +235,13 @@ fn word(text: &str) -> Result<Word, String> {
     if let Some(mask) = Mask::parse(text) {
         return Ok(Word::Status(mask));
     }
-    if let Some((_, holds)) = WORDS.iter().find(|(name, _)| *name == text) {
+    if let Some((.., holds)) = WORDS.iter().find(|(name, ..)| *name == text) {
         return Ok(Word::Plain(*holds));
     }
     match text {
         "connection" => return Ok(Word::Goaway(Vec::new())),
         "stream" => return Ok(Word::Reset(Vec::new())),
+        "ws-failed" => return Ok(Word::SocketFailure(Vec::new())),
         _ => {}
     }
     let (name, argument) = text.split_once(':').ok_or_else(wrong)?;
@@ -215,6 +266,14 @@ fn word(text: &str) -> Result<Word, String> {
         "heard" => Word::Heard(packets::named(argument).ok_or_else(wrong)?),
         "not-heard" => Word::NotHeard(packets::named(argument).ok_or_else(wrong)?),
         "echoed" if argument.len() == 8 => Word::Echoed(argument.to_owned()),
+        "is" => {
+            let (field, value) = argument.split_once('=').ok_or_else(wrong)?;
+            Word::Is(field.to_owned(), value.to_owned())
+        }
+        "ws-close" => Word::SocketClose(sockets::codes(argument).ok_or_else(wrong)?),
+        "ws-failed" => Word::SocketFailure(sockets::codes(argument).ok_or_else(wrong)?),
+        "ws-pong" => Word::SocketPong(argument.to_owned()),
+        "ws-no-pong" => Word::NoSocketPong(argument.to_owned()),
         "all" => Word::All(mask(argument)?),
         "not" => Word::Not(mask(argument)?),
         "lacks-text" if !argument.is_empty() => Word::LacksText(argument.to_owned()),
@@ -223,6 +282,46 @@ fn word(text: &str) -> Result<Word, String> {
         "lacks" if !argument.is_empty() => Word::Lacks(argument.to_owned()),
         _ => return Err(wrong()),
     })
+}
+
+/// Returns a word of a class as what a server should do.
+fn word_in_words(word: &str) -> String {
+    if let Some((_, text, _)) = WORDS.iter().find(|(known, ..)| *known == word) {
+        return (*text).to_owned();
+    }
+    let Some((name, argument)) = word.split_once(':') else {
+        return match word {
+            "connection" => "end the connection with an error".to_owned(),
+            "stream" => "reset the stream".to_owned(),
+            "ws-failed" => "close the connection with an error".to_owned(),
+            status => format!("answer {status}"),
+        };
+    };
+    let codes = argument.replace(',', " or ");
+    match name {
+        "statuses" => format!("answer {}", argument.replace(',', ", then ")),
+        "acknowledged" => format!("acknowledge {argument} SETTINGS"),
+        "first-data" => format!("send at most {argument} bytes in the first DATA"),
+        "announced" => format!("announce at least {}", argument.replace(',', " = ")),
+        "connection" => format!("end the connection with {codes}"),
+        "stream" => format!("reset the stream with {codes}"),
+        "saw" => format!("send {}", argument.replace(',', ", then ")),
+        "heard" => format!("send {argument}"),
+        "not-heard" => format!("not send {argument}"),
+        "echoed" => format!("send PATH_RESPONSE with {argument}"),
+        "is" => format!("send the field {}", argument.replacen('=', " with ", 1)),
+        "ws-close" => format!("close the connection with {codes}"),
+        "ws-failed" => format!("close the connection, with {codes} if it sends a Close frame"),
+        "ws-pong" => format!("answer the ping {argument}"),
+        "ws-no-pong" => format!("not answer the ping {argument}"),
+        "all" => format!("answer {argument} to all"),
+        "not" => format!("not answer {argument}"),
+        "lacks-text" => format!("not send the text {argument}"),
+        "not-to" => format!("not redirect to {argument}"),
+        "has" => format!("send the field {argument}"),
+        "lacks" => format!("not send the field {argument}"),
+        _ => unreachable!("a class has only words that `word` knows"),
+    }
 }
 
 impl Word {
@@ -249,6 +348,13 @@ impl Word {
                 !talk.raw.windows(text.len()).any(|here| here.eq_ignore_ascii_case(text.as_bytes()))
             }
             Word::NotTo(host) => !own.iter().any(|answer| leads_to(answer, host)),
+            Word::Is(name, value) => {
+                own.first().is_some_and(|answer| answer.field(name).any(|found| found == value))
+            }
+            Word::SocketClose(codes) => sockets::closed(talk, codes),
+            Word::SocketFailure(codes) => sockets::failed(talk, codes),
+            Word::SocketPong(text) => sockets::pong(talk, text),
+            Word::NoSocketPong(text) => !sockets::pong(talk, text),
             Word::Has(name) => own.first().is_some_and(|answer| answer.has_field(name)),
             Word::Lacks(name) => own.first().is_some_and(|answer| !answer.has_field(name)),
             Word::Plain(holds) => holds(talk, plain),
@@ -325,4 +431,38 @@ fn prompt(talk: &Talk, _: &Plain) -> bool {
     let answered = behind.skip_while(|event| !is_received(event));
     let heard = answered.take_while(|event| !is_sent(event)).filter(is_received).last();
     heard.is_some_and(|heard| heard.at - asked.at <= Nanos::SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    #[test]
+    fn expectations_are_sentences() {
+        for (classes, text) in [
+            ("400 close", "answer 400 and close the connection"),
+            ("400 or one-answer close", "answer 400, or answer once and close the connection"),
+            (
+                "connection:FRAME_SIZE_ERROR or stream:NO_ERROR,CANCEL",
+                "end the connection with FRAME_SIZE_ERROR, or reset the stream with NO_ERROR or \
+                CANCEL",
+            ),
+            ("4xx or has:date", "answer 4xx, or send the field date"),
+            ("a close within 60 s", "a close within 60 s"),
+            ("", ""),
+        ] {
+            assert_eq!(in_words(classes), text);
+        }
+    }
+
+    #[test]
+    fn every_class_of_the_catalogue_is_a_sentence() {
+        for case in catalogue::cases().unwrap() {
+            for class in case.exchanges.iter().flat_map(|one| &one.accept) {
+                let text = class.in_words();
+                assert!(!text.contains(':'), "{}: {text}", case.id);
+            }
+        }
+    }
 }

@@ -79,6 +79,7 @@ impl Renegotiation {
             expected: "alert no_renegotiation, or a closed connection".to_owned(),
             why: self.why(always).to_owned(),
             kind: None,
+            cause: None,
         }
     }
 

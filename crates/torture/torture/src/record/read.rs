@@ -235,7 +235,7 @@ impl Parts {
             plain: self.plain,
             script,
             talk,
-            judgement: Judgement { outcome, seen, expected, why, kind: None },
+            judgement: Judgement { outcome, seen, expected, why, kind: None, cause: None },
         })
     }
 }

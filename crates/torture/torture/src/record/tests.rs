@@ -82,6 +82,7 @@ fn transcript() -> Transcript {
             expected: "400".into(),
             why: "the standard requires a different response".into(),
             kind: None,
+            cause: None,
         },
     }
 }

@@ -29,7 +29,7 @@ pub use find::{
 };
 pub use moment::{Day, Minute};
 
-use crate::case::{FOUND, OWN, PACKETS};
+use crate::case::{FOUND, OWN, PACKETS, SOCKETS};
 use std::fmt;
 
 /// Maximum size of a proof in bytes.
@@ -93,7 +93,7 @@ impl CaseGroup {
         Some(match letter {
             'F' => CaseGroup::Fuzz,
             // exchanges like those of S, whatever their origin
-            'S' | 'B' | 'J' | 'V' | FOUND | OWN => CaseGroup::Syntax,
+            'S' | 'B' | 'J' | 'V' | SOCKETS | FOUND | OWN => CaseGroup::Syntax,
             'L' => CaseGroup::Limits,
             'W' => CaseGroup::Slow,
             // valid requests on several connections, and raw TCP segments, which never leave this

@@ -1,0 +1,79 @@
+//! The `again` line of every finding, executed as a reader would copy it: it fails in the same way.
+
+use super::support::{Site, binary, run};
+use std::process::Command;
+
+/// Time of a command: what hangs is ended then.
+const PATIENCE: &str = "2";
+
+/// A switch, the cases that it turns red, and an option of the run.
+const FAULTS: [(&str, &str, &[&str]); 7] = [
+    ("fails", "S-03,S-07,S-23,S-34,B-06,B-08", &[]),
+    ("silent-refusal", "S-01,S-30", &[]),
+    ("hangs", "S-38", &[]),
+    // half-closes, valid requests behind, several connections, frames, WebSocket
+    ("half-bodies", "S-41", &[]),
+    ("ignores-close,leaves-bodies", "S-42,S-45", &[]),
+    ("mixes-pipelined", "M-02", &[]),
+    ("ws-unmasked,ws-any-version", "U-02,U-05", &[]),
+];
+
+/// What was received, and the command.
+fn findings(report: &str) -> Vec<(String, String)> {
+    let mut received = String::new();
+    let mut found = Vec::new();
+    for line in report.lines() {
+        match line.trim_start().split_once(' ') {
+            Some(("received", seen)) => received = seen.trim().to_owned(),
+            Some(("again", command)) => found.push((received.clone(), command.trim().to_owned())),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Statuses of a text, in order: of responses, or of a description of them.
+fn statuses(text: &str, before: &str) -> Vec<u16> {
+    let words = text.split(before).skip(usize::from(!before.is_empty() && before != " "));
+    words.filter_map(|word| word.get(..3)?.parse().ok()).filter(|one| *one >= 101).collect()
+}
+
+/// Checks that a command fails as described.
+fn check(switch: &str, (seen, command): &(String, String)) {
+    let program = binary();
+    let script = command.replace("loadstone torture", &format!("{} torture", program.display()));
+    let own = script != *command;
+    let out =
+        Command::new("timeout").args([if own { "60" } else { PATIENCE }, "sh", "-c"]).arg(&script);
+    let out = out.env("LOADSTONE_STORE", "none").output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    if own {
+        assert!(text.contains(&format!("received  {seen}")), "{switch}: {command}: {text}");
+        return;
+    }
+    let expected = statuses(seen, " ");
+    let got = statuses(&text, "HTTP/1.1 ");
+    assert_eq!(got.first(), expected.first(), "{switch}: {command}: {seen}: {text}");
+    assert!(got.len() >= expected.len(), "{switch}: {command}: {seen}: {text}");
+}
+
+#[test]
+fn every_again_line_fails_in_the_same_way() {
+    std::thread::scope(|scope| {
+        for (switch, only, more) in FAULTS {
+            scope.spawn(move || {
+                let site = Site::start(&[("range", switch)]);
+                let url = site.url(faulty::PATH);
+                let words =
+                    ["torture", "--quick", "--no-shrink", "--fail-on", "low", "--only", only];
+                let post = ["--post", faulty::POST, &url];
+                let ran = run(&[&words[..], more, &post].concat()).expect(&[1]);
+                let found = findings(&ran.stdout);
+                assert!(!found.is_empty(), "{switch}: {}", ran.stdout);
+                std::thread::scope(|scope| {
+                    found.iter().for_each(|one| drop(scope.spawn(move || check(switch, one))));
+                });
+            });
+        }
+    });
+}
