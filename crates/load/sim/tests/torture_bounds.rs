@@ -308,12 +308,7 @@ fn target() -> TestTarget {
             path: faulty::PATH.into(),
             host: "www.example.org".into(),
             post: faulty::POST.into(),
-            outside: String::new(),
-            marker: String::new(),
-            fields: String::new(),
-            etag: String::new(),
-            modified: String::new(),
-            table: 0,
+            ..Values::default()
         },
         takes_bodies: true,
         fields: "User-Agent: loadstone-torture/0 (run 7)\r\n".into(),

@@ -343,7 +343,8 @@ defects! {
         DiesOfHugeLength "ws-huge-length" "a WebSocket frame of 2^62 bytes or more kills the \
             server with its header",
         IgnoresReserved "ws-reserved" "reserved bits and opcodes of WebSocket frames are ignored",
-        TakesAnyControl "ws-any-control" "long and fragmented WebSocket control frames are accepted",
+        TakesAnyControl "ws-any-control" "long and fragmented WebSocket control frames are \
+            accepted",
         TakesAnyFragment "ws-any-fragment" "WebSocket fragments are accepted in any order",
         RefusesFragments "ws-no-fragments" "a fragmented WebSocket message is refused",
         TakesAnyText "ws-any-text" "WebSocket text that is not UTF-8 is accepted",

@@ -138,7 +138,7 @@ pub(super) struct SocketConnection {
     defects: Defects,
     buffer: Vec<u8>,
     /// The message whose last fragment has not arrived.
-    message: Option<Message>,
+    message: Option<SocketMessage>,
     inflater: Option<Inflater>,
     pings: u32,
     over: bool,
@@ -147,7 +147,7 @@ pub(super) struct SocketConnection {
 }
 
 #[derive(Debug, Default)]
-struct Message {
+struct SocketMessage {
     is_text: bool,
     compressed: bool,
     size: u64,
@@ -325,7 +325,7 @@ impl SocketConnection {
         let is_text = head.opcode == Opcode::Text;
         let compressed = head.rsv == RSV1 && self.inflater.is_some();
         if head.opcode != Opcode::Continuation {
-            self.message = Some(Message { is_text, compressed, ..Message::default() });
+            self.message = Some(SocketMessage { is_text, compressed, ..SocketMessage::default() });
         }
         let (any_text, by_fragment) =
             (self.has(Defect::TakesAnyText), self.has(Defect::ChecksFragments));

@@ -19,9 +19,9 @@ pub struct LintRule {
 
 /// Violated rules so far.
 #[derive(Debug, Default)]
-struct Found(Vec<LintRule>);
+struct BrokenRules(Vec<LintRule>);
 
-impl Found {
+impl BrokenRules {
     fn say(
         &mut self,
         broken: bool,
@@ -67,7 +67,7 @@ const DATES: [&str; 2] = ["date", "last-modified"];
 
 /// Returns the violated rules. `http_10`: the request was HTTP/1.0.
 pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
-    let mut found = Found::default();
+    let mut found = BrokenRules::default();
     let lines = lines(&response.head);
     let status = response.status;
     let has = |name: &str| response.has_field(name);
@@ -138,7 +138,7 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
 }
 
 /// Checks the fields that frame the message.
-fn framing(response: &Response, http_10: bool, found: &mut Found) {
+fn framing(response: &Response, http_10: bool, found: &mut BrokenRules) {
     let (coded, sized) =
         (response.has_field("transfer-encoding"), response.has_field("content-length"));
     let text = "Content-Length and Transfer-Encoding are both present";
@@ -168,7 +168,7 @@ fn framing(response: &Response, http_10: bool, found: &mut Found) {
     found.say(http_10 && coded, RequirementLevel::Must, text, "RFC 9112 section 6.1");
 }
 
-fn dates(response: &Response, found: &mut Found) {
+fn dates(response: &Response, found: &mut BrokenRules) {
     let dated = matches!(response.status, 200..=499);
     found.lacks(
         dated && !response.has_field("date"),

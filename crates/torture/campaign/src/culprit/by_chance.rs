@@ -43,23 +43,23 @@ impl Repetitions {
         (0..self.rates.len()).filter(|at| self.rates[*at].failed > 0).collect()
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> CrashVerdict {
         let failed = self.total().failed;
         match self.guilty().as_slice() {
-            [] => Verdict::NotAgain,
-            _ if failed < CRASHES_MIN => Verdict::TooFew,
+            [] => CrashVerdict::NotAgain,
+            _ if failed < CRASHES_MIN => CrashVerdict::TooFew,
             [one] if coincidence(self.rates.len(), failed) <= COINCIDENCE_MAX => {
-                Verdict::Depends(*one)
+                CrashVerdict::Depends(*one)
             }
-            [_] => Verdict::TooFew,
-            [.., last] => Verdict::Chance(*last),
+            [_] => CrashVerdict::TooFew,
+            [.., last] => CrashVerdict::Chance(*last),
         }
     }
 }
 
 /// Conclusion from the repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum CrashVerdict {
     NotAgain,
     /// Whether it depends on what is sent is not known.
     TooFew,
@@ -94,25 +94,27 @@ pub(super) fn find(
             found.end = Some(end);
             break;
         }
-        let undecided = found.verdict() == Verdict::TooFew;
+        let undecided = found.verdict() == CrashVerdict::TooFew;
         if found.total().failed >= CRASHES_MAX && !undecided {
             break;
         }
     }
     let total = found.total();
     match found.verdict() {
-        Verdict::NotAgain | Verdict::TooFew => {
+        CrashVerdict::NotAgain | CrashVerdict::TooFew => {
             let why = unexplained(&found, tail.len());
             for one in result.exchanges.iter_mut().filter(|one| is_crash(one)) {
                 one.judgement.why.clone_from(&why);
             }
             result.notes.push(why);
         }
-        Verdict::Depends(one) => {
+        CrashVerdict::Depends(one) => {
             let before = (found.rates[one], found.affected);
             accuse(runner, case, &tail[one], before, result);
         }
-        Verdict::Chance(last) => {
+        CrashVerdict::Chance(last) => {
+        }
+        CrashVerdict::Chance(last) => {
             // whatever was sent when it crashed is not the cause
             result.exchanges.retain(|one| !is_crash(one));
             keep_chance(runner, case, &tail[last], (total, found.affected), result);
@@ -137,8 +139,8 @@ fn unexplained(found: &Repetitions, tail: usize) -> String {
             show::count(u64::from(total.made))
         ),
         _ => format!(
-            "a process crashed again, in repetitions of the last {tail} conversations ({}): too few \
-            crashes to know whether it depends on what is sent{end}",
+            "a process crashed again, in repetitions of the last {tail} conversations ({}): too \
+            few crashes to know whether it depends on what is sent{end}",
             total.text()
         ),
     }
@@ -196,7 +198,7 @@ fn repeat(
 mod tests {
     use super::*;
 
-    fn verdict(crashes: &[u32]) -> Verdict {
+    fn verdict(crashes: &[u32]) -> CrashVerdict {
         let rate = |failed: &u32| Rate { made: 20, failed: *failed };
         let rates = crashes.iter().map(rate).collect();
         Repetitions { rates, affected: AffectedPart::Server, end: None }.verdict()
@@ -205,14 +207,14 @@ mod tests {
     #[test]
     fn two_crashes_are_needed_for_a_verdict() {
         for (crashes, expected) in [
-            (&[0, 0, 0][..], Verdict::NotAgain),
-            (&[0, 1, 0], Verdict::TooFew),
-            (&[1, 0, 1], Verdict::Chance(2)),
+            (&[0, 0, 0][..], CrashVerdict::NotAgain),
+            (&[0, 1, 0], CrashVerdict::TooFew),
+            (&[1, 0, 1], CrashVerdict::Chance(2)),
             // one of two conversations: as likely as two heads
-            (&[2, 0], Verdict::TooFew),
-            (&[6, 0], Verdict::Depends(0)),
-            (&[0, 3, 0, 0, 0], Verdict::Depends(1)),
-            (&[2], Verdict::Depends(0)),
+            (&[2, 0], CrashVerdict::TooFew),
+            (&[6, 0], CrashVerdict::Depends(0)),
+            (&[0, 3, 0, 0, 0], CrashVerdict::Depends(1)),
+            (&[2], CrashVerdict::Depends(0)),
         ] {
             assert_eq!(verdict(crashes), expected, "{crashes:?}");
         }
