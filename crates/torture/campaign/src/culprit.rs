@@ -185,10 +185,7 @@ pub(crate) fn keep(
 }
 
 /// Returns how often plain requests fail after these conversations.
-pub(crate) fn lost_rate(
-    runner: &mut Runner<'_>,
-    suspects: &[Suspect],
-) -> Result<Rate, SearchEnd> {
+pub(crate) fn lost_rate(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Result<Rate, SearchEnd> {
     search::rate_of(runner, |runner| search::lost_after(runner, suspects))
 }
 

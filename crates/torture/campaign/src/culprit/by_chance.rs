@@ -113,8 +113,6 @@ pub(super) fn find(
             accuse(runner, case, &tail[one], before, result);
         }
         CrashVerdict::Chance(last) => {
-        }
-        CrashVerdict::Chance(last) => {
             // whatever was sent when it crashed is not the cause
             result.exchanges.retain(|one| !is_crash(one));
             keep_chance(runner, case, &tail[last], (total, found.affected), result);
