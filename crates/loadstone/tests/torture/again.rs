@@ -43,9 +43,9 @@ fn check(switch: &str, (seen, command): &(String, String)) {
     let program = binary();
     let script = command.replace("loadstone torture", &format!("{} torture", program.display()));
     let own = script != *command;
-    let out =
-        Command::new("timeout").args([if own { "60" } else { PATIENCE }, "sh", "-c"]).arg(&script);
-    let out = out.env("LOADSTONE_STORE", "none").output().unwrap();
+    let mut command_line = Command::new("timeout");
+    command_line.args([if own { "60" } else { PATIENCE }, "sh", "-c", &script]);
+    let out = command_line.env("LOADSTONE_STORE", "none").output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     if own {
         assert!(text.contains(&format!("received  {seen}")), "{switch}: {command}: {text}");
