@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
     args.check()?;
-    files::check_writable(&args.har).map_err(|error| Failure::not_written(&error))?;
+    files::check_results(Some(&args.output), [&args.har])?;
     let settings = net::tls::Settings { insecure: args.insecure, ..net::tls::Settings::default() };
     let client =
         net::tls::Client::new(&settings).map_err(|error| Failure::usage(error.to_string()))?;

@@ -7,6 +7,7 @@ use rcgen::{
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -15,6 +16,10 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 const NAME: &str = "Loadstone recorder (this machine only)";
 /// Maximum number of names with a certificate; beyond it, certificates are made again.
 const NAMES_MAX: usize = 1_000;
+/// Validity of a certificate for a server. Apple's clients accept at most 398 days.
+const LEAF_VALID: Duration = Duration::from_secs(90 * 86_400);
+/// Certificates begin earlier, for clients whose clock is behind.
+const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
 
 /// The authority, and the certificates that it has signed.
 #[derive(Debug)]
@@ -93,6 +98,9 @@ impl LocalAuthority {
         params.distinguished_name.push(DnType::CommonName, name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
+        let now = SystemTime::now();
+        params.not_before = (now - CLOCK_BEHIND_MAX).into();
+        params.not_after = (now + LEAF_VALID).into();
         let leaf = params.signed_by(&key, &self.issuer).map_err(|error| error.to_string())?;
         let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(aws_lc_rs::default_provider());

@@ -1,21 +1,22 @@
 //! Sends one request to its server, over a separate connection.
 
 use crate::RecordedResponse;
-use http_body_util::{BodyExt, Full, Limited};
+use crate::bodies::collect;
+use crate::proxy::ProxyState;
+use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Request, header};
 use hyper_util::rt::TokioIo;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Position, Url};
 
-/// Maximum size of a recorded body in bytes.
-pub(crate) const BODY_MAX: usize = 64 << 20;
+/// Maximum time for a connection, and for TLS on it.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Maximum time for a response.
 const RESPONSE_MAX: Duration = Duration::from_secs(120);
 
@@ -40,16 +41,16 @@ pub(crate) fn is_own(name: &str) -> bool {
 /// Sends a request and waits for its complete response.
 ///
 /// # Errors
-/// No connection, or no complete response within two minutes.
+/// No connection within 10 s, or no complete response within two minutes.
 pub(crate) async fn forward(
     url: &Url,
     method: &str,
     headers: &[(String, String)],
     body: Bytes,
-    tls: &Arc<ClientConfig>,
+    shared: &ProxyState,
 ) -> Result<RecordedResponse, String> {
-    let exchange = exchange(url, method, headers, body, tls);
-    let within = tokio::time::timeout(RESPONSE_MAX, exchange).await;
+    let exchange = exchange(url, method, headers, body, shared);
+    let within = timeout(RESPONSE_MAX, exchange).await;
     within.unwrap_or_else(|_| Err(format!("no response within {} s", RESPONSE_MAX.as_secs())))
 }
 
@@ -58,11 +59,12 @@ async fn exchange(
     method: &str,
     headers: &[(String, String)],
     body: Bytes,
-    tls: &Arc<ClientConfig>,
+    shared: &ProxyState,
 ) -> Result<RecordedResponse, String> {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = url.port_or_known_default().unwrap_or(80);
-    let connected = TcpStream::connect((host.as_str(), port)).await;
+    let connected = timeout(CONNECT_MAX, TcpStream::connect((host.as_str(), port))).await;
+    let connected = connected.unwrap_or_else(|_| Err(too_late()));
     let stream = connected.map_err(|error| format!("no connection to {host}:{port}: {error}"))?;
     let path = &url[Position::BeforePath..Position::AfterQuery];
     let mut request = Request::builder().method(method).uri(path);
@@ -71,24 +73,31 @@ async fn exchange(
     }
     let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
     if url.scheme() != "https" {
-        return send(stream, request).await;
+        return send(stream, request, shared).await;
     }
     let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
-    let stream = TlsConnector::from(tls.clone()).connect(name, stream).await;
-    send(stream.map_err(|error| format!("TLS with the server: {error}"))?, request).await
+    let connector = TlsConnector::from(shared.tls().clone());
+    let secured = timeout(CONNECT_MAX, connector.connect(name, stream)).await;
+    let secured = secured.unwrap_or_else(|_| Err(too_late()));
+    send(secured.map_err(|error| format!("TLS with the server: {error}"))?, request, shared).await
+}
+
+fn too_late() -> std::io::Error {
+    std::io::Error::other(format!("no answer within {} s", CONNECT_MAX.as_secs()))
 }
 
 async fn send(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     request: Request<Full<Bytes>>,
+    shared: &ProxyState,
 ) -> Result<RecordedResponse, String> {
     let made = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = made.map_err(|error| error.to_string())?;
-    let driver = tokio::spawn(connection);
+    let driver = Driver(tokio::spawn(connection));
     let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
     let (head, body) = response.into_parts();
-    let body = Limited::new(body, BODY_MAX).collect().await.map_err(|error| error.to_string())?;
-    driver.abort();
+    let body = collect(body, &shared.room).await.map_err(|why| format!("the response: {why}"))?;
+    drop(driver);
     let reason = head.status.canonical_reason().unwrap_or_default().to_owned();
     let framing = [header::TRANSFER_ENCODING, header::CONNECTION];
     let fields = head.headers.iter().filter(|(name, _)| !framing.contains(name));
@@ -97,6 +106,15 @@ async fn send(
         status: head.status.as_u16(),
         reason,
         headers: fields.map(|(name, value)| (name.to_string(), text(value))).collect(),
-        body: body.to_bytes().to_vec(),
+        body,
     })
+}
+
+/// The task of a connection, which ends with the exchange even where that runs out of time.
+struct Driver(tokio::task::JoinHandle<hyper::Result<()>>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }

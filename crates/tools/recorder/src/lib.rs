@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod authority;
+mod bodies;
 mod forward;
 mod har;
 mod proxy;
@@ -17,6 +18,7 @@ mod tests;
 pub use authority::LocalAuthority;
 pub use har::to_har;
 
+use hyper::body::Bytes;
 use proxy::ProxyState;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -46,7 +48,7 @@ pub struct RecordedExchange {
     pub method: String,
     pub url: Url,
     pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    pub body: Bytes,
     /// `None`: there was no response.
     pub response: Option<RecordedResponse>,
 }
@@ -56,7 +58,7 @@ pub struct RecordedResponse {
     pub status: u16,
     pub reason: String,
     pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
 /// A recorder that listens.

@@ -1,30 +1,42 @@
 //! The client side: plain HTTP, TLS, and tunnels of a browser's proxy.
 
-use crate::forward::{BODY_MAX, forward, is_own};
+use crate::bodies::{BodyRoom, collect};
+use crate::forward::{forward, is_own};
 use crate::{RecordedExchange, RecordedResponse, RecorderConfig};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
-use tokio_rustls::TlsAcceptor;
+use tokio::time::timeout;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::server::Acceptor;
 use url::Url;
 
 /// Maximum number of simultaneous connections.
 const CONNECTIONS_MAX: usize = 1_000;
-/// Maximum number of recorded exchanges, and of the bytes of their bodies.
+/// Maximum number of recorded exchanges, and of the bytes of their bodies. Bodies that are not
+/// recorded yet are bounded by `bodies`.
 const EXCHANGES_MAX: usize = 50_000;
 const BYTES_MAX: usize = 512 << 20;
+/// Maximum time for the first byte of a connection, for the head of a request, and between two
+/// requests.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+/// Maximum time for a TLS handshake with a client.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// Maximum time for the body of a request.
+const REQUEST_MAX: Duration = Duration::from_secs(120);
 /// Maximum number of problems that are reported one by one.
 const TROUBLES_MAX: usize = 100;
 
@@ -38,6 +50,8 @@ pub(crate) struct ProxyState {
     address: SocketAddr,
     exchanges: Mutex<Vec<RecordedExchange>>,
     bytes: Mutex<usize>,
+    /// Bodies that are being received or sent.
+    pub(crate) room: BodyRoom,
     troubles: Mutex<Vec<String>>,
 }
 
@@ -48,12 +62,17 @@ impl ProxyState {
             address,
             exchanges: Mutex::default(),
             bytes: Mutex::default(),
+            room: BodyRoom::default(),
             troubles: Mutex::default(),
         }
     }
 
     pub(crate) fn exchanges(&self) -> MutexGuard<'_, Vec<RecordedExchange>> {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn tls(&self) -> &Arc<ClientConfig> {
+        &self.config.tls
     }
 
     pub(crate) fn take_troubles(&self) -> Vec<String> {
@@ -79,10 +98,26 @@ impl ProxyState {
         *bytes += exchange.body.len() + answer;
         all.push(exchange);
     }
+}
 
-    /// The address of the recorder as clients see it.
-    fn origin(&self, secure: bool) -> String {
-        format!("{}://{}", if secure { "https" } else { "http" }, self.address)
+/// The recorder as a client sees it: at the address that its Host field names.
+#[derive(Clone, Debug)]
+struct SeenOrigin(String);
+
+impl SeenOrigin {
+    fn of(request: &Request<Incoming>, shared: &ProxyState, side: &Entrance) -> SeenOrigin {
+        let secure = matches!(side, Entrance::Front { secure: true });
+        let scheme = if secure { "https" } else { "http" };
+        let host = request.headers().get("host").and_then(|host| host.to_str().ok());
+        let named = host.and_then(|host| Url::parse(&format!("{scheme}://{host}")).ok());
+        // only a host and a port: neither a path nor a login
+        let bare =
+            |url: &Url| url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+        let named = named.filter(|url| url.has_host() && url.username().is_empty() && bare(url));
+        SeenOrigin(match named {
+            Some(url) => url.origin().ascii_serialization(),
+            None => format!("{scheme}://{}", shared.address),
+        })
     }
 }
 
@@ -115,7 +150,7 @@ pub(crate) async fn serve(
             Ok(accepted) => accepted,
             Err(error) => {
                 shared.trouble(format!("a connection cannot be accepted: {error}"));
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
@@ -132,33 +167,47 @@ pub(crate) async fn serve(
 async fn front(stream: TcpStream, shared: Arc<ProxyState>) {
     const HANDSHAKE: u8 = 22;
     let mut first = [0];
-    match stream.peek(&mut first).await {
-        Ok(1) if first[0] == HANDSHAKE => {
-            let name = shared.address.ip().to_string();
+    match timeout(IDLE_MAX, stream.peek(&mut first)).await {
+        Ok(Ok(1)) if first[0] == HANDSHAKE => {
+            // a client that names no server has connected to an address
+            let own = stream.local_addr().unwrap_or(shared.address);
+            let name = own.ip().to_string();
             secured(stream, &name, shared, Entrance::Front { secure: true }).await;
         }
-        Ok(1) => serve_http(stream, shared, Entrance::Front { secure: false }).await,
+        Ok(Ok(1)) => serve_http(stream, shared, Entrance::Front { secure: false }).await,
         _ => {}
     }
 }
 
+/// TLS with a client, as the server that its handshake names, else as `name`.
 async fn secured(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     name: &str,
     shared: Arc<ProxyState>,
     side: Entrance,
 ) {
-    let config = match shared.config.authority.server(name) {
-        Ok(config) => config,
-        Err(why) => return shared.trouble(format!("no certificate for {why}")),
+    let handshake = async {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
+        let start = start.map_err(|error| not_accepted(name, &error.to_string()))?;
+        let name = start.client_hello().server_name().unwrap_or(name).to_owned();
+        let config = shared.config.authority.server(&name);
+        let config = config.map_err(|why| format!("no certificate for {why}"))?;
+        let stream = start.into_stream(config).await;
+        stream.map_err(|error| not_accepted(&name, &error.to_string()))
     };
-    match TlsAcceptor::from(config).accept(stream).await {
+    let made = timeout(HANDSHAKE_MAX, handshake).await;
+    let late = || Err(not_accepted(name, "it did not finish its TLS handshake in time"));
+    match made.unwrap_or_else(|_| late()) {
         Ok(stream) => serve_http(stream, shared, side).await,
-        Err(error) => shared.trouble(format!(
-            "a client did not accept the certificate of {name} ({error}); it must trust the \
-             recorder's certificate"
-        )),
+        Err(why) => shared.trouble(why),
     }
+}
+
+fn not_accepted(name: &str, why: &str) -> String {
+    format!(
+        "a client did not accept the certificate of {name} ({why}); it must trust the recorder's \
+         certificate"
+    )
 }
 
 async fn serve_http(
@@ -171,10 +220,10 @@ async fn serve_http(
         let side = side.clone();
         async move { Ok::<_, Infallible>(answer(request, shared, side).await) }
     });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(IDLE_MAX);
     // a client that disconnects is not a problem
-    drop(
-        http1::Builder::new().serve_connection(TokioIo::new(stream), service).with_upgrades().await,
-    );
+    drop(server.serve_connection(TokioIo::new(stream), service).with_upgrades().await);
 }
 
 fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
@@ -228,7 +277,7 @@ fn destination(
         let why = format!(
             "This is loadstone's recorder. Make {} the HTTP proxy of a browser, or start it with \
              --upstream URL to record one server. The certificate for https:// is at {CERTIFICATE}.\n",
-            shared.origin(false)
+            SeenOrigin::of(request, shared, side).0
         );
         Box::new(text(StatusCode::BAD_REQUEST, why))
     })
@@ -274,28 +323,30 @@ async fn record(
 ) -> Response<Full<Bytes>> {
     let at = SystemTime::now();
     let start = Instant::now();
+    let seen = SeenOrigin::of(&request, shared, side);
     let (head, body) = request.into_parts();
-    let Ok(body) = Limited::new(body, BODY_MAX).collect().await else {
-        shared.trouble(format!("the body of a request to {url} is incomplete or above 64 MiB"));
-        return text(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "the body exceeds the limit of 64 MiB\n".to_owned(),
-        );
+    let body = timeout(REQUEST_MAX, collect(body, &shared.room)).await;
+    let late = || Err(format!("it is incomplete after {} s", REQUEST_MAX.as_secs()));
+    let body = match body.unwrap_or_else(|_| late()) {
+        Ok(body) => body,
+        Err(why) => {
+            shared.trouble(format!("the body of a request to {url} is not passed on: {why}"));
+            return text(StatusCode::PAYLOAD_TOO_LARGE, format!("recorder: the body: {why}\n"));
+        }
     };
-    let body = body.to_bytes();
     let mut headers = vec![("host".to_owned(), authority(&url))];
     for (name, value) in &head.headers {
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         if name != "host" && (name == "accept-encoding" || !is_own(name.as_str())) {
             headers
-                .push((name.to_string(), at_the_server(&value, name.as_str(), &url, shared, side)));
+                .push((name.to_string(), at_the_server(&value, name.as_str(), &url, &seen, side)));
         }
     }
     let method = head.method.as_str();
-    let answered = forward(&url, method, &headers, body.clone(), &shared.config.tls).await;
+    let answered = forward(&url, method, &headers, body.clone(), shared).await;
     let (response, shown) = match answered {
         Ok(answer) => {
-            let shown = shown(&answer, &url, shared, side);
+            let shown = shown(&answer, &url, shared, (side, &seen));
             (Some(answer), shown)
         }
         Err(why) => {
@@ -309,7 +360,7 @@ async fn record(
         method: method.to_owned(),
         url,
         headers,
-        body: body.to_vec(),
+        body,
         response,
     });
     shown
@@ -320,16 +371,10 @@ fn authority(url: &Url) -> String {
 }
 
 /// A request's field as sent to the server: with the server's address in place of the recorder's.
-fn at_the_server(
-    value: &str,
-    name: &str,
-    url: &Url,
-    shared: &ProxyState,
-    side: &Entrance,
-) -> String {
+fn at_the_server(value: &str, name: &str, url: &Url, seen: &SeenOrigin, side: &Entrance) -> String {
     match side {
-        Entrance::Front { secure } if matches!(name, "origin" | "referer") => {
-            value.replacen(&shared.origin(*secure), &url.origin().ascii_serialization(), 1)
+        Entrance::Front { .. } if matches!(name, "origin" | "referer") => {
+            value.replacen(&seen.0, &url.origin().ascii_serialization(), 1)
         }
         _ => value.to_owned(),
     }
@@ -341,7 +386,7 @@ fn shown(
     answer: &RecordedResponse,
     url: &Url,
     shared: &ProxyState,
-    side: &Entrance,
+    (side, seen): (&Entrance, &SeenOrigin),
 ) -> Response<Full<Bytes>> {
     let reverse = match side {
         Entrance::Front { secure } if shared.config.upstream.is_some() => Some(*secure),
@@ -350,15 +395,15 @@ fn shown(
     let mut response = Response::builder().status(answer.status);
     for (name, value) in answer.headers.iter().filter(|(name, _)| name != "content-length") {
         let value = match (reverse, name.as_str()) {
-            (Some(secure), "location") => {
-                value.replacen(&url.origin().ascii_serialization(), &shared.origin(secure), 1)
+            (Some(_), "location") => {
+                value.replacen(&url.origin().ascii_serialization(), &seen.0, 1)
             }
             (Some(secure), "set-cookie") => local_cookie(value, secure),
             _ => value.clone(),
         };
         response = response.header(name, value);
     }
-    let body = Full::new(Bytes::from(answer.body.clone()));
+    let body = Full::new(answer.body.clone());
     let broken =
         |_| text(StatusCode::BAD_GATEWAY, "recorder: a field cannot be passed on\n".to_owned());
     response.body(body).unwrap_or_else(broken)

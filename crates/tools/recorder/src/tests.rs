@@ -116,7 +116,7 @@ fn a_reverse_proxy_keeps_both_sides() {
     let urls: Vec<_> = all.iter().map(|it| it.url.path()).collect();
     assert_eq!(urls, ["/a", "/s"]);
     let first = &all[0];
-    assert_eq!((first.method.as_str(), first.body.as_slice()), ("POST", &b"x=1"[..]));
+    assert_eq!((first.method.as_str(), &first.body[..]), ("POST", &b"x=1"[..]));
     assert!(first.headers.contains(&("accept-encoding".to_owned(), "br".to_owned())));
     let response = first.response.as_ref().unwrap();
     assert_eq!(response.status, 302);
@@ -126,6 +126,47 @@ fn a_reverse_proxy_keeps_both_sides() {
     assert_eq!(entry["request"]["queryString"][0]["value"], "c");
     assert_eq!(entry["response"]["content"]["mimeType"], "text/plain");
     assert_eq!(entry["response"]["redirectURL"], format!("{}next", upstream));
+}
+
+#[test]
+fn clients_keep_the_name_by_which_they_reach_it() {
+    let upstream = server(None);
+    let (recorder, trust) = recorder(Some(upstream.clone()), no_tls());
+    let port = recorder.address().port();
+    for (host, seen) in [
+        ("localhost", "localhost"),
+        ("me.example", "me.example"),
+        // not a host and a port: the address that it listens on
+        ("a@b", "127.0.0.1"),
+        ("a/b", "127.0.0.1"),
+    ] {
+        let text = format!(
+            "GET / HTTP/1.1\r\nHost: {host}:{port}\r\nReferer: http://{seen}:{port}/p\r\n\
+             Connection: close\r\n\r\n"
+        );
+        let answer = ask(&mut TcpStream::connect(recorder.address()).unwrap(), &text);
+        assert!(answer.contains(&format!("location: http://{seen}:{port}/next\r\n")), "{answer}");
+        assert!(answer.contains(&format!("referer: {upstream}p\r\n")), "{answer}");
+    }
+    // over TLS it has a certificate for the name of the handshake, and not for longer than needed
+    let mut stream = TcpStream::connect(recorder.address()).unwrap();
+    let mut tls = ClientConnection::new(trust, ServerName::try_from("localhost").unwrap()).unwrap();
+    let text = format!("GET / HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n");
+    let answer = ask(&mut Stream::new(&mut tls, &mut stream), &text);
+    assert!(answer.contains(&format!("location: https://localhost:{port}/next\r\n")), "{answer}");
+    let leaf = tls.peer_certificates().unwrap()[0].to_vec();
+    let times: Vec<_> = leaf.windows(13).filter_map(utc_time).collect();
+    let days = (times[1] - times[0]).whole_days();
+    assert!((90..=92).contains(&days), "{days}");
+}
+
+/// A time in a certificate: two digits of the year, month, day, hour, minute and second.
+fn utc_time(text: &[u8]) -> Option<time::OffsetDateTime> {
+    let digits = text.strip_suffix(b"Z").filter(|it| it.iter().all(u8::is_ascii_digit))?;
+    let part = |at: usize| u8::try_from((digits[at] - b'0') * 10 + digits[at + 1] - b'0').ok();
+    let month = time::Month::try_from(part(2)?).ok()?;
+    let day = time::Date::from_calendar_date(2000 + i32::from(part(0)?), month, part(4)?).ok()?;
+    Some(day.with_hms(part(6)?, part(8)?, part(10)?).ok()?.assume_utc())
 }
 
 #[test]
