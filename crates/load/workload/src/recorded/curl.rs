@@ -78,6 +78,8 @@ struct CurlDraft {
     headers: Vec<(String, String)>,
     /// Fields of curl's own that the command takes away (`-H 'Name:'`).
     removed: Vec<String>,
+    /// Fields of options: the last option of a name counts, and `-H` replaces it.
+    own: Vec<(&'static str, String)>,
     cookies: Vec<String>,
     data: Option<Vec<u8>>,
     form: Vec<FormPart>,
@@ -223,8 +225,8 @@ const OPTIONS: &[OptionRow] = &[
         }),
     ),
     ("header", 'H', Does::Takes(header)),
-    ("user-agent", 'A', Does::Takes(|draft, agent, _| draft.field("User-Agent", text_of(agent)?))),
-    ("referer", 'e', Does::Takes(|draft, from, _| draft.field("Referer", text_of(from)?))),
+    ("user-agent", 'A', Does::Takes(|draft, agent, _| draft.own("User-Agent", &text_of(agent)?))),
+    ("referer", 'e', Does::Takes(|draft, from, _| draft.own("Referer", &text_of(from)?))),
     ("cookie", 'b', Does::Takes(cookie)),
     ("data", 'd', Does::Takes(|draft, text, files| draft.data(&text, files, Reads::Stripped))),
     (
@@ -284,7 +286,7 @@ const OPTIONS: &[OptionRow] = &[
         "oauth2-bearer",
         ' ',
         Does::Takes(|draft, token, _| {
-            draft.field("Authorization", format!("Bearer {}", text_of(token)?))
+            draft.own("Authorization", &format!("Bearer {}", text_of(token)?))
         }),
     ),
     ("insecure", 'k', Does::Flag(|draft| draft.insecure = true)),
@@ -445,6 +447,21 @@ impl CurlDraft {
         Ok(())
     }
 
+    /// A field of an option, whose value is empty if curl sends none.
+    fn own(&mut self, name: &'static str, value: &str) -> Result<(), RecordedError> {
+        self.own.retain(|(known, _)| *known != name);
+        self.own.push((name, value.to_owned()));
+        Ok(())
+    }
+
+    fn add_own(&mut self) {
+        for (name, value) in std::mem::take(&mut self.own) {
+            if !value.is_empty() && !self.has(name) {
+                self.headers.push((name.to_owned(), value));
+            }
+        }
+    }
+
     fn append(&mut self, content: &[u8], between: &str) {
         match &mut self.data {
             None => self.data = Some(content.to_vec()),
@@ -536,6 +553,7 @@ impl CurlDraft {
         }
         let query = if self.get { self.data.take() } else { None };
         let urls = self.addresses(query.as_deref())?;
+        self.add_own();
         self.join_cookies();
         self.describe_body();
         let body = self.body();
@@ -581,6 +599,8 @@ impl CurlDraft {
             (None, Some(_), _) => Err(lacks("--aws-sigv4")),
             (Some(user), None, true) => Ok(Some(CurlLogin::Digest { user })),
             (None, None, true) => Err(lacks("--digest")),
+            // a bearer token, or a field of -H
+            (Some(_), None, false) if self.has("authorization") => Ok(None),
             (Some(user), None, false) => {
                 let value = format!("Basic {}", STANDARD.encode(user));
                 self.headers.push(("Authorization".to_owned(), value));
@@ -683,7 +703,8 @@ fn address(text: &str, query: Option<&[u8]>) -> Result<Url, RecordedError> {
     }
     if let Some(query) = query {
         let query = String::from_utf8_lossy(query);
-        let joined = url.query().map_or_else(|| query.to_string(), |old| format!("{old}&{query}"));
+        let old = url.query().filter(|old| !old.is_empty());
+        let joined = old.map_or_else(|| query.to_string(), |old| format!("{old}&{query}"));
         url.set_query(Some(&joined));
     }
     url.set_fragment(None);

@@ -47,6 +47,11 @@ fn a_command_is_the_request_that_curl_would_send() {
         ("curl -u me:x -b a=b -A ua h", {
             "GET http://h/ [User-Agent: ua; Cookie: a=b; Authorization: Basic bWU6eA==]".to_owned()
         }),
+        ("curl -A '' -e a -e b h", "GET http://h/ [Referer: b]".to_owned()),
+        ("curl -A '' -A ua -H 'User-Agent: own' h", "GET http://h/ [User-Agent: own]".to_owned()),
+        ("curl -u me:x --oauth2-bearer t h", "GET http://h/ [Authorization: Bearer t]".to_owned()),
+        ("curl -u me:x -H 'Authorization: o' h", "GET http://h/ [Authorization: o]".to_owned()),
+        ("curl -G 'h/?' -d a", "GET http://h/?a []".to_owned()),
         ("curl http://h/1 http://h/2", "GET http://h/1 []\nGET http://h/2 []".to_owned()),
         ("curl -b a=1 -b 'b=2; c=3' h", "GET http://h/ [Cookie: a=1;b=2; c=3]".to_owned()),
         ("curl -b a=1 -H 'Cookie: b=2' h", "GET http://h/ [Cookie: b=2]".to_owned()),
