@@ -31,6 +31,7 @@ mod write;
 pub use correlate::{Correlation, correlate, import_visit};
 pub use detect::{Format, detect, refusal};
 pub use draft::LeftOut;
+pub use postman::{PostmanScript, postman_script};
 
 use draft::PlanDraft;
 use plan::FileSource;

@@ -1,11 +1,11 @@
 //! Postman collections of versions 2.0 and 2.1, with environments.
 
-use crate::ImportRequest;
 use crate::draft::*;
 use crate::dynamic::dynamic;
 use crate::scripts;
 use crate::text::Text;
 use crate::tree::{TreeNode, Value, parse_json};
+use crate::{ImportError, ImportRequest};
 
 pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
     let root = parse_json(text).map_err(|why| format!("it is not JSON: {why}"))?;
@@ -46,6 +46,67 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
         ..DraftJourney::default()
     });
     Ok(reader.draft)
+}
+
+/// A collection as a script for the JavaScript engine, which runs the collection's own scripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostmanScript {
+    pub text: String,
+    /// The files that it opens, by their names.
+    pub files: Vec<(String, String)>,
+}
+
+/// Returns a script that makes the requests of a collection, with its environment.
+///
+/// # Errors
+/// One of the texts is not of Postman.
+pub fn postman_script(
+    collection: &str,
+    environment: Option<&str>,
+) -> Result<PostmanScript, ImportError> {
+    let plain = |text: &str| text.trim_start_matches('\u{feff}').to_owned();
+    let collection = plain(collection);
+    let json =
+        |text: &str| parse_json(text).map_err(|why| ImportError(format!("it is not JSON: {why}")));
+    let root = json(&collection)?;
+    let root = root.get("collection").unwrap_or(&root);
+    if root.get("item").is_none() {
+        return Err(ImportError("it is not a Postman collection: it has no item".to_owned()));
+    }
+    let mut names = Vec::new();
+    gather_names(root.list_at("item"), &mut names);
+    let mut files = vec![("collection.json".to_owned(), collection.clone())];
+    let mut given = String::new();
+    if let Some(environment) = environment {
+        let environment = plain(environment);
+        json(&environment)?;
+        files.push(("environment.json".to_owned(), environment));
+        given = ", open('environment.json')".to_owned();
+    }
+    let steps = names.iter().map(|name| {
+        format!("  {{ tags: {{ name: {} }} }},\n", serde_json::Value::from(name.as_str()))
+    });
+    let text = format!(
+        "// The requests of a Postman collection in their order, with its scripts.\n\
+         import {{ collection }} from 'loadstone/postman';\n\n\
+         // what calls are counted under\n\
+         export const steps = [\n{}];\n\n\
+         const visit = collection(open('collection.json'){given});\n\n\
+         export default function () {{\n  visit();\n}}\n",
+        steps.collect::<String>()
+    );
+    Ok(PostmanScript { text, files })
+}
+
+/// Names of the requests, each once.
+fn gather_names(items: &[TreeNode], names: &mut Vec<String>) {
+    for item in items {
+        gather_names(item.list_at("item"), names);
+        let name = item.text_at("name").to_owned();
+        if item.get("request").is_some() && !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
 }
 
 /// Settings that requests inherit from their folders.

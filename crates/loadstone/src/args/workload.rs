@@ -315,6 +315,7 @@ Examples:
   loadstone workload import requests.sh -o requests.toml
   loadstone workload import shop.postman_collection.json --environment test.json -o shop.toml
   loadstone workload import shop.postman_collection.json http://localhost:8080/ --dry-run
+  loadstone workload import shop.postman_collection.json --scripts --dry-run
   loadstone workload import plan.jmx -J users=50 -o plan.toml
   loadstone workload import 'bruno/my collection' -o bruno.toml")]
 pub(crate) struct ImportArgs {
@@ -357,6 +358,10 @@ pub(crate) struct ImportArgs {
     /// Postman: an environment file with values of variables
     #[arg(long, value_name = "FILE")]
     pub(crate) environment: Option<String>,
+    /// Postman: run the collection's scripts (`pm.test`, `pm.expect`, variables) in the JavaScript
+    /// engine of k6 scripts instead of converting them by their form
+    #[arg(long)]
+    pub(crate) scripts: bool,
     /// Only the folder, block, scenario or request of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
@@ -473,6 +478,7 @@ impl ImportArgs {
                 &[ImportFrom::Postman],
                 "a Postman collection",
             ),
+            ("--scripts", self.scripts, &[ImportFrom::Postman], "a Postman collection"),
             ("-J", !self.properties.is_empty(), &[ImportFrom::Jmeter], "a JMeter test plan"),
         ] {
             if given && !formats.contains(&from) {
@@ -487,6 +493,11 @@ impl ImportArgs {
         }
         if (self.only.is_some() || !self.skip_method.is_empty()) && other {
             let text = "--only and --skip-method are for files with named requests; --methods selects here";
+            return Err(UsageError::new(text));
+        }
+        if self.scripts && (self.only.is_some() || !self.skip_method.is_empty()) {
+            let text = "--only and --skip-method select steps of a plan; with --scripts the \
+                        collection's own scripts decide what is requested";
             return Err(UsageError::new(text));
         }
         let own = self.by.is_some() || self.speed.is_some() || self.methods.is_some();

@@ -5,8 +5,9 @@ use super::recording::text;
 use crate::args::{Disk, ImportArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
+use crate::programs;
 use import::{Document, Format, Imported};
-use plan::{Load, Plan, Think};
+use plan::{Load, Plan, ScriptPlan, Think};
 use record::run::RunRecord;
 use session::{Env, Observers, RunLoad, Session, Watcher, Watchers};
 use std::fmt::Write as _;
@@ -82,6 +83,9 @@ fn environment(file: &str) -> Result<Document, Failure> {
 
 fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<Code, Failure> {
     let environment = args.environment.as_ref().map(|file| environment(file)).transpose()?;
+    if args.scripts {
+        return finish_scripted(documents, environment.as_ref(), args);
+    }
     let request = import::ImportRequest {
         documents,
         environment: environment.as_ref(),
@@ -108,6 +112,41 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
     if !args.quiet {
         crate::say(&summary(format, &imported));
     }
+    Ok(Code::Done)
+}
+
+/// A Postman collection with its scripts as a plan whose journey is a script.
+fn finish_scripted(
+    documents: &[Document],
+    environment: Option<&Document>,
+    args: &ImportArgs,
+) -> Result<Code, Failure> {
+    let Some(collection) = documents.first() else { return Err(wrong(args, "there is no file")) };
+    let made = import::postman_script(&collection.text, environment.map(|it| it.text.as_str()));
+    let import::PostmanScript { text, files } = made.map_err(|error| wrong(args, &error.0))?;
+    let file = collection.name.rsplit('/').next().unwrap_or_default();
+    let name = file.trim_end_matches(".json").trim_end_matches(".postman_collection");
+    let name = format!("{}.js", if name.is_empty() { "collection" } else { name });
+    let script = ScriptPlan { name, text: text.into_bytes(), args: Vec::new(), files };
+    let outline = programs::outline(&script, &plan::NoFiles).map_err(|why| wrong(args, &why))?;
+    let Some(outline) = outline else { return Err(wrong(args, "it makes no request")) };
+    let Some(base) = args.base.clone().or(outline.base) else {
+        let why = "the server of its first request is unknown: give its URL after the file, or the \
+                   variables in --environment";
+        return Err(wrong(args, why));
+    };
+    let mut plan = Plan::for_url(base);
+    let steps = outline.program.steps.len();
+    plan.be_carried_out(script, outline.program).map_err(|error| wrong(args, &error.0))?;
+    if !args.quiet {
+        let steps = record::words::counted(steps as u64, "step");
+        crate::say(&format!("Postman: {steps} in 1 journey, whose scripts are run"));
+    }
+    if args.dry_run {
+        return dry_run(&plan, &args.log);
+    }
+    let toml = plan::to_toml(&plan, plan::Secrets::Shown);
+    files::write_to(&args.output, &toml).map_err(|error| Failure::not_written(&error))?;
     Ok(Code::Done)
 }
 

@@ -168,3 +168,16 @@ fn other_versions_are_refused_with_the_fix() {
         assert!(error.contains(why), "{error}");
     }
 }
+
+#[test]
+fn a_collection_with_its_scripts_is_a_script() {
+    let text = "\u{feff}{\"item\":[{\"name\":\"F\",\"item\":[{\"name\":\"Log \\\"in\\\"\",\"request\":\"h\"}]},\
+                {\"name\":\"Me\",\"request\":\"h\"},{\"name\":\"Me\",\"request\":\"h\"}]}";
+    let made = crate::postman_script(text, Some("{\"values\":[]}")).unwrap();
+    let steps = "  { tags: { name: \"Log \\\"in\\\"\" } },\n  { tags: { name: \"Me\" } },\n]";
+    assert!(made.text.contains(steps), "{}", made.text);
+    assert!(made.text.contains("open('collection.json'), open('environment.json')"));
+    assert_eq!(made.files.len(), 2);
+    let why = |text: &str| crate::postman_script(text, None).unwrap_err().0;
+    assert!(why("{}").contains("it has no item") && why("[").contains("not JSON"));
+}

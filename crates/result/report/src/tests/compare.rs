@@ -176,6 +176,12 @@ fn different_plans_are_distinguished() {
         ["load.users: 10 and 20", "targets.0.url: /x?y and /z"]
     );
     assert_eq!(differences(&plan("http://b/z", 20, 1), Scope::SameLoad), ["load.users: 10 and 20"]);
+    // a plan with a journey has one URL for all
+    let journey = |url: &str| format!("url = \"{url}\"\n[[journey]]\nname = \"j\"\n");
+    let servers = (journey("http://a:1/"), journey("http://b:2/"));
+    for scope in [Scope::SameCalls, Scope::SameLoad] {
+        assert_eq!(plan_differences(&servers.0, &servers.1, scope), [""; 0]);
+    }
     assert_eq!(differences("no plan", Scope::SameLoad), ["a plan that cannot be read"]);
 }
 
