@@ -26,6 +26,8 @@ pub struct JourneyTally {
     pub dry: Vec<u64>,
     /// By row of the metric: numbers taken from responses.
     pub metrics: Vec<NumberTally>,
+    /// One row: programs that asked for the end of the run.
+    pub aborted: Vec<Noted>,
 }
 
 /// Number of occurrences, and the first one.
@@ -82,8 +84,9 @@ impl JourneyTally {
             transactions,
             dry,
             metrics,
+            aborted,
         } = self;
-        [missed, unmet, differed, skipped].iter().all(|rows| rows.is_empty())
+        [missed, unmet, differed, skipped, aborted].iter().all(|rows| rows.is_empty())
             && [met, refreshed, dry].iter().all(|rows| rows.is_empty())
             && transactions.is_empty()
             && metrics.is_empty()
@@ -107,6 +110,7 @@ impl JourneyTally {
             Noticed::Refreshed { step } => *slot(&mut self.refreshed, step) += 1,
             Noticed::RanDry { feeder } => *slot(&mut self.dry, feeder) += 1,
             Noticed::Measured { metric, value } => slot(&mut self.metrics, metric).record(value),
+            Noticed::Aborted { why } => slot(&mut self.aborted, 0).note(at, why),
             // it counts among the connections
             Noticed::Judged { .. } => {}
             Noticed::Together { transaction, took, failed } => {
@@ -127,6 +131,7 @@ impl JourneyTally {
             (&mut self.unmet, &other.unmet),
             (&mut self.differed, &other.differed),
             (&mut self.skipped, &other.skipped),
+            (&mut self.aborted, &other.aborted),
         ] {
             for (row, noted) in (0..).zip(theirs) {
                 slot(mine, row).merge(noted);
@@ -150,6 +155,18 @@ impl JourneyTally {
             mine.failed += theirs.failed;
             mine.time.merge(&theirs.time);
         }
+    }
+}
+
+/// Start of the reason for the end of a run that a script asked for; other reasons are rules of
+/// `--abort-if`.
+pub const ABORTED_BY_SCRIPT: &str = "test.abort()";
+
+/// Origin of the end of a run: the rule with its option, or the words of a script.
+pub fn abort_source(reason: &str) -> String {
+    match reason.starts_with(ABORTED_BY_SCRIPT) {
+        true => reason.to_owned(),
+        false => format!("--abort-if {reason}"),
     }
 }
 

@@ -43,7 +43,7 @@ pub use failed_responses::{FailedResponse, FailedResponses, SAMPLE_BYTES_MAX, SA
 pub use hist::{Cumulative, Hist, Summary};
 pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};
-pub use journeys::{JourneyTally, Noted, TransactionTally};
+pub use journeys::{ABORTED_BY_SCRIPT, JourneyTally, Noted, TransactionTally, abort_source};
 pub use little::Little;
 pub use messages::{FanOutTally, MessageTally};
 pub use numbers::{NumberTally, parse_number, show_number};

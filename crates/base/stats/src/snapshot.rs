@@ -938,7 +938,7 @@ pub struct Measurement {
     /// Highest number of connections open at once.
     pub connections_peak: u64,
     pub interrupted: bool,
-    /// Set when `--abort-if` ended the run; the rule's text.
+    /// Set when `--abort-if` or a script ended the run; the rule's text, or the script's.
     pub aborted: Option<String>,
     /// Of each objective of the plan: what the rows of the series contribute to it. Empty where that
     /// is not known: calls then count as independent of each other.

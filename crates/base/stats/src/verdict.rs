@@ -693,8 +693,8 @@ fn interrupted(evidence: &Evidence<'_>) -> Option<Cause> {
     let after = show::duration(measurement.window);
     let (text, advice) = match &measurement.aborted {
         Some(rule) => (
-            format!("ended after {after} by --abort-if {rule}"),
-            "The rule ended the run as asked: look at the failures before a longer run.",
+            format!("ended after {after} by {}", crate::abort_source(rule)),
+            "The run ended as asked: look at the failures before a longer run.",
         ),
         None if measurement.interrupted => (
             format!("interrupted after {after}"),

@@ -219,10 +219,15 @@ impl Collector {
         }
     }
 
-    /// `--abort-if`: the bound must be met without interruption for the rule's time. Rows that are
-    /// not within the window are ignored: most figures of the warm-up and of the time after the end
-    /// are 0.
+    /// Scripts that end the run, and `--abort-if`: the bound must be met without interruption for the
+    /// rule's time. Rows that are not within the window are ignored: most figures of the warm-up and
+    /// of the time after the end are 0.
     fn watch(&mut self, edge: Nanos, pending: &Pending) {
+        if let Some((_, why)) =
+            pending.snapshot.journeys.aborted.iter().find_map(|it| it.example.as_ref())
+        {
+            self.aborted.get_or_insert_with(|| format!("{}: {why}", stats::ABORTED_BY_SCRIPT));
+        }
         let Some(AbortRule { objective, hold, text }) = &self.setup.plan.stop.abort_if else {
             return;
         };

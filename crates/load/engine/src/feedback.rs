@@ -592,6 +592,13 @@ impl Feedback {
         person.conn.iter().chain(person.more()).copied().chain(socket).collect()
     }
 
+    /// Passes the last messages of a user's WebSocket to the guide.
+    pub(crate) fn end_socket(&mut self, user: u64, left: Vec<Vec<u8>>) {
+        if let Some(guided) = &mut self.guided {
+            guided.end_socket(user, left);
+        }
+    }
+
     /// The user's connection no longer exists.
     pub(crate) fn lose_connection(&mut self, user: u32, slot: Slot) {
         let Some(person) = self.people.user(user) else { return };

@@ -172,6 +172,11 @@ impl Guided {
         note
     }
 
+    /// A user's WebSocket has ended, and these messages wait for a call.
+    pub(crate) fn end_socket(&mut self, user: u64, left: Vec<Vec<u8>>) {
+        self.guide.socket_ended(user, left);
+    }
+
     /// The guide gets the request of a call that has ended.
     pub(crate) fn take_back(&mut self, template: Box<Template>) {
         self.guide.take_back(template);

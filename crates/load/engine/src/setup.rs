@@ -138,7 +138,7 @@ pub struct Setup {
     pub unix_s: u64,
     /// Protocol of the connections.
     pub(crate) protocol: Protocol,
-    /// Protocol of the WebSockets that steps of journeys open.
+    /// Protocol of the WebSockets that steps of journeys, or guides, open.
     pub(crate) sockets: Option<Protocol>,
     /// The plan's visits, call by call.
     scripts: Vec<Vec<VisitStep>>,
@@ -265,6 +265,18 @@ impl Setup {
             grpc_status,
             grpc_form,
         })
+    }
+
+    /// Its guides may open WebSockets.
+    ///
+    /// # Errors
+    /// Settings of WebSockets that cannot be used.
+    pub fn expect_sockets(&mut self) -> Result<(), SetupError> {
+        if self.sockets.is_none() && !self.plan.is_websocket() {
+            let terms = SocketTerms::new(&self.plan).map_err(SetupError)?.guided();
+            self.sockets = Some(Protocol::WebSocket(Arc::new(terms)));
+        }
+        Ok(())
     }
 
     /// A clear snapshot, in which recording a usual call of the plan does not allocate.

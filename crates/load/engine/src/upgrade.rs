@@ -3,8 +3,7 @@
 use plan::Plan;
 use websocket::handshake::ClientOffer;
 
-/// A key of the right form, for requests whose key is not random.
-pub(crate) const KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
+pub(crate) use workload::SOCKET_KEY_MARK as KEY_MARK;
 
 /// Fields that request the upgrade, with a key in place of the connection's.
 pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {

@@ -1,13 +1,32 @@
 //! Modules as bytecode: each is compiled once per program, and users load the result. Bytecode has no
-//! source text, which the engine otherwise keeps for every function of every user. The engine resolves
-//! imports when it compiles, so a module with imports cannot be compiled alone: each user compiles it.
+//! source text, which the engine otherwise keeps for every function of every user.
+//!
+//! The engine resolves imports when it compiles, so a module is compiled in a runtime where every
+//! import is an empty module. A user imports the bytecode by the key of the module; the engine then
+//! resolves its imports by the names in it.
 
 use crate::program::Program;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::{Declared, WriteOptions};
-use rquickjs::{Context, Ctx, Error, Function, Module, Runtime};
+use rquickjs::{Context, Ctx, Error, Function, Module, Promise, Runtime};
 
 /// Stack of a compilation, which runs on the stack of a user.
 const STACK_BYTES: usize = 256 << 10;
+/// Prefix of names that are keys of modules, and not to be resolved.
+const BY_KEY: &str = "loadstone:";
+
+/// The key in a name that [`import`] has made.
+pub(crate) fn key_of(name: &str) -> Option<&str> {
+    name.strip_prefix(BY_KEY)
+}
+
+/// Imports a module by its key, and everything that it imports; the promise is for its namespace.
+///
+/// # Errors
+/// There is no memory. Errors of the module reject the promise.
+pub(crate) fn import<'js>(ctx: &Ctx<'js>, key: &str) -> Result<Promise<'js>, Error> {
+    Module::import(ctx, format!("{BY_KEY}{key}"))
+}
 
 /// Declares a module of the program by its key.
 ///
@@ -31,11 +50,38 @@ pub(crate) fn declare<'js>(
 fn compile(key: &str, text: &str) -> Option<Vec<u8>> {
     let runtime = Runtime::new().ok()?;
     runtime.set_max_stack_size(STACK_BYTES);
+    runtime.set_loader(EmptyModules, EmptyModules);
     let context = Context::full(&runtime).ok()?;
     context.with(|ctx| {
         let module = Module::declare(ctx, key, text.as_bytes()).ok()?;
         module.write(WriteOptions { strip_source: true, ..WriteOptions::default() }).ok()
     })
+}
+
+/// Makes an empty module of any name.
+struct EmptyModules;
+
+impl Resolver for EmptyModules {
+    fn resolve<'js>(
+        &mut self,
+        _: &Ctx<'js>,
+        _: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<String, Error> {
+        Ok(format!("{BY_KEY}{name}"))
+    }
+}
+
+impl Loader for EmptyModules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>, Error> {
+        Module::declare(ctx.clone(), name, "")
+    }
 }
 
 /// Returns the function that a built-in text defines.

@@ -36,6 +36,13 @@ pub struct IterationFacts {
     pub of_scenario: u64,
 }
 
+/// Results of checks, and values of metrics by their rows.
+#[derive(Debug, Default)]
+pub(crate) struct JourneyNotes {
+    pub(crate) checks: Vec<(String, bool)>,
+    pub(crate) values: Vec<(usize, f64)>,
+}
+
 /// The state of one user outside of its runtime.
 #[derive(Debug)]
 pub struct Context {
@@ -58,12 +65,19 @@ pub struct Context {
     pub(crate) base: Cell<Nanos>,
     pub(crate) jars: RefCell<Vec<Jar>>,
     random: RefCell<Stream>,
+    seed: Seed,
+    /// The script has chosen its random numbers itself.
+    reseeded: Cell<bool>,
     /// Sent and received in the iteration.
     bytes: Cell<(u64, u64)>,
-    /// Checks since they were last taken, where a journey counts them.
-    checks: RefCell<Option<Vec<(String, bool)>>>,
+    /// What a journey counts, since it was last taken; `None`: k6's own metrics are collected.
+    journey: RefCell<Option<JourneyNotes>>,
     /// Iterations that a journey has begun.
     begun: Cell<u64>,
+    /// The user's WebSocket: its URL, when it was opened, and when a ping without a pong was sent.
+    pub(crate) socket_url: RefCell<String>,
+    pub(crate) socket_began: Cell<Option<Nanos>>,
+    pub(crate) pinged: Cell<Option<Nanos>>,
 }
 
 impl Context {
@@ -86,14 +100,24 @@ impl Context {
             base: Cell::new(Nanos::ZERO),
             jars: RefCell::new(vec![Jar::new()]),
             random: RefCell::new(Seed(seed).stream(Purpose::Scripts, id)),
+            seed: Seed(seed),
+            reseeded: Cell::new(false),
             bytes: Cell::new((0, 0)),
-            checks: RefCell::new(None),
+            journey: RefCell::new(None),
             begun: Cell::new(0),
+            socket_url: RefCell::default(),
+            socket_began: Cell::new(None),
+            pinged: Cell::new(None),
         }
     }
 
     pub(crate) fn enter(&self, yielder: &Yielder<VuAnswer, VuRequest>) {
         self.suspension.set(yielder);
+    }
+
+    /// See [`Suspension::release_stack`].
+    pub(crate) fn release_stack(&self, bottom: usize) {
+        self.suspension.release_stack(bottom);
     }
 
     /// The user belongs to this scenario from now on.
@@ -146,7 +170,16 @@ impl Context {
     }
 
     pub(crate) fn reseed(&self, seed: u64) {
+        self.reseeded.set(true);
         *self.random.borrow_mut() = Seed(seed).stream(Purpose::Scripts, 0);
+    }
+
+    /// The random numbers of an iteration, by its number over all users: they are the same for any
+    /// number of workers, whichever runtime carries it out.
+    pub(crate) fn seed_iteration(&self, iteration: u64) {
+        if !self.reseeded.get() {
+            *self.random.borrow_mut() = self.seed.stream(Purpose::Scripts, iteration);
+        }
     }
 
     pub(crate) fn tags(&self) -> Ref<'_, BTreeMap<String, String>> {
@@ -156,26 +189,27 @@ impl Context {
 
 /// Journeys of a plan.
 impl Context {
-    /// Keeps the results of checks until they are taken.
-    pub(crate) fn keep_checks(&self) {
-        *self.checks.borrow_mut() = Some(Vec::new());
+    /// Keeps the results of checks and the values of metrics until they are taken.
+    pub(crate) fn keep_notes(&self) {
+        *self.journey.borrow_mut() = Some(JourneyNotes::default());
     }
 
     /// Returns whether checks are kept rather than counted as k6's metric.
     pub(crate) fn note_check(&self, name: &str, met: bool) -> bool {
-        let mut checks = self.checks.borrow_mut();
-        let Some(checks) = checks.as_mut() else { return false };
-        checks.push((name.to_owned(), met));
+        let mut notes = self.journey.borrow_mut();
+        let Some(notes) = notes.as_mut() else { return false };
+        notes.checks.push((name.to_owned(), met));
+        notes.values.push((row::CHECKS, f64::from(u8::from(met))));
         true
     }
 
-    pub(crate) fn take_checks(&self) -> Vec<(String, bool)> {
-        self.checks.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default()
+    pub(crate) fn take_notes(&self) -> JourneyNotes {
+        self.journey.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// A plan counts and judges its calls; k6's metrics are not collected.
     fn is_in_journey(&self) -> bool {
-        self.checks.borrow().is_some()
+        self.journey.borrow().is_some()
     }
 
     /// The number of the user's next iteration, from 0.
@@ -304,6 +338,10 @@ impl Context {
 
     /// Adds a value with tags as names and values, one after the other.
     pub(crate) fn record(&self, metric: usize, value: f64, tags: &[String]) {
+        if let Some(notes) = self.journey.borrow_mut().as_mut() {
+            notes.values.push((metric, value));
+            return;
+        }
         let all = if self.wants_tags() {
             let own = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
             self.all_tags(own)

@@ -5,15 +5,20 @@ use crate::context::{Context, IterationFacts};
 use crate::http::{HttpReply, WireRequest};
 use crate::metrics::Store;
 use crate::scenario::{Membership, UserTurn};
+use crate::socket::SocketRequest;
 use crate::test::{StopReason, Test, exit};
 use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
 use protocol::http1::response::Asked;
 use sample::{FailureClass, Note};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
-use workload::{CallEnd, Guide, GuideCall, Guides, Step, Stripped, Template, WholeResponse};
+use url::Url;
+use workload::{
+    CallEnd, Guide, GuideCall, Guides, SocketAction, SocketCall, Step, Stripped, Template,
+    WholeResponse,
+};
 
 /// How often users look whether setup or the last user is done.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(2);
@@ -62,6 +67,9 @@ struct Member {
     iterations: u64,
     /// The end of the pause under way.
     wake: Option<Nanos>,
+    /// URL of its WebSocket, and messages that it sent before it ended.
+    socket: Option<Arc<Url>>,
+    left: VecDeque<Vec<u8>>,
     reply: Option<Box<HttpReply>>,
 }
 
@@ -89,6 +97,8 @@ impl ScriptGuide {
             membership: Membership::default(),
             iterations: 0,
             wake: None,
+            socket: None,
+            left: VecDeque::new(),
             reply: None,
         });
         let mut at = Member::drive(member, &self.test, &self.store, now);
@@ -286,9 +296,46 @@ impl Member {
                 let template = Box::new(template(&wire));
                 Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
             }
+            VuRequest::Socket(request) => self.use_socket(test, *request, now),
             VuRequest::Finished(outcome) => self.finished(test, outcome, now),
             VuRequest::Ready { .. } => self.leave(),
         }
+    }
+
+    /// An action on the user's WebSocket as a call.
+    fn use_socket(&mut self, test: &Test, request: SocketRequest, now: Nanos) -> Drive {
+        let until = match self.state {
+            GuideState::Iteration { until, .. } | GuideState::Stage { until, .. } => until,
+            _ => now,
+        };
+        let mut timeout = None;
+        let (action, payload) = match request {
+            SocketRequest::Open(wire) => {
+                self.left.clear();
+                let made = template(&wire);
+                self.socket = Some(made.url.shared().clone());
+                let action = SocketAction::Connect;
+                let call = Arc::new(SocketCall { action, timeout, listens: true });
+                return socket_step(Template { socket: Some(call), ..made });
+            }
+            SocketRequest::Send { text, payload } => {
+                (SocketAction::Send { text, answer: None }, payload)
+            }
+            SocketRequest::Ping => (SocketAction::Ping, Vec::new()),
+            SocketRequest::Listen(limit) => {
+                if let Some(heard) = self.left.pop_front() {
+                    self.reply = Some(Box::new(HttpReply { body: heard, ..HttpReply::default() }));
+                    return Drive::Again;
+                }
+                let longest = self.longest_pause(test).min(until - now);
+                timeout = Some(limit.unwrap_or(longest).min(longest).max(Nanos(1)));
+                (SocketAction::Listen, Vec::new())
+            }
+            SocketRequest::Close(code) => (SocketAction::Close { code }, Vec::new()),
+        };
+        let Some(url) = self.socket.clone() else { return self.leave() };
+        let call = Arc::new(SocketCall { action, timeout, listens: true });
+        socket_step(Template::on_socket(url, payload, call))
     }
 
     fn finished(
@@ -444,6 +491,12 @@ impl Guide for ScriptGuide {
         self.step(user, now)
     }
 
+    fn socket_ended(&mut self, user: u64, left: Vec<Vec<u8>>) {
+        if let Some(member) = self.members.get_mut(&user) {
+            member.left = left.into();
+        }
+    }
+
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let member = self.members.get_mut(&user)?;
         member.reply = Some(Box::new(HttpReply {
@@ -453,6 +506,11 @@ impl Guide for ScriptGuide {
         }));
         None
     }
+}
+
+fn socket_step(template: Template) -> Drive {
+    let template = Box::new(template);
+    Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
 }
 
 /// The request as the engine sends it.

@@ -13,7 +13,7 @@ use sample::{FailureClass, Sample};
 use std::rc::Rc;
 use units::Nanos;
 use url::Url;
-use workload::Jar;
+use workload::{Jar, SOCKET_KEY_MARK};
 
 /// A request as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct HttpReply {
 }
 
 /// Request of the script.
-struct HttpCall<'js> {
+pub(crate) struct HttpCall<'js> {
     method: String,
     url: String,
     body: Vec<u8>,
@@ -74,7 +74,11 @@ struct HttpCall<'js> {
 }
 
 impl<'js> HttpCall<'js> {
-    fn of(ctx: Ctx<'js>, made: &Object<'js>, context: &Context) -> Result<HttpCall<'js>> {
+    pub(crate) fn of(
+        ctx: Ctx<'js>,
+        made: &Object<'js>,
+        context: &Context,
+    ) -> Result<HttpCall<'js>> {
         let body: Value<'js> = made.get("body")?;
         let body = if let Some(text) = body.as_string() {
             text.to_string()?.into_bytes()
@@ -355,8 +359,21 @@ fn absorb(context: &Context, ask: &HttpCall<'_>, url: &Url, head: &[u8]) {
     }
 }
 
+/// The URL with the scheme of HTTP.
+fn as_http(url: &Url) -> std::borrow::Cow<'_, Url> {
+    let scheme = match url.scheme() {
+        "ws" => "http",
+        "wss" => "https",
+        _ => return std::borrow::Cow::Borrowed(url),
+    };
+    let text = format!("{scheme}{}", &url[url::Position::AfterScheme..]);
+    Url::parse(&text).map_or(std::borrow::Cow::Borrowed(url), std::borrow::Cow::Owned)
+}
+
 /// The Cookie field: those of the jar, with those of the request.
 fn cookies(context: &Context, ask: &HttpCall<'_>, url: &Url) -> Option<String> {
+    // a WebSocket belongs to the HTTP server that opens it (RFC 6265 section 5.4)
+    let url = &as_http(url);
     let jar = context.jars.borrow().get(jar_of(ask)).and_then(|jar| jar.header(url));
     let mut all: Vec<String> = Vec::new();
     for own in ask.cookies.chunks_exact(3) {
@@ -372,13 +389,32 @@ fn cookies(context: &Context, ask: &HttpCall<'_>, url: &Url) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// One request and its reply, with the headers as they were sent.
-fn exchange(
+/// A request that opens a WebSocket at a `ws` or `wss` URL.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn upgrade(
     context: &Context,
     ask: &HttpCall<'_>,
-    hop: &Hop,
-) -> Result<(HttpReply, Vec<(String, String)>)> {
-    let ctx = &ask.ctx;
+) -> std::result::Result<WireRequest, String> {
+    let wrong = || format!("invalid URL: \"{}\"; write it like ws://host/path", ask.url);
+    let url = Url::parse(&ask.url).map_err(|_| wrong())?;
+    if !matches!(url.scheme(), "ws" | "wss") || url.host_str().is_none() {
+        return Err(wrong());
+    }
+    let mut wire = wire_of(context, ask, &first_hop(ask, url)?);
+    let fields = [
+        ("Upgrade", "websocket"),
+        ("Connection", "Upgrade"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", SOCKET_KEY_MARK),
+    ];
+    wire.headers.extend(fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Ok(wire)
+}
+
+/// The request of a hop as it goes out.
+fn wire_of(context: &Context, ask: &HttpCall<'_>, hop: &Hop) -> WireRequest {
     let options = context.program.options();
     let given =
         |name: &str| hop.headers.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
@@ -405,14 +441,25 @@ fn exchange(
     }
     rest.sort();
     headers.extend(rest);
-    let wire = WireRequest {
+    WireRequest {
         method: hop.method.clone(),
         url: hop.url.clone(),
-        headers: headers.clone(),
+        headers,
         body: hop.body.clone(),
         name: name_of(&ask.tags),
         expected: ask.expected.clone(),
-    };
+    }
+}
+
+/// One request and its reply, with the headers as they were sent.
+fn exchange(
+    context: &Context,
+    ask: &HttpCall<'_>,
+    hop: &Hop,
+) -> Result<(HttpReply, Vec<(String, String)>)> {
+    let options = context.program.options();
+    let wire = wire_of(context, ask, hop);
+    let headers = wire.headers.clone();
     let blocked = options.is_some_and(|it| blocks(&it.blocked_hosts, hop.url.host_str()));
     if blocked {
         return Ok((
@@ -422,7 +469,7 @@ fn exchange(
     }
     match context.exchange(VuRequest::Http(Box::new(wire))) {
         Some(VuAnswer::Http(reply)) => Ok((*reply, headers)),
-        _ => Err(Exception::throw_message(ctx, "interrupted")),
+        _ => Err(Exception::throw_message(&ask.ctx, "interrupted")),
     }
 }
 
@@ -671,7 +718,7 @@ fn shown_url(url: &Url) -> String {
     shown.to_string()
 }
 
-fn flat_headers(head: &[u8]) -> Vec<String> {
+pub(crate) fn flat_headers(head: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     for (name, value) in fields::fields(head) {
         all.push(canonical(&String::from_utf8_lossy(name)));
@@ -708,7 +755,7 @@ fn set_cookies(head: &[u8]) -> String {
 }
 
 /// The text and the code of the error.
-fn failure(sample: &Sample, status: u16) -> (String, u32) {
+pub(crate) fn failure(sample: &Sample, status: u16) -> (String, u32) {
     if status >= 400 {
         return (String::new(), 1000 + u32::from(status));
     }

@@ -4,7 +4,7 @@
 
 use crate::context::{Context, IterationFacts};
 use crate::http::{HttpReply, WireRequest};
-use crate::metrics::Store;
+use crate::metrics::{CUSTOM_FROM, Store};
 use crate::program::{Program, ReadFile};
 use crate::scan;
 use crate::scenario::{Executor, RampStage};
@@ -19,6 +19,13 @@ use units::Nanos;
 use url::{Position, Url};
 use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
 
+/// Metric of the results of checks.
+const CHECKS: &str = "checks";
+/// Maximum number of metrics of a script: those of a plan.
+const METRICS_MAX: usize = 50;
+/// A script that opens a WebSocket.
+const NO_SOCKETS: &str = "a script with WebSockets has no equivalent as a journey; run it by \
+                          loadstone k6 run, or write steps with connect, send and expect";
 /// Name of calls that have neither a `name` tag nor a group.
 pub const STEP: &str = "request";
 /// Maximum number of steps of one script; calls with further names are counted under the first one.
@@ -68,6 +75,11 @@ impl PlannedScript {
         }
         let program = Program::new(name, env, read);
         let test = Test::load(program, &OuterOptions::default(), seed).map_err(|it| it.text)?;
+        for text in test.program.all_texts() {
+            if let Some(import) = scan::imports(&text).iter().find(|it| is_socket(&it.name)) {
+                return Err(format!("{name}: {}: {NO_SOCKETS}", import.name));
+            }
+        }
         let scenario = choose(&test, wanted).map_err(|why| format!("{name}: {why}"))?;
         let mut script = PlannedScript { test, scenario, home: None, named: Vec::new() };
         script.named = script.servers_named();
@@ -104,6 +116,18 @@ impl PlannedScript {
         all
     }
 
+    /// Names of the metrics that it gives numbers to: its own, and its checks where a threshold is
+    /// about them.
+    pub fn metrics(&self) -> Vec<String> {
+        let all = self.test.program.metrics().defs.iter().skip(CUSTOM_FROM);
+        let mut names: Vec<String> = all.map(|metric| metric.name.clone()).collect();
+        if self.test.options().thresholds.iter().any(|it| it.metric == CHECKS) {
+            names.push(CHECKS.to_owned());
+        }
+        names.truncate(METRICS_MAX);
+        names
+    }
+
     /// Files that it has read, without the script itself.
     ///
     /// # Errors
@@ -129,9 +153,11 @@ impl PlannedScript {
     pub fn objectives(&self) -> (Vec<String>, Vec<String>) {
         let mut ours = Vec::new();
         let mut left = Vec::new();
+        let known = self.metrics();
         for metric in &self.test.options().thresholds {
             for threshold in &metric.all {
-                match objective(metric, &threshold.expression) {
+                let own = known.contains(&metric.metric);
+                match objective(metric, &threshold.expression, own) {
                     Some(text) => ours.push(text),
                     None => left.push(format!("{}: {}", metric.name, threshold.expression.source)),
                 }
@@ -160,7 +186,9 @@ impl PlannedScript {
             argument = match request {
                 VuRequest::Http(wire) => return Some(wire.url),
                 VuRequest::Finished(outcome) => outcome.ok().flatten().map(Arc::from),
-                VuRequest::Sleep(_) | VuRequest::Ready { .. } => return None,
+                VuRequest::Sleep(_) | VuRequest::Socket(_) | VuRequest::Ready { .. } => {
+                    return None;
+                }
             };
         }
         None
@@ -271,15 +299,28 @@ fn stages_text(start: f64, stages: &[RampStage], show: impl Fn(f64) -> String) -
     parts.join(", ")
 }
 
-/// A threshold as an objective; `None`: it has no equivalent.
+/// A threshold as an objective; `None`: it has no equivalent. `own`: its metric is one of the
+/// script's.
 fn objective(
     metric: &MetricThresholds,
     expression: &crate::threshold::Expression,
+    own: bool,
 ) -> Option<String> {
     if !metric.tags.is_empty() {
         return None;
     }
     let (operator, value) = expression.bound()?;
+    if own {
+        let figure = match &expression.aggregate {
+            // a rate is the mean of zeros and ones
+            Aggregate::Average | Aggregate::Rate => "mean".to_owned(),
+            Aggregate::Median => "p50".to_owned(),
+            Aggregate::Max => "max".to_owned(),
+            Aggregate::Percentile(percent) => format!("p{percent}"),
+            Aggregate::Count | Aggregate::Value | Aggregate::Min => return None,
+        };
+        return Some(format!("metric {}: {figure}{operator}{value}", metric.metric));
+    }
     let text = match (metric.metric.as_str(), &expression.aggregate) {
         ("http_req_duration", aggregate) => {
             let name = match aggregate {
@@ -301,14 +342,14 @@ fn objective(
     Some(text)
 }
 
+fn is_socket(module: &str) -> bool {
+    matches!(module, "k6/ws" | "k6/websockets")
+}
+
 fn failure_text(failure: VuFailure) -> String {
     match failure {
         VuFailure::Exception(text) => text,
-        VuFailure::Abort(message) => {
-            format!(
-                "test.abort(): {message}; this ends only the iteration, use --abort-if to end the run"
-            )
-        }
+        VuFailure::Abort(message) => format!("test.abort(): {message}"),
         VuFailure::Interrupted => "interrupted".to_owned(),
     }
 }
@@ -323,6 +364,8 @@ pub struct ActorSpec {
     pub servers: Vec<Url>,
     /// Names of the steps of its journey, by row.
     pub steps: Vec<String>,
+    /// Names of its metrics, by row.
+    pub metrics: Vec<String>,
     /// Result of `setup`, as JSON.
     pub data: Option<String>,
     pub console: Console,
@@ -341,7 +384,7 @@ impl ActorSpec {
     ) -> Result<Option<String>, String> {
         let function = stage.function();
         let test = &self.script.test;
-        let context = Context::new(test.program.clone(), Arc::default(), 1, test.seed);
+        let context = Context::new(test.program.clone(), Arc::default(), 0, test.seed);
         let (mut vu, ..) = Vu::new(&test.program, context).map_err(failure_text)?;
         vu.context().set_group(&format!("::{function}"));
         let start = Instant::now();
@@ -367,7 +410,7 @@ impl ActorSpec {
                 VuRequest::Finished(outcome) => {
                     return outcome.map_err(|it| one_line(&failure_text(it)));
                 }
-                VuRequest::Ready { .. } => VuAnswer::End,
+                VuRequest::Socket(_) | VuRequest::Ready { .. } => VuAnswer::End,
             };
         }
     }
@@ -450,7 +493,7 @@ impl ScriptActor {
         let test = &self.spec.script.test;
         let store = self.store.clone();
         let context = Context::new(test.program.clone(), store, number + 1, test.seed);
-        context.keep_checks();
+        context.keep_notes();
         let (vu, ..) = Vu::new(&test.program, context).map_err(failure_text)?;
         self.spec.script.enter(&vu);
         Ok(vu)
@@ -476,8 +519,15 @@ impl ScriptActor {
                 },
                 VuRequest::Finished(Ok(_) | Err(VuFailure::Interrupted))
                 | VuRequest::Ready { .. } => break ActorAction::Over { wait },
+                VuRequest::Finished(Err(VuFailure::Abort(message))) => {
+                    break ActorAction::Abort(message);
+                }
                 VuRequest::Finished(Err(failure)) => {
                     break ActorAction::Broke(one_line(&failure_text(failure)));
+                }
+                VuRequest::Socket(_) => {
+                    interrupt(&mut vu, self.now());
+                    break ActorAction::Broke(NO_SOCKETS.to_owned());
                 }
                 VuRequest::Sleep(_) => {
                     interrupt(&mut vu, self.now());
@@ -487,11 +537,25 @@ impl ScriptActor {
             }
         };
         self.spec.print();
-        let checks = vu.context().take_checks();
-        let checks = checks.into_iter().map(|(name, met)| (!met).then_some(name)).collect();
+        let notes = vu.context().take_notes();
+        let checks = notes.checks.into_iter().map(|(name, met)| (!met).then_some(name)).collect();
+        let values = notes.values.into_iter();
+        let values = values.filter_map(|(row, value)| Some((self.metric_row(row)?, value)));
+        let values = values.collect();
         self.users.insert(number, vu);
-        ActorTurn { failure: None, checks, action }
+        ActorTurn { failure: None, checks, values, action }
     }
+
+    /// Row in the plan of a metric of the script; `None`: the plan does not have it.
+    fn metric_row(&self, row: usize) -> Option<u32> {
+        let name = &self.spec.script.test.program.metrics().defs.get(row)?.name;
+        self.spec.metrics.iter().position(|known| known == name).map(|place| place as u32)
+    }
+}
+
+/// A turn with nothing but an action.
+fn bare(action: ActorAction) -> ActorTurn {
+    ActorTurn { failure: None, checks: Vec::new(), values: Vec::new(), action }
 }
 
 /// Statuses that are as expected; empty: those of the plan.
@@ -546,8 +610,7 @@ impl Actor for ScriptActor {
         let mut vu = match self.user(begun.user) {
             Ok(vu) => vu,
             Err(why) => {
-                let action = ActorAction::Broke(one_line(&why));
-                return ActorTurn { failure: None, checks: Vec::new(), action };
+                return bare(ActorAction::Broke(one_line(&why)));
             }
         };
         let now = self.now();
@@ -556,6 +619,7 @@ impl Actor for ScriptActor {
         let own = vu.context().next_iteration();
         let facts = IterationFacts { of_user: own, in_scenario: own, of_scenario: begun.iteration };
         vu.context().set_iteration(facts, options.no_cookies_reset);
+        vu.context().seed_iteration(begun.iteration);
         let task = Task {
             function: options.scenarios[self.spec.script.scenario].exec.clone(),
             argument: self.data.clone(),
@@ -568,8 +632,7 @@ impl Actor for ScriptActor {
 
     fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn {
         let Some(mut vu) = self.users.remove(&user) else {
-            let action = ActorAction::Over { wait: Nanos::ZERO };
-            return ActorTurn { failure: None, checks: Vec::new(), action };
+            return bare(ActorAction::Over { wait: Nanos::ZERO });
         };
         let now = self.now();
         let reply = match heard {

@@ -23,6 +23,7 @@ pub mod output;
 pub mod program;
 pub mod scan;
 pub mod scenario;
+mod socket;
 pub mod summary;
 pub mod test;
 pub mod threshold;
@@ -31,6 +32,7 @@ pub mod vu;
 
 pub use context::{Context, IterationFacts, ScenarioFacts};
 pub use http::{HttpReply, WireRequest};
+pub use socket::SocketRequest;
 
 /// The version of k6 whose surface this is.
 pub const VERSION: &str = "2.2.0";

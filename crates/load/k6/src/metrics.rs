@@ -100,6 +100,12 @@ built_in! {
     HTTP_RECEIVING = 15, "http_req_receiving", Trend, Time;
     DATA_SENT = 16, "data_sent", Counter, Data;
     DATA_RECEIVED = 17, "data_received", Counter, Data;
+    WS_CONNECTING = 18, "ws_connecting", Trend, Time;
+    WS_RECEIVED = 19, "ws_msgs_received", Counter, Default;
+    WS_SENT = 20, "ws_msgs_sent", Counter, Default;
+    WS_PING = 21, "ws_ping", Trend, Time;
+    WS_DURATION = 22, "ws_session_duration", Trend, Time;
+    WS_SESSIONS = 23, "ws_sessions", Counter, Default;
 }
 
 /// Rows below this one are built in.

@@ -60,6 +60,10 @@ const NATIVE: &[(&str, &[&str])] = &[
     ("k6/html", &["parseHTML", "Selection", "Element"]),
     ("k6/timers", &["setTimeout", "setInterval", "clearTimeout", "clearInterval"]),
     ("k6/secrets", &[]),
+    ("k6/ws", &["connect", "Socket"]),
+    ("k6/websockets", &["WebSocket"]),
+    // ours: what an import of a Postman collection with its scripts uses
+    ("loadstone/postman", &["collection"]),
     ("k6/experimental/fs", &["open", "SeekMode"]),
     ("k6/experimental/csv", &["parse", "Parser"]),
 ];
@@ -167,6 +171,9 @@ impl Resolver for ModuleNames {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> Result<String, Error> {
+        if let Some(key) = crate::bytecode::key_of(name) {
+            return Ok(key.to_owned());
+        }
         match resolve(base, name) {
             ModuleRef::Refused(why) => Err(Error::new_resolving_message(base, name, why)),
             found => found.key().ok_or_else(|| Error::new_resolving(base, name)),

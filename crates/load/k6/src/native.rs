@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::http;
 use crate::metrics::{MetricKind, row};
 use crate::program::Program;
+use crate::socket;
 use rquickjs::prelude::{Func, Opt};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
 use std::rc::Rc;
@@ -15,9 +16,17 @@ use std::sync::atomic::Ordering;
 const RANDOM_BYTES_MAX: f64 = 16.0 * 1024.0 * 1024.0;
 
 /// Modules that are loaded when a user first needs them.
-const HTML: &str = include_str!("js/html.js");
-const GJSON: &str = include_str!("js/gjson.js");
-const FILES: &str = include_str!("js/files.js");
+const LAZY: &[(&str, &str)] = &[
+    ("html", include_str!("js/html.js")),
+    ("gjson", include_str!("js/gjson.js")),
+    ("http_more", include_str!("js/http_more.js")),
+    ("files", include_str!("js/files.js")),
+    ("data", include_str!("js/data.js")),
+    ("crypto", include_str!("js/crypto.js")),
+    ("execution", include_str!("js/execution.js")),
+    ("sockets", include_str!("js/sockets.js")),
+    ("postman", include_str!("js/postman.js")),
+];
 
 /// Installs the functions and the modules; returns the functions that the host calls.
 pub(crate) fn install<'js>(
@@ -31,6 +40,7 @@ pub(crate) fn install<'js>(
     bytes(&native, context)?;
     shared(&native, program)?;
     http::install(&native, context)?;
+    socket::install(&native, context)?;
     let make = bytecode::function(ctx, program, "prelude", include_str!("js/prelude.js"))?;
     ctx.globals().set("__k6_parse_url", native.get::<_, Function<'js>>("parseUrl")?)?;
     let host: Object<'js> = make.call((native,))?;
@@ -391,12 +401,9 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
     native.set(
         "builtIn",
         Func::from(move |ctx: Ctx<'js>, name: String| -> Result<Function<'js>> {
-            let text = match name.as_str() {
-                "html" => HTML,
-                "files" => FILES,
-                _ => GJSON,
-            };
-            bytecode::function(&ctx, &p, &name, text)
+            let found = LAZY.iter().find(|(known, _)| *known == name);
+            let (name, text) = found.expect("a name in a text of ours");
+            bytecode::function(&ctx, &p, name, text)
         }),
     )?;
     let p = program.clone();
@@ -420,15 +427,10 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
             ctx.eval_with_options(wrapped, options)
         }),
     )?;
-    let p = program.clone();
     native.set(
         "evaluateModule",
-        Func::from(move |ctx: Ctx<'js>, key: String| -> Result<Object<'js>> {
-            let text = crate::modules::text(&p, &key);
-            let text = text.map_err(|why| Exception::throw_message(&ctx, &why))?;
-            let (module, promise) = bytecode::declare(&ctx, &p, &key, &text)?.eval()?;
-            promise.finish::<()>()?;
-            module.namespace()
+        Func::from(|ctx: Ctx<'js>, key: String| -> Result<Object<'js>> {
+            bytecode::import(&ctx, &key)?.finish()
         }),
     )
 }

@@ -3,7 +3,7 @@
 use crate::metrics::{MetricKind, Registry};
 use crate::options::Options;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Reads a file: its bytes, or the sentence of the operating system.
@@ -24,13 +24,21 @@ type SharedArrays = BTreeMap<String, Arc<Vec<String>>>;
 /// Lines that are kept until they are printed.
 const LOG_LINES_MAX: usize = 100_000;
 
+/// A file of the script as it is written, and as it is run.
+#[derive(Clone, Debug)]
+struct SourceText {
+    written: Arc<str>,
+    /// Without types, where it is TypeScript.
+    run: Arc<str>,
+}
+
 /// A script, and what all its users share.
 pub struct Program {
     /// Normalized path of the script.
     pub entry: String,
     pub env: BTreeMap<String, String>,
     read: ReadFile,
-    texts: Mutex<BTreeMap<String, Result<Arc<str>, String>>>,
+    texts: Mutex<BTreeMap<String, Result<SourceText, String>>>,
     blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
     /// Compiled modules by key; `None`: it cannot be compiled.
     codes: Mutex<BTreeMap<String, Option<Arc<Vec<u8>>>>>,
@@ -39,6 +47,8 @@ pub struct Program {
     frozen: OnceLock<Registry>,
     pub(crate) options: OnceLock<Options>,
     log: Mutex<Vec<LogLine>>,
+    /// There are lines: users look at this after each request, and at the lock only then.
+    has_lines: AtomicBool,
     pub counts: ProgramCounts,
 }
 
@@ -80,6 +90,7 @@ impl Program {
             frozen: OnceLock::new(),
             options: OnceLock::new(),
             log: Mutex::default(),
+            has_lines: AtomicBool::new(false),
             counts: ProgramCounts::default(),
         }
     }
@@ -130,22 +141,24 @@ impl Program {
     /// It cannot be read, or is not UTF-8.
     pub fn text(&self, path: &str) -> Result<Arc<str>, String> {
         if let Some(known) = locked(&self.texts).get(path) {
-            return known.clone();
+            return known.clone().map(|text| text.run);
         }
         let made = self.read_text(path);
         locked(&self.texts).insert(path.to_owned(), made.clone());
-        made
+        made.map(|text| text.run)
     }
 
-    fn read_text(&self, path: &str) -> Result<Arc<str>, String> {
+    fn read_text(&self, path: &str) -> Result<SourceText, String> {
         let bytes = (self.read)(path).map_err(|why| format!("cannot read {path}: {why}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
-        if path.ends_with(".ts") {
-            return crate::typescript::strip(&text)
-                .map(Arc::from)
-                .map_err(|why| format!("{path}{why}"));
-        }
-        Ok(text.into())
+        let written: Arc<str> = text.into();
+        let run = match path.ends_with(".ts") {
+            true => {
+                crate::typescript::strip(&written).map_err(|why| format!("{path}{why}"))?.into()
+            }
+            false => written.clone(),
+        };
+        Ok(SourceText { written, run })
     }
 
     /// The bytecode of a module, compiled for the first user that needs it.
@@ -175,7 +188,7 @@ impl Program {
 
     /// The texts of the script and of the files that it has imported.
     pub fn all_texts(&self) -> Vec<Arc<str>> {
-        locked(&self.texts).values().filter_map(|text| text.clone().ok()).collect()
+        locked(&self.texts).values().flatten().map(|text| text.run.clone()).collect()
     }
 
     /// Files that were imported or opened, without the script itself, by their paths.
@@ -183,30 +196,38 @@ impl Program {
     /// # Errors
     /// One of them is not text.
     pub fn files_read(&self) -> Result<Vec<(String, String)>, String> {
-        let imported: Vec<String> = locked(&self.texts).keys().cloned().collect();
-        let opened: Vec<String> = locked(&self.blobs).keys().cloned().collect();
-        let paths = imported.into_iter().chain(opened).filter(|path| *path != self.entry);
-        let one = |path: String| {
-            let bytes = (self.read)(&path).map_err(|why| format!("cannot read {path}: {why}"))?;
-            let text = String::from_utf8(bytes);
-            let text = text.map_err(|_| {
+        let mut all: Vec<(String, String)> = Vec::new();
+        for (path, text) in locked(&self.texts).iter() {
+            all.push((path.clone(), text.as_ref().map_err(Clone::clone)?.written.to_string()));
+        }
+        for (path, bytes) in locked(&self.blobs).iter() {
+            let text = std::str::from_utf8(bytes).map_err(|_| {
                 format!("{path} is not UTF-8 text, which the files of a plan's script must be")
             })?;
-            Ok((path, text))
-        };
-        paths.map(one).collect()
+            if all.iter().all(|(known, _)| known != path) {
+                all.push((path.clone(), text.to_owned()));
+            }
+        }
+        all.retain(|(path, _)| *path != self.entry);
+        Ok(all)
     }
 
     pub fn log(&self, level: &'static str, source: &'static str, text: impl Into<String>) {
         let mut lines = locked(&self.log);
         if lines.len() < LOG_LINES_MAX {
             lines.push(LogLine { level, text: text.into(), source });
+            self.has_lines.store(true, Ordering::Release);
         }
     }
 
     /// The lines since the previous call.
     pub fn take_log(&self) -> Vec<LogLine> {
-        std::mem::take(&mut *locked(&self.log))
+        if !self.has_lines.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let mut lines = locked(&self.log);
+        self.has_lines.store(false, Ordering::Release);
+        std::mem::take(&mut *lines)
     }
 }
 

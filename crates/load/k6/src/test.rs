@@ -297,7 +297,7 @@ impl Test {
         };
         let mut request = vu.resume(VuAnswer::Run(task), self.end());
         // there is no network any more
-        while let VuRequest::Sleep(_) | VuRequest::Http(_) = request {
+        while let VuRequest::Sleep(_) | VuRequest::Http(_) | VuRequest::Socket(_) = request {
             request = vu.resume(VuAnswer::Interrupt, self.end());
         }
         let VuRequest::Finished(outcome) = request else { return Err("it did not end".to_owned()) };

@@ -5,9 +5,10 @@ use crate::context::Context;
 use crate::http::{HttpReply, WireRequest};
 use crate::modules::{ModuleNames, ModuleTexts};
 use crate::program::Program;
-use corosensei::stack::DefaultStack;
+use crate::socket::SocketRequest;
+use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use rquickjs::{CatchResultExt, CaughtError, Ctx, Function, Module, Object, Promise, Value};
+use rquickjs::{CatchResultExt, CaughtError, Ctx, Function, Object, Promise, Value};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use units::Nanos;
 const STACK_BYTES: usize = 1 << 20;
 /// The part of it that scripts may use. The rest is for native functions.
 const SCRIPT_STACK_BYTES: usize = 512 << 10;
+/// Part of the stack below a suspended user that is kept: more than the switch itself uses.
+const STACK_MARGIN: usize = 16 << 10;
 /// Memory of one user's runtime.
 pub const MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Time that a script may run without a request or a pause.
@@ -32,6 +35,8 @@ pub enum VuRequest {
     Sleep(Nanos),
     /// A response.
     Http(Box<WireRequest>),
+    /// The end of an action on its WebSocket.
+    Socket(Box<SocketRequest>),
     /// A task is over; the user is idle.
     Finished(Result<Option<String>, VuFailure>),
 }
@@ -102,6 +107,7 @@ impl Vu {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
             VuFailure::Exception(format!("no memory for a user's stack: {error}"))
         })?;
+        let bottom = stack.limit().get();
         let context = Rc::new(context);
         let (inside, program) = (context.clone(), program.clone());
         let coroutine = Coroutine::with_stack(stack, move |yielder, _| {
@@ -110,7 +116,10 @@ impl Vu {
         });
         let mut vu = Vu { coroutine, context, under_way: false };
         match vu.resume(VuAnswer::Go, Nanos::ZERO) {
-            VuRequest::Ready { options, exports } => Ok((vu, options, exports)),
+            VuRequest::Ready { options, exports } => {
+                vu.context.release_stack(bottom);
+                Ok((vu, options, exports))
+            }
             VuRequest::Finished(Err(failure)) => Err(failure),
             _ => Err(VuFailure::Exception("a request in the init context".to_owned())),
         }
@@ -163,16 +172,40 @@ impl Drop for Vu {
 
 /// The suspension point of a user: set while its coroutine is alive.
 #[derive(Debug, Default)]
-pub(crate) struct Suspension(Cell<Option<*const Yielder<VuAnswer, VuRequest>>>);
+pub(crate) struct Suspension {
+    yielder: Cell<Option<*const Yielder<VuAnswer, VuRequest>>>,
+    /// Address on the stack at which the user was suspended last.
+    depth: Cell<usize>,
+}
 
 impl Suspension {
     pub(crate) fn set(&self, yielder: &Yielder<VuAnswer, VuRequest>) {
-        self.0.set(Some(yielder));
+        self.yielder.set(Some(yielder));
+    }
+
+    /// Gives the memory of the stack below a suspended user back to the system. `bottom`: the lowest
+    /// address of its stack, at which a guard page begins.
+    ///
+    /// The init code uses far more of the stack than iterations do.
+    pub(crate) fn release_stack(&self, bottom: usize) {
+        // SAFETY: this reads a constant of the system.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        let Ok(page) = usize::try_from(page) else { return };
+        // the lowest page is the guard
+        let from = bottom + page;
+        let to = self.depth.get().saturating_sub(STACK_MARGIN) & !(page - 1);
+        if to > from {
+            // SAFETY: these pages belong to the stack of a user that is suspended above them, so
+            // nothing in them is in use. Failing to release them is harmless.
+            unsafe { libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_DONTNEED) };
+        }
     }
 
     /// Suspends the coroutine that runs this; outside of one, the answer is to end.
     pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
-        let Some(yielder) = self.0.get() else { return VuAnswer::End };
+        let Some(yielder) = self.yielder.get() else { return VuAnswer::End };
+        let mark = 0_u8;
+        self.depth.set((&raw const mark).addr());
         // SAFETY: the yielder lives as long as the coroutine's closure, and this runs on its stack.
         unsafe { (*yielder).suspend(request) }
     }
@@ -238,7 +271,7 @@ fn initialize<'js>(
         let why = CaughtError::from_error(ctx, error);
         VuFailure::Exception(format!("the built-in modules cannot be loaded: {why}"))
     })?;
-    let text = program.text(&program.entry).map_err(VuFailure::Exception)?;
+    program.text(&program.entry).map_err(VuFailure::Exception)?;
     if program.is_common_js() {
         let load = host.get::<_, Function<'js>>("load");
         let loaded: rquickjs::Result<Object<'js>> =
@@ -246,12 +279,15 @@ fn initialize<'js>(
         let exports = loaded.catch(ctx).map_err(|error| failure(&host, context, error))?;
         return Ok((exports, host));
     }
-    let declared = crate::bytecode::declare(ctx, program, &program.entry, &text);
-    let evaluated = declared.and_then(Module::eval);
-    let (module, promise) = evaluated.catch(ctx).map_err(|error| failure(&host, context, error))?;
-    settle(ctx, &host, context, &promise)?;
-    let namespace = module.namespace().catch(ctx);
-    Ok((namespace.map_err(|error| failure(&host, context, error))?, host))
+    let imported = crate::bytecode::import(ctx, &program.entry).catch(ctx);
+    let promise = imported.map_err(|error| failure(&host, context, error))?;
+    match settle(ctx, &host, context, &promise)?.into_object() {
+        Some(namespace) => Ok((namespace, host)),
+        None => Err(VuFailure::Exception(format!(
+            "{}: the init code awaits a promise that is never settled",
+            program.entry
+        ))),
+    }
 }
 
 fn exports(namespace: &Object<'_>) -> Vec<String> {
@@ -326,17 +362,11 @@ fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Resul
         if let Some(failure) = context.take_stop() {
             return Err(failure);
         }
-        let next = host.get::<_, Function<'js>>("nextTimer").and_then(|next| next.call(()));
-        let wait: f64 = next.catch(ctx).map_err(|error| failure(host, context, error))?;
-        if wait < 0.0 {
+        let turn = host.get::<_, Function<'js>>("turn").and_then(|turn| turn.call(()));
+        let more: bool = turn.catch(ctx).map_err(|error| failure(host, context, error))?;
+        if !more {
             return Ok(());
         }
-        if wait > 0.0 && !context.sleep(wait / 1e3) {
-            return Err(context.take_stop().unwrap_or(VuFailure::Interrupted));
-        }
-        let fire =
-            host.get::<_, Function<'js>>("fireTimer").and_then(|fire| fire.call::<_, ()>(()));
-        fire.catch(ctx).map_err(|error| failure(host, context, error))?;
     }
 }
 

@@ -462,3 +462,134 @@ fn files_are_read_and_parsed_as_csv() {
     let wanted = r#"[2,["2",""],false,{"a":"1","b":"x, \"y\""},4,97,"data.csv",24,22]"#;
     assert_eq!(ran(CSV).log(), [wanted]);
 }
+
+#[test]
+fn websockets_of_both_modules_are_spoken() {
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
+        import ws from 'k6/ws';
+        import { WebSocket } from 'k6/websockets';
+        import { check } from 'k6';
+        export const options = { scenarios: {
+          old: { executor: 'shared-iterations', exec: 'old' },
+          young: { executor: 'shared-iterations', exec: 'young', startTime: '10s' },
+        } };
+        export function old() {
+          const log = [];
+          const params = { headers: { 'X-T': 't', 'Sec-WebSocket-Protocol': 'chat' }, tags: { a: 'b' } };
+          const res = ws.connect('ws://h.example:81/p?q=1', params, (socket) => {
+            socket.on('open', () => { socket.send('one'); socket.sendBinary(new Uint8Array([7, 8]).buffer); });
+            socket.on('message', (text) => log.push(text));
+            socket.on('binaryMessage', (data) => { log.push(new Uint8Array(data)[1]); socket.ping(); });
+            socket.on('pong', () => log.push('pong'));
+            socket.on('close', (code) => log.push(code));
+            socket.on('error', (e) => log.push(e.error()));
+            socket.setTimeout(() => { log.push('timer'); socket.send('bye'); }, 500);
+            socket.setInterval(() => log.push('tick'), 200);
+          });
+          check(res, { status: (r) => r.status === 101 && r.headers['Sec-Websocket-Protocol'] === 'chat' });
+          console.log(log.join(' '));
+        }
+        export function young() {
+          const ws = new WebSocket('wss://h.example/', ['chat']);
+          const log = [ws.readyState];
+          ws.onopen = () => { log.push(ws.protocol); ws.send('hi'); setTimeout(() => ws.close(), 300); };
+          ws.addEventListener('message', (e) => { log.push(e.data); ws.ping(); });
+          ws.addEventListener('pong', () => log.push('pong'));
+          ws.addEventListener('close', (e) => { log.push(e.code, ws.readyState); console.log(log.join(' ')); });
+          try { new WebSocket('ws://h.example/'); } catch (e) { log.push(e.message.slice(0, 10)); }
+        }
+    "#,
+    )]);
+    assert_eq!(
+        ran.log(),
+        [
+            "one 8 pong tick tick timer bye websocket: close 4000 4000",
+            "0 a user has chat hi pong 1000 3"
+        ]
+    );
+    let asked = &ran.sent[0].1;
+    assert!(asked.starts_with("GET /p?q=1 HTTP/1.1\r\nHost: h.example:81\r\n"), "{asked}");
+    for field in ["X-T: t", "Upgrade: websocket", "Sec-WebSocket-Version: 13"] {
+        let name = field.split(':').next().unwrap_or_default();
+        let found = asked.lines().find(|line| line.eq_ignore_ascii_case(field));
+        assert!(found.is_some(), "{name}: {asked}");
+    }
+    let counts = ["ws_sessions", "ws_msgs_sent", "ws_msgs_received"].map(|name| ran.count(name));
+    assert_eq!(counts, [2, 4, 4]);
+    let data = ran.data();
+    assert_eq!(data["metrics"]["ws_ping"]["values"]["max"], 5.0);
+    assert_eq!(data["metrics"]["ws_connecting"]["values"]["max"], 10.0);
+    assert_eq!(data["metrics"]["checks"]["values"]["fails"], 0);
+    assert!(data["metrics"]["http_reqs"].is_null(), "{data}");
+    assert!(ran.text().contains("    WEBSOCKET\n    ws_connecting"), "{}", ran.text());
+    assert!((ran.elapsed_s() - 10.3).abs() < 0.05, "{}", ran.elapsed_s());
+}
+
+const COLLECTION: Files = &[
+    (
+        "visit.js",
+        "import { collection } from 'loadstone/postman';
+        const visit = collection(open('shop.json'), open('env.json'));
+        export const options = { iterations: 2 };
+        export default function () { visit(); }",
+    ),
+    (
+        "env.json",
+        r#"{"values":[{"key":"host","value":"http://h.example"},{"key":"off","value":"x","enabled":false}]}"#,
+    ),
+    (
+        "shop.json",
+        r#"{"info":{"name":"shop"},"variable":[{"key":"id","value":"7"}],
+        "auth":{"type":"bearer","bearer":[{"key":"token","value":"{{token}}"}]},
+        "event":[{"listen":"prerequest","script":{"exec":["pm.collectionVariables.set('token', 't' + pm.info.iteration);"]}}],
+        "item":[
+          {"name":"Folder","item":[{"name":"Log in","request":{"method":"POST","url":{"raw":"{{host}}/:who/in?q=old",
+             "query":[{"key":"q","value":"{{id}}"},{"key":"no","value":"1","disabled":true}],"variable":[{"key":"who","value":"me"}]},
+             "header":[{"key":"X-Id","value":"{{id}}"}],"body":{"mode":"raw","raw":"{\"a\":\"{{id}}\",\"off\":\"{{off}}\"}"}},
+             "event":[{"listen":"test","script":{"exec":[
+               "const json = pm.response.json();",
+               "pm.test('status', () => pm.response.to.have.status(200));",
+               "pm.test('items', function () { pm.expect(json.items).to.be.an('array').that.has.lengthOf(2);",
+               "  pm.expect(json).to.have.nested.property('items[1].id', 2); pm.expect(json.items[0]).to.deep.equal({ id: 1 }); });",
+               "pm.test('wrong', () => { pm.expect(json.items.length).to.be.above(5); });",
+               "tests['legacy'] = responseCode.code === 200;",
+               "pm.environment.set('seen', json.items[1].id);"]}}]}]},
+          {"name":"Skipped","request":"{{host}}/skipped","event":[{"listen":"prerequest","script":{"exec":"pm.execution.skipRequest();"}}]},
+          {"name":"Broken","request":{"method":"GET","url":"{{host}}/b","auth":{"type":"noauth"},
+             "header":[]},"event":[{"listen":"test","script":{"exec":["pm.sendRequest('http://x');"]}}]},
+          {"name":"Form","request":{"method":"PUT","url":"h.example/f/{{seen}}","body":{"mode":"urlencoded","urlencoded":[{"key":"a b","value":"{{id}}&"}]}},
+             "event":[{"listen":"test","script":{"exec":["if (pm.info.iteration === 0) postman.setNextRequest(null);"]}}]},
+          {"name":"Last","request":"{{host}}/missing","event":[{"listen":"test","script":{"exec":[
+             "pm.test('missing', () => { pm.expect(pm.response.code).to.be.oneOf([404, 410]); pm.response.to.not.be.ok;",
+             "  pm.expect(pm.response.text()).to.include('n').and.not.include('z'); });"]}}]}
+        ]}"#,
+    ),
+];
+
+#[test]
+fn collections_of_postman_run_with_their_scripts() {
+    let ran = ran(COLLECTION);
+    let lines: Vec<&str> = ran.sent.iter().map(|(_, it)| it.lines().next().unwrap()).collect();
+    let visit = ["POST /me/in?q=7 HTTP/1.1", "GET /b HTTP/1.1", "PUT /f/2 HTTP/1.1"];
+    assert_eq!(lines, [&visit[..], &visit, &["GET /missing HTTP/1.1"]].concat());
+    let first = &ran.sent[0].1;
+    for field in
+        ["Authorization: Bearer t0\r\n", "X-Id: 7\r\n", "Content-Type: application/json\r\n"]
+    {
+        assert!(first.contains(field), "{field}: {first}");
+    }
+    assert!(first.ends_with("\r\n\r\n{\"a\":\"7\",\"off\":\"{{off}}\"}"), "{first}");
+    assert!(ran.sent[2].1.ends_with("\r\n\r\na+b=7%26"), "{}", ran.sent[2].1);
+    assert!(!ran.sent[1].1.contains("Authorization"), "{}", ran.sent[1].1);
+    assert!(ran.sent[3].1.contains("Authorization: Bearer t1\r\n"), "{}", ran.sent[3].1);
+    let text = ran.text();
+    for line in ["✓ status", "✓ items", "✗ wrong", "✓ legacy", "✗ script of Broken", "✓ missing"]
+    {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let log = ran.log().join("\n");
+    assert!(log.contains("Log in: wrong: expected 2 to be above 5"), "{log}");
+    assert!(log.contains("Broken: pm.sendRequest is not available"), "{log}");
+}

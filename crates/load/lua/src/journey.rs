@@ -160,8 +160,12 @@ impl Actor for LuaActor {
 }
 
 /// Failure outside of the coroutine, such as out of memory.
+fn turn(failure: Option<String>, checks: Vec<Option<String>>, action: ActorAction) -> ActorTurn {
+    ActorTurn { failure, checks, values: Vec::new(), action }
+}
+
 fn broke(error: mlua::Error) -> ActorTurn {
-    ActorTurn { failure: None, checks: Vec::new(), action: ActorAction::Broke(sentence(&error)) }
+    turn(None, Vec::new(), ActorAction::Broke(sentence(&error)))
 }
 
 /// Fields by their names in small letters; several of one name are joined (RFC 9110 section 5.3).
@@ -180,8 +184,7 @@ fn headers(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
 
 /// Parses the action of a script from the prelude's values.
 fn act(said: Option<Table>) -> mlua::Result<ActorTurn> {
-    let over =
-        |wait| ActorTurn { failure: None, checks: Vec::new(), action: ActorAction::Over { wait } };
+    let over = |wait| turn(None, Vec::new(), ActorAction::Over { wait });
     let Some(said) = said else { return Ok(over(Nanos::ZERO)) };
     let wait = nanos(said.raw_get("wait")?);
     let failure: Option<LuaString> = said.raw_get("failure")?;
@@ -196,7 +199,7 @@ fn act(said: Option<Table>) -> mlua::Result<ActorTurn> {
         (None, Some(request)) => ActorAction::Call(Box::new(call(&request, wait)?)),
         (None, None) => ActorAction::Over { wait },
     };
-    Ok(ActorTurn { failure: failure.map(|text| text.to_string_lossy()), checks, action })
+    Ok(turn(failure.map(|text| text.to_string_lossy()), checks, action))
 }
 
 fn call(request: &Table, wait: Nanos) -> mlua::Result<ActedCall> {

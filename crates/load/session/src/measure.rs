@@ -153,6 +153,9 @@ impl Session {
         let now_s = net::reactor::monotonic().as_secs_f64();
         setup.unix_s = (crate::wall_clock::unix_seconds() - now_s).max(0.0) as u64;
         setup.crowd = crowd;
+        if self.guides_open_sockets {
+            setup.expect_sockets()?;
+        }
         Ok(setup)
     }
 }

@@ -150,6 +150,7 @@ mod tests {
             script,
             servers: Vec::new(),
             feeders: Vec::new(),
+            metrics: Vec::new(),
             first_row: 0,
         };
         scripted.journeys.as_mut().unwrap().journeys[0].script = Some(program);

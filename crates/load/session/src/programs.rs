@@ -11,12 +11,16 @@ use plan::journey::{Journey, JourneyPart, JourneyProgram, ProgramOutline};
 use plan::{FileSource, Plan, ScriptPlan};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 use workload::Actor;
 
 /// Maximum number of files that one script reads.
-const FILES_MAX: usize = 1_000;
+const FILES_MAX: u32 = 1_000;
+/// Seed of the execution that finds the first server; the run has its own.
+const OUTLINE_SEED: u64 = 1;
+const NOT_IN_PLAN: &str = "the plan does not have this file: name it in script-files";
 
 /// A script's description of its journey.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +54,11 @@ pub fn outline(
     let made = read_with(script, files)?;
     let (objectives, left_out) = made.objectives();
     Ok(Some(ScriptOutline {
-        program: ProgramOutline { steps: made.steps(), servers: made.further_servers() },
+        program: ProgramOutline {
+            steps: made.steps(),
+            servers: made.further_servers(),
+            metrics: made.metrics(),
+        },
         base: made.home().cloned(),
         files: made.files()?,
         load: made.load_options(),
@@ -59,31 +67,51 @@ pub fn outline(
     }))
 }
 
-/// Files by path, or why they cannot be read.
-type ReadFiles = BTreeMap<String, Result<Vec<u8>, String>>;
+/// Content of a file, or why it cannot be read.
+type FileContent = Result<Vec<u8>, String>;
+/// A path that a script reads, and where the content goes.
+type FileQuestion = (String, Sender<FileContent>);
 
-/// Reads a script, and each file when it is first missing.
+/// Reads a script on a second thread, and here each file that it imports or opens.
 fn read_with(script: &ScriptPlan, files: &dyn FileSource) -> Result<PlannedScript, String> {
-    let mut known: ReadFiles = BTreeMap::new();
-    loop {
-        let missing = Arc::new(Mutex::new(None));
-        let made = read(script, known.clone(), missing.clone());
-        let wanted = missing.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match wanted {
-            Some(path) if known.len() < FILES_MAX => {
-                let content = files.read(&path);
-                known.insert(path, content);
-            }
-            _ => return made,
+    let (questions, asked) = channel::<FileQuestion>();
+    // the script keeps the function that asks: only here is it clear when there are no more questions
+    let questions = Arc::new(Mutex::new(Some(questions)));
+    std::thread::scope(|scope| {
+        let asking = questions.clone();
+        let reading = scope.spawn(move || {
+            let end = asking.clone();
+            let read = read(script, OUTLINE_SEED, move |path| ask(&asking, path));
+            end.lock().unwrap_or_else(PoisonError::into_inner).take();
+            read
+        });
+        let mut count = 0;
+        for (path, answer) in asked {
+            count += 1;
+            let content = match count {
+                0..=FILES_MAX => files.read(&path),
+                _ => Err(format!("a script reads at most {FILES_MAX} files")),
+            };
+            // the script waits for it
+            answer.send(content).ok();
         }
-    }
+        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
-/// Reads a script whose files are in the plan or in `known`; the first one in neither is noted.
+/// Asks for a file; after the outline is read there is no answer.
+fn ask(questions: &Mutex<Option<Sender<FileQuestion>>>, path: &str) -> FileContent {
+    let questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
+    let (answer, content) = channel();
+    let sent = questions.as_ref().and_then(|it| it.send((path.to_owned(), answer)).ok());
+    sent.and_then(|()| content.recv().ok()).unwrap_or_else(|| Err(NOT_IN_PLAN.to_owned()))
+}
+
+/// Reads a script; `further` reads files that the plan does not have.
 fn read(
     script: &ScriptPlan,
-    known: ReadFiles,
-    missing: Arc<Mutex<Option<String>>>,
+    seed: u64,
+    further: impl Fn(&str) -> FileContent + Send + Sync + 'static,
 ) -> Result<PlannedScript, String> {
     let plan = script.clone();
     let entry = k6::program::entry_path(&script.name);
@@ -91,16 +119,12 @@ fn read(
         if path == entry {
             return Ok(plan.text.clone());
         }
-        if let Some((_, text)) = plan.files.iter().find(|(name, _)| name == path) {
-            return Ok(text.clone().into_bytes());
+        match plan.files.iter().find(|(name, _)| name == path) {
+            Some((_, text)) => Ok(text.clone().into_bytes()),
+            None => further(path),
         }
-        if let Some(found) = known.get(path) {
-            return found.clone();
-        }
-        missing.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(path.to_owned());
-        Err("the plan does not have this file: name it in script-files".to_owned())
     };
-    PlannedScript::read(&script.name, &script.args, Box::new(find), 1)
+    PlannedScript::read(&script.name, &script.args, Box::new(find), seed)
 }
 
 /// A journey that a script in JavaScript carries out, and its program.
@@ -128,7 +152,7 @@ impl Programs {
             let Some(program) = by_k6(journey).filter(|_| journey.weight > 0.0) else {
                 return Ok(None);
             };
-            let script = read(&program.script, BTreeMap::new(), Arc::default())?;
+            let script = read(&program.script, plan.seed, |_| Err(NOT_IN_PLAN.to_owned()))?;
             let steps = journey.parts.iter().filter_map(|part| match part {
                 JourneyPart::Step(step) => Some(step.name.clone()),
                 JourneyPart::Block(_) => None,
@@ -138,6 +162,7 @@ impl Programs {
                 base: journeys.base.clone(),
                 servers: program.servers.clone(),
                 steps: steps.collect(),
+                metrics: program.metrics.iter().map(|metric| metric.name.clone()).collect(),
                 data: values.get(&data_key(journey)).cloned(),
                 console: print,
             }))

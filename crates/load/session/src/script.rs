@@ -83,7 +83,11 @@ impl LoadedScript {
 /// It defines a journey, and has an error: the line, and the message.
 pub fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
     let found = lua::outline(&script.name, &script.text).map_err(|trouble| trouble.to_string())?;
-    Ok(found.map(|lua::Outline { steps, servers }| ProgramOutline { steps, servers }))
+    Ok(found.map(|lua::Outline { steps, servers }| ProgramOutline {
+        steps,
+        servers,
+        metrics: Vec::new(),
+    }))
 }
 
 /// One worker's programs of the plan's journeys, by the rows of these. `given`: values that the

@@ -111,6 +111,8 @@ pub struct Session {
     pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) first_call: Option<FirstCall>,
     pub(crate) unreachable: bool,
+    /// Users of guides may open WebSockets.
+    pub(crate) guides_open_sockets: bool,
 }
 
 impl Session {
@@ -136,6 +138,7 @@ impl Session {
             tokens: None,
             first_call: None,
             unreachable: false,
+            guides_open_sockets: false,
         }
     }
 
@@ -316,6 +319,11 @@ impl Session {
     pub fn expect_tls(&mut self) -> Result<()> {
         let plan = self.fit.plan.clone();
         self.servers.expect_tls(&plan)
+    }
+
+    /// Lets the users of guides open WebSockets.
+    pub fn expect_sockets(&mut self) {
+        self.guides_open_sockets = true;
     }
 
     /// As typed, with a password masked.

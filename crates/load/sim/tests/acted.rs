@@ -61,7 +61,7 @@ impl Recital {
             Word::Unmet => vec![None, Some("unmet".to_owned())],
             _ => Vec::new(),
         };
-        ActorTurn { failure, checks, action }
+        ActorTurn { failure, checks, values: Vec::new(), action }
     }
 }
 

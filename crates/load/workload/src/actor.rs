@@ -54,6 +54,8 @@ pub enum ActorAction {
     Over {
         wait: Nanos,
     },
+    /// The program ends the run, and this iteration; its words.
+    Abort(String),
     /// The program failed in this iteration, which ends it: file, line and what was wrong.
     Broke(String),
 }
@@ -65,6 +67,8 @@ pub struct ActorTurn {
     pub failure: Option<String>,
     /// Result of a check that is only counted: `None` if it was met.
     pub checks: Vec<Option<String>>,
+    /// Values of metrics, by their rows among those of the program.
+    pub values: Vec<(u32, f64)>,
     pub action: ActorAction,
 }
 

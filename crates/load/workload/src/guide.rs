@@ -96,6 +96,10 @@ pub trait Guide: std::fmt::Debug + Send {
     /// A call of the user has ended. The note is added to its record.
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
+    /// The user's WebSocket has ended, and these messages wait for a call: each begins with its
+    /// [opcode](crate::opcode).
+    fn socket_ended(&mut self, _user: u64, _left: Vec<Vec<u8>>) {}
+
     /// Takes back the request of a call that has ended, whose memory another one may use.
     fn take_back(&mut self, _template: Box<Template>) {}
 }

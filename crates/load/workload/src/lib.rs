@@ -26,6 +26,8 @@ pub use links::{LINKS_MAX, Link, Use, links};
 pub use maker::{MadeRequest, RequestMaker, RequestMakers};
 pub use script::{Script, ScriptError, Wants};
 pub use selector::Selector;
-pub use socket::{AwaitedMessages, MessageFilter, SocketAction, SocketCall};
+pub use socket::{
+    AwaitedMessages, MessageFilter, SOCKET_KEY_MARK, SocketAction, SocketCall, opcode,
+};
 pub use targets::{Order, RequestUrl, Stripped, Targets, Template, with_target};
 pub use think::Think;

@@ -13,9 +13,27 @@ pub enum SocketAction {
     Send { text: bool, answer: Option<AwaitedMessages> },
     /// Waits for messages that have arrived since the last call, or will arrive.
     Expect(AwaitedMessages),
+    /// Waits for what the server sends next, or has sent since the last call: a message, a pong or a
+    /// close frame. The content of the response is its [opcode](opcode), then its payload.
+    Listen,
+    /// Sends a ping with the bytes of the template.
+    Ping,
     /// Sends a close frame with this code and waits for the server's.
     Close { code: u16 },
 }
+
+/// First byte of what a [`SocketAction::Listen`] has received (RFC 6455 section 5.2).
+pub mod opcode {
+    pub const TEXT: u8 = 1;
+    pub const BINARY: u8 = 2;
+    /// Its payload is the code, as two bytes.
+    pub const CLOSE: u8 = 8;
+    pub const PONG: u8 = 10;
+}
+
+/// Value of `Sec-WebSocket-Key` in a template that opens a WebSocket; the connection's own replaces
+/// it.
+pub const SOCKET_KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 
 /// A call on a WebSocket.
 #[derive(Clone, Debug)]
@@ -23,6 +41,8 @@ pub struct SocketCall {
     pub action: SocketAction,
     /// From the due instant; `None`: the plan's limit of calls.
     pub timeout: Option<Nanos>,
+    /// Of a call that opens a WebSocket: others on it [listen](SocketAction::Listen).
+    pub listens: bool,
 }
 
 /// Messages of the server that a call waits for.
@@ -53,7 +73,10 @@ impl SocketAction {
         match self {
             SocketAction::Send { answer, .. } => answer.as_ref(),
             SocketAction::Expect(awaited) => Some(awaited),
-            SocketAction::Connect | SocketAction::Close { .. } => None,
+            SocketAction::Connect
+            | SocketAction::Listen
+            | SocketAction::Ping
+            | SocketAction::Close { .. } => None,
         }
     }
 }

@@ -96,6 +96,24 @@ impl From<Url> for RequestUrl {
 }
 
 impl Template {
+    /// A call on the open WebSocket at `url`.
+    pub fn on_socket(url: Arc<Url>, payload: Vec<u8>, call: Arc<SocketCall>) -> Template {
+        Template {
+            endpoint: 0,
+            url: RequestUrl::from(url),
+            method: "GET".into(),
+            asked: Asked::Ordinary,
+            bytes: payload,
+            last: Vec::new(),
+            cookie_at: 0,
+            cookie_at_last: 0,
+            http2: None,
+            http3: None,
+            stripped: Stripped::default(),
+            socket: Some(call),
+        }
+    }
+
     pub fn url(&self) -> &Url {
         let Some(own) = &self.url.own else { return &self.url.shared };
         own.get_or_init(|| Box::new(with_target(&self.url.shared, self.target().unwrap_or("/"))))

@@ -232,6 +232,7 @@ fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Pl
 /// TLS settings that cannot be used: users may go to any server.
 fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<RequestSource>> {
     session.expect_tls()?;
+    session.expect_sockets();
     let plan = session.plan();
     let source = |_| RequestSource::Guide(guides.guide(), Box::new(SystemResolver(plan.clone())));
     Ok((0..session.workers()).map(source).collect())

@@ -70,3 +70,44 @@ export default () => { http.get(`${__ENV.SITE}/hw`); };";
     run(&["k6", "run", "--quiet", "--no-thresholds", "-e", "SITE=http://127.0.0.1:1", &path])
         .expect(&[0]);
 }
+
+const SOCKETS: &str = "
+import http from 'k6/http';
+import ws from 'k6/ws';
+import { WebSocket } from 'k6/websockets';
+import { check } from 'k6';
+const base = __ENV.SITE.replace('http', 'ws');
+export const options = { vus: 2, iterations: 4, thresholds: { checks: ['rate==1'],
+  ws_msgs_received: ['count==20'], ws_sessions: ['count==8'], http_reqs: ['count==4'] } };
+export default function () {
+  const log = [];
+  const res = ws.connect(`${base}/ws?close=4001&after=3`, null, (socket) => {
+    socket.on('open', () => { for (const it of ['a', 'b', 'c', 'd']) socket.send(it); });
+    socket.on('message', (it) => { log.push(it); if (it === 'a') http.get(`${__ENV.SITE}/hw`); });
+    socket.on('close', (code) => log.push(code));
+  });
+  check(res, { 101: (r) => r.status === 101 });
+  check(log.join(), { first: (it) => it === 'a,b,c,4001' });
+  const second = new WebSocket(`${base}/ws?delay=5ms`);
+  const seen = [];
+  second.binaryType = 'arraybuffer';
+  second.onopen = () => { second.send('x'); second.ping(); };
+  second.onpong = () => seen.push('pong');
+  second.onmessage = (event) => {
+    seen.push(typeof event.data === 'string' ? event.data : event.data.byteLength);
+    if (seen.length < 3) second.send(new Uint8Array(7)); else second.close();
+  };
+  second.onclose = (event) => check(seen.join() + event.code, { second: (it) => it === 'pong,x,71000' });
+}";
+
+#[test]
+fn websockets_are_opened_beside_requests() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = keep(folder.path(), "sockets.js", SOCKETS);
+    let variable = format!("SITE={}", site.url(""));
+    let ran = run(&["k6", "run", "-e", &variable, &path]).expect(&[0]);
+    assert!(ran.stdout.contains("WEBSOCKET") && ran.stdout.contains("ws_ping"), "{ran:#?}");
+    let refused = run(&["run", &path, "--", &variable]).expect(&[2]);
+    assert!(refused.stderr.contains("run it by loadstone k6 run"), "{refused:#?}");
+}

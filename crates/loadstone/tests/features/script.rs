@@ -299,6 +299,36 @@ fn a_script_of_k6_is_measured_as_a_journey() {
     run(&line).expect(&[0, 1, 4]);
 }
 
+const K6_OWN: &str = "
+import http from 'k6/http';
+import { check } from 'k6';
+import exec from 'k6/execution';
+import { Trend } from 'k6/metrics';
+const size = new Trend('size');
+export const options = { vus: 1, duration: '30s', thresholds: { size: ['max<50'], checks: ['rate>0.9'] } };
+export default function () {
+  const res = http.get(`${__ENV.SITE}/bytes/40`);
+  size.add(res.body.length);
+  check(res, { ok: (r) => r.status === 200 });
+  if (exec.scenario.iterationInTest === 20) exec.test.abort('it is enough');
+}
+";
+
+#[test]
+fn metrics_and_the_end_of_a_script_of_k6_are_the_run_s() {
+    let site = Site::start(&[]);
+    let path = written("k6-own", K6_OWN).replace(".lua", ".js");
+    std::fs::write(&path, K6_OWN).unwrap();
+    let variable = format!("SITE={}", site.url(""));
+    let json = run(&["run", &path, "--json", "-", "--", &variable]).expect(&[1, 4]).json();
+    assert_eq!(json["aborted"], "test.abort(): it is enough");
+    let metrics = &json["journeys"]["metrics"];
+    assert_eq!((&metrics[0]["name"], &metrics[0]["max"]), (&json!("size"), &json!(40.0)));
+    assert_eq!((&metrics[1]["name"], &metrics[1]["mean"]), (&json!("checks"), &json!(1.0)));
+    let slo: Vec<_> = json["slo"].as_array().unwrap().iter().map(|it| &it["objective"]).collect();
+    assert_eq!(slo, ["metric checks: mean>0.9", "metric size: max<50"]);
+}
+
 /// The login also works for the requests of a script with wrk's interface: its own text is sent
 /// again with the answer, and the script sees no challenge.
 #[test]

@@ -79,7 +79,7 @@ record! {
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }
-    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry, metrics }
+    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry, metrics, aborted }
     NumberTally { classes, above, below, ends, unreadable }
     FailedResponses { kinds }
     Noted { count, example }

@@ -93,7 +93,7 @@ async fn send(
 ) -> Result<RecordedResponse, String> {
     let made = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = made.map_err(|error| error.to_string())?;
-    let driver = Driver(tokio::spawn(connection));
+    let driver = ConnectionTask(tokio::spawn(connection));
     let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
     let (head, body) = response.into_parts();
     let body = collect(body, &shared.room).await.map_err(|why| format!("the response: {why}"))?;
@@ -111,9 +111,9 @@ async fn send(
 }
 
 /// The task of a connection, which ends with the exchange even where that runs out of time.
-struct Driver(tokio::task::JoinHandle<hyper::Result<()>>);
+struct ConnectionTask(tokio::task::JoinHandle<hyper::Result<()>>);
 
-impl Drop for Driver {
+impl Drop for ConnectionTask {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -1,7 +1,7 @@
 //! Connections that are WebSockets.
 
 use super::Conn;
-use crate::speaker::websocket::{Conclusion, SocketNews};
+use crate::speaker::websocket::{Conclusion, SocketNews, SocketSpeaker};
 use units::Nanos;
 use workload::Template;
 
@@ -45,6 +45,12 @@ impl Conn {
     /// Content of the response to the call that ended last, on a WebSocket of a journey.
     pub(crate) fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.work.as_mut()?.speaker.socket()?.take_answer()
+    }
+
+    /// Messages that wait for a call when the WebSocket ends.
+    pub(crate) fn take_left_over(&mut self) -> Vec<Vec<u8>> {
+        let socket = self.work.as_mut().and_then(|work| work.speaker.socket());
+        socket.map(SocketSpeaker::take_left_over).unwrap_or_default()
     }
 
     /// It is a WebSocket.

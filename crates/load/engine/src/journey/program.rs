@@ -64,6 +64,8 @@ pub(super) struct JourneyCard {
     pub(super) refresh: Option<Refresh>,
     /// If a program runs it: row of the first of its steps.
     pub(super) first_row: u32,
+    /// Rows of the program's metrics.
+    pub(super) metrics: Vec<u32>,
 }
 
 /// Data shared by the requests of several steps. One copy each: requests keep their memory from
@@ -169,6 +171,7 @@ impl JourneyCard {
             failure: journey.failure,
             refresh: journey.refresh.clone(),
             first_row: journey.script.as_ref().map_or(0, |program| program.first_row),
+            metrics: journey.script.iter().flat_map(|it| &it.metrics).map(|it| it.row).collect(),
         }
     }
 }

@@ -64,6 +64,10 @@ impl Performance<'_> {
                     self.traveller.pause += wait;
                     break;
                 }
+                Some(ActorAction::Abort(why)) => {
+                    self.note(Noticed::Aborted { why });
+                    break;
+                }
                 Some(ActorAction::Broke(_)) => {
                     if self.traveller.calls == 0 {
                         // no call failed because of it, but the iteration did
@@ -143,6 +147,11 @@ impl Performance<'_> {
         for difference in checks {
             self.note(Noticed::Checked { step, difference });
         }
+        for (place, value) in act.values {
+            let Some(metric) = self.metric(place) else { continue };
+            let value = stats::parse_number(&value.to_string());
+            self.note(Noticed::Measured { metric, value });
+        }
         let mut class = None;
         if let Some(difference) = failure {
             class = Some(FailureClass::Expectation);
@@ -162,6 +171,12 @@ impl Performance<'_> {
         self.told.push(Remark { at: self.now, fact });
     }
 
+    /// Row of a metric of the program among those of the plan.
+    fn metric(&self, place: u32) -> Option<u32> {
+        let metrics = &self.travel.journeys[self.traveller.journey].metrics;
+        metrics.get(place as usize).copied()
+    }
+
     fn row(&self, step: u32) -> u32 {
         self.travel.journeys[self.traveller.journey].first_row + step
     }
@@ -171,7 +186,7 @@ impl Performance<'_> {
         if let Some(socket) = call.socket.as_ref().filter(|it| !it.opens()) {
             let url = self.traveller.socket.as_ref().ok_or(sockets::NOT_OPEN)?;
             let payload = call.body.clone().unwrap_or_default();
-            return Ok(sockets::message(url, payload, socket.clone()));
+            return Ok(Template::on_socket(url.clone(), payload, socket.clone()));
         }
         let made = template(&self.travel.plan, call)?;
         if call.socket.is_some() {

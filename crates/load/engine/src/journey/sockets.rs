@@ -7,14 +7,11 @@ use crate::check::judge::content_differs;
 use crate::check::prepare::content;
 use plan::check::{Body, ValueSource};
 use plan::journey::{JourneyStep, MessageRule, SocketStep};
-use protocol::http1::response::Asked;
 use regex::bytes::Regex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use url::Url;
-use workload::{
-    AwaitedMessages, MessageFilter, RequestUrl, SocketAction, SocketCall, Stripped, Template,
-};
+use workload::{AwaitedMessages, MessageFilter, SocketAction, SocketCall, Template};
 
 /// A step that needs a WebSocket, and none was opened.
 pub(super) const NOT_OPEN: &str = "no WebSocket is open: a step with connect must come first";
@@ -41,32 +38,14 @@ pub(super) fn call(
         SocketStep::Close { code } => SocketAction::Close { code: *code },
     };
     let timeout = socket.rule().and_then(|rule| rule.timeout);
-    let call = Arc::new(SocketCall { action, timeout });
+    let call = Arc::new(SocketCall { action, timeout, listens: false });
     if matches!(socket, SocketStep::Connect) {
         let made = request::make(&travel.plan, step, view, 0, false)?;
         return Ok(Box::new(Template { socket: Some(call), ..made }));
     }
     let url = open.ok_or(NOT_OPEN)?;
     let payload = content(&step.ask.body, view, &mut Vec::new())?.unwrap_or_default();
-    Ok(Box::new(message(url, payload, call)))
-}
-
-/// A call on the open WebSocket at `url`.
-pub(super) fn message(url: &Arc<Url>, payload: Vec<u8>, call: Arc<SocketCall>) -> Template {
-    Template {
-        endpoint: 0,
-        url: RequestUrl::from(url.clone()),
-        method: "GET".into(),
-        asked: Asked::Ordinary,
-        bytes: payload,
-        last: Vec::new(),
-        cookie_at: 0,
-        cookie_at_last: 0,
-        http2: None,
-        http3: None,
-        stripped: Stripped::default(),
-        socket: Some(call),
-    }
+    Ok(Box::new(Template::on_socket(url.clone(), payload, call)))
 }
 
 fn awaited(

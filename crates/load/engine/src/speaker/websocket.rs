@@ -19,7 +19,7 @@ use std::sync::Arc;
 use steps::StepState;
 use twox_hash::XxHash3_128;
 use units::{Nanos, Purpose, Seed, Stream};
-use workload::Template;
+use workload::{Template, opcode};
 
 /// Correlation keys of messages that timed out, kept to recognize their late answers.
 const LATE_MAX: usize = 256;
@@ -58,6 +58,11 @@ enum AnswerRule {
 }
 
 impl SocketTerms {
+    /// Calls are made by guides, which know what the server agreed to.
+    pub(crate) fn guided(self) -> SocketTerms {
+        SocketTerms { stepped: true, ..self }
+    }
+
     /// # Errors
     /// An expression that does not compile.
     pub(crate) fn new(plan: &Plan) -> Result<SocketTerms, String> {
@@ -329,7 +334,9 @@ impl SocketSpeaker {
         let Phase::Opening { key, head } = &mut self.phase else { return Err(Fault::Unasked) };
         let before = head.len();
         head.extend_from_slice(input);
-        let Some((size, outcome)) = handshake::read_response(head, key, &self.terms.offer) else {
+        let offer = self.steps.as_ref().and_then(|it| it.offer.as_ref());
+        let offer = offer.unwrap_or(&self.terms.offer);
+        let Some((size, outcome)) = handshake::read_response(head, key, offer) else {
             if head.len() > self.terms.head_max {
                 return Err(self.refuse(FailureClass::UpgradeInvalid, "a head above --head-max"));
             }
@@ -402,22 +409,33 @@ impl SocketSpeaker {
             SocketEvent::Pong => {
                 let payload = socket.payload(&Payload::Held, input);
                 let key = XxHash3_128::oneshot(payload) as u64;
-                self.receive_pong(key, now)
+                match self.steps.as_ref().is_some_and(|steps| steps.listens) {
+                    true => {
+                        let event = steps::heard(opcode::PONG, payload);
+                        self.receive_step_message(event, 0)
+                    }
+                    false => self.receive_pong(key, now),
+                }
             }
             SocketEvent::Close { code } => {
                 let close = SocketClose::Server(code.unwrap_or(close::NO_STATUS));
+                let code = code.unwrap_or(close::NO_STATUS);
                 self.end.get_or_insert(SocketEnd { close, violation: None });
-                self.receive_step_close()
+                self.receive_step_close(code)
             }
-            SocketEvent::Message { frames, wire, payload, .. } => {
+            SocketEvent::Message { text, frames, wire, payload } => {
                 let payload = socket.payload(payload, input);
                 let (frames, wire, length) = (*frames, *wire, payload.len() as u64);
                 let preset = self.terms.preset.as_ref();
                 let own = preset.and_then(|preset| preset.meaning(payload, self.greeting));
                 if let Some(own) = own {
                     self.hear_preset(own, out)
-                } else if self.steps.is_some() {
-                    let payload = payload.to_vec();
+                } else if let Some(steps) = &self.steps {
+                    let kind = if *text { opcode::TEXT } else { opcode::BINARY };
+                    let payload = match steps.listens {
+                        true => steps::heard(kind, payload),
+                        false => payload.to_vec(),
+                    };
                     self.count_message((frames, wire, length), now);
                     self.receive_step_message(payload, wire)
                 } else {

@@ -128,9 +128,13 @@ impl Worker {
         if let Some(early) = conn.early() {
             self.journal.count_early(&early);
         }
+        let left = conn.take_left_over();
         conn.close();
         let user = conn.release();
         let id = self.feedback.user_id(user);
+        if let Some(id) = id.filter(|_| !left.is_empty()) {
+            self.feedback.end_socket(id, left);
+        }
         self.feedback.lose_connection(user, slot);
         if let Some(fan_out) = &mut self.fan_out {
             fan_out.lose(slot);

@@ -5,12 +5,15 @@ fn read(
     files: &'static [(&'static str, &'static str)],
     args: &[&str],
 ) -> Result<PlannedScript, String> {
-    let find = move |path: &str| {
+    let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+    PlannedScript::read(files[0].0, &args, finder(files), 1)
+}
+
+fn finder(files: &'static [(&'static str, &'static str)]) -> ReadFile {
+    Box::new(move |path: &str| {
         let found = files.iter().find(|(name, _)| *name == path);
         found.map(|(_, text)| text.as_bytes().to_vec()).ok_or("no such file".to_owned())
-    };
-    let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-    PlannedScript::read(files[0].0, &args, Box::new(find), 1)
+    })
 }
 
 const SHOP: &[(&str, &str)] = &[
@@ -44,6 +47,7 @@ fn actor(script: PlannedScript) -> ScriptActor {
     let servers = ["https://b.example".parse().unwrap()].to_vec();
     ScriptActor::new(ActorSpec {
         steps: script.steps(),
+        metrics: script.metrics(),
         script: Arc::new(script),
         base: "http://other.example/".parse().unwrap(),
         servers,
@@ -79,8 +83,9 @@ fn a_script_describes_its_journey() {
     let options = [("connections", "3".to_owned()), ("duration", "30s".to_owned())];
     assert_eq!(script.load_options(), options);
     let (ours, left) = script.objectives();
-    assert_eq!(ours, ["p99<250ms", "mean<=1.5ms", "failures<1%"]);
-    assert_eq!(left, ["checks: rate>0.9", "http_req_duration{name:x}: max<5"]);
+    let all = ["metric checks: mean>0.9", "p99<250ms", "mean<=1.5ms", "failures<1%"];
+    assert_eq!(ours, all);
+    assert_eq!(left, ["http_req_duration{name:x}: max<5"]);
     assert!(script.has_stage(ScriptStage::Setup) && !script.has_stage(ScriptStage::Teardown));
     let moved = read(SHOP, &["BASE=http://z.example"]).unwrap();
     assert_eq!(moved.home().unwrap().host_str(), Some("z.example"));
@@ -175,4 +180,58 @@ fn a_scenario_must_be_named_among_several() {
     let script = read(TWO, &["b"]).unwrap();
     assert_eq!(script.home().unwrap().path(), "/p");
     assert_eq!(script.load_options()[1], ("requests", "4".to_owned()));
+}
+
+#[test]
+fn metrics_of_a_script_are_those_of_its_plan() {
+    const OWN: &[(&str, &str)] = &[(
+        "own.js",
+        "import http from 'k6/http';
+        import { check } from 'k6';
+        import exec from 'k6/execution';
+        import { Counter, Gauge, Rate, Trend } from 'k6/metrics';
+        const size = new Trend('size'), good = new Rate('good'), all = new Counter('all');
+        const last = new Gauge('last');
+        export const options = { thresholds: { size: ['p(95)<5', 'med>=1', 'min>0'],
+            good: ['rate>0.5'], all: ['count>1'], last: ['value<9'] } };
+        export default function () {
+          const res = http.get('http://other.example/');
+          size.add(res.body.length); good.add(res.status === 200); all.add(2); last.add(7);
+          check(res, { ok: () => true });
+          if (__ITER === 1) exec.test.abort('enough');
+        }",
+    )];
+    let script = read(OWN, &[]).unwrap();
+    assert_eq!(script.metrics(), ["size", "good", "all", "last"]);
+    let (ours, left) = script.objectives();
+    assert_eq!(ours, ["metric good: mean>0.5", "metric size: p95<5", "metric size: p50>=1"]);
+    assert_eq!(left, ["all: count>1", "last: value<9", "size: min>0"]);
+    let mut actor = actor(script);
+    let begin = |iteration| IterationStart { user: 1, iteration, values: &[] };
+    actor.begin(&begin(0));
+    let turn = answer(&mut actor, 1, 200, "abc");
+    assert_eq!(turn.values, [(0, 3.0), (1, 1.0), (2, 2.0), (3, 7.0)]);
+    assert!(matches!(turn.action, ActorAction::Over { .. }), "{turn:?}");
+    actor.begin(&begin(1));
+    let turn = answer(&mut actor, 1, 200, "abc");
+    let ActorAction::Abort(why) = turn.action else { panic!("{turn:?}") };
+    assert_eq!(why, "enough");
+}
+
+#[test]
+fn random_numbers_follow_the_seed_and_the_iteration() {
+    const RANDOM: &[(&str, &str)] = &[(
+        "random.js",
+        "import http from 'k6/http';
+        export default function () { http.get(`http://other.example/${Math.random()}`); }",
+    )];
+    let url = |seed, user, iteration| {
+        let script = PlannedScript::read("random.js", &[], finder(RANDOM), seed).unwrap();
+        let mut actor = actor(script);
+        let turn = actor.begin(&IterationStart { user, iteration, values: &[] });
+        call(turn).url.to_string()
+    };
+    assert_eq!(url(1, 0, 5), url(1, 9, 5));
+    assert_ne!(url(1, 0, 5), url(1, 0, 6));
+    assert_ne!(url(1, 0, 5), url(2, 0, 5));
 }

@@ -83,7 +83,7 @@ class Parser {
   }
 }
 async function parse(file, options) {
-  const { SharedArray } = k6.api.modules['k6/data'];
+  const { SharedArray } = k6.module('k6/data');
   return new SharedArray(`csv ${file.path} ${JSON.stringify(options || {})}`, () => [...records(file, options)]);
 }
 k6.byName('k6/experimental/fs', { open, SeekMode });

@@ -57,29 +57,10 @@ function form(object) {
   }
   return parts.join('&');
 }
-function multipart(object) {
-  const boundary = n.hex(n.randomBytes(30));
-  const parts = [];
-  const quote = (value) => value.replace(/\\/g, '\\\\').replace(/"/g, '\\"');
-  const add = (key, value) => {
-    if (value instanceof FileData) {
-      parts.push(n.utf8(`--${boundary}\r\nContent-Disposition: form-data; name="${quote(key)}"; filename="${quote(value.filename)}"\r\nContent-Type: ${value.content_type}\r\n\r\n`));
-      parts.push(buffer(value.data), n.utf8('\r\n'));
-    } else {
-      parts.push(n.utf8(`--${boundary}\r\nContent-Disposition: form-data; name="${quote(key)}"\r\n\r\n${String(value)}\r\n`));
-    }
-  };
-  for (const key of Object.keys(object)) {
-    const value = object[key];
-    if (Array.isArray(value)) for (const one of value) add(key, one); else add(key, value);
-  }
-  parts.push(n.utf8(`--${boundary}--\r\n`));
-  let length = 0;
-  for (const part of parts) length += part.byteLength;
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) { all.set(new Uint8Array(part), at); at += part.byteLength; }
-  return [all.buffer, 'multipart/form-data; boundary=' + boundary];
+// Parts that few scripts use are loaded when they are first used.
+function more() {
+  if (!k6.api.httpMore) n.builtIn('http_more')(k6);
+  return k6.api.httpMore;
 }
 function bodyOf(body) {
   if (body === null || body === undefined) return [null, null];
@@ -88,7 +69,7 @@ function bodyOf(body) {
   if (body instanceof FileData) return [buffer(body.data), null];
   if (typeof body === 'object') {
     const values = Object.values(body);
-    if (values.some((one) => one instanceof FileData || (Array.isArray(one) && one.some((each) => each instanceof FileData)))) return multipart(body);
+    if (values.some((one) => one instanceof FileData || (Array.isArray(one) && one.some((each) => each instanceof FileData)))) return more().multipart(body);
     return [form(body), 'application/x-www-form-urlencoded'];
   }
   return [String(body), null];
@@ -172,36 +153,14 @@ class Response {
     const page = k6.module('k6/html').parseHTML(body, this.url);
     return selector === undefined ? page : page.find(selector);
   }
-  submitForm(args) {
-    args = args || {};
-    const form = this.html(args.formSelector || 'form').first();
-    if (form.size() === 0) throw new Error(`no form found for selector '${args.formSelector || 'form'}' in response '${this.url}'`);
-    const method = (form.attr('method') || 'get').toUpperCase();
-    const action = form.attr('action');
-    const target = action === undefined ? this.url : n.join(this.url, action);
-    const values = form.serializeObject();
-    const submit = form.find(args.submitSelector || '[type="submit"]').first();
-    const name = submit.attr('name');
-    if (name !== undefined) values[name] = submit.attr('value') || '';
-    Object.assign(values, args.fields || {});
-    if (method === 'GET') return request('GET', target.split('?')[0] + '?' + form_(values), null, args.params);
-    return request(method, target, values, args.params);
-  }
-  clickLink(args) {
-    args = args || {};
-    const link = this.html(args.selector || 'a[href]').first();
-    const href = link.attr('href');
-    if (href === undefined) throw new Error(`no element found for selector '${args.selector || 'a[href]'}' in response '${this.url}'`);
-    return request('GET', n.join(this.url, href), null, args.params);
-  }
+  submitForm(args) { return more().submitForm(this, args || {}); }
+  clickLink(args) { return more().clickLink(this, args || {}); }
   toJSON() {
     const made = Object.assign({}, this);
     made.headers = this.headers; made.cookies = this.cookies; made.request = this.request;
     return made;
   }
 }
-const form_ = form;
-
 function prepare(method, target, body, params) {
   let name = null;
   let address;
@@ -256,31 +215,6 @@ function request(method, target, body, params) {
 async function asyncRequest(method, target, body, params) {
   return request(method, target, body, params);
 }
-function batch(requests) {
-  inside('http requests');
-  if (requests === null || typeof requests !== 'object') throw new TypeError('invalid http.batch() argument type');
-  const one = (entry, key) => {
-    if (typeof entry === 'string' || entry instanceof HTTPURL) return prepare('GET', entry, null, {});
-    if (Array.isArray(entry)) return prepare(String(entry[0]).toUpperCase(), entry[1], entry[2], entry[3]);
-    if (entry && typeof entry === 'object') {
-      if (entry.url === undefined) throw new Error(`batch request '${key}' doesn't have a url key`);
-      const method = entry.method === undefined ? 'GET' : String(entry.method).toUpperCase();
-      return prepare(method, entry.url, method === 'GET' || method === 'HEAD' ? null : entry.body, entry.params);
-    }
-    throw new TypeError(`invalid http.batch() request '${key}'`);
-  };
-  const many = Array.isArray(requests);
-  const keys = Object.keys(requests);
-  const ready = keys.map((key) => one(requests[key], key));
-  const answers = n.batch(ready);
-  const out = many ? [] : {};
-  keys.forEach((key, i) => {
-    if (answers[i].status === 0 && answers[i].error !== '' && ready[i].throws) throw new Error(answers[i].error);
-    out[key] = new Response(answers[i], ready[i]);
-  });
-  return out;
-}
-
 class CookieJar {
   constructor(id) { Object.defineProperty(this, 'id', { value: id === undefined ? n.jarNew() : id }); }
   set(address, name, value, options) { return n.jarSet(this.id, String(address), String(name), String(value), options || {}); }
@@ -292,6 +226,11 @@ class CookieJar {
   }
   clear(address) { n.jarClear(this.id, String(address)); }
   delete(address, name) { n.jarDelete(this.id, String(address), String(name)); }
+}
+
+function batch(requests) {
+  inside('http requests');
+  return more().batch(requests);
 }
 
 const bodied = (method) => (target, body, params) => request(method, target, body, params);
@@ -312,4 +251,5 @@ const http = {
   OCSP_REASON_PRIVILEGE_WITHDRAWN: 'privilege_withdrawn', OCSP_REASON_REMOVE_FROM_CRL: 'remove_from_crl', OCSP_REASON_SUPERSEDED: 'superseded', OCSP_REASON_UNSPECIFIED: 'unspecified',
 };
 k6.byName('k6/http', http);
+Object.assign(k6.api, { prepare, request, form, FileData, HTTPURL, Response, more });
 })

@@ -8,10 +8,10 @@ use k6::test::Test;
 use sample::{FailureClass, Outcome, Sample};
 use serde_json::Value;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use units::Nanos;
-use workload::{CallEnd, Guide, Guides as _, Step};
+use workload::{CallEnd, Guide, Guides as _, SocketAction, SocketCall, Step, opcode};
 
 /// Action of the server on a request.
 pub(crate) enum Reply {
@@ -67,9 +67,10 @@ pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
     let mut guide = ScriptGuides(test.clone()).guide();
     let mut due: Due = (0..test.users()).map(|user| Reverse((Nanos::SECOND, user))).collect();
     let mut sent = Vec::new();
+    let mut sockets = Sockets::new();
     while let Some(Reverse((now, user))) = due.pop() {
         assert!(now < Nanos::from_secs(100_000), "the test does not end");
-        take(&mut *guide, user, now, (&mut due, &mut sent), server);
+        take(&mut *guide, user, now, (&mut due, &mut sent), (server, &mut sockets));
     }
     if let Some(base) = test.base() {
         let dropped: u64 = test.progress.iter().map(|it| it.take_dropped(test.end() - base)).sum();
@@ -82,18 +83,81 @@ pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
     Ran { test, sent }
 }
 
+/// By user: messages on the way from the server, and their arrival.
+type Sockets = BTreeMap<u64, VecDeque<(Nanos, Vec<u8>)>>;
+
+/// A server that echoes after 10 ms, answers a ping after 5 ms, and closes after "bye".
+fn on_socket(
+    call: &SocketCall,
+    payload: &[u8],
+    now: Nanos,
+    waiting: &mut VecDeque<(Nanos, Vec<u8>)>,
+) -> (Nanos, Vec<u8>, Option<FailureClass>) {
+    let in_ms = |ms: u64| now + Nanos::from_millis(ms);
+    let heard = |kind: u8, payload: &[u8]| [&[kind], payload].concat();
+    match &call.action {
+        SocketAction::Connect => {
+            waiting.clear();
+            (in_ms(10), Vec::new(), None)
+        }
+        SocketAction::Send { text, .. } => {
+            let kind = if *text { opcode::TEXT } else { opcode::BINARY };
+            waiting.push_back((in_ms(10), heard(kind, payload)));
+            if payload == b"bye" {
+                waiting.push_back((in_ms(10), heard(opcode::CLOSE, &4000_u16.to_be_bytes())));
+            }
+            (now, Vec::new(), None)
+        }
+        SocketAction::Ping => {
+            waiting.push_back((in_ms(5), heard(opcode::PONG, b"")));
+            (now, Vec::new(), None)
+        }
+        SocketAction::Listen => {
+            let limit = now + call.timeout.unwrap_or(Nanos::from_secs(60));
+            match waiting.pop_front_if(|(at, _)| *at <= limit) {
+                Some((at, heard)) => (at.max(now), heard, None),
+                None => (limit, Vec::new(), Some(FailureClass::ClientTimeout)),
+            }
+        }
+        SocketAction::Close { .. } => (in_ms(10), Vec::new(), None),
+        SocketAction::Expect(_) => panic!("a script listens"),
+    }
+}
+
 fn take(
     guide: &mut dyn Guide,
     user: u64,
     now: Nanos,
     (due, sent): (&mut Due, &mut Vec<(u64, String)>),
-    server: Server<'_>,
+    (server, sockets): (Server<'_>, &mut Sockets),
 ) {
     match guide.next(user, now) {
         Step::Pause { wait } => due.push(Reverse((now + wait, user))),
         Step::Call(errand) => {
             let request = String::from_utf8_lossy(&errand.template.bytes).into_owned();
             let at = now + errand.wait;
+            if let Some(call) = &errand.template.socket {
+                let (done, body, class) =
+                    on_socket(call, &errand.template.bytes, at, sockets.entry(user).or_default());
+                if call.opens() {
+                    sent.push(((at - Nanos::SECOND).0 / 1_000_000, request));
+                }
+                let status = if class.is_none() { 101 } else { 0 };
+                let sample = Sample {
+                    user: Some(user),
+                    intended: at,
+                    done,
+                    status,
+                    class,
+                    ..Sample::default()
+                };
+                let head =
+                    b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Protocol: chat\r\n\r\n";
+                let head = if call.opens() { &head[..] } else { b"" };
+                let outcome = Outcome::Succeeded;
+                guide.ended(user, &CallEnd { sample: &sample, outcome, head, body: &body });
+                return due.push(Reverse((done, user)));
+            }
             sent.push(((at - Nanos::SECOND).0 / 1_000_000, request.clone()));
             let done = at + Nanos::from_millis(10);
             let mut sample = Sample {

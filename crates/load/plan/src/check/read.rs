@@ -1,6 +1,6 @@
 //! TOML → check plan. Every message names the line.
 
-mod ask;
+pub(crate) mod ask;
 mod expect;
 
 use super::model::{Action, CheckPlan, Group, Step};

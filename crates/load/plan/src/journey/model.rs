@@ -1,6 +1,6 @@
 //! Journeys as they are carried out.
 
-use crate::check::{Ask, Expect, HeaderRule};
+use crate::check::{Ask, CaptureMetric, Expect, HeaderRule};
 use crate::{GrpcStep, ScriptPlan, Think};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub struct JourneyProgram {
     pub servers: Vec<Url>,
     /// Names of the feeders of which each iteration takes a row.
     pub feeders: Vec<String>,
+    /// Metrics that it gives numbers to.
+    pub metrics: Vec<CaptureMetric>,
     /// Row of its first step in the target list.
     pub first_row: u32,
 }
@@ -190,12 +192,14 @@ impl JourneyPlan {
         all
     }
 
-    /// Names of the metrics that captures give numbers to, by row.
+    /// Names of the metrics that captures and programs give numbers to, by row.
     pub fn metrics(&self) -> Vec<&str> {
         let steps = self.steps();
         let captures = steps.iter().flat_map(|step| &step.ask.capture);
-        let mut all: Vec<(u32, &str)> = captures
-            .filter_map(|(_, capture)| capture.metric.as_ref())
+        let captured = captures.filter_map(|(_, capture)| capture.metric.as_ref());
+        let programs = self.journeys.iter().filter_map(|journey| journey.script.as_ref());
+        let mut all: Vec<(u32, &str)> = captured
+            .chain(programs.flat_map(|program| &program.metrics))
             .map(|metric| (metric.row, metric.name.as_str()))
             .collect();
         all.sort_unstable();

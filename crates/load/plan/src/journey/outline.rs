@@ -15,6 +15,8 @@ pub struct ProgramOutline {
     pub steps: Vec<String>,
     /// Hosts that it may call in addition to the plan's URL.
     pub servers: Vec<String>,
+    /// Names of the metrics that it gives numbers to.
+    pub metrics: Vec<String>,
 }
 
 impl Plan {
@@ -60,6 +62,9 @@ impl Plan {
         }
         put("steps", list(outline.steps));
         put("servers", list(outline.servers));
+        if !outline.metrics.is_empty() {
+            put("metrics", list(outline.metrics));
+        }
         let mut all = Table::new();
         all.insert("journey".to_owned(), Value::Array(vec![Value::Table(table)]));
         // the lines refer to a generated text

@@ -14,7 +14,7 @@ use super::model::{
 use super::{names, tables};
 use crate::check::node::{Node, Table, pick};
 use crate::check::read::{Given, Reader, read_vars};
-use crate::check::{Ask, Marks, Text, Wanted};
+use crate::check::{Ask, CaptureMetric, Marks, Text, Wanted};
 use crate::rules;
 use crate::{FileSource, StepStream};
 use sockets::SocketKey;
@@ -302,7 +302,8 @@ impl JourneyReader<'_> {
             return Err(table.fault(format!("a plan has {STEPS_MAX} steps at most")));
         }
         let tags = table.take("tags").map(|node| self.tags(&node)).transpose()?.unwrap_or_default();
-        self.number_metrics(&mut step.ask, &table)?;
+        let captures = step.ask.capture.iter_mut();
+        self.number_metrics(captures.filter_map(|(_, it)| it.metric.as_mut()), &table)?;
         let ask = &step.ask;
         let (row, first_capture) = (self.steps.len() as u32, self.captures);
         self.steps.push(step.name.clone());
@@ -318,9 +319,13 @@ impl JourneyReader<'_> {
         Ok(JourneyPart::Step(Box::new(step)))
     }
 
-    /// Gives the metrics of a step's captures their rows.
-    fn number_metrics(&mut self, ask: &mut Ask, table: &Table<'_>) -> Result<(), ParseError> {
-        for metric in ask.capture.iter_mut().filter_map(|(_, capture)| capture.metric.as_mut()) {
+    /// Gives metrics their rows.
+    fn number_metrics<'m>(
+        &mut self,
+        metrics: impl Iterator<Item = &'m mut CaptureMetric>,
+        table: &Table<'_>,
+    ) -> Result<(), ParseError> {
+        for metric in metrics {
             let known = self.metrics.iter().position(|name| *name == metric.name);
             metric.row = known.unwrap_or(self.metrics.len()) as u32;
             if known.is_none() {

@@ -456,12 +456,13 @@ fn a_script_alone_is_the_plan_s_one_journey() {
     let outline = |steps: &[&str]| ProgramOutline {
         steps: steps.iter().map(|step| (*step).to_owned()).collect(),
         servers: vec!["http://b:1".to_owned()],
+        metrics: vec!["depth".to_owned()],
     };
     let mut plan = Plan::for_url("http://h/a/".parse().unwrap());
     plan.be_carried_out(script("dir/visit.lua"), outline(&["one", "two"])).unwrap();
     assert!(validate(&plan).is_ok());
     let journeys = plan.journeys.as_ref().unwrap();
-    assert_eq!(journeys.transactions(), ["visit"]);
+    assert_eq!((journeys.transactions(), journeys.metrics()), (vec!["visit"], vec!["depth"]));
     assert_eq!(journeys.journeys[0].script.as_ref().unwrap().script, script("dir/visit.lua"));
     assert!(plan.request.cookies && plan.script.is_none());
     let again = from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap();

@@ -191,7 +191,7 @@ pub struct RunRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     pub interrupted: bool,
-    /// The rule of --abort-if that ended the run.
+    /// The rule of --abort-if that ended the run, or test.abort() of a script with its message.
     pub aborted: Option<String>,
     /// (failed + timed out + dropped) / due.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]

@@ -42,7 +42,7 @@ pub(super) fn what_was_done(report: &RunRecord) -> [Block; 1] {
 
 /// Reason for an early end.
 fn stopped(report: &RunRecord) -> Vec<Fact> {
-    let rule = |rule: &String| format!("by --abort-if {}", words::printable(rule, 200));
+    let rule = |rule: &String| format!("by {}", stats::abort_source(&words::printable(rule, 200)));
     let mut why: Vec<Fact> = Vec::new();
     why.extend(report.aborted.as_ref().map(|one| ("Stopped", rule(one))));
     if report.interrupted {

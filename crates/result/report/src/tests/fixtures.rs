@@ -550,6 +550,7 @@ pub(crate) fn of_journeys() -> RunReport {
         transactions: vec![TransactionTally { succeeded: 5, failed: 1, ..Default::default() }],
         dry: vec![1],
         metrics: vec![numbers],
+        aborted: Vec::new(),
     };
     let start = b"HTTP/1.1 503 Busy\r\nSet-Cookie: id=***\r\n\r\nbusy".to_vec();
     let sample = FailedResponse { at: Nanos::SECOND, target: 0, start, length: 4 };

@@ -83,7 +83,9 @@ packed! {
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }
-    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry, metrics }
+    JourneyTally {
+        missed, met, unmet, differed, skipped, refreshed, transactions, dry, metrics, aborted,
+    }
     NumberTally { classes, above, below, ends, unreadable }
     FailedResponse { at, target, start, length }
     Noted { count, example }

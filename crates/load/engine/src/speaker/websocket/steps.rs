@@ -3,10 +3,12 @@
 
 use super::{Conclusion, Event, Outstanding, Phase, Request, SocketEnd, SocketSpeaker};
 use crate::upgrade::KEY_MARK;
+use ::websocket::handshake::ClientOffer;
+use protocol::http1::fields;
 use sample::SocketClose;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use workload::{SocketAction, SocketCall};
+use workload::{SocketAction, SocketCall, opcode};
 
 /// Maximum number of messages that wait for a call, and of their bytes: beyond that the oldest are
 /// dropped and counted as unmatched.
@@ -28,6 +30,34 @@ pub(super) struct StepState {
     pub(super) head: Vec<u8>,
     waiting: VecDeque<Vec<u8>>,
     waiting_bytes: usize,
+    /// Its calls listen: messages begin with their opcodes, and pongs and closes are messages too.
+    pub(super) listens: bool,
+    /// Subprotocols of the request that opened it; `None`: those of the plan.
+    pub(super) offer: Option<ClientOffer>,
+}
+
+/// A message with its opcode.
+pub(super) fn heard(opcode: u8, payload: &[u8]) -> Vec<u8> {
+    let mut heard = Vec::with_capacity(payload.len() + 1);
+    heard.push(opcode);
+    heard.extend_from_slice(payload);
+    heard
+}
+
+impl StepState {
+    /// The call under way waits for whatever the server sends.
+    fn is_listening(&self) -> bool {
+        self.asked.as_ref().is_some_and(|call| matches!(call.action, SocketAction::Listen))
+    }
+}
+
+/// The subprotocols that a request offers.
+fn offer_of(request: &[u8]) -> ClientOffer {
+    let names = fields::all(request, "sec-websocket-protocol");
+    let names: Vec<String> =
+        names.map(|value| String::from_utf8_lossy(value).into_owned()).collect();
+    let names = names.iter().flat_map(|value| value.split(',')).map(|name| name.trim().to_owned());
+    ClientOffer { subprotocols: names.collect(), deflate: None }
 }
 
 impl SocketSpeaker {
@@ -46,7 +76,11 @@ impl SocketSpeaker {
         steps.answer.clear();
         steps.head.clear();
         match &call.action {
-            SocketAction::Connect => self.write_upgrade(request, out),
+            SocketAction::Connect => {
+                steps.listens = call.listens;
+                steps.offer = call.listens.then(|| offer_of(&request.template.bytes));
+                self.write_upgrade(request, out);
+            }
             SocketAction::Send { text, answer } => {
                 if answer.is_some() {
                     self.skip_waiting();
@@ -55,6 +89,19 @@ impl SocketSpeaker {
                 self.be_ready_if(answer.is_none());
             }
             SocketAction::Expect(_) => self.look_through_waiting(),
+            SocketAction::Listen => {
+                let first = steps.waiting.pop_front();
+                steps.is_ready = first.is_some();
+                steps.answer = first.unwrap_or_default();
+                steps.waiting_bytes -= steps.answer.len();
+            }
+            SocketAction::Ping => {
+                if let Phase::Open(socket) = &mut self.phase {
+                    socket.ping(&request.template.bytes, out);
+                    self.news.counts.pings += 1;
+                }
+                self.be_ready_if(true);
+            }
             SocketAction::Close { code } => self.close_by_step(*code, out),
         }
     }
@@ -104,6 +151,10 @@ impl SocketSpeaker {
     /// one.
     fn takes_message(&mut self, payload: Vec<u8>) -> bool {
         let Some(steps) = &mut self.steps else { return false };
+        if steps.is_listening() {
+            steps.answer = payload;
+            return true;
+        }
         let asked = steps.asked.as_ref().and_then(|call| call.action.awaited());
         if !asked.is_some_and(|awaited| awaited.takes(&payload)) {
             self.news.counts.unmatched += 1;
@@ -121,6 +172,7 @@ impl SocketSpeaker {
     pub(super) fn receive_step_message(&mut self, payload: Vec<u8>, wire: u64) -> Event {
         let Some(steps) = &mut self.steps else { return Event::Connection };
         let awaits = steps.asked.as_ref().is_some_and(|call| call.action.awaited().is_some());
+        let awaits = awaits || steps.is_listening();
         // messages after the complete response of a call are left to the next call
         if self.calls.is_empty() || !awaits || steps.is_ready {
             steps.waiting_bytes += payload.len();
@@ -146,11 +198,18 @@ impl SocketSpeaker {
         self.answered(0, length, wire)
     }
 
-    /// The server's close frame: the response to a call that closes.
-    pub(super) fn receive_step_close(&mut self) -> Event {
+    /// The server's close frame: the response to a call that closes, and a message for one that
+    /// listens.
+    pub(super) fn receive_step_close(&mut self, code: u16) -> Event {
         let Some(steps) = &self.steps else { return Event::Connection };
         let closes = |call: &Arc<SocketCall>| matches!(call.action, SocketAction::Close { .. });
-        if self.calls.is_empty() || !steps.asked.as_ref().is_some_and(closes) {
+        let asked = !self.calls.is_empty() && steps.asked.as_ref().is_some_and(closes);
+        if steps.listens && !asked {
+            let event = self.receive_step_message(heard(opcode::CLOSE, &code.to_be_bytes()), 0);
+            self.facts.persistent &= matches!(event, Event::Connection);
+            return event;
+        }
+        if !asked {
             return Event::Connection;
         }
         let event = self.answered_step(0, 0);
@@ -163,7 +222,7 @@ impl SocketSpeaker {
         let Some(steps) = &mut self.steps else { return Event::Connection };
         steps.head.clear();
         steps.head.extend_from_slice(head);
-        let cookies = protocol::http1::fields::set_cookies(head).next().is_some();
+        let cookies = fields::set_cookies(head).next().is_some();
         if self.calls.is_empty() {
             return Event::Connection;
         }
@@ -191,6 +250,12 @@ impl SocketSpeaker {
     /// Content of the response to the call that ended last; `None`: not a WebSocket of a journey.
     pub(crate) fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.steps.as_mut().map(|steps| std::mem::take(&mut steps.answer))
+    }
+
+    /// Messages that wait for a call when the connection ends.
+    pub(crate) fn take_left_over(&mut self) -> Vec<Vec<u8>> {
+        let steps = self.steps.as_mut().filter(|steps| steps.listens);
+        steps.map(|steps| std::mem::take(&mut steps.waiting).into()).unwrap_or_default()
     }
 
     /// Abandons the call. Returns false if the WebSocket is useless without it.

@@ -295,10 +295,8 @@ impl Reader<'_> {
             Some(false) => return Ok(None),
             None => self.settled(&node)?,
         };
-        if name.trim().is_empty() || name.contains(['\n', '<', '>', '=', ',', ':']) {
-            return Err(
-                node.fault("a metric has a name without <, >, =, comma, colon or end of line")
-            );
+        if !is_metric_name(&name) {
+            return Err(node.fault(METRIC_NAME_RULE));
         }
         Ok(Some(CaptureMetric { name, row: 0 }))
     }
@@ -315,4 +313,12 @@ impl Reader<'_> {
         let optional = table.take("optional").map(|node| node.flag()).transpose()?;
         Ok((scope, optional.unwrap_or(false)))
     }
+}
+
+pub(crate) const METRIC_NAME_RULE: &str =
+    "a metric has a name without <, >, =, comma, colon or end of line";
+
+/// Returns whether objectives can name a metric like this.
+pub(crate) fn is_metric_name(name: &str) -> bool {
+    !name.trim().is_empty() && !name.contains(['\n', '<', '>', '=', ',', ':'])
 }

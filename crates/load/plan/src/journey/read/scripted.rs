@@ -5,9 +5,10 @@ use super::super::tables;
 use super::sockets::bare_ask;
 use super::{JourneyReader, NAME_RULE, STEPS_MAX, is_speakable};
 use crate::ScriptPlan;
-use crate::check::Text;
 use crate::check::node::{Node, Table};
+use crate::check::read::ask::{METRIC_NAME_RULE, is_metric_name};
 use crate::check::read::parse_base;
+use crate::check::{CaptureMetric, Text};
 use units::{ParseError, quoted};
 use url::Url;
 
@@ -52,8 +53,16 @@ impl JourneyReader<'_> {
         let servers = self.servers(table.take("servers"))?;
         let feeders = self.used_feeders(table.take("feeders"))?;
         let files = self.script_files(table.take("script-files"))?;
+        let mut metrics = Vec::new();
+        for name in self.texts(table.take("metrics"))? {
+            if !is_metric_name(&name) {
+                return Err(table.fault(METRIC_NAME_RULE));
+            }
+            metrics.push(CaptureMetric { name, row: 0 });
+        }
+        self.number_metrics(metrics.iter_mut(), table)?;
         let script = ScriptPlan { name, text, args, files };
-        let program = JourneyProgram { script, servers, feeders, first_row };
+        let program = JourneyProgram { script, servers, feeders, metrics, first_row };
         Ok(Some(ProgramParts { program, parts }))
     }
 
