@@ -62,6 +62,7 @@ fn line(act: ActorTurn) -> String {
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" | ")
         }
         ActorAction::Over { wait } => format!("over, {} later", wait.0),
+        ActorAction::Abort(why) => panic!("{why}"),
         ActorAction::Broke(why) => format!("broke: {why}"),
     };
     if let Some(failure) = act.failure {
