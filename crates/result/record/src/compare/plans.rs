@@ -61,7 +61,7 @@ fn flat(text: &str, scope: Scope) -> Option<Keys> {
     keys.retain(|key, _| !matches!(key.as_str(), "seed" | "measure.repeat"));
     keys.retain(|key, _| scope == Scope::SameCalls || !is_of_the_calls(key));
     for (key, value) in &mut keys {
-        if key.starts_with("targets.") && key.ends_with(".url") {
+        if key == "url" || (key.starts_with("targets.") && key.ends_with(".url")) {
             *value = without_server(value);
         }
     }
@@ -70,8 +70,10 @@ fn flat(text: &str, scope: Scope) -> Option<Keys> {
 
 /// What is called and by which protocol. The rate of messages is the load of a WebSocket.
 fn is_of_the_calls(key: &str) -> bool {
-    ["targets.", "websocket.", "grpc."].iter().any(|table| key.starts_with(table))
-        && key != "websocket.rate"
+    // plans with journeys have one URL, others one for each target
+    key == "url"
+        || (["targets.", "websocket.", "grpc."].iter().any(|table| key.starts_with(table))
+            && key != "websocket.rate")
 }
 
 fn walk(prefix: &str, value: &Value, keys: &mut Keys) {
