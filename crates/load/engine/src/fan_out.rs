@@ -11,8 +11,11 @@ use units::{Nanos, NumberMap};
 /// of calls applies if it is shorter.
 const REACH_MAX: Nanos = Nanos::from_secs(5);
 
-/// Messages of a room that are remembered for each member, to find duplicates.
+/// The latest messages of a room that are remembered for each member by a bit, to find duplicates.
 const REMEMBERED: u64 = 64;
+
+/// Maximum number of older messages remembered for each member because it has not received them.
+const MISSED_MAX: usize = 1_024;
 
 /// Members opened in one turn of the worker.
 const OPENS_MAX: u64 = 64;
@@ -27,14 +30,66 @@ struct OpenRoom {
 }
 
 /// A connection that belongs to a room.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Member {
     room: usize,
     /// The latest message received, from 1; and those before it, by bits.
     latest: u64,
     seen: u64,
+    /// Older messages that it has not received, in rising order.
+    missed: VecDeque<u64>,
     /// Messages published before it was open.
     joined: u64,
+}
+
+/// Place of a received message among those of the member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReceptionOrder {
+    InOrder,
+    Overtaken,
+    Again,
+}
+
+impl Member {
+    /// Notes the reception of message `number` of the room.
+    fn note(&mut self, number: u64) -> ReceptionOrder {
+        let Some(behind) = self.latest.checked_sub(number) else {
+            self.advance(number);
+            return ReceptionOrder::InOrder;
+        };
+        if behind >= REMEMBERED {
+            return match self.missed.binary_search(&number) {
+                Ok(place) => {
+                    self.missed.remove(place);
+                    ReceptionOrder::Overtaken
+                }
+                Err(_) => ReceptionOrder::Again,
+            };
+        }
+        if self.seen >> behind & 1 == 1 {
+            return ReceptionOrder::Again;
+        }
+        self.seen |= 1 << behind;
+        ReceptionOrder::Overtaken
+    }
+
+    /// Message `number` is the latest: those that leave the bits without a reception are
+    /// remembered as missed.
+    fn advance(&mut self, number: u64) {
+        let oldest = self.latest.saturating_sub(REMEMBERED - 1).max(self.joined + 1);
+        let leave = (number + 1).saturating_sub(REMEMBERED);
+        for older in oldest.max(leave.saturating_sub(MISSED_MAX as u64))..leave {
+            if older > self.latest || self.seen >> (self.latest - older) & 1 == 0 {
+                self.missed.push_back(older);
+            }
+        }
+        while self.missed.len() > MISSED_MAX {
+            self.missed.pop_front();
+        }
+        let ahead = number - self.latest;
+        self.seen = if ahead >= REMEMBERED { 1 } else { self.seen << ahead | 1 };
+        self.latest = number;
+    }
 }
 
 /// A published message, until every member has it or its time limit has passed.
@@ -122,7 +177,7 @@ impl FanOut {
 
     /// A connection for a member was begun.
     pub(crate) fn begin(&mut self, slot: Slot, room: usize) {
-        let member = Member { room, latest: 0, seen: 0, joined: u64::MAX };
+        let member = Member { room, latest: 0, seen: 0, missed: VecDeque::new(), joined: u64::MAX };
         self.members.insert(u64::from(slot), member);
     }
 
@@ -185,24 +240,11 @@ impl FanOut {
             return Reception::Own;
         }
         let due = published.due;
-        let behind = member.latest.checked_sub(published.number);
-        let in_order = match behind {
-            None => {
-                let ahead = published.number - member.latest;
-                member.seen = if ahead >= REMEMBERED { 0 } else { member.seen << ahead };
-                member.seen |= 1;
-                member.latest = published.number;
-                true
-            }
-            Some(behind) if behind >= REMEMBERED => false,
-            Some(behind) if member.seen >> behind & 1 == 1 => {
-                return Reception::Event(FanOutEvent::Duplicate { due });
-            }
-            Some(behind) => {
-                member.seen |= 1 << behind;
-                false
-            }
-        };
+        let arrival = member.note(published.number);
+        if arrival == ReceptionOrder::Again {
+            return Reception::Event(FanOutEvent::Duplicate { due });
+        }
+        let in_order = arrival == ReceptionOrder::InOrder;
         published.received += 1;
         published.last = now;
         if published.received == 1 {
@@ -231,5 +273,32 @@ impl FanOut {
     /// Deadline of the oldest unsettled message, or `NEVER`.
     pub(crate) fn next_deadline(&self) -> Nanos {
         self.deadlines.front().map_or(Nanos::NEVER, |(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_found_however_late_it_arrives() {
+        let missed = VecDeque::new();
+        let mut member = Member { room: 0, latest: 10, seen: 0, missed, joined: 10 };
+        // 20 and 500 to 699 are late; all others arrive in order
+        let late = |number: &u64| *number == 20 || (500..700).contains(number);
+        for number in (11..=1_000).filter(|number| !late(number)) {
+            assert_eq!(member.note(number), ReceptionOrder::InOrder, "{number}");
+        }
+        assert_eq!(member.missed.len(), 201);
+        for number in (11..=1_000).filter(late) {
+            assert_eq!(member.note(number), ReceptionOrder::Overtaken, "{number}");
+        }
+        for number in 11..=1_000 {
+            assert_eq!(member.note(number), ReceptionOrder::Again, "{number}");
+        }
+        // a long loss takes a bounded memory
+        assert_eq!(member.note(1_000_000), ReceptionOrder::InOrder);
+        assert_eq!(member.missed.len(), MISSED_MAX);
+        assert_eq!(member.note(999_999), ReceptionOrder::Overtaken);
     }
 }

@@ -365,8 +365,11 @@ function User:close(code, options)
   return (on_socket(self, "close", options, function(request)
     code = code or 1000
     local sendable = type(code) == "number" and code % 1 == 0
-      and (code == 1000 or code == 1001 or (code >= 3000 and code <= 4999))
-    if not sendable then return "a close code is 1000, 1001, or one from 3000 to 4999" end
+      and (code == 1000 or code == 1001 or code == 1003 or (code >= 1007 and code <= 1011)
+        or (code >= 3000 and code <= 4999))
+    if not sendable then
+      return "a close code is 1000, 1001, 1003, 1007 to 1011, or one from 3000 to 4999"
+    end
     request.socket.code = code
   end))
 end

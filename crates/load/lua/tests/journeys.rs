@@ -394,7 +394,7 @@ fn a_script_opens_a_websocket_and_talks() {
             expect = { json = { ['/re'] = 1 }, contains = 'ok', timeout = 0.5 } })
         user:check(answer.body == 'it is ok', 'the answer')
         user:expect({ name = 'hear', count = 3 })
-        user:close(4000, { name = 'leave' })
+        user:close(1008, { name = 'leave' })
     end";
     let mut actor = actor(text, &["open", "ask", "hear", "leave"]);
     let open = call(begin(&mut actor, 1, 0));
@@ -416,7 +416,7 @@ fn a_script_opens_a_websocket_and_talks() {
     let hear = call(hear).socket.expect("a socket");
     assert!(matches!(&hear.action, SocketAction::Expect(awaited) if awaited.count == 3));
     let leave = call(response(&mut actor, 1, 101, "", "")).socket.expect("a socket");
-    assert!(matches!(leave.action, SocketAction::Close { code: 4000 }));
+    assert!(matches!(leave.action, SocketAction::Close { code: 1008 }));
 }
 
 #[test]
@@ -429,6 +429,7 @@ fn wrong_arguments_of_websockets_are_named() {
         ("user:send('a', { body = 'b' })", "there is no option body"),
         ("user:expect({ match = 'x' })", "there is no option match"),
         ("user:close(1005)", "a close code is"),
+        ("user:close(1012)", "a close code is"),
     ] {
         let mut actor = actor(&format!("function journey(user) {line} end"), &["a"]);
         match begin(&mut actor, 1, 0).action {

@@ -315,7 +315,8 @@ fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()
 fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShares)> {
     let units = units_of_work(plan);
     if units < seats.len() as u64 {
-        bail!("{units} users or connections are too few for {} agents", seats.len());
+        let what = if plan.websocket.rooms.is_some() { "rooms" } else { "users or connections" };
+        bail!("{units} {what} are too few for {} agents", seats.len());
     }
     let wanted: u64 = seats.values().map(|seat| u64::from(seat.workers.max(1))).sum();
     // more workers than users or connections would be idle
@@ -326,7 +327,12 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShare
         let weight = if known { seat.hello.calls_per_core } else { 1.0 };
         weights.extend((0..workers_of(seat.workers)).map(|_| weight));
     }
-    let table = SlotTable::new(&weights);
+    // a room is not divided, and all have the same share of the messages
+    let rooms = plan.websocket.rooms.filter(|_| plan.is_websocket());
+    let table = match rooms {
+        Some(rooms) => SlotTable::even(rooms, weights.len() as u32),
+        None => SlotTable::new(&weights),
+    };
     let mut slots = table.slots.into_iter();
     let parts: BTreeMap<String, Vec<Vec<u32>>> = seats
         .iter()

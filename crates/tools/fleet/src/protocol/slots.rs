@@ -46,6 +46,12 @@ impl SlotTable {
         }
         SlotTable { of, slots }
     }
+
+    /// A table of `of` slots, dealt to the workers in turn.
+    pub fn even(of: u32, workers: u32) -> SlotTable {
+        let of_worker = |worker: u32| (worker..of).step_by(workers.max(1) as usize).collect();
+        SlotTable { of, slots: (0..workers).map(of_worker).collect() }
+    }
 }
 
 #[cfg(test)]
@@ -58,6 +64,12 @@ mod tests {
     fn equal_weights_are_the_remainders_of_one_process() {
         let table = SlotTable::new(&[2.0, 2.0, 2.0]);
         assert_eq!(table, SlotTable { of: 3, slots: vec![vec![0], vec![1], vec![2]] });
+    }
+
+    #[test]
+    fn an_even_table_is_dealt_in_turn() {
+        let table = SlotTable::even(5, 2);
+        assert_eq!(table, SlotTable { of: 5, slots: vec![vec![0, 2, 4], vec![1, 3]] });
     }
 
     #[test]

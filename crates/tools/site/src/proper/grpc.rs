@@ -251,8 +251,10 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     if path == HEALTH {
         return reply(GrpcReplies::fixed(prefixed(&SERVING)));
     }
-    let Some(requests) = requests(&body, gzip, common.body_max) else {
-        return refused(Code::InvalidArgument, "the request is not a message of this method");
+    let requests = match requests(&body, gzip, common.body_max) {
+        Ok(requests) => requests,
+        Err(code @ Code::ResourceExhausted) => return refused(code, "the messages are too long"),
+        Err(code) => return refused(code, "the request is not a message of this method"),
     };
     let first = requests.first().cloned().unwrap_or_default();
     let failed = first.status != 0;
@@ -268,29 +270,40 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     }
 }
 
-/// The messages of a request, each of at most `most` bytes; `None` if the request is malformed.
-fn requests(mut body: &[u8], gzip: bool, most: u64) -> Option<Vec<SayRequest>> {
-    let mut all = Vec::new();
+/// The messages of a request.
+///
+/// # Errors
+/// The request is malformed, or its messages have more than `most` bytes after decompression.
+fn requests(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<SayRequest>, Code> {
+    let (mut all, mut left) = (Vec::new(), most);
     while !body.is_empty() {
-        let ([flag, length @ ..], rest) = body.split_first_chunk::<PREFIX_BYTES>()?;
-        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
-        let message = rest.get(..length)?;
+        let bad = Code::InvalidArgument;
+        let ([flag, length @ ..], rest) = body.split_first_chunk::<PREFIX_BYTES>().ok_or(bad)?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| bad)?;
+        let message = rest.get(..length).ok_or(bad)?;
         all.push(match flag {
-            0 => SayRequest::decode(message).ok()?,
-            1 if gzip => SayRequest::decode(&*inflated(message, most)?).ok()?,
-            _ => return None,
+            0 => SayRequest::decode(message).map_err(|_| bad)?,
+            1 if gzip => {
+                let inflated = inflated(message, left)?;
+                left -= inflated.len() as u64;
+                SayRequest::decode(&*inflated).map_err(|_| bad)?
+            }
+            _ => return Err(bad),
         });
         body = &rest[length..];
     }
-    Some(all)
+    Ok(all)
 }
 
-/// Decompresses a message; `None` if it is longer than `most`, or invalid.
-fn inflated(message: &[u8], most: u64) -> Option<Vec<u8>> {
+/// Decompresses a message of at most `most` bytes.
+///
+/// # Errors
+/// It is longer, or invalid.
+fn inflated(message: &[u8], most: u64) -> Result<Vec<u8>, Code> {
     let mut out = Vec::new();
-    let read =
-        flate2::read::GzDecoder::new(message).take(most.saturating_add(1)).read_to_end(&mut out);
-    (read.is_ok() && out.len() as u64 <= most).then_some(out)
+    let mut decoder = flate2::read::GzDecoder::new(message).take(most.saturating_add(1));
+    decoder.read_to_end(&mut out).map_err(|_| Code::InvalidArgument)?;
+    if out.len() as u64 > most { Err(Code::ResourceExhausted) } else { Ok(out) }
 }
 
 fn reply(replies: GrpcReplies) -> Response<PageBody> {
@@ -316,4 +329,29 @@ fn headed(body: PageBody) -> Response<PageBody> {
     headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    /// `count` compressed messages, each with a text of `length` bytes.
+    fn zipped(count: usize, length: usize) -> Vec<u8> {
+        let request = SayRequest { text: "a".repeat(length), ..SayRequest::default() };
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&request.encode_to_vec()).unwrap();
+        let mut message = prefixed(&encoder.finish().unwrap());
+        message[0] = 1;
+        message.repeat(count)
+    }
+
+    #[test]
+    fn the_limit_holds_for_all_compressed_messages_together() {
+        let most = 10_000;
+        assert_eq!(requests(&zipped(3, 3_000), true, most).unwrap().len(), 3);
+        assert_eq!(requests(&zipped(4, 3_000), true, most), Err(Code::ResourceExhausted));
+        assert_eq!(requests(&zipped(1, 3_000), false, most), Err(Code::InvalidArgument));
+        assert_eq!(requests(&zipped(1, 3_000)[..9], true, most), Err(Code::InvalidArgument));
+    }
 }

@@ -6,9 +6,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Duration, Instant, sleep_until};
 use units::{Purpose, Seed, Stream};
 use websocket::handshake::{ServerError, ServerRequest, read_request};
-use websocket::{SocketEvent, SocketOptions, WebSocket};
+use websocket::{SocketEvent, SocketOptions, WebSocket, close};
 
-use super::rooms::{Membership, RoomMessage, Rooms};
+use super::rooms::{Membership, ROOMS_MAX, RoomMessage, Rooms};
 use crate::route::SocketPlan;
 
 /// Bytes read at a time.
@@ -71,8 +71,14 @@ impl SocketVisit {
             .key
             .bytes()
             .fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-        let room = self.plan.room.as_ref().and_then(|name| rooms.join(name));
-        EchoServer { room, ..EchoServer::new(socket, &self.plan, connection) }.serve(stream).await
+        let mut server = EchoServer::new(socket, &self.plan, connection);
+        if let Some(name) = &self.plan.room {
+            server.room = rooms.join(name);
+            if server.room.is_none() {
+                server.refuse_room();
+            }
+        }
+        server.serve(stream).await
     }
 }
 
@@ -147,6 +153,12 @@ impl<'a> EchoServer<'a> {
         }
     }
 
+    /// Closes a connection whose room cannot be had: an echo would look like a room of one member.
+    fn refuse_room(&mut self) {
+        let reason = format!("there are {ROOMS_MAX} rooms already");
+        self.socket.close(Some(close::TRY_AGAIN_LATER), &reason, &mut self.out);
+    }
+
     fn next_due(&self) -> Option<Instant> {
         let push = self.plan.push_every().map(|every| self.begun + every * self.next_push());
         self.answers.front().map(|answer| answer.at).into_iter().chain(push).min()
@@ -192,7 +204,7 @@ impl<'a> EchoServer<'a> {
             return;
         }
         match &self.room {
-            Some(room) => room.send(RoomMessage { text, payload: payload.into() }),
+            Some(room) => room.send(&RoomMessage { text, payload: payload.into() }),
             None => self.schedule(text, payload, now),
         }
     }
