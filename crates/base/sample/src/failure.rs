@@ -78,6 +78,7 @@ classes! {
     Unasked, "unasked", Server, "bytes arrived without a request";
     Status, "status", Server, "the response had an unexpected status";
     GrpcStatus, "grpc-status", Server, "the call ended with an unexpected gRPC status";
+    StreamFailed, "stream-failed", Server, "the stream reported an error, or ended without its end mark";
     Length, "length", Server, "the body did not have the expected length";
     Body, "body", Server, "the body differs from the expected one";
     Differs, "differs", Server, "the body does not match the target (--verify)";
@@ -126,6 +127,7 @@ impl FailureClass {
             Class::Unasked => "unrequested bytes",
             Class::Status => "unexpected status",
             Class::GrpcStatus => "unexpected gRPC status",
+            Class::StreamFailed => "stream failed",
             Class::Length => "unexpected length",
             Class::Body => "unexpected body",
             Class::Differs => "body differs",
@@ -152,12 +154,13 @@ impl FailureClass {
     pub fn is_of_response(self) -> bool {
         use FailureClass::{
             Body, Capture, Differs, Encoding, Expectation, GrpcStatus, Length, OtherTarget,
-            Redirects, Script, Status,
+            Redirects, Script, Status, StreamFailed,
         };
         matches!(
             self,
             Status
                 | GrpcStatus
+                | StreamFailed
                 | Length
                 | Body
                 | Differs

@@ -59,7 +59,10 @@ pub use snapshot::{
     TARGET_ROWS_MAX, TargetTally,
 };
 pub use spread::{SPREAD_CLASSES, Spread};
-pub use streams::{GRPC_MESSAGES_MAX, GrpcTally, StreamEnd, StreamMarks, StreamTally};
+pub use streams::{
+    GRPC_MESSAGES_MAX, GrpcTally, SecondStreams, StepStreams, StreamEnd, StreamMarks, StreamTally,
+    TokenTally, TokenUsage,
+};
 pub use trials::Looks;
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
 pub use verified::{Verified, WRONG_BODIES_MAX};

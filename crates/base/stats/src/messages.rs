@@ -18,6 +18,8 @@ pub struct MessageTally {
     pub gap: Hist,
     /// From a heartbeat's ping to its pong.
     pub ping: Hist,
+    /// Time without a byte of the server before its side ended a conversation.
+    pub silence: Hist,
     /// How conversations ended.
     pub closes: BTreeMap<SocketClose, u64>,
     /// Why handshakes and conversations failed, by the peer's violation.
@@ -77,6 +79,7 @@ impl MessageTally {
         self.handshake.merge(&other.handshake);
         self.gap.merge(&other.gap);
         self.ping.merge(&other.ping);
+        self.silence.merge(&other.silence);
         self.fan_out.merge(&other.fan_out);
         for (close, count) in &other.closes {
             *self.closes.entry(*close).or_default() += count;
@@ -88,11 +91,11 @@ impl MessageTally {
 
     /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
-        let [handshake, gap, ping] =
-            [&mut self.handshake, &mut self.gap, &mut self.ping].map(Hist::take_cleared);
+        let all = [&mut self.handshake, &mut self.gap, &mut self.ping, &mut self.silence];
+        let [handshake, gap, ping, silence] = all.map(Hist::take_cleared);
         let mut fan_out = std::mem::take(&mut self.fan_out);
         fan_out.clear();
-        *self = MessageTally { handshake, gap, ping, fan_out, ..MessageTally::default() };
+        *self = MessageTally { handshake, gap, ping, silence, fan_out, ..MessageTally::default() };
     }
 }
 

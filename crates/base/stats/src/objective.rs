@@ -59,6 +59,10 @@ pub enum Metric {
     EventGap(f64),
     /// Events of all streams, over the window.
     Events,
+    /// Quantile 0..=1 of the mean time per token of a stream.
+    TokenTime(f64),
+    /// Tokens of all streams, over the window.
+    Tokens,
     /// Quantile 0..=1 of the handshake of a WebSocket.
     Handshake(f64),
     /// WebSockets that ended abnormally, of all that ended.
@@ -88,6 +92,7 @@ pub enum Op {
 impl Objective {
     /// `p99<50ms`, `max<=1s`, `mean<10ms`, `failures<0.1%`, `throughput>=1000/s`, `goodput>900/s`,
     /// `conforming>=95%`, and of streams `first-event-p99<1s`, `event-gap-p99<100ms`, `events>500/s`,
+    /// of language models `ttft-p95<500ms`, `inter-token-p99<80ms`, `tpot-p95<40ms`, `tokens>1000/s`,
     /// and of gRPC `status-ok>99.9%`, `first-message-p95<50ms`, `message-gap-p99<100ms`. Times
     /// and percentages need their unit; a share may be bare (`0.001`). With a name before it,
     /// `login: p99<200ms`, it is of that part of the run; with `metric NAME:`, of a number that the
@@ -257,6 +262,7 @@ impl Metric {
             Metric::Response(quantile)
             | Metric::FirstEvent(quantile)
             | Metric::EventGap(quantile)
+            | Metric::TokenTime(quantile)
             | Metric::Handshake(quantile)
             | Metric::Number(quantile) => Some(quantile),
             _ => None,
@@ -312,16 +318,20 @@ impl Metric {
             "goodput" => Metric::Goodput,
             "conforming" => Metric::Conforming,
             "events" => Metric::Events,
+            "tokens" => Metric::Tokens,
             "abnormal-closes" => Metric::AbnormalCloses,
             "messages" => Metric::Messages,
             "reach" => Metric::Reach,
             "message-mean" => Metric::ResponseMean,
             "status-ok" => Metric::StatusOk,
             _ => match name.rsplit_once('-') {
-                Some(("first-event" | "first-message", name)) => {
+                Some(("first-event" | "first-message" | "ttft", name)) => {
                     Metric::FirstEvent(quantile(name)?)
                 }
-                Some(("event-gap" | "message-gap", name)) => Metric::EventGap(quantile(name)?),
+                Some(("event-gap" | "message-gap" | "inter-token", name)) => {
+                    Metric::EventGap(quantile(name)?)
+                }
+                Some(("tpot", name)) => Metric::TokenTime(quantile(name)?),
                 Some(("handshake", name)) => Metric::Handshake(quantile(name)?),
                 Some(("message", name)) => Metric::Response(quantile(name)?),
                 _ => Metric::Response(quantile(name)?),
@@ -401,8 +411,9 @@ fn plain_number(digits: &str, exponent: &str) -> Option<f64> {
 
 const EXAMPLES: &str = "p99<50ms, failures<0.1% or throughput>=1000/s";
 const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput conforming; of streams \
-                       first-event-p99 event-gap-p99 events; of WebSockets message-p99 handshake-p99 \
-                       messages abnormal-closes reach; of gRPC status-ok first-message-p99 \
+                       first-event-p99 event-gap-p99 events; of language models ttft-p95 \
+                       inter-token-p99 tpot-p95 tokens; of WebSockets message-p99 handshake-p99 messages \
+                        abnormal-closes reach; of gRPC status-ok first-message-p99 \
                        message-gap-p99";
 
 /// The figures that objectives refer to, of a whole run or of one interval.
@@ -419,6 +430,9 @@ pub struct Figures {
     first_event: Hist,
     event_gap: Hist,
     events: u64,
+    /// Of streams of tokens: the mean time per token of each, and the tokens of an event.
+    token_time: Hist,
+    tokens_each: f64,
     /// Of WebSockets: handshakes, messages received, ends and the abnormal ones of them.
     handshake: Hist,
     messages: u64,
@@ -447,6 +461,8 @@ impl Figures {
             first_event: snapshot.streams.first.clone(),
             event_gap: snapshot.streams.gap.clone(),
             events: snapshot.streams.in_window,
+            token_time: snapshot.streams.pace.clone(),
+            tokens_each: snapshot.streams.tokens.of_event(),
             handshake: snapshot.messages.handshake.clone(),
             messages: snapshot.messages.in_window,
             ended: snapshot.messages.ended(),
@@ -537,6 +553,9 @@ impl Figures {
             Metric::FirstEvent(quantile) => self.first_event.quantile(quantile).as_secs_f64(),
             Metric::EventGap(quantile) => self.event_gap.quantile(quantile).as_secs_f64(),
             Metric::Events => per_s(self.events),
+            Metric::TokenTime(_) if self.token_time.is_empty() => f64::NAN,
+            Metric::TokenTime(quantile) => self.token_time.quantile(quantile).as_secs_f64(),
+            Metric::Tokens => per_s(self.events) * self.tokens_each,
             Metric::Handshake(_) if self.handshake.is_empty() => f64::NAN,
             Metric::Handshake(quantile) => self.handshake.quantile(quantile).as_secs_f64(),
             Metric::Messages => per_s(self.messages),
@@ -551,6 +570,7 @@ impl Figures {
         let samples = match metric {
             Metric::FirstEvent(_) => Samples::Times(&self.first_event),
             Metric::EventGap(_) => Samples::Times(&self.event_gap),
+            Metric::TokenTime(_) => Samples::Times(&self.token_time),
             Metric::Handshake(_) => Samples::Times(&self.handshake),
             Metric::Number(_) => Samples::Numbers(&self.numbers),
             _ => Samples::Times(&self.response),

@@ -4,7 +4,8 @@ use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
 use crate::{
     Blocks, Endings, FailedResponses, Hist, Instants, JourneyTally, Looks, MessageTally,
-    ScenarioTally, ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally, Verified,
+    ScenarioTally, SecondStreams, ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally,
+    Verified,
 };
 use sample::{
     EarlyFacts, FailureClass, FanOutEvent, Http2Facts, Http3Facts, Noticed, Outcome, Remark,
@@ -733,13 +734,15 @@ impl Recorder {
     }
 
     /// Events of an open conversation since the last query, up to `now`.
-    pub fn messages(&mut self, counts: &SocketCounts, times: &[SocketTime], now: Nanos) {
+    pub fn messages(&mut self, counts: &SocketCounts, time: Option<SocketTime>, now: Nanos) {
         let tally = &mut self.now.messages;
         tally.counts.merge(counts);
         if now >= self.window.0 && now <= self.window.1 {
             tally.in_window += counts.received;
         }
-        times.iter().for_each(|time| tally.record(*time));
+        if let Some(time) = time {
+            tally.record(time);
+        }
     }
 
     /// Fate of a message for a room.
@@ -909,6 +912,8 @@ pub struct Second {
     pub spread: Spread,
     /// How its calls ended; `None` if not recorded, as in results of earlier versions.
     pub endings: Option<Endings>,
+    /// Events of streams in it.
+    pub streams: Option<SecondStreams>,
     pub slip_p99: Nanos,
     /// Calls in flight at the end, and connections open.
     pub in_flight: u64,

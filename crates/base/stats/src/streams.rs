@@ -54,6 +54,48 @@ impl GrpcTally {
     }
 }
 
+/// Tokens that a stream of a language model reports of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenUsage {
+    /// Tokens of the response, and of the request; `None`: the stream does not report them.
+    pub output: Option<u64>,
+    pub input: Option<u64>,
+}
+
+/// Tokens of whole streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenTally {
+    /// Tokens of the responses; of a stream that does not report them, its events with content.
+    pub output: u64,
+    /// Tokens of the requests, as far as reported.
+    pub input: u64,
+    /// Streams that report their tokens.
+    pub reporting: u64,
+    /// Events with content in the streams that `output` is of.
+    pub events: u64,
+}
+
+impl TokenTally {
+    fn add(&mut self, usage: TokenUsage, events: u64) {
+        self.output += usage.output.unwrap_or(events);
+        self.input += usage.input.unwrap_or(0);
+        self.reporting += u64::from(usage.output.is_some());
+        self.events += events;
+    }
+
+    fn merge(&mut self, other: &TokenTally) {
+        self.output += other.output;
+        self.input += other.input;
+        self.reporting += other.reporting;
+        self.events += other.events;
+    }
+
+    /// Tokens of an event with content; 1 without a whole stream.
+    pub fn of_event(&self) -> f64 {
+        if self.events == 0 { 1.0 } else { self.output as f64 / self.events as f64 }
+    }
+}
+
 /// Streams and their events. Times are of calls of the measured phase.
 #[derive(Clone, Debug, Default)]
 pub struct StreamTally {
@@ -74,7 +116,7 @@ pub struct StreamTally {
     /// wait.
     pub gap: Hist,
     /// The mean of the gaps of each whole stream with two events or more: the reciprocal of its events
-    /// per second.
+    /// per second. If the events are tokens, the mean time per token.
     pub pace: Hist,
     /// Messages that the client sent on a schedule, after the first of each stream, and of these those
     /// that waited behind earlier ones for the server's window.
@@ -82,8 +124,32 @@ pub struct StreamTally {
     pub held_back: u64,
     /// From the instant a message of a bidirectional stream was due to its answer.
     pub answer: Hist,
+    /// Zero if the streams are not those of language models, whose events are those with content.
+    pub tokens: TokenTally,
+    /// By the rows of steps; empty without journeys.
+    pub steps: BTreeMap<u32, StepStreams>,
     /// Empty if the calls are not gRPC.
     pub grpc: GrpcTally,
+}
+
+/// Streams of one step of a journey.
+#[derive(Clone, Debug, Default)]
+pub struct StepStreams {
+    pub whole: u64,
+    pub cut: u64,
+    pub events: u64,
+    pub first: Hist,
+    pub gap: Hist,
+}
+
+impl StepStreams {
+    fn merge(&mut self, other: &StepStreams) {
+        self.whole += other.whole;
+        self.cut += other.cut;
+        self.events += other.events;
+        self.first.merge(&other.first);
+        self.gap.merge(&other.gap);
+    }
 }
 
 impl StreamTally {
@@ -99,6 +165,10 @@ impl StreamTally {
         self.sent += other.sent;
         self.held_back += other.held_back;
         self.answer.merge(&other.answer);
+        self.tokens.merge(&other.tokens);
+        for (row, step) in &other.steps {
+            self.steps.entry(*row).or_default().merge(step);
+        }
         self.grpc.merge(&other.grpc);
     }
 
@@ -111,12 +181,37 @@ impl StreamTally {
     }
 }
 
+/// Events of streams in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SecondStreams {
+    pub events: u64,
+    /// Of the first events that arrived in it, and of the gaps that ended in it; zero without any.
+    pub first_p99: Nanos,
+    pub gap_p99: Nanos,
+}
+
+impl StreamTally {
+    /// The events of an interval; `None` without any.
+    pub fn interval(&self) -> Option<SecondStreams> {
+        let any = self.events > 0 || !self.first.is_empty() || !self.gap.is_empty();
+        any.then(|| SecondStreams {
+            events: self.events,
+            first_p99: self.first.quantile(0.99),
+            gap_p99: self.gap.quantile(0.99),
+        })
+    }
+}
+
 /// State of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamMarks {
     events: u64,
     first: Nanos,
     last: Nanos,
+    /// `None`: it is not a stream of tokens.
+    pub usage: Option<TokenUsage>,
+    /// Row of the step that it belongs to, if streams are counted by steps.
+    pub step: Option<u32>,
 }
 
 impl StreamMarks {
@@ -142,28 +237,45 @@ impl StreamTally {
         if count == 0 {
             return;
         }
-        if marks.events == 0 {
-            self.first.record(now - due);
-            marks.first = now;
-        } else {
-            self.gap.record(now - marks.last);
+        let first = marks.events == 0;
+        let took = if first { now - due } else { now - marks.last };
+        let step = marks.step.map(|step| self.steps.entry(step).or_default());
+        let of_step = step.map(|step| (&mut step.events, &mut step.first, &mut step.gap));
+        let all = [Some((&mut self.events, &mut self.first, &mut self.gap)), of_step];
+        for (events, firsts, gaps) in all.into_iter().flatten() {
+            *events += count;
+            if first {
+                firsts.record(took);
+            } else {
+                gaps.record(took);
+            }
+            gaps.record_n(Nanos::ZERO, count - 1);
         }
-        self.gap.record_n(Nanos::ZERO, count - 1);
-        self.events += count;
+        if first {
+            marks.first = now;
+        }
         marks.events += count;
         marks.last = now;
     }
 
     /// A stream ended at `now`.
     pub fn end(&mut self, marks: StreamMarks, end: StreamEnd, due: Nanos, now: Nanos) {
-        match (end, marks.events) {
-            (StreamEnd::Whole, 0) => self.empty += 1,
-            (StreamEnd::Whole, events) => {
-                self.whole += 1;
-                if events > 1 {
-                    self.pace.record(Nanos((marks.last - marks.first).0 / (events - 1)));
+        if let Some(step) = marks.step {
+            let step = self.steps.entry(step).or_default();
+            match (end, marks.events) {
+                (StreamEnd::Whole | StreamEnd::Failed, 0) => {}
+                (StreamEnd::Whole, _) => step.whole += 1,
+                (StreamEnd::Failed, _) => step.cut += 1,
+                (StreamEnd::TimedOut, 0) => step.first.record(now - due),
+                (StreamEnd::TimedOut, _) => {
+                    step.gap.record(now - marks.last);
+                    step.cut += 1;
                 }
             }
+        }
+        match (end, marks.events) {
+            (StreamEnd::Whole, 0) => self.empty += 1,
+            (StreamEnd::Whole, events) => self.end_whole(&marks, events),
             (StreamEnd::TimedOut, 0) => self.first.record(now - due),
             (StreamEnd::TimedOut, _) => {
                 self.gap.record(now - marks.last);
@@ -171,6 +283,19 @@ impl StreamTally {
             }
             (StreamEnd::Failed, 0) => {}
             (StreamEnd::Failed, _) => self.cut += 1,
+        }
+    }
+
+    /// A whole stream with `events` events.
+    fn end_whole(&mut self, marks: &StreamMarks, events: u64) {
+        self.whole += 1;
+        let reported = marks.usage.and_then(|usage| usage.output);
+        let units = reported.unwrap_or(events);
+        if events > 1 && units > 1 {
+            self.pace.record(Nanos((marks.last - marks.first).0 / (units - 1)));
+        }
+        if let Some(usage) = marks.usage {
+            self.tokens.add(usage, events);
         }
     }
 }
@@ -226,6 +351,28 @@ mod tests {
         near(streams.gap.max(), ms(60));
         // 100 ms for three gaps; the wait for the end of the response is not a gap
         near(streams.pace.max(), Nanos(ms(100).0 / 3));
+    }
+
+    #[test]
+    fn tokens_are_those_reported_or_else_the_events() {
+        let stream = |usage: Option<TokenUsage>| {
+            let (mut streams, mut marks) = (StreamTally::default(), StreamMarks::default());
+            streams.add(&mut marks, 1, ms(1_000), ms(1_200));
+            streams.add(&mut marks, 4, ms(1_000), ms(1_300));
+            marks.usage = usage;
+            streams.end(marks, StreamEnd::Whole, ms(1_000), ms(1_300));
+            streams
+        };
+        let mut reported = stream(Some(TokenUsage { output: Some(11), input: Some(7) }));
+        near(reported.pace.max(), ms(10));
+        let silent = stream(Some(TokenUsage::default()));
+        near(silent.pace.max(), ms(25));
+        assert_eq!(stream(None).tokens, TokenTally::default());
+        reported.merge(&silent);
+        let all = TokenTally { output: 16, input: 7, reporting: 1, events: 10 };
+        assert_eq!(reported.tokens, all);
+        assert!((all.of_event() - 1.6).abs() < 1e-9);
+        assert!((TokenTally::default().of_event() - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, R
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use protocol::http1::response::{
-    Advance, Asked, HeadCache, Leniency, ResponseFacts, ResponseReader,
+    Advance, Asked, HeadCache, Leniency, Limits, ResponseFacts, ResponseReader,
 };
 use sample::{ConnectionRecord, EarlyFacts, FailureClass, TlsFacts};
 use stats::lives::ConnectionLife;
@@ -505,15 +505,15 @@ impl Conn {
     }
 
     /// The transport is established: its first bytes were accepted at `now`. Returns when it was
-    /// established; `tunnelled`: a proxy was asked for a tunnel.
-    pub(crate) fn connect(&mut self, tunnelled: bool, now: Nanos) -> Nanos {
+    /// established; `tunnel`: a proxy was asked for a tunnel, and its response has these limits.
+    pub(crate) fn connect(&mut self, tunnel: Option<Limits>, now: Nanos) -> Nanos {
         let Some(work) = &mut self.work else { return now };
         // done with the first flush: `connect` had completed; otherwise it completes now
         let at = work.connected.max(now);
         (work.connected, work.progress) = (at, at);
-        if tunnelled {
+        if let Some(limits) = tunnel {
             self.state = ConnState::Tunnel;
-            let mut reader = Box::new(ResponseReader::new(false));
+            let mut reader = Box::new(ResponseReader::with_limits(false, limits));
             reader.start(Asked::Connect);
             work.tunnel = Some(reader);
         } else if work.transport.is_encrypted() {

@@ -1,6 +1,8 @@
 //! Checks of a response's body: decoding, length, hash, text. Only if the plan requires it;
 //! otherwise bodies are counted and dropped.
 
+mod tokens;
+
 use crate::verify::Hashing;
 use plan::{BodyRule, Expect};
 use protocol::grpc::ResponseReader;
@@ -10,6 +12,8 @@ use protocol::http1::fields;
 use regex::bytes::Regex;
 use sample::{BodyPrint, FailureClass};
 use sha2::{Digest, Sha256};
+use stats::TokenUsage;
+pub(crate) use tokens::TokenReader;
 
 /// Maximum size of a searched body in bytes; the rest is not searched.
 const KEPT_MAX: usize = 16 << 20;
@@ -89,6 +93,7 @@ const BITE: usize = 1 << 10;
 #[derive(Clone, Debug)]
 pub(crate) enum StreamReader {
     Events(EventReader),
+    Tokens(Box<TokenReader>),
     Messages {
         reader: ResponseReader,
         /// The response names the encoding of its compressed messages.
@@ -100,6 +105,7 @@ impl StreamReader {
     fn push(&mut self, piece: &[u8]) -> u64 {
         match self {
             StreamReader::Events(reader) => reader.push(piece),
+            StreamReader::Tokens(reader) => reader.push(piece),
             StreamReader::Messages { reader, .. } => reader.push(piece),
         }
     }
@@ -108,6 +114,7 @@ impl StreamReader {
         match self {
             StreamReader::Events(reader) => reader.finish(),
             StreamReader::Messages { reader, .. } => reader.finish(),
+            StreamReader::Tokens(_) => 0,
         }
     }
 
@@ -119,11 +126,15 @@ impl StreamReader {
         }
     }
 
-    fn is_broken(&self) -> bool {
+    /// Fault of a whole body.
+    fn fault(&self) -> Option<FailureClass> {
         match self {
-            StreamReader::Events(_) => false,
+            StreamReader::Events(_) => None,
+            StreamReader::Tokens(reader) => {
+                reader.is_broken().then_some(FailureClass::StreamFailed)
+            }
             StreamReader::Messages { reader, has_encoding } => {
-                reader.fault(*has_encoding).is_some()
+                reader.fault(*has_encoding).map(|_| FailureClass::BadFraming)
             }
         }
     }
@@ -172,6 +183,14 @@ impl Inspect {
     /// Returns whether the body is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
         self.events.is_some()
+    }
+
+    /// Tokens that the body reports; `None`: it is not a stream of tokens.
+    pub(crate) fn usage(&self) -> Option<TokenUsage> {
+        match &self.events {
+            Some(StreamReader::Tokens(reader)) => Some(reader.usage()),
+            _ => None,
+        }
     }
 
     /// Returns the events since the last call; `whole`: the body is complete.
@@ -257,8 +276,8 @@ impl Inspect {
         }
         let class = if self.broken {
             Some(FailureClass::Encoding)
-        } else if self.events.as_ref().is_some_and(StreamReader::is_broken) {
-            Some(FailureClass::BadFraming)
+        } else if let Some(class) = self.events.as_ref().and_then(StreamReader::fault) {
+            Some(class)
         } else if let Some(class) = test.judge_length(self.decoded) {
             Some(class)
         } else {

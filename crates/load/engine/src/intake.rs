@@ -1,6 +1,6 @@
 //! Collected parts of a response in progress, if more than its length is needed.
 
-use crate::inspect::{BodyTest, Inspect, StreamReader};
+use crate::inspect::{BodyTest, Inspect, StreamReader, TokenReader};
 use crate::setup::RESPONSE_KEPT_MAX;
 use plan::Streaming;
 use protocol::grpc::{BodyForm, ResponseReader};
@@ -46,6 +46,7 @@ impl Intake {
         self.inspect.expect_events(|| match form {
             Streaming::Sse => StreamReader::Events(EventReader::sse()),
             Streaming::Lines => StreamReader::Events(EventReader::lines()),
+            Streaming::Model(api) => StreamReader::Tokens(Box::new(TokenReader::new(api))),
             Streaming::Grpc => {
                 StreamReader::Messages { reader: ResponseReader::new(grpc), has_encoding: false }
             }
@@ -56,8 +57,12 @@ impl Intake {
         self.inspect.is_stream()
     }
 
-    /// Returns the events since the last call; `whole`: the body is complete.
+    /// Returns the events since the last call; `whole`: the body is complete, and its tokens are
+    /// known.
     pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
+        if whole {
+            self.marks.usage = self.inspect.usage();
+        }
         self.inspect.take_events(whole)
     }
 

@@ -13,7 +13,7 @@ use plan::Masker;
 use protocol::http1::timing::{Malformed, Timing};
 use sample::{
     CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, FanOutEvent, Note, QuicEnd,
-    Remark, Sample, SessionRecord, SocketFacts, TlsFacts, WrongBody,
+    Remark, Sample, SessionRecord, SocketClose, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::ConnectionLife;
 use stats::{FailedResponse, FailedResponses, Recorder, Snapshot, StreamEnd, StreamMarks};
@@ -330,9 +330,12 @@ impl Journal {
         let sum = &mut self.recorder.now.connections;
         match facts {
             ProtocolFacts::Http2(facts) => sum.http2.merge(&facts),
-            ProtocolFacts::WebSocket { news, end } => {
+            ProtocolFacts::WebSocket { news, end, input_at } => {
                 self.messages(&news, now);
                 if let Some(SocketEnd { close, violation }) = end {
+                    if matches!(close, SocketClose::Server(_) | SocketClose::Lost) {
+                        self.recorder.now.messages.silence.record(now - input_at);
+                    }
                     self.recorder.now.messages.end(close, violation);
                 }
             }
@@ -350,7 +353,7 @@ impl Journal {
 
     /// Events on a WebSocket.
     pub(crate) fn messages(&mut self, news: &SocketNews, now: Nanos) {
-        self.recorder.messages(&news.counts, &news.times, now);
+        self.recorder.messages(&news.counts, news.time, now);
     }
 
     /// Fate of a message for a room.

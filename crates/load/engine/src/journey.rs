@@ -2,7 +2,6 @@
 //! responses with expectations, and carries values from step to step.
 
 mod carried;
-mod decimal;
 mod guide;
 mod program;
 mod request;

@@ -15,6 +15,7 @@ mod connection;
 pub mod crawl;
 mod crew;
 mod deadlines;
+mod decimal;
 mod edges;
 pub mod exchange;
 mod fan_out;

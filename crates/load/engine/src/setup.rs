@@ -242,12 +242,13 @@ impl Setup {
         let protocol = protocol(&plan).map_err(SetupError)?;
         let sockets = stepped_sockets(&plan).map_err(SetupError)?;
         let scripts = plan.load.session().map_or_else(Vec::new, scripts);
+        let shares = shares(plan.websocket.rooms, workers)?;
         Ok(Setup {
             plan,
             endpoints,
             targets,
             workers,
-            shares: (0..workers).map(|worker| Share::new(worker, workers)).collect(),
+            shares,
             start,
             seed,
             body,
@@ -332,6 +333,11 @@ impl Setup {
         self.plan.expects_grpc(&self.grpc_status, target, code)
     }
 
+    /// Row of the step that streams of this target are counted for; `None` without journeys.
+    pub(crate) fn stream_step(&self, target: u32) -> Option<u32> {
+        (self.plan.journeys.is_some() && self.streams.len() > 1).then_some(target)
+    }
+
     /// The step of session `id` after `made` calls; `None` if sessions have no visits.
     #[inline]
     pub(crate) fn script(&self, id: u64, made: u64) -> Option<&VisitStep> {
@@ -408,6 +414,18 @@ impl Setup {
     }
 }
 
+/// Parts of the load for each of `workers`. With rooms a part is a set of rooms, so that each room
+/// has the same share of the messages.
+fn shares(rooms: Option<u32>, workers: u32) -> Result<Vec<Share>, SetupError> {
+    let Some(rooms) = rooms.filter(|rooms| *rooms >= workers) else {
+        return Ok((0..workers).map(|worker| Share::new(worker, workers)).collect());
+    };
+    let slots = |worker: u32| (worker..rooms).step_by(workers as usize).collect::<Vec<_>>();
+    let share = |worker| Share::of_slots(&slots(worker), rooms);
+    let all = (0..workers).map(share).collect::<Result<_, _>>();
+    all.map_err(|error| SetupError(format!("--ws-rooms: {error}")))
+}
+
 fn protocol(plan: &Plan) -> Result<Protocol, String> {
     if plan.is_websocket() {
         return Ok(Protocol::WebSocket(Arc::new(SocketTerms::new(plan)?)));
@@ -418,7 +436,7 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
     Ok(match plan.request.version {
         // a choice left to the server was resolved before
         HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => {
-            Protocol::Http1(Limits { head_max: head_max as usize, ..Limits::default() })
+            Protocol::Http1(head_limits(plan))
         }
         HttpVersion::Http2 => Protocol::Http2(http2::SessionSettings {
             stream_window,
@@ -435,6 +453,11 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
             Protocol::Http3(protocol::http3::SessionSettings { section_max: head_max, ..settings })
         }
     })
+}
+
+/// Limits of the head of a response of HTTP/1.
+pub(crate) fn head_limits(plan: &Plan) -> Limits {
+    Limits { head_max: plan.connection.head_max as usize, ..Limits::default() }
 }
 
 /// Protocol of connections that steps of journeys open, where these may be WebSockets.
@@ -482,8 +505,9 @@ fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
         let number = status as u16;
         let listed = |&(from, to): &(u16, u16)| (from..=to).contains(&number);
         *ok = match plan.expect.status.as_slice() {
-            // 101 answers a request to switch protocols (RFC 9110 section 15.2.2), which only WebSocket sends
-            [] => (100..400).contains(&number) && (number != SWITCHING || plan.speaks_websocket()),
+            // 101 answers a request to switch protocols (RFC 9110 section 15.2.2), which only
+            // WebSocket sends
+            [] => (100..400).contains(&number) && (number != SWITCHING || plan.is_websocket()),
             ranges => ranges.iter().any(listed),
         };
     }

@@ -79,7 +79,7 @@ pub(crate) struct Request<'a> {
 pub(crate) enum ProtocolFacts {
     Http2(Http2Facts),
     Http3(Http3Facts),
-    WebSocket { news: SocketNews, end: Option<SocketEnd> },
+    WebSocket { news: SocketNews, end: Option<SocketEnd>, input_at: Nanos },
 }
 
 /// Kind of a piece of input.
@@ -311,6 +311,7 @@ impl Speaker {
             Speaker::Http3(http3) => Some(ProtocolFacts::Http3(http3.take_facts())),
             Speaker::WebSocket(socket) => Some(ProtocolFacts::WebSocket {
                 news: socket.take_news().unwrap_or_default(),
+                input_at: socket.input_at(),
                 end: socket.take_end(),
             }),
             _ => None,

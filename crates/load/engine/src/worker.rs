@@ -331,8 +331,12 @@ impl Worker {
                 Conclusion::Later => self.sent_alone.push(slot),
                 Conclusion::Done => {
                     any = true;
-                    self.gather_answer(slot, now);
+                    let answer = self.pool.conn_mut(slot).take_answer();
+                    self.gather_answer(slot, answer.as_deref(), now);
                     self.responded(io, slot, 0, now);
+                    if self.journal.is_sampling() {
+                        self.journal.end_sample(answer.as_deref().unwrap_or_default());
+                    }
                 }
             }
         }
@@ -340,11 +344,9 @@ impl Worker {
     }
 
     /// Collects the response of a call that was concluded without an event.
-    fn gather_answer(&mut self, slot: Slot, now: Nanos) {
-        if let Some(body) = self.pool.conn_mut(slot).take_answer()
-            && self.gathers()
-        {
-            let came = Came { piece: &[], body: &body, last: true };
+    fn gather_answer(&mut self, slot: Slot, answer: Option<&[u8]>, now: Nanos) {
+        if let Some(body) = answer.filter(|_| self.gathers()) {
+            let came = Came { piece: &[], body, last: true };
             self.gather(slot, 0, &came, now);
         }
     }

@@ -12,15 +12,33 @@ pub enum Streaming {
     Lines,
     /// Length-prefixed messages of gRPC, followed by the status.
     Grpc,
+    /// Server-Sent Events of a language model: those with content count.
+    Model(ModelApi),
+}
+
+/// Interface of a server of language models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelApi {
+    /// Chat completions, completions and responses.
+    OpenAi,
+    /// Messages.
+    Anthropic,
 }
 
 impl Streaming {
+    /// Returns whether the events are those of a language model.
+    pub fn is_of_model(self) -> bool {
+        matches!(self, Streaming::Model(_))
+    }
+
     /// As typed and printed.
     pub fn id(self) -> &'static str {
         match self {
             Streaming::Sse => "sse",
             Streaming::Lines => "lines",
             Streaming::Grpc => "grpc",
+            Streaming::Model(ModelApi::OpenAi) => "openai",
+            Streaming::Model(ModelApi::Anthropic) => "anthropic",
         }
     }
 }
@@ -35,7 +53,7 @@ pub enum StepStream {
     Yes(Streaming),
 }
 
-/// `sse`, `lines` or `grpc`.
+/// `sse`, `lines`, `grpc`, `openai` or `anthropic`.
 ///
 /// # Errors
 /// Anything else; the message names all.
@@ -44,8 +62,11 @@ pub fn parse_streaming(text: &str) -> Result<Streaming, ParseError> {
         "sse" => Ok(Streaming::Sse),
         "lines" => Ok(Streaming::Lines),
         "grpc" => Ok(Streaming::Grpc),
+        "openai" => Ok(Streaming::Model(ModelApi::OpenAi)),
+        "anthropic" => Ok(Streaming::Model(ModelApi::Anthropic)),
         _ => Err(ParseError(format!(
-            "{} is not a stream of events: write sse (Server-Sent Events) or lines (a line for each)",
+            "{} is not a stream of events: write sse (Server-Sent Events), lines (a line for each), \
+             openai or anthropic (tokens of a language model)",
             quoted(text)
         ))),
     }

@@ -289,6 +289,18 @@ fn figures() -> Vec<Weakness> {
     vec![
         observed("path-loss", lossy),
         observed("cpu-contention", full),
+        counted("idle-timeout", |measurement| {
+            let silence = &mut measurement.total.messages.silence;
+            (0..10).for_each(|_| silence.record(Nanos::from_secs(60)));
+        }),
+        counted("fan-out-serial", |measurement| {
+            let fan_out = &mut measurement.total.messages.fan_out;
+            (fan_out.messages, fan_out.expected) = (50, 5_000);
+            for (hist, ms) in [(&mut fan_out.first, 1), (&mut fan_out.last, 10)] {
+                (0..50).for_each(|_| hist.record(MS(ms)));
+            }
+            (1..=10).for_each(|ms| fan_out.each.record(MS(ms)));
+        }),
         of_http2("stream-limit", |measurement| {
             let facts = &mut measurement.total.connections.http2;
             (facts.streams, facts.streams_peak, facts.held_back) = (1_000, 16, 300);

@@ -1,7 +1,8 @@
 //! Responses that are streams of events, in virtual time: the figures equal the server's schedule,
 //! however the bytes are cut and whichever side is late.
 
-use plan::{Arrivals, Load, Plan, Streaming, Think};
+use plan::{Arrivals, Load, ModelApi, Plan, Streaming, Think};
+use sample::FailureClass;
 use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
 use stats::{Hist, Measurement};
 use units::{Nanos, Rate};
@@ -152,4 +153,74 @@ fn a_bad_or_unasked_response_is_not_a_stream() {
     }
     let empty = execute(plan(1, 10, Some(Streaming::Sse)), server(200, |_| vec![(9, "")]), 1);
     assert_eq!(empty.measurement.total.streams.empty, 10);
+}
+
+/// A role ahead of the first token, which arrives after 200 ms, four tokens in each later event
+/// 25 ms apart, and the counts of the tokens before the end mark.
+fn tokens() -> Said {
+    let mut said = vec![
+        (1, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"),
+        (200, "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n"),
+    ];
+    let four = "data: {\"choices\":[{\"delta\":{\"content\":\" four of them\"}}]}\n\n";
+    said.extend((1..=4).map(|n| (200 + 25 * n, four)));
+    said.extend([
+        (
+            301,
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":17}}\n\n",
+        ),
+        (302, "data: [DONE]\n\n"),
+        (302, ""),
+    ]);
+    said
+}
+
+#[test]
+fn tokens_count_from_the_due_instant_of_their_call() {
+    let form = Some(Streaming::Model(ModelApi::OpenAi));
+    for workers in [1, 2] {
+        let measured = execute(plan(2, 20, form), server(200, |_| tokens()), workers).measurement;
+        assert_eq!(done(&measured), (20, 0, 0));
+        let streams = &measured.total.streams;
+        assert_eq!((streams.whole, streams.events), (20, 100), "a role is not a token");
+        let first = streams.first.quantile(0.5);
+        assert!(first.0.abs_diff(ms(200).0) <= ms(1).0, "{first:?}");
+        all_near(&streams.gap, 80, ms(25));
+        // 100 ms for the sixteen tokens after the first
+        all_near(&streams.pace, 20, Nanos(ms(100).0 / 16));
+        let counts = &streams.tokens;
+        assert_eq!((counts.output, counts.input, counts.reporting), (340, 140, 20));
+        let figures = stats::Figures::new(&measured.total, Nanos::from_secs(10));
+        let tokens = figures.of(stats::Metric::Tokens);
+        assert!((tokens - 34.0).abs() < 0.01, "{tokens}");
+        let ttft = stats::Objective::parse("ttft-p95<201ms").expect("an objective");
+        assert!(ttft.met(&figures).1);
+    }
+    // one connection for a call each 100 ms: the wait for it counts
+    let mut late = plan(1, 5, form);
+    late.load = Load::Open {
+        arrivals: Arrivals::constant(Rate(10.0)),
+        session: None,
+        connections_max: Some(1),
+        queue_max: None,
+    };
+    let measured = execute(late, server(200, |_| tokens()), 1).measurement;
+    near(measured.total.streams.first.max(), ms(4 * 202 + 200));
+}
+
+#[test]
+fn a_stream_of_tokens_without_its_end_mark_fails() {
+    let form = Some(Streaming::Model(ModelApi::OpenAi));
+    let cut = |n: u64| {
+        let mut said = tokens();
+        if n % 2 == 1 {
+            said.remove(said.len() - 2);
+        }
+        said
+    };
+    let measured = execute(plan(1, 10, form), server(200, cut), 1).measurement;
+    assert_eq!(done(&measured), (5, 5, 0));
+    assert_eq!(measured.total.failures.get(&FailureClass::StreamFailed), Some(&5));
+    let streams = &measured.total.streams;
+    assert_eq!((streams.whole, streams.cut, streams.tokens.output), (5, 5, 85));
 }

@@ -272,11 +272,12 @@ fn ends_of_connections_are_distinguished() {
 
 #[test]
 fn a_refused_upgrade_fails_its_message_with_the_reason() {
-    let answers: [(&'static [u8], FailureClass, &str); 4] = [
+    let answers: [(&'static [u8], FailureClass, &str); 5] = [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", FailureClass::UpgradeRefused, "the server answered 200, not 101"),
         (b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n", FailureClass::UpgradeRefused, "the server answered 426, not 101"),
         (b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n", FailureClass::UpgradeInvalid, "Sec-WebSocket-Accept does not match the key"),
         (b"SSH-2.0-x\r\n\r\n", FailureClass::NotHttp, "the response is not HTTP/1.1"),
+        (b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\nLong: 123456789\r\n\r\n", FailureClass::UpgradeInvalid, "a head above --head-max"),
     ];
     for (answer, class, why) in answers {
         let react = move |now: Nanos, _: Client, _: &[u8]| {
@@ -285,6 +286,7 @@ fn a_refused_upgrade_fails_its_message_with_the_reason() {
         let mut plan = closed(1);
         plan.stop.duration = None;
         plan.stop.requests = Some(3);
+        plan.connection.head_max = 100;
         let server = Box::new(ClosureServer { admit: Admission::Accept, react });
         let run = execute(plan, server, 1);
         assert_eq!(outcomes(&run), (0, 3, 0), "{why}");
@@ -478,6 +480,55 @@ fn steps_on_a_websocket_that_is_gone_fail() {
     assert_eq!(failures.get(&FailureClass::SocketClosed), Some(&2), "{failures:?}");
 }
 
+/// A user asks for two messages. The second one waits for its step, which rejects it.
+const PAIR: &str = "
+[[journey.step]]
+name = 'open'
+connect = '/chat?token=t-1'
+[[journey.step]]
+name = 'ask'
+send = 'two'
+expect = {}
+[[journey.step]]
+name = 'hear'
+expect = { body = { contains = 'other' } }
+[[journey.step]]
+name = 'again'
+send = 'two'
+expect = {}
+";
+
+#[test]
+fn a_rejected_message_that_waited_is_its_own_sample() {
+    let two = |_, _, _: &[u8]| {
+        ["first", "second"].map(|text| (ms(1), Out::Text(text.into()))).into_iter().collect()
+    };
+    let run = travel(journey(PAIR, 2), chat(two));
+    let total = &run.measurement.total;
+    assert_eq!(outcomes(&run), (6, 2, 0), "{:?}", total.failures);
+    let starts: Vec<_> =
+        total.failed_responses.kinds.values().flatten().map(|it| it.start.clone()).collect();
+    assert_eq!(starts, [b"second".to_vec(), b"second".to_vec()]);
+}
+
+#[test]
+fn only_steps_on_a_websocket_may_be_answered_with_101() {
+    let mut server = chat(|_, _, _| vec![]);
+    let react = move |now: Nanos, client: Client, bytes: &[u8]| {
+        if !bytes.starts_with(b"GET /plain") {
+            return server.receive(now, client, bytes);
+        }
+        vec![(now, Action::Bytes(b"HTTP/1.1 101 No\r\nUpgrade: x\r\n\r\n".to_vec()))]
+    };
+    let plain = "[[journey.step]]\nname = 'plain'\nurl = '/plain'\n";
+    let open = "[[journey.step]]\nname = 'open'\nconnect = '/chat?token=t-1'\n";
+    let tell = "[[journey.step]]\nname = 'tell'\nsend = 'x'\n";
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
+    let run = travel(journey(&[plain, open, tell].concat(), 2), server);
+    let rows: Vec<_> = run.measurement.total.targets.iter().map(|it| it.succeeded).collect();
+    assert_eq!(rows, [0, 2, 2], "{:?}", run.measurement.total.failures);
+}
+
 #[test]
 fn a_message_objective_of_a_journey_names_its_step() {
     let mut plan = journey(CHAT, 1);
@@ -614,7 +665,8 @@ fn broadcast(rooms: u32, connections: u32) -> Plan {
 
 #[test]
 fn a_broadcast_reaches_every_receiver() {
-    for (count, workers) in [(1, 1), (4, 2)] {
+    // five rooms on three workers: each room has the same share of the messages
+    for (count, workers) in [(1, 1), (4, 2), (5, 3)] {
         let server = rooms(|_, member| vec![ms(2 + member % 5)]);
         let run = execute(broadcast(count, 20), server, workers);
         let fan_out = &run.measurement.total.messages.fan_out;

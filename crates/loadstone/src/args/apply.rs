@@ -59,6 +59,7 @@ impl CommonArgs {
         self.given.settle_load(&plan)?;
         self.given.apply(&mut plan, files)?;
         self.given.apply_grpc(&mut plan, files)?;
+        self.given.settle_model(&mut plan, base.from_file, files)?;
         self.given.settle_method(&mut plan, base.from_file);
         self.given.settle_websocket(&mut plan)?;
         self.given.check_streams(&plan)?;
@@ -381,6 +382,44 @@ impl GivenOptions {
             };
         }
         plan.settle_websocket();
+        Ok(())
+    }
+
+    /// Makes the request to a language model of a URL alone.
+    fn settle_model(
+        &self,
+        plan: &mut Plan,
+        from_file: bool,
+        files: &dyn FileSource,
+    ) -> Result<(), UsageError> {
+        let given = self.first_of(&["prompt", "model", "max-tokens"]);
+        let Some(api) = plan.model_api() else {
+            return given.map_or(Ok(()), |option| {
+                let why =
+                    "describes a request to a language model; add --stream openai or anthropic";
+                Err(UsageError::new(format!("--{option} {why}")))
+            });
+        };
+        let other = ["body", "body-file", "form", "urls", "curl", "script", "workload", "method"];
+        let is_url = !from_file && plan.journeys.is_none() && plan.script.is_none();
+        if let Some(option) = given.filter(|_| !is_url) {
+            let why = "needs a URL: a plan has the request itself, as json or body";
+            return Err(UsageError::new(format!("--{option} {why}")));
+        }
+        if !is_url || given.is_none() && self.first_of(&other).is_some() {
+            return Ok(());
+        }
+        let prompt = match self.text("prompt") {
+            Some(text) => Some(match text.strip_prefix('@') {
+                Some(file) => read_text(file, files)?,
+                None => text.to_owned(),
+            }),
+            None => None,
+        };
+        let tokens_max = self.text("max-tokens").map(plan::parse_tokens).transpose()?;
+        let model = self.text("model").map(str::to_owned);
+        plan.ask_model(api, &plan::ModelRequest { model, prompt, tokens_max });
+        plan.post_bodies();
         Ok(())
     }
 

@@ -63,6 +63,9 @@ fn a_step_sets_whether_it_is_a_stream() {
     std::fs::write(&plan, text("'sse'")).unwrap();
     let seen = streams(&[path], &[0, 4]);
     assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (4, 20), "{seen:#}");
+    assert_eq!(seen["steps"][0]["step"], "answer", "{seen:#}");
+    let of_step = ["/whole", "/events", "/first_event_s/count", "/between_events_s/count"];
+    assert_eq!(of_step.map(|key| whole(&seen["steps"][0], key)), [4, 20, 4, 16], "{seen:#}");
     std::fs::write(&plan, text("false")).unwrap();
     let seen = streams(&[path, "--stream", "lines"], &[0, 4]);
     // the page itself: one line without an end
@@ -79,10 +82,53 @@ fn a_stream_that_breaks_off_is_cut_and_bad_input_is_refused() {
     let seen = streams(&[&url, "-n", "3", "-c", "1", "--stream", "sse"], &[0, 4]);
     assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (3, 6), "{seen:#}");
     for (args, why) in [
-        (&["--stream", "xml"][..], "write sse (Server-Sent Events) or lines"),
+        (&["--stream", "xml"][..], "write sse (Server-Sent Events), lines"),
         (&["--stream", "sse", "--method", "HEAD"], "--stream cannot go with --method HEAD"),
     ] {
         let ran = run(&[&["run", &url, "-n", "1"], args].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{ran:#?}");
+    }
+}
+
+#[test]
+fn tokens_of_a_model_are_those_it_reports() {
+    let site = Site::start(&[("tokens", "200/s"), ("ttft", "40ms")]);
+    for (api, path) in [("openai", "/v1/chat/completions"), ("anthropic", "/v1/messages")] {
+        let prompt = ["--prompt", "three short words", "--max-tokens", "5"];
+        let slo = ["--slo", "ttft-p95<60s, inter-token-p99<60s, tpot-max<60s, tokens>0.1/s"];
+        let line = [&site.url(path), "-n", "4", "-c", "2", "--stream", api];
+        let seen = streams(&[&line[..], &prompt, &slo].concat(), &[0, 4]);
+        let counts = ["/whole", "/events", "/tokens/output", "/tokens/input"];
+        assert_eq!(counts.map(|key| whole(&seen, key)), [4, 20, 20, 12], "{seen:#}");
+        assert_eq!((&seen["form"], &seen["tokens"]["counted_by"]), (&api.into(), &"usage".into()));
+        assert!(seen["first_event_s"]["min"].as_f64() >= Some(0.039), "{seen:#}");
+        assert!(seen["tokens"]["per_s"].as_f64() > Some(0.0), "{seen:#}");
+    }
+    // without the report of a stream its events count
+    let body =
+        "{\"model\":\"m\",\"stream\":true,\"max_tokens\":3,\"messages\":[{\"content\":\"a\"}]}";
+    let url = site.url("/v1/chat/completions");
+    let line = [&url, "-n", "2", "-c", "1", "--stream", "openai", "--body", body];
+    let seen = streams(&line, &[0, 4]);
+    assert_eq!(seen["tokens"]["counted_by"], "events", "{seen:#}");
+    assert_eq!(whole(&seen, "/tokens/output"), 6);
+    // the response in one piece is not a stream
+    let whole_body = body.replace("true", "false");
+    let line = [&url, "-n", "2", "-c", "1", "--stream", "openai", "--body", &whole_body];
+    let ran = run(&[&["run"], &line[..], &["--json", "-"]].concat()).expect(&[1]);
+    assert!(ran.stdout.contains("\"stream-failed\""), "{ran:#?}");
+}
+
+#[test]
+fn a_prompt_needs_a_model_and_a_url() {
+    let url = "http://127.0.0.1:1/";
+    for (line, why) in [
+        (&[url, "--prompt", "x"][..], "--stream"),
+        (&[url, "--stream", "sse", "--prompt", "x"], "add --stream openai or anthropic"),
+        (&[url, "--stream", "openai", "--max-tokens", "0"], "\"0\" is not a number of tokens"),
+        (&[url, "--stream", "openai", "--prompt", "x", "--body", "y"], "--body"),
+    ] {
+        let ran = run(&[&["run"], line].concat()).expect(&[2]);
+        assert!(ran.stderr.contains(why), "{line:?}: {ran:#?}");
     }
 }

@@ -163,6 +163,10 @@ pub(crate) fn stream_form(_: &mut SchemaGenerator) -> Schema {
     one_of(run::STREAM_FORMS)
 }
 
+pub(crate) fn token_count(_: &mut SchemaGenerator) -> Schema {
+    one_of(run::TOKEN_COUNTS)
+}
+
 pub(crate) fn compared_figure(_: &mut SchemaGenerator) -> Schema {
     one_of(crate::figures::RUN_FIGURES.map(|(name, ..)| name))
 }

@@ -491,6 +491,8 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
         Metric::FirstEvent(quantile) => format!("first-event-{}", stats::quantile_name(quantile)),
         Metric::EventGap(quantile) => format!("event-gap-{}", stats::quantile_name(quantile)),
         Metric::Events => "events".to_owned(),
+        Metric::TokenTime(quantile) => format!("tpot-{}", stats::quantile_name(quantile)),
+        Metric::Tokens => "tokens".to_owned(),
         Metric::Handshake(quantile) => format!("handshake-{}", stats::quantile_name(quantile)),
         Metric::AbnormalCloses => "abnormal-closes".to_owned(),
         Metric::Messages => "messages".to_owned(),

@@ -6,7 +6,8 @@ use std::fmt::Write;
 /// Columns, in order. Times in seconds, shares 0..=1; response times are empty without responses.
 const HEADER: &str = "at_s,span_s,warm_up,due,succeeded,failed,timed_out,dropped,abandoned,\
     throughput_per_s,response_mean_s,response_p50_s,response_p90_s,response_p99_s,response_max_s,\
-    slip_p99_s,in_flight,open_connections,bytes_received,body_bytes,driver_cpu";
+    slip_p99_s,in_flight,open_connections,bytes_received,body_bytes,driver_cpu,\
+    events,first_event_p99_s,event_gap_p99_s";
 
 /// The time series with a header line.
 pub fn csv(report: &RunRecord) -> String {
@@ -25,9 +26,11 @@ pub fn csv(report: &RunRecord) -> String {
         // without a response there is no time
         let cell = |time: Option<f64>| time.map_or(String::new(), |time| time.to_string());
         let times = format!("{},{}", times.map(cell).join(","), row.slip_p99_s);
+        let streams = [row.first_event_p99_s, row.event_gap_p99_s].map(cell).join(",");
+        let events = row.events.map_or(String::new(), |events| events.to_string());
         let written = writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},{rate:.3},{times},{},{},{},{},{:.4}",
+            "{},{},{},{},{},{},{},{},{},{rate:.3},{times},{},{},{},{},{:.4},{events},{streams}",
             row.at_s,
             row.span_s,
             u8::from(row.warm_up),

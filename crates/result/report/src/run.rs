@@ -64,6 +64,7 @@ pub fn line(report: &RunRecord, style: Style) -> String {
         parts.extend([0.5, 0.99].map(at));
         parts.push(format!("{} failed", show::share(report.failure_share)));
         parts.extend(facts::messages::in_short(report));
+        parts.extend(facts::streams::in_short(report));
     }
     parts.extend(parts::objectives_in_short(report));
     let mut lines = Page::default();
@@ -222,6 +223,7 @@ fn requests(told: &mut Document, report: &RunRecord) {
     tables::scenarios(&mut rows, PAGE, report);
     tables::clients(&mut rows, PAGE, report);
     tables::streams(&mut rows, PAGE, report);
+    tables::step_streams(&mut rows, PAGE, report);
     tables::messages(&mut rows, PAGE, report);
     if rows.blocks(PAGE).next().is_some() {
         told.add(PAGE, [placed("requests", "Requests")]);

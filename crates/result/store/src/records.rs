@@ -21,8 +21,8 @@ use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses, FanOutTally, GrpcTally,
     Hist, Instants, JourneyTally, MessageTally, Noted, NumberTally, Objective, ScenarioTally,
-    Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, StreamTally,
-    TargetTally, TransactionTally, Verified,
+    Second, SecondStreams, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally,
+    StepStreams, StreamTally, TargetTally, TokenTally, TransactionTally, Verified,
 };
 use std::fmt::Write;
 use torture::judge::TestOutcome;
@@ -65,10 +65,13 @@ record! {
         flight_peak, spin, beats, instants, verified, failed_responses,
     }
     StreamTally {
-        whole, empty, cut, events, in_window, first, gap, pace, sent, held_back, answer, grpc,
+        whole, empty, cut, events, in_window, first, gap, pace, sent, held_back, answer, tokens, steps,
+        grpc,
     }
+    StepStreams { whole, cut, events, first, gap }
+    TokenTally { output, input, reporting, events }
     GrpcTally { statuses, unsent, messages }
-    MessageTally { counts, in_window, handshake, gap, ping, closes, violations, fan_out }
+    MessageTally { counts, in_window, handshake, gap, ping, silence, closes, violations, fan_out }
     FanOutTally {
         messages, complete, expected, received, duplicates, out_of_order, each, first, last,
     }
@@ -87,8 +90,9 @@ record! {
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
     Second {
         at_s, span_s, counts, warm_up, bytes_received, body_bytes, p50, p90, p99, max, mean,
-        slip_p99, in_flight, open_connections, driver_cpu, spread, endings,
+        slip_p99, in_flight, open_connections, driver_cpu, spread, endings, streams,
     }
+    SecondStreams { events, first_p99, gap_p99 }
     Endings { statuses, other_statuses, failures }
     Environment {
         host, kernel, cpu_model, cores, memory_bytes, governor, congestion, container, version,

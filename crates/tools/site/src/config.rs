@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use faulty::{Defect, Defects};
-use units::{Seed, parse_size};
+use units::{Nanos, Seed, parse_size};
 
 use crate::faults::{self, Misbehaviour, Stall, TimeLaw, WrongLength};
+use crate::proper::ModelPace;
+use crate::route::SLEEP_MAX;
 use crate::weakness::{self, Cold, Contention, Late, RateLimit, Weaknesses};
 use crate::{AccessLog, Faults, Listen, SiteError};
 
@@ -85,6 +87,8 @@ pub struct Config {
     /// kernel's queue.
     pub connections_max: Option<u64>,
     pub sleeping: Sleeping,
+    /// Times of the tokens of the language model at `/v1/chat/completions` and `/v1/messages`.
+    pub(crate) model: ModelPace,
     /// A file set served in addition to the pages, computed from the seed; it is on no disk.
     pub files: Option<workload::fileset::Spec>,
     /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`, the
@@ -130,6 +134,12 @@ pub const OPTIONS: &[OptionInfo] = &[
         "Connections open at once; more wait unaccepted [descriptor limit]",
     ),
     flag("sleep-parallel", "/sleep serves all requests at once, not one after the other"),
+    with(
+        "tokens",
+        "RATE",
+        "Tokens of one response of /v1/chat/completions and /v1/messages [50/s]",
+    ),
+    with("ttft", "TIME", "Time to the first of these tokens [200ms]"),
     with("files", "SET", "Serve a file set too: surge-like, webstone-like; a wrong name lists all"),
     with("seed", "N", "Seed for everything random [1]"),
     with(
@@ -196,6 +206,12 @@ pub(crate) enum Engine {
     Null,
 }
 
+/// Default times of the tokens of a language model.
+const TTFT: Nanos = Nanos::from_millis(200);
+const TOKEN_EVERY: Nanos = Nanos::from_millis(20);
+const TOKEN_RATE_MIN: f64 = 0.01;
+const TOKEN_RATE_MAX: f64 = 100_000.0;
+
 const THREADS_MAX: usize = 64;
 const BACKLOG: u32 = 16_384;
 const BODY_MAX: u64 = 64 << 20;
@@ -220,6 +236,7 @@ impl Default for Config {
             uri_max: None,
             connections_max: None,
             sleeping: Sleeping::OneAtATime,
+            model: ModelPace { first: TTFT, every: TOKEN_EVERY },
             files: None,
             cgi: None,
             seed: Seed(1),
@@ -278,6 +295,18 @@ impl Config {
             "files" => {
                 let spec = workload::fileset::Spec::parse(value);
                 self.files = Some(spec.map_err(|error| refuse(error.to_string()))?);
+            }
+            "ttft" => {
+                let time = units::parse_duration(value).ok().filter(|time| *time <= SLEEP_MAX);
+                self.model.first = time.ok_or_else(|| refuse("write a time like 200ms".into()))?;
+            }
+            "tokens" => {
+                let rate = units::parse_rate(value).ok().map(|rate| rate.0);
+                let rate = rate.filter(|rate| (TOKEN_RATE_MIN..=TOKEN_RATE_MAX).contains(rate));
+                let rate = rate.ok_or_else(|| {
+                    refuse("write a rate from 0.01/s to 100000/s, as 50/s".into())
+                })?;
+                self.model.every = Nanos::from_secs_f64(1.0 / rate);
             }
             "sleep-parallel" => self.sleeping = Sleeping::Parallel,
             "seed" => {
@@ -339,6 +368,12 @@ impl Config {
         }
         if self.engine() != Engine::Proper && self.uri_max.is_some() {
             return conflict("--uri-max is for the pages, which --null and faults do not serve");
+        }
+        let paced = self.model != Config::default().model;
+        if self.engine() != Engine::Proper && paced {
+            return conflict(
+                "--tokens and --ttft are for the pages, which --null and faults do not serve",
+            );
         }
         if self.engine() != Engine::Proper && self.files.is_some() {
             return conflict("--files is for the pages, which --null and faults do not serve");

@@ -55,6 +55,8 @@ pub(crate) enum Route {
     Gzip(u64),
     /// A sequence of events by a schedule.
     Events(EventPlan),
+    /// A language model.
+    Model(ModelPage),
     /// A WebSocket that echoes.
     Socket(SocketPlan),
     Auth,
@@ -74,6 +76,15 @@ pub(crate) enum Route {
     File(String),
     /// A dynamic page that belongs to such a set.
     Dynamic(String),
+}
+
+/// Interface of a language model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ModelPage {
+    /// Chat completions, as of OpenAI.
+    Chat,
+    /// Messages, as of Anthropic.
+    Messages,
 }
 
 /// A stream of events: their number, when the first one leaves, and from one to the next.
@@ -153,6 +164,8 @@ impl Route {
             ("cookie", None) => Ok(Route::Cookie { set: text_of(query, "set")? }),
             ("gzip", Some(len)) => Ok(Route::Gzip(number(len, 0, GZIP_MAX)?)),
             ("events", None) => events(query),
+            ("v1", Some("chat/completions")) => Ok(Route::Model(ModelPage::Chat)),
+            ("v1", Some("messages")) => Ok(Route::Model(ModelPage::Messages)),
             ("ws", None) => socket(query),
             ("auth", None) => Ok(Route::Auth),
             ("digest", None) => Ok(Route::Digest(target.to_owned())),
@@ -171,7 +184,7 @@ impl Route {
                 "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
             }
             Route::Dynamic(_) => "GET, HEAD, POST, OPTIONS",
-            Route::Token(_) => "POST, OPTIONS",
+            Route::Token(_) | Route::Model(_) => "POST, OPTIONS",
             _ => "GET, HEAD, OPTIONS",
         }
     }

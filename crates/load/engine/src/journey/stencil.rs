@@ -6,9 +6,9 @@
 //! copy, are left to [`request::make`]: then nothing is filled.
 
 use super::carried::{CarriedView, ValuePlace};
-use super::decimal::put_decimal;
 use super::program::SharedProgram;
 use super::request;
+use crate::decimal::put_decimal;
 use crate::render::translated;
 use plan::check::{Ask, Body, Fill, ValueSource};
 use plan::journey::{Feeder, JourneyStep};

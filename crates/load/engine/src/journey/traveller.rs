@@ -2,9 +2,9 @@
 
 use super::Travel;
 use super::carried::{Carried, CarriedView, Taken};
-use super::decimal::put_decimal;
 use super::program::Op;
 use crate::check::judge::meets;
+use crate::decimal::put_decimal;
 use plan::check::{Scope, ValueSource};
 use plan::journey::{AfterFailure, Condition, StepGuard};
 use sample::{Noticed, Remark};

@@ -6,6 +6,7 @@ mod preset;
 mod steps;
 
 use super::{Event, Fault, Heard, Request};
+use crate::decimal::{DIGITS_MAX, decimal_digits};
 use crate::upgrade::offer;
 use ::websocket::handshake::{self, ClientError, ClientOffer};
 use ::websocket::{Masking, Payload, SocketEvent, SocketOptions, WebSocket, close};
@@ -101,9 +102,11 @@ impl SocketTerms {
 
     /// The message of call `index`.
     fn message(&self, index: u64, out: &mut Vec<u8>) {
+        let mut digits = [0; DIGITS_MAX];
+        let number = decimal_digits(index, &mut digits).as_bytes();
         for (row, piece) in self.pieces.iter().enumerate() {
             if row > 0 {
-                out.extend_from_slice(index.to_string().as_bytes());
+                out.extend_from_slice(number);
             }
             out.extend_from_slice(piece);
         }
@@ -171,13 +174,14 @@ enum Phase {
     Over,
 }
 
-/// Events on a connection since the last query.
+/// Events on a connection since the last query, which follows each piece of input: it has one time
+/// and one message at most.
 #[derive(Debug, Default)]
 pub(crate) struct SocketNews {
     pub(crate) counts: SocketCounts,
-    pub(crate) times: Vec<SocketTime>,
-    /// Keys of messages received by a member of a room.
-    pub(crate) deliveries: Vec<Option<u64>>,
+    pub(crate) time: Option<SocketTime>,
+    /// Key of the message received by a member of a room.
+    pub(crate) delivery: Option<Option<u64>>,
 }
 
 /// Result of checking for a call that is over without an event.
@@ -217,6 +221,8 @@ pub(crate) struct SocketSpeaker {
     asked_at: Nanos,
     /// When the last message of the server arrived.
     heard_at: Nanos,
+    /// When the last byte before a close frame arrived.
+    input_at: Nanos,
     /// When the heartbeat without a pong was sent.
     pinged_at: Nanos,
     scratch: Vec<u8>,
@@ -239,6 +245,7 @@ impl SocketSpeaker {
             random: terms.seed.stream(Purpose::Sockets, 0),
             asked_at: Nanos::ZERO,
             heard_at: Nanos::ZERO,
+            input_at: Nanos::ZERO,
             pinged_at: Nanos::ZERO,
             scratch: Vec::new(),
             greeting: false,
@@ -296,7 +303,8 @@ impl SocketSpeaker {
         let before = out.len();
         self.scratch.clear();
         if self.terms.holds {
-            self.scratch.extend_from_slice(call.index.to_string().as_bytes());
+            let mut digits = [0; DIGITS_MAX];
+            self.scratch.extend_from_slice(decimal_digits(call.index, &mut digits).as_bytes());
             call.key = Some(XxHash3_128::oneshot(&self.scratch) as u64);
             socket.ping(&self.scratch, out);
             self.news.counts.pings += 1;
@@ -336,10 +344,11 @@ impl SocketSpeaker {
         head.extend_from_slice(input);
         let offer = self.steps.as_ref().and_then(|it| it.offer.as_ref());
         let offer = offer.unwrap_or(&self.terms.offer);
-        let Some((size, outcome)) = handshake::read_response(head, key, offer) else {
-            if head.len() > self.terms.head_max {
-                return Err(self.refuse(FailureClass::UpgradeInvalid, "a head above --head-max"));
-            }
+        let read = handshake::read_response(head, key, offer);
+        if read.as_ref().map_or(head.len(), |(size, _)| *size) > self.terms.head_max {
+            return Err(self.refuse(FailureClass::UpgradeInvalid, "a head above --head-max"));
+        }
+        let Some((size, outcome)) = read else {
             return Ok(Heard { consumed: input.len(), event: Event::Connection });
         };
         let agreed = outcome.map_err(|error| {
@@ -361,8 +370,9 @@ impl SocketSpeaker {
         };
         self.phase = Phase::Open(Box::new(WebSocket::new(&options)));
         self.news.counts.opened += 1;
+        self.input_at = now;
         self.news.counts.compressed += u64::from(agreed.deflate.is_some());
-        self.news.times.push(SocketTime::Handshake(now - self.asked_at));
+        self.news.time = Some(SocketTime::Handshake(now - self.asked_at));
         let consumed = size - before;
         if self.steps.is_some() {
             let event = self.receive_step_open(&head[..size]);
@@ -395,6 +405,7 @@ impl SocketSpeaker {
         out: &mut Vec<u8>,
     ) -> Result<Heard, Fault> {
         let Phase::Open(socket) = &mut self.phase else { return Err(Fault::Unasked) };
+        let before = std::mem::replace(&mut self.input_at, now);
         let received = match socket.receive(input, out) {
             Ok(received) => received,
             Err(failure) => {
@@ -418,6 +429,7 @@ impl SocketSpeaker {
                 }
             }
             SocketEvent::Close { code } => {
+                self.input_at = before;
                 let close = SocketClose::Server(code.unwrap_or(close::NO_STATUS));
                 let code = code.unwrap_or(close::NO_STATUS);
                 self.end.get_or_insert(SocketEnd { close, violation: None });
@@ -455,7 +467,7 @@ impl SocketSpeaker {
     ) -> Event {
         self.count_message((frames, wire, length), now);
         if self.terms.publishes {
-            self.news.deliveries.push(key.flatten());
+            self.news.delivery = Some(key.flatten());
             return Event::Connection;
         }
         let Some(key) = key else {
@@ -473,7 +485,7 @@ impl SocketSpeaker {
         news.counts.payload_received += length;
         news.counts.wire_received += wire;
         if !self.heard_at.is_zero() {
-            news.times.push(SocketTime::Gap(now - self.heard_at));
+            news.time = Some(SocketTime::Gap(now - self.heard_at));
         }
         self.heard_at = now;
     }
@@ -531,7 +543,7 @@ impl SocketSpeaker {
         }
         if !self.pinged_at.is_zero() {
             self.news.counts.pongs += 1;
-            self.news.times.push(SocketTime::Ping(now - std::mem::take(&mut self.pinged_at)));
+            self.news.time = Some(SocketTime::Ping(now - std::mem::take(&mut self.pinged_at)));
         }
         Event::Connection
     }
@@ -651,8 +663,13 @@ impl SocketSpeaker {
     }
 
     pub(crate) fn take_news(&mut self) -> Option<SocketNews> {
-        let silent = self.news.counts == SocketCounts::default() && self.news.times.is_empty();
+        let silent = self.news.counts == SocketCounts::default() && self.news.time.is_none();
         (!silent).then(|| std::mem::take(&mut self.news))
+    }
+
+    /// Returns when the last byte before a close frame arrived.
+    pub(crate) fn input_at(&self) -> Nanos {
+        self.input_at
     }
 
     /// How the connection ended; valid once it has.

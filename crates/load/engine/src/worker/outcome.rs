@@ -5,7 +5,7 @@ use crate::call::{Call, End, NOBODY};
 use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
 use sample::{FailureClass, Note, Outcome, Sample};
-use stats::{StreamEnd, StreamMarks};
+use stats::StreamEnd;
 use std::sync::Arc;
 use units::Nanos;
 
@@ -71,7 +71,9 @@ impl Worker {
             Outcome::TimedOut => StreamEnd::TimedOut,
             Outcome::Dropped | Outcome::Abandoned => return,
         };
-        let marks = call.intake.as_ref().map_or_else(StreamMarks::default, |intake| intake.marks);
+        let received = call.intake.as_ref().map(|intake| intake.marks);
+        let mut marks = received.unwrap_or_default();
+        marks.step = self.setup.stream_step(call.target);
         self.journal.stream_over(marks, how, call.intended, now);
     }
 

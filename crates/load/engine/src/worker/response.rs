@@ -145,7 +145,7 @@ impl Worker {
         if let Some(intake) = &mut call.intake {
             self.count_kept(intake, facts.is_headless());
         }
-        let mut end = self.judge(facts, wrong);
+        let mut end = self.judge(call, facts, wrong);
         if GUIDED
             && !again
             && let Ok(None) = &redirect
@@ -395,8 +395,8 @@ impl Worker {
     }
 
     #[inline]
-    fn judge(&self, facts: &ResponseFacts, wrong: Option<FailureClass>) -> End {
-        let class = if self.setup.status_ok(facts.status) {
+    fn judge(&self, call: &Call, facts: &ResponseFacts, wrong: Option<FailureClass>) -> End {
+        let class = if self.setup.status_ok(facts.status) || is_on_socket(call) {
             wrong
         } else if facts.is_headless() {
             Some(FailureClass::NotHttp)
@@ -627,6 +627,11 @@ pub(super) struct Came<'a> {
     pub(super) last: bool,
 }
 
+/// Returns whether a call is a step on a WebSocket, whose response is the 101 or a message.
+fn is_on_socket(call: &Call) -> bool {
+    call.request.as_ref().is_some_and(|request| request.socket.is_some())
+}
+
 /// The events of a good response are read, if its target's responses are streams: an error page or
 /// an intermediate redirect is not one.
 fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
@@ -639,6 +644,7 @@ fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     if (good || described)
         && let Some(form) = setup.stream(call.target)
     {
+        intake.marks.step = setup.stream_step(call.target);
         intake.expect_events(form, if good { setup.grpc_form } else { BodyForm::Error });
     }
 }

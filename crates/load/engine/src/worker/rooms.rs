@@ -80,7 +80,7 @@ impl Worker {
         if news.counts.opened > 0 {
             fan_out.open(slot);
         }
-        for key in news.deliveries.drain(..) {
+        if let Some(key) = news.delivery.take() {
             match fan_out.receive(slot, key, now) {
                 Reception::Event(event) => self.journal.fan_out(event),
                 Reception::Own => {}

@@ -4,6 +4,7 @@ use super::Worker;
 use super::response::{Came, fresh};
 use crate::connection::ConnState;
 use crate::pool::class_of;
+use crate::setup::head_limits;
 use crate::speaker::{Event, Fault, Heard};
 use conduit::{Io, IoError, Ready, Slot};
 use sample::FailureClass;
@@ -70,8 +71,9 @@ impl Worker {
     fn connected(&mut self, slot: Slot, now: Nanos) {
         let endpoint = self.pool.conn(slot).endpoint();
         let tunnelled = self.pool.endpoint(endpoint).tunnel.is_some();
+        let tunnel = tunnelled.then(|| head_limits(&self.setup.plan));
         let conn = self.pool.conn_mut(slot);
-        let at = conn.connect(tunnelled, now);
+        let at = conn.connect(tunnel, now);
         if conn.state() == ConnState::Connecting {
             self.established(slot, None, at);
         }
@@ -286,11 +288,12 @@ impl Worker {
             }
             match event {
                 Event::Response { call, body, done } => {
-                    let sampled = body.clone();
+                    let mut answer = None;
+                    let body = &input[at..at + consumed][body];
                     if self.gathers() {
                         // frames are useless to readers of a response: its head is kept
-                        let answer = self.pool.conn_mut(slot).take_answer();
-                        let body = answer.as_deref().unwrap_or(&input[at..at + consumed][body]);
+                        answer = self.pool.conn_mut(slot).take_answer();
+                        let body = answer.as_deref().unwrap_or(body);
                         self.gather(slot, call, &Came { piece: &[], body, last: done }, now);
                         if done {
                             self.keep_head(slot, call);
@@ -299,10 +302,10 @@ impl Worker {
                     if done {
                         self.responded(io, slot, call, now);
                         if self.journal.is_sampling() {
-                            self.journal.end_sample(&input[at..at + consumed][sampled]);
+                            self.journal.end_sample(answer.as_deref().unwrap_or(body));
                         }
                     } else {
-                        self.sample_part(slot, call, &input[at..at + consumed][sampled]);
+                        self.sample_part(slot, call, body);
                     }
                 }
                 Event::Connection => {

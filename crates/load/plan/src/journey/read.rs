@@ -42,11 +42,11 @@ const TAGS_MAX: usize = 20;
 const FAILURES: [(&str, AfterFailure); 2] =
     [("next", AfterFailure::Next), ("end", AfterFailure::End)];
 
-/// `stream` of a step: `"sse"`, `"lines"` or `false`.
+/// `stream` of a step: `"sse"`, `"lines"`, `"openai"`, `"anthropic"` or `false`.
 fn stream_of(node: &Node<'_>) -> Result<StepStream, ParseError> {
     match node.switch() {
         Some(false) => Ok(StepStream::No),
-        Some(true) => Err(node.fault("say which: \"sse\" or \"lines\"")),
+        Some(true) => Err(node.fault("say which: \"sse\", \"lines\", \"openai\" or \"anthropic\"")),
         None => {
             crate::parse_streaming(node.text()?).map(StepStream::Yes).map_err(|why| node.fault(why))
         }

@@ -1,6 +1,6 @@
 //! Steps on a WebSocket: the user opens one, sends, waits for messages and closes it.
 
-use super::{JourneyPart, JourneyPlan, JourneyProgram};
+use super::{JourneyPart, JourneyPlan};
 use crate::Plan;
 use crate::check::Content;
 use units::{Nanos, ParseError};
@@ -99,11 +99,7 @@ impl Plan {
     /// Returns whether some of its connections may be WebSockets: all of them, or those that steps
     /// of journeys open.
     pub fn speaks_websocket(&self) -> bool {
-        // scripts in JavaScript have no WebSockets
-        let opens = |program: &JourneyProgram| !program.script.is_javascript();
-        let of_journeys = |it: &JourneyPlan| {
-            it.has_sockets() || it.journeys.iter().any(|it| it.script.as_ref().is_some_and(opens))
-        };
+        let of_journeys = |it: &JourneyPlan| it.has_sockets() || it.is_scripted();
         self.is_websocket() || self.journeys.as_ref().is_some_and(of_journeys)
     }
 }

@@ -5,6 +5,7 @@ use super::field::{KeyValue, NO_FIELD, PlanField, content, field};
 use super::grammar::*;
 use super::{SETTING, Setting, most};
 use crate::file::{MASK, Scalar};
+use crate::model_request::parse_tokens;
 use crate::representative::parse_representative;
 use crate::rules::{parse_aws_sigv4, parse_digest, parse_user};
 use crate::{Auth, Plan, Secrets};
@@ -89,6 +90,9 @@ fn signed(scope: SignatureScope, login: Option<Auth>) -> Result<Auth, ParseError
     }
 }
 
+/// Sources of other requests than a chat with a language model.
+const NO_MODEL: &[&str] = &["body", "body-file", "form", "urls", "curl", "script", "workload"];
+
 fn token(text: &str) -> Result<Auth, ParseError> {
     Ok(Auth::Bearer(text.to_owned()))
 }
@@ -107,6 +111,13 @@ pub(super) static SETTINGS: &[Setting] = &[
         more: "Without uploads the form is sent as application/x-www-form-urlencoded, with one as multipart/form-data. The media type of an upload follows the file: NAME=@FILE;type=image/png.", ..ROW },
     Setting { name: "body-file", value: "FILE|-", common: true, field: content!(request.body, typed: "_file", secret: false),
         help: "Request body from a file; - is standard input", ..ROW },
+    Setting { name: "prompt", value: "TEXT|@FILE", without: NO_MODEL, needs: Some("stream"), page: "llm-servers",
+        help: "With --stream openai or anthropic and a URL: the user's message in the request", ..ROW },
+    Setting { name: "model", value: "NAME", without: NO_MODEL, needs: Some("stream"), page: "llm-servers",
+        help: "With --stream openai or anthropic and a URL: name of the model in the request [default: default]", ..ROW },
+    Setting { name: "max-tokens", value: "N", without: NO_MODEL, needs: Some("stream"), page: "llm-servers",
+        field: PlanField { check: |text, _| parse_tokens(text).map(drop), ..NO_FIELD },
+        help: "With --stream openai or anthropic and a URL: maximum number of tokens of a response [default: 128]", ..ROW },
     Setting { name: "user", value: "NAME:PASSWORD", common: true, without: &["bearer"], field: login!("user", parse_user, replaced),
         help: "Basic authorisation", ..ROW },
     Setting { name: "digest", value: "NAME:PASSWORD", without: &["user", "bearer", "aws-sigv4"],

@@ -3,7 +3,7 @@
 
 use crate::metrics::exponential::Exponential;
 use sample::{AgentNow, AgentState, FailureClass};
-use stats::{Counts, Hist, MessageTally, Second, Snapshot};
+use stats::{Counts, Hist, MessageTally, Second, Snapshot, StreamTally};
 use units::Nanos;
 
 /// Upper bounds of the classic buckets, in seconds.
@@ -150,6 +150,9 @@ impl Reading {
         families.extend(histograms(total));
         if !total.messages.is_empty() {
             families.extend(of_messages(&total.messages));
+        }
+        if total.streams.events > 0 {
+            families.extend(of_streams(&total.streams));
         }
         Reading { run: run.clone(), families }
     }
@@ -428,6 +431,28 @@ fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
     let times: [HistogramRow<'_>; 2] = [
         ("handshake_time", "From the upgrade request to the response to it", &tally.handshake),
         ("receiver_time", "From a published message's due instant to a receiver", &fan_out.each),
+    ];
+    let counters = counters.into_iter().map(counter);
+    counters.chain(times.into_iter().map(histogram)).collect()
+}
+
+/// Of streams of events, once there was one.
+fn of_streams(tally: &StreamTally) -> Vec<MetricFamily> {
+    let one = |count: u64| plain(Value::Count(count));
+    let ended = events([("whole", tally.whole), ("empty", tally.empty), ("cut", tally.cut)]);
+    let counters: [CounterRow; 3] = [
+        ("streams", "Streams of events by how they ended", MetricUnit::None, ended),
+        ("stream_events", "Events of streams", MetricUnit::None, one(tally.events)),
+        (
+            "stream_tokens",
+            "Output tokens of whole streams of language models",
+            MetricUnit::None,
+            one(tally.tokens.output),
+        ),
+    ];
+    let times: [HistogramRow<'_>; 2] = [
+        ("first_event_time", "From a call's due instant to its first event", &tally.first),
+        ("event_gap_time", "From one event to the next of its stream", &tally.gap),
     ];
     let counters = counters.into_iter().map(counter);
     counters.chain(times.into_iter().map(histogram)).collect()

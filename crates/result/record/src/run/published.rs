@@ -49,9 +49,11 @@ pub use sides::{
 };
 pub use specweb99::{PostsRecord, Specweb99Record};
 pub use stack::{ConflictRecord, StackRecord};
+pub use streams::{
+    ModelTokensRecord, SentMessagesRecord, StepStreamsRecord, StreamRateRecord, StreamsRecord,
+};
 #[cfg(any(test, feature = "schema"))]
-pub(crate) use streams::STREAM_FORMS;
-pub use streams::{SentMessagesRecord, StreamRateRecord, StreamsRecord};
+pub(crate) use streams::{STREAM_FORMS, TOKEN_COUNTS};
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, OutcomesRecord, PhasesRecord, QuantileRecord,
     TagRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,

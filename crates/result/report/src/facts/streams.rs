@@ -2,7 +2,7 @@
 
 use crate::RunRecord;
 use crate::words::counted;
-use record::run::RunHist;
+use record::run::{ModelTokensRecord, RunHist};
 use stats::Hist;
 use units::show;
 
@@ -12,10 +12,12 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     let rate = show::rate(streams.events_per_s);
     let is_grpc = streams.form == "grpc";
     let events = counted(streams.events, if is_grpc { "message" } else { "event" });
-    let mut text = match streams.form.as_str() {
-        "grpc" => format!("{} with {events}: {rate}", counted(streams.whole, "response")),
-        "both" => format!("{}, {events}: {rate}", counted(streams.whole, "whole stream")),
-        form => format!("{} ({form}), {events}: {rate}", counted(streams.whole, "whole stream")),
+    let whole = counted(streams.whole, "whole stream");
+    let mut text = match (streams.form.as_str(), &streams.tokens) {
+        (form, Some(tokens)) => format!("{whole} ({form}), {}", of_tokens(tokens)),
+        ("grpc", None) => format!("{} with {events}: {rate}", counted(streams.whole, "response")),
+        ("both", None) => format!("{whole}, {events}: {rate}"),
+        (form, None) => format!("{whole} ({form}), {events}: {rate}"),
     };
     if let Some(rate) = &streams.stream_events_per_s {
         let (median, slowest) = (show::rate(rate.median), show::rate(rate.slowest_1_percent));
@@ -36,17 +38,48 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     Some(text)
 }
 
+/// Tokens and their rate, and how they are counted.
+fn of_tokens(tokens: &ModelTokensRecord) -> String {
+    let how = match tokens.counted_by.as_str() {
+        "usage" => "as reported",
+        "events" => "one per event with content",
+        _ => "as reported by some streams",
+    };
+    let rate = show::rate(tokens.per_s);
+    let mut text = format!("{} ({how}): {rate}", counted(tokens.output, "token"));
+    if tokens.input > 0 {
+        text += &format!("; {} of prompts", counted(tokens.input, "token"));
+    }
+    text
+}
+
+/// Time to the first token and rate of tokens, for a run in one line.
+pub(crate) fn in_short(report: &RunRecord) -> Vec<String> {
+    let streams = report.bodies.streams.as_ref();
+    let Some(tokens) = streams.and_then(|streams| streams.tokens.as_ref()) else {
+        return Vec::new();
+    };
+    let first = report.hist(RunHist::FirstEvent);
+    let ttft = format!("ttft p95 {}", crate::blocks::quantile(&first, 0.95));
+    vec![ttft, format!("{} tokens", show::rate(tokens.per_s))]
+}
+
 /// Names and times: to the first event, between events.
 pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
-    let is_grpc = report.bodies.streams.as_ref().is_some_and(|streams| streams.form == "grpc");
-    let [first, between] = match is_grpc {
-        true => ["first message", "between messages"],
-        false => ["first event", "between events"],
+    let streams = report.bodies.streams.as_ref();
+    let [first, between, mean] = match streams {
+        Some(streams) if streams.tokens.is_some() => {
+            ["first token", "between tokens", "  mean per token"]
+        }
+        Some(streams) if streams.form == "grpc" => {
+            ["first message", "between messages", "  mean of a stream"]
+        }
+        _ => ["first event", "between events", "  mean of a stream"],
     };
     let rows = [
         (first, RunHist::FirstEvent),
         (between, RunHist::EventGap),
-        ("  mean of a stream", RunHist::EventPace),
+        (mean, RunHist::EventPace),
         ("answer to a message", RunHist::MessageAnswer),
     ];
     let rows = rows.map(|(name, of)| (name, report.hist(of)));

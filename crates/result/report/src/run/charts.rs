@@ -58,6 +58,7 @@ pub(crate) fn over_time(along: &Along, report: &RunRecord) -> Vec<Block> {
         Some(quantiles(along, report)),
         endings::chart(along),
         heat(along),
+        streams(along, report),
         Some(concurrency(along)),
     ];
     let charts = charts.into_iter().flatten().map(Block::from);
@@ -103,6 +104,24 @@ fn quantiles(along: &Along, report: &RunRecord) -> Chart {
         }
     }
     chart
+}
+
+/// Times of events in streams; nothing without streams.
+fn streams(along: &Along, report: &RunRecord) -> Option<Chart> {
+    let of_tokens = report.bodies.streams.as_ref()?.tokens.is_some();
+    let [title, first, between] = match of_tokens {
+        true => ["Tokens, p99 (log scale)", "to the first token", "between tokens"],
+        false => ["Events of streams, p99 (log scale)", "to the first event", "between events"],
+    };
+    let mut chart = along.chart("streams", title, AxisUnit::Time);
+    chart.log = true;
+    chart.lines = vec![
+        Line::new(first, Tone::Blue, along.times(|bucket| bucket.first_event_p99)),
+        Line::new(between, Tone::Orange, along.times(|bucket| bucket.event_gap_p99))
+            .dashed(Dash::Long),
+    ];
+    let any = along.buckets.iter().any(|bucket| !bucket.first_event_p99.is_zero());
+    any.then_some(chart)
 }
 
 fn heat(along: &Along) -> Option<Chart> {

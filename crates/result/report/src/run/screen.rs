@@ -193,6 +193,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     told.add(SCREEN, [Block::Gap, fact_list(lines)]);
     tables::first(&mut told, report, all, detail.rest);
     tables::streams(&mut told, SCREEN, report);
+    tables::step_streams(&mut told, SCREEN, report);
     tables::messages(&mut told, SCREEN, report);
     if detail.tables {
         parts::objectives(&mut told, SCREEN, report);

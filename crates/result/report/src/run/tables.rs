@@ -6,7 +6,7 @@ use crate::section::{
     TableRow, Voice, Words, heading, led, say, subheading,
 };
 use crate::{Headline, RunRecord, RunTimes, facts, figures, words};
-use record::run::{MetricRecord, RunHist, UrlRecord};
+use record::run::{MetricRecord, RunHist, StepStreamsRecord, UrlRecord};
 use stats::{Doubt, Estimate, Hist, quantile_name, samples_needed};
 use units::{Nanos, show};
 
@@ -186,6 +186,24 @@ pub(super) fn streams(told: &mut Document, forms: Forms, report: &RunRecord) {
     let note = table.as_ref().map(|_| led("  ", Voice::Note, note));
     told.add(forms, table);
     told.add(forms & Forms::PAGE, note);
+}
+
+/// Streams of each step, if there are several.
+pub(super) fn step_streams(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let steps = report.bodies.streams.as_ref().map_or(&[][..], |streams| &streams.steps);
+    let row = |step: &StepStreamsRecord| {
+        let mut cells = vec![words::printable(&step.step, 200)];
+        cells.extend([step.whole, step.events].map(show::count));
+        let times = [&step.first_event_s, &step.between_events_s];
+        cells
+            .extend(times.into_iter().flat_map(|times| [times.p50, times.p99]).map(words::seconds));
+        cells
+    };
+    let columns = ["step", "streams", "events", "first p50", "first p99", "gap p50", "gap p99"];
+    let columns = columns.map(Column::from);
+    let table =
+        DataTable::new(columns).named("Stream", "Streams by step").with(steps.iter().map(row));
+    told.add(forms, (steps.len() > 1).then_some(Block::Table(table)));
 }
 
 /// Times of WebSockets.

@@ -96,6 +96,7 @@ fn row(
         mean: response.mean(),
         spread: stats::Spread::of(&response),
         endings: Some(stats::Endings::of(&full)),
+        streams: full.streams.interval(),
         slip_p99: full.slip.quantile(0.99),
         in_flight: recorder.flight(),
         open_connections: 8,

@@ -10,7 +10,8 @@ use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Connections, Counts, FailedResponse, FailedResponses, FanOutTally, GrpcTally, Hist, Instants,
     JourneyTally, MessageTally, Noted, NumberTally, ScenarioTally, ServerTimings, Sessions,
-    Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
+    Snapshot, StatusTally, StepStreams, StreamTally, TARGET_ROWS_MAX, TargetTally, TokenTally,
+    TransactionTally, Verified,
 };
 use units::Nanos;
 
@@ -69,10 +70,13 @@ packed! {
         flight_integral, flight_peak, spin, beats, instants, verified, failed_responses,
     }
     StreamTally {
-        whole, empty, cut, events, in_window, first, gap, pace, sent, held_back, answer, grpc,
+        whole, empty, cut, events, in_window, first, gap, pace, sent, held_back, answer, tokens, steps,
+        grpc,
     }
+    StepStreams { whole, cut, events, first, gap }
+    TokenTally { output, input, reporting, events }
     GrpcTally { statuses, unsent, messages }
-    MessageTally { counts, in_window, handshake, gap, ping, closes, violations, fan_out }
+    MessageTally { counts, in_window, handshake, gap, ping, silence, closes, violations, fan_out }
     FanOutTally {
         messages, complete, expected, received, duplicates, out_of_order, each, first, last,
     }

@@ -8,16 +8,29 @@ use std::time::Duration;
 use hyper::body::Bytes;
 use tokio::time::{Instant, Sleep};
 
+use super::model::Chat;
 use crate::route::EventPlan;
 
 /// Maximum number of late events that are sent together.
 const TOGETHER_MAX: u64 = 1_000;
+
+/// Content of the events.
+#[derive(Debug)]
+pub(super) enum EventText {
+    /// Their numbers.
+    Numbers,
+    /// Tokens of a language model.
+    Chat(Box<Chat>),
+}
 
 /// The schedule counts from the first poll of the body, not from event to event, so that no event
 /// delays later ones.
 #[derive(Debug)]
 pub(super) struct Events {
     plan: EventPlan,
+    text: EventText,
+    /// The part ahead of the events was sent.
+    begun: bool,
     start: Instant,
     next: u64,
     sleep: Pin<Box<Sleep>>,
@@ -25,10 +38,10 @@ pub(super) struct Events {
 
 impl Events {
     /// The schedule begins now.
-    pub(super) fn new(plan: EventPlan) -> Events {
+    pub(super) fn new(plan: EventPlan, text: EventText) -> Events {
         let start = Instant::now();
         let sleep = Box::pin(tokio::time::sleep_until(start + Duration::from_nanos(plan.first.0)));
-        Events { plan, start, next: 0, sleep }
+        Events { plan, text, begun: false, start, next: 0, sleep }
     }
 
     /// Returns when an event is sent, relative to the start.
@@ -41,6 +54,13 @@ impl Events {
         if self.next == self.plan.count {
             return Poll::Ready(Bytes::new());
         }
+        if !std::mem::replace(&mut self.begun, true)
+            && let EventText::Chat(chat) = &self.text
+        {
+            let mut text = String::new();
+            chat.write_start(&mut text);
+            return Poll::Ready(text.into());
+        }
         ready!(self.sleep.as_mut().poll(cx));
         let passed = self.start.elapsed();
         let mut text = String::new();
@@ -50,7 +70,10 @@ impl Events {
             && (self.next == from || self.offset(self.next) <= passed)
         {
             self.next += 1;
-            write_event(&mut text, &self.plan, self.next);
+            match &self.text {
+                EventText::Numbers => write_event(&mut text, &self.plan, self.next),
+                EventText::Chat(chat) => chat.write_token(&mut text, self.next),
+            }
         }
         let at = self.start + self.offset(self.next);
         self.sleep.as_mut().reset(at);

@@ -9,6 +9,7 @@ mod converse;
 mod dynamic;
 mod events;
 mod grpc;
+mod model;
 mod pages;
 #[cfg(feature = "h3")]
 mod quic;
@@ -30,6 +31,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::LocalSet;
 use workload::fileset::FileSet;
 
+pub(crate) use self::model::ModelPace;
 pub(crate) use self::quic::QuicListener;
 use self::stream::Acceptor;
 use crate::counters::Counters;
@@ -54,6 +56,8 @@ pub(crate) struct Common {
     /// HTTP/3.
     held: Arc<AtomicU64>,
     held_max: u64,
+    /// Times of the tokens of `/v1/…`.
+    model: ModelPace,
     /// Rooms of WebSockets.
     rooms: Arc<rooms::Rooms>,
     stop: watch::Receiver<()>,
@@ -80,6 +84,7 @@ impl Common {
             room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
             held: Arc::new(AtomicU64::new(0)),
             held_max: config.held_max,
+            model: config.model,
             rooms: Arc::default(),
             stop,
         };

@@ -11,8 +11,9 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 use super::Common;
 use super::body::{PageBody, Pieces, Upload};
 use super::dynamic::DynamicPages;
-use super::events::Events;
+use super::events::{EventText, Events};
 use super::grpc;
+use super::model;
 use super::raw::{RawKind, RawResponse};
 use super::socket::SocketVisit;
 use crate::Sleeping;
@@ -220,8 +221,13 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
         Route::Gzip(len) => gzip(len),
         Route::Events(plan) => {
             let kind = if plan.lines { "application/x-ndjson" } else { "text/event-stream" };
-            page_of(StatusCode::OK, Some(kind), PageBody::Events(Events::new(plan)))
+            page_of(
+                StatusCode::OK,
+                Some(kind),
+                PageBody::Events(Events::new(plan, EventText::Numbers)),
+            )
         }
+        Route::Model(page) => model::respond(page, request, common).await,
         Route::Auth => auth(request.headers()),
         Route::Digest(target) => digest(request.method(), request.headers(), &target),
         Route::Login { name } => ok(JSON, login_text(&name)),

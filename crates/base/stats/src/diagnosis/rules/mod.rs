@@ -19,6 +19,7 @@ mod rate_limit;
 mod retransmission;
 mod round_timeout;
 mod serial;
+mod sockets;
 mod stall;
 mod streams;
 mod warm_up;
@@ -43,6 +44,8 @@ pub const RULES: &[&Rule] = &[
     &window::RULE,
     &goaway::RULE,
     &keep_alive::RULE,
+    &sockets::IDLE,
+    &sockets::SERIAL,
     &round_timeout::RULE,
     &bandwidth::RULE,
     &mixed::RULE,

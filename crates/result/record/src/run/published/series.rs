@@ -46,6 +46,14 @@ pub struct SecondRecord {
     /// Calls of the measured phase that failed, timed out or were dropped in the row, by class.
     /// Null in results of versions that did not record it.
     pub failures: Option<BTreeMap<String, u64>>,
+    /// Events of streams that arrived in the row. Null without any.
+    pub events: Option<u64>,
+    /// Of the first events that arrived in the row, from due; null without any.
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
+    pub first_event_p99_s: Option<f64>,
+    /// Of the times between events that ended in the row; null without any.
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
+    pub event_gap_p99_s: Option<f64>,
 }
 
 impl SecondRecord {
@@ -53,6 +61,9 @@ impl SecondRecord {
         let seconds = Nanos::as_secs_f64;
         // without a response there is no time
         let time = |time: Nanos| (!row.max.is_zero()).then(|| seconds(time));
+        let stream_time = |of: fn(&stats::SecondStreams) -> Nanos| {
+            row.streams.as_ref().map(of).filter(|time| !time.is_zero()).map(seconds)
+        };
         SecondRecord {
             at_s: row.at_s,
             span_s: row.span_s,
@@ -69,6 +80,9 @@ impl SecondRecord {
             bytes_received: row.bytes_received,
             body_bytes: row.body_bytes,
             driver_cpu: row.driver_cpu,
+            events: row.streams.map(|streams| streams.events),
+            first_event_p99_s: stream_time(|streams| streams.first_p99),
+            event_gap_p99_s: stream_time(|streams| streams.gap_p99),
             statuses: row.endings.as_ref().map(statuses),
             failures: row.endings.as_ref().map(|endings| {
                 endings

@@ -1,21 +1,25 @@
 //! Responses that are streams of events.
 
+use super::rows::row_labels;
 use super::times::TimesRecord;
 use crate::finished::per_second;
-use plan::{Plan, Streaming};
+use plan::Plan;
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Hist, Measurement};
+use stats::{Hist, Measurement, StepStreams, StreamTally, TokenTally};
 
 /// Delimiter of events.
-pub(crate) const STREAM_FORMS: [&str; 4] = ["sse", "lines", "grpc", "both"];
+pub(crate) const STREAM_FORMS: [&str; 6] = ["sse", "lines", "grpc", "openai", "anthropic", "both"];
+/// How tokens are counted.
+pub(crate) const TOKEN_COUNTS: [&str; 3] = ["usage", "events", "both"];
 
 /// `streams` of a run; null where no response is looked at as a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StreamsRecord {
-    /// `sse`: Server-Sent Events; `lines`: a line for each; `grpc`: messages of gRPC; `both`: steps differ.
+    /// `sse`: Server-Sent Events; `lines`: a line for each; `grpc`: messages of gRPC; `openai` and
+    /// `anthropic`: events with content of a language model; `both`: steps differ.
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(schema_with = "crate::schema::stream_form")
@@ -38,13 +42,19 @@ pub struct StreamsRecord {
     pub first_event_s: TimesRecord,
     /// From one event to the next; a stream that timed out has its last wait in it.
     pub between_events_s: TimesRecord,
-    /// The mean time between the events of each whole stream with two or more.
+    /// The mean time between the events of each whole stream with two or more; per token if the
+    /// stream reports its tokens.
     pub mean_between_events_s: TimesRecord,
     /// Its reciprocal: the minimum reached by half of the streams, and by 99 % of them. Null if
     /// there are none, and if their events arrived all at once.
     pub stream_events_per_s: Option<StreamRateRecord>,
     /// Messages that gRPC calls send on a schedule; null without one.
     pub sent: Option<SentMessagesRecord>,
+    /// Null if the streams are not those of language models.
+    pub tokens: Option<ModelTokensRecord>,
+    /// Streams of each step of a journey, in the plan's order; empty without journeys.
+    #[serde(default)]
+    pub steps: Vec<StepStreamsRecord>,
 }
 
 /// Messages of client streams with a message rate. The first of each stream is sent with its call.
@@ -58,6 +68,73 @@ pub struct SentMessagesRecord {
     /// From the instant a message was due to the message of the response at the same place;
     /// bidirectional streams only.
     pub answer_s: TimesRecord,
+}
+
+/// Streams of one step of a journey.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct StepStreamsRecord {
+    /// Name of the step.
+    pub step: String,
+    pub whole: u64,
+    /// Calls that failed or timed out after at least one event.
+    pub cut: u64,
+    pub events: u64,
+    /// As those of the run.
+    pub first_event_s: TimesRecord,
+    pub between_events_s: TimesRecord,
+}
+
+impl StepStreamsRecord {
+    fn all(plan: &Plan, tally: &StreamTally) -> Vec<StepStreamsRecord> {
+        let names = row_labels(plan, plan.row_count());
+        let row = |(row, step): (&u32, &StepStreams)| StepStreamsRecord {
+            step: names.get(*row as usize).cloned().unwrap_or_default(),
+            whole: step.whole,
+            cut: step.cut,
+            events: step.events,
+            first_event_s: TimesRecord::of(&step.first),
+            between_events_s: TimesRecord::of(&step.gap),
+        };
+        tally.steps.iter().map(row).collect()
+    }
+}
+
+/// Tokens of whole streams of language models.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct ModelTokensRecord {
+    /// `usage`: as the streams report them; `events`: one for each event with content; `both`: some
+    /// streams report them.
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "crate::schema::token_count")
+    )]
+    pub counted_by: String,
+    /// Tokens of the responses, and of the requests as far as they are reported.
+    pub output: u64,
+    pub input: u64,
+    /// Of all streams: the events with content inside the measured window, times the tokens of such
+    /// an event, over the length of the window.
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
+    pub per_s: f64,
+}
+
+impl ModelTokensRecord {
+    fn of(tally: &TokenTally, whole: u64, events_per_s: f64) -> ModelTokensRecord {
+        let [usage, events, both] = TOKEN_COUNTS;
+        let counted_by = match tally.reporting {
+            0 => events,
+            all if all == whole => usage,
+            _ => both,
+        };
+        ModelTokensRecord {
+            counted_by: counted_by.to_owned(),
+            output: tally.output,
+            input: tally.input,
+            per_s: events_per_s * tally.of_event(),
+        }
+    }
 }
 
 /// Events per second of one stream.
@@ -84,23 +161,18 @@ impl StreamRateRecord {
 /// The form of the plan's streams; `None`: it has none.
 fn stream_form(plan: &Plan) -> Option<&'static str> {
     let forms = plan.streams();
-    let has = |form| forms.contains(&Some(form));
-    let [sse, lines, grpc, both] = STREAM_FORMS;
-    if has(Streaming::Grpc) {
-        return Some(grpc);
-    }
-    match (has(Streaming::Sse), has(Streaming::Lines)) {
-        (true, true) => Some(both),
-        (true, false) => Some(sse),
-        (false, true) => Some(lines),
-        (false, false) => None,
-    }
+    let mut named = forms.iter().flatten().map(|form| form.id());
+    let first = named.next()?;
+    let [.., both] = STREAM_FORMS;
+    Some(if named.all(|other| other == first) { first } else { both })
 }
 
 impl StreamsRecord {
     pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<StreamsRecord> {
         let form = stream_form(plan)?;
         let streams = &measurement.total.streams;
+        let events_per_s = per_second(streams.in_window, measurement.window);
+        let counts_tokens = plan.streams().iter().flatten().any(|form| form.is_of_model());
         Some(StreamsRecord {
             form: form.to_owned(),
             whole: streams.whole,
@@ -108,7 +180,7 @@ impl StreamsRecord {
             cut: streams.cut,
             events: streams.events,
             events_in_window: streams.in_window,
-            events_per_s: per_second(streams.in_window, measurement.window),
+            events_per_s,
             first_event_s: TimesRecord::of(&streams.first),
             between_events_s: TimesRecord::of(&streams.gap),
             mean_between_events_s: TimesRecord::of(&streams.pace),
@@ -118,6 +190,9 @@ impl StreamsRecord {
                 held_back: streams.held_back,
                 answer_s: TimesRecord::of(&streams.answer),
             }),
+            steps: StepStreamsRecord::all(plan, streams),
+            tokens: counts_tokens
+                .then(|| ModelTokensRecord::of(&streams.tokens, streams.whole, events_per_s)),
         })
     }
 }

@@ -1,0 +1,66 @@
+//! Requests to a server of language models, as its users send them.
+
+use crate::{ModelApi, Plan, Streaming};
+use serde_json::json;
+use units::{ParseError, quoted};
+
+/// Sent where the options name nothing else.
+const PROMPT: &str = "Explain in a few sentences how a lighthouse works.";
+const MODEL: &str = "default";
+const TOKENS_MAX: u32 = 128;
+
+/// Version of the Messages API (Anthropic requires a header with it).
+const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+/// Parts of a request that options name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelRequest {
+    pub model: Option<String>,
+    pub prompt: Option<String>,
+    pub tokens_max: Option<u32>,
+}
+
+/// Maximum number of tokens of a response: at least 1.
+///
+/// # Errors
+/// Anything else.
+pub fn parse_tokens(text: &str) -> Result<u32, ParseError> {
+    let count = units::parse_count(text)?;
+    u32::try_from(count).ok().filter(|count| *count > 0).ok_or_else(|| {
+        ParseError(format!("{} is not a number of tokens: write one like 256", quoted(text)))
+    })
+}
+
+impl Plan {
+    /// Interface of the language model whose streams all responses are.
+    pub fn model_api(&self) -> Option<ModelApi> {
+        match self.measure.stream {
+            Some(Streaming::Model(api)) => Some(api),
+            _ => None,
+        }
+    }
+
+    /// Puts the body and the fields of a streamed chat into the request; a given field stays.
+    pub fn ask_model(&mut self, api: ModelApi, request: &ModelRequest) {
+        let prompt = request.prompt.as_deref().unwrap_or(PROMPT);
+        let mut body = json!({
+            "model": request.model.as_deref().unwrap_or(MODEL),
+            "stream": true,
+            "max_tokens": request.tokens_max.unwrap_or(TOKENS_MAX),
+            "messages": [{ "role": "user", "content": prompt }],
+        });
+        let mut fields = vec![JSON];
+        match api {
+            ModelApi::OpenAi => body["stream_options"] = json!({ "include_usage": true }),
+            ModelApi::Anthropic => fields.push(VERSION),
+        }
+        self.request.body = Some(body.to_string().into_bytes());
+        for (name, value) in fields {
+            let named = |(known, _): &(String, String)| known.eq_ignore_ascii_case(name);
+            if !self.request.headers.iter().any(named) {
+                self.request.headers.push((name.to_owned(), value.to_owned()));
+            }
+        }
+    }
+}
