@@ -129,10 +129,12 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
 /// Every test of the workspace that is a separate program, by name.
 fn test_names(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     let mut metadata = cargo(root);
-    let told = shell::output(metadata.args(["metadata", "--no-deps", "--format-version", "1"]))?;
-    let told: serde_json::Value = serde_json::from_str(&told)?;
+    let reported =
+        shell::output(metadata.args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let reported: serde_json::Value = serde_json::from_str(&reported)?;
     let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
-    let targets = list(&told["packages"]).into_iter().flat_map(|package| list(&package["targets"]));
+    let targets =
+        list(&reported["packages"]).into_iter().flat_map(|package| list(&package["targets"]));
     let is_test =
         |target: &serde_json::Value| list(&target["kind"]).iter().any(|kind| kind == "test");
     let tests = targets.filter(is_test);
@@ -280,13 +282,13 @@ fn cargo(root: &Path) -> Command {
 /// for background jobs.
 fn cargo_with_default_signals(root: &Path) -> Command {
     // only GNU's env has this option; otherwise the tests inherit the caller's settings
-    const HEED: [&str; 2] = ["env", "--default-signal=HUP,INT,QUIT,TERM"];
-    let mut tried = Command::new(HEED[0]);
-    tried.args([HEED[1], "true"]).stdout(Stdio::null()).stderr(Stdio::null());
+    const RESET_SIGNALS: [&str; 2] = ["env", "--default-signal=HUP,INT,QUIT,TERM"];
+    let mut tried = Command::new(RESET_SIGNALS[0]);
+    tried.args([RESET_SIGNALS[1], "true"]).stdout(Stdio::null()).stderr(Stdio::null());
     if !tried.status().is_ok_and(|status| status.success()) {
         return cargo(root);
     }
-    let mut heeding = Command::new(HEED[0]);
-    heeding.arg(HEED[1]).arg(shell::cargo().get_program()).current_dir(root);
-    heeding
+    let mut command = Command::new(RESET_SIGNALS[0]);
+    command.arg(RESET_SIGNALS[1]).arg(shell::cargo().get_program()).current_dir(root);
+    command
 }

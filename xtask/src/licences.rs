@@ -112,18 +112,20 @@ fn check(policy: &Policy, metadata: &Value) -> anyhow::Result<(usize, Vec<String
         let Some(source) = package["source"].as_str() else { continue };
         count += 1;
         let name = package["name"].as_str().unwrap_or_default();
-        let who = format!("{name} {}", package["version"].as_str().unwrap_or_default());
+        let package_name = format!("{name} {}", package["version"].as_str().unwrap_or_default());
         if !policy.registries.iter().any(|from| source == format!("registry+{from}")) {
-            found.push(format!("{who}: comes from {source}"));
+            found.push(format!("{package_name}: comes from {source}"));
         }
         if let Some((_, why)) = policy.banned.iter().find(|(banned, _)| banned == name) {
-            found.push(format!("{who}: banned ({why})"));
+            found.push(format!("{package_name}: banned ({why})"));
         }
         match package["license"].as_str().map(|licence| (licence, policy.allows(licence))) {
-            None => found.push(format!("{who}: states no licence")),
+            None => found.push(format!("{package_name}: states no licence")),
             Some((_, Ok(true))) => {}
-            Some((licence, Ok(false))) => found.push(format!("{who}: licence {licence}")),
-            Some((licence, Err(why))) => found.push(format!("{who}: licence {licence}: {why}")),
+            Some((licence, Ok(false))) => found.push(format!("{package_name}: licence {licence}")),
+            Some((licence, Err(why))) => {
+                found.push(format!("{package_name}: licence {licence}: {why}"))
+            }
         }
     }
     Ok((count, found))

@@ -124,11 +124,11 @@ fn through(
     netpath.args(["netpath", "--path", path, "--seed", seed, "--server", server, "--"]);
     netpath.args(program);
     let ran = netpath.stdin(Stdio::null()).output().context("netpath cannot be started")?;
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
     let code = ran.status.code().unwrap_or(-1);
     // 1 and 4: an objective missed, a measurement in doubt, which the median is for
-    anyhow::ensure!(matches!(code, 0 | 1 | 4), "netpath ended with {}: {said}", ran.status);
-    Ok((String::from_utf8_lossy(&ran.stdout).into_owned(), said))
+    anyhow::ensure!(matches!(code, 0 | 1 | 4), "netpath ended with {}: {errors}", ran.status);
+    Ok((String::from_utf8_lossy(&ran.stdout).into_owned(), errors))
 }
 
 /// The median; the smallest and the largest.

@@ -104,8 +104,9 @@ fn build(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     let mut cargo = shell::cargo();
     cargo.current_dir(root).args(["build", "--profile", profile, "--package", "sim"]);
     cargo.args(["--example", EXAMPLE]);
-    let said = shell::output(cargo.arg("--message-format=json-render-diagnostics"))?;
-    executable(&said, EXAMPLE).context("cargo built no example `instructions` in crates/load/sim")
+    let reported = shell::output(cargo.arg("--message-format=json-render-diagnostics"))?;
+    executable(&reported, EXAMPLE)
+        .context("cargo built no example `instructions` in crates/load/sim")
 }
 
 /// The executable of a target in cargo's messages.

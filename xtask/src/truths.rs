@@ -180,8 +180,8 @@ impl Tool<'_> {
             torture.args(["--post", "/post", "--seed", &seed]);
             let ran = torture.arg(&running.url).output()?;
             if ran.status.code() != Some(0) {
-                let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-                bail!("clean run {round} of {times} ended with {}: {said}", ran.status);
+                let reported = String::from_utf8_lossy(&ran.stdout).into_owned();
+                bail!("clean run {round} of {times} ended with {}: {reported}", ran.status);
             }
             println!("clean run {round} of {times}: nothing found");
         }
@@ -202,9 +202,9 @@ fn chain(
     chain.args(subject.http().map(|version| ["--http", version]).into_iter().flatten());
     chain.args(subject.tls.then_some("--insecure"));
     let ran = chain.stdin(Stdio::null()).output()?;
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
     let document: serde_json::Value = serde_json::from_slice(&ran.stdout)
-        .with_context(|| format!("it ended with {}: {said} {}", ran.status, running.output()))?;
+        .with_context(|| format!("it ended with {}: {errors} {}", ran.status, running.output()))?;
     if let Some(why) = document["ended_early"].as_str() {
         bail!("{why}; the proxy says: {}", running.output());
     }
@@ -321,9 +321,9 @@ fn torture(
         torture.arg("--press");
     }
     let ran = torture.arg(&running.url).output()?;
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
     let document: serde_json::Value = serde_json::from_slice(&ran.stdout).with_context(|| {
-        format!("{} ended with {}: {said} {}", subject.name, ran.status, running.output())
+        format!("{} ended with {}: {errors} {}", subject.name, ran.status, running.output())
     })?;
     match document["ended_early"].as_str() {
         Some(why) if document["cases"].as_array().is_none_or(Vec::is_empty) => {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Poll interval for signals and for the number of requests.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
     args.check()?;
@@ -30,7 +30,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
         crate::say(&opening(args, &recorder));
     }
     let most = args.requests.unwrap_or(usize::MAX);
-    while recorder.count() < most && crate::signals::pause(LOOK) {}
+    while recorder.count() < most && crate::signals::pause(POLL_INTERVAL) {}
     // the signal ended the recording; the files are still written
     crate::signals::forget();
     let (exchanges, troubles) = recorder.stop();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Poll interval for signals.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn site(task: SiteTask) -> Result<Code, Failure> {
     match task {
@@ -29,7 +29,7 @@ fn serve(mut config: site::Config) -> Result<Code, Failure> {
     crate::files::write_stdout(&format!("{}\n", site.url()))
         .map_err(|error| Failure::not_written(&error))?;
     while crate::signals::caught() == 0 {
-        if site.wait(LOOK) {
+        if site.wait(POLL_INTERVAL) {
             break;
         }
     }
@@ -62,7 +62,7 @@ fn serve_norm(task: &NormTask) -> Result<Code, Failure> {
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     print(&format!("{}\n", server.url()))?;
     while crate::signals::caught() == 0 {
-        server.wait(LOOK);
+        server.wait(POLL_INTERVAL);
     }
     let served = server.stop();
     crate::say(&format!(

@@ -6,7 +6,7 @@ use live::browser::{Ui, UiConfig};
 use std::time::Duration;
 
 /// Poll interval for signals.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn ui(args: UiArgs) -> Result<Code, Failure> {
     let place = crate::run::keeping::wanted(args.store.store.as_ref()).unwrap_or_default();
@@ -22,7 +22,7 @@ pub(crate) fn ui(args: UiArgs) -> Result<Code, Failure> {
     crate::files::write_stdout(&format!("{}\n", ui.url()))
         .map_err(|error| Failure::not_written(&error))?;
     while crate::signals::caught() == 0 {
-        if ui.wait(LOOK) {
+        if ui.wait(POLL_INTERVAL) {
             return Err(Failure::usage("the server has ended; this is a bug"));
         }
     }

@@ -23,7 +23,7 @@ use units::Nanos;
 /// Connect timeout.
 const CONNECT: Nanos = Nanos::from_secs(5);
 /// Maximum number of broken links listed individually.
-const TOLD_MAX: usize = 20;
+const LISTED_MAX: usize = 20;
 
 pub(crate) fn workload(args: WorkloadArgs) -> Result<Code, Failure> {
     match args.command {
@@ -74,7 +74,7 @@ fn walk(args: &CrawlArgs) -> Result<Code, Failure> {
         files::write_to(&args.output, &list).map_err(|error| Failure::not_written(&error))?;
     }
     if !args.quiet && !found.good.is_empty() {
-        crate::say(&told(&found, args));
+        crate::say(&summary(&found, args));
     }
     exit_code(&found, args)
 }
@@ -96,9 +96,9 @@ fn exit_code(found: &Crawl, args: &CrawlArgs) -> Result<Code, Failure> {
 }
 
 /// Information missing in the list.
-fn told(found: &Crawl, args: &CrawlArgs) -> String {
+fn summary(found: &Crawl, args: &CrawlArgs) -> String {
     let mut text = String::new();
-    for broken in found.broken.iter().take(TOLD_MAX) {
+    for broken in found.broken.iter().take(LISTED_MAX) {
         let place = match &broken.found_on {
             Some(page) => format!(", found on {page}"),
             None => String::new(),
@@ -106,8 +106,8 @@ fn told(found: &Crawl, args: &CrawlArgs) -> String {
         put(&mut text, &format!("broken: {} ({}{place})", broken.url, broken.why));
     }
     let broken = found.broken.len() as u64 + found.more_broken;
-    if broken > TOLD_MAX as u64 {
-        put(&mut text, &format!("… and {} more that are broken", broken - TOLD_MAX as u64));
+    if broken > LISTED_MAX as u64 {
+        put(&mut text, &format!("… and {} more that are broken", broken - LISTED_MAX as u64));
     }
     let sums = [
         format!("{} of {} requested pages listed", found.good.len(), found.asked),

@@ -132,15 +132,15 @@ fn an_interpreter_kept_inside_apache_answers_a_run() {
     let apache = mod_perl();
     let url = apache.url("/form?given=Fred&family=Flintstone");
     let json = measure(&["-c", "1", "-n", "20", &url]);
-    assert_eq!(outcomes(&json), [20, 20, 0, 0, 0, 0], "{}", apache.said());
-    assert_eq!(json["status"], serde_json::json!({"200": 20}), "{}", apache.said());
+    assert_eq!(outcomes(&json), [20, 20, 0, 0, 0, 0], "{}", apache.error_log());
+    assert_eq!(json["status"], serde_json::json!({"200": 20}), "{}", apache.error_log());
     let body = "given=Fred&family=Flintstone&Submit=Send";
     let length = body.len();
     let request = format!(
         "POST /form HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     let text = page(apache.port, &request);
-    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}\n{}", apache.said());
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}\n{}", apache.error_log());
     assert!(text.contains("<h1>Hello Fred Flintstone</h1>"), "{text}");
     // the plain first call, the run, and this one: all in one interpreter
     assert!(text.contains("\r\nX-Answers: 22\r\n"), "{text}");

@@ -58,8 +58,8 @@ impl Shown {
 
     /// Returns whether this may be shown in the page: an example with an INVALID verdict teaches
     /// nothing.
-    pub(super) fn may_be_shown(&self, code: i32, said: &str) -> bool {
-        code == self.code && (self.invalid || !said.contains("INVALID"))
+    pub(super) fn may_be_shown(&self, code: i32, text: &str) -> bool {
+        code == self.code && (self.invalid || !text.contains("INVALID"))
     }
 }
 

@@ -85,16 +85,16 @@ fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Resu
     let rate = rate.to_string();
     let seconds = SECONDS.to_string();
     let program = ["taskset", "-c", "1", &pace, "send", SERVER, "9000", &rate, &seconds, "64"];
-    let (out, said) = through(&mut netpath, &["rtt=20ms", "1"], &server, &program)?;
-    read(&out, &said).with_context(|| format!("not understood: {out} {said}"))
+    let (out, reported) = through(&mut netpath, &["rtt=20ms", "1"], &server, &program)?;
+    read(&out, &reported).with_context(|| format!("not understood: {out} {reported}"))
 }
 
 /// `sent received p50 p90 p99 rate call`, and the forwarder's own line.
-fn read(out: &str, said: &str) -> Option<Round> {
+fn read(out: &str, text: &str) -> Option<Round> {
     let numbers: Vec<f64> = out.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [sent, received, p50, p90, p99, _, call] = numbers[..] else { return None };
     let busy = Regex::new(r"busy for ([0-9.]+) %").ok()?;
-    let busy = busy.captures(said)?.get(1)?.as_str().parse::<f64>().ok()? / 100.0;
+    let busy = busy.captures(text)?.get(1)?.as_str().parse::<f64>().ok()? / 100.0;
     Some(Round { sent, received, p50, p90, p99, call, busy })
 }
 
@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn both_programs_are_read() {
-        let said = "x\nloadstone:   delivered late by 567 ns (p50), 96.8 µs (p99), 1.93 ms (max); \
+        let text = "x\nloadstone:   delivered late by 567 ns (p50), 96.8 µs (p99), 1.93 ms (max); \
                     the emulation was busy for 34.3 %\n";
-        let round = read("50000 49998 6.5 19.3 156.4 10000 4.1", said).unwrap();
+        let round = read("50000 49998 6.5 19.3 156.4 10000 4.1", text).unwrap();
         assert_eq!((round.sent, round.received, round.p99), (50_000.0, 49_998.0, 156.4));
         assert!((round.busy - 0.343).abs() < 1e-9);
-        assert!(read("", said).is_none());
+        assert!(read("", text).is_none());
         assert!(read("1 1 1 1 1 1 1", "").is_none());
     }
 }

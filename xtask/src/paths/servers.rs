@@ -84,10 +84,10 @@ fn meet(binary: &Path, url: &str) -> anyhow::Result<Met> {
     run.args(["-n", &CALLS.to_string(), "--verify", "--threads", "1", "--timeout", "60s"]);
     run.args(["--store", "none", "--json", "-"]);
     let ran = run.stdin(Stdio::null()).output().context("the run cannot be started")?;
-    let said = String::from_utf8_lossy(&ran.stderr);
+    let errors = String::from_utf8_lossy(&ran.stderr);
     let document: Value = serde_json::from_slice(&ran.stdout)
-        .with_context(|| format!("the run ended with {}: {said}", ran.status))?;
-    let met = met(&document).with_context(|| format!("no figure: {said}"))?;
+        .with_context(|| format!("the run ended with {}: {errors}", ran.status))?;
+    let met = met(&document).with_context(|| format!("no figure: {errors}"))?;
     let failures = &document["failures"];
     anyhow::ensure!(met.compared == CALLS && met.wrong == 0, "not all were answered: {failures}");
     Ok(met)

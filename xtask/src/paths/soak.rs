@@ -45,10 +45,10 @@ pub(super) fn section(binary: &Path, minutes: u32) -> anyhow::Result<String> {
     let child = netpath.spawn().context("netpath cannot be started")?;
     let (rows, child) = watch(child, span)?;
     let ran = child.wait_with_output()?;
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
     let json = std::fs::read(result.path()).context("reading the result")?;
     let document: serde_json::Value = serde_json::from_slice(&json)
-        .with_context(|| format!("netpath ended with {}: {said}", ran.status))?;
+        .with_context(|| format!("netpath ended with {}: {errors}", ran.status))?;
     let from = (rows.len() as f64 * SETTLING) as usize;
     let Some(((first, last), _)) = halves(&rows[from..]).zip(rows.last()) else {
         bail!("too few looks at the process: {}", rows.len());
@@ -58,8 +58,8 @@ pub(super) fn section(binary: &Path, minutes: u32) -> anyhow::Result<String> {
             && last.descriptors <= first.descriptors,
         "it grows: {first:?} in the first half, {last:?} in the second"
     );
-    let packets = said.lines().find(|line| line.contains(" packets in ")).unwrap_or_default();
-    let late = said.lines().find(|line| line.contains("delivered late")).unwrap_or_default();
+    let packets = errors.lines().find(|line| line.contains(" packets in ")).unwrap_or_default();
+    let late = errors.lines().find(|line| line.contains("delivered late")).unwrap_or_default();
     let strip = |line: &str| line.trim_start_matches("loadstone:").trim().to_owned();
     Ok(format!(
         "{minutes} minutes over `{PATH}`: 100 users, 20 calls a connection, 20,000 bytes a response. {}\n\n\

@@ -139,12 +139,13 @@ fn one(
         run.arg("--verify");
     }
     let ran = run.stdin(Stdio::null()).output().context("the run cannot be started")?;
-    let said = String::from_utf8_lossy(&ran.stderr);
-    let document: Value = serde_json::from_slice(&ran.stdout)
-        .with_context(|| format!("--stack {stack} {words:?} ended with {}: {said}", ran.status))?;
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    let document: Value = serde_json::from_slice(&ran.stdout).with_context(|| {
+        format!("--stack {stack} {words:?} ended with {}: {errors}", ran.status)
+    })?;
     let failed = document["outcomes"]["failed"].as_u64().unwrap_or(u64::MAX);
     anyhow::ensure!(failed == 0, "--stack {stack} {words:?}: {failed} calls failed");
-    let number = |value: &Value| value.as_f64().with_context(|| format!("no figure: {said}"));
+    let number = |value: &Value| value.as_f64().with_context(|| format!("no figure: {errors}"));
     let again = if stack == "own" {
         &document["stack"]["retransmitted"]
     } else {

@@ -53,8 +53,8 @@ fn a_release_is_one_commit_and_a_tag_with_its_notes() {
     run(root, &options("0.2.0")).unwrap();
     assert_eq!(git(root, &["log", "--format=%s"]).unwrap(), "Release 0.2.0\nBegin\n");
     assert_eq!(git(root, &["status", "--porcelain"]).unwrap(), "");
-    let told = git(root, &["tag", "--list", "--format=%(objecttype) %(contents)", "v0.2.0"]);
-    assert_eq!(told.unwrap().trim(), format!("tag Release 0.2.0\n\n{NOTES}"));
+    let found = git(root, &["tag", "--list", "--format=%(objecttype) %(contents)", "v0.2.0"]);
+    assert_eq!(found.unwrap().trim(), format!("tag Release 0.2.0\n\n{NOTES}"));
     let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
     assert!(read(CHANGELOG).contains("\n## [0.2.0] - 2026-11-23\n\n### Added\n"));
     assert!(read(MANIFEST).ends_with("version = \"0.2.0\" # ours\n"), "{}", read(MANIFEST));
@@ -65,7 +65,7 @@ fn a_release_is_one_commit_and_a_tag_with_its_notes() {
 fn an_invalid_release_is_refused_without_changes() {
     let folder = repository();
     let root = folder.path();
-    for (version, told) in [
+    for (version, found) in [
         ("v0.2.0", "\"v0.2.0\" is no version: write it as 1.2.3"),
         ("0.02.0", "is no version"),
         ("0.2", "is no version"),
@@ -74,7 +74,7 @@ fn an_invalid_release_is_refused_without_changes() {
         ("0.1.0", "CHANGELOG.md: 0.1.0 was released on 2026-01-02"),
     ] {
         let why = refused(root, &options(version));
-        assert!(why.contains(told), "{version}: {why}");
+        assert!(why.contains(found), "{version}: {why}");
     }
     let day = Options { date: Some("23.11.2026".into()), ..options("0.2.0") };
     assert!(refused(root, &day).contains("\"23.11.2026\" is no day"));

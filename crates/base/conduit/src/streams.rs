@@ -417,7 +417,7 @@ mod tests {
         put_data(&mut bytes, 4, b"", true);
         put_code(&mut bytes, PieceKind::Opened, 12, None);
         for size in 1..bytes.len() {
-            let (mut cutter, mut told) = (Cutter::default(), Vec::new());
+            let (mut cutter, mut reported) = (Cutter::default(), Vec::new());
             let mut payload = Vec::new();
             for chunk in bytes.chunks(size) {
                 let mut at = 0;
@@ -429,7 +429,7 @@ mod tests {
                     payload.extend_from_slice(bytes);
                     if cutter.pass(bytes.len()) {
                         let bytes = std::mem::take(&mut payload);
-                        told.push((head.kind, head.stream, head.last, bytes));
+                        reported.push((head.kind, head.stream, head.last, bytes));
                     }
                 }
             }
@@ -440,7 +440,7 @@ mod tests {
                 (PieceKind::Data, 4, true, Vec::new()),
                 (PieceKind::Opened, 12, false, Vec::new()),
             ];
-            assert_eq!(told, expected, "pieces of {size} bytes");
+            assert_eq!(reported, expected, "pieces of {size} bytes");
         }
     }
 

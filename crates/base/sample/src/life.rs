@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_wait_status_decodes_to_its_end() {
-        for (status, said, fault) in [
+        for (status, reported, fault) in [
             (0, "exit code 0", false),
             (3 << 8, "exit code 3", false),
             (6, "signal 6 (SIGABRT)", true),
@@ -167,7 +167,7 @@ mod tests {
             (40, "signal 40", false),
         ] {
             let ending = Ending::of_status(status);
-            assert_eq!((ending.to_string().as_str(), ending.is_fault()), (said, fault));
+            assert_eq!((ending.to_string().as_str(), ending.is_fault()), (reported, fault));
         }
         assert!(Ending::of_status(0).is_orderly() && !Ending::Unseen.is_orderly());
     }

@@ -93,7 +93,7 @@ impl JourneyTally {
     }
 
     /// Adds observations.
-    pub fn hear(&mut self, remark: Remark) {
+    pub fn process(&mut self, remark: Remark) {
         let at = remark.at;
         match remark.fact {
             Noticed::Missed { capture, example } => {
@@ -183,10 +183,10 @@ fn slot<T: Default>(rows: &mut Vec<T>, row: u32) -> &mut T {
 mod tests {
     use super::*;
 
-    fn told(remarks: &[(u64, Noticed)]) -> JourneyTally {
+    fn tally_of(remarks: &[(u64, Noticed)]) -> JourneyTally {
         let mut tally = JourneyTally::default();
         for (at, fact) in remarks {
-            tally.hear(Remark { at: Nanos(*at), fact: fact.clone() });
+            tally.process(Remark { at: Nanos(*at), fact: fact.clone() });
         }
         tally
     }
@@ -196,8 +196,8 @@ mod tests {
         let missed = |example: &str| Noticed::Missed { capture: 1, example: example.to_owned() };
         let together =
             |took, failed| Noticed::Together { transaction: 0, took: Nanos(took), failed };
-        let a = told(&[(9, missed("late")), (3, together(5, false))]);
-        let b = told(&[(4, missed("early")), (2, together(7, true))]);
+        let a = tally_of(&[(9, missed("late")), (3, together(5, false))]);
+        let b = tally_of(&[(4, missed("early")), (2, together(7, true))]);
         let (mut ab, mut ba) = (a.clone(), b.clone());
         ab.merge(&b);
         ba.merge(&a);
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn examples_are_bounded() {
         let text = "ü".repeat(EXAMPLE_BYTES_MAX);
-        let tally = told(&[(1, Noticed::Skipped { step: 0, why: text })]);
+        let tally = tally_of(&[(1, Noticed::Skipped { step: 0, why: text })]);
         let (_, example) = tally.skipped[0].example.clone().unwrap();
         assert_eq!(example.len(), EXAMPLE_BYTES_MAX);
     }

@@ -673,13 +673,13 @@ impl Recorder {
     }
 
     /// Records a guide's observations; those of the warm-up are dropped.
-    pub fn hear(&mut self, remark: Remark) {
+    pub fn process(&mut self, remark: Remark) {
         if self.in_warm_up(remark.at) {
             return;
         }
         match remark.fact {
             Noticed::Judged { conforming } => self.now.connections.judge(conforming),
-            _ => self.now.journeys.hear(remark),
+            _ => self.now.journeys.process(remark),
         }
     }
 

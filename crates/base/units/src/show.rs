@@ -99,9 +99,9 @@ pub fn share(share: f64) -> String {
         1.0.. => 2,
         _ => 3,
     };
-    let says_all = |decimals: usize| from_all < 0.5 * 0.1_f64.powi(decimals as i32);
-    let says_none = |decimals: usize| percent.abs() < 0.5 * 0.1_f64.powi(decimals as i32);
-    let decimals = (least..6).find(|d| !says_all(*d) && !says_none(*d)).unwrap_or(6);
+    let shows_all = |decimals: usize| from_all < 0.5 * 0.1_f64.powi(decimals as i32);
+    let shows_none = |decimals: usize| percent.abs() < 0.5 * 0.1_f64.powi(decimals as i32);
+    let decimals = (least..6).find(|d| !shows_all(*d) && !shows_none(*d)).unwrap_or(6);
     format!("{percent:.decimals$} %")
 }
 

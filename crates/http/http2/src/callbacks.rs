@@ -411,7 +411,7 @@ pub(crate) unsafe extern "C" fn read_body(
     let mut taken = 0;
     // SAFETY: the library passes `length` bytes to write to, a flag, and our own state
     unsafe {
-        let said = with(user, |state| {
+        let code = with(user, |state| {
             let Some(stream) = state.stream(id) else {
                 return ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
             };
@@ -432,6 +432,6 @@ pub(crate) unsafe extern "C" fn read_body(
             }
             0
         });
-        if said != 0 { said as ng::nghttp2_ssize } else { taken as ng::nghttp2_ssize }
+        if code != 0 { code as ng::nghttp2_ssize } else { taken as ng::nghttp2_ssize }
     }
 }

@@ -47,7 +47,7 @@ fn layout(whole: usize) -> Layout {
 
 /// Index of the free list for this size, header included.
 #[inline]
-fn shelf(whole: usize) -> Option<usize> {
+fn size_class(whole: usize) -> Option<usize> {
     (whole <= STEP * SIZES).then(|| whole / STEP - 1)
 }
 
@@ -67,11 +67,11 @@ impl Memory {
     #[inline]
     fn take(&mut self, size: usize) -> *mut u8 {
         let Some(whole) = whole(size) else { return ptr::null_mut() };
-        if let Some(shelf) = shelf(whole)
-            && let Some(block) = self.free[shelf]
+        if let Some(size_class) = size_class(whole)
+            && let Some(block) = self.free[size_class]
         {
             // SAFETY: a list entry is an unused block, written by `give_back`
-            self.free[shelf] = unsafe { block.as_ref().next };
+            self.free[size_class] = unsafe { block.as_ref().next };
             return block.as_ptr().cast();
         }
         // SAFETY: the size is not zero; the header lies within the block and is aligned as it is
@@ -93,11 +93,11 @@ impl Memory {
         // `Free`
         unsafe {
             let whole = size_of_block(block);
-            match shelf(whole) {
-                Some(shelf) => {
+            match size_class(whole) {
+                Some(size_class) => {
                     let block = block.cast::<Free>();
-                    block.write(Free { next: self.free[shelf] });
-                    self.free[shelf] = Some(block);
+                    block.write(Free { next: self.free[size_class] });
+                    self.free[size_class] = Some(block);
                 }
                 None => dealloc(block.as_ptr().sub(HEADER), layout(whole)),
             }

@@ -15,29 +15,29 @@ fn get() -> Request {
 
 /// Feeds all input; returns the events as text.
 fn feed_all(session: &mut Session, input: &[u8]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     let mut at = 0;
     while at < input.len() {
         let rest = &input[at..];
         match session.feed(rest) {
             Ok(fed) => at += fed.consumed,
             Err(why) => {
-                said.push(format!("broken: {why}"));
-                return said;
+                lines.push(format!("broken: {why}"));
+                return lines;
             }
         }
         while let Some(gone) = session.take_gone() {
             let how = if gone.refused { "refused" } else { "gone" };
-            let who = if gone.by_peer { "peer" } else { "us" };
-            said.push(format!("{how} {} {} by {who}", gone.place, code_name(gone.code)));
+            let sender = if gone.by_peer { "peer" } else { "us" };
+            lines.push(format!("{how} {} {} by {sender}", gone.place, code_name(gone.code)));
         }
         if let Some(part) = session.take_part() {
             let body = String::from_utf8_lossy(&rest[part.body.clone()]).into_owned();
             let done = if part.done { " done" } else { "" };
-            said.push(format!("part {} {body:?}{done}", part.place));
+            lines.push(format!("part {} {body:?}{done}", part.place));
         }
     }
-    said
+    lines
 }
 
 /// Submits a request; returns the output.
@@ -96,13 +96,13 @@ fn responses_may_arrive_in_any_order() {
     let (mut session, mut server) = asked(3);
     server.respond(5, "200", b"third");
     server.respond(1, "404", b"");
-    let said = feed_all(&mut session, &server.drain());
-    assert_eq!(said, ["part 2 \"\"", "part 0 \"\" done", "part 1 \"third\" done"]);
+    let sent = feed_all(&mut session, &server.drain());
+    assert_eq!(sent, ["part 2 \"\"", "part 0 \"\" done", "part 1 \"third\" done"]);
     assert_eq!((session.facts().status, session.facts().body_bytes), (200, 5));
     assert_eq!(session.head(), b"HTTP/2 200\r\n\r\n");
     server.respond(3, "200", b"second");
-    let said = feed_all(&mut session, &server.drain());
-    assert_eq!(said, ["part 0 \"\"", "part 0 \"second\" done"]);
+    let sent = feed_all(&mut session, &server.drain());
+    assert_eq!(sent, ["part 0 \"\"", "part 0 \"second\" done"]);
     let facts = session.facts();
     assert_eq!((facts.status, facts.body_bytes, facts.framing_bytes), (200, 6, 9));
     assert!(facts.head_bytes >= 10 && session.outstanding() == 0);
@@ -114,8 +114,9 @@ fn input_may_be_cut_anywhere() {
     server.respond(1, "200", b"hello");
     server.respond(3, "200", b"world");
     let bytes = server.drain();
-    let said: Vec<String> = bytes.chunks(1).flat_map(|byte| feed_all(&mut session, byte)).collect();
-    assert_eq!(said.iter().filter(|line| line.ends_with("done")).count(), 2, "{said:?}");
+    let lines: Vec<String> =
+        bytes.chunks(1).flat_map(|byte| feed_all(&mut session, byte)).collect();
+    assert_eq!(lines.iter().filter(|line| line.ends_with("done")).count(), 2, "{lines:?}");
     assert_eq!((session.facts().body_bytes, session.facts().framing_bytes), (5, 9));
 }
 
@@ -124,8 +125,8 @@ fn a_reset_ends_only_its_stream() {
     let (mut session, mut server) = asked(3);
     server.reset(3, 2);
     server.reset(1, 7);
-    let said = feed_all(&mut session, &server.drain());
-    assert_eq!(said, ["gone 1 INTERNAL_ERROR by peer", "refused 0 REFUSED_STREAM by peer"]);
+    let sent = feed_all(&mut session, &server.drain());
+    assert_eq!(sent, ["gone 1 INTERNAL_ERROR by peer", "refused 0 REFUSED_STREAM by peer"]);
     server.respond(5, "200", b"x");
     assert_eq!(feed_all(&mut session, &server.drain()).last().unwrap(), "part 0 \"x\" done");
     let facts = session.take_facts();
@@ -136,8 +137,8 @@ fn a_reset_ends_only_its_stream() {
 fn goaway_refuses_unprocessed_streams() {
     let (mut session, mut server) = asked(3);
     server.go_away(1, 0);
-    let said = feed_all(&mut session, &server.drain());
-    assert_eq!(said, ["refused 1 REFUSED_STREAM by peer", "refused 1 REFUSED_STREAM by peer"]);
+    let sent = feed_all(&mut session, &server.drain());
+    assert_eq!(sent, ["refused 1 REFUSED_STREAM by peer", "refused 1 REFUSED_STREAM by peer"]);
     assert!(session.is_going_away() && session.capacity() == 0);
     server.respond(1, "200", b"last");
     assert_eq!(feed_all(&mut session, &server.drain()).last().unwrap(), "part 0 \"last\" done");
@@ -152,8 +153,8 @@ fn a_withdrawn_stream_is_reset_and_its_response_ignored() {
     let late = server.drain();
     server.feed(&sent(&mut session));
     assert_eq!(server.resets(), [(1, 8)]);
-    let said = feed_all(&mut session, &late);
-    assert_eq!(said, ["part 0 \"\"", "part 0 \"due\" done"]);
+    let data = feed_all(&mut session, &late);
+    assert_eq!(data, ["part 0 \"\"", "part 0 \"due\" done"]);
 }
 
 #[test]
@@ -244,14 +245,14 @@ fn fields_beyond_the_bound_reset_the_stream_alone() {
     server.respond_with(1, "200", &[("x", &"y".repeat(500))], b"");
     server.respond(3, "200", b"");
     let bytes = server.drain();
-    let mut said = feed_all(&mut session, &bytes);
+    let mut data = feed_all(&mut session, &bytes);
     sent(&mut session);
     while let Some(gone) = session.take_gone() {
-        said.push(format!("gone {} {}", gone.place, code_name(gone.code)));
+        data.push(format!("gone {} {}", gone.place, code_name(gone.code)));
         assert!(!gone.by_peer);
     }
-    assert!(said.contains(&"gone 0 INTERNAL_ERROR".to_owned()), "{said:?}");
-    assert!(said.iter().any(|line| line.ends_with("done")), "{said:?}");
+    assert!(data.contains(&"gone 0 INTERNAL_ERROR".to_owned()), "{data:?}");
+    assert!(data.iter().any(|line| line.ends_with("done")), "{data:?}");
     assert_eq!(session.violation(), None);
 }
 
@@ -260,8 +261,8 @@ fn interim_responses_and_trailers_are_counted_apart() {
     let (mut session, mut server) = asked(1);
     server.interim(1, "103");
     server.respond_with_trailers(1, b"body", &[("server-timing", "db;dur=1")]);
-    let said = feed_all(&mut session, &server.drain());
-    assert!(said.last().unwrap().ends_with("done"), "{said:?}");
+    let sent = feed_all(&mut session, &server.drain());
+    assert!(sent.last().unwrap().ends_with("done"), "{sent:?}");
     let facts = session.facts();
     assert_eq!((facts.status, facts.interim, facts.body_bytes), (200, 1, 4));
     assert!(facts.timed && facts.trailer_bytes > 9 && facts.framing_bytes > facts.trailer_bytes);
@@ -274,8 +275,8 @@ fn times_in_an_interim_response_are_not_the_response_s() {
     let (mut session, mut server) = asked(1);
     server.interim_with(1, "103", &[("server-timing", "early;dur=7")]);
     server.respond(1, "200", b"");
-    let said = feed_all(&mut session, &server.drain());
-    assert!(said.last().unwrap().ends_with("done"), "{said:?}");
+    let sent = feed_all(&mut session, &server.drain());
+    assert!(sent.last().unwrap().ends_with("done"), "{sent:?}");
     assert_eq!((session.facts().interim, session.facts().timed), (1, false));
     assert_eq!(session.timings(), b"");
 }
@@ -290,7 +291,7 @@ fn a_server_of_http1_is_named() {
 
 #[test]
 fn violations_cite_their_section() {
-    for (bytes, told, section) in [
+    for (bytes, data, section) in [
         // DATA on stream 0, WINDOW_UPDATE of 0, SETTINGS of 5 bytes, CONTINUATION of nothing
         (&[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x'][..], "PROTOCOL_ERROR: DATA: stream_id == 0", "6.1"),
         (&[0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0], "PROTOCOL_ERROR: WINDOW_UPDATE", "6.9"),
@@ -312,7 +313,7 @@ fn violations_cite_their_section() {
         sent(&mut session);
         let why = session.violation().unwrap();
         let ends = format!("(RFC 9113 section {section})");
-        assert!(why.starts_with(told) && why.ends_with(&ends), "{why}");
+        assert!(why.starts_with(data) && why.ends_with(&ends), "{why}");
     }
 }
 
@@ -340,16 +341,16 @@ fn a_malformed_response_resets_its_stream_alone() {
         for step in [1, 5, input.len()] {
             let (mut session, mut server) = asked(2);
             feed_all(&mut session, &server.drain());
-            let mut said = Vec::new();
+            let mut lines = Vec::new();
             for piece in input.chunks(step) {
-                said.extend(feed_all(&mut session, piece));
+                lines.extend(feed_all(&mut session, piece));
                 server.feed(&sent(&mut session));
                 while let Some(gone) = session.take_gone() {
                     assert!(!gone.by_peer && !gone.refused, "{what}");
-                    said.push(format!("gone {} {}", gone.place, code_name(gone.code)));
+                    lines.push(format!("gone {} {}", gone.place, code_name(gone.code)));
                 }
             }
-            assert_eq!(said.last().unwrap(), "gone 0 PROTOCOL_ERROR", "{what}");
+            assert_eq!(lines.last().unwrap(), "gone 0 PROTOCOL_ERROR", "{what}");
             assert_eq!((session.violation(), session.outstanding()), (None, 1), "{what}");
             server.respond(3, "200", b"good");
             let rest = feed_all(&mut session, &server.drain());
@@ -360,11 +361,11 @@ fn a_malformed_response_resets_its_stream_alone() {
 
 /// The types of the frames in `bytes`, with the stream and payload of those with a priority.
 fn priorities(mut bytes: &[u8]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     while let [a, b, c, kind, _, _, _, _, stream, rest @ ..] = bytes {
         let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
         let (payload, after) = rest.split_at(length);
-        said.push(match kind {
+        lines.push(match kind {
             1 => format!("HEADERS {stream}"),
             4 => format!("SETTINGS {}", payload.chunks(6).any(|it| it == [0, 9, 0, 0, 0, 1])),
             0x10 => {
@@ -374,7 +375,7 @@ fn priorities(mut bytes: &[u8]) -> Vec<String> {
         });
         bytes = after;
     }
-    said
+    lines
 }
 
 /// RFC 9218 sections 2.1 and 7.1: both sides announce support, and the frame names the stream
@@ -392,9 +393,9 @@ fn a_priority_frame_needs_both_sides() {
         assert_eq!(feed_all(&mut session, settings), Vec::<String>::new());
         sent(&mut session);
         let both = prioritises && server_too;
-        let told = priorities(&ask(&mut session, &urgent, None));
+        let data = priorities(&ask(&mut session, &urgent, None));
         let frame = both.then(|| "PRIORITY_UPDATE 1 u=1, i".to_owned());
-        assert_eq!(told, frame.into_iter().chain(["HEADERS 1".to_owned()]).collect::<Vec<_>>());
+        assert_eq!(data, frame.into_iter().chain(["HEADERS 1".to_owned()]).collect::<Vec<_>>());
         // a request without a priority has the standard's default
         assert_eq!(priorities(&ask(&mut session, &get(), None)), ["HEADERS 3"]);
     }

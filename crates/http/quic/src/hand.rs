@@ -117,7 +117,7 @@ pub(crate) struct Hand {
     reset_tokens: Vec<Vec<u8>>,
     limits: Limits,
     /// The next offset of each of our streams; the received data of each of the server's.
-    said: BTreeMap<u64, u64>,
+    sent_offsets: BTreeMap<u64, u64>,
     came: BTreeMap<u64, InOrder>,
     /// Used bytes of our connection window, and bytes waiting for earlier ones, of all streams.
     window_used: u64,
@@ -137,7 +137,7 @@ pub(crate) struct Hand {
     spent: Option<EarlyKeys>,
     phases: Phases,
     /// The handshake is confirmed, and this was reported.
-    stands: bool,
+    is_established: bool,
     closing: Option<u64>,
     cutter: Cutter,
     payload: Vec<u8>,
@@ -161,9 +161,9 @@ impl Hand {
     ) -> Option<Hand> {
         let first_to = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
         let from = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
-        let mut said = parameter_bytes((!shake.is(UNNAMED)).then_some(&from), WINDOW);
-        said.extend_from_slice(&shake.parameters);
-        let session = sessions.start(name, said, (tickets, !shake.is(NO_ALPN)))?;
+        let mut sent_offsets = parameter_bytes((!shake.is(UNNAMED)).then_some(&from), WINDOW);
+        sent_offsets.extend_from_slice(&shake.parameters);
+        let session = sessions.start(name, sent_offsets, (tickets, !shake.is(NO_ALPN)))?;
         let mut hand = Hand {
             session,
             spaces: <[Space; 3]>::default(),
@@ -175,7 +175,7 @@ impl Hand {
             spare: Vec::new(),
             reset_tokens: Vec::new(),
             limits: Limits::default(),
-            said: BTreeMap::new(),
+            sent_offsets: BTreeMap::new(),
             came: BTreeMap::new(),
             window_used: 0,
             held: 0,
@@ -188,7 +188,7 @@ impl Hand {
             early: None,
             spent: None,
             phases: Phases::default(),
-            stands: false,
+            is_established: false,
             closing: None,
             cutter: Cutter::default(),
             payload: Vec::new(),
@@ -253,7 +253,7 @@ impl Hand {
         let flights = self.spaces.iter().flat_map(|space| space.flight.values());
         let first = flights.map(|one| one.at).min();
         // a server may be unable to continue until it hears from us (RFC 9002 section 6.2.2.1)
-        let first = first.or((!self.stands).then_some(self.heard_at));
+        let first = first.or((!self.is_established).then_some(self.heard_at));
         first.map_or(Nanos::NEVER, |at| at + Nanos(AGAIN.0 << self.tries))
     }
 
@@ -264,15 +264,18 @@ impl Hand {
             return;
         }
         if self.tries == TRIES {
-            let stood = self.stands;
-            let lost =
-                if stood { FailureClass::SocketTimeout } else { FailureClass::ConnectTimeout };
+            let was_established = self.is_established;
+            let lost = if was_established {
+                FailureClass::SocketTimeout
+            } else {
+                FailureClass::ConnectTimeout
+            };
             self.over = Some(Err(lost));
             return;
         }
         self.tries += 1;
         self.heard_at = now;
-        let mut said = false;
+        let mut sent_offsets = false;
         let speaks = self.speaks();
         for level in NumberSpace::ALL {
             let space = &mut self.spaces[level as usize];
@@ -283,11 +286,11 @@ impl Hand {
             }
             let lost = std::mem::take(&mut space.flight);
             for (_, one) in lost {
-                said = true;
+                sent_offsets = true;
                 self.send(level, &one.frames, true);
             }
         }
-        if !said {
+        if !sent_offsets {
             let known = |level: &NumberSpace| {
                 let held = *level == NumberSpace::Data && self.shaking.holds();
                 self.spaces[*level as usize].keys.is_some() && !held
@@ -301,7 +304,7 @@ impl Hand {
     /// The socket has failed.
     pub(crate) fn lose_path(&mut self, class: FailureClass) {
         let class = match class {
-            FailureClass::Refused if self.stands => FailureClass::Reset,
+            FailureClass::Refused if self.is_established => FailureClass::Reset,
             other => other,
         };
         self.over.get_or_insert(Err(class));
@@ -364,7 +367,7 @@ impl Hand {
         match head.kind {
             PieceKind::Data => self.put(head.stream, payload, head.last),
             PieceKind::Reset => {
-                let size = self.said.get(&head.stream).copied().unwrap_or(0);
+                let size = self.sent_offsets.get(&head.stream).copied().unwrap_or(0);
                 self.ready.push(frames::of_numbers(0x04, &[head.stream, code, size]));
             }
             PieceKind::Stop => self.ready.push(frames::of_numbers(0x05, &[head.stream, code])),
@@ -382,7 +385,7 @@ impl Hand {
             PieceKind::Limit => {
                 self.flush();
                 let wanted = usize::try_from(code).unwrap_or(usize::MAX);
-                match self.limits.frames(wanted, head.stream, &self.said) {
+                match self.limits.frames(wanted, head.stream, &self.sent_offsets) {
                     Some(packets) => {
                         packets.iter().for_each(|one| self.send(NumberSpace::Data, one, true))
                     }
@@ -408,11 +411,11 @@ impl Hand {
     /// Sends data of a stream as soon as the server's window has room for all of it: data longer
     /// than a window is never sent, and neither is what follows it.
     fn put(&mut self, stream: u64, bytes: Vec<u8>, last: bool) {
-        if !self.waiting.is_empty() || !self.limits.fits(stream, bytes.len(), &self.said) {
+        if !self.waiting.is_empty() || !self.limits.fits(stream, bytes.len(), &self.sent_offsets) {
             self.waiting.push_back((stream, bytes, last));
             return;
         }
-        let mut offset = self.said.get(&stream).copied().unwrap_or(0);
+        let mut offset = self.sent_offsets.get(&stream).copied().unwrap_or(0);
         let mut rest = &bytes[..];
         loop {
             let (now, later) = rest.split_at(rest.len().min(FRAMES_MAX - 32));
@@ -424,13 +427,13 @@ impl Hand {
                 break;
             }
         }
-        self.said.insert(stream, offset);
+        self.sent_offsets.insert(stream, offset);
     }
 
     /// Sends held data that is now permitted.
     fn put_waiting(&mut self) {
         while let Some((stream, bytes, last)) = self.waiting.pop_front() {
-            if !self.limits.fits(stream, bytes.len(), &self.said) {
+            if !self.limits.fits(stream, bytes.len(), &self.sent_offsets) {
                 self.waiting.push_front((stream, bytes, last));
                 return;
             }
@@ -565,7 +568,7 @@ impl Hand {
     }
 
     fn confirm(&mut self) {
-        if !std::mem::replace(&mut self.stands, true) {
+        if !std::mem::replace(&mut self.is_established, true) {
             self.spaces[0].flight.clear();
             self.spaces[1].flight.clear();
             let allowed = Some(self.limits.streams);

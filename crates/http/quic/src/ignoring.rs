@@ -289,14 +289,14 @@ const OWN_REQUEST: [u8; 2] = [0x08, 1];
 impl PacketKey for IgnoringKey {
     fn encrypt(&self, packet: u64, bytes: &mut [u8], header_len: usize) {
         let end = bytes.len().saturating_sub(self.inner.tag_len());
-        let said = bytes.get_mut(header_len..end).filter(|said| said.len() > OWN_REQUEST.len());
-        if let Some(said) = said
+        let sent = bytes.get_mut(header_len..end).filter(|sent| sent.len() > OWN_REQUEST.len());
+        if let Some(sent) = sent
             && self.place == PacketClass::Data
             && self.to.streams
             && self.provoked.swap(false, Ordering::Relaxed)
         {
-            said.fill(b'x');
-            said[..OWN_REQUEST.len()].copy_from_slice(&OWN_REQUEST);
+            sent.fill(b'x');
+            sent[..OWN_REQUEST.len()].copy_from_slice(&OWN_REQUEST);
         }
         self.inner.encrypt(packet, bytes, header_len);
     }

@@ -320,8 +320,8 @@ impl<I: Io> Quic<I> {
             io.write(slot, &datagram).ok();
         }
         let shake = one.fetches.take().map(|fetch| fetch.shake).unwrap_or_default();
-        let anew = OpenOptions { port: None, ..one.options.clone() };
-        let opened = io.open(slot, &Peer::Udp(one.remote), &anew);
+        let fresh = OpenOptions { port: None, ..one.options.clone() };
+        let opened = io.open(slot, &Peer::Udp(one.remote), &fresh);
         let compares = shake.compares();
         if let Some(hand) = Hand::new(sessions, &one.name, shake, tickets, now) {
             let before = std::mem::replace(&mut one.hand, hand);
@@ -349,8 +349,8 @@ impl<I: Io> Quic<I> {
                 // datagrams without room in the socket are lost, as on any path
                 HandOut::Datagram(datagram) => io.write(slot, &datagram).map(|_| ()),
                 HandOut::Port => {
-                    let anew = OpenOptions { port: None, ..options.clone() };
-                    io.open(slot, &Peer::Udp(*remote), &anew)
+                    let fresh = OpenOptions { port: None, ..options.clone() };
+                    io.open(slot, &Peer::Udp(*remote), &fresh)
                 }
             };
             if let Err(IoError::Failed(class)) = done {
@@ -442,9 +442,9 @@ impl<I: Io> Quic<I> {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link()) else { return };
-        let stood = !link.has_ended();
+        let was_established = !link.has_ended();
         link.send(&mut self.io, slot, self.clock.instant(now), &mut self.out);
-        if stood && link.has_ended() {
+        if was_established && link.has_ended() {
             self.news
                 .push((Ready { slot, readable: true, writable: true, ended: true }, generation));
         }
@@ -459,12 +459,12 @@ impl<I: Io> Quic<I> {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link()) else { return };
-        let told = link.pump(&mut self.endpoint, now);
+        let sent = link.pump(&mut self.endpoint, now);
         link.move_if_due(&mut self.io, slot, now);
-        if told.any() {
+        if sent.any() {
             let ended = link.has_ended();
-            let readable = told.readable;
-            let writable = told.writable;
+            let readable = sent.readable;
+            let writable = sent.writable;
             self.news.push((Ready { slot, readable, writable, ended }, generation));
         }
     }
@@ -515,7 +515,7 @@ impl<I: Io> Quic<I> {
                 continue;
             }
             let Some(link) = lane.link().filter(|_| current) else { continue };
-            if link.rang(at, now, &self.clock) {
+            if link.timer_fired(at, now, &self.clock) {
                 link.time_out(self.clock.instant(now));
             }
             self.advance(slot);
@@ -536,15 +536,15 @@ impl<I: Io> Quic<I> {
                     for datagram in buffer[..count].chunks(each.max(1)) {
                         let bytes = bytes::BytesMut::from(datagram);
                         let remote = link.remote();
-                        let said =
+                        let sent =
                             self.endpoint.handle(now, remote, None, None, bytes, &mut self.out);
-                        if let Some(DatagramEvent::ConnectionEvent(handle, event)) = said {
-                            link.hear(handle, event);
+                        if let Some(DatagramEvent::ConnectionEvent(handle, event)) = sent {
+                            link.process(handle, event);
                         }
                     }
                     // their content may fill the worker's buffer
-                    let told = link.pump(&mut self.endpoint, at);
-                    if told.writable {
+                    let data = link.pump(&mut self.endpoint, at);
+                    if data.writable {
                         let generation = self.lanes[slot as usize].generation;
                         let ready = Ready { slot, readable: true, writable: true, ended: false };
                         self.news.push((ready, generation));

@@ -28,7 +28,7 @@ const CHUNK_MAX: usize = 64 << 10;
 
 /// A timer that expires later is checked earlier: it moves with each datagram, and outdated entries
 /// would accumulate for as long as a connection may be idle.
-const LOOK_AGAIN: Nanos = Nanos::from_secs(1);
+const RECHECK_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// H3_NO_ERROR: the code with which our side closes a connection without an error.
 const NO_ERROR: u64 = 0x100;
@@ -45,7 +45,7 @@ pub(crate) struct QuicLink {
     /// Pieces for the worker.
     inbox: Inbox,
     /// The handshake is complete; and the worker has written since.
-    stands: bool,
+    is_established: bool,
     greeted: bool,
     loss: Option<Loss>,
     /// Parser of the worker's writes.
@@ -126,7 +126,7 @@ impl QuicLink {
             connection,
             remote,
             inbox: Inbox::default(),
-            stands: false,
+            is_established: false,
             greeted: false,
             loss: None,
             cutter: Cutter::default(),
@@ -165,12 +165,12 @@ impl QuicLink {
 
     /// The socket itself has failed.
     pub(crate) fn lose_path(&mut self, class: FailureClass) {
-        let stood = self.stands;
-        self.loss.get_or_insert_with(|| Loss::of_path(class, stood));
+        let was_established = self.is_established;
+        self.loss.get_or_insert_with(|| Loss::of_path(class, was_established));
     }
 
     /// A datagram was received, and the endpoint assigns it to `handle`.
-    pub(crate) fn hear(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
+    pub(crate) fn process(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
         if handle == self.handle {
             self.connection.handle_event(event);
         }
@@ -179,7 +179,7 @@ impl QuicLink {
     /// Data was received. The worker has one turn to write in response, and one more if it must
     /// first be notified that it may write. Returns whether no reply was pending before.
     pub(crate) fn owe(&mut self) -> bool {
-        let turns = if self.stands && !self.greeted { 2 } else { 1 };
+        let turns = if self.is_established && !self.greeted { 2 } else { 1 };
         let owed = self.owes;
         self.owes = owed.max(turns);
         owed == 0
@@ -226,9 +226,9 @@ impl QuicLink {
     /// `WouldBlock` before the handshake is complete; `Failed` if the connection is closed.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
         if let Some(loss) = &self.loss {
-            return loss.said(()).and(Err(IoError::Failed(FailureClass::ClosedEarly)));
+            return loss.unless_orderly(()).and(Err(IoError::Failed(FailureClass::ClosedEarly)));
         }
-        if !self.stands {
+        if !self.is_established {
             if !self.may_be_early || !self.connection.has_0rtt() {
                 return Err(IoError::WouldBlock);
             }
@@ -318,7 +318,7 @@ impl QuicLink {
         if id_of(number).dir() == Dir::Uni {
             return;
         }
-        if !self.stands {
+        if !self.is_established {
             self.early.count_request();
         }
         if let Some(moving) = &mut self.migration {
@@ -446,11 +446,11 @@ impl QuicLink {
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         // data that a server sends with its last handshake message is delivered after the worker's
         // first write
-        let hold = self.stands && !self.greeted && self.loss.is_none();
+        let hold = self.is_established && !self.greeted && self.loss.is_none();
         let count = if hold { 0 } else { self.inbox.read(buffer) };
         if count == 0 {
             return match &self.loss {
-                Some(loss) => loss.said(0),
+                Some(loss) => loss.unless_orderly(0),
                 None => Err(IoError::WouldBlock),
             };
         }
@@ -464,7 +464,7 @@ impl QuicLink {
     pub(crate) fn pump(&mut self, endpoint: &mut Endpoint, now: Nanos) -> News {
         let before = self.inbox.waiting();
         let ended = self.has_ended();
-        let mut told = News::default();
+        let mut sent = News::default();
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
                 if let Some(answer) = endpoint.handle_event(self.handle, event) {
@@ -475,18 +475,18 @@ impl QuicLink {
             match event {
                 Event::Connected => {
                     self.stand(now);
-                    told.writable = true;
+                    sent.writable = true;
                     let allowed = allowed(&self.connection);
                     streams::put_code(self.inbox.pieces(), PieceKind::Allowed, 0, Some(allowed));
                 }
                 Event::ConnectionLost { reason } => {
-                    let stood = self.stands;
+                    let was_established = self.is_established;
                     if self.loss.is_none() {
-                        self.loss = Some(Loss::of(&reason, stood));
+                        self.loss = Some(Loss::of(&reason, was_established));
                         if let Some(code) = Loss::code_of(&reason) {
                             streams::put_code(self.inbox.pieces(), PieceKind::Close, 0, Some(code));
                         }
-                        if let Some(fault) = Loss::fault_of(&reason).filter(|_| stood) {
+                        if let Some(fault) = Loss::fault_of(&reason).filter(|_| was_established) {
                             streams::put(self.inbox.pieces(), PieceKind::Frame, fault, &[]);
                         }
                     }
@@ -497,14 +497,14 @@ impl QuicLink {
             }
         }
         let lost = self.has_ended() && !ended;
-        told.writable |= lost;
-        told.readable = lost || told.writable || self.inbox.waiting() > before;
-        told
+        sent.writable |= lost;
+        sent.readable = lost || sent.writable || self.inbox.waiting() > before;
+        sent
     }
 
     /// The handshake is complete.
     fn stand(&mut self, now: Nanos) {
-        self.stands = true;
+        self.is_established = true;
         self.settle_early();
         if let Some(moving) = &mut self.migration {
             let allowed = of_peer(&self.connection, DISABLE_ACTIVE_MIGRATION).is_none();
@@ -517,12 +517,12 @@ impl QuicLink {
         let Some(moving) = &mut self.migration else { return };
         let (migration, options) = &mut **moving;
         let asked = self.connection.stats().frame_rx.path_challenge;
-        migration.hear(asked, now);
+        migration.process(asked, now);
         if self.loss.is_some() || !migration.is_due(now) {
             return;
         }
-        let anew = OpenOptions { port: None, ..options.clone() };
-        match io.open(slot, &Peer::Udp(self.remote), &anew) {
+        let fresh = OpenOptions { port: None, ..options.clone() };
+        match io.open(slot, &Peer::Udp(self.remote), &fresh) {
             Ok(()) => {
                 migration.made(asked, now);
                 self.unsent = Unsent::default();
@@ -631,7 +631,7 @@ impl QuicLink {
         if next == Nanos::NEVER {
             return None;
         }
-        let at = next.min(now + LOOK_AGAIN);
+        let at = next.min(now + RECHECK_INTERVAL);
         if at >= self.armed {
             return None;
         }
@@ -640,7 +640,7 @@ impl QuicLink {
     }
 
     /// The entry for `at` fired. Returns whether a timer has expired by `now`.
-    pub(crate) fn rang(&mut self, at: Nanos, now: Nanos, clock: &Clock) -> bool {
+    pub(crate) fn timer_fired(&mut self, at: Nanos, now: Nanos, clock: &Clock) -> bool {
         if self.armed == at {
             self.armed = Nanos::NEVER;
         }
@@ -679,13 +679,13 @@ impl QuicLink {
         let stats = self.connection.stats();
         let session = self.connection.crypto_session();
         let known = session.handshake_data().and_then(|data| data.downcast::<TlsFacts>().ok());
-        let tls = known.map(|facts| *facts).filter(|_| self.stands);
+        let tls = known.map(|facts| *facts).filter(|_| self.is_established);
         let rtt = |span: std::time::Duration| {
-            if self.stands { Nanos(span.as_nanos() as u64) } else { Nanos::ZERO }
+            if self.is_established { Nanos(span.as_nanos() as u64) } else { Nanos::ZERO }
         };
         let smoothed = rtt(stats.path.rtt);
         let facts = QuicFacts {
-            handshakes: u64::from(self.stands),
+            handshakes: u64::from(self.is_established),
             resumed: u64::from(tls.as_ref().is_some_and(|facts| facts.resumed)),
             packets_sent: stats.path.sent_packets,
             packets_lost: stats.path.lost_packets,

@@ -25,8 +25,8 @@ const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x12a..=0x130;
 const H3_NO_ERROR: u64 = 0x100;
 
 impl Loss {
-    /// `stood`: whether the handshake was complete.
-    pub(crate) fn of(reason: &ConnectionError, stood: bool) -> Loss {
+    /// `was_established`: whether the handshake was complete.
+    pub(crate) fn of(reason: &ConnectionError, was_established: bool) -> Loss {
         let lost = |class, why: String| Loss { class: Some(class), why: Some(why) };
         match reason {
             ConnectionError::ApplicationClosed(close) => {
@@ -74,7 +74,7 @@ impl Loss {
             ConnectionError::Reset => {
                 lost(FailureClass::Reset, "the server no longer knows the connection".to_owned())
             }
-            ConnectionError::TimedOut if stood => {
+            ConnectionError::TimedOut if was_established => {
                 lost(FailureClass::SocketTimeout, "idle for longer than negotiated".to_owned())
             }
             ConnectionError::TimedOut => {
@@ -108,17 +108,17 @@ impl Loss {
     }
 
     /// The socket itself has failed, as by ICMP.
-    pub(crate) fn of_path(class: FailureClass, stood: bool) -> Loss {
+    pub(crate) fn of_path(class: FailureClass, was_established: bool) -> Loss {
         // an established connection whose port is now closed has lost its server, as by a reset
         let class = match class {
-            FailureClass::Refused if stood => FailureClass::Reset,
+            FailureClass::Refused if was_established => FailureClass::Reset,
             other => other,
         };
         Loss { class: Some(class), why: Some(class.explain().to_owned()) }
     }
 
     /// The result of a read from the connection.
-    pub(crate) fn said<T>(&self, orderly: T) -> Result<T, IoError> {
+    pub(crate) fn unless_orderly<T>(&self, orderly: T) -> Result<T, IoError> {
         self.class.map_or(Ok(orderly), |class| Err(IoError::Failed(class)))
     }
 }
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn an_alert_of_the_server_has_its_name() {
-        let said = |alert, reason: &'static str| {
+        let unless_orderly = |alert, reason: &'static str| {
             let error_code = TransportErrorCode::crypto(alert);
             let reason = reason.as_bytes().into();
             let close = ConnectionClose { error_code, frame_type: None, reason };
@@ -161,11 +161,11 @@ mod tests {
             (loss.class.expect("no orderly end"), loss.why.unwrap_or_default())
         };
         let tls = |text: &str| (FailureClass::Tls, text.to_owned());
-        assert_eq!(said(40, ""), tls("received fatal alert: HandshakeFailure"));
+        assert_eq!(unless_orderly(40, ""), tls("received fatal alert: HandshakeFailure"));
         let asked = "received fatal alert: CertificateRequired: none came";
-        assert_eq!(said(116, "none came"), tls(asked));
-        assert_eq!(said(250, ""), tls("received fatal alert: AlertDescription(0xfa)"));
-        assert_eq!(said(120, ""), (FailureClass::Protocol, NO_HTTP3.to_owned()));
+        assert_eq!(unless_orderly(116, "none came"), tls(asked));
+        assert_eq!(unless_orderly(250, ""), tls("received fatal alert: AlertDescription(0xfa)"));
+        assert_eq!(unless_orderly(120, ""), (FailureClass::Protocol, NO_HTTP3.to_owned()));
     }
 
     /// As over TCP, where one class contains all certificate errors.

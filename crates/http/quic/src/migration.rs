@@ -96,7 +96,7 @@ impl Migration {
     }
 
     /// `asked` challenges of the server have arrived so far.
-    pub(crate) fn hear(&mut self, asked: u64, now: Nanos) {
+    pub(crate) fn process(&mut self, asked: u64, now: Nanos) {
         if let Some((at, before)) = self.pending
             && asked > before
         {
@@ -141,8 +141,8 @@ mod tests {
         assert!(migration.is_due(at(110)));
         migration.made(0, at(110));
         assert!(!migration.is_due(at(500)), "the server has not asked yet");
-        migration.hear(0, at(111));
-        migration.hear(1, at(113));
+        migration.process(0, at(111));
+        migration.process(1, at(113));
         assert_eq!(figures(&migration, false), [1, 1, 0, 1, 0, 3_000_000]);
         assert!(migration.is_due(at(500)));
         // a call that is open during two changes is counted once
@@ -163,7 +163,7 @@ mod tests {
         }
         assert!(migration.is_due(now));
         migration.made(7, now);
-        migration.hear(8, now);
+        migration.process(8, now);
         assert!(!migration.is_due(now));
     }
 

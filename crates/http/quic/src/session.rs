@@ -70,7 +70,7 @@ fn started(
     let connection = ClientConnection::new(config, Version::V1, name, parameters).ok()?;
     let connection = Connection::Client(connection);
     let suite = initial_suite()?;
-    Some(Handshake { connection, suite, words, told: false, next: None, spoiled: None })
+    Some(Handshake { connection, suite, words, reported: false, next: None, spoiled: None })
 }
 
 /// Which tickets a hand-made connection uses and stores.
@@ -225,7 +225,7 @@ struct Handshake {
     suite: Suite,
     words: SessionWords,
     /// The negotiated protocol was reported.
-    told: bool,
+    reported: bool,
     next: Option<Secrets>,
     /// Incomplete data after the handshake, if tickets are to be corrupted.
     spoiled: Option<Vec<u8>>,
@@ -317,8 +317,8 @@ impl crypto::Session for Handshake {
                 reason: (self.words.why)(&error),
             },
         })?;
-        let news = !self.told && self.connection.alpn_protocol().is_some();
-        self.told |= news;
+        let news = !self.reported && self.connection.alpn_protocol().is_some();
+        self.reported |= news;
         Ok(news)
     }
 
@@ -398,12 +398,12 @@ mod tests {
         let mut changed = message.clone();
         changed[4 + 8 + 3 + 2 + 2] = 5;
         let other = [24, 0, 0, 1, 1];
-        let said = [&message[..], &other, &message].concat();
+        let sent = [&message[..], &other, &message].concat();
         let expected = [&changed[..], &other, &changed].concat();
-        for size in [1, 5, said.len()] {
+        for size in [1, 5, sent.len()] {
             let mut waiting = Vec::new();
             let out: Vec<u8> =
-                said.chunks(size).flat_map(|part| spoiled(&mut waiting, part)).collect();
+                sent.chunks(size).flat_map(|part| spoiled(&mut waiting, part)).collect();
             assert_eq!(out, expected, "pieces of {size} bytes");
             assert!(waiting.is_empty());
         }

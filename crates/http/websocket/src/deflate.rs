@@ -11,7 +11,7 @@ const WINDOW_WRITABLE: u8 = 9;
 /// Tail that a sender removes from each message, and a receiver restores.
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 /// Bytes that are inflated at a time, so that a limit is noticed early.
-const BITE: usize = 16 << 10;
+const PIECE_LEN: usize = 16 << 10;
 
 /// One offer of a client, or the answer of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,7 +171,7 @@ impl Deflater {
         let from = out.len();
         let before = stream.total_in();
         loop {
-            out.reserve(BITE.min(message.len() + 64));
+            out.reserve(PIECE_LEN.min(message.len() + 64));
             let done = (stream.total_in() - before) as usize;
             let flush = FlushCompress::Sync;
             match stream.compress_vec(&message[done..], out, flush) {
@@ -238,7 +238,7 @@ impl Inflater {
             if out.len() > max {
                 return Err(InflateError::TooLong);
             }
-            out.reserve(BITE.min(max.saturating_sub(out.len()) + 1).max(64));
+            out.reserve(PIECE_LEN.min(max.saturating_sub(out.len()) + 1).max(64));
             let (before_in, before_out) = (self.stream.total_in(), out.len());
             let status = self
                 .stream

@@ -7,7 +7,7 @@ use units::Nanos;
 use workload::Template;
 
 /// The user of a call in a plain open load: none.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NO_USER: u32 = u32::MAX;
 
 /// A call from its due instant to its outcome. Instants not reached yet are zero.
 #[derive(Debug)]

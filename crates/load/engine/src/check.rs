@@ -38,7 +38,7 @@ pub trait CheckWorld: Caller {
 }
 
 /// Time between two checks of a file that is not as expected yet.
-const LOOK_EVERY: Nanos = Nanos::from_millis(50);
+const CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 
 /// Checks that every request of the plan can be sent.
 ///
@@ -64,7 +64,7 @@ pub fn run_check(
     plan: &CheckPlan,
     chosen: &dyn Fn(&Step) -> bool,
     world: &mut dyn CheckWorld,
-    told: &mut dyn FnMut(&StepResult),
+    report: &mut dyn FnMut(&StepResult),
 ) -> CheckResult {
     let start = world.now();
     let mut runner = Runner {
@@ -94,7 +94,7 @@ pub fn run_check(
             result.interrupted = true;
             break;
         }
-        told(&done);
+        report(&done);
         result.steps.push(done);
     }
     result.unreachable = runner.unreachable.take();
@@ -290,13 +290,13 @@ impl Runner<'_> {
         within: Nanos,
         mut look: impl FnMut(&mut Self) -> Option<Difference>,
     ) -> Option<Difference> {
-        let looks = within.0 / LOOK_EVERY.0;
+        let looks = within.0 / CHECK_INTERVAL.0;
         for _ in 0..looks {
             look(self)?;
             if self.world.interrupted() {
                 break;
             }
-            self.world.pause(LOOK_EVERY);
+            self.world.pause(CHECK_INTERVAL);
         }
         look(self)
     }

@@ -8,7 +8,7 @@ mod limits;
 mod paced;
 mod sockets;
 
-use crate::call::{Call, NOBODY};
+use crate::call::{Call, NO_USER};
 use crate::intake::Intake;
 use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
 use crate::transport::{Flushed, Transport};
@@ -69,7 +69,7 @@ pub(crate) struct Conn {
     endpoint: u32,
     /// Row in the endpoint's addresses.
     address: u32,
-    /// The user it belongs to, or [`NOBODY`].
+    /// The user it belongs to, or [`NO_USER`].
     user: u32,
     /// Calls put on it so far, and responses received.
     assigned: u32,
@@ -224,7 +224,7 @@ impl Conn {
             generation: 0,
             endpoint: 0,
             address: 0,
-            user: NOBODY,
+            user: NO_USER,
             assigned: 0,
             served: 0,
             idle_from: 0,
@@ -329,7 +329,7 @@ impl Conn {
 
     /// Detaches it from its user; returns the previous one.
     pub(crate) fn release(&mut self) -> u32 {
-        std::mem::replace(&mut self.user, NOBODY)
+        std::mem::replace(&mut self.user, NO_USER)
     }
 
     #[inline]
@@ -377,8 +377,8 @@ impl Work {
     pub(crate) fn submit_rendered<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> (T, u64) {
         let out = self.transport.plaintext();
         let before = out.len();
-        let said = write(out);
-        (said, (out.len() - before) as u64)
+        let reported = write(out);
+        (reported, (out.len() - before) as u64)
     }
 
     /// Marks the call whose request was just written as outstanding.
@@ -687,14 +687,14 @@ impl Conn {
         if call.first_byte.is_zero() {
             call.first_byte = now;
         }
-        http1.hear(shared, call.asked, input)
+        http1.process(shared, call.asked, input)
     }
 
     /// Takes plaintext, one event's worth; the call's first byte is timestamped.
-    pub(crate) fn hear(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
+    pub(crate) fn process(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
         let Some(work) = &mut self.work else { return Err(Fault::Unasked) };
         let out = work.transport.plaintext();
-        let heard = work.speaker.hear(input, now, out);
+        let heard = work.speaker.process(input, now, out);
         if let Ok(Heard { event: Event::Response { call, .. }, .. }) = &heard
             && let Some(call) = work.calls.get_mut(*call)
             && call.first_byte.is_zero()

@@ -70,7 +70,7 @@ pub struct Crawl {
 pub fn crawl(
     plan: &CrawlPlan,
     world: &mut dyn Caller,
-    told: &mut dyn FnMut(u64, u64),
+    report: &mut dyn FnMut(u64, u64),
 ) -> Result<Crawl, RequestError> {
     let mut walk = Walk::new(plan);
     while !walk.next.is_empty() && walk.found.asked < plan.calls_max {
@@ -94,7 +94,7 @@ pub fn crawl(
         if walk.found.unreachable.is_some() {
             break;
         }
-        told(walk.found.asked, walk.found.asked + walk.next.len() as u64);
+        report(walk.found.asked, walk.found.asked + walk.next.len() as u64);
     }
     walk.found.left_out += walk.next.len() as u64;
     Ok(walk.found)

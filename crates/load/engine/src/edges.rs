@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use units::Nanos;
 
 /// Maximum wait, so that a stop request is handled soon.
-const NAP: Nanos = Nanos::from_millis(50);
+const WAIT_MAX: Nanos = Nanos::from_millis(50);
 
 /// Validity of the last check for orders: a worker delayed for longer checks again before it issues
 /// anything.
@@ -153,7 +153,7 @@ impl Edges {
     /// `queued`.
     #[inline]
     pub(crate) fn wake(&self, now: Nanos, deadline: Nanos, queued: Nanos) -> Nanos {
-        let wait = self.next_due.min(deadline).min(self.edge).min(now + NAP);
+        let wait = self.next_due.min(deadline).min(self.edge).min(now + WAIT_MAX);
         wait.min(queued).min(self.cut)
     }
 }

@@ -15,7 +15,7 @@ use sample::FailureClass;
 use terms::Patience;
 use units::Nanos;
 use url::Url;
-use voice::{Said, Voice};
+use voice::{Voice, VoiceOutput};
 
 /// One request, ready to be sent.
 #[derive(Clone, Debug)]
@@ -452,7 +452,7 @@ impl<'t> Exchange<'t> {
                 line.take(&early, io, slot, &mut self.cache);
                 self.move_on(io, slot);
             }
-            Err(trouble) => line.suffer(trouble, io.now()),
+            Err(trouble) => line.end_with(trouble, io.now()),
         }
     }
 
@@ -559,7 +559,7 @@ impl Line {
     }
 
     fn fail(&mut self, class: FailureClass, text: String, now: Nanos) {
-        self.suffer(Trouble::new(class, text), now);
+        self.end_with(Trouble::new(class, text), now);
     }
 
     /// Like [`Line::fail`], if the peer may not support the protocol.
@@ -573,10 +573,10 @@ impl Line {
                 | FailureClass::Protocol
         );
         let way_out = self.request.message.unmet_way_out().filter(|_| unmet);
-        self.suffer(Trouble { class, text, way_out }, now);
+        self.end_with(Trouble { class, text, way_out }, now);
     }
 
-    fn suffer(&mut self, trouble: Trouble, now: Nanos) {
+    fn end_with(&mut self, trouble: Trouble, now: Nanos) {
         if self.heard.is_none() {
             self.heard = Some((Err(trouble), now));
         }
@@ -669,13 +669,13 @@ impl Line {
             // with TLS 1.3 the server may reject the client's part of the handshake after our side
             // has finished
             self.connected &= self.answered;
-            return self.suffer(error.into(), io.now());
+            return self.end_with(error.into(), io.now());
         }
         if let Some(agreed) = agreed {
             let trouble = self.request.message.disagreement(&agreed);
             self.agreed = Some(agreed);
             if let Some(trouble) = trouble {
-                return self.suffer(trouble, io.now());
+                return self.end_with(trouble, io.now());
             }
             self.connected = true;
             self.stage = Stage::Ready;
@@ -692,8 +692,8 @@ impl Line {
             return;
         };
         let input = std::mem::take(&mut self.plain);
-        match proxy.hear(cache, &input, &mut Vec::new(), &mut Vec::new()) {
-            Ok(Said { used, done, .. }) => {
+        match proxy.process(cache, &input, &mut Vec::new(), &mut Vec::new()) {
+            Ok(VoiceOutput { used, done, .. }) => {
                 self.plain = input[used..].to_vec();
                 if done {
                     self.pass_proxy(now);
@@ -731,15 +731,15 @@ impl Line {
         }
         let input = std::mem::take(&mut self.plain);
         let mut reply = Vec::new();
-        let heard = self.voice.hear(cache, &input, &mut self.body, &mut reply);
+        let heard = self.voice.process(cache, &input, &mut self.body, &mut reply);
         if !reply.is_empty() {
             self.send(&reply);
         }
         match heard {
-            Ok(Said { used, begun, done }) => {
+            Ok(VoiceOutput { used, begun, done }) => {
                 if !input.is_empty() {
                     self.answered = true;
-                    self.patience.hear(&self.limits, now, begun);
+                    self.patience.process(&self.limits, now, begun);
                 }
                 self.plain = input[used..].to_vec();
                 let long = self.unkept + self.body.len() > BODY_MAX;
@@ -760,7 +760,7 @@ impl Line {
             Err(trouble) => {
                 // without any data of the protocol, the peer probably does not support it
                 self.connected &= self.voice.is_met();
-                self.suffer(trouble, now);
+                self.end_with(trouble, now);
             }
         }
     }
@@ -791,13 +791,13 @@ impl Line {
                     self.ended = true;
                     self.whole(now);
                 }
-                Err(trouble) => self.suffer(trouble, now),
+                Err(trouble) => self.end_with(trouble, now),
             },
             Stage::Tunnel => match self.proxy.as_mut().map(Voice::receive_end) {
                 Some(Err(trouble)) => self.fail(FailureClass::Proxy, trouble.text, now),
                 _ => self.pass_proxy(now),
             },
-            Stage::Ready => self.suffer(voice::closed_early(), now),
+            Stage::Ready => self.end_with(voice::closed_early(), now),
             Stage::Handshake => self.fail(
                 FailureClass::Tls,
                 "the server closed during the TLS handshake".to_owned(),

@@ -2,7 +2,7 @@
 //! guide that processes responses. The worker acts.
 
 use crate::Endpoint;
-use crate::call::{Call, NOBODY};
+use crate::call::{Call, NO_USER};
 use crate::guide::{AnsweredCall, Directory, Guided};
 use crate::proof::KnownChallenge;
 use crate::script::Scripted;
@@ -196,12 +196,12 @@ impl Feedback {
         }
         let row = self.setup.targets.pick(content)?;
         let asked = self.setup.targets.template(row).asked;
-        Some(Arrived::Call(Call::new(arrival.index, row, NOBODY, arrival.intended, asked)))
+        Some(Arrived::Call(Call::new(arrival.index, row, NO_USER, arrival.intended, asked)))
     }
 
     /// A user whose think time ends by `until`: the instant, the user, the calls.
-    pub(crate) fn rouse(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
-        let (at, user, count) = self.people.rouse(until)?;
+    pub(crate) fn pop_thinker(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
+        let (at, user, count) = self.people.pop_thinker(until)?;
         // without an end of the sessions the run is being stopped, and no further instant is needed
         let paced = self.pace.is_some() && until != Nanos::NEVER;
         Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
@@ -736,9 +736,9 @@ impl Feedback {
     }
 
     /// Observations of the guide since the last call.
-    pub(crate) fn collect_remarks(&mut self, hear: &mut dyn FnMut(Remark)) {
+    pub(crate) fn collect_remarks(&mut self, process: &mut dyn FnMut(Remark)) {
         if let Some(guided) = &mut self.guided {
-            guided.hear(hear);
+            guided.process(process);
         }
     }
 
@@ -751,7 +751,7 @@ impl Feedback {
 
     /// Notifies the guide of the end of a user's call.
     pub(crate) fn notify_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
-        self.guided.as_mut()?.tell(sample, outcome)
+        self.guided.as_mut()?.report(sample, outcome)
     }
 }
 

@@ -151,8 +151,8 @@ impl Guided {
     }
 
     /// Observations of the guide since the last call.
-    pub(crate) fn hear(&mut self, hear: &mut dyn FnMut(Remark)) {
-        self.guide.tell(hear);
+    pub(crate) fn process(&mut self, process: &mut dyn FnMut(Remark)) {
+        self.guide.report(process);
     }
 
     /// A response arrived: the data needed by the guide is kept.
@@ -164,7 +164,7 @@ impl Guided {
     }
 
     /// Notifies the guide of the end of a user's call.
-    pub(crate) fn tell(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
+    pub(crate) fn report(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         let came = CallEnd { sample, outcome, head: &self.head, body: &self.body };
         let note = sample.user.and_then(|user| self.guide.ended(user, &came));
         self.head.clear();

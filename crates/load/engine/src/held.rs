@@ -12,14 +12,14 @@ const PENDING_MAX: u32 = 64;
 const SCRATCH: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum HeldState {
     Pending,
     /// Since this instant.
     Open(Nanos),
     Over,
 }
 
-/// A [`Standing`] in eight bytes, of which there may be a million.
+/// A [`HeldState`] in eight bytes, of which there may be a million.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HeldLine(Nanos);
 
@@ -28,28 +28,28 @@ impl HeldLine {
     const OVER: Nanos = Nanos::NEVER;
     const PENDING: Nanos = Nanos(Nanos::NEVER.0 - 1);
 
-    fn standing(self) -> Standing {
+    fn held_state(self) -> HeldState {
         match self.0 {
-            HeldLine::PENDING => Standing::Pending,
-            HeldLine::OVER => Standing::Over,
-            since => Standing::Open(since),
+            HeldLine::PENDING => HeldState::Pending,
+            HeldLine::OVER => HeldState::Over,
+            since => HeldState::Open(since),
         }
     }
 }
 
-impl From<Standing> for HeldLine {
-    fn from(standing: Standing) -> HeldLine {
-        HeldLine(match standing {
-            Standing::Pending => HeldLine::PENDING,
-            Standing::Open(since) => since,
-            Standing::Over => HeldLine::OVER,
+impl From<HeldState> for HeldLine {
+    fn from(held_state: HeldState) -> HeldLine {
+        HeldLine(match held_state {
+            HeldState::Pending => HeldLine::PENDING,
+            HeldState::Open(since) => since,
+            HeldState::Over => HeldLine::OVER,
         })
     }
 }
 
 /// A driver with held connections: these have the slots from 0 on, the worker's follow.
 #[derive(Debug)]
-pub struct HeldBeside<I> {
+pub struct HeldAlongside<I> {
     io: I,
     count: u32,
     peers: Vec<Peer>,
@@ -63,11 +63,11 @@ pub struct HeldBeside<I> {
     heard: Vec<Ready>,
 }
 
-impl<I: Io> HeldBeside<I> {
+impl<I: Io> HeldAlongside<I> {
     /// `count` connections, to each of `peers` in turn.
-    pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> HeldBeside<I> {
+    pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> HeldAlongside<I> {
         let facts = HeldFacts { wanted: count.into(), ..HeldFacts::default() };
-        HeldBeside {
+        HeldAlongside {
             io,
             count: if peers.is_empty() { 0 } else { count },
             peers,
@@ -93,8 +93,8 @@ impl<I: Io> HeldBeside<I> {
         }
     }
 
-    fn standing(&self, slot: Slot) -> Option<Standing> {
-        self.lines.get(slot as usize).map(|line| line.standing())
+    fn held_state(&self, slot: Slot) -> Option<HeldState> {
+        self.lines.get(slot as usize).map(|line| line.held_state())
     }
 
     fn open_more(&mut self) {
@@ -106,11 +106,11 @@ impl<I: Io> HeldBeside<I> {
             let peer = &self.peers[self.lines.len() % self.peers.len()];
             let options = OpenOptions { nodelay: self.nodelay, ..OpenOptions::default() };
             if self.io.open(slot, peer, &options).is_err() {
-                self.lines.push(Standing::Over.into());
+                self.lines.push(HeldState::Over.into());
                 self.facts.failed += 1;
                 continue;
             }
-            self.lines.push(Standing::Pending.into());
+            self.lines.push(HeldState::Pending.into());
             self.pending += 1;
             self.settle(slot);
         }
@@ -123,7 +123,7 @@ impl<I: Io> HeldBeside<I> {
             Ok(_) => {
                 let now = self.io.now();
                 self.pending -= 1;
-                self.lines[slot as usize] = Standing::Open(now).into();
+                self.lines[slot as usize] = HeldState::Open(now).into();
                 self.facts.stood += 1;
                 self.facts.open += 1;
                 self.facts.peak = self.facts.peak.max(self.facts.open);
@@ -132,14 +132,14 @@ impl<I: Io> HeldBeside<I> {
             Err(IoError::Failed(_)) => {
                 self.pending -= 1;
                 self.facts.failed += 1;
-                self.lines[slot as usize] = Standing::Over.into();
+                self.lines[slot as usize] = HeldState::Over.into();
                 self.io.close(slot, Close::Reset);
             }
         }
     }
 
-    fn hear(&mut self, event: Ready) {
-        if self.standing(event.slot) != Some(Standing::Pending) {
+    fn process(&mut self, event: Ready) {
+        if self.held_state(event.slot) != Some(HeldState::Pending) {
             return self.listen(event);
         }
         self.settle(event.slot);
@@ -150,7 +150,7 @@ impl<I: Io> HeldBeside<I> {
 
     /// Reads unsolicited data from the server.
     fn listen(&mut self, event: Ready) {
-        let Some(Standing::Open(since)) = self.standing(event.slot) else { return };
+        let Some(HeldState::Open(since)) = self.held_state(event.slot) else { return };
         let mut scratch = [0; SCRATCH];
         let in_order = loop {
             match self.io.read(event.slot, &mut scratch) {
@@ -167,12 +167,12 @@ impl<I: Io> HeldBeside<I> {
         }
         self.facts.open -= 1;
         self.ages.push(self.io.now() - since);
-        self.lines[event.slot as usize] = Standing::Over.into();
+        self.lines[event.slot as usize] = HeldState::Over.into();
         self.io.close(event.slot, Close::Orderly);
     }
 }
 
-impl<I: Io> Io for HeldBeside<I> {
+impl<I: Io> Io for HeldAlongside<I> {
     #[inline]
     fn now(&mut self) -> Nanos {
         self.io.now()
@@ -235,7 +235,7 @@ impl<I: Io> Io for HeldBeside<I> {
         for event in heard.drain(..) {
             match event.slot.checked_sub(self.count) {
                 Some(slot) => ready.push(Ready { slot, ..event }),
-                None => self.hear(event),
+                None => self.process(event),
             }
         }
         self.heard = heard;

@@ -87,7 +87,7 @@ impl BodyTest {
 
 /// Number of encoded bytes decoded at a time. Content grows up to 1,032 times (deflate), so a
 /// connection needs about 1 MiB for it, whatever a server sends.
-const BITE: usize = 1 << 10;
+const PIECE_LEN: usize = 1 << 10;
 
 /// Counts the events of a body.
 #[derive(Clone, Debug)]
@@ -234,7 +234,7 @@ impl Inspect {
             return;
         }
         // each decoded piece is examined before the next is decoded: a bomb expands a thousandfold
-        let bite = if self.decoder.is_some() { BITE } else { piece.len().max(1) };
+        let bite = if self.decoder.is_some() { PIECE_LEN } else { piece.len().max(1) };
         for bite in piece.chunks(bite) {
             if !test.keeps() {
                 self.kept.clear();

@@ -168,8 +168,8 @@ impl Journal {
     }
 
     /// Observations of a guide.
-    pub(crate) fn hear(&mut self, remark: Remark) {
-        self.recorder.hear(remark);
+    pub(crate) fn process(&mut self, remark: Remark) {
+        self.recorder.process(remark);
     }
 
     pub(crate) fn log_call(

@@ -13,7 +13,6 @@ mod collect;
 mod connect;
 mod connection;
 pub mod crawl;
-mod crew;
 mod deadlines;
 mod decimal;
 mod edges;
@@ -33,6 +32,7 @@ pub mod proof;
 pub mod ramp;
 pub mod redirect;
 mod render;
+mod scenario_workers;
 mod script;
 mod setup;
 mod source;
@@ -45,10 +45,10 @@ mod verify;
 mod worker;
 
 pub use collect::{Collector, Intention, Owed, Row};
-pub use crew::{Crew, lanes};
 pub use guide::Directory;
-pub use held::HeldBeside;
+pub use held::HeldAlongside;
 pub use render::{build_template, connect_request};
+pub use scenario_workers::{ScenarioWorkers, lanes};
 pub use setup::{
     Crowd, Endpoint, LateShare, Logging, RESPONSE_KEPT_MAX, Setup, SetupError, endpoint_key,
     open_options,

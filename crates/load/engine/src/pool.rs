@@ -1,7 +1,7 @@
 //! A worker's connections: which are open, which can take a call, which calls wait, when each must
 //! make progress, and where new ones go. Knows calls only as waiting or outstanding.
 
-use crate::call::{Call, NOBODY};
+use crate::call::{Call, NO_USER};
 use crate::connection::{Conn, Employed, PutCall, Work};
 use crate::deadlines::Deadlines;
 use crate::setup::{Endpoint, Setup, open_options};
@@ -61,7 +61,7 @@ struct PoolSlot {
     dirty: bool,
     /// It is in its endpoint's list of connections that can take a call.
     listed: bool,
-    /// The client whose address it has, or [`NOBODY`].
+    /// The client whose address it has, or [`NO_USER`].
     client: u32,
 }
 
@@ -297,7 +297,7 @@ impl Pool {
             let conn = &entry.conn;
             entry.client == client
                 && conn.generation() == generation
-                && conn.user() == NOBODY
+                && conn.user() == NO_USER
                 && conn.takes(self.limits.depth, self.limits.calls)
         };
         ready.find(|(slot, generation)| fits(*slot, *generation)).map(|(slot, _)| *slot)
@@ -309,7 +309,7 @@ impl Pool {
         while let Some(&(slot, generation)) = list.last() {
             let entry = &mut self.slots[slot as usize];
             let conn = &entry.conn;
-            let fits = conn.takes(self.limits.depth, self.limits.calls) && conn.user() == NOBODY;
+            let fits = conn.takes(self.limits.depth, self.limits.calls) && conn.user() == NO_USER;
             if conn.generation() == generation && fits {
                 return Some(slot);
             }
@@ -348,7 +348,7 @@ impl Pool {
     pub(crate) fn list(&mut self, slot: Slot) {
         let entry = &mut self.slots[slot as usize];
         let conn = &entry.conn;
-        let fits = conn.user() == NOBODY && conn.takes(self.limits.depth, self.limits.calls);
+        let fits = conn.user() == NO_USER && conn.takes(self.limits.depth, self.limits.calls);
         if !entry.listed && fits && !self.limits.in_turn {
             entry.listed = true;
             let place = (slot, conn.generation());
@@ -562,7 +562,7 @@ impl Pool {
         };
         let mut options = open_options(plan, turn);
         options.early &= !late;
-        let mut client = NOBODY;
+        let mut client = NO_USER;
         if let Some(crowd) = &self.setup.crowd {
             client = crowd.client(id.unwrap_or(turn));
             options.bind = Some(crowd.address(client));
@@ -595,7 +595,7 @@ impl Pool {
         if self.slots.len() == self.slots.capacity() {
             self.slots.reserve_exact(room_for_more(self.slots.len()));
         }
-        self.slots.push(PoolSlot { conn, dirty: false, listed: false, client: NOBODY });
+        self.slots.push(PoolSlot { conn, dirty: false, listed: false, client: NO_USER });
         self.slots.len() as Slot - 1
     }
 

@@ -162,7 +162,7 @@ impl Agenda {
                 (false, Some(true)) => TrialEnd::Met,
                 (false, _) => TrialEnd::Missed,
             };
-            search.told(trial, end);
+            search.record_end(trial, end);
         }
     }
 

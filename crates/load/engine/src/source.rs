@@ -1,7 +1,7 @@
 //! Source of calls: a population of users (closed), a schedule of calls (open), a schedule of
 //! sessions (partly open). Also the indices of calls, so that content does not depend on timing.
 
-use crate::call::NOBODY;
+use crate::call::NO_USER;
 use crate::proof::KnownChallenge;
 use crate::setup::{LateShare, Setup};
 use conduit::Slot;
@@ -398,7 +398,7 @@ impl People {
     }
 
     pub(crate) fn user(&mut self, row: u32) -> Option<&mut User> {
-        if row == NOBODY { None } else { self.users.get_mut(row as usize) }
+        if row == NO_USER { None } else { self.users.get_mut(row as usize) }
     }
 
     /// A call of the user has failed on its connection: a session ends with that.
@@ -432,7 +432,7 @@ impl People {
         self.thinking.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
     }
 
-    pub(crate) fn rouse(&mut self, now: Nanos) -> Option<(Nanos, u32, u32)> {
+    pub(crate) fn pop_thinker(&mut self, now: Nanos) -> Option<(Nanos, u32, u32)> {
         if self.next_due() > now {
             return None;
         }

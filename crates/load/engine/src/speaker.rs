@@ -190,8 +190,8 @@ impl Speaker {
 
     /// Processes plaintext, one event at a time: call again with the rest, while there is any.
     /// Protocol replies go into `out`, with [`Event::Connection`]. An in-order protocol is
-    /// processed separately: see [`Http1::hear`].
-    pub(crate) fn hear(
+    /// processed separately: see [`Http1::process`].
+    pub(crate) fn process(
         &mut self,
         input: &[u8],
         now: Nanos,
@@ -199,11 +199,11 @@ impl Speaker {
     ) -> Result<Heard, Fault> {
         match self {
             Speaker::Http1(_) => Err(Fault::Unasked),
-            Speaker::Http2(http2) => http2.hear(input, out),
-            Speaker::Http3(http3) => http3.hear(input, out),
-            Speaker::WebSocket(socket) => socket.hear(input, now, out),
+            Speaker::Http2(http2) => http2.process(input, out),
+            Speaker::Http3(http3) => http3.process(input, out),
+            Speaker::WebSocket(socket) => socket.process(input, now, out),
             #[cfg(test)]
-            Speaker::Numbered(numbered) => numbered.hear(input, out),
+            Speaker::Numbered(numbered) => numbered.process(input, out),
         }
     }
 

@@ -82,7 +82,7 @@ impl SpecwebLoad {
         Box::new(SpecwebGuide {
             load,
             lines: BTreeMap::new(),
-            told: Vec::new(),
+            remarks: Vec::new(),
             phase: None,
             posts: Vec::new(),
         })
@@ -268,7 +268,7 @@ impl PacedConnection {
 struct SpecwebGuide {
     load: Arc<SpecwebLoad>,
     lines: BTreeMap<u64, PacedConnection>,
-    told: Vec<Remark>,
+    remarks: Vec<Remark>,
     /// The measured phase; known with the first query, at the start of the run.
     phase: Option<(Nanos, Nanos)>,
     posts: Vec<SentPost>,
@@ -315,8 +315,8 @@ impl Guide for SpecwebGuide {
         true
     }
 
-    fn tell(&mut self, hear: &mut dyn FnMut(Remark)) {
-        self.told.drain(..).for_each(hear);
+    fn report(&mut self, process: &mut dyn FnMut(Remark)) {
+        self.remarks.drain(..).for_each(process);
     }
 
     fn next(&mut self, user: u64, now: Nanos) -> Step {
@@ -330,7 +330,7 @@ impl Guide for SpecwebGuide {
         let at = line.free_at.max(now);
         if at >= until {
             let conforming = line.conforms(load.kept.measure.conforming_bps);
-            self.told.push(Remark { at: now.max(from), fact: Noticed::Judged { conforming } });
+            self.remarks.push(Remark { at: now.max(from), fact: Noticed::Judged { conforming } });
             return Step::Leave;
         }
         let asked = line.draw(&load);

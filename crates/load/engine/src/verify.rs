@@ -82,11 +82,11 @@ impl KnownBodies {
     #[inline]
     pub(crate) fn check(&self, target: u32, got: BodyPrint) -> Option<NotItsBody> {
         let expected = *self.0.get(target as usize)?.get_or_init(|| got);
-        if expected.fits(&got) { None } else { Some(self.whose(target, expected, got)) }
+        if expected.fits(&got) { None } else { Some(self.differing_target(target, expected, got)) }
     }
 
     #[cold]
-    fn whose(&self, target: u32, expected: BodyPrint, got: BodyPrint) -> NotItsBody {
+    fn differing_target(&self, target: u32, expected: BodyPrint, got: BodyPrint) -> NotItsBody {
         let fits = |one: &OnceLock<BodyPrint>| one.get().is_some_and(|known| known.fits(&got));
         let of = self.0.iter().position(fits).and_then(|row| u32::try_from(row).ok());
         NotItsBody { expected, of: of.filter(|of| *of != target) }
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_body_of_another_target_is_named_as_such() {
         let known = KnownBodies((0..3).map(|_| OnceLock::new()).collect());
-        for (target, body, said) in [
+        for (target, body, reported) in [
             (0, "a", None),
             (1, "b", None),
             (0, "a", None),
@@ -161,7 +161,7 @@ mod tests {
             (2, "a", None),
             (2, "b", Some((print("a"), Some(1)))),
         ] {
-            let expected = said.map(|(expected, of)| NotItsBody { expected, of });
+            let expected = reported.map(|(expected, of)| NotItsBody { expected, of });
             assert_eq!(known.check(target, print(body)), expected, "{target} {body}");
         }
     }

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use conduit::{Io, Peer};
-use engine::{Crew, HeldBeside, Link, Worker, drive};
+use engine::{HeldAlongside, Link, ScenarioWorkers, Worker, drive};
 use net::reactor::{Reactor, RingReactor};
 use ownstack::OwnStack;
 use sample::HeldFacts;
@@ -61,7 +61,7 @@ pub fn run(
         return None;
     };
     let mut io = network.boxed();
-    let mut beside = HeldBeside::new(&mut *io, held.count, held.peers, true);
+    let mut beside = HeldAlongside::new(&mut *io, held.count, held.peers, true);
     run_all(id, workers, scenarios, &mut beside, link);
     Some(beside.facts())
 }
@@ -88,7 +88,7 @@ fn run_all(
 ) {
     match workers.as_mut_slice() {
         [worker] if !scenarios => drive(worker, &mut io, link),
-        _ => drive(&mut Crew::new(id, workers), &mut io, link),
+        _ => drive(&mut ScenarioWorkers::new(id, workers), &mut io, link),
     }
 }
 

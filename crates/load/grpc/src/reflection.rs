@@ -73,7 +73,7 @@ struct ErrorAnswer {
 }
 
 /// Asks a server for the descriptors of one service, a body at a time: [`Inquiry::question`] is sent,
-/// [`Inquiry::hear`] takes the response, until there are no more questions.
+/// [`Inquiry::process`] takes the response, until there are no more questions.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     service: String,
@@ -119,7 +119,7 @@ impl Inquiry {
     /// # Errors
     /// A body that is no such response; a service that the server does not know, with those that it
     /// does.
-    pub fn hear(&mut self, body: &[u8]) -> Result<(), SchemaError> {
+    pub fn process(&mut self, body: &[u8]) -> Result<(), SchemaError> {
         let asked = std::mem::take(&mut self.wanted);
         for message in messages(body)? {
             let answer = ReflectionAnswer::decode(message).map_err(|why| {
@@ -275,9 +275,9 @@ mod tests {
         let mut inquiry = Inquiry::about("/p.S/M").unwrap();
         // 22 03 "p.S": field 4, file_containing_symbol
         assert_eq!(inquiry.question().unwrap(), prefixed(b"\x22\x03p.S"));
-        inquiry.hear(&sent(&["a.proto"])).unwrap();
+        inquiry.process(&sent(&["a.proto"])).unwrap();
         assert_eq!(inquiry.question().unwrap(), prefixed(b"\x1a\x07b.proto"));
-        inquiry.hear(&sent(&["b.proto"])).unwrap();
+        inquiry.process(&sent(&["b.proto"])).unwrap();
         assert_eq!(inquiry.question(), None);
         assert!(inquiry.schema().unwrap().method("/p.S/M").is_ok());
     }
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn a_server_may_send_all_files_at_once() {
         let mut inquiry = Inquiry::about("/p.S/M").unwrap();
-        inquiry.hear(&sent(&["a.proto", "b.proto"])).unwrap();
+        inquiry.process(&sent(&["a.proto", "b.proto"])).unwrap();
         assert_eq!(inquiry.question(), None);
     }
 
@@ -294,7 +294,7 @@ mod tests {
         let mut inquiry = Inquiry::about("/p.T/M").unwrap();
         let error = Some(ErrorAnswer { code: 5, message: "not found".to_owned() });
         inquiry
-            .hear(&prefixed(
+            .process(&prefixed(
                 &ReflectionAnswer { error, ..ReflectionAnswer::default() }.encode_to_vec(),
             ))
             .unwrap();
@@ -303,7 +303,7 @@ mod tests {
         let services = Some(ServiceAnswer { services });
         let body =
             prefixed(&ReflectionAnswer { services, ..ReflectionAnswer::default() }.encode_to_vec());
-        let why = inquiry.hear(&body).unwrap_err();
+        let why = inquiry.process(&body).unwrap_err();
         assert_eq!(why.0, "the server has no service \"p.T\"; it has p.S");
     }
 
@@ -312,13 +312,13 @@ mod tests {
         let schema = Schema::from_files(files()).unwrap();
         let mut inquiry = Inquiry::about("/p.S/M").unwrap();
         while let Some(question) = inquiry.question() {
-            inquiry.hear(&answer(&question, &schema).unwrap()).unwrap();
+            inquiry.process(&answer(&question, &schema).unwrap()).unwrap();
         }
         assert!(inquiry.schema().unwrap().method("/p.S/M").is_ok());
         let mut inquiry = Inquiry::about("/p.Q/M").unwrap();
-        inquiry.hear(&answer(&inquiry.question().unwrap(), &schema).unwrap()).unwrap();
+        inquiry.process(&answer(&inquiry.question().unwrap(), &schema).unwrap()).unwrap();
         let list = answer(&inquiry.question().unwrap(), &schema).unwrap();
-        assert!(inquiry.hear(&list).unwrap_err().0.ends_with("it has p.S"));
+        assert!(inquiry.process(&list).unwrap_err().0.ends_with("it has p.S"));
         assert!(answer(b"\0\0\0\0\x01\xff", &schema).is_err());
     }
 
@@ -327,11 +327,11 @@ mod tests {
         for body in [&b""[..], b"\0\0\0\0", b"\0\0\0\0\x05abc", b"\0\0\0\0\x01\xff", b"\0\0\0\0\0"]
         {
             let mut inquiry = Inquiry::about("/p.S/M").unwrap();
-            assert!(inquiry.hear(body).is_err(), "{body:?}");
+            assert!(inquiry.process(body).is_err(), "{body:?}");
         }
         // a server that sends another file than the one asked for does not loop forever
         let mut inquiry = Inquiry::about("/p.S/M").unwrap();
-        inquiry.hear(&sent(&["a.proto"])).unwrap();
-        assert!(inquiry.hear(&sent(&["a.proto"])).is_err());
+        inquiry.process(&sent(&["a.proto"])).unwrap();
+        assert!(inquiry.process(&sent(&["a.proto"])).is_err());
     }
 }

@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 
 /// Files by name.
 #[derive(Debug, Default)]
-struct Shelf(BTreeMap<&'static str, &'static str>);
+struct TestFiles(BTreeMap<&'static str, &'static str>);
 
-impl FileSource for Shelf {
+impl FileSource for TestFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let found = self.0.get(path).map(|text| text.as_bytes().to_vec());
         found.ok_or_else(|| {
@@ -27,8 +27,8 @@ impl FileSource for Shelf {
     }
 }
 
-fn shelf() -> Shelf {
-    Shelf(BTreeMap::from([
+fn test_files() -> TestFiles {
+    TestFiles(BTreeMap::from([
         ("users.csv", "ann,tea\nbob,coffee\n"),
         ("people.csv", "name;likes\nann;tea\nbob;coffee\n"),
         ("body.json", "{\"a\":1}"),
@@ -62,7 +62,7 @@ fn try_import(format: Format, text: &str, how: &How) -> Result<Imported, String>
     let request = ImportRequest {
         documents: &documents,
         environment: environment.as_ref(),
-        files: &shelf(),
+        files: &test_files(),
         base: base.as_ref(),
         only: how.only,
         skip_methods: &skip,
@@ -83,7 +83,7 @@ fn plan_of(format: Format, text: &str) -> Imported {
 }
 
 fn check_plan(toml: &str) {
-    let plan = plan::from_toml(toml, &shelf()).unwrap_or_else(|why| panic!("{why}\n{toml}"));
+    let plan = plan::from_toml(toml, &test_files()).unwrap_or_else(|why| panic!("{why}\n{toml}"));
     if let Err(problems) = plan::validate(&plan) {
         panic!("{problems:?}\n{toml}");
     }

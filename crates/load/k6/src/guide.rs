@@ -21,7 +21,7 @@ use workload::{
 };
 
 /// How often users look whether setup or the last user is done.
-const LOOK_AGAIN: Nanos = Nanos::from_millis(2);
+const RECHECK_INTERVAL: Nanos = Nanos::from_millis(2);
 /// The longest pause in a test that may be stopped from outside.
 const PAUSE_MAX: Nanos = Nanos::from_millis(200);
 
@@ -130,7 +130,7 @@ impl Member {
             }
             GuideState::Waiting if test.is_stopped() => self.leave(),
             GuideState::Waiting => match test.base() {
-                None => pause(LOOK_AGAIN),
+                None => pause(RECHECK_INTERVAL),
                 Some(_) => {
                     self.state = GuideState::Idle;
                     Drive::Again
@@ -185,7 +185,7 @@ impl Member {
 
     /// Looks for the next iteration.
     fn idle(&mut self, test: &Test, now: Nanos) -> Drive {
-        let Some(base) = test.base() else { return pause(LOOK_AGAIN) };
+        let Some(base) = test.base() else { return pause(RECHECK_INTERVAL) };
         let list = &test.roster.users[self.id as usize % test.roster.users.len()];
         let Some((scenario, row)) = list.get(self.place).copied() else { return self.leave() };
         if test.is_stopped() {
@@ -450,7 +450,7 @@ impl Member {
             return Drive::Step(Step::Leave);
         }
         if test.present.load(Ordering::Acquire) > 1 {
-            return pause(LOOK_AGAIN);
+            return pause(RECHECK_INTERVAL);
         }
         self.begin_stage(test, true, now);
         Drive::Again

@@ -103,7 +103,7 @@ impl Director {
     ///
     /// # Errors
     /// The script failed, or its first text is no request.
-    pub fn cast(
+    pub fn make_states(
         &mut self,
         program: &Program,
         site: &Site,

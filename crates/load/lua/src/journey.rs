@@ -183,18 +183,19 @@ fn headers(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
 }
 
 /// Parses the action of a script from the prelude's values.
-fn act(said: Option<Table>) -> mlua::Result<ActorTurn> {
+fn act(reported: Option<Table>) -> mlua::Result<ActorTurn> {
     let over = |wait| turn(None, Vec::new(), ActorAction::Over { wait });
-    let Some(said) = said else { return Ok(over(Nanos::ZERO)) };
-    let wait = nanos(said.raw_get("wait")?);
-    let failure: Option<LuaString> = said.raw_get("failure")?;
+    let Some(reported) = reported else { return Ok(over(Nanos::ZERO)) };
+    let wait = nanos(reported.raw_get("wait")?);
+    let failure: Option<LuaString> = reported.raw_get("failure")?;
     let mut checks = Vec::new();
-    if let Some(found) = said.raw_get::<Option<Table>>("checks")? {
+    if let Some(found) = reported.raw_get::<Option<Table>>("checks")? {
         for value in found.sequence_values::<Value>() {
             checks.push(value?.as_string().map(|text| text.to_string_lossy()));
         }
     }
-    let action = match (said.raw_get::<Option<LuaString>>("why")?, said.raw_get("request")?) {
+    let action = match (reported.raw_get::<Option<LuaString>>("why")?, reported.raw_get("request")?)
+    {
         (Some(why), _) => ActorAction::Broke(why.to_string_lossy()),
         (None, Some(request)) => ActorAction::Call(Box::new(call(&request, wait)?)),
         (None, None) => ActorAction::Over { wait },

@@ -26,17 +26,17 @@ fn program(text: &str) -> Program {
     Program { name: "t.lua".into(), text: Ok(text.as_bytes().to_vec()) }
 }
 
-type Cast = (Director, Vec<Box<dyn Script>>, Vec<String>);
+type LoadedScript = (Director, Vec<Box<dyn Script>>, Vec<String>);
 
-fn cast(text: &str, threads: u32, args: &[&str]) -> Result<Cast, ScriptTrouble> {
+fn make_states(text: &str, threads: u32, args: &[&str]) -> Result<LoadedScript, ScriptTrouble> {
     let stage = stage();
     let program = program(text);
-    let mut told = Vec::new();
-    let mut complain = |text: &str| told.push(text.to_owned());
+    let mut lines = Vec::new();
+    let mut complain = |text: &str| lines.push(text.to_owned());
     let mut director = Director::new(&program, &stage.site, &mut complain)?;
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-    let parts = director.cast(&program, &stage.site, threads, &args, &mut complain)?;
-    Ok((director, parts, told))
+    let parts = director.make_states(&program, &stage.site, threads, &args, &mut complain)?;
+    Ok((director, parts, lines))
 }
 
 fn asked(part: &mut Box<dyn Script>) -> String {
@@ -50,16 +50,17 @@ fn first_line(part: &mut Box<dyn Script>) -> String {
 }
 
 fn trouble(text: &str) -> String {
-    match cast(text, 1, &["URL"]) {
+    match make_states(text, 1, &["URL"]) {
         Err(trouble) => format!("{trouble:?}"),
-        Ok((.., told)) => told.join("; "),
+        Ok((.., found)) => found.join("; "),
     }
 }
 
 #[test]
 fn without_functions_the_request_is_the_same_each_time() {
-    let (_, mut parts, told) = cast("wrk.method = 'POST' wrk.body = 'abc'", 2, &["URL"]).unwrap();
-    assert!(told.is_empty());
+    let (_, mut parts, found) =
+        make_states("wrk.method = 'POST' wrk.body = 'abc'", 2, &["URL"]).unwrap();
+    assert!(found.is_empty());
     let wants = parts[0].wants();
     assert_eq!((wants.pauses, wants.responses, wants.requests), (false, false, 1));
     for part in &mut parts {
@@ -81,7 +82,7 @@ fn requests_use_the_thread_prepared_by_setup() {
         end
         function init(args) first, second = args[0], args[1] end
         function request() n = (n or 0) + 1 return wrk.format(nil, '/' .. id .. '/' .. n .. list.a[2] .. second) end";
-    let (_, mut parts, _) = cast(text, 2, &["URL", "arg"]).unwrap();
+    let (_, mut parts, _) = make_states(text, 2, &["URL", "arg"]).unwrap();
     let lines = [0, 1, 1].map(|row| first_line(&mut parts[row]));
     assert_eq!(lines, ["GET /0/2xarg HTTP/1.1", "GET /1/1xarg HTTP/1.1", "GET /1/2xarg HTTP/1.1"]);
 }
@@ -94,7 +95,7 @@ fn responses_influence_later_requests() {
           if status == 200 then path = '/in/' .. headers['X-Token'] .. '/' .. body end
         end
         function delay() return 25 end";
-    let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
+    let (_, mut parts, _) = make_states(text, 1, &["URL"]).unwrap();
     let part = &mut parts[0];
     assert!(part.wants().responses && part.wants().pauses);
     assert_eq!(first_line(part), "GET /login HTTP/1.1");
@@ -113,7 +114,7 @@ fn a_thread_can_stop_itself_and_choose_its_address() {
           assert(tostring(thread.addr) == tostring(wrk.addrs[1]))
         end
         function response() wrk.thread:stop() assert(wrk.thread.addr) end";
-    let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
+    let (_, mut parts, _) = make_states(text, 1, &["URL"]).unwrap();
     assert!(!parts[0].stopped() && parts[0].peer().is_some());
     parts[0].response(204, b"HTTP/1.1 204 No Content\r\n\r\n", b"").unwrap();
     assert!(parts[0].stopped());
@@ -123,7 +124,7 @@ fn a_thread_can_stop_itself_and_choose_its_address() {
 fn several_requests_in_one_text_are_counted() {
     let text = "function init() local r = wrk.format() req = r .. r .. r end
         function request() return req end";
-    let (_, parts, _) = cast(text, 1, &["URL"]).unwrap();
+    let (_, parts, _) = make_states(text, 1, &["URL"]).unwrap();
     assert_eq!(parts[0].wants().requests, 3);
 }
 
@@ -144,7 +145,7 @@ fn done_gets_the_figures_and_reaches_into_the_threads() {
           assert(threads[1]:get('count') == 3 and threads[2]:get('count') == 0)
           assert(threads[1]:get('nothing') == nil)
         end";
-    let (director, mut parts, _) = cast(text, 2, &["URL"]).unwrap();
+    let (director, mut parts, _) = make_states(text, 2, &["URL"]).unwrap();
     // the first text of the first thread is looked at before the run
     let asked = [first_line(&mut parts[0]), first_line(&mut parts[0])];
     assert_eq!(asked[0], asked[1]);
@@ -154,10 +155,10 @@ fn done_gets_the_figures_and_reaches_into_the_threads() {
     let latency =
         RecordedValues { values: vec![(10, 5), (20, 4), (30, 1)], mean: 17.0, stdev: 2.0 };
     director.done(&figures, latency, RecordedValues::default()).unwrap();
-    let wrong = cast("function done() error('no') end", 1, &["URL"]).unwrap().0;
-    let told =
+    let wrong = make_states("function done() error('no') end", 1, &["URL"]).unwrap().0;
+    let error =
         wrong.done(&figures, RecordedValues::default(), RecordedValues::default()).unwrap_err();
-    assert_eq!(told, ScriptTrouble::Script("t.lua:1: no".into()));
+    assert_eq!(error, ScriptTrouble::Script("t.lua:1: no".into()));
 }
 
 #[test]
@@ -187,11 +188,11 @@ fn errors_name_their_line() {
         ("wrk.addrs = nil function wrk.resolve() wrk.addrs = {} end", ""),
     ];
     for (text, expected) in cases {
-        let told = trouble(text);
+        let found = trouble(text);
         if expected.is_empty() {
-            assert!(told.starts_with("Connect(\"127.0.0.1:"), "{told}");
+            assert!(found.starts_with("Connect(\"127.0.0.1:"), "{found}");
         } else {
-            assert_eq!(told, expected, "{text}");
+            assert_eq!(found, expected, "{text}");
         }
     }
 }
@@ -201,11 +202,11 @@ fn errors_during_the_run_are_reported() {
     let text = "function request() n = (n or 0) + 1 if n > 1 then error('late') end return wrk.format() end
         function response() local t = nil\nreturn t.x end
         function delay() error({}) end";
-    let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
+    let (_, mut parts, _) = make_states(text, 1, &["URL"]).unwrap();
     let part = &mut parts[0];
     assert_eq!(part.request(&mut Vec::new()).unwrap_err().0, "t.lua:1: late");
-    let told = part.response(200, b"HTTP/1.1 200 OK\r\n\r\n", b"").unwrap_err();
-    assert_eq!(told.0, "t.lua:3: attempt to index local 't' (a nil value)");
+    let error = part.response(200, b"HTTP/1.1 200 OK\r\n\r\n", b"").unwrap_err();
+    assert_eq!(error.0, "t.lua:3: attempt to index local 't' (a nil value)");
     assert!(part.pause().is_err());
 }
 
@@ -222,11 +223,11 @@ fn unknown_names_and_missing_servers_are_reported() {
     let mut stage = stage();
     let mut quiet = |_: &str| {};
     stage.site.port = Some("nonsense".into());
-    let told = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
+    let error = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
     let text = "127.0.0.1:nonsense Servname not supported for ai_socktype";
-    assert_eq!(told, ScriptTrouble::Resolve(text.into()));
+    assert_eq!(error, ScriptTrouble::Resolve(text.into()));
     // port 1: a service unused for decades, and a port that the kernel never assigns
     stage.site.port = Some("1".into());
-    let told = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
-    assert_eq!(told, ScriptTrouble::Connect("127.0.0.1:1 Connection refused".into()));
+    let error = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
+    assert_eq!(error, ScriptTrouble::Connect("127.0.0.1:1 Connection refused".into()));
 }

@@ -156,14 +156,14 @@ const FOLLOW: &str = "t.lua:2: follow is true, or how many redirects are followe
 
 #[test]
 fn errors_name_their_line_and_end_the_iteration() {
-    let told = |body: &str, steps: &[&str]| {
+    let describe = |body: &str, steps: &[&str]| {
         let mut actor = actor(&format!("function journey(user)\n{body}\nend"), steps);
         let act = begin(&mut actor, 0, 0);
         assert!(line(begin(&mut actor, 1, 1)).starts_with("broke"), "the state goes on");
         line(act)
     };
     let two = ["a", "b"];
-    for (body, said) in [
+    for (body, outcome) in [
         ("local x = nil + 1", "t.lua:2: attempt to perform arithmetic on a nil value"),
         ("user:get('/')", "t.lua:2: give name, which is one of the steps: a, b"),
         ("\nuser:get('/', { name = 'c' })", "t.lua:3: \"c\" is not in steps, which are: a, b"),
@@ -197,8 +197,8 @@ fn errors_name_their_line_and_end_the_iteration() {
             "by journey(user) itself",
         ),
     ] {
-        let found = told(body, &two);
-        assert!(found.starts_with("broke: ") && found.contains(said), "{body}: {found}");
+        let found = describe(body, &two);
+        assert!(found.starts_with("broke: ") && found.contains(outcome), "{body}: {found}");
     }
 }
 
@@ -306,14 +306,14 @@ fn draws_are_even() {
     let text = "function journey(user)\n  local counts, sum = {}, 0\n  for at = 1, 60000 do\n    \
                 local drawn = math.random(6)\n    counts[drawn] = (counts[drawn] or 0) + 1\n    sum = \
                 sum + math.random()\n  end\n  error(table.concat(counts, ' ') .. ' ' .. sum / 60000, 0)\nend";
-    let said = line(begin(&mut actor(text, &["s"]), 0, 0));
-    let figures: Vec<f64> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
-    let [counts @ .., mean] = figures.as_slice() else { panic!("{said}") };
+    let found = line(begin(&mut actor(text, &["s"]), 0, 0));
+    let figures: Vec<f64> = found.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [counts @ .., mean] = figures.as_slice() else { panic!("{found}") };
     // six standard deviations of a binomial count, and of a mean of uniform numbers
-    assert_eq!(counts.len(), 6, "{said}");
+    assert_eq!(counts.len(), 6, "{found}");
     let wide = 6.0 * (60_000.0_f64 * 5.0 / 36.0).sqrt();
-    assert!(counts.iter().all(|count| (count - 10_000.0).abs() < wide), "{said}");
-    assert!((mean - 0.5).abs() < 6.0 * (1.0 / 12.0 / 60_000.0_f64).sqrt(), "{said}");
+    assert!(counts.iter().all(|count| (count - 10_000.0).abs() < wide), "{found}");
+    assert!((mean - 0.5).abs() < 6.0 * (1.0 / 12.0 / 60_000.0_f64).sqrt(), "{found}");
 }
 
 #[test]
@@ -363,10 +363,13 @@ fn an_outline_describes_a_script() {
     let two = "steps = { 'a', 'b' }\nservers = { 'http://b' }\nfunction journey(user) end";
     let wanted = Outline { steps: vec!["a".into(), "b".into()], servers: vec!["http://b".into()] };
     assert_eq!(of(two), Ok(Some(wanted)));
-    let told = |text: &str| of(text).expect_err("it is wrong").to_string();
-    assert_eq!(told("steps = { {} }\nfunction journey() end"), "t.lua: steps is a list of strings");
-    assert!(told("function journey(user)\nnil\nend").starts_with("t.lua:2: "));
-    assert!(told("function journey() end\nerror('x')").starts_with("t.lua:2: x"));
+    let describe = |text: &str| of(text).expect_err("it is wrong").to_string();
+    assert_eq!(
+        describe("steps = { {} }\nfunction journey() end"),
+        "t.lua: steps is a list of strings"
+    );
+    assert!(describe("function journey(user)\nnil\nend").starts_with("t.lua:2: "));
+    assert!(describe("function journey() end\nerror('x')").starts_with("t.lua:2: x"));
 }
 
 /// Each arrival of an open load is a new user: data kept for those that left must not grow.
@@ -433,7 +436,7 @@ fn wrong_arguments_of_websockets_are_named() {
     ] {
         let mut actor = actor(&format!("function journey(user) {line} end"), &["a"]);
         match begin(&mut actor, 1, 0).action {
-            ActorAction::Broke(told) => assert!(told.contains(why), "{line}: {told}"),
+            ActorAction::Broke(found) => assert!(found.contains(why), "{line}: {found}"),
             other => panic!("{line}: {other:?}"),
         }
     }

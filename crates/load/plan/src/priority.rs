@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn an_invalid_priority_is_named() {
-        for (text, told) in [
+        for (text, reported) in [
             ("", "\"\" is not part of a priority"),
             ("u=8", "\"8\" is not an urgency from 0 to 7"),
             ("u=", "\"\" is not an urgency"),
@@ -102,7 +102,7 @@ mod tests {
             ("u=1\r\nx: y", "is not an urgency"),
         ] {
             let why = text.parse::<Priority>().unwrap_err();
-            assert!(why.0.contains(told) && why.0.contains("write u=0"), "{text:?}: {}", why.0);
+            assert!(why.0.contains(reported) && why.0.contains("write u=0"), "{text:?}: {}", why.0);
         }
     }
 }

@@ -362,7 +362,7 @@ mod tests {
         let spec = plan.specweb99.unwrap();
         assert_eq!((spec.directories, spec.files_seed), (38, 1));
         assert_eq!(made("specweb99-like:mix=static").targets.len(), 1);
-        for (wrong, says) in [
+        for (wrong, reported) in [
             (|plan: &mut Plan| plan.stop.duration = None, "cannot go with -n"),
             (|plan: &mut Plan| plan.request.version = crate::HttpVersion::Http2, "--http 2 or 3"),
             (|plan: &mut Plan| plan.connection.calls = Some(1), "--close or --calls"),
@@ -372,7 +372,7 @@ mod tests {
             let mut plan = made("specweb99-like");
             wrong(&mut plan);
             let problems = validate(&plan).unwrap_err();
-            assert!(problems.iter().any(|problem| problem.text.contains(says)), "{problems:?}");
+            assert!(problems.iter().any(|problem| problem.text.contains(reported)), "{problems:?}");
         }
     }
 
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn an_unknown_workload_is_named() {
-        for (text, says) in [
+        for (text, reported) in [
             ("surge", "no such model; choose from surge-like"),
             ("surge-like:clients=3", "surge-like has users, files, connections, top"),
             ("surge-like:top=0", "top is a number from 1 to 10000000"),
@@ -403,7 +403,7 @@ mod tests {
             ("webstone-like:clients=x", "clients: "),
         ] {
             let why = parse_representative(text).unwrap_err().0;
-            assert!(why.contains(says), "{text}: {why}");
+            assert!(why.contains(reported), "{text}: {why}");
         }
     }
 

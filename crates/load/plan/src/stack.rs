@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_unknown_stack_is_named() {
-        let said: String = [
+        let failure: String = [
             "tun",
             "own:xdp",
             "own:xdp=",
@@ -186,7 +186,7 @@ mod tests {
         })
         .collect();
         assert_eq!(
-            said,
+            failure,
             "\"tun\" is not a stack: no stack has this name\n\
              \"own:xdp\" is not a stack: it has no =DEVICE\n\
              \"own:xdp=\" is not a stack: \"\" is not the name of a network device\n\

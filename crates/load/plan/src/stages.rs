@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn an_invalid_stage_is_named() {
-        for (text, says) in [
+        for (text, reported) in [
             ("30s", "\"30s\" is not a stage: it has no colon"),
             ("30s:5, 1x:3", "is not a unit of time"),
             ("30s:5..9/s, 10s:4", "\"4\" has no /s"),
@@ -181,7 +181,7 @@ mod tests {
             ("", "is not a stage"),
         ] {
             let why = parse_stages(text).unwrap_err().0;
-            assert!(why.contains(says), "{text}: {why}");
+            assert!(why.contains(reported), "{text}: {why}");
         }
     }
 }

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn an_unknown_tcp_setting_is_named() {
-        let said: String = [
+        let failure: String = [
             "",
             "ecn,",
             "sack",
@@ -141,7 +141,7 @@ mod tests {
         })
         .collect();
         assert_eq!(
-            said,
+            failure,
             "\"\" in --tcp is not an option of our own TCP\n\"\" in --tcp is not an option of our \
              own TCP\n\"sack\" in --tcp is not an option of our own TCP\n\"ecn=1\" in --tcp takes \
              no value\n\"ecn\" in --tcp is given twice\n\"keep-alive\" in --tcp needs a \

@@ -120,7 +120,7 @@ fn once(
                 _ => format!("1.{}", reply.facts.minor_version),
             };
             let facts = (reply.facts.status, reply.facts.body_bytes, version);
-            told(plan, template, facts, &reply.head, &reply.body)
+            first_call_text(plan, template, facts, &reply.head, &reply.body)
         }
         Err(trouble) => (failed(plan, trouble, &contact, endpoint), Leads::default()),
     };
@@ -284,7 +284,7 @@ pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> O
 }
 
 /// Describes a response: `facts` are its status, the length of its content and its version.
-fn told(
+fn first_call_text(
     plan: &Plan,
     template: &Template,
     (status, length, http_version): (u16, u64, String),

@@ -244,7 +244,7 @@ fn reflected_at(plan: &Plan, session: &mut Session, url: &url::Url) -> Result<Sc
         let done = (0..QUESTIONS_MAX).try_for_each(|_| {
             let Some(question) = inquiry.question() else { return Ok(()) };
             let body = ask(plan, session, &at, &question)?;
-            inquiry.hear(&body).map_err(|why| ReflectionRefusal::Final(why.0))
+            inquiry.process(&body).map_err(|why| ReflectionRefusal::Final(why.0))
         });
         match done {
             Ok(()) => return inquiry.schema().map_err(usage),

@@ -10,7 +10,7 @@ use crate::placement;
 use crate::scripts::Requesters;
 use crate::session::{Fit, Session};
 use crate::sut;
-use crate::threads::{Crew, RequestSource};
+use crate::threads::{RequestSource, WorkerThreads};
 use crate::tokens::Renewal;
 use crate::watcher::Watcher;
 use crate::watchers::Watchers;
@@ -114,8 +114,9 @@ impl Session {
         let ahead = (setup.start - net::reactor::monotonic()).as_secs_f64();
         run.started_unix_s = crate::wall_clock::unix_seconds() + ahead;
         let (tls, cores) = (self.servers.tls.as_ref(), &fit.placement.cores);
-        let crew = Crew { setup: &setup, tls, cores, network: &fit.network, sources };
-        let driven = crew.run(&mut *observer, run);
+        let threads_of_run =
+            WorkerThreads { setup: &setup, tls, cores, network: &fit.network, sources };
+        let driven = threads_of_run.run(&mut *observer, run);
         run.sut = sut.map(sut::SutWatch::end);
         let closed = observer.close();
         driven?;

@@ -5,7 +5,7 @@ use crate::over_quic::{self, Carrier};
 use crate::own_stack;
 use crate::path::EmulatedPath;
 use crate::sockets::SocketLoop;
-use crate::sut::Who;
+use crate::sut::SutTarget;
 use crate::watcher::Watcher;
 use anyhow::Result;
 use engine::{Crowd, Endpoint, Setup};
@@ -41,7 +41,7 @@ pub struct FleetTask<'a> {
     /// Values that the setup of journeys captured.
     pub captured: &'a BTreeMap<String, String>,
     /// The server whose resources are watched from here.
-    pub sut: Option<&'a Who>,
+    pub sut: Option<&'a SutTarget>,
     pub judge: Judge,
 }
 

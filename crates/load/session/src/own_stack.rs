@@ -52,8 +52,11 @@ pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
     if plan.driver.threads.is_none() {
         most = most.min(1 << used_bits(prefix).saturating_sub(2));
     }
-    let nobody_chose = plan.driver.threads.is_none() || plan.client_count() > 0;
-    match standing().upgrade().filter(|ground| nobody_chose && ground.prefix() == Some(prefix)) {
+    let is_default_prefix = plan.driver.threads.is_none() || plan.client_count() > 0;
+    match shared_ground()
+        .upgrade()
+        .filter(|ground| is_default_prefix && ground.prefix() == Some(prefix))
+    {
         Some(ground) => most.min(ground.threads()),
         None => most,
     }
@@ -109,7 +112,7 @@ fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
     let (first, last) = network.sources();
     let devices: Vec<&str> = network.devices().collect();
     let devices = devices.join(", ");
-    let whose =
+    let queues_text =
         if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
     let through = match (network.handover(), network.queues()) {
         (Handover::Xdp(hook), Some(queues)) => format!(
@@ -126,7 +129,7 @@ fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
     };
     let traits = traits.map_or_else(String::new, |traits| format!(" ({traits})"));
     format!(
-        "connections use Loadstone's own TCP{traits}: the server sees them come {whose}, {through}; the client's \
+        "connections use Loadstone's own TCP{traits}: the server sees them come {queues_text}, {through}; the client's \
          kernel TCP is not measured"
     )
 }
@@ -201,10 +204,10 @@ fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
 
 /// The existing devices with the user's addresses: they are shared by targets that are loaded in
 /// turns, like the queues of an AF_XDP device.
-static STANDING: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
+static EXISTING: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
 
-fn standing() -> MutexGuard<'static, Weak<Ground>> {
-    STANDING.lock().unwrap_or_else(PoisonError::into_inner)
+fn shared_ground() -> MutexGuard<'static, Weak<Ground>> {
+    EXISTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Descriptors that a run opens in addition to its sockets: the program and its map, epoll
@@ -222,8 +225,8 @@ fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<Own
     if asked.paths.is_none() {
         asked.workers = threads;
     }
-    let mut standing = standing();
-    if let Some(ground) = standing.upgrade() {
+    let mut shared_ground = shared_ground();
+    if let Some(ground) = shared_ground.upgrade() {
         if ground.suits(&asked) {
             return OwnNetwork::on(&ground, asked).map_err(explained);
         }
@@ -250,7 +253,7 @@ fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<Own
         done => done,
     };
     let network = network.map_err(explained)?;
-    *standing = Arc::downgrade(network.ground());
+    *shared_ground = Arc::downgrade(network.ground());
     Ok(network)
 }
 

@@ -109,8 +109,8 @@ impl EmulatedPath {
     /// Notes for the user before anything is sent.
     pub fn notes(&self) -> Vec<String> {
         let device = self.path.far_device();
-        let stands = format!("the network device {device} exists on this host while this runs");
-        std::iter::once(stands).chain(beyond(&self.asked.population)).collect()
+        let own_link = format!("the network device {device} exists on this host while this runs");
+        std::iter::once(own_link).chain(beyond(&self.asked.population)).collect()
     }
 
     /// Client addresses of the users, if the plan has kinds of clients.
@@ -248,8 +248,11 @@ mod tests {
             Plan { load, ..Plan::for_url("http://127.0.0.1/".parse().unwrap()) }
         };
         // 2 and 1.5 times 7 packets of a response
-        let told = crowded(&open(60_000.0), 10_000).unwrap();
-        assert!(told.contains("60,000/s") && told.contains("about 750,000 packets"), "{told}");
+        let reported = crowded(&open(60_000.0), 10_000).unwrap();
+        assert!(
+            reported.contains("60,000/s") && reported.contains("about 750,000 packets"),
+            "{reported}"
+        );
         assert_eq!(crowded(&open(8_000.0), 10_000), None);
         let mut closing = open(20_000.0);
         assert_eq!(crowded(&closing, 100), None);

@@ -23,10 +23,10 @@ const HOPS_MAX: usize = 10;
 /// the thread then ends with the program.
 ///
 /// # Errors
-/// No thread can be started, or it panicked; `whose` names the thread.
+/// No thread can be started, or it panicked; `owner` names the thread.
 pub fn unless_interrupted<T: Send + 'static>(
     name: &str,
-    whose: &str,
+    owner: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Option<T>, Failure> {
     let (give, done) = mpsc::channel();
@@ -40,7 +40,7 @@ pub fn unless_interrupted<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) if crate::signals::caught() > 0 => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::usage(format!("{whose} panicked; this is a bug")));
+                return Err(Failure::usage(format!("{owner} panicked; this is a bug")));
             }
         }
     }

@@ -47,8 +47,13 @@ impl LoadedScript {
     ) -> Result<Vec<Box<dyn Script>>, StartTrouble> {
         let name = &self.program.name;
         let mut complain = |text: &str| complain(&format!("{name}: {text}\n"));
-        let parts =
-            self.director.cast(&self.program, &self.site, workers, &self.args, &mut complain);
+        let parts = self.director.make_states(
+            &self.program,
+            &self.site,
+            workers,
+            &self.args,
+            &mut complain,
+        );
         parts.map_err(trouble)
     }
 

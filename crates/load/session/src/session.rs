@@ -104,7 +104,7 @@ pub struct Session {
     pub(crate) notes: Vec<String>,
     /// The reason why sockets are not read in the requested way.
     sockets_note: Option<String>,
-    pub(crate) sut: Option<sut::Who>,
+    pub(crate) sut: Option<sut::SutTarget>,
     pub(crate) part: Option<MachinePart>,
     pub(crate) captured: Captured,
     /// If the plan has a token table.
@@ -292,7 +292,7 @@ impl Session {
     }
 
     /// Watches the resources of this server during each measurement.
-    pub fn watch_server(&mut self, who: Option<&sut::Who>) {
+    pub fn watch_server(&mut self, who: Option<&sut::SutTarget>) {
         self.sut = who.cloned();
     }
 

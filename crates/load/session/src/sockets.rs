@@ -65,7 +65,7 @@ mod tests {
     fn unavailable_resources_are_reported_with_a_reason() {
         let first = HttpVersion::Http11;
         assert_eq!(chosen(first, None), (SocketLoop::Ring, None));
-        let told = |version, refusal| {
+        let describe = |version, refusal| {
             let (way, note) = chosen(version, refusal);
             assert_eq!(way, SocketLoop::Epoll);
             let note = note.unwrap_or_default();
@@ -74,25 +74,25 @@ mod tests {
         };
         let errno = |number| Some(io::Error::from_raw_os_error(number));
         assert_eq!(
-            told(first, errno(1)).as_deref(),
+            describe(first, errno(1)).as_deref(),
             Ok(
                 "this machine does not allow io_uring (the setting kernel.io_uring_disabled, or the \
                 profile of a container)"
             )
         );
         assert_eq!(
-            told(first, errno(22)).as_deref(),
+            describe(first, errno(22)).as_deref(),
             Ok("this kernel's io_uring does not do that; Linux 6.1 does")
         );
         // a kernel without io_uring, or a profile that hides it
         assert_eq!(
-            told(first, errno(38)).as_deref(),
+            describe(first, errno(38)).as_deref(),
             Ok("this kernel's io_uring does not do that; Linux 6.1 does")
         );
         assert_eq!(
-            told(first, errno(24)).as_deref(),
+            describe(first, errno(24)).as_deref(),
             Ok("io_uring does not start: Too many open files (os error 24)")
         );
-        assert_eq!(told(HttpVersion::Http3, None).as_deref(), Ok("HTTP/3 goes over UDP"));
+        assert_eq!(describe(HttpVersion::Http3, None).as_deref(), Ok("HTTP/3 goes over UDP"));
     }
 }

@@ -23,17 +23,17 @@ const EXPORTER_MAX: Nanos = Nanos::from_secs(5);
 
 /// The watched process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum SutTarget {
     Process(u32),
     Exporter(Url),
 }
 
-impl std::fmt::Display for Who {
+impl std::fmt::Display for SutTarget {
     /// As [`parse`] reads it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Who::Process(pid) => pid.fmt(f),
-            Who::Exporter(url) => url.fmt(f),
+            SutTarget::Process(pid) => pid.fmt(f),
+            SutTarget::Exporter(url) => url.fmt(f),
         }
     }
 }
@@ -42,9 +42,9 @@ impl std::fmt::Display for Who {
 ///
 /// # Errors
 /// Neither a process number nor an http URL.
-pub fn parse(text: &str) -> Result<Who, String> {
+pub fn parse(text: &str) -> Result<SutTarget, String> {
     if let Ok(pid) = text.parse::<u32>() {
-        return Ok(Who::Process(pid));
+        return Ok(SutTarget::Process(pid));
     }
     match Url::parse(text) {
         Ok(url) if url.scheme() == "http" && url.host_str().is_some() => {
@@ -52,7 +52,7 @@ pub fn parse(text: &str) -> Result<Who, String> {
             if url.path() == "/" {
                 url.set_path("/metrics");
             }
-            Ok(Who::Exporter(url))
+            Ok(SutTarget::Exporter(url))
         }
         _ => Err("give the number of a process on this machine, or the http:// URL of a node \
                   exporter"
@@ -75,15 +75,18 @@ impl std::fmt::Debug for SutSource {
 impl SutSource {
     /// # Errors
     /// Returned if there is no such process, or the URL does not answer.
-    pub fn open(who: &Who, addresses: &[SocketAddr]) -> Result<(SutSource, SutSeries), String> {
-        match who {
-            Who::Process(pid) => {
+    pub fn open(
+        target: &SutTarget,
+        addresses: &[SocketAddr],
+    ) -> Result<(SutSource, SutSeries), String> {
+        match target {
+            SutTarget::Process(pid) => {
                 let server = WatchedServer { pid: *pid, addresses: addresses.to_vec() };
                 let reader = SutReader::new(server)?;
                 let series = reader.series();
                 Ok((SutSource::Process(reader), series))
             }
-            Who::Exporter(url) => {
+            SutTarget::Exporter(url) => {
                 let caller =
                     crate::caller::Caller::new(EXPORTER_MAX, net::tls::Settings::default())?;
                 let mut source = SutSource::Exporter(Box::new(caller), url.clone());
@@ -139,11 +142,14 @@ impl SutSource {
 ///
 /// # Errors
 /// No such process, or no exporter at the URL.
-pub fn watch(who: Option<&Who>, endpoints: &[Endpoint]) -> anyhow::Result<Option<SutWatch>> {
-    let Some(who) = who else { return Ok(None) };
+pub fn watch(
+    target: Option<&SutTarget>,
+    endpoints: &[Endpoint],
+) -> anyhow::Result<Option<SutWatch>> {
+    let Some(target) = target else { return Ok(None) };
     let peers = endpoints.iter().flat_map(|endpoint| &endpoint.peers);
     let addresses: Vec<SocketAddr> = peers.filter_map(Peer::address).collect();
-    let watch = SutWatch::start(who, &addresses);
+    let watch = SutWatch::start(target, &addresses);
     watch.map(Some).map_err(|why| anyhow::anyhow!("--sut: {why}"))
 }
 
@@ -160,18 +166,18 @@ impl SutWatch {
     ///
     /// # Errors
     /// Returned if there is no such process, or the URL does not answer.
-    pub fn start(who: &Who, addresses: &[SocketAddr]) -> Result<SutWatch, String> {
-        let (who, addresses) = (who.clone(), addresses.to_vec());
-        let (stop, told) = channel::<()>();
+    pub fn start(target: &SutTarget, addresses: &[SocketAddr]) -> Result<SutWatch, String> {
+        let (target, addresses) = (target.clone(), addresses.to_vec());
+        let (stop, reported) = channel::<()>();
         let (begin, begun) = channel();
         let (ready, opened) = channel();
         // a reactor stays on the thread that made it
-        let body = move || match SutSource::open(&who, &addresses) {
+        let body = move || match SutSource::open(&target, &addresses) {
             Ok((source, series)) => {
                 // the receiver is gone only if the run has ended already
                 ready.send(Ok(())).ok();
                 match begun.recv() {
-                    Ok(measure_from) => follow(source, series, &told, measure_from),
+                    Ok(measure_from) => follow(source, series, &reported, measure_from),
                     Err(_) => series,
                 }
             }
@@ -205,7 +211,7 @@ impl SutWatch {
 fn follow(
     mut source: SutSource,
     mut series: SutSeries,
-    told: &Receiver<()>,
+    reported: &Receiver<()>,
     measure_from: Nanos,
 ) -> SutSeries {
     let mut before = (net::reactor::monotonic(), source.read());
@@ -215,7 +221,7 @@ fn follow(
             next += INTERVAL;
         }
         let wait = Duration::from_nanos((next - net::reactor::monotonic()).0);
-        let ended = !matches!(told.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+        let ended = !matches!(reported.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
         let after = (net::reactor::monotonic(), source.read());
         note(&mut series, &before, &after, measure_from);
         if ended || after.1.is_err() {
@@ -247,9 +253,9 @@ fn note(
 ///
 /// # Errors
 /// Usage error: the target that cannot be watched, and why.
-pub fn check(who: Option<&Who>) -> Result<(), Failure> {
-    let Some(who) = who else { return Ok(()) };
-    match SutSource::open(who, &[]) {
+pub fn check(target: Option<&SutTarget>) -> Result<(), Failure> {
+    let Some(target) = target else { return Ok(()) };
+    match SutSource::open(target, &[]) {
         Ok(_) => Ok(()),
         Err(why) => Err(Failure::usage(format!("--sut: {why}"))),
     }
@@ -261,9 +267,9 @@ mod tests {
 
     #[test]
     fn the_server_is_a_process_or_an_exporter() {
-        assert_eq!(parse("71"), Ok(Who::Process(71)));
+        assert_eq!(parse("71"), Ok(SutTarget::Process(71)));
         let url = "http://db:9100/metrics";
-        assert_eq!(parse(url), Ok(Who::Exporter(Url::parse(url).unwrap())));
+        assert_eq!(parse(url), Ok(SutTarget::Exporter(Url::parse(url).unwrap())));
         assert_eq!(parse("http://db:9100"), parse(url));
         for text in ["", "-1", "nginx", "https://db:9100", "ftp://db", "1.5"] {
             assert!(parse(text).is_err(), "{text}");

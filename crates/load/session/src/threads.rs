@@ -111,7 +111,7 @@ impl Link for ThreadLink {
 }
 
 /// The workers of a run, before they start.
-pub(crate) struct Crew<'a> {
+pub(crate) struct WorkerThreads<'a> {
     pub(crate) setup: &'a Arc<Setup>,
     pub(crate) tls: Option<&'a net::tls::Client>,
     /// A core for each worker, or none for no binding.
@@ -121,7 +121,7 @@ pub(crate) struct Crew<'a> {
     pub(crate) sources: Vec<RequestSource>,
 }
 
-impl Crew<'_> {
+impl WorkerThreads<'_> {
     /// Runs the workers to their end, and fills in the measurements and their cost.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ impl CoreLoad {
     }
 }
 
-impl Crew<'_> {
+impl WorkerThreads<'_> {
     /// `loads`: one, unless the plan has several scenarios.
     fn start_worker(
         &self,

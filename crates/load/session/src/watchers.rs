@@ -30,11 +30,11 @@ impl Watcher for Watchers {
 
     /// Every one is notified; the first error is returned.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
-        let mut told = Ok(());
+        let mut events = Ok(());
         for watcher in &mut self.0 {
-            told = told.and(watcher.calls(calls));
+            events = events.and(watcher.calls(calls));
         }
-        told
+        events
     }
 
     fn ends(&mut self, ends: &Ends) {
@@ -81,16 +81,16 @@ mod tests {
     struct One {
         name: &'static str,
         wish: Order,
-        told: Rc<RefCell<Vec<String>>>,
+        events: Rc<RefCell<Vec<String>>>,
     }
 
     impl Watcher for One {
         fn second(&mut self, second: &Second, _: &Snapshot) {
-            self.told.borrow_mut().push(format!("{} at {}", self.name, second.at_s));
+            self.events.borrow_mut().push(format!("{} at {}", self.name, second.at_s));
         }
 
         fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
-            self.told.borrow_mut().push(format!("{} calls", self.name));
+            self.events.borrow_mut().push(format!("{} calls", self.name));
             anyhow::bail!("{} cannot write", self.name)
         }
 
@@ -99,15 +99,16 @@ mod tests {
         }
 
         fn end(&mut self) {
-            self.told.borrow_mut().push(format!("{} ends", self.name));
+            self.events.borrow_mut().push(format!("{} ends", self.name));
         }
     }
 
     #[test]
     fn all_watchers_are_notified_and_the_first_error_counts() {
-        let told = Rc::new(RefCell::new(Vec::new()));
-        let one =
-            |name, wish| -> Box<dyn Watcher> { Box::new(One { name, wish, told: told.clone() }) };
+        let events = Rc::new(RefCell::new(Vec::new()));
+        let one = |name, wish| -> Box<dyn Watcher> {
+            Box::new(One { name, wish, events: events.clone() })
+        };
         let mut both = Watchers(vec![one("a", Order::Stop), one("b", Order::Go)]);
         both.second(&Second { at_s: 3.0, ..Second::default() }, &Snapshot::default());
         assert_eq!(both.calls(&[]).unwrap_err().to_string(), "a cannot write");
@@ -115,7 +116,7 @@ mod tests {
         both.close().unwrap();
         assert_eq!(both.order(), Order::Stop);
         let order = ["a at 3", "b at 3", "a calls", "b calls", "a ends", "b ends"];
-        assert_eq!(*told.borrow(), order);
+        assert_eq!(*events.borrow(), order);
         assert_eq!(Watchers(Vec::new()).order(), Order::Go);
     }
 }

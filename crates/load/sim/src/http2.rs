@@ -31,7 +31,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// Treatment of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamFate {
+pub enum StreamTreatment {
     /// It is answered.
     Served,
     /// RST_STREAM: not processed, or given up.
@@ -49,7 +49,7 @@ pub struct Streams {
     calls_max: Option<u32>,
     /// From the last response to GOAWAY; `None`: it is sent as soon as the last request arrives.
     goaway_after: Option<Nanos>,
-    fate: fn(u64) -> StreamFate,
+    treatment: fn(u64) -> StreamTreatment,
     body: fn(u64) -> &'static [u8],
     clients: BTreeMap<Client, UnreadInput>,
     seen: u64,
@@ -76,7 +76,7 @@ impl Streams {
             streams_max: None,
             calls_max: None,
             goaway_after: None,
-            fate: |_| StreamFate::Served,
+            treatment: |_| StreamTreatment::Served,
             body: |_| b"hello",
             clients: BTreeMap::new(),
             seen: 0,
@@ -103,8 +103,8 @@ impl Streams {
 
     /// Treatment of the request with this number, from 0.
     #[must_use]
-    pub fn with_fate(self, fate: fn(u64) -> StreamFate) -> Streams {
-        Streams { fate, ..self }
+    pub fn with_treatment(self, treatment: fn(u64) -> StreamTreatment) -> Streams {
+        Streams { treatment, ..self }
     }
 
     /// The body of the response to the request with this number, from 0.
@@ -120,18 +120,21 @@ impl Streams {
     }
 
     fn request(&mut self, now: Nanos, stream: u32, calls: u32) -> Vec<(Nanos, Action)> {
-        let (fate, content) = ((self.fate)(self.seen), (self.body)(self.seen));
+        let (treatment, content) = ((self.treatment)(self.seen), (self.body)(self.seen));
         self.seen += 1;
-        let mut said = match fate {
-            StreamFate::Served => {
+        let mut lines = match treatment {
+            StreamTreatment::Served => {
                 let head = frame(HEADERS, END_HEADERS, stream, &[STATUS_200]);
                 let body = frame(DATA, END_STREAM, stream, content);
                 vec![(self.queue.finish(now), Action::Bytes([head, body].concat()))]
             }
-            StreamFate::Ignored => Vec::new(),
-            StreamFate::Refused | StreamFate::Reset => {
-                let code =
-                    if fate == StreamFate::Refused { REFUSED_STREAM } else { INTERNAL_ERROR };
+            StreamTreatment::Ignored => Vec::new(),
+            StreamTreatment::Refused | StreamTreatment::Reset => {
+                let code = if treatment == StreamTreatment::Refused {
+                    REFUSED_STREAM
+                } else {
+                    INTERNAL_ERROR
+                };
                 let bytes = frame(RST_STREAM, 0, stream, &code.to_be_bytes());
                 vec![(now, Action::Bytes(bytes))]
             }
@@ -139,16 +142,16 @@ impl Streams {
         if self.calls_max == Some(calls) {
             let payload = [stream.to_be_bytes(), 0u32.to_be_bytes()].concat();
             let goaway = frame(GOAWAY, 0, 0, &payload);
-            match (self.goaway_after, said.last_mut()) {
+            match (self.goaway_after, lines.last_mut()) {
                 (Some(Nanos::ZERO), Some((_, Action::Bytes(response)))) => response.extend(goaway),
                 (Some(span), Some((answered, _))) => {
                     let at = *answered + span;
-                    said.push((at, Action::Bytes(goaway)));
+                    lines.push((at, Action::Bytes(goaway)));
                 }
-                _ => said.push((now, Action::Bytes(goaway))),
+                _ => lines.push((now, Action::Bytes(goaway))),
             }
         }
-        said
+        lines
     }
 }
 
@@ -156,11 +159,11 @@ impl Server for Streams {
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
         let mut reading = self.clients.remove(&client).unwrap_or_default();
         reading.input.extend_from_slice(bytes);
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         if !reading.greeted && reading.input.len() >= PREFACE {
             reading.input.drain(..PREFACE);
             reading.greeted = true;
-            said.push((now, Action::Bytes(self.greeting())));
+            lines.push((now, Action::Bytes(self.greeting())));
         }
         while reading.greeted && reading.input.len() >= FRAME_HEADER {
             let [a, b, c, kind, flags, s, t, u, v] = reading.input[..FRAME_HEADER] else { break };
@@ -171,19 +174,19 @@ impl Server for Streams {
             reading.input.drain(..end);
             match kind {
                 SETTINGS if flags & ACK == 0 => {
-                    said.push((now, Action::Bytes(frame(SETTINGS, ACK, 0, &[]))));
+                    lines.push((now, Action::Bytes(frame(SETTINGS, ACK, 0, &[]))));
                 }
                 // a request without content ends with its fields
                 HEADERS if flags & END_STREAM != 0 => {
                     reading.calls += 1;
                     let stream = u32::from_be_bytes([s, t, u, v]);
-                    said.extend(self.request(now, stream, reading.calls));
+                    lines.extend(self.request(now, stream, reading.calls));
                 }
                 _ => {}
             }
         }
         self.clients.insert(client, reading);
-        said
+        lines
     }
 
     fn ended(&mut self, _now: Nanos, client: Client) {

@@ -47,7 +47,7 @@ pub enum Way {
 
 /// The outcome of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestFate {
+pub enum RequestTreatment {
     Served,
     /// H3_REQUEST_REJECTED.
     Rejected,
@@ -88,7 +88,7 @@ pub struct QuicWorld {
     /// Returns whether the datagram with this number in its direction is lost.
     pub loses: fn(Way, u64) -> bool,
     /// The outcome of the request with this number.
-    pub fate: fn(u64) -> RequestFate,
+    pub treatment: fn(u64) -> RequestTreatment,
     /// The port is closed: datagrams are answered with ICMP errors.
     pub closed_port: bool,
     /// How requests in early data are handled.
@@ -113,7 +113,7 @@ impl QuicWorld {
             body: 5,
             calls_max: None,
             loses: |_, _| false,
-            fate: |_| RequestFate::Served,
+            treatment: |_| RequestTreatment::Served,
             closed_port: false,
             early: EarlyDataMode::Shut,
             fixed: false,
@@ -574,8 +574,8 @@ impl Host {
 
     fn receive(&mut self, now: Instant, client: SocketAddr, bytes: &[u8]) {
         let mut out = Vec::new();
-        let said = self.endpoint.handle(now, client, None, None, bytes.into(), &mut out);
-        match said {
+        let sent = self.endpoint.handle(now, client, None, None, bytes.into(), &mut out);
+        match sent {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(guest) = self.guests.get_mut(&handle) {
                     guest.connection.handle_event(event);
@@ -587,8 +587,8 @@ impl Host {
                     Ok(accepted) => accepted,
                     // its first packet is invalid
                     Err(refused) => {
-                        let said = refused.response.map(|transmit| out[..transmit.size].to_vec());
-                        self.aside.extend(said.map(|said| (client, said)));
+                        let sent = refused.response.map(|transmit| out[..transmit.size].to_vec());
+                        self.aside.extend(sent.map(|sent| (client, sent)));
                         return;
                     }
                 };
@@ -652,12 +652,12 @@ impl Host {
         while let Some(event) = guest.connection.poll() {
             let too_early =
                 world.early == EarlyDataMode::TooEarly && guest.connection.is_handshaking();
-            if let Event::ConnectionLost { reason: ConnectionError::ApplicationClosed(said) } =
+            if let Event::ConnectionLost { reason: ConnectionError::ApplicationClosed(data) } =
                 &event
             {
-                self.closed.push(said.error_code.into_inner());
+                self.closed.push(data.error_code.into_inner());
             }
-            let requests = guest.hear(event, &mut self.heard);
+            let requests = guest.process(event, &mut self.heard);
             for stream in requests {
                 if too_early {
                     guest.say(id_of(stream), &TOO_EARLY);
@@ -667,15 +667,15 @@ impl Host {
                 let number = self.requests;
                 self.requests += 1;
                 guest.calls += 1;
-                match (world.fate)(number) {
-                    RequestFate::Served => {
+                match (world.treatment)(number) {
+                    RequestTreatment::Served => {
                         let due = world.queue.finish(at);
                         let entry = (due, number, handle.0, stream);
                         self.due.push(Reverse(entry));
                     }
-                    RequestFate::Rejected => guest.reset(stream, 0x10b),
-                    RequestFate::Failed => guest.reset(stream, 0x102),
-                    RequestFate::Ignored => {}
+                    RequestTreatment::Rejected => guest.reset(stream, 0x10b),
+                    RequestTreatment::Failed => guest.reset(stream, 0x102),
+                    RequestTreatment::Ignored => {}
                 }
                 if world.calls_max == Some(guest.calls) {
                     guest.go_away(stream + 4);
@@ -704,7 +704,7 @@ impl Host {
 
 impl Guest {
     /// Requests that are complete now, by their streams.
-    fn hear(&mut self, event: Event, heard: &mut Vec<(u64, Vec<u8>)>) -> Vec<u64> {
+    fn process(&mut self, event: Event, heard: &mut Vec<(u64, Vec<u8>)>) -> Vec<u64> {
         let mut whole = Vec::new();
         match event {
             Event::Connected => {

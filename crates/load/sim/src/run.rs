@@ -6,8 +6,8 @@ use conduit::{Peer, Ready};
 use engine::exchange::{Exchange, Heard, Pause, Request, Terms};
 use engine::journey::Travel;
 use engine::{
-    Collector, Crew, Directory, Driven, Endpoint, Link, Order, Row, Setup, Share, Turn, Worker,
-    endpoint_key,
+    Collector, Directory, Driven, Endpoint, Link, Order, Row, ScenarioWorkers, Setup, Share, Turn,
+    Worker, endpoint_key,
 };
 use plan::Plan;
 use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord, TokenFacts};
@@ -134,8 +134,8 @@ pub fn execute_with(
     workers: u32,
     stop_after: Option<Nanos>,
 ) -> Simulated {
-    let casts = (0..workers).map(|_| Cast::Plan).collect();
-    run_to_its_end(plan, world, casts, stop_after)
+    let sources = (0..workers).map(|_| RequestSource::Plan).collect();
+    run_to_its_end(plan, world, sources, stop_after)
 }
 
 /// The same with a worker for each of these parts of the load, whose rows go through `carry`: a
@@ -144,8 +144,8 @@ pub fn execute_with(
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
 pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry) -> Simulated {
-    let casts = shares.iter().map(|_| Cast::Plan).collect();
-    run_divided(plan, world, casts, None, Some((shares, carry)))
+    let sources = shares.iter().map(|_| RequestSource::Plan).collect();
+    run_divided(plan, world, sources, None, Some((shares, carry)))
 }
 
 /// The same with a worker for each script, which makes its requests.
@@ -153,7 +153,7 @@ pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry)
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
 pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>) -> Simulated {
-    run_to_its_end(plan, world, scripts.into_iter().map(Cast::Script).collect(), None)
+    run_to_its_end(plan, world, scripts.into_iter().map(RequestSource::Script).collect(), None)
 }
 
 /// The same with one worker whose users are guided; `directory` resolves their servers.
@@ -166,7 +166,7 @@ pub fn execute_guided(
     guide: Box<dyn Guide>,
     directory: Box<dyn Directory>,
 ) -> Simulated {
-    run_to_its_end(plan, world, vec![Cast::Guide(guide, directory)], None)
+    run_to_its_end(plan, world, vec![RequestSource::Guide(guide, directory)], None)
 }
 
 /// The same with `workers` workers whose users follow the plan's journeys; `given`: values as from
@@ -198,10 +198,10 @@ pub fn execute_acted(
     let travel = Travel::new(&plan, given).expect("the plan has journeys");
     let cast = |worker| {
         let guide = travel.guide_with(Share::new(worker, workers), actors());
-        Cast::Guide(guide, Box::new(Nowhere))
+        RequestSource::Guide(guide, Box::new(Nowhere))
     };
-    let casts = (0..workers).map(cast).collect();
-    run_to_its_end(plan, world, casts, None)
+    let sources = (0..workers).map(cast).collect();
+    run_to_its_end(plan, world, sources, None)
 }
 
 /// Knows no places but those of the plan.
@@ -215,7 +215,7 @@ impl Directory for Nowhere {
 }
 
 /// Source of a worker's requests.
-enum Cast {
+enum RequestSource {
     Plan,
     Script(Box<dyn Script>),
     Guide(Box<dyn Guide>, Box<dyn Directory>),
@@ -224,21 +224,21 @@ enum Cast {
 fn run_to_its_end(
     plan: Plan,
     world: World,
-    casts: Vec<Cast>,
+    sources: Vec<RequestSource>,
     stop_after: Option<Nanos>,
 ) -> Simulated {
-    run_divided(plan, world, casts, stop_after, None)
+    run_divided(plan, world, sources, stop_after, None)
 }
 
 /// `parts`: of the load, one for each worker, and what is done to their rows.
 fn run_divided(
     plan: Plan,
     world: World,
-    casts: Vec<Cast>,
+    sources: Vec<RequestSource>,
     stop_after: Option<Nanos>,
     parts: Option<(Vec<Share>, Carry)>,
 ) -> Simulated {
-    let workers = casts.len() as u32;
+    let workers = sources.len() as u32;
     let world = Rc::new(RefCell::new(world));
     let renewal = TokenMachine::new(&plan, &world, workers);
     let start = world.borrow().now();
@@ -256,13 +256,13 @@ fn run_divided(
     let mut bench = Bench::new(&setup);
     bench.carry = carry;
     let runners: Vec<OnCore<Worker>> = (0..workers)
-        .zip(casts)
+        .zip(sources)
         .map(|(id, cast)| {
             let worker = Worker::new(setup.clone(), id, None);
             let worker = match cast {
-                Cast::Plan => worker,
-                Cast::Script(script) => worker.with_script(script),
-                Cast::Guide(guide, directory) => worker.with_guide(guide, directory),
+                RequestSource::Plan => worker,
+                RequestSource::Script(script) => worker.with_script(script),
+                RequestSource::Guide(guide, directory) => worker.with_guide(guide, directory),
             };
             (worker, SimIo { world: world.clone(), worker: id }, false)
         })
@@ -290,7 +290,7 @@ pub fn execute_scenarios(
     (setup.logging.calls, setup.logging.ends) = (true, true);
     let setup = Arc::new(setup);
     let lanes = engine::lanes(&setup).expect("a test's plan is valid");
-    let crew = |core| {
+    let scenario_workers = |core| {
         let worker = |lane: &Arc<Setup>| {
             let worker = Worker::new(lane.clone(), core, None);
             match Travel::new(&lane.plan, given) {
@@ -300,10 +300,10 @@ pub fn execute_scenarios(
                 None => worker,
             }
         };
-        let crew = Crew::new(core, lanes.iter().map(worker).collect());
-        (crew, SimIo { world: world.clone(), worker: core }, false)
+        let scenario_workers = ScenarioWorkers::new(core, lanes.iter().map(worker).collect());
+        (scenario_workers, SimIo { world: world.clone(), worker: core }, false)
     };
-    let crews = (0..cores).map(crew).collect();
+    let crews = (0..cores).map(scenario_workers).collect();
     end_of(crews, &world, Bench::new(&setup), (None, renewal))
 }
 
@@ -329,8 +329,8 @@ fn end_of<D: Driven>(
         }
         let Some(wake) = turn_all(&mut runners, &mut bench) else { break };
         let wake = wake.min(renewed);
-        let told = renewal.as_mut().is_some_and(TokenMachine::handle);
-        if !handle_all(&mut runners, world) && !told {
+        let is_reported = renewal.as_mut().is_some_and(TokenMachine::handle);
+        if !handle_all(&mut runners, world) && !is_reported {
             let next = world.borrow().next_event();
             world.borrow_mut().advance(next.min(wake).min(stop_at.max(now + Nanos(1))));
         }

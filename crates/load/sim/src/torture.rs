@@ -96,10 +96,10 @@ impl KeptFailures {
 }
 
 impl Watcher for KeptFailures {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         match event {
             CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
-            CampaignEvent::FailsBehind { name, before } => {
+            CampaignEvent::FailsAfter { name, before } => {
                 self.behind.push((name.to_owned(), before.to_vec()));
             }
             CampaignEvent::ConversationOver(execution) => self.keep(execution),
@@ -236,7 +236,7 @@ impl Server for FiringRange {
 pub struct Field {
     world: Rc<RefCell<World>>,
     governor: Governor,
-    /// Another source of stops, asked every [`LOOK_EVERY`].
+    /// Another source of stops, asked every [`CHECK_INTERVAL`].
     outside: Option<Outside>,
     commands: Commands,
     sent_for: Vec<Done>,
@@ -248,7 +248,7 @@ pub struct Field {
 pub type Outside = Box<dyn FnMut(Nanos) -> Option<dialogue::governor::Stop>>;
 
 /// Maximum delay until a reason to stop is noticed: as in the real world.
-const LOOK_EVERY: Nanos = Nanos::from_millis(50);
+const CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 
 impl std::fmt::Debug for Field {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -311,7 +311,7 @@ impl campaign::World for Field {
             if let Some(why) = outside(now) {
                 governor.stop(why);
             }
-            drive_ready(&world, until.min(now + LOOK_EVERY))
+            drive_ready(&world, until.min(now + CHECK_INTERVAL))
         });
         stage.put_down(&mut self.carried);
     }

@@ -19,7 +19,7 @@ type Log = Arc<Mutex<Vec<String>>>;
 struct Recital {
     lines: &'static [Line],
     at: BTreeMap<u64, usize>,
-    told: Log,
+    log: Log,
 }
 
 /// Milliseconds to wait, the path, the statuses; then the verdict on the response.
@@ -68,14 +68,14 @@ impl Recital {
 impl Actor for Recital {
     fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn {
         let values: Vec<String> = begun.values.iter().map(|(k, v)| format!(" {k}={v}")).collect();
-        let said = format!("begin {}/{}{}", begun.user, begun.iteration, values.concat());
-        self.told.lock().unwrap().push(said);
+        let text = format!("begin {}/{}{}", begun.user, begun.iteration, values.concat());
+        self.log.lock().unwrap().push(text);
         self.at.insert(begun.user, 0);
         self.next(begun.user, Word::Good)
     }
 
     fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn {
-        let said = match heard {
+        let text = match heard {
             Ok(heard) => format!(
                 "{user}: {} {} {} µs {}",
                 heard.status,
@@ -85,18 +85,18 @@ impl Actor for Recital {
             ),
             Err(why) => format!("{user}: refused: {why}"),
         };
-        self.told.lock().unwrap().push(said);
+        self.log.lock().unwrap().push(text);
         let at = self.at[&user];
         let word = self.lines[at - 1].3;
         self.next(user, word)
     }
 
     fn leave_off(&mut self, user: u64) {
-        self.told.lock().unwrap().push(format!("{user} leaves off"));
+        self.log.lock().unwrap().push(format!("{user} leaves off"));
     }
 
     fn forget(&mut self, user: u64) {
-        self.told.lock().unwrap().push(format!("{user} is gone"));
+        self.log.lock().unwrap().push(format!("{user} is gone"));
     }
 }
 
@@ -126,13 +126,13 @@ fn play(plan: Plan, workers: u32, lines: &'static [Line]) -> (Simulated, Vec<Str
     };
     let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     let world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
-    let told = Log::default();
+    let log = Log::default();
     let actors = || -> Vec<Option<Box<dyn Actor>>> {
-        vec![Some(Box::new(Recital { lines, at: BTreeMap::new(), told: told.clone() }))]
+        vec![Some(Box::new(Recital { lines, at: BTreeMap::new(), log: log.clone() }))]
     };
     let outcome = execute_acted(plan, world, workers, &BTreeMap::new(), &actors);
-    let told = told.lock().unwrap().clone();
-    (outcome, told)
+    let log = log.lock().unwrap().clone();
+    (outcome, log)
 }
 
 const ONE: &str = "[load]\nusers = 1\n[stop]\nrequests = 2\n";
@@ -140,9 +140,9 @@ const ONE: &str = "[load]\nusers = 1\n[stop]\nrequests = 2\n";
 #[test]
 fn a_program_gets_responses_and_its_waits_are_kept() {
     let lines: &[Line] = &[(0, "/", &[], Word::Good), (5, "/404", &[404], Word::Unmet)];
-    let (run, told) = play(plan(ONE), 1, lines);
+    let (run, log) = play(plan(ONE), 1, lines);
     assert_eq!(
-        told,
+        log,
         [
             "begin 0/0 f.v=x",
             "0: 200 ok 1000 µs fine",
@@ -178,7 +178,7 @@ fn a_programs_judgment_decides_the_outcome() {
         (0, "/c", &[], Word::Break),
         (0, "/never", &[], Word::Good),
     ];
-    let (run, told) = play(plan(ONE), 1, lines);
+    let (run, log) = play(plan(ONE), 1, lines);
     let classes: Vec<Option<FailureClass>> = run.calls.iter().map(|(call, _)| call.class).collect();
     let round = [
         Some(FailureClass::Expectation),
@@ -187,8 +187,8 @@ fn a_programs_judgment_decides_the_outcome() {
         Some(FailureClass::Status),
         Some(FailureClass::Script),
     ];
-    assert_eq!(classes, [round, round].concat(), "{told:?}");
-    assert!(told.contains(&"0: 500 ok 1000 µs status".to_owned()), "{told:?}");
+    assert_eq!(classes, [round, round].concat(), "{log:?}");
+    assert!(log.contains(&"0: 500 ok 1000 µs status".to_owned()), "{log:?}");
     let journeys = &run.measurement.total.journeys;
     assert_eq!(journeys.transactions[0].failed, 2, "an iteration ends where the program breaks");
     let example = journeys.differed[0].example.as_ref().unwrap();
@@ -200,8 +200,8 @@ fn a_programs_judgment_decides_the_outcome() {
 #[test]
 fn an_immediate_error_fails_the_iteration() {
     let lines: &[Line] = &[(0, "", &[], Word::Good)];
-    let (run, told) = play(plan(ONE), 1, lines);
-    assert!(run.calls.is_empty() && told.last().unwrap() == "0 is gone", "{told:?}");
+    let (run, log) = play(plan(ONE), 1, lines);
+    assert!(run.calls.is_empty() && log.last().unwrap() == "0 is gone", "{log:?}");
     let journeys = &run.measurement.total.journeys;
     assert_eq!((journeys.transactions[0].failed, journeys.differed[0].count), (2, 2));
 }
@@ -210,9 +210,9 @@ fn an_immediate_error_fails_the_iteration() {
 fn an_invalid_request_is_returned_to_the_program() {
     let lines: &[Line] =
         &[(3, "/bad", &[], Word::Good), (4, "/a", &[], Word::Good), (0, "/bad", &[], Word::Break)];
-    let (run, told) = play(plan(ONE), 1, lines);
+    let (run, log) = play(plan(ONE), 1, lines);
     assert_eq!(run.calls.len(), 2);
-    assert!(told[1].starts_with("0: refused: "), "{told:?}");
+    assert!(log[1].starts_with("0: refused: "), "{log:?}");
     // neither wait is lost
     let between = run.calls[1].0.intended - run.calls[0].0.done;
     assert_eq!(between, Nanos::from_millis(7));
@@ -223,8 +223,8 @@ fn an_invalid_request_is_returned_to_the_program() {
 fn a_program_is_notified_of_calls_without_a_response() {
     let lines: &[Line] = &[(0, "/hang", &[], Word::Good), (0, "/a", &[], Word::Good)];
     let text = format!("{ONE}[timeouts]\ncall = '1s'\n");
-    let (run, told) = play(plan(&text), 1, lines);
-    assert_eq!(told[1], "0: 0  1000000 µs client-timo");
+    let (run, log) = play(plan(&text), 1, lines);
+    assert_eq!(log[1], "0: 0  1000000 µs client-timo");
     assert_eq!((run.measurement.total.counts.timed_out, run.calls.len()), (2, 4));
     // with `failure = "end"` the iteration is over with that
     let mut plan = plan(&text);
@@ -238,9 +238,9 @@ fn any_number_of_workers_makes_the_same_iterations() {
     let lines: &[Line] = &[(0, "/a", &[], Word::Good), (1, "/b", &[], Word::Good)];
     let text = "[load]\nusers = 4\n[stop]\nrequests = 40\n";
     let begun = |workers: u32| {
-        let (run, told) = play(plan(text), workers, lines);
+        let (run, log) = play(plan(text), workers, lines);
         assert_eq!(run.measurement.total.counts.succeeded, 80);
-        let mut all: Vec<String> = told
+        let mut all: Vec<String> = log
             .iter()
             .filter_map(|line| Some(line.strip_prefix("begin ")?.split_once('/')?.1.to_owned()))
             .collect();
@@ -249,7 +249,7 @@ fn any_number_of_workers_makes_the_same_iterations() {
     };
     assert_eq!(begun(1), begun(3));
     let open = plan("[load]\nrate = '10/s'\n[stop]\nrequests = 5\n");
-    let (run, told) = play(open, 1, lines);
+    let (run, log) = play(open, 1, lines);
     assert_eq!(run.measurement.total.counts.succeeded, 10);
-    assert_eq!(told.iter().filter(|line| line.starts_with("begin ")).count(), 5);
+    assert_eq!(log.iter().filter(|line| line.starts_with("begin ")).count(), 5);
 }

@@ -50,7 +50,7 @@ fn searched(objective: &Objective, seed: u64) -> Search {
         let measurement = measured(trial.level, seconds, Nanos::from_millis(1), seed);
         let figures = Figures::new(&measurement.total, measurement.window);
         let met = objective.met(&figures).1;
-        search.told(trial, if met { TrialEnd::Met } else { TrialEnd::Missed });
+        search.record_end(trial, if met { TrialEnd::Met } else { TrialEnd::Missed });
     }
     search
 }

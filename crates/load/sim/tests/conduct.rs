@@ -15,7 +15,7 @@ const CHANGE: Nanos = Nanos::from_secs(1_004);
 
 /// Behavior of a server from [`CHANGE`] on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Behavior {
     /// Its connections break, and nothing listens any more.
     Dies,
     /// It keeps its connections and accepts no new one.
@@ -27,9 +27,9 @@ enum Fate {
 }
 
 /// A server of 2 ms a call with a fate; every `every`-th response is `odd`.
-struct Fated {
+struct ChangingServer {
     queue: Queue,
-    fate: Fate,
+    treatment: Behavior,
     clients: Vec<Client>,
     woken: bool,
     count: u64,
@@ -37,22 +37,30 @@ struct Fated {
     odd: &'static [u8],
 }
 
-impl Fated {
-    fn new(fate: Fate) -> Fated {
+impl ChangingServer {
+    fn new(treatment: Behavior) -> ChangingServer {
         let queue = Queue::new(4, Service::Fixed(Nanos::from_millis(2)), 1);
         let clients = Vec::new();
-        Fated { queue, fate, clients, woken: fate != Fate::Dies, count: 0, every: 0, odd: b"" }
+        ChangingServer {
+            queue,
+            treatment,
+            clients,
+            woken: treatment != Behavior::Dies,
+            count: 0,
+            every: 0,
+            odd: b"",
+        }
     }
 
-    fn odd(every: u64, odd: &'static [u8]) -> Fated {
-        Fated { every, odd, ..Fated::new(Fate::Lives) }
+    fn odd(every: u64, odd: &'static [u8]) -> ChangingServer {
+        ChangingServer { every, odd, ..ChangingServer::new(Behavior::Lives) }
     }
 }
 
-impl Server for Fated {
+impl Server for ChangingServer {
     fn connect(&mut self, now: Nanos, client: Client) -> Admission {
-        match self.fate {
-            Fate::Dies | Fate::Refuses if now >= CHANGE => Admission::Refuse,
+        match self.treatment {
+            Behavior::Dies | Behavior::Refuses if now >= CHANGE => Admission::Refuse,
             _ => {
                 self.clients.push(client);
                 Admission::Accept
@@ -62,7 +70,7 @@ impl Server for Fated {
 
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
         let mut actions = self.queue.receive(now, client, bytes);
-        if matches!(self.fate, Fate::Hangs | Fate::Dies) && now >= CHANGE {
+        if matches!(self.treatment, Behavior::Hangs | Behavior::Dies) && now >= CHANGE {
             return Vec::new();
         }
         for (_, action) in &mut actions {
@@ -105,7 +113,7 @@ fn closed(per_connection: Option<u32>) -> Plan {
     plan
 }
 
-fn observe(plan: &Plan, server: Fated) -> Observed {
+fn observe(plan: &Plan, server: ChangingServer) -> Observed {
     let run = execute(plan.clone(), Box::new(server), 1);
     let slo = report_slo(plan, &run.measurement);
     Observed::observed(&Inputs { measurement: &run.measurement, plan, slo: &slo, first_call: None })
@@ -126,7 +134,7 @@ fn since(server: &Observed, conduct: Conduct) {
 #[test]
 fn a_dead_server_is_gone() {
     for plan in [open(), closed(None), closed(Some(1))] {
-        let server = observe(&plan, Fated::new(Fate::Dies));
+        let server = observe(&plan, ChangingServer::new(Behavior::Dies));
         since(&server, Conduct::Gone);
         // at a low rate no call is in flight when it dies
         let ended = server.broken > 0 || server.detail.contains("idle connections ended");
@@ -136,23 +144,23 @@ fn a_dead_server_is_gone() {
 
 #[test]
 fn a_server_that_takes_no_more_is_refusing() {
-    since(&observe(&closed(Some(1)), Fated::new(Fate::Refuses)), Conduct::Refusing);
+    since(&observe(&closed(Some(1)), ChangingServer::new(Behavior::Refuses)), Conduct::Refusing);
 }
 
 #[test]
 fn a_silent_server_is_stalled() {
     for plan in [open(), closed(None)] {
-        since(&observe(&plan, Fated::new(Fate::Hangs)), Conduct::Stalled);
+        since(&observe(&plan, ChangingServer::new(Behavior::Hangs)), Conduct::Stalled);
     }
     let mut patient = closed(None);
     patient.timeouts.call = Nanos::from_secs(60);
-    since(&observe(&patient, Fated::new(Fate::Hangs)), Conduct::Stalled);
+    since(&observe(&patient, ChangingServer::new(Behavior::Hangs)), Conduct::Stalled);
 }
 
 /// Each slot has had many connections by the time the server goes silent.
 #[test]
 fn each_connection_of_a_slot_has_its_own_limit() {
-    let run = execute(closed(Some(1)), Box::new(Fated::new(Fate::Hangs)), 1);
+    let run = execute(closed(Some(1)), Box::new(ChangingServer::new(Behavior::Hangs)), 1);
     let times = &run.measurement.total.timed_out;
     assert!(times.count() >= 8, "{}", times.count());
     let (low, high) = (Nanos::from_millis(999), Nanos::from_millis(1_001));
@@ -162,12 +170,12 @@ fn each_connection_of_a_slot_has_its_own_limit() {
 #[test]
 fn a_failing_share_is_reported_by_status() {
     let busy = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
-    let server = observe(&open(), Fated::odd(3, busy));
+    let server = observe(&open(), ChangingServer::odd(3, busy));
     assert_eq!(server.conduct, Conduct::Failing);
     assert!(server.detail.starts_with("33.3 % of 5,000 calls (1,66"), "{}", server.detail);
     assert!(server.detail.ends_with("answered 503)"), "{}", server.detail);
     let gone = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-    let server = observe(&open(), Fated::odd(1, gone));
+    let server = observe(&open(), ChangingServer::odd(1, gone));
     assert_eq!(server.sentence(), "failing: 100 % of 5,000 calls (5,000 answered 404)");
 }
 
@@ -176,7 +184,7 @@ fn an_expectation_that_is_missed_is_named() {
     let mut plan = open();
     plan.expect.status = vec![(200, 200)];
     let moved = b"HTTP/1.1 204 No Content\r\n\r\n";
-    let server = observe(&plan, Fated::odd(2, moved));
+    let server = observe(&plan, ChangingServer::odd(2, moved));
     assert_eq!(server.conduct, Conduct::Unexpected);
     assert!(server.detail.contains("2,500 answered 204 where 200 was expected"));
 }
@@ -185,9 +193,9 @@ fn an_expectation_that_is_missed_is_named() {
 fn an_objective_that_is_missed_is_slow() {
     let mut plan = open();
     plan.measure.slo = vec![Objective::parse("p99<1ms").unwrap()];
-    let server = observe(&plan, Fated::new(Fate::Lives));
+    let server = observe(&plan, ChangingServer::new(Behavior::Lives));
     assert_eq!(server.sentence(), "slow: p99 2.00 ms misses p99<1ms by 100.1 %");
     plan.measure.slo = vec![Objective::parse("p99<3ms").unwrap()];
-    let server = observe(&plan, Fated::new(Fate::Lives));
+    let server = observe(&plan, ChangingServer::new(Behavior::Lives));
     assert_eq!(server.sentence(), "serving: 5,000 calls, all of them as expected");
 }

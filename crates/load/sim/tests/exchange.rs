@@ -44,14 +44,14 @@ fn single(react: impl FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'sta
 #[test]
 fn a_response_is_the_same_however_it_is_cut() {
     for cut in 0..OK.len() {
-        let said = single(move |now, _, _| {
+        let lines = single(move |now, _, _| {
             let later = now + Nanos::from_millis(1);
             vec![
                 (now, Action::Bytes(OK[..cut].to_vec())),
                 (later, Action::Bytes(OK[cut..].to_vec())),
             ]
         });
-        assert_eq!(said, "200 hello", "cut at {cut}");
+        assert_eq!(lines, "200 hello", "cut at {cut}");
     }
 }
 
@@ -114,11 +114,11 @@ fn failures_have_their_class() {
 }
 
 /// Through a proxy with this response to CONNECT, and a server's response in the tunnel.
-fn through_a_proxy(says: &'static [u8]) -> (Heard, Nanos) {
+fn through_a_proxy(sent: &'static [u8]) -> (Heard, Nanos) {
     let react = move |now: Nanos, _: Client, bytes: &[u8]| match bytes {
-        b"CONNECT" if says == b"end" => vec![(now, Action::End)],
-        b"CONNECT" if says == b"reset" => vec![(now, Action::Reset)],
-        b"CONNECT" => vec![(now, Action::Bytes(says.to_vec()))],
+        b"CONNECT" if sent == b"end" => vec![(now, Action::End)],
+        b"CONNECT" if sent == b"reset" => vec![(now, Action::Reset)],
+        b"CONNECT" => vec![(now, Action::Bytes(sent.to_vec()))],
         b"x" => vec![(now, Action::Bytes(OK.to_vec()))],
         _ => panic!("{bytes:?} is no request"),
     };
@@ -134,14 +134,14 @@ fn a_proxy_tunnel_is_requested_first() {
     assert_eq!(describe(&heard), "200 hello");
     // the request follows the tunnel setup
     assert_eq!((heard.took, took), (Nanos::from_millis(20), Nanos::from_millis(60)));
-    for (says, why, after) in [
+    for (sent, why, after) in [
         (&b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"[..], "answered CONNECT with 403", 40),
         (b"HTTP/1.1 407 No\r\n", "did not answer CONNECT in time", 5_000),
         (b"SSH-2.0\r\n", "not HTTP", 40),
         (b"end", "ended before a response began", 40),
         (b"reset", "connection reset", 40),
     ] {
-        let (heard, took) = through_a_proxy(says);
+        let (heard, took) = through_a_proxy(sent);
         let trouble = heard.result.unwrap_err();
         assert_eq!(trouble.class, FailureClass::Proxy, "{trouble:?}");
         assert!(trouble.text.contains(why) && !heard.connected, "{trouble:?}");
@@ -202,7 +202,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         progress: progress.map(Nanos::from_millis),
         ..ResponseLimits::default()
     };
-    for (limits, said, took) in [
+    for (limits, sent, took) in [
         (limits(None, None), "200 hello", 720),
         (limits(Some(300), None), "200 hello", 720),
         (limits(Some(150), None), "first-byte-timo", 150),
@@ -215,10 +215,10 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         (limits(Some(9_000), None), "200 hello", 720),
     ] {
         let heard = within(limits, slow());
-        assert_eq!((describe(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
+        assert_eq!((describe(&heard), heard.took), (sent.to_owned(), Nanos::from_millis(took)));
     }
     // until the response starts, in the other's place
-    for (answer, progress, said, took) in [
+    for (answer, progress, sent, took) in [
         (400, 600, "200 hello", 720),
         (100, 9_000, "progress-timo", 100),
         (400, 100, "progress-timo", 320),
@@ -226,7 +226,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         let answer = Some(Nanos::from_millis(answer));
         let limits = ResponseLimits { answer, ..limits(None, Some(progress)) };
         let heard = within(limits, slow());
-        assert_eq!((describe(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
+        assert_eq!((describe(&heard), heard.took), (sent.to_owned(), Nanos::from_millis(took)));
     }
     let silent = within(limits(Some(9_000), Some(9_000)), Vec::new());
     assert_eq!((describe(&silent), silent.took), ("client-timo".to_owned(), Nanos::from_secs(2)));
@@ -261,8 +261,8 @@ fn a_connection_that_the_server_closes_at_once_is_closed_early() {
     }
     let world = World::new(Box::new(Cap), Nanos::from_millis(1), Nanos::from_secs(1));
     let requests = vec![request(b"a"), request(b"b"), request(b"c")];
-    let said: Vec<String> = exchange(world, requests, CONNECT).0.iter().map(describe).collect();
-    assert_eq!(said, ["200 hello", "closed-early", "closed-early"]);
+    let lines: Vec<String> = exchange(world, requests, CONNECT).0.iter().map(describe).collect();
+    assert_eq!(lines, ["200 hello", "closed-early", "closed-early"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use plan::{Arrivals, Gaps, HttpVersion, Load, Pace, Plan, SessionPlan, Think};
 use sample::{FailureClass, Outcome};
-use sim::http2::{StreamFate, Streams, frame};
+use sim::http2::{StreamTreatment, Streams, frame};
 use sim::{
     Action, Admission, ClosureServer, Queue, Server, Service, World, execute, execute_with,
     plan_for,
@@ -149,24 +149,26 @@ fn goaway_is_a_keep_alive_limit_and_no_failure() {
 #[test]
 fn a_refused_stream_is_retried_and_counted() {
     let every_third = |number: u64| {
-        if number.is_multiple_of(3) { StreamFate::Refused } else { StreamFate::Served }
+        if number.is_multiple_of(3) { StreamTreatment::Refused } else { StreamTreatment::Served }
     };
-    let measured = run(http2(closed(2, 2), 4), fixed(0, 1).with_fate(every_third));
+    let measured = run(http2(closed(2, 2), 4), fixed(0, 1).with_treatment(every_third));
     let total = &measured.total;
     assert_eq!((failures(&measured), total.counts.failed), (Vec::new(), 0));
     assert!(total.connections.http2.refused > total.counts.succeeded / 3);
 
     let mut plan = http2(closed(1, 1), 1);
     plan.stop.requests = Some(10);
-    let measured = run(plan, fixed(0, 1).with_fate(|_| StreamFate::Refused));
+    let measured = run(plan, fixed(0, 1).with_treatment(|_| StreamTreatment::Refused));
     assert_eq!(failures(&measured), [(FailureClass::StreamRefused, 10)]);
     assert_eq!(measured.total.connections.http2.refused, 40, "four tries each");
 }
 
 #[test]
 fn a_reset_stream_fails_alone() {
-    let tenth = |number: u64| if number % 10 == 9 { StreamFate::Reset } else { StreamFate::Served };
-    let measured = run(http2(closed(1, 1), 5), fixed(0, 1).with_fate(tenth));
+    let tenth = |number: u64| {
+        if number % 10 == 9 { StreamTreatment::Reset } else { StreamTreatment::Served }
+    };
+    let measured = run(http2(closed(1, 1), 5), fixed(0, 1).with_treatment(tenth));
     let total = &measured.total;
     assert_eq!(failures(&measured), [(FailureClass::StreamReset, total.counts.failed)]);
     assert_eq!(total.counts.failed, total.counts.due / 10);
@@ -188,12 +190,12 @@ fn a_session_survives_a_failed_stream() {
         (plan.stop.duration, plan.stop.requests, plan.connection.tries) = (None, Some(1), 1);
         plan
     };
-    let tenth: [fn(u64) -> StreamFate; 2] = [
-        |number| if number % 10 == 9 { StreamFate::Reset } else { StreamFate::Served },
-        |number| if number % 10 == 9 { StreamFate::Refused } else { StreamFate::Served },
+    let tenth: [fn(u64) -> StreamTreatment; 2] = [
+        |number| if number % 10 == 9 { StreamTreatment::Reset } else { StreamTreatment::Served },
+        |number| if number % 10 == 9 { StreamTreatment::Refused } else { StreamTreatment::Served },
     ];
-    for fate in tenth {
-        let measured = run(client(), fixed(0, 1).with_fate(fate));
+    for treatment in tenth {
+        let measured = run(client(), fixed(0, 1).with_treatment(treatment));
         let total = &measured.total;
         assert_eq!((total.counts.succeeded, total.counts.failed), (45, 5));
         assert_eq!(total.connections.established, 1);
@@ -240,9 +242,10 @@ fn a_session_ends_at_a_goaway_between_two_calls() {
 fn a_stream_without_response_times_out_alone() {
     let mut plan = http2(open(100.0, Gaps::Constant, 10, None), 100);
     plan.timeouts.call = Nanos::from_secs(1);
-    let tenth =
-        |number: u64| if number % 10 == 9 { StreamFate::Ignored } else { StreamFate::Served };
-    let outcome = recorded(plan, fixed(0, 1).with_fate(tenth));
+    let tenth = |number: u64| {
+        if number % 10 == 9 { StreamTreatment::Ignored } else { StreamTreatment::Served }
+    };
+    let outcome = recorded(plan, fixed(0, 1).with_treatment(tenth));
     let total = &outcome.measurement.total;
     assert_eq!((total.counts.timed_out, total.counts.succeeded), (100, 900));
     assert_eq!(total.connections.established, 1);
@@ -262,12 +265,12 @@ fn a_closed_connection_fails_only_started_calls() {
     let server = ClosureServer {
         admit: Admission::Accept,
         react: move |now, client, bytes: &[u8]| {
-            let mut said = inner.receive(now, client, bytes);
+            let mut sent = inner.receive(now, client, bytes);
             calls += 1;
             if calls % 100 == 0 {
-                said.push((now + Nanos::from_millis(2), Action::End));
+                sent.push((now + Nanos::from_millis(2), Action::End));
             }
-            said
+            sent
         },
     };
     let measured = run(http2(open(1_000.0, Gaps::Constant, 3, None), 100), server);
@@ -287,7 +290,7 @@ fn a_peer_without_http2_is_named() {
         // SETTINGS, then DATA on stream 0
         (b"\0\0\0\x04\0\0\0\0\0\0\0\x01\0\0\0\0\0\0x", "RFC 9113 section 6.1"),
     ];
-    for (bytes, told) in cases {
+    for (bytes, sent) in cases {
         let bytes = bytes.to_vec();
         let server = ClosureServer {
             admit: Admission::Accept,
@@ -296,9 +299,9 @@ fn a_peer_without_http2_is_named() {
         let mut plan = http2(closed(1, 1), 1);
         plan.stop.requests = Some(3);
         let measured = run(plan, server);
-        assert_eq!(failures(&measured), [(FailureClass::Protocol, 3)], "{told}");
+        assert_eq!(failures(&measured), [(FailureClass::Protocol, 3)], "{sent}");
         let violations = &measured.total.connections.http2.violations;
-        assert!(violations.keys().all(|why| why.contains(told)), "{told}: {violations:?}");
+        assert!(violations.keys().all(|why| why.contains(sent)), "{sent}: {violations:?}");
         assert_eq!(violations.values().sum::<u64>(), 3);
     }
 }

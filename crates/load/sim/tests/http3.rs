@@ -2,7 +2,7 @@
 
 use plan::{Arrivals, Gaps, HttpVersion, Load, Plan, Think};
 use sample::{FailureClass, Outcome};
-use sim::quic::{QuicOutcome, QuicWorld, RequestFate, Way, execute_quic};
+use sim::quic::{QuicOutcome, QuicWorld, RequestTreatment, Way, execute_quic};
 use sim::{Queue, Service, execute, plan_for};
 use stats::Little;
 use units::{Nanos, Rate};
@@ -204,8 +204,10 @@ fn goaway_is_a_keep_alive_limit_and_no_failure() {
 
 #[test]
 fn rejected_requests_are_retried() {
-    let fate = |number| if number % 4 == 3 { RequestFate::Rejected } else { RequestFate::Served };
-    let ran = run(closed(http3(2), 2, 300), QuicWorld { fate, ..fixed(0, 1) });
+    let treatment = |number| {
+        if number % 4 == 3 { RequestTreatment::Rejected } else { RequestTreatment::Served }
+    };
+    let ran = run(closed(http3(2), 2, 300), QuicWorld { treatment, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
     let facts = &total.connections.http3;
     assert_eq!(total.counts.succeeded + total.counts.failed, 300);
@@ -216,8 +218,9 @@ fn rejected_requests_are_retried() {
 
 #[test]
 fn a_failed_stream_fails_alone() {
-    let fate = |number| if number % 10 == 9 { RequestFate::Failed } else { RequestFate::Served };
-    let ran = run(closed(http3(5), 2, 200), QuicWorld { fate, ..fixed(0, 1) });
+    let treatment =
+        |number| if number % 10 == 9 { RequestTreatment::Failed } else { RequestTreatment::Served };
+    let ran = run(closed(http3(5), 2, 200), QuicWorld { treatment, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
     assert_eq!(failures(&ran), [(FailureClass::StreamReset, 20)]);
     assert_eq!((total.counts.succeeded, total.connections.established), (180, 2));
@@ -229,8 +232,10 @@ fn a_failed_stream_fails_alone() {
 fn a_timed_out_call_cancels_its_stream() {
     let mut plan = closed(http3(5), 1, 100);
     plan.timeouts.call = Nanos::from_millis(50);
-    let fate = |number| if number % 20 == 19 { RequestFate::Ignored } else { RequestFate::Served };
-    let ran = run(plan, QuicWorld { fate, ..fixed(0, 1) });
+    let treatment = |number| {
+        if number % 20 == 19 { RequestTreatment::Ignored } else { RequestTreatment::Served }
+    };
+    let ran = run(plan, QuicWorld { treatment, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
     assert_eq!((total.counts.succeeded, total.counts.timed_out), (95, 5));
     assert_eq!(total.connections.established, 1);

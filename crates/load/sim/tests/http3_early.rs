@@ -2,7 +2,7 @@
 
 use plan::{HttpVersion, Load, Migrate, Plan, Think};
 use sample::{EarlyFacts, FailureClass};
-use sim::quic::{EarlyDataMode, QuicOutcome, QuicWorld, RequestFate, Way, execute_quic};
+use sim::quic::{EarlyDataMode, QuicOutcome, QuicWorld, RequestTreatment, Way, execute_quic};
 use sim::{Queue, Service, plan_for};
 use units::Nanos;
 
@@ -145,7 +145,8 @@ fn a_server_may_forbid_it() {
 fn calls_that_a_change_costs_are_counted() {
     let mut plan = moving(Migrate::Calls(1), 1);
     plan.timeouts.call = Nanos::from_secs(2);
-    let world = QuicWorld { fate: |_| RequestFate::Ignored, ..world(EarlyDataMode::Shut) };
+    let world =
+        QuicWorld { treatment: |_| RequestTreatment::Ignored, ..world(EarlyDataMode::Shut) };
     let ran = run(plan, world);
     let total = &ran.outcome.measurement.total;
     let moves = &total.connections.http3.migration;

@@ -553,7 +553,7 @@ expect = { body = { json = { '/state' = 'ok' } } }
 /// samples nor the remarks that leave the worker have a secret in them.
 #[test]
 fn secrets_that_a_failing_page_repeats_are_masked() {
-    let told = "key plan-s3cr3t, captured-s3cr3t, captured%2Ds3cr3t, feeder-s3cr3t, 1234";
+    let message = "key plan-s3cr3t, captured-s3cr3t, captured%2Ds3cr3t, feeder-s3cr3t, 1234";
     let (outcome, log) = run(plan(SECRETIVE), 1, move |request| {
         let path = line(request).split(' ').nth(1).unwrap_or_default();
         if path.starts_with("/login") {
@@ -561,8 +561,8 @@ fn secrets_that_a_failing_page_repeats_are_masked() {
         }
         let cookie = "Set-Cookie: bare-s3cr3t\r\n".to_owned();
         match path {
-            "/page" => (500, cookie, told.to_owned()),
-            _ => (200, cookie, format!(r#"{{"state": "{told}"}}"#)),
+            "/page" => (500, cookie, message.to_owned()),
+            _ => (200, cookie, format!(r#"{{"state": "{message}"}}"#)),
         }
     });
     assert!(log[1].contains("Bearer captured-s3cr3t"), "{log:?}");

@@ -47,14 +47,14 @@ fn a_redirect_keeps_its_connect_time() {
 fn a_redirect_that_closes_leaves_connecting_in_the_totals() {
     let run = five_calls(None, AWAY_AND_CLOSED);
     let millis = |span: Nanos| span.0 / 1_000_000;
-    let told: Vec<_> = run
+    let lines: Vec<_> = run
         .calls
         .iter()
         .map(|(sample, _)| (sample.connect.map(millis), millis(sample.done - sample.intended)))
         .collect();
     // the first call connects twice, the others reuse the connection that the previous one left
     let once = (Some(10), 32);
-    assert_eq!(told, [(Some(10), 42), once, once, once, once]);
+    assert_eq!(lines, [(Some(10), 42), once, once, once, once]);
     let total = &run.measurement.total;
     assert_eq!((total.counts.succeeded, total.redirects), (5, 5));
     assert_eq!((total.connections.established, total.connect.count()), (6, 6));

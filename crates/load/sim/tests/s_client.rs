@@ -22,7 +22,7 @@ fn slow() -> Box<dyn Server> {
 }
 
 /// Its queue is full: no connection is established.
-fn deaf() -> Box<dyn Server> {
+fn silent_server() -> Box<dyn Server> {
     let react = |_: Nanos, _: Client, _: &[u8]| Vec::new();
     Box::new(ClosureServer { admit: Admission::Ignore, react })
 }
@@ -44,7 +44,7 @@ fn sockets(number: u32) -> Plan {
 fn connections_start_at_their_rate_for_any_server() {
     for number in [30, 65, 500] {
         let wanted = f64::from(number) / 0.5;
-        for server in [slow(), deaf()] {
+        for server in [slow(), silent_server()] {
             let measured = run(sockets(number), server);
             let found = measured.total.connections.attempted as f64 / SECONDS as f64;
             assert!((found / wanted - 1.0).abs() < 0.02, "{number}: {found} of {wanted}");
@@ -55,7 +55,7 @@ fn connections_start_at_their_rate_for_any_server() {
 /// Connections not established within T are abandoned, and counted as such.
 #[test]
 fn a_socket_is_abandoned_after_its_timeout() {
-    let measured = run(sockets(50), deaf());
+    let measured = run(sockets(50), silent_server());
     let counts = &measured.total.counts;
     assert_eq!((counts.succeeded, counts.due), (0, 2_000), "{counts:?}");
     let longest = measured.total.failed.max().max(measured.total.timed_out.max());

@@ -22,9 +22,9 @@ fn plan(users: u32, calls: u64, form: Option<Streaming>) -> Plan {
 }
 
 /// Chunks and their times after the request; an empty text ends the body.
-type Said = Vec<(u64, &'static str)>;
+type Frames = Vec<(u64, &'static str)>;
 
-fn server(status: u16, mut say: impl FnMut(u64) -> Said + 'static) -> Box<dyn Server> {
+fn server(status: u16, mut say: impl FnMut(u64) -> Frames + 'static) -> Box<dyn Server> {
     let mut seen = 0;
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         let head = format!("HTTP/1.1 {status} Said\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -45,7 +45,7 @@ fn server(status: u16, mut say: impl FnMut(u64) -> Said + 'static) -> Box<dyn Se
 
 /// The first event after 200 ms, each of the four others 50 ms after the previous one, one of them
 /// cut in two; a comment in between, and the end mark 70 ms after the last event.
-fn on_schedule() -> Said {
+fn on_schedule() -> Frames {
     vec![
         (200, "data: a\n\n"),
         (210, ": still there\n\n"),
@@ -157,14 +157,14 @@ fn a_bad_or_unasked_response_is_not_a_stream() {
 
 /// A role ahead of the first token, which arrives after 200 ms, four tokens in each later event
 /// 25 ms apart, and the counts of the tokens before the end mark.
-fn tokens() -> Said {
-    let mut said = vec![
+fn tokens() -> Frames {
+    let mut lines = vec![
         (1, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"),
         (200, "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n"),
     ];
     let four = "data: {\"choices\":[{\"delta\":{\"content\":\" four of them\"}}]}\n\n";
-    said.extend((1..=4).map(|n| (200 + 25 * n, four)));
-    said.extend([
+    lines.extend((1..=4).map(|n| (200 + 25 * n, four)));
+    lines.extend([
         (
             301,
             "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":17}}\n\n",
@@ -172,7 +172,7 @@ fn tokens() -> Said {
         (302, "data: [DONE]\n\n"),
         (302, ""),
     ]);
-    said
+    lines
 }
 
 #[test]
@@ -212,11 +212,11 @@ fn tokens_count_from_the_due_instant_of_their_call() {
 fn a_stream_of_tokens_without_its_end_mark_fails() {
     let form = Some(Streaming::Model(ModelApi::OpenAi));
     let cut = |n: u64| {
-        let mut said = tokens();
+        let mut sent = tokens();
         if n % 2 == 1 {
-            said.remove(said.len() - 2);
+            sent.remove(sent.len() - 2);
         }
-        said
+        sent
     };
     let measured = execute(plan(1, 10, form), server(200, cut), 1).measurement;
     assert_eq!(done(&measured), (5, 5, 0));

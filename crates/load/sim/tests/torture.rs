@@ -45,12 +45,12 @@ fn red(result: &RunResult) -> BTreeMap<String, String> {
     let bad = result.cases.iter().filter(|case| !case.outcome.is_well());
     let row = |case: &torture::result::CaseResult| {
         let all = case.exchanges.iter().filter(|one| !one.judgement.outcome.is_well());
-        let said: Vec<String> = all
+        let text: Vec<String> = all
             .map(|one| {
                 format!("{}: {} {}", one.name, one.judgement.outcome.id(), one.judgement.seen)
             })
             .collect();
-        (case.case.id.clone(), format!("{} {}", case.outcome.id(), said.join("; ")))
+        (case.case.id.clone(), format!("{} {}", case.outcome.id(), text.join("; ")))
     };
     bad.map(row).collect()
 }
@@ -71,7 +71,7 @@ const LONG_SOCKETS: [Defect; 4] = [
 ];
 
 /// Cases that report something without a verdict.
-const TOLD_ONLY: [&str; 3] = ["C-08", "L-14", "W-07"];
+const WITHOUT_VERDICT: [&str; 3] = ["C-08", "L-14", "W-07"];
 
 /// All cases except those of TLS, which the simulated world does not have.
 fn plain_cases() -> Vec<Case> {
@@ -231,12 +231,12 @@ fn every_case_that_can_fail_is_turned_red_by_a_defect() {
     let silent = matrix.iter().filter(|(defect, ids)| ids.is_empty() && known(defect));
     let idle: Vec<&str> = silent.map(|(defect, _)| defect.id()).collect();
     assert_eq!(idle, Vec::<&str>::new(), "these defects turn nothing red");
-    let told: BTreeSet<&str> = TOLD_ONLY.into();
+    let sent: BTreeSet<&str> = WITHOUT_VERDICT.into();
     let turned: BTreeSet<&str> = matrix.values().flatten().map(String::as_str).collect();
     let green: Vec<&str> = cases
         .iter()
         .map(|case| case.id.as_str())
-        .filter(|id| !turned.contains(id) && !told.contains(id))
+        .filter(|id| !turned.contains(id) && !sent.contains(id))
         .collect();
     assert_eq!(green, Vec::<&str>::new(), "no defect turns these red");
 }

@@ -66,7 +66,7 @@ impl Books {
 /// Counts the traffic, and responds as configured.
 struct Counter {
     books: Rc<RefCell<Books>>,
-    said: BTreeMap<Client, Vec<u8>>,
+    received: BTreeMap<Client, Vec<u8>>,
     response: Rc<RefCell<Option<&'static str>>>,
 }
 
@@ -86,23 +86,23 @@ impl Server for Counter {
         let mut books = self.books.borrow_mut();
         books.opened.push(now);
         books.changes.push((now, 1));
-        self.said.insert(client, Vec::new());
+        self.received.insert(client, Vec::new());
         Admission::Accept
     }
 
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
-        let Some(said) = self.said.get_mut(&client) else { return Vec::new() };
-        let before = requests(said);
-        said.extend_from_slice(bytes);
+        let Some(received) = self.received.get_mut(&client) else { return Vec::new() };
+        let before = requests(received);
+        received.extend_from_slice(bytes);
         let mut books = self.books.borrow_mut();
         books.bytes.push((now, bytes.len() as u64));
-        for _ in before..requests(said) {
+        for _ in before..requests(received) {
             books.requests.push(now);
         }
-        books.message_most = books.message_most.max(said.len() as u64);
+        books.message_most = books.message_most.max(received.len() as u64);
         books.text.push_str(&String::from_utf8_lossy(bytes));
         match *self.response.borrow() {
-            Some(response) if said.ends_with(b"\r\n\r\n") => {
+            Some(response) if received.ends_with(b"\r\n\r\n") => {
                 vec![(now, Action::Bytes(response.as_bytes().to_vec())), (now, Action::End)]
             }
             _ => Vec::new(),
@@ -114,7 +114,7 @@ impl Server for Counter {
     }
 
     fn ended(&mut self, now: Nanos, client: Client) {
-        if self.said.remove(&client).is_some() {
+        if self.received.remove(&client).is_some() {
             self.books.borrow_mut().changes.push((now - LATENCY, -1));
         }
     }
@@ -126,7 +126,7 @@ fn counted(response: Option<&'static str>) -> (World, Rc<RefCell<Books>>, Answer
     let books = Rc::new(RefCell::new(Books::default()));
     let response = Rc::new(RefCell::new(response));
     let server =
-        Counter { books: books.clone(), said: BTreeMap::new(), response: response.clone() };
+        Counter { books: books.clone(), received: BTreeMap::new(), response: response.clone() };
     (World::new(Box::new(server), LATENCY, Nanos::ZERO), books, response)
 }
 

@@ -69,9 +69,9 @@ impl Server for GoesAway {
 #[test]
 fn a_server_that_disappears_after_a_failure_has_failed() {
     let case = case_of("S-01", field(GoesAway { back: Nanos::ZERO }));
-    let told: Vec<String> = case.exchanges.iter().map(shown).collect();
+    let lines: Vec<String> = case.exchanges.iter().map(shown).collect();
     let failed = "the server responded 500, which reports its own failure";
-    assert_eq!(told, [format!("missing: fail, 3 of 3; {failed}")]);
+    assert_eq!(lines, [format!("missing: fail, 3 of 3; {failed}")]);
 }
 
 /// Responds with 500 to the first long head, and is too busy for any other.

@@ -56,7 +56,7 @@ struct Kept {
 }
 
 impl Watcher for Kept {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         match event {
             CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
             CampaignEvent::ConversationOver(execution) => {

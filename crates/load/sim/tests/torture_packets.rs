@@ -56,10 +56,10 @@ fn findings(result: &RunResult) -> Vec<String> {
     });
     let well = [TestOutcome::Pass, TestOutcome::Alternative, TestOutcome::Advisory];
     let bad = exchanges.filter(|(_, exchange)| !well.contains(&exchange.judgement.outcome));
-    let told = |(id, exchange): (&str, &torture::result::ExchangeResult)| {
+    let describe = |(id, exchange): (&str, &torture::result::ExchangeResult)| {
         format!("{id} {}: {} {}", exchange.name, exchange.judgement.seen, exchange.judgement.why)
     };
-    bad.map(told).collect()
+    bad.map(describe).collect()
 }
 
 #[test]
@@ -82,9 +82,9 @@ fn careful_handling_of_early_data_passes() {
         assert_eq!(skipped, if early == EarlyDataMode::Forgetful { 3 } else { 0 }, "{early:?}");
     }
     let shut = against(world(), &cases);
-    let told: Vec<_> = shut.cases.iter().filter_map(|case| case.skipped.clone()).collect();
-    assert_eq!(told.len(), 5);
-    assert!(told[0].contains("no ticket that allows early data"), "{told:?}");
+    let lines: Vec<_> = shut.cases.iter().filter_map(|case| case.skipped.clone()).collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].contains("no ticket that allows early data"), "{lines:?}");
 }
 
 /// It executes a POST in early data, and again when replayed; for a GET that is permitted.
@@ -134,12 +134,12 @@ fn ignored_violations_are_found() {
             "a GET, with a ticket that the server does not",
         ),
     ];
-    for (ignored, case, told) in planted {
+    for (ignored, case, sent) in planted {
         let mut cases = cases();
         cases.retain(|one| one.id == case);
         let early = EarlyDataMode::Open;
         let found = findings(&against(QuicWorld { ignored, early, ..world() }, &cases));
-        assert!(found.iter().any(|line| line.contains(told)), "{case}: {found:#?}");
+        assert!(found.iter().any(|line| line.contains(sent)), "{case}: {found:#?}");
     }
 }
 

@@ -80,7 +80,7 @@ impl Prefork {
         }
         self.workers = (self.workers + self.started).min(most);
         self.started *= 2;
-        self.seat(now);
+        self.start_waiting(now);
     }
 
     fn free(&self) -> bool {
@@ -92,10 +92,10 @@ impl Prefork {
         self.heard.remove(&client);
         self.busy.remove(&client);
         self.served.remove(&client);
-        self.seat(now);
+        self.start_waiting(now);
     }
 
-    fn seat(&mut self, now: Nanos) {
+    fn start_waiting(&mut self, now: Nanos) {
         while self.free()
             && let Some(next) = self.queue.pop_front()
         {
@@ -345,7 +345,7 @@ fn the_accept_queue_of_a_busy_server_is_measured() {
 
 #[test]
 fn a_burst_respects_the_limit_on_connections() {
-    for (connections_max, opens_max, standing, note) in [
+    for (connections_max, opens_max, established, note) in [
         (256, 200, 248, "; 180 per second, because of our limits"),
         (1_000, 1_000, 512, "all were accepted at once"),
     ] {
@@ -356,7 +356,7 @@ fn a_burst_respects_the_limit_on_connections() {
         let result = governed(Prefork::of(600), &["C-07"], governor);
         let case = &result.cases[0];
         assert_eq!(case.outcome, TestOutcome::Held, "{}", shown(case));
-        assert_eq!(case.measures[0].low, Some(f64::from(standing)), "{}", shown(case));
+        assert_eq!(case.measures[0].low, Some(f64::from(established)), "{}", shown(case));
         assert!(case.measures[0].note.ends_with(note), "{}", shown(case));
         assert_eq!(case.measures.len(), 1, "no queue was full: {}", shown(case));
     }
@@ -440,7 +440,7 @@ fn an_inconclusive_round_confirms_nothing() {
         let health = case.health.expect("the case applied load");
         let seen = (health.followed, health.rounds, health.control_denied);
         assert_eq!(seen, (rounds, rounds, control), "{}", shown(case));
-        assert!(case.notes.iter().any(|said| said.contains(note)), "{}", shown(case));
+        assert!(case.notes.iter().any(|sent| sent.contains(note)), "{}", shown(case));
     }
 }
 
@@ -459,9 +459,9 @@ fn an_inconclusive_control_blames_nothing() {
         let result = of_field(field.watched(Box::new(interrupted)), &["W-15"]);
         let case = &result.cases[0];
         assert_eq!(case.outcome, outcome, "{}", shown(case));
-        let other = case.notes.iter().find(|said| said.contains("slowness is not the cause"));
+        let other = case.notes.iter().find(|sent| sent.contains("slowness is not the cause"));
         assert_eq!(other, None, "{}", shown(case));
-        assert!(case.notes.iter().any(|said| said.contains(note)), "{}", shown(case));
+        assert!(case.notes.iter().any(|sent| sent.contains(note)), "{}", shown(case));
     }
 }
 
@@ -501,8 +501,8 @@ fn cut_short(case: &CaseResult, after: u64) {
     let endless = case.measures.iter().find(|one| one.note.starts_with("no limit found"));
     assert_eq!(endless, None, "{after}: {}", shown(case));
     // unknown results are not reported
-    let said = case.health.filter(|health| health.cut_short == health.recovery.is_some());
-    assert_eq!(said, None, "{after}: {}", shown(case));
+    let is_reported = case.health.filter(|health| health.cut_short == health.recovery.is_some());
+    assert_eq!(is_reported, None, "{after}: {}", shown(case));
     // a round beyond its time limit is not repeated
     assert!(case.took < Nanos::from_secs(15), "{after}: {}", shown(case));
 }

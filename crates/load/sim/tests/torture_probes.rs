@@ -81,9 +81,9 @@ fn shown(probes: &[Probe]) -> String {
 }
 
 /// Responds with the result of `said` for the current time.
-struct Says<F>(F);
+struct Scripted<F>(F);
 
-impl<F: FnMut(Nanos) -> Option<Vec<(Nanos, Action)>>> Server for Says<F> {
+impl<F: FnMut(Nanos) -> Option<Vec<(Nanos, Action)>>> Server for Scripted<F> {
     fn connect(&mut self, now: Nanos, _: Client) -> Admission {
         if (self.0)(now).is_some() { Admission::Accept } else { Admission::Refuse }
     }
@@ -95,15 +95,17 @@ impl<F: FnMut(Nanos) -> Option<Vec<(Nanos, Action)>>> Server for Says<F> {
 
 #[test]
 fn a_healthy_server_is_probed_in_both_ways() {
-    let felt =
-        probed(Says(|now| Some(vec![(now, Action::Bytes(OK.to_vec()))])), Nanos::from_millis(400));
+    let felt = probed(
+        Scripted(|now| Some(vec![(now, Action::Bytes(OK.to_vec()))])),
+        Nanos::from_millis(400),
+    );
     insta::assert_snapshot!(shown(&felt));
 }
 
 #[test]
 fn a_late_response_delays_no_probe_and_a_missing_one_is_lost() {
     let stall = START + Nanos::from_millis(300);
-    let server = Says(move |now| {
+    let server = Scripted(move |now| {
         let at = if now < stall { now } else { START + Nanos::from_millis(2_600) };
         Some(vec![(at.max(now), Action::Bytes(OK.to_vec()))])
     });
@@ -113,24 +115,24 @@ fn a_late_response_delays_no_probe_and_a_missing_one_is_lost() {
 
 #[test]
 fn refusals_sheds_resets_and_truncations_are_distinguished() {
-    let server = Says(|now: Nanos| {
-        let mut said = vec![(now, Action::Bytes(OK.to_vec()))];
+    let server = Scripted(|now: Nanos| {
+        let mut lines = vec![(now, Action::Bytes(OK.to_vec()))];
         match (now - START).0 / 200_000_000 {
             0 => {}
-            1 => said = vec![(now, Action::Bytes(BUSY.to_vec()))],
-            2 => said = vec![(now, Action::Reset)],
-            3 => said = vec![(now, Action::Bytes(OK[..39].to_vec())), (now, Action::End)],
+            1 => lines = vec![(now, Action::Bytes(BUSY.to_vec()))],
+            2 => lines = vec![(now, Action::Reset)],
+            3 => lines = vec![(now, Action::Bytes(OK[..39].to_vec())), (now, Action::End)],
             4 => return None,
-            _ => said = vec![(now, Action::Bytes(CLOSING.to_vec()))],
+            _ => lines = vec![(now, Action::Bytes(CLOSING.to_vec()))],
         }
-        Some(said)
+        Some(lines)
     });
     insta::assert_snapshot!(shown(&probed(server, Nanos::from_millis(1_400))));
 }
 
 #[test]
 fn a_connection_closed_between_two_calls_is_reopened() {
-    let server = Says(|now: Nanos| {
+    let server = Scripted(|now: Nanos| {
         let idle = now + Nanos::from_millis(50);
         Some(vec![(now, Action::Bytes(OK.to_vec())), (idle, Action::End)])
     });
@@ -141,7 +143,7 @@ fn a_connection_closed_between_two_calls_is_reopened() {
 
 #[test]
 fn each_probe_is_counted_once_during_long_silence() {
-    let felt = probed(Says(|_| Some(Vec::new())), Nanos::from_secs(10));
+    let felt = probed(Scripted(|_| Some(Vec::new())), Nanos::from_secs(10));
     assert_eq!(felt.len(), 101);
     assert!(felt.iter().all(|probe| probe.seen == Seen::Lost && probe.over >= Nanos::from_secs(2)));
 }

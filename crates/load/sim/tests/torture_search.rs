@@ -44,7 +44,7 @@ fn tested(mut world: Field, ids: &[&str]) -> RunResult {
 #[test]
 fn random_data_shrinks_to_the_byte_that_fails() {
     let result = tested(defective(&[Defect::FailsOnEncodedNul]), &["F-01", "F-09"]);
-    let told: Vec<String> = result
+    let text: Vec<String> = result
         .shrunk
         .iter()
         .map(|one| {
@@ -54,7 +54,7 @@ fn random_data_shrinks_to_the_byte_that_fails() {
         .collect();
     let shortest = r"500 GET /%00 HTTP/1.1\r\nHost:\r\n\r\n";
     // two cases, one cause
-    assert_eq!(told, [format!("F-01 {shortest}"), format!("F-09 {shortest}")]);
+    assert_eq!(text, [format!("F-01 {shortest}"), format!("F-09 {shortest}")]);
     assert_eq!(result.shrunk[0].bucket(), result.shrunk[1].bucket());
 }
 

@@ -15,7 +15,7 @@ use units::Nanos;
 struct Heard(Vec<String>);
 
 impl Watcher for Heard {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         let CampaignEvent::ConversationOver(execution) = event else { return };
         let Execution { case, name, attempt, script, talk, judgement } = execution;
         let (id, steps, raw) = (&case.id, &script.steps, &talk.raw);

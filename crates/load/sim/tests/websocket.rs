@@ -711,17 +711,17 @@ fn copies_and_overtaken_broadcasts_are_counted() {
 
 #[test]
 fn rooms_that_cannot_be_are_refused() {
-    let told = |change: &dyn Fn(&mut Plan)| {
+    let describe = |change: &dyn Fn(&mut Plan)| {
         let mut plan = broadcast(2, 20);
         change(&mut plan);
         plan::validate(&plan).expect_err("a wrong plan")[0].option.to_string()
     };
-    assert_eq!(told(&|plan| plan.websocket.rooms = Some(3)), "--ws-rooms");
-    assert_eq!(told(&|plan| plan.websocket.message = Some(b"same".to_vec())), "--ws-message");
-    assert_eq!(told(&|plan| plan.websocket.expect = MessageAnswer::Next), "--ws-expect");
-    assert_eq!(told(&|plan| plan.load = closed(20).load), "--ws-rooms");
+    assert_eq!(describe(&|plan| plan.websocket.rooms = Some(3)), "--ws-rooms");
+    assert_eq!(describe(&|plan| plan.websocket.message = Some(b"same".to_vec())), "--ws-message");
+    assert_eq!(describe(&|plan| plan.websocket.expect = MessageAnswer::Next), "--ws-expect");
+    assert_eq!(describe(&|plan| plan.load = closed(20).load), "--ws-rooms");
     let url = |plan: &mut Plan| plan.targets = plan_for("ws://sim.example/").targets;
-    assert_eq!(told(&url), "--ws-rooms");
+    assert_eq!(describe(&url), "--ws-rooms");
 }
 
 /// A small server of each protocol on top of WebSocket: its messages after one of the client.

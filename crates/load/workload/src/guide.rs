@@ -88,7 +88,7 @@ pub trait Guide: std::fmt::Debug + Send {
     fn secrets(&self, _user: u64, _add: &mut dyn FnMut(&str)) {}
 
     /// Returns its observations since the last call.
-    fn tell(&mut self, _hear: &mut dyn FnMut(Remark)) {}
+    fn report(&mut self, _hear: &mut dyn FnMut(Remark)) {}
 
     /// The user's next action. `now` is on the clock of samples.
     fn next(&mut self, user: u64, now: Nanos) -> Step;

@@ -520,8 +520,8 @@ mod tests {
             ("a >", "an element is missing"),
             ("a {", "an element must precede"),
         ] {
-            let told = Selector::parse(text).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let error = Selector::parse(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 

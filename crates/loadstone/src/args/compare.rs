@@ -132,7 +132,7 @@ pub(crate) struct CompareSide {
     /// Working directory of that command, if not this one.
     pub(crate) directory: Option<PathBuf>,
     /// Its running server, if its CPU time is bounded.
-    pub(crate) sut: Option<crate::sut::Who>,
+    pub(crate) sut: Option<crate::sut::SutTarget>,
 }
 
 /// Two sets of stored runs.

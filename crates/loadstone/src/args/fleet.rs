@@ -207,8 +207,8 @@ pub(crate) struct FleetWatchArgs {
 
 fn exporter(text: &str) -> Result<url::Url, String> {
     match crate::sut::parse(text)? {
-        crate::sut::Who::Exporter(url) => Ok(url),
-        crate::sut::Who::Process(_) => Err("give the http:// URL of a node exporter".into()),
+        crate::sut::SutTarget::Exporter(url) => Ok(url),
+        crate::sut::SutTarget::Process(_) => Err("give the http:// URL of a node exporter".into()),
     }
 }
 
@@ -285,9 +285,10 @@ impl FleetTask {
         let mut task = FleetTask { agents, nats_server, on_loss, budgets, words };
         // options may also follow the plan: `fleet local PLAN --agents 4`
         if let Some(at) = task.words.iter().position(|word| word == "--agents") {
-            let said = task.words.get(at + 1).and_then(|word| word.parse().ok());
-            let said = said.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
-            task.agents = Some(said);
+            let reported = task.words.get(at + 1).and_then(|word| word.parse().ok());
+            let reported =
+                reported.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
+            task.agents = Some(reported);
             task.words.drain(at..at + 2);
         }
         if task

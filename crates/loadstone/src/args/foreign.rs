@@ -74,13 +74,13 @@ fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
 }
 
 /// Hint for a command line with the error `said`: a word was meant as an option's value.
-pub(crate) fn meant_as_value(said: &str, argv: &[OsString]) -> Option<String> {
+pub(crate) fn meant_as_value(text: &str, argv: &[OsString]) -> Option<String> {
     let words: Vec<String> =
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let (command, words) = words.split_first()?;
     let words = words.split(|word| word == "--").next().unwrap_or_default();
     let (word, hint) = value_apart(command, words)?;
-    said.contains(&format!("{} is not a URL", units::quoted(&word))).then_some(hint)
+    text.contains(&format!("{} is not a URL", units::quoted(&word))).then_some(hint)
 }
 
 /// There is an extra word, which is not an option.
@@ -114,7 +114,11 @@ fn one_hyphen(command: &str, words: &[String]) -> Option<String> {
     let mut typed = words.iter().map(|word| name_of(word));
     typed.find_map(|word| {
         let whole_word = word.len() > 2 && word.starts_with('-') && !word.starts_with("--");
-        told(command, word, table::all().find(|row| whole_word && row.options.contains(&word))?)
+        hint_text(
+            command,
+            word,
+            table::all().find(|row| whole_word && row.options.contains(&word))?,
+        )
     })
 }
 
@@ -125,7 +129,7 @@ fn unknown(command: &str, error: &clap::Error) -> Option<String> {
     }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else { return None };
     let typed = name_of(typed);
-    told(command, typed, table::all().find(|row| row.options.contains(&typed))?)
+    hint_text(command, typed, table::all().find(|row| row.options.contains(&typed))?)
 }
 
 /// A letter with another meaning here, whose value shows the intended option.
@@ -153,16 +157,16 @@ fn name_of(word: &str) -> &str {
 }
 
 /// The hint, if the command has the named option.
-fn told(command: &str, typed: &str, row: &Foreign) -> Option<String> {
+fn hint_text(command: &str, typed: &str, row: &Foreign) -> Option<String> {
     let measures = takes(command, "--rate");
     let mut named = row.ours.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     let known = named.all(|word| word == "--" || !word.starts_with("--") || takes(command, word));
-    let whose = row.whose;
+    let tools = row.tools;
     (measures && known).then(|| match row.ours.strip_prefix("nothing: ") {
-        Some(why) => format!("{typed} is not needed: {why} ({typed} is an option of {whose})"),
+        Some(why) => format!("{typed} is not needed: {why} ({typed} is an option of {tools})"),
         None => {
             let ours = row.ours;
-            format!("{typed} is not an option here: use {ours} ({typed} is an option of {whose})")
+            format!("{typed} is not an option here: use {ours} ({typed} is an option of {tools})")
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use super::UsageError;
 use super::options::GivenOptions;
-use crate::sut::Who;
+use crate::sut::SutTarget;
 use clap::{Args, ValueEnum};
 use plan::Plan;
 use record::compare::{FailIf, Gate, OF_A_BLOCK};
@@ -39,10 +39,10 @@ pub(super) struct GateArgs {
     /// Watch A's running server for a bound on cpu: a process number on this machine, or the URL of
     /// a node exporter
     #[arg(long, value_name = "PID|URL", value_parser = crate::sut::parse, requires = "sut_b", requires = "budget")]
-    sut_a: Option<Who>,
+    sut_a: Option<SutTarget>,
     /// The same for B
     #[arg(long, value_name = "PID|URL", value_parser = crate::sut::parse, requires = "sut_a")]
-    sut_b: Option<Who>,
+    sut_b: Option<SutTarget>,
 }
 
 /// Properties of a comparison that its gate needs.
@@ -214,7 +214,7 @@ impl GateArgs {
     }
 
     /// The running servers of A and B whose CPU time is bounded.
-    pub(super) fn suts(&self) -> [Option<Who>; 2] {
+    pub(super) fn suts(&self) -> [Option<SutTarget>; 2] {
         [self.sut_a.clone(), self.sut_b.clone()]
     }
 

@@ -59,7 +59,7 @@ pub(crate) struct Outputs {
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) otlp: Option<live::metrics::Collector>,
     /// The server whose resources are watched.
-    pub(crate) sut: Option<crate::sut::Who>,
+    pub(crate) sut: Option<crate::sut::SutTarget>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
     /// The complete text, instead of one screen.

@@ -88,7 +88,7 @@ pub(super) struct OutputArgs {
     /// Watch the server's CPU, memory, descriptors and listen queue: a process number on this
     /// machine, or the URL of a node exporter
     #[arg(long, value_name = "PID|URL", value_parser = crate::sut::parse, hide_short_help = true)]
-    pub(super) sut: Option<crate::sut::Who>,
+    pub(super) sut: Option<crate::sut::SutTarget>,
     /// Print the resulting plan and exit without running it
     #[arg(long, hide_short_help = true)]
     pub(super) print_plan: bool,

@@ -521,7 +521,9 @@ fn a_ramp_keeps_the_arrival_options() {
 fn a_ramp_refuses_a_load_in_place_of_a_url() {
     for load in ["1..4", "10", "10/s"] {
         let argv = ["loadstone", "ramp", URL, "--users", load];
-        let Command::Ramp(ramp) = Cli::try_parse_from(argv).unwrap().command else { unreachable!() };
+        let Command::Ramp(ramp) = Cli::try_parse_from(argv).unwrap().command else {
+            unreachable!()
+        };
         let refused = ramp.into_task(&files()).unwrap_err().to_string();
         assert!(refused.contains("--from and --to"), "{refused}");
     }
@@ -685,9 +687,9 @@ fn options_of_the_norm_site_need_the_norm_site() {
         ("--norm --threads 65", "--threads must be 1 to 64 with --norm"),
         ("--norm --connections-max 100001", "--connections-max must be 1 to 100000"),
     ];
-    for (line, said) in table {
+    for (line, found) in table {
         let error = parse(line).unwrap_err();
-        assert!(error.contains(said), "{line} gave {error}");
+        assert!(error.contains(found), "{line} gave {error}");
     }
 }
 
@@ -812,8 +814,8 @@ fn a_script_of_k6_is_a_plan() {
         (&["shop.js", "--compressed"], "sets Accept-Encoding itself"),
         (&["shop.js", "--", "other"], "\"other\" is not one of its scenarios (default)"),
     ] {
-        let told = typed(argv).unwrap_err();
-        assert!(told.contains(why), "{argv:?}: {told}");
+        let error = typed(argv).unwrap_err();
+        assert!(error.contains(why), "{argv:?}: {error}");
     }
 }
 

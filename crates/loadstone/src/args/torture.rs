@@ -238,9 +238,9 @@ pub(crate) struct TortureBeside {
 }
 
 /// Maximum number of connections of the background load; further calls wait.
-const BESIDE_CONNECTIONS: u32 = 1_000;
+const BACKGROUND_CONNECTIONS: u32 = 1_000;
 /// Response timeout of the background load.
-const BESIDE_PATIENCE: Nanos = Nanos::from_secs(2);
+const BACKGROUND_TIMEOUT: Nanos = Nanos::from_secs(2);
 
 /// Returns the background load and its name.
 ///
@@ -258,7 +258,7 @@ pub(crate) fn beside_plan(
             plan.load = Load::Open {
                 arrivals: Arrivals { gaps: Gaps::Poisson, ..Arrivals::constant(rate) },
                 session: None,
-                connections_max: Some(BESIDE_CONNECTIONS),
+                connections_max: Some(BACKGROUND_CONNECTIONS),
                 queue_max: None,
             };
             args.what.seed.apply(&mut plan, files)?;
@@ -267,8 +267,8 @@ pub(crate) fn beside_plan(
             let mut what = args.what.clone();
             what.speak(args.what.spoken());
             what.version.apply(&mut plan, files)?;
-            plan.timeouts.connect = BESIDE_PATIENCE;
-            plan.timeouts.call = BESIDE_PATIENCE;
+            plan.timeouts.connect = BACKGROUND_TIMEOUT;
+            plan.timeouts.call = BACKGROUND_TIMEOUT;
             plan.driver.threads = Some(1);
             plan::validate(&plan)?;
             Ok(Some((plan, url.to_string())))

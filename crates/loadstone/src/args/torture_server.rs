@@ -1,6 +1,6 @@
 //! The option of `torture` for the server's own processes.
 
-use crate::sut::{self, Who};
+use crate::sut::{self, SutTarget};
 use clap::Args;
 
 /// Options that identify the server process.
@@ -17,13 +17,13 @@ pub(crate) struct TortureServer {
 /// The watched process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sut {
-    Named(Who),
-    Nobody,
+    Named(SutTarget),
+    Unwatched,
 }
 
 fn parse(text: &str) -> Result<Sut, String> {
     match text {
-        "none" => Ok(Sut::Nobody),
+        "none" => Ok(Sut::Unwatched),
         _ => sut::parse(text).map(Sut::Named).map_err(|why| format!("{why}; or none")),
     }
 }

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn invalid_ranges_are_refused() {
-        let said = |text: &str| Vary::parse(text, None, None, None).unwrap_err().to_string();
+        let describe = |text: &str| Vary::parse(text, None, None, None).unwrap_err().to_string();
         for (text, part) in [
             ("loss", "it has no ="),
             ("lost=0..1%", "\"lost\" is not a property that can be varied"),
@@ -163,7 +163,7 @@ mod tests {
             ("rate=1bps..1M", "a link has 1k"),
             ("rtt=a..b", "\"a\" is not a duration"),
         ] {
-            assert!(said(text).contains(part), "{text}: {}", said(text));
+            assert!(describe(text).contains(part), "{text}: {}", describe(text));
         }
     }
 }

@@ -97,8 +97,8 @@ fn init(file: &Path) -> Result<Code, Failure> {
         )));
     }
     files::write_whole(file, NORM).map_err(|error| Failure::not_written(&error))?;
-    let said = format!("{}\n", file.display());
-    files::write_stdout(&said).map_err(|error| Failure::not_written(&error))?;
+    let text = format!("{}\n", file.display());
+    files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     Ok(Code::Done)
 }
 

@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure};
 use crate::signals;
 use record::run::RunRecord;
 use rustix::process::{Pid, Signal, kill_process};
-use session::sut::Who;
+use session::sut::SutTarget;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -98,7 +98,7 @@ impl Drop for Duet {
 struct Measuring {
     letter: &'static str,
     /// Its server, if its CPU time is bounded.
-    sut: Option<Who>,
+    sut: Option<SutTarget>,
     child: Option<Child>,
     /// Its files: this path with `.toml`, `.json` and `.log`.
     place: PathBuf,

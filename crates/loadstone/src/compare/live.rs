@@ -128,7 +128,7 @@ fn found_sides<'a>(
     for (side, letter) in asked.iter().zip(LETTERS.chars()) {
         match Side::found(side, letter, env, task)? {
             Found::Side(side) => sides.push(*side),
-            Found::Nobody(code) => return Ok(Err(code)),
+            Found::NoServer(code) => return Ok(Err(code)),
             Found::Interrupted => return Err(interrupted()),
         }
     }

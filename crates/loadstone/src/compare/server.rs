@@ -205,7 +205,7 @@ fn send(signal: Signal, to: &[Pid]) {
 /// meanwhile are adopted.
 fn end_all() -> Result<(), String> {
     let start = net::reactor::monotonic();
-    let mut told: Vec<Pid> = Vec::new();
+    let mut lines: Vec<Pid> = Vec::new();
     let mut pause = PAUSES.0;
     loop {
         let mut now = now();
@@ -222,17 +222,17 @@ fn end_all() -> Result<(), String> {
         }
         if passed > TERM_PATIENCE {
             signal_all(&now, Signal::KILL, &children());
-        } else if told.is_empty() {
+        } else if lines.is_empty() {
             // its group: the shell and its direct children
-            told = children();
+            lines = children();
             let outside: Vec<Pid> =
-                told.iter().copied().filter(|pid| Some(*pid) != now.leader).collect();
+                lines.iter().copied().filter(|pid| Some(*pid) != now.leader).collect();
             signal_all(&now, Signal::TERM, &outside);
         } else {
             let orphans: Vec<Pid> =
-                children().into_iter().filter(|pid| !told.contains(pid)).collect();
+                children().into_iter().filter(|pid| !lines.contains(pid)).collect();
             send(Signal::TERM, &orphans);
-            told.extend(orphans);
+            lines.extend(orphans);
         }
         drop(now);
         signals::pause(pause);

@@ -10,7 +10,7 @@ use engine::Setup;
 use record::compare::FailIf;
 use record::server::{Conduct, Server};
 use report::RunReport;
-use session::sut::Who;
+use session::sut::SutTarget;
 use session::{Change, Env, Session, Watcher, no_connection};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ use units::{Nanos, show};
 const PRACTICE: Nanos = Nanos::from_secs(1);
 /// Maximum duration of one check of a port that should be silent, and minimum of one that should
 /// respond.
-const LOOK_MAX: Nanos = Nanos::from_secs(1);
-const LOOK_MIN: Nanos = Nanos::from_millis(100);
+const CHECK_MAX: Nanos = Nanos::from_secs(1);
+const CHECK_MIN: Nanos = Nanos::from_millis(100);
 /// Interval between two checks.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
@@ -36,7 +36,7 @@ pub(super) struct Side<'a> {
     /// Maximum time for a server to answer.
     ready: Nanos,
     /// The target, if no command starts it.
-    standing: Option<Session>,
+    running: Option<Session>,
     /// Servers started so far.
     started: usize,
     /// The CPU time of its server is measured.
@@ -47,7 +47,7 @@ pub(super) struct Side<'a> {
 pub(super) enum Found<'a> {
     Side(Box<Side<'a>>),
     /// No server responds, which was reported.
-    Nobody(Code),
+    NoServer(Code),
     Interrupted,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Side<'a> {
             env,
             quiet: task.outputs.quiet,
             ready: task.ready,
-            standing: None,
+            running: None,
             started: 0,
             watched: task.bounds.iter().any(FailIf::is_of_cpu),
         };
@@ -107,11 +107,11 @@ impl<'a> Side<'a> {
                 crate::say(&no_connection(&report));
                 let fix = report.verdict.causes.first().map_or("", |cause| &cause.advice);
                 crate::say(fix);
-                return Ok(Found::Nobody(Code::NoConnection));
+                return Ok(Found::NoServer(Code::NoConnection));
             }
             side.print_notes(&target);
             target.watch_server(asked.sut.as_ref());
-            side.standing = Some(target);
+            side.running = Some(target);
         }
         Ok(Found::Side(Box::new(side)))
     }
@@ -122,7 +122,7 @@ impl<'a> Side<'a> {
     /// # Errors
     /// As [`Session::trial`]; a server that does not start, or exits at once.
     pub(super) fn practise(&mut self) -> Result<(), Failure> {
-        let died = if let Some(target) = &self.standing {
+        let died = if let Some(target) = &self.running {
             match self.measured(target, &self.practice(), "practice")? {
                 TrialEnd::Died(why) => Some(why),
                 TrialEnd::Failed(text) => return Err(Failure { code: Code::Missed, text }),
@@ -151,7 +151,7 @@ impl<'a> Side<'a> {
     /// # Errors
     /// As [`Session::trial`].
     pub(super) fn run(&mut self, change: &Change, heading: &str) -> Result<TrialEnd, Failure> {
-        if let Some(target) = &self.standing {
+        if let Some(target) = &self.running {
             return self.measured(target, change, heading);
         }
         let (server, target) = match self.start()? {
@@ -175,7 +175,7 @@ impl<'a> Side<'a> {
     /// started for a
     /// run ends with it.
     pub(super) fn tear_down(&self) -> Result<(), Failure> {
-        self.standing.as_ref().map_or(Ok(()), |target| target.clone().close())
+        self.running.as_ref().map_or(Ok(()), |target| target.clone().close())
     }
 
     fn practice(&self) -> Change {
@@ -234,7 +234,7 @@ impl<'a> Side<'a> {
         self.started += 1;
         match self.answer(&server)? {
             FirstLook::Response(mut target) => {
-                let process = server.pid().filter(|_| self.watched).map(Who::Process);
+                let process = server.pid().filter(|_| self.watched).map(SutTarget::Process);
                 target.watch_server(process.as_ref());
                 Ok(Start::Ready(server, target))
             }
@@ -251,14 +251,14 @@ impl<'a> Side<'a> {
             patience,
             |look| matches!(look, FirstLook::Silence(_)),
             || false,
-            |_| LOOK_MAX,
+            |_| CHECK_MAX,
         )
     }
 
     fn answer(&self, server: &ServerProcess) -> Result<FirstLook, Failure> {
         let good = |look: &FirstLook| matches!(look, FirstLook::Response(target) if target.first_failure().is_none());
         let look =
-            self.look_until(self.ready, good, || server.is_gone(), |left| left.max(LOOK_MIN))?;
+            self.look_until(self.ready, good, || server.is_gone(), |left| left.max(CHECK_MIN))?;
         Ok(match look {
             FirstLook::Response(target) => match target.first_failure() {
                 _ if server.is_gone() => FirstLook::Silence(String::new()),

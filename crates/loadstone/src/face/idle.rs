@@ -2,7 +2,7 @@
 
 use super::finish;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Slot};
-use faces::{Ending, Extras, Idle, Said, words};
+use faces::{Ending, Extras, FaceOutput, Idle, words};
 use net::reactor::Reactor;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ fn kept(idle: &Idle) -> anyhow::Result<Ending> {
     let Some(address) = addresses.ok().and_then(|(found, _)| found.first().copied()) else {
         return Ok(idle.no_address());
     };
-    super::watch::print(&Said { out: idle.opening(), ..Said::default() });
+    super::watch::print(&FaceOutput { out: idle.opening(), ..FaceOutput::default() });
     let descriptors = u64::from(idle.connections) + host::limits::descriptors_open() + 8;
     // a missing resource is reported connection by connection
     host::raise_descriptors(descriptors).ok();
@@ -99,7 +99,7 @@ impl Keeper {
             IoError::WouldBlock => None,
         };
         let out = format!("connect: {}\n", sentence.unwrap_or("Connection failed"));
-        super::watch::print(&Said { out, ..Said::default() });
+        super::watch::print(&FaceOutput { out, ..FaceOutput::default() });
         Ok(())
     }
 

@@ -67,7 +67,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         let text = format!("cannot catch signals: {error}");
         return finish(face.cannot_start(&StartTrouble::Other(text)), extras);
     }
-    let stage = match script.map(|job| LoadedScript::open(*job, &mut tell)).transpose() {
+    let stage = match script.map(|job| LoadedScript::open(*job, &mut print_note)).transpose() {
         Ok(stage) => stage,
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
@@ -104,7 +104,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
             Err(error) => finish(Ending::error(format!("{error:#}\n"), 1), extras),
         };
     };
-    let scripts = match stage.parts(session.workers(), &mut tell) {
+    let scripts = match stage.parts(session.workers(), &mut print_note) {
         Ok(scripts) => scripts,
         Err(trouble) => return finish(face.borrow_mut().cannot_start(&trouble), extras),
     };
@@ -119,8 +119,8 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         }
         Err(error) => return finish(broken(&face, &error), extras),
     };
-    let told = face.borrow().figures().map_or(Ok(()), |figures| stage.done(figures));
-    match told {
+    let output = face.borrow().figures().map_or(Ok(()), |figures| stage.done(figures));
+    match output {
         Ok(()) => code,
         Err(trouble) => finish(face.borrow_mut().cannot_start(&trouble), extras),
     }
@@ -281,8 +281,8 @@ fn measured(
     (face, log): (&Worn, Option<File>),
     utc_offset_s: i32,
 ) -> anyhow::Result<Ending> {
-    let said = face.borrow_mut().begin();
-    watch::print(&said);
+    let output = face.borrow_mut().begin();
+    watch::print(&output);
     let mut log = log;
     let mut origin = Nanos::ZERO;
     let mut watch = |setup: &engine::Setup| -> Box<dyn Watcher> {
@@ -309,12 +309,12 @@ fn measured(
 fn finish(ending: Ending, extras: Extras) -> ExitCode {
     let Ending { out, mut err, err_first, files, notes, mut code } = ending;
     if err_first {
-        tell(&std::mem::take(&mut err));
+        print_note(&std::mem::take(&mut err));
     }
-    watch::print(&faces::Said { out, err, ..faces::Said::default() });
+    watch::print(&faces::FaceOutput { out, err, ..faces::FaceOutput::default() });
     for file in files {
         if let Err(error) = write(&file) {
-            tell(&format!("{}: {}\n", file.complaint, disk::sentence(&error)));
+            print_note(&format!("{}: {}\n", file.complaint, disk::sentence(&error)));
             if file.code != 0 {
                 code = file.code;
                 break;
@@ -334,6 +334,6 @@ fn write(file: &OutFile) -> std::io::Result<()> {
 }
 
 /// Writes to standard error; a closed stream is no failure.
-fn tell(text: &str) {
+fn print_note(text: &str) {
     std::io::stderr().lock().write_all(text.as_bytes()).ok();
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use engine::{Order, Row};
-use faces::{Face, Interval, Said, Wish};
+use faces::{Face, FaceOutput, Interval, Wish};
 use sample::{CallRecord, Ends};
 use session::Watcher;
 use stats::{Second, Snapshot};
@@ -25,19 +25,19 @@ impl Watch {
         Watch { face, log, wish: Wish::GoOn, broken: Ok(()) }
     }
 
-    fn heed(&mut self, said: &Said) -> anyhow::Result<()> {
-        if said.wish != Wish::GoOn {
-            self.wish = said.wish;
+    fn apply(&mut self, output: &FaceOutput) -> anyhow::Result<()> {
+        if output.wish != Wish::GoOn {
+            self.wish = output.wish;
         }
-        if let Some(log) = self.log.as_mut().filter(|_| !said.log.is_empty()) {
-            log.write_all(said.log.as_bytes()).context("cannot write to the log")?;
+        if let Some(log) = self.log.as_mut().filter(|_| !output.log.is_empty()) {
+            log.write_all(output.log.as_bytes()).context("cannot write to the log")?;
         }
-        print(said);
+        print(output);
         Ok(())
     }
 
-    fn stop_on_error(&mut self, said: &Said) {
-        if let Err(error) = self.heed(said) {
+    fn stop_on_error(&mut self, output: &FaceOutput) {
+        if let Err(error) = self.apply(output) {
             self.wish = Wish::Abandon;
             self.broken = Err(error);
         }
@@ -46,24 +46,24 @@ impl Watch {
 
 impl Watcher for Watch {
     fn second(&mut self, second: &Second, total: &Snapshot) {
-        let said = self.face.borrow_mut().row(second, total);
-        self.stop_on_error(&said);
+        let output = self.face.borrow_mut().row(second, total);
+        self.stop_on_error(&output);
     }
 
     fn ends(&mut self, ends: &Ends) {
-        let said = self.face.borrow_mut().ends(ends);
-        self.stop_on_error(&said);
+        let output = self.face.borrow_mut().ends(ends);
+        self.stop_on_error(&output);
     }
 
     fn row(&mut self, row: &Row) {
         let Row { worker, start, end, ref snapshot, .. } = *row;
-        let said = self.face.borrow_mut().interval(&Interval { worker, start, end, snapshot });
-        self.stop_on_error(&said);
+        let output = self.face.borrow_mut().interval(&Interval { worker, start, end, snapshot });
+        self.stop_on_error(&output);
     }
 
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
-        let said = self.face.borrow_mut().calls(calls);
-        self.heed(&said)
+        let output = self.face.borrow_mut().calls(calls);
+        self.apply(&output)
     }
 
     fn order(&self) -> Order {
@@ -83,12 +83,12 @@ impl Watcher for Watch {
 
 /// Writes to both streams. Like the tools, which ignore SIGPIPE and the results of `printf`: a
 /// closed reader neither ends the run nor changes the exit code.
-pub(super) fn print(said: &Said) {
+pub(super) fn print(output: &FaceOutput) {
     let mut out = std::io::stdout().lock();
-    if !said.out.is_empty() {
-        out.write_all(said.out.as_bytes()).and_then(|()| out.flush()).ok();
+    if !output.out.is_empty() {
+        out.write_all(output.out.as_bytes()).and_then(|()| out.flush()).ok();
     }
-    if !said.err.is_empty() {
-        std::io::stderr().lock().write_all(said.err.as_bytes()).ok();
+    if !output.err.is_empty() {
+        std::io::stderr().lock().write_all(output.err.as_bytes()).ok();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::bundle::Bundle;
 use super::fleet_run::{plan_hash, refusal};
-use super::parcel::Parcel;
+use super::plan_bundle::PlanBundle;
 use super::usage;
 use crate::args::FleetAgentArgs;
 use crate::exit::{Code, Failure};
@@ -162,8 +162,8 @@ impl AgentPost {
         }
     }
 
-    fn say(&self, said: &Stamped<FromAgent>) {
-        self.link.sender().send(self.subjects.from(&self.id), message::write(said));
+    fn say(&self, content: &Stamped<FromAgent>) {
+        self.link.sender().send(self.subjects.from(&self.id), message::write(content));
     }
 
     fn message(&mut self, subject: &str, bytes: &[u8], at: Nanos) {
@@ -174,7 +174,7 @@ impl AgentPost {
             }
         } else {
             match message::read(bytes) {
-                Ok(told) => self.machine.receive(told, at),
+                Ok(content) => self.machine.receive(content, at),
                 Err(why) => crate::say(&why),
             }
         }
@@ -183,7 +183,7 @@ impl AgentPost {
     fn word(&mut self, word: Word) {
         match word {
             Word::Prepared { step, hash, outcome } => {
-                let told = match &outcome {
+                let payload = match &outcome {
                     Ok(ready) => Ok(ReadyFacts {
                         hash: ready.hash.clone(),
                         workers: ready.session.workers(),
@@ -192,21 +192,21 @@ impl AgentPost {
                     Err(why) => Err(why.clone()),
                 };
                 // nothing is kept of an obsolete plan
-                if self.machine.prepared(step, &hash, told) {
+                if self.machine.prepared(step, &hash, payload) {
                     self.ready = outcome.ok();
                 }
             }
             Word::Row(row) => self.machine.row(row),
-            Word::Over(said) => {
-                self.dead_man |= said.ending == PartEnding::DeadMan;
-                self.machine.over(*said, net::reactor::monotonic());
+            Word::Over(content) => {
+                self.dead_man |= content.ending == PartEnding::DeadMan;
+                self.machine.over(*content, net::reactor::monotonic());
             }
         }
     }
 
     fn act(&mut self, action: AgentAction) -> Result<Option<Code>, Failure> {
         match action {
-            AgentAction::Say(said) => self.say(&said),
+            AgentAction::Say(content) => self.say(&content),
             AgentAction::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
             AgentAction::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
             AgentAction::Take { parts, from } => self.orders.takeovers.give(parts, from),
@@ -248,8 +248,8 @@ impl AgentPost {
         ready.session.take_part(MachinePart { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
         let body = move || {
-            let said = guarded(|| carry_out(step, &ready, &give, &orders));
-            give.send(Word::Over(Box::new(said))).ok();
+            let content = guarded(|| carry_out(step, &ready, &give, &orders));
+            give.send(Word::Over(Box::new(content))).ok();
         };
         let thread = std::thread::Builder::new().name("run".into()).spawn(body);
         thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
@@ -320,8 +320,8 @@ impl Consent<'_> {
 
 /// Reads a plan and makes everything ready for a part of it.
 fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan>, String> {
-    let parcel = Parcel::read(bytes)?;
-    let plan = parcel.plan()?;
+    let plan_bundle = PlanBundle::read(bytes)?;
+    let plan = plan_bundle.plan()?;
     let own = plan_hash(&plan);
     if own != hash {
         return Err(
@@ -333,8 +333,8 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
     if let Some(why) = refusal(&plan) {
         return Err(why.into());
     }
-    consent.check(&plan, &parcel.met()?)?;
-    let session = parcel.open(&plan).map_err(|error| format!("{error:#}"))?;
+    consent.check(&plan, &plan_bundle.met()?)?;
+    let session = plan_bundle.open(&plan).map_err(|error| format!("{error:#}"))?;
     Ok(Box::new(ReadyPlan { session, hash: own }))
 }
 
@@ -357,13 +357,13 @@ fn carry_out(
     };
     match ready.session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch)) {
         Ok(run) => {
-            let mut said = own_words(&run);
+            let mut content = own_words(&run);
             let first = first.load(Ordering::Relaxed);
-            said.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
+            content.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
             if orders.lease.is_broken() {
-                said.ending = PartEnding::DeadMan;
+                content.ending = PartEnding::DeadMan;
             }
-            said
+            content
         }
         Err(error) => failed(format!("{error:#}")),
     }
@@ -373,9 +373,10 @@ fn carry_out(
 fn guarded(work: impl FnOnce() -> Final) -> Final {
     // no data of the part is used after a panic
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let told = panic.downcast_ref::<String>().map(String::as_str);
-        let told = told.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-        failed(format!("{told}; this is a bug"))
+        let content = panic.downcast_ref::<String>().map(String::as_str);
+        let content =
+            content.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        failed(format!("{content}; this is a bug"))
     })
 }
 
@@ -468,9 +469,9 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_part_with_a_message() {
-        let said = guarded(|| panic!("row 7 of {}", 3));
-        let trouble = said.trouble.unwrap_or_default();
-        assert_eq!((said.ending, &*trouble), (PartEnding::Failed, "row 7 of 3; this is a bug"));
+        let content = guarded(|| panic!("row 7 of {}", 3));
+        let trouble = content.trouble.unwrap_or_default();
+        assert_eq!((content.ending, &*trouble), (PartEnding::Failed, "row 7 of 3; this is a bug"));
         assert_eq!(guarded(Final::default), Final::default());
     }
 
@@ -494,9 +495,9 @@ mod tests {
             (journey("{{f.v}}"), "the step s"),
             (journey("http://b.example/"), "the target b.example"),
         ];
-        for (text, says) in &elsewhere {
+        for (text, content) in &elsewhere {
             let why = consent(text, &[]).unwrap_err();
-            assert!(why.contains(says) && why.contains("--targets"), "{why}");
+            assert!(why.contains(content) && why.contains("--targets"), "{why}");
         }
         let why = consent("", &["https://c.example:443"]).unwrap_err();
         assert!(why.contains("the target c.example"), "{why}");

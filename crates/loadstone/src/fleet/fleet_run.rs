@@ -1,10 +1,10 @@
 //! The manager's side of a fleet: other machines run a plan, and their counts are merged here like
 //! the rows of cores.
 
-use super::heirs::immovable;
 use super::merge::Merge;
-use super::parcel::Parcel;
-use super::wire::{Seats, Wire};
+use super::plan_bundle::PlanBundle;
+use super::successors::immovable;
+use super::wire::{AgentEntries, Wire};
 use crate::args::HostBudget;
 use crate::args::OnLoss;
 use crate::exit::NotBegun;
@@ -28,7 +28,7 @@ use units::Nanos;
 /// Maximum time for agents to prepare a plan.
 const PREPARE_MAX: Nanos = Nanos::from_secs(60);
 /// Maximum delay in noticing a signal or a watcher's request.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The machines that run a plan; clones are the same fleet.
 #[derive(Clone)]
@@ -146,7 +146,7 @@ impl Fleet for FleetRun {
             sut.begin(setup.measure_from());
         }
         let mut merge = Merge::new(setup, &parts, self.terms.on_loss);
-        merge.introduce(&wire.seats());
+        merge.introduce(&wire.agent_entries());
         merge.give_up(GONE);
         merge.run(&mut wire, &mut *observer);
         run.sut = sut.map(crate::sut::SutWatch::end).or_else(|| wire.seen(merge.span()));
@@ -192,16 +192,16 @@ fn begin(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<(Nano
         }
     }
     let plan = task.plan;
-    super::public::check(plan, task.endpoints, wire.seats().len())?;
+    super::public::check(plan, task.endpoints, wire.agent_entries().len())?;
     hand_out(wire, task, on_loss)?;
-    let seats = wire.seats();
-    arm(wire, plan, &seats)
+    let agent_entries = wire.agent_entries();
+    arm(wire, plan, &agent_entries)
 }
 
 /// Continues without an agent before the start: the others share the whole load.
 fn dismiss(wire: &Wire, agent: &str, name: &str, why: &str) -> Result<()> {
     wire.dismiss(agent);
-    match wire.seats().len() {
+    match wire.agent_entries().len() {
         0 => bail!("{name} is lost before the start: {why}; no agent is left"),
         left => crate::say(&format!("{name} is left out: {why}; the load is shared by {left}")),
     }
@@ -240,7 +240,7 @@ fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> O
 /// Takes over a run whose manager has exited: its first instant by our clock, and the parts of the
 /// load. A part without an owner belongs to [`GONE`].
 fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
-    let held = wire.recall(RECALL_MAX)?;
+    let held = wire.query_holdings(RECALL_MAX)?;
     let now = net::reactor::monotonic();
     let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
     // the remains of an earlier step belong to no agent
@@ -280,16 +280,16 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
 
 /// Sends the plan to every agent, sealed to it, and waits until all have prepared it.
 fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()> {
-    let parcel = Parcel::of(task.plan, task.endpoints, task.captured).to_bytes();
+    let plan_bundle = PlanBundle::of(task.plan, task.endpoints, task.captured).to_bytes();
     let mut sealed = BTreeMap::new();
-    for (agent, seat) in wire.seats() {
-        let bytes = fleet::seal(&seat.hello.seal_key, &parcel);
+    for (agent, agent_entry) in wire.agent_entries() {
+        let bytes = fleet::seal(&agent_entry.hello.seal_key, &plan_bundle);
         sealed.insert(agent.clone(), bytes.with_context(|| format!("the plan for {agent}"))?);
     }
     wire.prepare(&plan_hash(task.plan), &sealed);
     let until = net::reactor::monotonic() + PREPARE_MAX;
     loop {
-        match wire.event(LOOK) {
+        match wire.event(POLL_INTERVAL) {
             Some(FleetEvent::Ready) => return Ok(()),
             Some(FleetEvent::Unfit(agent, why)) => {
                 bail!("{} cannot run the plan: {why}", wire.name(&agent))
@@ -312,20 +312,21 @@ fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()
 }
 
 /// Divides the plan and sets the first instant; when all agents know both, they are started.
-fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShares)> {
+fn arm(wire: &mut Wire, plan: &Plan, agent_entries: &AgentEntries) -> Result<(Nanos, AgentShares)> {
     let units = units_of_work(plan);
-    if units < seats.len() as u64 {
+    if units < agent_entries.len() as u64 {
         let what = if plan.websocket.rooms.is_some() { "rooms" } else { "users or connections" };
-        bail!("{units} {what} are too few for {} agents", seats.len());
+        bail!("{units} {what} are too few for {} agents", agent_entries.len());
     }
-    let wanted: u64 = seats.values().map(|seat| u64::from(seat.workers.max(1))).sum();
+    let wanted: u64 =
+        agent_entries.values().map(|agent_entry| u64::from(agent_entry.workers.max(1))).sum();
     // more workers than users or connections would be idle
     let workers_of = |workers: u32| if wanted > units { 1 } else { workers.max(1) };
     let mut weights = Vec::new();
-    let known = seats.values().all(|seat| seat.hello.calls_per_core > 0.0);
-    for seat in seats.values() {
-        let weight = if known { seat.hello.calls_per_core } else { 1.0 };
-        weights.extend((0..workers_of(seat.workers)).map(|_| weight));
+    let known = agent_entries.values().all(|agent_entry| agent_entry.hello.calls_per_core > 0.0);
+    for agent_entry in agent_entries.values() {
+        let weight = if known { agent_entry.hello.calls_per_core } else { 1.0 };
+        weights.extend((0..workers_of(agent_entry.workers)).map(|_| weight));
     }
     // a room is not divided, and all have the same share of the messages
     let rooms = plan.websocket.rooms.filter(|_| plan.is_websocket());
@@ -334,10 +335,10 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShare
         None => SlotTable::new(&weights),
     };
     let mut slots = table.slots.into_iter();
-    let parts: BTreeMap<String, Vec<Vec<u32>>> = seats
+    let parts: BTreeMap<String, Vec<Vec<u32>>> = agent_entries
         .iter()
-        .map(|(agent, seat)| {
-            let count = workers_of(seat.workers) as usize;
+        .map(|(agent, agent_entry)| {
+            let count = workers_of(agent_entry.workers) as usize;
             (agent.clone(), slots.by_ref().take(count).collect())
         })
         .collect();
@@ -345,7 +346,7 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShare
     let shares = shares_of(&parts, table.of)?;
     wire.arm(parts, table.of, start);
     loop {
-        match wire.event(LOOK) {
+        match wire.event(POLL_INTERVAL) {
             Some(FleetEvent::Going) => return Ok((start, shares)),
             Some(FleetEvent::StoodDown(agent, why)) => {
                 wire.stop(true);
@@ -366,17 +367,17 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShare
 
 /// Counts of the paths of all agents; `None` if the plan has no path.
 fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
-    let told = finals.values().filter_map(|said| said.path.as_deref());
+    let payload = finals.values().filter_map(|content| content.path.as_deref());
     let read = |text: &str| serde_json::from_str(text).map(|path: PathRecord| path.facts());
-    let all: Result<Vec<PathFacts>, _> = told.map(read).collect();
+    let all: Result<Vec<PathFacts>, _> = payload.map(read).collect();
     Ok(report::merged_paths(all.context("what an agent says of its path")?.into_iter()))
 }
 
 /// Fills in the costs of all agents.
 fn add_cost(driver: &mut Driver, finals: &BTreeMap<String, Final>) {
-    driver.busy = finals.values().flat_map(|said| said.busy.iter().copied()).collect();
-    driver.cpu_user_s = finals.values().map(|said| said.user_s).sum();
-    driver.cpu_system_s = finals.values().map(|said| said.system_s).sum();
+    driver.busy = finals.values().flat_map(|content| content.busy.iter().copied()).collect();
+    driver.cpu_user_s = finals.values().map(|content| content.user_s).sum();
+    driver.cpu_system_s = finals.values().map(|content| content.system_s).sum();
 }
 
 /// The machines and their parts, for the report.
@@ -387,40 +388,40 @@ fn facts(
     finals: &BTreeMap<String, Final>,
 ) -> FleetFacts {
     let mut agents = Vec::new();
-    for (agent, seat) in wire.seats() {
-        let said = finals.get(&agent).cloned().unwrap_or_default();
+    for (agent, agent_entry) in wire.agent_entries() {
+        let content = finals.get(&agent).cloned().unwrap_or_default();
         let Some(account) = merge.account(&agent) else { continue };
-        let labels = super::merge::labels(&seat.hello);
+        let labels = super::merge::labels(&agent_entry.hello);
         // the slots of all agents are the whole load: a million arrivals show the share
         let of_million = |shares: &Vec<Share>| {
             shares.iter().map(|share| share.count_of(1_000_000)).sum::<u64>() as f64 / 1e6
         };
         agents.push(AgentFacts {
-            host: seat.hello.host,
-            build: seat.hello.build,
+            host: agent_entry.hello.host,
+            build: agent_entry.hello.build,
             labels,
             workers: parts.get(&agent).map_or(0, Vec::len) as u32,
             weight: parts.get(&agent).map_or(0.0, of_million),
-            offered: said.offered.max(account.offered),
+            offered: content.offered.max(account.offered),
             lost: account.lost,
             lost_at_s: account.lost_at_s,
             ending: account.ending,
-            p50: Nanos::from_secs_f64(said.p50_s),
-            p99: Nanos::from_secs_f64(said.p99_s),
-            slip_p99: Nanos::from_secs_f64(said.slip_p99_s),
-            busy: said.busy.iter().copied().fold(0.0, f64::max),
-            clock_ahead_s: seat.ahead as f64 / 1e9,
-            clock_bound: Nanos(seat.bound),
-            clock_drift_s: said.drift_s.unwrap_or(f64::NAN),
-            first_call_s: said.first_s.unwrap_or(f64::NAN),
-            state: said.state,
-            causes: said.causes.into_iter().map(|cause| cause.id).collect(),
+            p50: Nanos::from_secs_f64(content.p50_s),
+            p99: Nanos::from_secs_f64(content.p99_s),
+            slip_p99: Nanos::from_secs_f64(content.slip_p99_s),
+            busy: content.busy.iter().copied().fold(0.0, f64::max),
+            clock_ahead_s: agent_entry.ahead as f64 / 1e9,
+            clock_bound: Nanos(agent_entry.bound),
+            clock_drift_s: content.drift_s.unwrap_or(f64::NAN),
+            first_call_s: content.first_s.unwrap_or(f64::NAN),
+            state: content.state,
+            causes: content.causes.into_iter().map(|cause| cause.id).collect(),
             id: agent,
         });
     }
     let (server, moved) = (wire.server_version(), merge.part_moves());
     let mut refused = wire.refused();
-    finals.values().for_each(|said| refused.add(&said.refused));
+    finals.values().for_each(|content| refused.add(&content.refused));
     let RefusedMessages { foreign, late, replayed } = refused;
     let refused = RefusedFacts { foreign, late, replayed };
     FleetFacts { server, agents, moved, budgets: Vec::new(), refused }

@@ -51,9 +51,9 @@ impl OwedPart {
 /// One agent's account.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    pub(super) standing: LedgerState,
+    pub(super) state: LedgerState,
     /// Its messages are now ignored.
-    pub(super) forsaken: bool,
+    pub(super) abandoned: bool,
     parts: Vec<OwedPart>,
     /// From its own rows.
     measured: Counts,
@@ -77,8 +77,8 @@ impl Ledger {
     pub(super) fn new(shares: Vec<Share>, start: Nanos) -> Ledger {
         let whole = |share| OwedPart { share, from: Nanos::ZERO, until: Nanos::NEVER, offer: None };
         Ledger {
-            standing: LedgerState::Live,
-            forsaken: false,
+            state: LedgerState::Live,
+            abandoned: false,
             parts: shares.into_iter().map(whole).collect(),
             measured: Counts::default(),
             warm_up: Counts::default(),
@@ -137,7 +137,7 @@ impl Ledger {
     }
 
     /// Returns whether others continue all of its load.
-    pub(super) fn is_relieved(&self) -> bool {
+    pub(super) fn is_taken_over(&self) -> bool {
         self.owes_until() < Nanos::NEVER
     }
 
@@ -181,7 +181,7 @@ impl Ledger {
 
     /// It is back: the counts added in its place are removed.
     pub(super) fn revive(&mut self) -> Ghost {
-        self.standing = LedgerState::Live;
+        self.state = LedgerState::Live;
         self.lost_at = None;
         "done".clone_into(&mut self.ending);
         std::mem::take(&mut self.ghost)

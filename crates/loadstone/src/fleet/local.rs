@@ -100,11 +100,11 @@ fn command(
     patience: Duration,
 ) -> Result<Code, Failure> {
     let joined = match (beginning, task.agents) {
-        (Beginning::Fresh, agents) => wire.muster(agents.unwrap_or(1), patience),
+        (Beginning::Fresh, agents) => wire.await_agents(agents.unwrap_or(1), patience),
         (Beginning::Attached, agents) => wire.rejoin(agents, patience),
     };
     let joined = joined.and_then(|()| if watched { wire.await_watch(patience) } else { Ok(()) });
-    let (on_loss, budgets) = (task.on_loss(wire.seats().len()), task.budgets.clone());
+    let (on_loss, budgets) = (task.on_loss(wire.agent_entries().len()), task.budgets.clone());
     let fleet_run = FleetRun::new(wire, Terms { on_loss, budgets, beginning });
     let code = joined.map_err(Failure::from).and_then(|()| carry_out(task, &fleet_run));
     fleet_run.close("the run is over");

@@ -1,10 +1,10 @@
 //! Merges the rows of agents into one measurement: an agent is merged like a core. Calls due on a
 //! lost agent are counted as lost, interval by interval.
 
-use super::fleet_run::LOOK;
-use super::heirs::Handover;
+use super::fleet_run::POLL_INTERVAL;
 use super::ledger::{Ghost, Ledger, LedgerState};
-use super::wire::{Seats, Wire};
+use super::successors::Handover;
+use super::wire::{AgentEntries, Wire};
 use crate::args::OnLoss;
 use engine::{Collector, Order, Owed, Row, Setup, Share};
 use fleet::protocol::manager::FleetEvent;
@@ -79,9 +79,9 @@ impl Merge {
     }
 
     /// Names of the agents in views.
-    pub(super) fn introduce(&mut self, seats: &Seats) {
+    pub(super) fn introduce(&mut self, agent_entries: &AgentEntries) {
         let show = |(number, name): (u32, &String)| {
-            let hello = seats.get(name).map(|seat| &seat.hello);
+            let hello = agent_entries.get(name).map(|agent_entry| &agent_entry.hello);
             AgentNow {
                 number,
                 host: hello.map_or_else(|| name.clone(), |hello| hello.host.clone()),
@@ -96,23 +96,23 @@ impl Merge {
     pub(super) fn give_up(&mut self, agent: &str) {
         if let Some(row) = self.row_of(agent) {
             let ledger = &mut self.ledgers[row];
-            (ledger.standing, ledger.lost_at) = (LedgerState::Lost, Some(ledger.own_edge));
+            (ledger.state, ledger.lost_at) = (LedgerState::Lost, Some(ledger.own_edge));
         }
     }
 
     /// Until every agent has finished, or is known not to finish.
     pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) {
         let begun = net::reactor::monotonic();
-        while self.ledgers.iter().any(|ledger| ledger.standing != LedgerState::Over) {
-            if let Some(event) = wire.event(LOOK) {
-                self.hear(wire, event, observer);
+        while self.ledgers.iter().any(|ledger| ledger.state != LedgerState::Over) {
+            if let Some(event) = wire.event(POLL_INTERVAL) {
+                self.process(wire, event, observer);
             }
             self.give_orders(wire, observer);
             self.pass(wire, begun, net::reactor::monotonic(), observer);
         }
     }
 
-    fn hear(&mut self, wire: &mut Wire, event: FleetEvent, observer: &mut dyn Watcher) {
+    fn process(&mut self, wire: &mut Wire, event: FleetEvent, observer: &mut dyn Watcher) {
         match event {
             FleetEvent::Row(agent, bytes) => self.row(wire, &agent, &bytes, observer),
             FleetEvent::Over(agent) => self.over(wire, &agent, observer),
@@ -129,8 +129,8 @@ impl Merge {
     fn pass(&mut self, wire: &mut Wire, begun: Nanos, now: Nanos, observer: &mut dyn Watcher) {
         if now > self.late(begun) {
             for row in 0..self.ledgers.len() {
-                if self.ledgers[row].standing == LedgerState::Live {
-                    self.forsake(wire, row, "it did not end".to_owned());
+                if self.ledgers[row].state == LedgerState::Live {
+                    self.abandon_agent(wire, row, "it did not end".to_owned());
                 }
             }
         }
@@ -144,12 +144,12 @@ impl Merge {
     }
 
     /// Continues without an agent that still responds: its messages are ignored.
-    fn forsake(&mut self, wire: &mut Wire, row: usize, why: String) {
+    fn abandon_agent(&mut self, wire: &mut Wire, row: usize, why: String) {
         let agent = self.names[row].clone();
         // it is notified that it counts as lost, and stops
         wire.relieve(&agent);
         self.lose(wire, &agent, why);
-        self.ledgers[row].forsaken = true;
+        self.ledgers[row].abandoned = true;
     }
 
     /// The finished run.
@@ -178,7 +178,7 @@ impl Merge {
 
     /// Returns whether an agent's messages are ignored.
     pub(super) fn has_abandoned(&self, agent: &str) -> bool {
-        self.row_of(agent).is_some_and(|row| self.ledgers[row].forsaken)
+        self.row_of(agent).is_some_and(|row| self.ledgers[row].abandoned)
     }
 
     fn row_of(&self, agent: &str) -> Option<usize> {
@@ -205,10 +205,10 @@ impl Merge {
     fn lose(&mut self, wire: &mut Wire, agent: &str, why: String) {
         let Some(row) = self.row_of(agent) else { return };
         let ledger = &mut self.ledgers[row];
-        if ledger.standing != LedgerState::Live {
+        if ledger.state != LedgerState::Live {
             return;
         }
-        ledger.standing = LedgerState::Lost;
+        ledger.state = LedgerState::Lost;
         ledger.lost_at = Some(ledger.own_edge);
         crate::say(&format!("{} is lost: {why}", wire.name(agent)));
         ledger.ending = why;
@@ -221,7 +221,7 @@ impl Merge {
     fn back(&mut self, wire: &mut Wire, agent: &str) {
         let Some(row) = self.row_of(agent) else { return };
         let ledger = &self.ledgers[row];
-        if ledger.standing == LedgerState::Live || ledger.forsaken {
+        if ledger.state == LedgerState::Live || ledger.abandoned {
             return;
         }
         let (measured, warm_up) = self.ledgers[row].revive();
@@ -232,26 +232,26 @@ impl Merge {
     /// All of an agent's rows have arrived. One that ended early owes the rest of its due calls.
     fn over(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
         let Some(row) = self.row_of(agent) else { return };
-        if self.ledgers[row].forsaken {
+        if self.ledgers[row].abandoned {
             return;
         }
-        let said = wire.finals().remove(agent).unwrap_or_default();
+        let content = wire.finals().remove(agent).unwrap_or_default();
         let ledger = &mut self.ledgers[row];
-        ledger.standing = LedgerState::Over;
-        if said.ending == PartEnding::Done {
+        ledger.state = LedgerState::Over;
+        if content.ending == PartEnding::Done {
             if ledger.has_taken_over() && self.stopped == Order::Go {
                 self.settle_up(row, observer);
             }
             return;
         }
-        let why = match (said.ending, said.trouble) {
-            (PartEnding::DeadMan, _) if ledger.is_relieved() => {
+        let why = match (content.ending, content.trouble) {
+            (PartEnding::DeadMan, _) if ledger.is_taken_over() => {
                 "others took over its part".to_owned()
             }
             (PartEnding::DeadMan, _) => "dead-man: it lost contact with the manager".to_owned(),
             (_, trouble) => format!("failed: {}", trouble.unwrap_or_default()),
         };
-        ledger.standing = LedgerState::Live;
+        ledger.state = LedgerState::Live;
         self.lose(wire, agent, why);
     }
 
@@ -269,7 +269,7 @@ impl Merge {
     fn add_owed_counts(&mut self, now: Nanos, observer: &mut dyn Watcher) {
         let interval = self.setup.plan.measure.interval;
         for row in 0..self.ledgers.len() {
-            while self.ledgers[row].standing == LedgerState::Lost {
+            while self.ledgers[row].state == LedgerState::Lost {
                 let next = self.ledgers[row].edge + interval;
                 let closed = self.owed.is_none();
                 let cut = self.cut.min(self.ledgers[row].owes_until());
@@ -284,7 +284,7 @@ impl Merge {
                 ledger.edge = until.max(start);
                 ledger.ghost_edge = ledger.edge;
                 if last {
-                    ledger.standing = LedgerState::Over;
+                    ledger.state = LedgerState::Over;
                 }
                 let times = (start, until.max(start));
                 self.put_ghost(row, times, (measured, warm_up), last, observer);
@@ -331,14 +331,14 @@ impl Merge {
 
     fn row(&mut self, wire: &mut Wire, agent: &str, bytes: &[u8], observer: &mut dyn Watcher) {
         let Some(worker) = self.row_of(agent) else { return };
-        if self.ledgers[worker].forsaken {
+        if self.ledgers[worker].abandoned {
             return;
         }
         let mut snapshot = std::mem::take(&mut self.spare);
         let head = match row::decode(bytes, &mut snapshot) {
             Ok(head) => head,
             Err(why) => {
-                return self.forsake(wire, worker, format!("its rows cannot be read: {why}"));
+                return self.abandon_agent(wire, worker, format!("its rows cannot be read: {why}"));
             }
         };
         let at = |span: Nanos| self.setup.start + span;
@@ -381,7 +381,7 @@ impl Merge {
     fn show(&mut self, observer: &mut dyn Watcher) {
         for (shown, ledger) in self.shown.iter_mut().zip(&self.ledgers) {
             (shown.offered, shown.lost) = (ledger.offered(), ledger.lost());
-            shown.state = match ledger.standing {
+            shown.state = match ledger.state {
                 LedgerState::Live => AgentState::Running,
                 // an agent that owes nothing is still lost
                 _ if ledger.lost_at.is_some() => AgentState::Lost,
@@ -421,9 +421,9 @@ mod tests {
 
     const START: Nanos = Nanos::from_secs(1_000);
 
-    struct Nobody;
+    struct NoWatcher;
 
-    impl Watcher for Nobody {
+    impl Watcher for NoWatcher {
         fn second(&mut self, _: &Second, _: &Snapshot) {}
 
         fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
@@ -459,16 +459,16 @@ mod tests {
     #[test]
     fn an_agent_that_does_not_end_loses_its_own_part_alone() {
         let (mut merge, mut wire) = merge(Some(Nanos::from_secs(2)));
-        merge.hear(&mut wire, over("A0"), &mut Nobody);
+        merge.process(&mut wire, over("A0"), &mut NoWatcher);
         let late = START + Nanos::from_secs(2 + 1) + GRACE;
-        merge.pass(&mut wire, START, late, &mut Nobody);
-        assert_eq!(merge.ledgers[1].standing, LedgerState::Live);
-        merge.pass(&mut wire, START, late + Nanos(1), &mut Nobody);
+        merge.pass(&mut wire, START, late, &mut NoWatcher);
+        assert_eq!(merge.ledgers[1].state, LedgerState::Live);
+        merge.pass(&mut wire, START, late + Nanos(1), &mut NoWatcher);
         let account = merge.account("A1").unwrap();
         assert_eq!((account.lost, &*account.ending), (10, "it did not end"));
         // a late report is not counted in addition to its replacement
-        merge.hear(&mut wire, FleetEvent::Back("A1".into()), &mut Nobody);
-        assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
+        merge.process(&mut wire, FleetEvent::Back("A1".into()), &mut NoWatcher);
+        assert!(merge.ledgers.iter().all(|ledger| ledger.state == LedgerState::Over));
         assert_eq!(merge.finish().total.counts.lost, 10);
     }
 
@@ -479,8 +479,8 @@ mod tests {
         merge.stop(&mut wire, Order::Stop);
         let now = net::reactor::monotonic();
         assert!(merge.late(Nanos::ZERO) <= now + Nanos::SECOND + GRACE);
-        merge.pass(&mut wire, Nanos::ZERO, now + Nanos::SECOND + GRACE + Nanos(1), &mut Nobody);
-        assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
+        merge.pass(&mut wire, Nanos::ZERO, now + Nanos::SECOND + GRACE + Nanos(1), &mut NoWatcher);
+        assert!(merge.ledgers.iter().all(|ledger| ledger.state == LedgerState::Over));
     }
 
     #[test]
@@ -488,12 +488,12 @@ mod tests {
         let (mut merge, mut wire) = merge(Some(Nanos::from_secs(2)));
         let garbled = FleetEvent::Row("A1".into(), vec![1, 2, 3]);
         for event in [garbled.clone(), FleetEvent::Back("A1".into()), garbled, over("A1")] {
-            merge.hear(&mut wire, event, &mut Nobody);
-            assert_eq!(merge.ledgers[1].standing, LedgerState::Lost);
+            merge.process(&mut wire, event, &mut NoWatcher);
+            assert_eq!(merge.ledgers[1].state, LedgerState::Lost);
         }
-        merge.hear(&mut wire, over("A0"), &mut Nobody);
-        merge.pass(&mut wire, START, START + Nanos::from_secs(3), &mut Nobody);
-        assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
+        merge.process(&mut wire, over("A0"), &mut NoWatcher);
+        merge.pass(&mut wire, START, START + Nanos::from_secs(3), &mut NoWatcher);
+        assert!(merge.ledgers.iter().all(|ledger| ledger.state == LedgerState::Over));
         assert_eq!(["A0", "A1"].map(|agent| merge.has_abandoned(agent)), [false, true]);
         let account = merge.account("A1").unwrap();
         assert!(account.lost == 10 && account.ending.contains("cannot be read"));

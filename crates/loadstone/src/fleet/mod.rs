@@ -4,13 +4,13 @@ mod agent;
 mod budget;
 mod bundle;
 mod fleet_run;
-mod heirs;
 mod ledger;
 mod local;
 mod merge;
 mod operator;
-mod parcel;
+mod plan_bundle;
 mod public;
+mod successors;
 mod target;
 mod wire;
 

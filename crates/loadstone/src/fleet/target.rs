@@ -4,7 +4,7 @@
 use super::usage;
 use crate::args::FleetWatchArgs;
 use crate::exit::{Code, Failure};
-use crate::sut::{SutSource, Who};
+use crate::sut::{SutSource, SutTarget};
 use fleet::protocol::PROTOCOL;
 use fleet::protocol::message::{self, FromWatch, WatchHello};
 use fleet::protocol::stamp::Stamped;
@@ -29,8 +29,8 @@ pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
             args.door.creds.display()
         )));
     }
-    let (who, addresses) = wanted(args)?;
-    let (source, series) = SutSource::open(&who, &addresses).map_err(Failure::usage)?;
+    let (target, addresses) = wanted(args)?;
+    let (source, series) = SutSource::open(&target, &addresses).map_err(Failure::usage)?;
     let (subjects, id) = (Subjects::new(&credentials.fleet), credentials.id());
     let (_, listen) = subjects.permitted(Role::Watch, &id);
     let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
@@ -43,14 +43,14 @@ pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
 }
 
 /// The target of the options, and its listening address.
-fn wanted(args: &FleetWatchArgs) -> Result<(Who, Vec<SocketAddr>), Failure> {
+fn wanted(args: &FleetWatchArgs) -> Result<(SutTarget, Vec<SocketAddr>), Failure> {
     let addresses: Vec<SocketAddr> = args.listen.into_iter().collect();
     if let Some(url) = &args.exporter {
-        return Ok((Who::Exporter(url.clone()), addresses));
+        return Ok((SutTarget::Exporter(url.clone()), addresses));
     }
     let listener = || args.listen.and_then(host::listener_pid);
     match args.pid.or_else(listener) {
-        Some(pid) => Ok((Who::Process(pid), addresses)),
+        Some(pid) => Ok((SutTarget::Process(pid), addresses)),
         None => Err(Failure::usage(format!(
             "no visible process on this machine listens on {}: name it with --pid (only root sees \
              those of other users)",
@@ -119,19 +119,19 @@ impl WatchPost {
     }
 
     fn message(&mut self, subject: &str, bytes: &[u8], at: Nanos) {
-        let told = if subject == self.subjects.command() {
+        let content = if subject == self.subjects.command() {
             message::read(bytes).map(|command| self.machine.commanded(&command, at))
         } else {
-            message::read(bytes).map(|told| self.machine.receive(told, at))
+            message::read(bytes).map(|content| self.machine.receive(content, at))
         };
-        if let Err(why) = told {
+        if let Err(why) = content {
             crate::say(&why);
         }
     }
 
     fn act(&mut self, action: WatchAction) -> Option<Code> {
         match action {
-            WatchAction::Say(said) => self.say(&said),
+            WatchAction::Say(content) => self.say(&content),
             WatchAction::Follow { from, .. } => match self.source.read() {
                 Ok(reading) => {
                     let now = net::reactor::monotonic();
@@ -149,8 +149,8 @@ impl WatchPost {
         None
     }
 
-    fn say(&self, said: &Stamped<FromWatch>) {
-        self.link.sender().send(self.subjects.target(&self.id), message::write(said));
+    fn say(&self, content: &Stamped<FromWatch>) {
+        self.link.sender().send(self.subjects.target(&self.id), message::write(content));
     }
 
     /// A row at each whole second of the measured phase.

@@ -1,6 +1,6 @@
 //! The manager's state machine on its thread: between the network and the code that runs the plan.
 
-use super::fleet_run::LOOK;
+use super::fleet_run::POLL_INTERVAL;
 use anyhow::{Result, bail};
 use fleet::protocol::LOST_AFTER;
 use fleet::protocol::manager::{FleetEvent, Manager, Post};
@@ -28,7 +28,7 @@ const LAST_ROW_MAX: Nanos = Nanos::from_millis(500);
 
 /// State of an agent at the start of a step.
 #[derive(Clone, Debug)]
-pub(super) struct SeatFacts {
+pub(super) struct AgentEntryFacts {
     pub(super) hello: Hello,
     pub(super) workers: u32,
     /// The offset of its clock and the bound, in nanoseconds.
@@ -37,7 +37,7 @@ pub(super) struct SeatFacts {
 }
 
 /// By id, in order.
-pub(super) type Seats = BTreeMap<String, SeatFacts>;
+pub(super) type AgentEntries = BTreeMap<String, AgentEntryFacts>;
 
 /// See the module.
 pub(super) struct Wire {
@@ -87,23 +87,31 @@ impl Wire {
         value
     }
 
-    pub(super) fn seats(&self) -> Seats {
+    pub(super) fn agent_entries(&self) -> AgentEntries {
         self.with(|manager| {
-            let facts = |seat: &fleet::protocol::manager::AgentSeat| SeatFacts {
-                hello: seat.hello.clone(),
-                workers: seat.workers,
-                ahead: seat.ahead,
-                bound: seat.bound,
+            let facts = |agent_entry: &fleet::protocol::manager::AgentEntry| AgentEntryFacts {
+                hello: agent_entry.hello.clone(),
+                workers: agent_entry.workers,
+                ahead: agent_entry.ahead,
+                bound: agent_entry.bound,
             };
-            manager.seats().iter().map(|(agent, seat)| (agent.clone(), facts(seat))).collect()
+            manager
+                .agent_entries()
+                .iter()
+                .map(|(agent, agent_entry)| (agent.clone(), facts(agent_entry)))
+                .collect()
         })
     }
 
     /// Reports of the agents about their parts.
     pub(super) fn finals(&self) -> BTreeMap<String, Final> {
         self.with(|manager| {
-            let said = manager.seats().iter();
-            said.filter_map(|(agent, seat)| Some((agent.clone(), seat.said.clone()?))).collect()
+            let content = manager.agent_entries().iter();
+            content
+                .filter_map(|(agent, agent_entry)| {
+                    Some((agent.clone(), agent_entry.content.clone()?))
+                })
+                .collect()
         })
     }
 
@@ -115,8 +123,11 @@ impl Wire {
     /// The agent's machine and its place in the order of ids.
     pub(super) fn name(&self, agent: &str) -> String {
         self.with(|manager| {
-            let row = manager.seats().keys().position(|known| known == agent);
-            let host = manager.seats().get(agent).map(|seat| seat.hello.host.clone());
+            let row = manager.agent_entries().keys().position(|known| known == agent);
+            let host = manager
+                .agent_entries()
+                .get(agent)
+                .map(|agent_entry| agent_entry.hello.host.clone());
             format!("agent {} on {}", row.unwrap_or_default() + 1, host.unwrap_or_default())
         })
     }
@@ -154,18 +165,21 @@ impl Wire {
     ///
     /// # Errors
     /// Not all of them answer within `patience`.
-    pub(super) fn recall(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
-        self.with(Manager::recall);
+    pub(super) fn query_holdings(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
+        self.with(Manager::query_holdings);
         let until = net::reactor::monotonic() + patience;
-        while !self.with(|manager| manager.seats().values().all(|seat| seat.held.is_some())) {
-            self.event(LOOK);
+        while !self.with(|manager| {
+            manager.agent_entries().values().all(|agent_entry| agent_entry.held.is_some())
+        }) {
+            self.event(POLL_INTERVAL);
             if net::reactor::monotonic() > until {
                 bail!("not every agent reported its parts");
             }
         }
         Ok(self.with(|manager| {
-            let held = manager.seats().iter();
-            held.filter_map(|(agent, seat)| Some((agent.clone(), seat.held.clone()?))).collect()
+            let held = manager.agent_entries().iter();
+            held.filter_map(|(agent, agent_entry)| Some((agent.clone(), agent_entry.held.clone()?)))
+                .collect()
         }))
     }
 
@@ -201,7 +215,7 @@ impl Wire {
             if whole || span_s.is_infinite() || net::reactor::monotonic() > until {
                 return Some(series);
             }
-            self.event(LOOK);
+            self.event(POLL_INTERVAL);
         }
     }
 
@@ -229,8 +243,8 @@ impl Wire {
     }
 
     /// Offers slots of a lost agent to another one; the number of the offer.
-    pub(super) fn offer(&self, heir: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
-        self.with(|manager| manager.offer(heir, slots, of, from))
+    pub(super) fn offer(&self, successor: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
+        self.with(|manager| manager.offer(successor, slots, of, from))
     }
 
     pub(super) fn stop(&self, abandon: bool) {
@@ -245,11 +259,11 @@ impl Wire {
     ///
     /// # Errors
     /// They have not joined within `patience`, or a signal arrived.
-    pub(super) fn muster(&self, wanted: usize, patience: Duration) -> Result<()> {
+    pub(super) fn await_agents(&self, wanted: usize, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.complete()) {
             self.event(TURN);
-            let there = self.with(|manager| manager.seats().len());
+            let there = self.with(|manager| manager.agent_entries().len());
             if crate::signals::caught() > 0 {
                 bail!("interrupted: {there} of {wanted} agents had joined");
             }
@@ -271,13 +285,16 @@ impl Wire {
         let mut first = Nanos::NEVER;
         loop {
             let (there, complete) = self.with(|manager| {
-                let said = manager.seats().values().filter_map(|seat| seat.held.as_ref());
-                let most = said.map(|held| held.agents as usize).max().filter(|most| *most > 0);
+                let content = manager
+                    .agent_entries()
+                    .values()
+                    .filter_map(|agent_entry| agent_entry.held.as_ref());
+                let most = content.map(|held| held.agents as usize).max().filter(|most| *most > 0);
                 if let (None, Some(most)) = (wanted, most) {
                     manager.expect(most);
                 }
-                manager.recall();
-                (manager.seats().len(), manager.complete())
+                manager.query_holdings();
+                (manager.agent_entries().len(), manager.complete())
             });
             let now = net::reactor::monotonic();
             if there > 0 {
@@ -333,11 +350,11 @@ fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
     while let Some(post) = manager.post() {
         match post {
             Post::All(command) => sender.send(subjects.command(), message::write(&command)),
-            Post::One(agent, mut told) => {
-                if let ToAgent::Clock { returned, .. } = &mut told.said {
+            Post::One(agent, mut payload) => {
+                if let ToAgent::Clock { returned, .. } = &mut payload.content {
                     *returned = net::reactor::monotonic().0;
                 }
-                sender.send(subjects.to(&agent), message::write(&told));
+                sender.send(subjects.to(&agent), message::write(&payload));
             }
         }
     }
@@ -414,11 +431,11 @@ impl Desk {
         match kind {
             "rows" => manager.row(agent, bytes, at),
             "from" => match message::read(&bytes) {
-                Ok(said) => manager.receive(agent, said, at),
+                Ok(content) => manager.receive(agent, content, at),
                 Err(why) => crate::say(&format!("agent {agent}: {why}")),
             },
             "sut" => match message::read(&bytes) {
-                Ok(said) => manager.receive_from_watch(agent, said, at),
+                Ok(content) => manager.receive_from_watch(agent, content, at),
                 Err(why) => crate::say(&format!("watch {agent}: {why}")),
             },
             "ctl" => match message::read(&bytes) {

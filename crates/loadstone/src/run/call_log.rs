@@ -36,7 +36,7 @@ impl LogFile {
         let mut log = file.open()?;
         let header = format!("{}\n", report::LOG_HEADER);
         let written = log.out.write_all(header.as_bytes()).and_then(|()| log.out.flush());
-        log.told(written)?;
+        log.with_path(written)?;
         Ok(file)
     }
 
@@ -78,7 +78,7 @@ impl CallLog {
         for call in calls {
             let line = report::log_line(&call.sample, call.outcome, self.start);
             let written = writeln!(self.out, "{line}");
-            self.told(written)?;
+            self.with_path(written)?;
         }
         Ok(())
     }
@@ -89,15 +89,15 @@ impl CallLog {
     /// As [`CallLog::write`].
     pub(crate) fn close(mut self) -> Result<()> {
         let flushed = self.out.flush();
-        self.told(flushed)?;
+        self.with_path(flushed)?;
         if !self.to_disk {
             return Ok(());
         }
         let synced = self.out.get_ref().sync_all();
-        self.told(synced)
+        self.with_path(synced)
     }
 
-    fn told(&self, done: std::io::Result<()>) -> Result<()> {
+    fn with_path(&self, done: std::io::Result<()>) -> Result<()> {
         done.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

@@ -218,7 +218,7 @@ impl Keeping {
         let Some(recording) = self.recording else { return Ok(()) };
         let error = match recording.finish(end) {
             Ok(kept) => {
-                tell(&kept, quiet);
+                print_end(&kept, quiet);
                 return Ok(());
             }
             Err(error) => error,
@@ -239,7 +239,7 @@ impl Keeping {
     }
 }
 
-fn tell(kept: &RecordingEnd, quiet: bool) {
+fn print_end(kept: &RecordingEnd, quiet: bool) {
     if kept.late > 0 {
         crate::say(&format!(
             "the store was too slow for {} of the parts while they ran; the stored result is \

@@ -24,11 +24,11 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
             let before = store.tag(&id, &tag).map_err(refused)?;
             let from =
                 before.map_or_else(String::new, |before| format!("; {before} had it before"));
-            said(&format!("{id} has the tag {tag}{from}"))
+            print_text(&format!("{id} has the tag {tag}{from}"))
         }
         RunsTask::Untag { tag, store } => {
             let id = to_change(&store)?.untag(&tag).map_err(refused)?;
-            said(&format!("{id} no longer has the tag {tag}"))
+            print_text(&format!("{id} no longer has the tag {tag}"))
         }
         RunsTask::Delete { ids, yes, store } => delete(&ids, yes, &store),
         RunsTask::Export { file, results, store } => export(&file, &results, &store),
@@ -56,7 +56,7 @@ fn to_change(option: &StoreArgs) -> Result<Store, Failure> {
     Ok(keeping::noted(Store::open(&place).map_err(refused)?))
 }
 
-fn said(text: &str) -> Result<Code, Failure> {
+fn print_text(text: &str) -> Result<Code, Failure> {
     files::write_stdout(&format!("{text}\n")).map_err(|error| Failure::not_written(&error))?;
     Ok(Code::Done)
 }
@@ -167,7 +167,7 @@ fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure
     }
     store.delete(&exact).map_err(refused)?;
     let names: Vec<String> = exact.iter().map(ToString::to_string).collect();
-    said(&format!("deleted {}", names.join(", ")))
+    print_text(&format!("deleted {}", names.join(", ")))
 }
 
 fn export(file: &Path, results: &[String], option: &StoreArgs) -> Result<Code, Failure> {
@@ -190,7 +190,7 @@ fn export(file: &Path, results: &[String], option: &StoreArgs) -> Result<Code, F
         return Err(Failure::usage("no result is stored yet, so there is nothing to export"));
     }
     store.export(file, &ids).map_err(refused)?;
-    said(&format!("{} written to {}", counted(ids.len()), file.display()))
+    print_text(&format!("{} written to {}", counted(ids.len()), file.display()))
 }
 
 fn import(file: &Path, option: &StoreArgs) -> Result<Code, Failure> {
@@ -209,7 +209,7 @@ fn import(file: &Path, option: &StoreArgs) -> Result<Code, Failure> {
     }
     let left = imported.tags_left.iter();
     lines.extend(left.map(|tag| format!("the tag {tag} stays on the local result")));
-    said(&lines.join("\n"))
+    print_text(&lines.join("\n"))
 }
 
 fn counted(count: usize) -> String {

@@ -131,11 +131,11 @@ mod tests {
     fn lines_are_read() {
         let text = "# ours\nhttps://a.example/x\n\n192.0.2.1:8080\n";
         let read = read(text, false).unwrap();
-        let told: Vec<_> = read.iter().map(|one| (one.host.as_str(), one.port)).collect();
-        assert_eq!(told, [("a.example", 443), ("192.0.2.1", 8080)]);
+        let lines: Vec<_> = read.iter().map(|one| (one.host.as_str(), one.port)).collect();
+        assert_eq!(lines, [("a.example", 443), ("192.0.2.1", 8080)]);
         let text = "ns.example\nns.example:5353\n::1\n[::1]:54\n192.0.2.1";
         let read = super::read(text, true).unwrap();
-        let told: Vec<_> = read.iter().map(|one| (one.host.as_str(), one.port)).collect();
+        let lines: Vec<_> = read.iter().map(|one| (one.host.as_str(), one.port)).collect();
         let expected = [
             ("ns.example", 53),
             ("ns.example", 5353),
@@ -143,7 +143,7 @@ mod tests {
             ("[::1]", 54),
             ("192.0.2.1", 53),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(lines, expected);
     }
 
     #[test]
@@ -154,8 +154,8 @@ mod tests {
             ("x:99999", true, "line 1: \"x:99999\" is not a name server"),
             ("# nothing\n", true, "it has no line"),
         ] {
-            let said = read(text, dns).unwrap_err();
-            assert!(said.contains(why), "{text}: {said}");
+            let error = read(text, dns).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
         let long = "a.example\n".repeat(ENTRIES_MAX + 1);
         assert!(read(&long, false).unwrap_err().contains("survey it in parts"));

@@ -69,22 +69,22 @@ impl Audit {
     }
 
     fn write(&self, fields: &str) -> Result<(), String> {
-        let said = |error: std::io::Error| error.to_string();
-        let mut log = open(&self.log).map_err(said)?;
+        let describe = |error: std::io::Error| error.to_string();
+        let mut log = open(&self.log).map_err(describe)?;
         flock(&log, FlockOperation::LockExclusive).map_err(|error| error.to_string())?;
-        let mut head = open(&head_of(&self.log)).map_err(said)?;
+        let mut head = open(&head_of(&self.log)).map_err(describe)?;
         let (last, torn) = last_of(&mut log)?;
         let mut known = String::new();
-        head.read_to_string(&mut known).map_err(said)?;
+        head.read_to_string(&mut known).map_err(describe)?;
         check_end(&last, ChainLink::parse(&known).as_ref())?;
         let (line, link) = chain::seal(&last, torn.as_deref(), fields);
         let between = if torn.is_some() { "\n" } else { "" };
-        log.write_all(format!("{between}{line}\n").as_bytes()).map_err(said)?;
+        log.write_all(format!("{between}{line}\n").as_bytes()).map_err(describe)?;
         // in this order, each time: after a power failure the head is at most one line behind
-        log.sync_data().map_err(said)?;
+        log.sync_data().map_err(describe)?;
         // overwritten in place: it never becomes shorter
-        head.write_all_at(link.to_text().as_bytes(), 0).map_err(said)?;
-        head.sync_data().map_err(said)
+        head.write_all_at(link.to_text().as_bytes(), 0).map_err(describe)?;
+        head.sync_data().map_err(describe)
     }
 
     /// Appends during a run, which is about to end if that fails.
@@ -121,12 +121,12 @@ fn open(path: &Path) -> std::io::Result<File> {
 /// Returns the last line's link and the remains of a crash after it; the file is positioned at its
 /// end.
 fn last_of(log: &mut File) -> Result<(ChainLink, Option<Vec<u8>>), String> {
-    let said = |error: std::io::Error| error.to_string();
-    let length = log.seek(SeekFrom::End(0)).map_err(said)?;
+    let describe = |error: std::io::Error| error.to_string();
+    let length = log.seek(SeekFrom::End(0)).map_err(describe)?;
     let from = length.saturating_sub(4 * LINE_MAX as u64);
-    log.seek(SeekFrom::Start(from)).map_err(said)?;
+    log.seek(SeekFrom::Start(from)).map_err(describe)?;
     let mut tail = Vec::new();
-    log.read_to_end(&mut tail).map_err(said)?;
+    log.read_to_end(&mut tail).map_err(describe)?;
     if length == 0 {
         return Ok((ChainLink::start(), None));
     }
@@ -193,7 +193,7 @@ impl RunLog for Audit {
 pub(super) struct Writer(pub(super) Rc<RefCell<Audit>>);
 
 impl Watcher for Writer {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         let (what, fields) = match event {
             CampaignEvent::CaseBegins(case) => ("case-begin", json!({ "case": case.id })),
             CampaignEvent::CaseOver(result) => {

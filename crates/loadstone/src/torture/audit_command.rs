@@ -55,24 +55,24 @@ fn verify(path: &Path) -> Result<Code, Failure> {
         _ => read(path)?,
     };
     let head = head.as_deref().and_then(ChainLink::parse);
-    let (said, code) = match chain::verify(&text, head.as_ref()) {
+    let (reported, code) = match chain::verify(&text, head.as_ref()) {
         Ok(sound) => {
-            let mut said = format!(
+            let mut reported = format!(
                 "{}: {} lines, all unchanged",
                 path.display(),
                 show::count(sound.last.line)
             );
             if sound.torn > 0 || sound.tail.is_some() {
                 let cut = sound.torn + u64::from(sound.tail.is_some());
-                said.push_str(&format!("; {} cut off by a crash", show::count(cut)));
+                reported.push_str(&format!("; {} cut off by a crash", show::count(cut)));
             }
-            (said, Code::Done)
+            (reported, Code::Done)
         }
         Err(breach) => {
             (format!("{}, line {}: {}", path.display(), breach.line, breach.why), Code::Missed)
         }
     };
-    files::write_stdout(&format!("{said}\n")).map_err(|error| Failure::not_written(&error))?;
+    files::write_stdout(&format!("{reported}\n")).map_err(|error| Failure::not_written(&error))?;
     Ok(code)
 }
 
@@ -98,7 +98,7 @@ fn in_words(value: &Value) -> String {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let number = |key: &str| value[key].as_u64().unwrap_or_default();
     let at = report::torture::timestamp(value["at_unix_s"].as_f64().unwrap_or_default());
-    let said = match text("kind").as_str() {
+    let message = match text("kind").as_str() {
         "begin" => {
             let addresses: Vec<&str> = value["addresses"]
                 .as_array()
@@ -137,6 +137,6 @@ fn in_words(value: &Value) -> String {
         other => units::quoted(other),
     };
     // log content may be foreign: keep control characters from the terminal
-    let plain: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     format!("{at}  {}  {plain}", text("run"))
 }

@@ -31,7 +31,7 @@ const REST: Nanos = Nanos::from_millis(1_500);
 /// Maximum number of calls with recorded instants: 96 MB of them.
 const CALLS_MAX: usize = 4_000_000;
 /// Maximum delay until a signal is noticed.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Longer than any torture run; the end of the cases ends the load.
 const FOR_EVER: Nanos = Nanos::from_secs(7 * 24 * 3_600);
 
@@ -113,12 +113,12 @@ fn along(plan: &Plan, resolve: Vec<ResolveRule>, path: Option<wan::PathSpec>) ->
 /// The load leaves nothing, or has an unknown rate.
 pub(super) fn left(asked: Asked, class: Class, load: Option<&Planned>) -> Result<Asked, Failure> {
     let Some(Planned { plan, name }) = load else { return Ok(asked) };
-    left_beside(asked, class, rate(plan))
+    remaining_load(asked, class, rate(plan))
         .map_err(|why| Failure::usage(format!("the background load, {name}: {why}")))
 }
 
 /// `rate`: of the load; `None` if it has none.
-fn left_beside(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, String> {
+fn remaining_load(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, String> {
     let (usual, top) = (class.usual().requests_max, class.ceiling().requests_max);
     let too_high = asked.requests_max.zip(top).is_some_and(|(asked, top)| asked > top);
     let Some(bound) = asked.requests_max.or(top).filter(|_| !too_high) else { return Ok(asked) };
@@ -257,8 +257,8 @@ fn too_much(plan: &Plan, class: Class) -> Option<String> {
         return Some(format!("it has no rate: set one of at most {most}/s"));
     };
     let above = rate > most as f64;
-    let said = show::rate(rate);
-    above.then(|| format!("{said} exceeds {most}/s, the limit for {} servers", class.id()))
+    let reported = show::rate(rate);
+    above.then(|| format!("{reported} exceeds {most}/s, the limit for {} servers", class.id()))
 }
 
 /// Receives the load's calls, and signals its end.
@@ -300,7 +300,7 @@ impl Running {
         while crate::signals::caught() == 0
             && !done(&self.shared.heard(), net::reactor::monotonic())
         {
-            if self.alive.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
+            if self.alive.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
                 return false;
             }
         }
@@ -342,7 +342,7 @@ pub(super) struct Spans {
 }
 
 impl Watcher for Spans {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         match event {
             CampaignEvent::CaseBegins(_) => self.begun = net::reactor::monotonic(),
             CampaignEvent::CaseOver(result) if result.skipped.is_none() => {
@@ -391,7 +391,7 @@ mod tests {
         ];
         for (requests_max, class, rate, expected) in table {
             let asked = Asked { requests_max, ..Asked::default() };
-            match (left_beside(asked, class, rate), expected) {
+            match (remaining_load(asked, class, rate), expected) {
                 (Ok(left), Ok(expected)) => assert_eq!(left.requests_max, expected, "{rate:?}"),
                 (Err(why), Err(part)) => assert!(why.contains(part), "{why}"),
                 (got, _) => panic!("{requests_max:?} {class:?} {rate:?}: {got:?}"),

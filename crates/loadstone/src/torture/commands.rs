@@ -169,9 +169,9 @@ mod tests {
             (ServerCommand::Relieve, "true"),
         ]);
         done.sort_by_key(|one| one.action);
-        let said: Vec<_> = done.iter().map(|one| (one.action, one.trouble.as_deref())).collect();
+        let lines: Vec<_> = done.iter().map(|one| (one.action, one.trouble.as_deref())).collect();
         assert_eq!(
-            said,
+            lines,
             [
                 (ServerCommand::Restart, Some("exited with exit status: 3")),
                 (ServerCommand::Starve, None),

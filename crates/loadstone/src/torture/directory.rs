@@ -262,7 +262,7 @@ impl Recorder {
 }
 
 impl Watcher for Recorder {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         match event {
             CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
             CampaignEvent::CaseBegins(_) => {
@@ -272,7 +272,7 @@ impl Watcher for Recorder {
             CampaignEvent::ConversationOver(execution) => {
                 self.attempt(|recorder| recorder.executed(execution));
             }
-            CampaignEvent::FailsBehind { name, before } => {
+            CampaignEvent::FailsAfter { name, before } => {
                 self.behind.push((name.to_owned(), before.to_vec()));
             }
             CampaignEvent::Awaits { .. } => {}

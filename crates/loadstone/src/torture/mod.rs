@@ -224,7 +224,7 @@ struct Storing<'k> {
 }
 
 impl Watcher for Storing<'_> {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         if let CampaignEvent::CaseOver(result) = event {
             self.keeping.case(self.over, || OverCase::of(result));
             self.over += 1;

@@ -13,7 +13,7 @@ use torture::safety::permit::ProofMonitor;
 use torture::safety::proof::{Claim, FoundProof};
 
 /// Interval of checking the clock; the proof is checked every minute.
-const VIGIL_EVERY: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Checks the proof on its own thread, because that may take seconds.
 pub(super) struct Watch {
@@ -60,7 +60,7 @@ fn watch(
         Err(why) => return Some(Stop::Permission(format!("the proof is invalid: {why}"))),
     };
     let mut vigil = ProofMonitor::new(sources.now(), claim, proof);
-    while is_over.recv_timeout(VIGIL_EVERY) == Err(RecvTimeoutError::Timeout) {
+    while is_over.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
         let now = sources.now();
         let stop = vigil.look(now, &mut sources);
         if stop.is_some() {

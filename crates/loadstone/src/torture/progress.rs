@@ -28,7 +28,7 @@ pub(super) struct Progress {
 #[derive(Debug)]
 struct Lines {
     start: Nanos,
-    told: Nanos,
+    printed_at: Nanos,
     cases: usize,
     done: usize,
     /// The current case.
@@ -39,15 +39,15 @@ struct Lines {
 
 impl Lines {
     fn new(start: Nanos, cases: usize) -> Lines {
-        Lines { start, told: start, cases, done: 0, now: String::new(), left: Nanos::ZERO }
+        Lines { start, printed_at: start, cases, done: 0, now: String::new(), left: Nanos::ZERO }
     }
 
     /// Returns a line if one is due.
     fn line(&mut self, at: Nanos, found: u64) -> Option<String> {
-        if at - self.told < LINES {
+        if at - self.printed_at < LINES {
             return None;
         }
-        self.told = at;
+        self.printed_at = at;
         let so_far = Nanos::from_secs((at - self.start).as_secs_f64() as u64);
         Some(format!(
             "{} of {} cases in {}, {}; now {}{}",
@@ -111,7 +111,7 @@ impl Progress {
         self.show_time_left();
     }
 
-    fn tell(&mut self) {
+    fn print_progress(&mut self) {
         let found = self.found;
         let line =
             self.lines.as_mut().and_then(|lines| lines.line(net::reactor::monotonic(), found));
@@ -129,10 +129,10 @@ impl Progress {
 }
 
 impl Watcher for Progress {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         match event {
             CampaignEvent::CaseBegins(case) => self.begin(case),
-            CampaignEvent::ConversationOver(_) => self.tell(),
+            CampaignEvent::ConversationOver(_) => self.print_progress(),
             CampaignEvent::Awaits { names, until } => self.await_states(names, until),
             CampaignEvent::CaseOver(result) => self.over(result),
             _ => {}
@@ -159,13 +159,13 @@ impl Progress {
             return;
         }
         let (names, left) = (names.join(", "), units::show::duration(seconds));
-        let said = format!("waiting at most {left} until the server closes: {names}");
+        let text = format!("waiting at most {left} until the server closes: {names}");
         if let Some(lines) = &mut self.lines {
-            lines.now.clone_from(&said);
-            crate::say(&said);
+            lines.now.clone_from(&text);
+            crate::say(&text);
         }
         if let Some(bar) = &self.bar {
-            bar.set_message(said);
+            bar.set_message(text);
         }
     }
 
@@ -175,7 +175,7 @@ impl Progress {
             lines.done += 1;
         }
         self.pass(&result.case.id);
-        self.tell();
+        self.print_progress();
         let Some(bar) = &self.bar else { return };
         bar.inc(1);
         let found = if self.found > 0 { findings(self.found) } else { String::new() };
@@ -193,13 +193,13 @@ mod tests {
         let start = Nanos::from_secs(1_000);
         let after = |seconds| start + Nanos::from_secs(seconds);
         let mut lines = Lines { done: 17, now: "S-07 blank".to_owned(), ..Lines::new(start, 59) };
-        let told: Vec<(u64, String)> = (0..200)
+        let printed_at: Vec<(u64, String)> = (0..200)
             .filter_map(|second| Some((second, lines.line(after(second), second / 60)?)))
             .collect();
-        let seconds: Vec<u64> = told.iter().map(|(second, _)| *second).collect();
+        let seconds: Vec<u64> = printed_at.iter().map(|(second, _)| *second).collect();
         assert_eq!(seconds, [60, 120, 180]);
-        assert_eq!(told[0].1, "17 of 59 cases in 1 m 00 s, 1 finding; now S-07 blank");
-        assert_eq!(told[1].1, "17 of 59 cases in 2 m 00 s, 2 findings; now S-07 blank");
+        assert_eq!(printed_at[0].1, "17 of 59 cases in 1 m 00 s, 1 finding; now S-07 blank");
+        assert_eq!(printed_at[1].1, "17 of 59 cases in 2 m 00 s, 2 findings; now S-07 blank");
         assert_eq!(still(Nanos::from_secs(9)), "");
         assert_eq!(still(Nanos::from_secs(91)), "; the rest usually takes 1 m 40 s");
     }

@@ -27,7 +27,7 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
         window: None,
         not_after,
         contact: args.contact.clone(),
-        behind: Proof::parse_behind(&args.behind).map_err(|why| {
+        behind: Proof::parse_provider(&args.behind).map_err(|why| {
             Failure::usage(format!("--behind {}: {why}", units::quoted(&args.behind)))
         })?,
     };

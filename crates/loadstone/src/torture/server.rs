@@ -4,7 +4,7 @@
 use super::target::Reached;
 use crate::args::{Sut, TortureServer};
 use crate::exit::Failure;
-use crate::sut::{SutSource, Who};
+use crate::sut::{SutSource, SutTarget};
 use conduit::Peer;
 use host::lives::Lives;
 use sample::{Death, ServerState};
@@ -54,7 +54,7 @@ impl Seen {
 pub(super) fn processes(asked: &TortureServer, reached: &Reached) -> Result<Option<Seen>, Failure> {
     let Peer::Tcp(address) = &reached.target.peer else { return Ok(None) };
     let found = match &asked.sut {
-        Some(Sut::Named(Who::Process(pid))) => {
+        Some(Sut::Named(SutTarget::Process(pid))) => {
             let found = Lives::find(*address, Some(*pid));
             Some(found.map_err(|why| Failure::usage(format!("--sut: {why}")))?)
         }
@@ -69,8 +69,8 @@ pub(super) fn processes(asked: &TortureServer, reached: &Reached) -> Result<Opti
 /// # Errors
 /// Usage: no node exporter responds there.
 pub(super) fn machine(asked: &TortureServer) -> Result<Option<Seen>, Failure> {
-    let Some(Sut::Named(who @ Who::Exporter(url))) = &asked.sut else { return Ok(None) };
-    let opened = SutSource::open(who, &[]);
+    let Some(Sut::Named(target @ SutTarget::Exporter(url))) = &asked.sut else { return Ok(None) };
+    let opened = SutSource::open(target, &[]);
     let (source, _) = opened.map_err(|why| Failure::usage(format!("--sut: {why}")))?;
     Ok(Some(Seen::Machine(source, url.to_string())))
 }

@@ -90,7 +90,7 @@ struct Writer<'k> {
 }
 
 impl Watcher for Writer<'_> {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
+    fn observe(&mut self, event: CampaignEvent<'_>) {
         match event {
             CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
             CampaignEvent::FailureShrunk { shrunk, execution } => self.keep(shrunk, execution),

@@ -134,6 +134,6 @@ fn secrets(args: &TortureArgs) -> Vec<String> {
 
 /// Returns a unique id for logs of both sides.
 pub(crate) fn run_id() -> String {
-    let told = format!("{} {}", crate::wall_clock::unix_seconds(), std::process::id());
-    proof::digest(told.as_bytes()).chars().take(8).collect()
+    let text = format!("{} {}", crate::wall_clock::unix_seconds(), std::process::id());
+    proof::digest(text.as_bytes()).chars().take(8).collect()
 }

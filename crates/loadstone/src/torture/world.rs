@@ -19,7 +19,7 @@ use torture::case::Need;
 use units::Nanos;
 
 /// Maximum delay until a reason to stop is noticed.
-const LOOK_EVERY: Nanos = Nanos::from_millis(50);
+const CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 
 /// Returns an external reason to stop the run, if any.
 pub(crate) type Outside = Box<dyn FnMut() -> Option<Stop>>;
@@ -126,7 +126,7 @@ impl Sockets {
 
 /// Waits for sockets, until the instant or the next check.
 fn waited(io: &mut impl Io, until: Nanos) -> Vec<Ready> {
-    let (mut ready, nap) = (Vec::new(), io.now() + LOOK_EVERY);
+    let (mut ready, nap) = (Vec::new(), io.now() + CHECK_INTERVAL);
     io.wait(until.min(nap), &mut ready);
     ready
 }
@@ -195,7 +195,7 @@ impl World for Sockets {
             return self.play(&mut WaitUntil { until });
         }
         while self.reactor.now() < until && self.governor.stopped().is_none() {
-            let nap = self.reactor.now() + LOOK_EVERY;
+            let nap = self.reactor.now() + CHECK_INTERVAL;
             self.reactor.wait(until.min(nap), &mut ready);
             self.look();
         }
@@ -234,7 +234,7 @@ impl World for Sockets {
         let mut ready = Vec::new();
         self.commands.conclude(self.reactor.now());
         while !self.commands.is_over() {
-            let nap = self.reactor.now() + LOOK_EVERY;
+            let nap = self.reactor.now() + CHECK_INTERVAL;
             self.reactor.wait(nap, &mut ready);
             self.commands.look(self.reactor.now());
         }

@@ -37,11 +37,11 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if let Some(second) = &args.second {
         return foreign::import_two(&mut input, second, args);
     }
-    let (mut plan, told) = match from {
+    let (mut plan, reported) = match from {
         ImportFrom::Log => of_log(&mut input, args)?,
         from => recording::plan(from, &mut input, args)?,
     };
-    plan.not_imported = told
+    plan.not_imported = reported
         .lines()
         .filter_map(|line| line.trim().strip_prefix("left out: "))
         .map(str::to_owned)
@@ -52,7 +52,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     let text = plan::to_toml(&plan, plan::Secrets::Shown);
     files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
-        crate::say(&told);
+        crate::say(&reported);
     }
     Ok(Code::Done)
 }
@@ -64,8 +64,8 @@ fn of_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), 
     let requests = show::count(log.accesses.len() as u64);
     let span = show::duration(sped(log.span(), args.speed()));
     let targets = show::count(log.asks.len() as u64);
-    let told = format!("{requests} requests for {targets} targets in {span}");
-    Ok((replay(&log, args), format!("{told}{}", left_out(&log))))
+    let text = format!("{requests} requests for {targets} targets in {span}");
+    Ok((replay(&log, args), format!("{text}{}", left_out(&log))))
 }
 
 pub(super) fn cannot_read(path: &str, error: &std::io::Error) -> Failure {

@@ -59,7 +59,7 @@ pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
     }
     growing.map_or(Ok(()), GrowingFile::keep).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
-        crate::say(&told(&done, args));
+        crate::say(&summary(&done, args));
     }
     Ok(Code::Done)
 }
@@ -126,7 +126,7 @@ fn left_out(done: &Anonymised) -> String {
 }
 
 /// Kept and removed parts.
-fn told(done: &Anonymised, args: &AnonymiseArgs) -> String {
+fn summary(done: &Anonymised, args: &AnonymiseArgs) -> String {
     let mut text = format!(
         "{}: times, methods, statuses, sizes and the order are kept\nhashed: clients, {}, {}; user \
          names, referers and user agents are left out{}",

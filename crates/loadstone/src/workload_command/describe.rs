@@ -19,7 +19,7 @@ pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
     if found.requests == 0 {
         return Err(without_requests(&args.log, &broken));
     }
-    let text = told(&found, args.pause);
+    let text = summary(&found, args.pause);
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     if found.broken > 0 {
         crate::say(broken.trim_start_matches("; "));
@@ -27,7 +27,7 @@ pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-fn told(found: &Description, pause: Nanos) -> String {
+fn summary(found: &Description, pause: Nanos) -> String {
     let count = |n: u64| show::count(n);
     let mut rows = vec![
         (

@@ -19,7 +19,7 @@ pub(super) const SNIFFED: usize = 64 << 10;
 /// Maximum size of text held in memory: OpenAPI, commands.
 const TEXT_MAX: u64 = 64 << 20;
 /// Maximum number of reasons listed individually.
-const TOLD_MAX: usize = 10;
+const LISTED_MAX: usize = 10;
 
 /// Headers whose values are credentials.
 const LOGINS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
@@ -246,12 +246,12 @@ fn left_out(recording: &Recording) -> String {
     let mut text = String::new();
     let mut reasons: Vec<(&String, &u64)> = recording.left_out.iter().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    for (why, count) in reasons.iter().take(TOLD_MAX) {
+    for (why, count) in reasons.iter().take(LISTED_MAX) {
         let count = show::count(**count);
         write!(text, "\n  left out: {count} for {why}").expect("a String takes all text");
     }
-    if reasons.len() > TOLD_MAX {
-        let more = reasons.len() - TOLD_MAX;
+    if reasons.len() > LISTED_MAX {
+        let more = reasons.len() - LISTED_MAX;
         write!(text, "\n  and {more} more reasons").expect("a String takes all text");
     }
     text

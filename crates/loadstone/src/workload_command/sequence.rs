@@ -20,7 +20,7 @@ pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
     }
     let sequence = workload::fileset::sequence(args.preset.spec, &options, Seed(args.seed))
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let (text, told) = match args.format() {
+    let (text, reported) = match args.format() {
         Format::Urls => (urls(&sequence, args.base.as_ref()), String::new()),
         Format::Sessions => sessions(&sequence, args),
         Format::Plan => as_plan(&sequence, args)?,
@@ -29,7 +29,7 @@ pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
     if !args.quiet {
         let requests = show::count(sequence.requests());
         let steps = show::count(sequence.steps().count() as u64);
-        crate::say(&format!("{requests} requests in {steps} steps{told}"));
+        crate::say(&format!("{requests} requests in {steps} steps{reported}"));
     }
     Ok(Code::Done)
 }
@@ -60,12 +60,12 @@ fn sessions(sequence: &Sequence, args: &SequenceArgs) -> (String, String) {
             burst(&mut text, &base, *step);
         }
     }
-    let mut told = format!(", {} sessions", show::count(sessions.len() as u64));
+    let mut message = format!(", {} sessions", show::count(sessions.len() as u64));
     if sessions.len() > SESSIONS_MAX {
         let text = format!("; httperf takes {SESSIONS_MAX} at most: lower --requests");
-        told.push_str(&text);
+        message.push_str(&text);
     }
-    (text, told)
+    (text, message)
 }
 
 fn burst(text: &mut String, base: &str, step: SequenceStep<'_>) {
@@ -91,6 +91,6 @@ fn as_plan(sequence: &Sequence, args: &SequenceArgs) -> Result<(String, String),
     plan.load = Load::Closed { users, think: plan::Think::None, session: Some(session) };
     (plan.stop.duration, plan.stop.requests) = (None, Some(count));
     plan.seed = args.seed;
-    let told = format!(", {} users", show::count(u64::from(users)));
-    Ok((plan::to_toml(&plan, plan::Secrets::Shown), told))
+    let text = format!(", {} users", show::count(u64::from(users)));
+    Ok((plan::to_toml(&plan, plan::Secrets::Shown), text))
 }

@@ -95,7 +95,7 @@ fn apache_passes_its_plan() {
     let plans = tempfile::tempdir().unwrap();
     let options = ["--base", &apache.url(""), "--root", root];
     let json = check(plans.path(), PLAN, &options).expect(&[0, 1]).json();
-    assert_eq!(failed(&json), [""; 0], "{}", apache.said());
+    assert_eq!(failed(&json), [""; 0], "{}", apache.error_log());
     assert_eq!(whole(&json, "/counts/skipped"), 0);
     assert!(whole(&json, "/counts/passed") >= 26);
 }
@@ -105,7 +105,10 @@ fn apaches_plan_detects_another_servers_gaps() {
     let site = crate::support::Site::start(&[]);
     let plans = tempfile::tempdir().unwrap();
     let json = check(plans.path(), PLAN, &["--base", &site.url("")]).expect(&[1]).json();
-    let said = failed(&json);
-    assert!(said.iter().any(|line| line.starts_with("the welcome page: ")), "{said:?}");
-    assert!(said.iter().any(|line| line.starts_with("printenv with a query: ")), "{said:?}");
+    let error_log = failed(&json);
+    assert!(error_log.iter().any(|line| line.starts_with("the welcome page: ")), "{error_log:?}");
+    assert!(
+        error_log.iter().any(|line| line.starts_with("printenv with a query: ")),
+        "{error_log:?}"
+    );
 }

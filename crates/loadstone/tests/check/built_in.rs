@@ -175,10 +175,10 @@ fn a_server_that_closes_refuses_or_is_silent_can_be_expected() {
     );
     let folder = tempfile::tempdir().unwrap();
     let json = check(folder.path(), &plan, &[]).expect(&[1]).json();
-    let said = failed(&json);
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said[0].contains("the connection ended inside the response"), "{said:?}");
-    assert!(said[1].contains("no complete response within 300 ms"), "{said:?}");
+    let found = failed(&json);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("the connection ended inside the response"), "{found:?}");
+    assert!(found[1].contains("no complete response within 300 ms"), "{found:?}");
 }
 
 #[test]
@@ -195,13 +195,13 @@ fn files_of_the_site_are_looked_at_below_the_root() {
     let root = folder.path().join("root");
     let options = ["--base", &site.url(""), "--root", root.to_str().unwrap()];
     let json = check(folder.path(), plan, &options).expect(&[1]).json();
-    let said = failed(&json);
+    let found = failed(&json);
     assert!(
-        said[0].starts_with("not empty: {\"expected\":\"tmp\",\"got\":\"log, tmp\""),
-        "{said:?}"
+        found[0].starts_with("not empty: {\"expected\":\"tmp\",\"got\":\"log, tmp\""),
+        "{found:?}"
     );
-    assert!(said[1].starts_with("none: ") && said[1].contains("No such file"), "{said:?}");
-    assert_eq!(said.len(), 2);
+    assert!(found[1].starts_with("none: ") && found[1].contains("No such file"), "{found:?}");
+    assert_eq!(found.len(), 2);
     let json = check(folder.path(), plan, &["--base", &site.url("")]).expect(&[0]).json();
     assert_eq!(whole(&json, "/counts/skipped"), 4);
 }

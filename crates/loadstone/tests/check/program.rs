@@ -27,9 +27,9 @@ fn the_tree_shows_passed_and_failed_steps() {
     assert!(ran.stdout.contains("\n2 steps: 2 passed, 0 failed, in "), "{ran:?}");
     let wrong = plan_file(&folder, &HELLO.replace("'hello' } }", "'goodbye' } }"));
     let ran = run(&["check", &wrong, "--base", &site.url("")]).expect(&[1]);
-    for said in ["  ✗ hello ", "/hw\n", "expected  \"goodbye\" in it\n", "got       \"hello world"]
+    for found in ["  ✗ hello ", "/hw\n", "expected  \"goodbye\" in it\n", "got       \"hello world"]
     {
-        assert!(ran.stdout.contains(said), "{said:?}: {}", ran.stdout);
+        assert!(ran.stdout.contains(found), "{found:?}: {}", ran.stdout);
     }
     assert!(!ran.stdout.contains('\u{1b}'), "no colour where nobody sees it");
     let quiet = run(&["check", &wrong, "-q", "--base", &site.url("")]).expect(&[1]);
@@ -89,19 +89,19 @@ fn wrong_input_is_named_and_nothing_is_sent() {
     );
     // the right plan again
     let file = plan_file(&folder, HELLO);
-    let said = |arguments: &[&str]| run(arguments).expect(&[2]).stderr;
-    assert!(said(&["check", "/nowhere.toml"]).contains("\"/nowhere.toml\" cannot be read"));
-    assert!(said(&["check", &file, "--base", "ftp://h"]).contains("not a URL"));
-    assert!(said(&["check", &file, "--set", "x=1"]).contains("no such variable"));
-    assert!(said(&["check", &file, "--set", "x"]).contains("NAME=VALUE"));
+    let describe = |arguments: &[&str]| run(arguments).expect(&[2]).stderr;
+    assert!(describe(&["check", "/nowhere.toml"]).contains("\"/nowhere.toml\" cannot be read"));
+    assert!(describe(&["check", &file, "--base", "ftp://h"]).contains("not a URL"));
+    assert!(describe(&["check", &file, "--set", "x=1"]).contains("no such variable"));
+    assert!(describe(&["check", &file, "--set", "x"]).contains("NAME=VALUE"));
     assert!(
-        said(&["check", &file, "--root", "/nowhere"]).contains("--root /nowhere: not a folder")
+        describe(&["check", &file, "--root", "/nowhere"]).contains("--root /nowhere: not a folder")
     );
-    assert!(said(&["check", &file, "--junit", "-"]).contains("--junit takes a file"));
-    assert!(said(&["check", &file, "--junit", "a", "--json", "a"]).contains("the same file"));
-    assert!(said(&["check", &file, "--ca", "/nowhere.pem"]).contains("/nowhere.pem"));
-    assert!(said(&["check"]).contains("PLAN.toml"));
-    assert!(said(&["check", "https://h/"]).contains("PLAN.toml --base URL"));
+    assert!(describe(&["check", &file, "--junit", "-"]).contains("--junit takes a file"));
+    assert!(describe(&["check", &file, "--junit", "a", "--json", "a"]).contains("the same file"));
+    assert!(describe(&["check", &file, "--ca", "/nowhere.pem"]).contains("/nowhere.pem"));
+    assert!(describe(&["check"]).contains("PLAN.toml"));
+    assert!(describe(&["check", "https://h/"]).contains("PLAN.toml --base URL"));
     let ran = run_with_input(&["check", "-"], b"version = 2").expect(&[2]);
     assert!(ran.stderr.contains("-: the check plan has version 2"), "{ran:?}");
 }
@@ -142,7 +142,7 @@ fn the_plan_of_the_norm_site_is_written_out_and_is_right() {
 
 #[test]
 fn a_signal_ends_it_with_a_partial_result() {
-    let (tell, told) = channel();
+    let (tell, found) = channel();
     let server = Scripted::start(move |mut stream, _| {
         let mut bytes = [0; 1024];
         drop(stream.read(&mut bytes));
@@ -154,7 +154,7 @@ fn a_signal_ends_it_with_a_partial_result() {
     let file = plan_file(&folder, &plan);
     let mut command = program(&["check", &file, "--base", &server.url(""), "--json", "-"]);
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
-    told.recv_timeout(Duration::from_secs(60)).unwrap();
+    found.recv_timeout(Duration::from_secs(60)).unwrap();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));

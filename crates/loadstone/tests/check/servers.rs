@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// Debian's user and group nobody.
-const NOBODY: u32 = 65_534;
+const NO_USER: u32 = 65_534;
 
 /// A folder that the unprivileged user may write to.
 pub(crate) fn open_folder() -> TempDir {
@@ -26,7 +26,7 @@ pub(crate) fn privileged() -> bool {
 
 pub(crate) fn give_away(path: &Path) {
     if privileged() {
-        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(path, Some(NO_USER), Some(NO_USER)).unwrap();
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn give_away(path: &Path) {
 pub(crate) fn unprivileged(program: &Path) -> Command {
     let mut command = Command::new(program);
     if privileged() {
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(NO_USER).gid(NO_USER);
     }
     command.stdin(Stdio::null());
     command

@@ -108,8 +108,8 @@ fn a_server_without_the_version_is_named() {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").ok();
     });
     let ran = check(folder.path(), PLAN, &["--base", &old.url(""), "--http", "2"]).expect(&[3]);
-    let told = "the server speaks HTTP/1.x where HTTP/2 was requested";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let text = "the server speaks HTTP/1.x where HTTP/2 was requested";
+    assert!(ran.stderr.contains(text), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("Does the server speak HTTP/2 on this port? --http 1.1"),
         "{}",
@@ -121,8 +121,8 @@ fn a_server_without_the_version_is_named() {
     let ca = &secure.files.ca;
     let ran =
         check(folder.path(), PLAN, &["--base", &base, "--http", "2", "--ca", ca]).expect(&[3]);
-    let told = "the server chose no protocol where HTTP/2 (ALPN h2) was offered";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let text = "the server chose no protocol where HTTP/2 (ALPN h2) was offered";
+    assert!(ran.stderr.contains(text), "{}", ran.stderr);
 
     let nobody = format!("https://127.0.0.1:{}", free_port());
     let args = ["--base", &nobody, "--http", "3", "--insecure"];

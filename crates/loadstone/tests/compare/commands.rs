@@ -108,8 +108,8 @@ fn nothing_of_a_server_is_left() {
     let with_others = format!(": {0}; sh -c ': {0}; sleep 500' & {site}", scene.address);
     let ran = scene.compare(&background, &with_others, &[]).expect(&[0, 4]);
     assert!(ran.stdout.contains("restarted for each run"), "{}", ran.stdout);
-    let deaf = format!("trap '' TERM; {site} & sleep 500");
-    let ran = scene.compare(&deaf, "exit 3", &["--ready", "20s"]).expect(&[3]);
+    let ignores_term = format!("trap '' TERM; {site} & sleep 500");
+    let ran = scene.compare(&ignores_term, "exit 3", &["--ready", "20s"]).expect(&[3]);
     assert!(ran.stderr.contains("B's server ended with exit code 3 before"), "{}", ran.stderr);
 }
 
@@ -118,16 +118,16 @@ fn a_server_that_never_starts_is_reported_with_its_output() {
     let scene = Scene::new();
     let site = scene.site("");
     let ran = scene.compare("echo to build: make >&2; exit 7", &site, &[]).expect(&[3]);
-    let told = "A's server ended with exit code 7 before it answered at http://";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let text = "A's server ended with exit code 7 before it answered at http://";
+    assert!(ran.stderr.contains(text), "{}", ran.stderr);
     assert!(ran.stderr.contains("loadstone:   to build: make\n"), "{}", ran.stderr);
     let ran = scene.compare(&site, "kill -KILL $$", &[]).expect(&[3]);
     assert!(ran.stderr.contains("B's server ended by signal 9"), "{}", ran.stderr);
     assert!(ran.stderr.contains("It printed nothing."), "{}", ran.stderr);
     let mute = format!(": {}; sleep 500", scene.address);
     let ran = scene.compare(&mute, &site, &["--ready", "200ms"]).expect(&[3]);
-    let told = "within 200 ms: ";
-    assert!(ran.stderr.contains(told) && ran.stderr.contains("--ready waits"), "{}", ran.stderr);
+    let text = "within 200 ms: ";
+    assert!(ran.stderr.contains(text) && ran.stderr.contains("--ready waits"), "{}", ran.stderr);
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn a_taken_port_is_reported() {
     let url = taken.url("/hw");
     let site = scene.site("");
     let ran = run(&[&scene.words(&site, &site, &[])[..], &[&url]].concat()).expect(&[2]);
-    let told = format!("a server answers at {url} before A's server is started");
-    assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+    let text = format!("a server answers at {url} before A's server is started");
+    assert!(ran.stderr.contains(&text), "{}", ran.stderr);
     scene.nothing_is_left();
 }
 
@@ -152,8 +152,8 @@ fn a_server_that_dies_while_it_is_measured_ends_the_session() {
     let commands = ["--a-command", &dying, "--b-command", &site, &scene.url()];
     let ran = run(&[&words[..], &commands].concat()).expect(&[3, 4]);
     // as soon as it is up, or later, depending on the load of the machine
-    let told = ["A's server ended with exit code 0", "stopped answering: none of"];
-    assert!(told.iter().any(|told| ran.stderr.contains(told)), "{}", ran.stderr);
+    let found = ["A's server ended with exit code 0", "stopped answering: none of"];
+    assert!(found.iter().any(|found| ran.stderr.contains(found)), "{}", ran.stderr);
     scene.nothing_is_left();
 }
 
@@ -182,8 +182,8 @@ fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
         kill_process(pid, signal).unwrap();
     }
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("interrupted before the first block was complete"), "{told}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("interrupted before the first block was complete"), "{errors}");
     scene.nothing_is_left();
 }
 
@@ -191,8 +191,9 @@ fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
 #[test]
 fn a_second_ctrl_c_kills_the_server() {
     let scene = Scene::new();
-    let deaf = format!("trap '' TERM INT; {} & while :; do sleep 500; done", scene.site(""));
-    let mut child = scene.started(&deaf, &deaf);
+    let ignores_term =
+        format!("trap '' TERM INT; {} & while :; do sleep 500; done", scene.site(""));
+    let mut child = scene.started(&ignores_term, &ignores_term);
     let pid = Pid::from_child(&child);
     let start = Instant::now();
     let status = loop {
@@ -228,7 +229,7 @@ fn every_server_has_the_same_limits() {
 #[test]
 fn commands_and_urls_that_do_not_go_together_are_refused() {
     let one = "http://127.0.0.1:1/";
-    for (words, told) in [
+    for (words, found) in [
         (&["--b-command", "b", one][..], "one URL needs two servers"),
         (&["--ready", "1s", one, one], "--ready is for servers that --a-command"),
         (&["--a-command", " ", "--b-command", "b", one], "this one is empty"),
@@ -236,7 +237,7 @@ fn commands_and_urls_that_do_not_go_together_are_refused() {
         (&["--sut", "1", one, one], "--sut is for single runs and ramps"),
     ] {
         let ran = run(&[&["compare"], words].concat()).expect(&[2]);
-        assert!(ran.stderr.contains(told), "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(found), "{words:?}: {}", ran.stderr);
     }
 }
 
@@ -244,8 +245,8 @@ fn commands_and_urls_that_do_not_go_together_are_refused() {
 fn the_plans_name_the_commands() {
     let words = ["--print-plan", "--a-command", "./old\n--fast", "--b-command", "./new"];
     let ran = run(&[&SHORT[..], &words, &["http://127.0.0.1:1/a"]].concat()).expect(&[0]);
-    let told = "the server, restarted for each run:\n#   ./old\n#   --fast\n";
-    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let text = "the server, restarted for each run:\n#   ./old\n#   --fast\n";
+    assert!(ran.stdout.contains(text), "{}", ran.stdout);
     assert!(ran.stdout.contains("# ./new: 5 blocks of four runs\n"), "{}", ran.stdout);
     let plan: toml::Table = ran.stdout.split("# ./new").next().unwrap().parse().unwrap();
     assert!(plan.contains_key("targets"), "{plan}");

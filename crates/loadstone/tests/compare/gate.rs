@@ -75,8 +75,8 @@ fn a_gate_that_cannot_answer_is_refused() {
         (&["--slo", "p99<1s", "--until-sure"], "a comparison ends early with --budget"),
         (&["--commit-a", " ", "--commit-b", "HEAD", "--start", "true"], "--commit-a \" \": give"),
     ] {
-        let told = run(&[&["compare"], words, &[url, url]].concat()).expect(&[2]).stderr;
-        assert!(told.contains(expected), "{words:?}: {told}");
+        let errors = run(&[&["compare"], words, &[url, url]].concat()).expect(&[2]).stderr;
+        assert!(errors.contains(expected), "{words:?}: {errors}");
     }
 }
 
@@ -128,8 +128,11 @@ fn commits_are_built_compared_and_cleaned_up() {
         &url,
     ]));
     broken.current_dir(at);
-    let told = finish(broken, b"").expect(&[2]).stderr;
-    assert!(told.contains("--build failed for HEAD~1") && told.contains("no compiler"), "{told}");
+    let errors = finish(broken, b"").expect(&[2]).stderr;
+    assert!(
+        errors.contains("--build failed for HEAD~1") && errors.contains("no compiler"),
+        "{errors}"
+    );
     let mut unknown = program(&with(&[
         "--commit-a",
         "nowhere",
@@ -142,8 +145,8 @@ fn commits_are_built_compared_and_cleaned_up() {
         &url,
     ]));
     unknown.current_dir(at);
-    let told = finish(unknown, b"").expect(&[2]).stderr;
-    assert!(told.contains("\"nowhere\" is not a commit"), "{told}");
+    let errors = finish(unknown, b"").expect(&[2]).stderr;
+    assert!(errors.contains("\"nowhere\" is not a commit"), "{errors}");
     assert_eq!(git(at, &["worktree", "list"]).lines().count(), 1);
 }
 

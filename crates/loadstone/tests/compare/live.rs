@@ -66,7 +66,7 @@ fn a_quicker_server_is_better_and_the_gate_stays_open() {
 
 #[test]
 fn incomparable_runs_are_refused_with_a_fix() {
-    let told: Vec<String> = [
+    let found: Vec<String> = [
         &["compare", "http://127.0.0.1:1/"][..],
         &["compare", "--repeat", "3", "http://127.0.0.1:1/", "http://127.0.0.1:1/"],
         &["compare", "--blocks", "4", "http://127.0.0.1:1/", "http://127.0.0.1:1/"],
@@ -76,14 +76,14 @@ fn incomparable_runs_are_refused_with_a_fix() {
     .iter()
     .map(|args| run(args).expect(&[2]).stderr)
     .collect();
-    for (told, expected) in told.iter().zip([
+    for (found, expected) in found.iter().zip([
         "one URL needs two servers or several protocols",
         "--repeat: a comparison repeats in blocks; give --blocks",
         "--blocks 4: showing a difference takes 5 to 1000",
         "did you mean +?",
         "--hdr is for single runs",
     ]) {
-        assert!(told.contains(expected), "{told}");
+        assert!(found.contains(expected), "{found}");
     }
 }
 
@@ -99,9 +99,9 @@ fn plans_that_differ_are_refused_without_force() {
     };
     let (few, many) = (plan("few.toml", 2), plan("many.toml", 20));
     let ran = run(&["compare", &few, &many]).expect(&[2]);
-    let told = "the two did not get the same load, so a difference could come from the load: \
+    let message = "the two did not get the same load, so a difference could come from the load: \
                 load.users: 2 and 20; --force compares them nevertheless";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(ran.stderr.contains(message), "{}", ran.stderr);
     // with --force it continues, and finds no server there
     run(&["compare", "--force", &few, &many]).expect(&[3]);
 }
@@ -136,8 +136,8 @@ fn a_server_that_dies_ends_the_session() {
     });
     let dying = format!("dying=http://{}/", dying.address);
     let ran = run(&with(&[&site.url("/hw"), &dying])).expect(&[1]);
-    let told = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(told.contains("B (dying) fails every call"), "{told}");
+    let text = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(text.contains("B (dying) fails every call"), "{text}");
 }
 
 #[test]

@@ -67,8 +67,8 @@ fn runs_of_different_plans_need_force() {
     place.measure("1", &site.url("/hw"));
     place.run(&["run", "-q", "-c", "2", "-n", "8", &site.url("/empty")], &[0, 1, 4]);
     let ran = place.run(&["compare", "last~1", "last"], &[2]);
-    for told in ["load.users: 1 and 2", "targets.0.url: /hw and /empty", "--force"] {
-        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    for found in ["load.users: 1 and 2", "targets.0.url: /hw and /empty", "--force"] {
+        assert!(ran.stderr.contains(found), "{}", ran.stderr);
     }
     let ran = place.run(&["compare", "--force", "last~1", "last"], &[0, 4]);
     assert!(ran.stdout.contains("The plans differ: "), "{}", ran.stdout);
@@ -81,7 +81,7 @@ fn missing_evidence_is_reported() {
     let ran = place.run(&["compare", "run-1", "run-2"], &[2]);
     assert!(ran.stderr.contains("nothing was stored there yet"), "{}", ran.stderr);
     place.measure("1", &site.url("/hw"));
-    for (args, told) in [
+    for (args, found) in [
         (&["compare", "run-1", "run-7"][..], "\"run-7\" is not a stored result"),
         (&["compare", "run-1", "http://127.0.0.1:1/"], "compare two URLs or two stored runs"),
         (&["compare", "run-1", "run-1,"], "names no stored runs"),
@@ -93,7 +93,7 @@ fn missing_evidence_is_reported() {
         ),
     ] {
         let ran = place.run(args, &[2]);
-        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        assert!(ran.stderr.contains(found), "{}", ran.stderr);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::support::apache::Apache;
 use crate::support::caddy::Caddy;
 use crate::support::nginx::Nginx;
 use crate::support::{Site, measure};
-use crate::{in_one_of_the_tries, told};
+use crate::{findings_of, in_one_of_the_tries};
 
 /// One call at a time, a crowd, and an open load that any server keeps up with.
 const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
@@ -16,7 +16,7 @@ fn not_accused(url: &str) {
         in_one_of_the_tries(|| {
             let report = measure(&[&[url, "-d", "2s"][..], load].concat());
             assert!(report["outcomes"]["succeeded"].as_u64().unwrap() > 0, "{load:?}: {report:#}");
-            let mut others = told(&report);
+            let mut others = findings_of(&report);
             others.retain(|(id, _)| !["client-limited", "cpu-contention"].contains(&id.as_str()));
             if others.is_empty() { Ok(()) } else { Err(format!("{load:?}: {others:#?}")) }
         });

@@ -2,7 +2,7 @@
 //! arriving segments. Only root can create one.
 
 use crate::support::{behind, finish, untested};
-use crate::{in_one_of_the_tries, told};
+use crate::{findings_of, in_one_of_the_tries};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
@@ -39,9 +39,9 @@ impl Lossy {
         let mut url = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
         if url.is_empty() {
-            let mut said = String::new();
-            child.stderr.as_mut().unwrap().read_to_string(&mut said).unwrap();
-            panic!("no site in a namespace that loses packets: {said}");
+            let mut text = String::new();
+            child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
+            panic!("no site in a namespace that loses packets: {text}");
         }
         Lossy { child, url: url.trim_end().to_owned() }
     }
@@ -53,7 +53,7 @@ impl Lossy {
         let namespace = format!("--net=/proc/{}/ns/net", self.child.id());
         let mut command = behind(&["nsenter", &namespace, "--"]);
         command.args(["run", "--json", "-", &self.url, "-d", "3s"]).args(load);
-        let mut found = told(&finish(command, b"").expect(&[0, 4]).json());
+        let mut found = findings_of(&finish(command, b"").expect(&[0, 4]).json());
         found.retain(|(id, _)| id != "client-limited");
         found
     }
@@ -84,11 +84,11 @@ fn to_be_had() -> bool {
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
         Err(error) => format!("unshare: {error}"),
     };
-    let plea = format!(
+    let reason = format!(
         "packet loss is not tested: it needs root, unshare and nsenter (Debian: util-linux), ip \
          (iproute2) and nft (nftables), and here it says: {why}"
     );
-    untested(&plea)
+    untested(&reason)
 }
 
 #[test]

@@ -24,11 +24,11 @@ fn findings(site: &[(&str, &str)], path: &str, run: &[&str]) -> Vec<(String, Str
     let url = site.url(path);
     let mut args = vec![url.as_str()];
     args.extend(run);
-    told(&measure(&args))
+    findings_of(&measure(&args))
 }
 
 /// (id, evidence) of the findings in a run's JSON.
-fn told(report: &Value) -> Vec<(String, String)> {
+fn findings_of(report: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let found = report["findings"].as_array().unwrap();
     found.iter().map(|one| (text(&one["id"]), text(&one["evidence"]))).collect()

@@ -73,6 +73,6 @@ fn contention_shows_on_the_curve() {
     let more = ["--hold", "2s", "--json", "-", "--quiet"];
     in_one_of_the_tries(|| {
         let ran = run(&[&args[..], &more].concat()).expect(&[0, 4]);
-        has("cpu-contention", &crate::told(&ran.json()))
+        has("cpu-contention", &crate::findings_of(&ran.json()))
     });
 }

@@ -30,10 +30,10 @@ fn same(args: &[&str]) -> (Ran, Ran) {
 
 #[track_caller]
 fn assert_alike(args: &[&str], theirs: &Ran, ours: &Ran) {
-    let told = format!("ab {}\ntheirs {theirs:#?}\nours {ours:#?}", args.join(" "));
-    assert_eq!(masked(&theirs.stdout), masked(&ours.stdout), "{told}");
-    assert_eq!(masked(&theirs.stderr), masked(&ours.stderr), "{told}");
-    assert_eq!(theirs.code, ours.code, "{told}");
+    let text = format!("ab {}\ntheirs {theirs:#?}\nours {ours:#?}", args.join(" "));
+    assert_eq!(masked(&theirs.stdout), masked(&ours.stdout), "{text}");
+    assert_eq!(masked(&theirs.stderr), masked(&ours.stderr), "{text}");
+    assert_eq!(theirs.code, ours.code, "{text}");
 }
 
 /// Lines with measured numbers, by their beginning (in HTML: their content).

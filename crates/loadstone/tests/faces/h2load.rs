@@ -80,7 +80,7 @@ impl Pair {
     #[track_caller]
     fn agree(self) -> Pair {
         assert_eq!(masked(&self.ours.stdout), masked(&self.theirs.stdout), "{:#?}", self.ours);
-        self.agree_beside()
+        self.agree_on_the_rest()
     }
 
     /// Like [`Pair::agree`], without these lines, which depend on a rate or the end of the time.
@@ -91,7 +91,7 @@ impl Pair {
             masked(&ran.stdout).into_iter().filter(|line| !named(line)).collect()
         };
         assert_eq!(kept(&self.ours), kept(&self.theirs), "{:#?}", self.ours);
-        self.agree_beside()
+        self.agree_on_the_rest()
     }
 
     /// As [`Pair::agree_without`], for several threads. The original's threads write to one stream
@@ -113,11 +113,11 @@ impl Pair {
             lines.map(masked_line).filter(|line| !named(line)).collect()
         };
         assert_eq!(figures(&self.ours), figures(&self.theirs), "{:#?}", self.ours);
-        self.agree_beside()
+        self.agree_on_the_rest()
     }
 
     #[track_caller]
-    fn agree_beside(self) -> Pair {
+    fn agree_on_the_rest(self) -> Pair {
         assert_eq!(self.ours.stderr, self.theirs.stderr, "{:#?}", self.ours);
         assert_eq!(self.ours.code, self.theirs.code, "{:#?}", self.ours);
         self
@@ -225,7 +225,7 @@ fn refused_alike(lines: &[&[&str]]) {
 #[test]
 fn unsupported_protocols_name_a_fix() {
     let url = "https://127.0.0.1:1/";
-    for (line, told) in [
+    for (line, found) in [
         (
             &["--npn-list=h3", url][..],
             "--npn-list: HTTP/3 is not part of this face; use `loadstone run --http 3`",
@@ -239,7 +239,7 @@ fn unsupported_protocols_name_a_fix() {
     ] {
         let args: Vec<String> = line.iter().map(|arg| (*arg).to_owned()).collect();
         let ran = face(&args).expect(&[1]);
-        assert!(ran.stderr.contains(told) && ran.stdout.is_empty(), "{line:?}: {ran:#?}");
+        assert!(ran.stderr.contains(found) && ran.stdout.is_empty(), "{line:?}: {ran:#?}");
     }
 }
 
@@ -362,8 +362,8 @@ fn over_tls() {
     let pair = both(&["--npn-list=h2", "-n", "2", "-c", "2", &old.url("/")]);
     for ran in [&pair.ours, &pair.theirs] {
         assert_eq!((requests(ran, " succeeded"), requests(ran, " failed")), (0, 2), "{ran:#?}");
-        let told = "No supported protocol was negotiated. Supported protocols were:\nh2\n";
-        assert_eq!(ran.stdout.matches(told).count(), 2, "{ran:#?}");
+        let text = "No supported protocol was negotiated. Supported protocols were:\nh2\n";
+        assert_eq!(ran.stdout.matches(text).count(), 2, "{ran:#?}");
     }
 }
 

@@ -177,20 +177,20 @@ fn errors_are_counted_where_the_original_counts_them() {
 }
 
 /// A server that sends this for every request, and closes.
-fn breaking_off(said: &'static str) -> Scripted {
+fn breaking_off(text: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         read_request(&mut BufReader::new(&mut stream));
-        stream.write_all(said.as_bytes()).ok();
+        stream.write_all(text.as_bytes()).ok();
     })
 }
 
 #[test]
 fn aborted_connections_count_as_resets_there() {
-    for said in [
+    for found in [
         "HTTP/1.1 200 OK\r\nServer: x\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
     ] {
-        same(breaking_off(said).address.port(), "--num-conns 3");
+        same(breaking_off(found).address.port(), "--num-conns 3");
     }
     // the exception named in the guide: httperf ignores the length then
     let short = breaking_off("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf");

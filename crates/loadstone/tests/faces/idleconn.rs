@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Without the original's message about a limit of select(2), which we do not have.
-fn told(ran: &Ran) -> (String, String, i32) {
+fn streams_of(ran: &Ran) -> (String, String, i32) {
     let stderr = ran.stderr.split_inclusive('\n').filter(|line| !line.contains("FD_SETSIZE"));
     (ran.stdout.clone(), stderr.collect(), ran.code)
 }
@@ -23,7 +23,7 @@ fn wrong_command_lines_end_alike() {
     for line in ["", "host", "host 80", "host 80 1 2", "no-such-name.invalid 80 2"] {
         let with = |mut command: Command| {
             command.args(line.split_whitespace());
-            told(&finish(command, b""))
+            streams_of(&finish(command, b""))
         };
         assert_eq!(with(program(&["idleconn"])), with(original()), "{line}");
     }

@@ -38,11 +38,11 @@ const ENDS: &[(&str, &str, i32, &str)] = &[
 #[test]
 fn a_script_ends_with_the_exit_code_of_k6() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, text, code, told) in ENDS {
+    for (name, text, code, found) in ENDS {
         let path = keep(folder.path(), name, text);
         let ran = run(&["k6", "run", "--quiet", &path]).expect(&[*code]);
-        let told = told.replace("FOLDER", folder.path().to_str().unwrap());
-        assert!(ran.stderr.contains(&told), "{name}: {ran:#?}");
+        let found = found.replace("FOLDER", folder.path().to_str().unwrap());
+        assert!(ran.stderr.contains(&found), "{name}: {ran:#?}");
     }
     let ran = run(&["k6", "run", "nowhere.js"]).expect(&[107]);
     assert!(ran.stderr.contains("cannot read nowhere.js"), "{ran:#?}");

@@ -108,10 +108,10 @@ impl Home {
 
 #[track_caller]
 fn assert_alike(args: &[&str], theirs: &Ran, ours: &Ran, masked: impl Fn(&str) -> String) {
-    let told = format!("siege {}\ntheirs {theirs:#?}\nours {ours:#?}", args.join(" "));
-    assert_eq!(masked(&theirs.stdout), masked(&ours.stdout), "{told}");
-    assert_eq!(masked(&theirs.stderr), masked(&ours.stderr), "{told}");
-    assert_eq!(theirs.code, ours.code, "{told}");
+    let text = format!("siege {}\ntheirs {theirs:#?}\nours {ours:#?}", args.join(" "));
+    assert_eq!(masked(&theirs.stdout), masked(&ours.stdout), "{text}");
+    assert_eq!(masked(&theirs.stderr), masked(&ours.stderr), "{text}");
+    assert_eq!(theirs.code, ours.code, "{text}");
 }
 
 /// Lines with measured numbers, by their beginning.
@@ -544,8 +544,8 @@ fn an_unopenable_log_is_reported() {
     for args in [vec!["-r", "2", &log, &url], vec!["-r", "2", "-m", "TEXT", &log, &url]] {
         let times = args.iter().filter(|arg| arg.starts_with("-m") || arg.starts_with("-l"));
         let ran = home.same(&args);
-        let told = ran.stderr.matches("unable to create log file").count();
-        assert_eq!(told, times.count(), "{ran:#?}");
+        let errors = ran.stderr.matches("unable to create log file").count();
+        assert_eq!(errors, times.count(), "{ran:#?}");
     }
 }
 
@@ -705,8 +705,8 @@ fn parsers_of_sieges_results_find_theirs() {
     let summary = home.file("summary", ran.stderr.as_bytes());
     let mut table = Command::new("siege2csv");
     table.arg(&summary).current_dir(home.folder.path());
-    let told = finish(table, b"");
-    assert_eq!(told.code, 0, "{told:#?}");
+    let outcome = finish(table, b"");
+    assert_eq!(outcome.code, 0, "{outcome:#?}");
     let csv = std::fs::read_to_string(format!("{summary}.csv")).unwrap();
     let row: Vec<&str> = csv.lines().nth(1).unwrap().split(',').map(str::trim).collect();
     assert_eq!((row[0], row[1], row[3]), ("2", "10", "0.95"), "{csv}");

@@ -262,10 +262,10 @@ fn errors_when_the_server_ends(mut command: Command) -> String {
 #[test]
 fn refusals_are_write_errors_as_there() {
     for command in [Command::new("wrk"), program(&["wrk"])] {
-        let told = format!("{command:?}");
+        let text = format!("{command:?}");
         let line = errors_when_the_server_ends(command);
-        assert!(line.starts_with("connect 0, "), "{told}: {line}");
-        assert!(!line.contains("write 0,"), "{told}: {line}");
+        assert!(line.starts_with("connect 0, "), "{text}: {line}");
+        assert!(!line.contains("write 0,"), "{text}: {line}");
     }
 }
 

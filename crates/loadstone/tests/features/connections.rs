@@ -48,7 +48,7 @@ fn a_pipeline_keeps_its_depth_and_a_group_goes_out_together() {
     // the server holds every response back until it has four requests, then frees one place: a
     // pipeline sends the next request at once, a group only after all four are answered
     for (option, refills) in [("--pipeline", true), ("--group", false)] {
-        let (tell, told) = mpsc::channel();
+        let (tell, found) = mpsc::channel();
         let server = Scripted::start(move |stream, connection| {
             if connection == 0 {
                 return serve_first(&stream);
@@ -72,7 +72,7 @@ fn a_pipeline_keeps_its_depth_and_a_group_goes_out_together() {
             read_request(&mut reader);
         });
         let json = measure(&["-c", "1", "-n", "8", option, "4", &server.url("/")]);
-        assert_eq!(told.recv().unwrap(), (true, refills), "{option}");
+        assert_eq!(found.recv().unwrap(), (true, refills), "{option}");
         assert_eq!(outcomes(&json), [8, 8, 0, 0, 0, 0], "{option}");
         assert_eq!(whole(&json, "/connections/attempted"), 1);
         assert_eq!(whole(&json, "/concurrency/peak"), 4, "{option}");
@@ -165,7 +165,7 @@ fn connecting_has_a_time_limit() {
 #[test]
 fn reset_closes_without_a_farewell() {
     for (options, expected) in [(&["--reset"][..], Some(ErrorKind::ConnectionReset)), (&[], None)] {
-        let (tell, told) = mpsc::channel();
+        let (tell, found) = mpsc::channel();
         let server = Scripted::start(move |stream, connection| {
             if connection == 0 {
                 return serve_first(&stream);
@@ -179,7 +179,7 @@ fn reset_closes_without_a_farewell() {
         let mut args = vec!["-c", "1", "-n", "1", "--calls", "1", &url];
         args.extend(options);
         assert_eq!(outcomes(&measure(&args))[1], 1);
-        assert_eq!(told.recv().unwrap().err(), expected, "{options:?}");
+        assert_eq!(found.recv().unwrap().err(), expected, "{options:?}");
     }
 }
 
@@ -412,7 +412,7 @@ fn a_proxy_that_refuses_is_blamed_on_the_path() {
 #[test]
 fn socket_options_reach_the_socket() {
     let look = |options: &[&str]| {
-        let (tell, told) = mpsc::channel();
+        let (tell, found) = mpsc::channel();
         let server = Scripted::start(move |stream, _| {
             let mut reader = BufReader::new(&stream);
             while read_request(&mut reader).is_some() {
@@ -425,7 +425,7 @@ fn socket_options_reach_the_socket() {
         let mut args = vec!["-c", "1", "-n", "1", &url];
         args.extend(options);
         measure(&args);
-        let (first, other) = (told.recv().unwrap(), told.recv().unwrap());
+        let (first, other) = (found.recv().unwrap(), found.recv().unwrap());
         assert_eq!(first, other, "the plain call that goes first, and the run's: {options:?}");
         other
     };
@@ -442,7 +442,7 @@ fn socket_options_reach_the_socket() {
 #[test]
 fn cpus_and_nice_place_the_workers() {
     let look = |options: &[&str]| {
-        let (tell, told) = mpsc::channel();
+        let (tell, found) = mpsc::channel();
         let server = Scripted::start(move |stream, connection| {
             let mut reader = BufReader::new(&stream);
             while read_request(&mut reader).is_some() {
@@ -457,7 +457,7 @@ fn cpus_and_nice_place_the_workers() {
         let mut args = vec!["-c", "1", "-n", "1", &url];
         args.extend(options);
         measure(&args);
-        told.recv().unwrap()
+        found.recv().unwrap()
     };
     let cores = peek::own_cores();
     for core in &cores {

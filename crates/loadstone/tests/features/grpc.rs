@@ -93,8 +93,8 @@ fn mistakes_end_before_the_first_call() {
         (vec![&*bare], "names no method"),
     ] {
         let args: Vec<&str> = ["run", "-n", "1"].into_iter().chain(args).collect();
-        let said = run(&args).expect(&[2]).stderr;
-        assert!(said.contains(part), "{args:?}: {said}");
+        let errors = run(&args).expect(&[2]).stderr;
+        assert!(errors.contains(part), "{args:?}: {errors}");
     }
 }
 
@@ -173,8 +173,8 @@ fn mistakes_in_steps_end_before_the_first_call() {
     ] {
         assert!(JOURNEY.contains(old), "{old}");
         let file = plan_file(&site, &JOURNEY.replacen(old, new, 1));
-        let said = run(&["run", &file.path().to_string_lossy()]).expect(&[2]).stderr;
-        assert!(said.contains(part), "{new}: {said}");
+        let errors = run(&["run", &file.path().to_string_lossy()]).expect(&[2]).stderr;
+        assert!(errors.contains(part), "{new}: {errors}");
     }
 }
 
@@ -208,8 +208,8 @@ fn messages_of_a_stream_are_sent_and_answered_on_schedule() {
     assert!(seconds("/response_time_s/min") >= 0.0749);
     let say = method(&site, "/loadstone.v1.Echo/Say");
     let args = ["run", "-n", "1", "--message", "{}", "--message-rate", "1/s", &say];
-    let said = run(&args).expect(&[2]).stderr;
-    assert!(said.contains("takes one message"), "{said}");
+    let errors = run(&args).expect(&[2]).stderr;
+    assert!(errors.contains("takes one message"), "{errors}");
 }
 
 #[test]
@@ -228,8 +228,8 @@ fn a_command_of_grpcurl_is_a_run() {
     let plan = plan_file(&site, &plan);
     let imported = measured(&["-n", "5", &plan.path().to_string_lossy()], &[0, 4]);
     assert_eq!(whole(&imported, "/bytes/body"), 5 * (5 + 7 + 2));
-    let said = run(&["run", "--curl", &format!("grpcurl {host} list")]).expect(&[2]).stderr;
-    assert!(said.contains("list and describe make no call"), "{said}");
+    let errors = run(&["run", "--curl", &format!("grpcurl {host} list")]).expect(&[2]).stderr;
+    assert!(errors.contains("list and describe make no call"), "{errors}");
 }
 
 /// A server of HTTP/2 without gRPC is not a success, whatever its status.
@@ -255,17 +255,17 @@ fn ghz_calls_by_reflection_and_prints_statuses() {
         run(&args)
     };
     let data = r#"[{"text": "x"}, {"status": 5, "status_message": "no user"}]"#;
-    let said = ghz(&["-d", data, "-O", "json"]).expect(&[0]).json();
-    assert_eq!(whole(&said, "/statusCodeDistribution/OK"), 15);
+    let value = ghz(&["-d", data, "-O", "json"]).expect(&[0]).json();
+    assert_eq!(whole(&value, "/statusCodeDistribution/OK"), 15);
     let error = "/errorDistribution/rpc error: code = NotFound desc = no user";
-    assert_eq!(whole(&said, error), 15);
+    assert_eq!(whole(&value, error), 15);
     let varied = r#"{"text": "{{.RequestNumber}} {{.UUID}}"}"#;
-    let said = ghz(&["-d", varied, "-e"]).expect(&[0]).stdout;
-    assert!(said.contains("  [OK]   30 responses"), "{said}");
+    let value = ghz(&["-d", varied, "-e"]).expect(&[0]).stdout;
+    assert!(value.contains("  [OK]   30 responses"), "{value}");
     let later = r#"{"text": "{{div 6 (sub 2 .RequestNumber)}}"}"#;
-    let said = ghz(&["-d", later]).expect(&[1]);
-    assert!(said.stderr.contains("error calling div: integer divide by zero"), "{}", said.stderr);
-    assert_eq!(said.stdout, "");
-    let said = ghz(&["-d", r#"{"txt": 1}"#]).expect(&[1]).stderr;
-    assert!(said.starts_with("Error creating message from data."), "{said}");
+    let value = ghz(&["-d", later]).expect(&[1]);
+    assert!(value.stderr.contains("error calling div: integer divide by zero"), "{}", value.stderr);
+    assert_eq!(value.stdout, "");
+    let value = ghz(&["-d", r#"{"txt": 1}"#]).expect(&[1]).stderr;
+    assert!(value.starts_with("Error creating message from data."), "{value}");
 }

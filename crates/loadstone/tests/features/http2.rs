@@ -56,7 +56,7 @@ fn bodies_redirects_and_cookies_go_over_streams() {
 #[test]
 fn the_text_shows_the_protocol() {
     let site = Site::start(&[]);
-    let said = run(&[
+    let found = run(&[
         "run",
         "-n",
         "50",
@@ -67,11 +67,11 @@ fn the_text_shows_the_protocol() {
         "--full",
         &site.url("/bytes/100"),
     ]);
-    let said = said.expect(&[0, 4]).stdout;
-    assert!(!said.contains("Priority"), "{said}");
-    assert!(said.contains("GET, HTTP/2, 2 streams"), "{said}");
-    assert!(said.contains("50 streams, at most 2 at once on a connection"), "{said}");
-    assert!(said.contains("fields: ") && said.contains(" saved)"), "{said}");
+    let found = found.expect(&[0, 4]).stdout;
+    assert!(!found.contains("Priority"), "{found}");
+    assert!(found.contains("GET, HTTP/2, 2 streams"), "{found}");
+    assert!(found.contains("50 streams, at most 2 at once on a connection"), "{found}");
+    assert!(found.contains("fields: ") && found.contains(" saved)"), "{found}");
 }
 
 /// A server without HTTP/2 is reported before anything is measured.
@@ -81,8 +81,8 @@ fn a_server_without_http2_is_named() {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").ok();
     });
     let ran = run(&["run", "-n", "5", "--http", "2", &old.url("/")]).expect(&[3]);
-    let told = "the server speaks HTTP/1.x where HTTP/2 was requested";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let text = "the server speaks HTTP/1.x where HTTP/2 was requested";
+    assert!(ran.stderr.contains(text), "{}", ran.stderr);
     let one_line = ran.stdout.split_whitespace().collect::<Vec<&str>>().join(" ");
     let advice = "Does the server speak HTTP/2 on this port? --http 1.1 uses";
     assert!(one_line.contains(advice), "{}", ran.stdout);
@@ -90,14 +90,14 @@ fn a_server_without_http2_is_named() {
     let secure = TlsServer::start(&TlsOptions::default());
     let args = ["run", "-n", "5", "--http", "2", "--ca", &secure.files.ca, &secure.url("/")];
     let ran = run(&args).expect(&[3]);
-    let told = "the server chose no protocol where HTTP/2 (ALPN h2) was offered";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let text = "the server chose no protocol where HTTP/2 (ALPN h2) was offered";
+    assert!(ran.stderr.contains(text), "{}", ran.stderr);
 }
 
 #[test]
 fn options_that_do_not_go_together_are_refused() {
     let url = "http://127.0.0.1:1/";
-    for (args, told) in [
+    for (args, found) in [
         (&["--streams", "3"][..], "--streams is an option of HTTP/2; add --http 2"),
         (&["--stream-window", "1M"], "--stream-window is an option of HTTP/2"),
         (&["--http", "2", "--pipeline", "3"], "--pipeline is an HTTP/1.1 option"),
@@ -108,7 +108,7 @@ fn options_that_do_not_go_together_are_refused() {
         (&["--http", "4"], "'4'"),
     ] {
         let ran = run(&[&["run"][..], args, &[url]].concat()).expect(&[2]);
-        assert!(ran.stderr.contains(told), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(found), "{args:?}: {}", ran.stderr);
     }
 }
 
@@ -131,10 +131,10 @@ fn a_priority_is_sent_and_reported() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let args = ["run", "-n", "20", "--http", "2", "--priority", "u=1, i", "--full", &url];
-    let said = run(&args).expect(&[0, 4]).stdout;
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "Priority u=1, i: a field of each request, and a PRIORITY_UPDATE frame before it";
-    assert!(said.contains(told), "{said}");
+    let output = run(&args).expect(&[0, 4]).stdout;
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = "Priority u=1, i: a field of each request, and a PRIORITY_UPDATE frame before it";
+    assert!(output.contains(text), "{output}");
     let plan = run(&["run", "--print-plan", "--priority", "i", &url]).expect(&[0]).stdout;
     assert!(plan.contains("priority = \"u=3, i\""), "{plan}");
     let ran = run(&["run", "--priority", "soon", &url]).expect(&[2]);

@@ -7,7 +7,7 @@ use crate::support::{measured, number, outcomes, run, text, whole};
 #[test]
 fn options_that_do_not_go_together_are_refused() {
     let url = "https://127.0.0.1:1/";
-    for (args, told) in [
+    for (args, found) in [
         (&["--pipeline", "3", url][..], "with --http 2 or 3 write --streams"),
         (&["--group", "3", url], "--http 3 cannot go with --group"),
         (&["--alpn", "h3", url], "--http 3 cannot go with --alpn"),
@@ -20,7 +20,7 @@ fn options_that_do_not_go_together_are_refused() {
         (&["http://127.0.0.1:1/"], "HTTP/3 always uses TLS; write https://"),
     ] {
         let ran = run(&[&["run", "--http", "3"][..], args].concat()).expect(&[2]);
-        assert!(ran.stderr.contains(told), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(found), "{args:?}: {}", ran.stderr);
     }
 }
 
@@ -41,8 +41,8 @@ fn silence_is_a_time_out() {
     let url = format!("https://{}/", silent.local_addr().unwrap());
     let args = ["run", "-n", "5", "--http", "3", "--insecure", "--connect-timeout", "300ms", &url];
     let ran = run(&args).expect(&[3]);
-    let told = "no connection within the connect timeout";
-    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let text = "no connection within the connect timeout";
+    assert!(ran.stdout.contains(text), "{}", ran.stdout);
     assert!(ran.stdout.contains("--http 2 uses"), "{}", ran.stdout);
 }
 
@@ -111,10 +111,10 @@ fn the_text_shows_the_protocol() {
     let url = site.url("/bytes/100");
     let args =
         ["run", "-n", "50", "--http", "3", "--streams", "2", "--full", "--ca", &site.ca, &url];
-    let said = run(&args).expect(&[0, 4]).stdout;
-    assert!(said.contains("GET, HTTP/3, 2 streams"), "{said}");
-    assert!(said.contains("50 streams, at most 2 at once on a connection"), "{said}");
-    assert!(said.contains("QUIC          10 handshakes, "), "{said}");
+    let output = run(&args).expect(&[0, 4]).stdout;
+    assert!(output.contains("GET, HTTP/3, 2 streams"), "{output}");
+    assert!(output.contains("50 streams, at most 2 at once on a connection"), "{output}");
+    assert!(output.contains("QUIC          10 handshakes, "), "{output}");
 }
 
 /// Each connection after a worker's first has its first call in early data; the server's decision
@@ -129,16 +129,16 @@ fn early_data_is_counted_apart() {
         let limits = ["-c", "1", "-n", "42", "--calls", "3", "--threads", "1", "--early-data"];
         let json = site.measured(&[&limits[..], &[&url]].concat());
         assert_eq!(outcomes(&json)[..2], [42, 42], "{door}");
-        let told = ["sent", "accepted", "rejected", "too_early"]
+        let text = ["sent", "accepted", "rejected", "too_early"]
             .map(|name| whole(&json, &format!("/tls/early_data/{name}")));
         if door != "too-early" {
-            assert_eq!(told, counts, "{door}");
+            assert_eq!(text, counts, "{door}");
             continue;
         }
         // accepted by TLS, and answered with 425 until the handshake is complete
-        let [sent, accepted, rejected, too_early] = told;
+        let [sent, accepted, rejected, too_early] = text;
         assert_eq!((sent, rejected), (accepted, 0));
-        assert!(too_early > 0 && too_early <= sent, "{told:?}");
+        assert!(too_early > 0 && too_early <= sent, "{text:?}");
         assert_eq!(whole(&json, "/status/425"), too_early);
     }
     let site = QuicSite::start();
@@ -149,14 +149,14 @@ fn early_data_is_counted_apart() {
 
 #[test]
 fn early_data_is_for_requests_that_do_no_harm() {
-    for (args, told) in [
+    for (args, found) in [
         (&["--method", "POST"][..], "cannot go with the method \"POST\""),
         (&["--no-resumption"], "--early-data cannot go with --no-resumption"),
         (&["--http", "1.1", "--tls", "1.2"], "early data needs TLS 1.3"),
     ] {
         let all = [&["run", "--early-data", "https://127.0.0.1:1/"][..], args].concat();
         let ran = run(&all).expect(&[2]);
-        assert!(ran.stderr.contains(told), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(found), "{args:?}: {}", ran.stderr);
     }
     let ran = run(&["run", "--early-data", "http://127.0.0.1:1/"]).expect(&[2]);
     assert!(ran.stderr.contains("write https://, or drop it"), "{}", ran.stderr);

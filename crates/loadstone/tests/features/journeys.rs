@@ -95,13 +95,13 @@ fn missed_objectives_are_in_the_report() {
         site.url("/")
     );
     let ran = run(&["run", &written("missed.toml", &text), "--full"]).expect(&[1, 4]);
-    for told in [
+    for found in [
         "look: capture id found nothing 5 times: wanted a match of id=([0-9]+), searched",
         "\"hello world\"",
         "use: skipped 5 times: {{id}} has no value",
     ] {
         let flat = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(told), "{told}\n{}", ran.stdout);
+        assert!(flat.contains(found), "{found}\n{}", ran.stdout);
     }
 }
 
@@ -116,8 +116,8 @@ fn a_wrong_journey_and_a_failed_setup_end_before_the_run() {
     let step = step.replace("/{{nothing}}", "/hw");
     let setup = "[[setup]]\nname = 'key'\nurl = '/me'\n";
     let ran = run(&["run", &written("setup.toml", &format!("{head}{setup}{step}"))]).expect(&[1]);
-    let told = "line 3: setup step \"key\": status: expected below 400, got 401";
-    assert!(ran.stderr.contains(told), "{ran:#?}");
+    let text = "line 3: setup step \"key\": status: expected below 400, got 401";
+    assert!(ran.stderr.contains(text), "{ran:#?}");
     let printed = run(&["run", &written("print.toml", &visit(&site)), "--print-plan"]).expect(&[0]);
     assert!(!printed.stdout.contains("milk"), "{}", printed.stdout);
     assert!(printed.stdout.contains("[[journey.step]]"), "{}", printed.stdout);

@@ -41,8 +41,8 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
             let report = measured(&[&words[..], more].concat(), &[0, 4]);
             assert_eq!(outcomes(&report), [400, 400, 0, 0, 0, 0], "{stack} {more:?}");
             // a scheduling policy may follow
-            let said = text(&report, "/client/io").split(',').next();
-            assert_eq!(said, Some(io), "{stack} {more:?}");
+            let found = text(&report, "/client/io").split(',').next();
+            assert_eq!(found, Some(io), "{stack} {more:?}");
             // after the plain first call
             assert_eq!(site.served().requests - before, 401, "{stack} {more:?}");
         }
@@ -76,7 +76,7 @@ fn an_upload_larger_than_the_sockets_buffers_arrives_as_it_is() {
     let file = keep(folder.path(), "body", &body);
     let site = Site::start(&[]);
     for (stack, _) in ways(&site) {
-        let (tell, told) = channel();
+        let (tell, found) = channel();
         let server = Scripted::start(move |mut stream, _| {
             let mut all = Vec::new();
             let mut piece = [0; 10_000];
@@ -99,7 +99,7 @@ fn an_upload_larger_than_the_sockets_buffers_arrives_as_it_is() {
         let report = measured(&[&words[..], &[&server.url("/")]].concat(), &[0, 4]);
         assert_eq!(outcomes(&report), [4, 4, 0, 0, 0, 0], "{stack}: {report:#}");
         for _ in 0..5 {
-            let all = told.recv().unwrap();
+            let all = found.recv().unwrap();
             assert!(all.ends_with(body.as_bytes()), "{stack}: {} bytes", all.len());
         }
     }
@@ -129,7 +129,7 @@ fn a_redirect_to_another_host_goes_the_same_way() {
 #[test]
 fn closes_and_resets_are_distinguished_as_by_epoll() {
     let site = Site::start(&[]);
-    let mut told: Vec<Vec<(String, u64)>> = Vec::new();
+    let mut lines: Vec<Vec<(String, u64)>> = Vec::new();
     for (stack, _) in ways(&site) {
         for reset in [false, true] {
             let server = Scripted::start(move |stream, connection| {
@@ -138,12 +138,12 @@ fn closes_and_resets_are_distinguished_as_by_epoll() {
             let words = ["--stack", stack, "-n", "20", "-c", "2", &server.url("/")];
             let report = measured(&words, &[0, 1, 3, 4]);
             assert_eq!(outcomes(&report), [20, 0, 20, 0, 0, 0], "{stack}: {report:#}");
-            told.push(failures(&report));
+            lines.push(failures(&report));
         }
     }
-    assert_eq!(told[0], told[2]);
-    assert_eq!(told[1], told[3]);
-    assert_ne!(told[0], told[1], "an end is no reset");
+    assert_eq!(lines[0], lines[2]);
+    assert_eq!(lines[1], lines[3]);
+    assert_ne!(lines[0], lines[1], "an end is no reset");
 }
 
 /// Half a response, then the end; the first call is answered.

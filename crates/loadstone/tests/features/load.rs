@@ -222,8 +222,8 @@ fn repeats_are_runs_apart_with_intervals_across_them() {
         .map(|run| number(run, "/throughput_per_s"))
         .collect();
     let mean = throughput.iter().sum::<f64>() / 3.0;
-    let told = number(&json, "/intervals/throughput/mean");
-    assert!((told / mean - 1.0).abs() < 1e-9, "{told} {mean}");
+    let found = number(&json, "/intervals/throughput/mean");
+    assert!((found / mean - 1.0).abs() < 1e-9, "{found} {mean}");
 }
 
 #[test]

@@ -21,8 +21,8 @@ fn to_be_had() -> bool {
     if tried.code == 0 {
         return true;
     }
-    let plea = format!("paths are not tested: {}", tried.stderr.trim_end());
-    untested(&plea)
+    let reason = format!("paths are not tested: {}", tried.stderr.trim_end());
+    untested(&reason)
 }
 
 fn netpath(options: &[&str], program: &[&str]) -> Ran {
@@ -103,9 +103,9 @@ impl UnderWay {
 
     /// The name of the device on this host, printed first on standard error.
     fn device(&mut self) -> String {
-        let mut said = String::new();
-        self.err.read_line(&mut said).unwrap();
-        said.split_whitespace().nth(4).expect("the name of the device").to_owned()
+        let mut text = String::new();
+        self.err.read_line(&mut text).unwrap();
+        text.split_whitespace().nth(4).expect("the name of the device").to_owned()
     }
 
     fn kill(&self, signal: Signal) {
@@ -166,7 +166,7 @@ fn a_server_starts_at_the_far_end_and_ends_with_the_program() {
 
 #[test]
 fn an_invalid_path_is_refused_with_the_fix() {
-    for (options, said) in [
+    for (options, found) in [
         (&[][..], "no path is given; write --profile 3g (`loadstone netpath profiles` lists them)"),
         (&["--profile", "5gg"], "\"5gg\" is not a profile; near: 5g; "),
         (&["--loss", "200%"], "loss: \"200%\" is not a share; write one from 0% to 100%"),
@@ -174,7 +174,7 @@ fn an_invalid_path_is_refused_with_the_fix() {
     ] {
         let ran = netpath(options, &["true"]);
         assert_eq!(ran.code, 2, "{ran:#?}");
-        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+        assert!(ran.stderr.contains(found), "{found}\n{ran:#?}");
     }
 }
 
@@ -184,7 +184,7 @@ fn an_invalid_trace_is_refused_with_its_line() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "0\n3\n2\n").unwrap();
     let path = format!("rtt=9ms, up-trace={}", file.path().display());
-    let said = format!(
+    let text = format!(
         "the trace \"{}\": line 3: 2 is below the line before; a trace goes forward in time",
         file.path().display()
     );
@@ -199,7 +199,7 @@ fn an_invalid_trace_is_refused_with_its_line() {
     ] {
         let ran = run(words);
         assert_eq!(ran.code, 2, "{ran:#?}");
-        assert!(ran.stderr.contains(&said), "{said}\n{ran:#?}");
+        assert!(ran.stderr.contains(&text), "{text}\n{ran:#?}");
     }
 }
 
@@ -424,8 +424,8 @@ fn a_udp_server_replies_from_the_requested_address() {
              printf \"%0${{n}}d\" 7 >&3; timeout 5 dd bs=4000 count=1 <&3 2>/dev/null | wc -c; done"
         );
         let ran = netpath(&["-q", "--rtt", "4ms"], &["bash", "-c", &script]);
-        let told: Vec<&str> = ran.stdout.split_whitespace().collect();
-        assert_eq!(told, ["1", "2", "3000"], "{address}: {ran:#?}");
+        let output: Vec<&str> = ran.stdout.split_whitespace().collect();
+        assert_eq!(output, ["1", "2", "3000"], "{address}: {ran:#?}");
         served.join().unwrap();
     }
 }
@@ -454,7 +454,7 @@ fn arrivals_are_clients_in_turn() {
 
 #[test]
 fn an_invalid_population_is_refused() {
-    for (options, said) in [
+    for (options, found) in [
         (&["--clients", "dsl:60%, 3g:30%"][..], "its shares add up to 90.0 %, not 100 %"),
         (&["--clients", "10"], "10 is a number, which -c 10 sets; --clients names profiles"),
         (&["--clients", "dsl:50%, 3gg:50%"], "\"3gg\" is not a profile; near: 3g; "),
@@ -465,7 +465,7 @@ fn an_invalid_population_is_refused() {
     ] {
         let ran = run(&[&["run", "http://127.0.0.1:9/"], options].concat());
         assert_eq!(ran.code, 2, "{ran:#?}");
-        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+        assert!(ran.stderr.contains(found), "{found}\n{ran:#?}");
     }
 }
 
@@ -505,7 +505,7 @@ fn a_ramp_varies_the_path_at_one_load() {
 
 #[test]
 fn unvariable_properties_are_refused() {
-    for (options, said) in [
+    for (options, found) in [
         (&["--vary", "loss=5%"][..], "it is not a range"),
         (
             &["--vary", "speed=1..2"],
@@ -519,7 +519,7 @@ fn unvariable_properties_are_refused() {
     ] {
         let ran = run(&[&["ramp", "http://127.0.0.1:9/"], options].concat());
         assert_eq!(ran.code, 2, "{ran:#?}");
-        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+        assert!(ran.stderr.contains(found), "{found}\n{ran:#?}");
     }
 }
 

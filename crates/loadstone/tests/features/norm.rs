@@ -43,10 +43,10 @@ impl Norm {
     fn stop(mut self) -> (Option<i32>, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("our own child");
-        let mut told = String::new();
+        let mut text = String::new();
         let mut pipe = self.child.stderr.take().expect("a pipe");
-        pipe.read_to_string(&mut told).expect("text");
-        (self.child.wait().expect("an end").code(), told)
+        pipe.read_to_string(&mut text).expect("text");
+        (self.child.wait().expect("an end").code(), text)
     }
 }
 
@@ -66,9 +66,9 @@ fn a_temporary_tree_is_served_and_goes_with_the_site() {
     let folder = environment.lines().find_map(|line| line.strip_prefix("PWD="));
     let folder = std::path::PathBuf::from(folder.unwrap());
     assert!(folder.is_dir(), "{}", folder.display());
-    let (code, told) = site.stop();
+    let (code, found) = site.stop();
     assert_eq!(code, Some(0));
-    assert!(told.contains("served 3 requests on 3 connections, refused 0"), "{told}");
+    assert!(found.contains("served 3 requests on 3 connections, refused 0"), "{found}");
     assert!(!folder.exists(), "{}", folder.display());
 }
 
@@ -96,15 +96,15 @@ fn configuration_errors_name_their_line() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().to_str().unwrap();
     std::fs::write(folder.path().join("site.toml"), "Port = 2020\nMaxClient = 3\n").unwrap();
-    let told = run(&["site", "--norm", tree]).expect(&[2]).stderr;
-    assert!(told.contains("site.toml: line 2: unknown field `MaxClient`"), "{told}");
-    assert!(told.contains("`MaxClients`"), "{told}");
+    let errors = run(&["site", "--norm", tree]).expect(&[2]).stderr;
+    assert!(errors.contains("site.toml: line 2: unknown field `MaxClient`"), "{errors}");
+    assert!(errors.contains("`MaxClients`"), "{errors}");
 }
 
 #[test]
 fn a_taken_port_is_named() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap().to_string();
-    let told = run(&["site", "--norm", "--listen", &address]).expect(&[2]).stderr;
-    assert!(told.contains(&format!("cannot listen on {address}: the port is taken")), "{told}");
+    let errors = run(&["site", "--norm", "--listen", &address]).expect(&[2]).stderr;
+    assert!(errors.contains(&format!("cannot listen on {address}: the port is taken")), "{errors}");
 }

@@ -17,8 +17,8 @@ fn to_be_had(site: &Site) -> bool {
     if tried.code != 3 && tried.code != 2 {
         return true;
     }
-    let plea = format!("our own TCP is not tested: {}", tried.stderr.trim_end());
-    untested(&plea)
+    let reason = format!("our own TCP is not tested: {}", tried.stderr.trim_end());
+    untested(&reason)
 }
 
 /// Modes of sending packets, with their names in the report: in batches, if this machine's kernel
@@ -60,19 +60,19 @@ fn later_connections_have_other_ports() {
     if !to_be_had(&Site::start(&[])) {
         return;
     }
-    let (tell, told) = channel();
+    let (tell, found) = channel();
     let server = Scripted::start(move |mut stream, _| {
         tell.send(stream.peer_addr().unwrap()).unwrap();
         let mut piece = [0; 4096];
         if matches!(stream.read(&mut piece), Ok(1..)) {
-            let said = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-            stream.write_all(said.as_bytes()).ok();
+            let text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            stream.write_all(text.as_bytes()).ok();
         }
     });
     let url = server.url("/");
     let words = ["--stack", "own", "-c", "1", "-n", "4", "--calls", "1", "--repeat", "2", &url];
     measured(&[&words[..], &["--threads", "1"]].concat(), &[0, 4]);
-    let seen: Vec<SocketAddr> = told.try_iter().collect();
+    let seen: Vec<SocketAddr> = found.try_iter().collect();
     let distinct: BTreeSet<&SocketAddr> = seen.iter().collect();
     assert!(seen.len() >= 9 && distinct.len() == seen.len(), "{seen:?}");
 }
@@ -279,12 +279,12 @@ fn agreed(traits: &[&str]) -> (String, Value) {
             let (mut peer, _) = listener.accept().expect("the run's connection");
             let mut request = [0; 4_096];
             assert!(peer.read(&mut request).expect("its request") > 0);
-            let mut said = Command::new("ss");
-            said.args(["-Htino", "state", "established", &format!("sport = :{port}")]);
-            let said = said.output().expect("ss, which the package iproute2 has");
+            let mut found = Command::new("ss");
+            found.args(["-Htino", "state", "established", &format!("sport = :{port}")]);
+            let found = found.output().expect("ss, which the package iproute2 has");
             let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
             peer.write_all(response).expect("a response");
-            String::from_utf8_lossy(&said.stdout).into_owned()
+            String::from_utf8_lossy(&found.stdout).into_owned()
         };
         (0..2).map(answer).collect::<String>()
     });
@@ -304,8 +304,8 @@ fn a_connection_has_the_traits_that_it_is_given() {
     if !to_be_had(&site) {
         return;
     }
-    let words = |said: &str| said.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
-    let has = |said: &str, word: &str| words(said).iter().any(|one| one == word);
+    let words = |found: &str| found.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+    let has = |found: &str, word: &str| words(found).iter().any(|one| one == word);
     let (usual, _) = agreed(&[]);
     assert!(has(&usual, "ts") && has(&usual, "sack") && !has(&usual, "ecn"), "{usual}");
     let (other, report) = agreed(&["ecn, no-timestamps, no-sack, receive-window=16k"]);
@@ -338,16 +338,16 @@ fn addresses_are_chosen_or_refused_with_the_fix() {
         run(&words)
     };
     let chosen = from("10.255.249.0/24");
-    let said = "the server sees them come from 10.255.249.1 to 10.255.249.253, ";
-    assert!(matches!(chosen.code, 0 | 4) && chosen.stderr.contains(said), "{chosen:#?}");
-    for (prefix, said) in [
+    let text = "the server sees them come from 10.255.249.1 to 10.255.249.253, ";
+    assert!(matches!(chosen.code, 0 | 4) && chosen.stderr.contains(text), "{chosen:#?}");
+    for (prefix, text) in [
         ("10.9.1.0/16", "the first of its addresses is 10.9.0.0"),
         ("127.0.0.0/8", "packets cannot come from these addresses"),
         ("10.9.0.0", "it has no /BITS"),
     ] {
         let refused = from(prefix);
         assert_eq!(refused.code, 2, "{refused:#?}");
-        assert!(refused.stderr.contains(said), "{refused:#?}");
+        assert!(refused.stderr.contains(text), "{refused:#?}");
     }
 }
 
@@ -366,7 +366,7 @@ fn failures_are_reported_and_leave_nothing_behind() {
         return;
     }
     let url = "http://127.0.0.1:9/";
-    for (before, more, said) in [
+    for (before, more, found) in [
         (
             "ip route add 10.77.0.0/24 dev lo",
             "--sources 10.77.0.0/16",
@@ -398,9 +398,9 @@ fn failures_are_reported_and_leave_nothing_behind() {
             "ip link set lo up; {before}; \"$@\" {more} {url}; code=$?; ip -o link | grep -c loadstone; \
              exit $code"
         ));
-        let code = if said.contains("refused") { 3 } else { 2 };
-        assert_eq!(ran.code, code, "{said}\n{ran:#?}");
-        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+        let code = if found.contains("refused") { 3 } else { 2 };
+        assert_eq!(ran.code, code, "{found}\n{ran:#?}");
+        assert!(ran.stderr.contains(found), "{found}\n{ran:#?}");
         assert!(ran.stdout.ends_with("0\n"), "no device is left: {ran:#?}");
     }
 }
@@ -530,8 +530,8 @@ fn targets_with_other_threads_share_chosen_addresses() {
     let behind = plan("1", &["--path", "rtt=1ms"]);
     let refused = run(&["compare", &one, &behind, "--force"]);
     assert_eq!(refused.code, 2, "{refused:#?}");
-    let said = "another target already uses the addresses of --sources, with another --stack, or with paths";
-    assert!(refused.stderr.contains(said), "{refused:#?}");
+    let text = "another target already uses the addresses of --sources, with another --stack, or with paths";
+    assert!(refused.stderr.contains(text), "{refused:#?}");
 }
 
 /// The 31 clients of the first step have one thread, and the prefix is not divided for them; 32

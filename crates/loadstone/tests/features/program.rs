@@ -46,24 +46,24 @@ fn a_calibration_is_kept_and_used_by_later_runs() {
     let json = in_state(&["run", "-n", "5", "--json", "-", &url]).json();
     assert!(json["client"]["dummy"].is_null());
 
-    let mut told = in_state(&["calibrate", "-d", "500ms", "--json", "-"]).json();
-    assert_eq!(told["schema"], "loadstone.calibrate/1");
-    let doubted = !told["doubts"].as_array().unwrap().is_empty();
-    assert_eq!(kept.exists(), !doubted, "what is not believed is not kept: {told:#}");
+    let mut value = in_state(&["calibrate", "-d", "500ms", "--json", "-"]).json();
+    assert_eq!(value["schema"], "loadstone.calibrate/1");
+    let doubted = !value["doubts"].as_array().unwrap().is_empty();
+    assert_eq!(kept.exists(), !doubted, "what is not believed is not kept: {value:#}");
     if doubted {
         // this machine is busy: stored as on a quiet one
-        told["doubts"] = Value::Array(Vec::new());
+        value["doubts"] = Value::Array(Vec::new());
         std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
-        std::fs::write(&kept, told.to_string()).unwrap();
+        std::fs::write(&kept, value.to_string()).unwrap();
     }
     let file: Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
-    assert_eq!(told, file);
+    assert_eq!(value, file);
     for key in ["calls_per_s", "cpu_per_call_s", "connections_per_s", "call_p50_s"] {
-        assert!(told[key].as_f64().unwrap() > 0.0, "{key} in {told:#}");
+        assert!(value[key].as_f64().unwrap() > 0.0, "{key} in {value:#}");
     }
-    assert!(told["punctuality"].as_array().unwrap().len() >= 3);
+    assert!(value["punctuality"].as_array().unwrap().len() >= 3);
     let json = in_state(&["run", "-n", "5", "--json", "-", &url]).json();
-    assert_eq!(json["client"]["dummy"]["call_s"], told["call_p50_s"]);
+    assert_eq!(json["client"]["dummy"]["call_s"], value["call_p50_s"]);
     let ran = in_state(&["run", "--full", "-n", "5", &url]);
     let words: Vec<&str> = ran.stdout.split_whitespace().collect();
     assert!(words.join(" ").contains("as measured by calibrate on"), "{}", ran.stdout);

@@ -346,8 +346,8 @@ fn a_command_of_curl_brings_its_login() {
     assert!(text.contains("digest = \"fred:flintstone\""), "{text}");
     std::fs::write(file, format!("{digest}curl http://127.0.0.1:1/b\n")).unwrap();
     let ran = run(&["workload", "import", file, "--from", "curl", "-o", plan]).expect(&[2]);
-    let told = "command 2: its login differs from that of command 1";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let message = "command 2: its login differs from that of command 1";
+    assert!(ran.stderr.contains(message), "{}", ran.stderr);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_plan_holds_its_script() {
 fn a_script_error_ends_the_run() {
     let server = Recorder::plain();
     let url = server.url("/");
-    let told = |name: &str, text: &str| -> Ran {
+    let describe = |name: &str, text: &str| -> Ran {
         let path = written(name, text);
         run(&["run", &url, "--script", &path, "-n", "9", "-c", "1", "-q"]).expect(&[2])
     };
@@ -103,7 +103,7 @@ fn a_script_error_ends_the_run() {
         ("garbage", "function request() return 'nonsense' end", "is not a request"),
         ("done", "function done() error('at the end') end", ":1: at the end"),
     ] {
-        let ran = told(name, text);
+        let ran = describe(name, text);
         assert!(ran.stderr.starts_with("loadstone: --script: "), "{ran:#?}");
         assert!(ran.stderr.contains(why), "{name}: {ran:#?}");
     }
@@ -229,8 +229,8 @@ fn a_wrong_journey_is_reported_before_the_first_packet() {
     let path = written("wrong-first", "function journey()\n  error('at once')\nend");
     let ran = run(&["run", &url, "--script", &path, "-c", "1", "-n", "5"]);
     // the line breaks depend on the length of the path
-    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains(":2: at once"), "{ran:#?}");
+    let output = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains(":2: at once"), "{ran:#?}");
     let path = written("wrong-init", "function init() error('no') end\nfunction journey() end");
     let ran = run(&["run", &url, "--script", &path, "-n", "1"]).expect(&[2]);
     assert!(ran.stderr.contains(":1: no"), "{ran:#?}");

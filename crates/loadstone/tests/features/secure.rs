@@ -36,14 +36,14 @@ fn handshake(options: &TlsOptions, args: &[&str]) -> (Handshake, Value) {
 #[test]
 fn the_requested_version_is_used_and_reported() {
     let plain = TlsOptions::default();
-    for (args, version, told) in [
+    for (args, version, found) in [
         (&[][..], "TLSv1_3", "TLSv1.3"),
         (&["--tls", "1.3"], "TLSv1_3", "TLSv1.3"),
         (&["--tls", "1.2"], "TLSv1_2", "TLSv1.2"),
     ] {
         let (seen, json) = handshake(&plain, args);
         assert_eq!(seen.version, version, "{args:?}");
-        assert_eq!(text(&json, "/tls/version"), told, "{args:?}");
+        assert_eq!(text(&json, "/tls/version"), found, "{args:?}");
         assert_eq!(whole(&json, "/phases_s/tls/count"), 1);
     }
     let old = TlsOptions { only_12: true, ..TlsOptions::default() };
@@ -87,13 +87,13 @@ fn sessions_are_resumed_by_default() {
             assert_eq!(whole(&json, "/tls/resumed"), resumed, "{version} {option:?}");
             // the first connection of the only worker has no session to resume
             assert_eq!(resumed, if resumes { 7 } else { 0 }, "{version} {option:?}");
-            let told: u64 = json["tls"]["agreed"]
+            let found: u64 = json["tls"]["agreed"]
                 .as_array()
                 .unwrap()
                 .iter()
                 .map(|row| whole(row, "/connections"))
                 .sum();
-            assert_eq!(told, 8);
+            assert_eq!(found, 8);
         }
     }
 }
@@ -144,8 +144,8 @@ fn protocols_are_offered_as_requested() {
     let server = TlsServer::start(&options);
     let json = secure(&server, &["-n", "3"]);
     let seen = server.handshakes(2);
-    let told: Vec<_> = seen.iter().map(|one| (one.alpn.as_deref(), one.requests)).collect();
-    assert_eq!(told, [(Some("http/1.1"), 1), (Some("http/1.1"), 3)]);
+    let lines: Vec<_> = seen.iter().map(|one| (one.alpn.as_deref(), one.requests)).collect();
+    assert_eq!(lines, [(Some("http/1.1"), 1), (Some("http/1.1"), 3)]);
     assert_eq!(text(&json, "/tls/agreed/0/alpn"), "http/1.1");
     assert_eq!(whole(&json, "/phases_s/tls/count"), 1);
     let (seen, _) = handshake(&options, &["--alpn", "http/1.0"]);
@@ -168,8 +168,8 @@ fn a_client_certificate_is_shown_to_a_server_that_demands_one() {
         assert_eq!(outcomes(&json)[1], 0, "{version}");
         assert_eq!(text(&json, "/failures/0/class"), "tls", "{version}");
         // TLS 1.3 reports it only after the handshake, when the call is in flight
-        let told = json["first_call"]["failure"]["advice"].as_str();
-        let advice = told.unwrap_or_else(|| text(&json, "/verdict/causes/0/advice"));
+        let found = json["first_call"]["failure"]["advice"].as_str();
+        let advice = found.unwrap_or_else(|| text(&json, "/verdict/causes/0/advice"));
         assert!(advice.contains("--cert"), "{version}: {advice}");
     }
 }

@@ -53,9 +53,9 @@ impl Server {
     fn stop(mut self) -> (i32, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        let mut told = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        (self.child.wait().unwrap().code().unwrap(), told)
+        let mut text = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        (self.child.wait().unwrap().code().unwrap(), text)
     }
 }
 
@@ -166,9 +166,9 @@ fn listening() {
     let server = Server::start(&[]);
     assert!(server.line.starts_with("http://127.0.0.1:"), "{}", server.line);
     assert!(server.get("/hw").ends_with("\r\n\r\nhello world"));
-    let (code, told) = server.stop();
+    let (code, found) = server.stop();
     assert_eq!(code, 0);
-    assert!(told.contains("served 1 request"), "{told}");
+    assert!(found.contains("served 1 request"), "{found}");
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");

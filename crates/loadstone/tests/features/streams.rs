@@ -40,10 +40,10 @@ fn objectives_hold_streams_to_their_times() {
     measured(&[&line[..], &slo].concat(), &[0, 4]);
     let missed = ["--slo", "first-event-p99<20ms"];
     let ran = run(&[&["run"], &line[..], &missed].concat()).expect(&[1]);
-    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("MISSED first-event-p99<20ms"), "{said}");
-    assert!(said.contains("Streams 2 whole streams (sse), 6 events: "), "{said}");
-    assert!(said.contains("between events"), "{said}");
+    let output = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains("MISSED first-event-p99<20ms"), "{output}");
+    assert!(output.contains("Streams 2 whole streams (sse), 6 events: "), "{output}");
+    assert!(output.contains("between events"), "{output}");
 }
 
 #[test]

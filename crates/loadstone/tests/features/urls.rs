@@ -26,7 +26,7 @@ fn a_list_is_taken_in_order_with_a_row_for_each_url() {
     let json = measure(&["-c", "1", "-n", "7", "--urls", &list]);
     assert_eq!(outcomes(&json), [7, 5, 2, 0, 0, 0]);
     let rows = json["per_url"].as_array().unwrap();
-    let told: Vec<(&str, u64, u64, u64, u64)> = rows
+    let found: Vec<(&str, u64, u64, u64, u64)> = rows
         .iter()
         .map(|row| {
             let name = text(row, "/url").split_at(site.url("").len()).1;
@@ -34,9 +34,9 @@ fn a_list_is_taken_in_order_with_a_row_for_each_url() {
             (name, count, good, bad, whole(row, "/body_bytes"))
         })
         .collect();
-    let body = told[1].4;
+    let body = found[1].4;
     assert_eq!(
-        told,
+        found,
         [("/bytes/10", 3, 3, 0, 30), ("/status/404", 2, 0, 2, body), ("/bytes/30", 2, 2, 0, 60)]
     );
     let targets: Vec<usize> =

@@ -61,15 +61,18 @@ fn a_body_of_another_page_is_named_as_such() {
     fs::write(&manifest, sums).unwrap();
     let list = list.to_str().unwrap();
     let args = ["--urls", list, "-n", "400", "-c", "4", "--verify"];
-    let told = verified(&args, &[1]);
-    assert_eq!((&told["of_other_targets"], &told["differing"]), (&20.into(), &0.into()));
-    let example = &told["examples"][0];
+    let found = verified(&args, &[1]);
+    assert_eq!((&found["of_other_targets"], &found["differing"]), (&20.into(), &0.into()));
+    let example = &found["examples"][0];
     let (asked, of) = (example["url"].as_str().unwrap(), example["of_url"].as_str().unwrap());
     assert!(asked != of && of.starts_with("http://127.0.0.1:"), "{example:#}");
     let ran = run(&[&["run"], &args[..]].concat()).expect(&[1]);
-    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("400 bodies compared with the first of each URL: 20 wrong"), "{said}");
-    assert!(said.contains("was answered with the body of http://127.0.0.1:"), "{said}");
+    let output = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        output.contains("400 bodies compared with the first of each URL: 20 wrong"),
+        "{output}"
+    );
+    assert!(output.contains("was answered with the body of http://127.0.0.1:"), "{output}");
     // a page missing in the manifest is reported before the first request
     let how = format!("--verify={}", manifest.display());
     let ran = run(&["run", "--urls", list, "-n", "4", &how]).expect(&[2]);

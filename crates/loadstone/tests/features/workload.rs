@@ -315,13 +315,13 @@ fn commands_and_descriptions_become_plans() {
          parameters: [{{name: n, in: path, required: true, example: 9}}]\n  /echo: {{post: {{}}}}\n",
         site.url("/")
     );
-    for (input, told, calls) in [
+    for (input, found, calls) in [
         (commands, "2 requests for 2 targets", "4"),
         (openapi, "1 request for 1 target\nloadstone:   left out: 1 for its method POST", "3"),
     ] {
         let args = ["workload", "import", "-", "-o", text(&out)];
         let ran = run_with_input(&args, input.as_bytes()).expect(&[0]);
-        assert_eq!(ran.stderr, format!("loadstone: {told}\n"));
+        assert_eq!(ran.stderr, format!("loadstone: {found}\n"));
         let json = run(&["run", text(&out), "-n", calls, "--json", "-"]).expect(&[0, 4]).json();
         assert_eq!(json["status"]["200"].to_string(), calls, "{json}");
     }
@@ -365,16 +365,22 @@ fn files_and_sequences_are_held_against_their_model() {
         let args = ["workload", "verify", text(what), "--model", model, "--seed", "3"];
         run(&[&args[..], &results].concat()).expect(&[code]).stdout
     };
-    let told = verify(&out, set, 0);
-    assert!(told.contains("sizes of files: fits") && told.contains("Anderson-Darling:"), "{told}");
-    let told = verify(&out, "webbench-like:files=1000", 1);
-    assert!(told.contains(": no fit to webbench-like") && told.contains("have a size"), "{told}");
+    let found = verify(&out, set, 0);
+    assert!(
+        found.contains("sizes of files: fits") && found.contains("Anderson-Darling:"),
+        "{found}"
+    );
+    let found = verify(&out, "webbench-like:files=1000", 1);
+    assert!(
+        found.contains(": no fit to webbench-like") && found.contains("have a size"),
+        "{found}"
+    );
 
     let sequence = ["workload", "sequence", set, "--seed", "3", "-o", text(&list)];
     run(&sequence).expect(&[0]);
-    let told = verify(&list, set, 0);
+    let found = verify(&list, set, 0);
     for name in ["requested sizes", "popularity", "stack distances"] {
-        assert!(told.contains(&format!("{name}: fits")), "{told}");
+        assert!(found.contains(&format!("{name}: fits")), "{found}");
     }
     let record: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
@@ -385,8 +391,11 @@ fn files_and_sequences_are_held_against_their_model() {
 
     let sessions = ["--format", "sessions", "--off-times", "--users", "20"];
     run(&[&sequence[..], &sessions].concat()).expect(&[0]);
-    let told = verify(&list, set, 0);
-    assert!(told.contains("OFF times: fits") && told.contains("stack distances: fits"), "{told}");
+    let found = verify(&list, set, 0);
+    assert!(
+        found.contains("OFF times: fits") && found.contains("stack distances: fits"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -411,16 +420,16 @@ fn input_without_a_model_is_refused() {
         (text(&empty).to_owned(), "holds no file"),
         ("nowhere".to_owned(), "cannot read \"nowhere\""),
     ] {
-        let told = verify(&what, "surge-like");
-        assert!(told.contains(why), "{told}");
+        let found = verify(&what, "surge-like");
+        assert!(found.contains(why), "{found}");
     }
     assert!(verify("nowhere", "spec").contains("no such file set"));
     let asked = path("asked", &"/surge-like/0.html\n".repeat(2_000));
     let args = ["workload", "verify", &asked, "--model", "surge-like", "--top-count", "20000000"];
-    let told = run(&args).expect(&[2]).stderr;
+    let found = run(&args).expect(&[2]).stderr;
     assert!(
-        told.contains("--top-count 20000000: ") && told.contains("lower the top count"),
-        "{told}"
+        found.contains("--top-count 20000000: ") && found.contains("lower the top count"),
+        "{found}"
     );
 }
 
@@ -438,8 +447,9 @@ fn an_anonymised_log_is_the_same_load() {
     for secret in ["192.0.2", "fred", "/4711", "sesame", "Fox"] {
         assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{secret}: {ran:#?}");
     }
-    for told in ["300 lines", "100 query values", "200 path segments", "hw, user", "1 line is no"] {
-        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    for found in ["300 lines", "100 query values", "200 path segments", "hw, user", "1 line is no"]
+    {
+        assert!(ran.stderr.contains(found), "{found}: {}", ran.stderr);
     }
     let described = |log: &str| {
         run_with_input(&["workload", "describe", "-"], log.as_bytes()).expect(&[0]).stdout

@@ -63,8 +63,8 @@ impl Wire {
         let wire = Wire { site, holders, port };
         let tried = wire.run(&["-n", "1", &wire.url("/hw")]);
         if tried.code == 2 {
-            let plea = format!("AF_XDP is not tested: {}", tried.stderr.trim_end());
-            untested(&plea);
+            let reason = format!("AF_XDP is not tested: {}", tried.stderr.trim_end());
+            untested(&reason);
             return None;
         }
         Some(wire)
@@ -116,8 +116,8 @@ impl Wire {
 
     /// Returns whether a program is attached to ls0, and its other properties.
     fn state(&self) -> (bool, String) {
-        let said = self.here("ip -d link show ls0");
-        (said.contains(" xdp"), said.replace(" xdpgeneric", ""))
+        let found = self.here("ip -d link show ls0");
+        (found.contains(" xdp"), found.replace(" xdpgeneric", ""))
     }
 
     /// Polls until a program is attached to ls0, or none is; each poll runs a program.
@@ -180,9 +180,9 @@ fn long_bodies_are_complete_both_ways() {
                 assert_eq!(whole(&report, "/stack/refused"), 0, "{link} {mode} {words:?}");
             }
         }
-        let said = wire.run(&["-n", "1", &wire.url("/hw")]).stderr;
+        let errors = wire.run(&["-n", "1", &wire.url("/hw")]).stderr;
         let queues = if link.contains("mtu") { "all 4 queues" } else { "1 queue" };
-        assert!(said.contains(&format!("by AF_XDP on ls0 (generic mode, {queues}")), "{said}");
+        assert!(errors.contains(&format!("by AF_XDP on ls0 (generic mode, {queues}")), "{errors}");
     }
 }
 
@@ -251,10 +251,10 @@ fn threads_have_addresses_and_sockets_of_their_own() {
                 }
             }
         }
-        let said = wire.run(&["--threads", "2", "-n", "2", &wire.url("/hw")]).stderr;
-        assert!(said.contains(", 2 threads, each with its own addresses)"), "{said}");
+        let errors = wire.run(&["--threads", "2", "-n", "2", &wire.url("/hw")]).stderr;
+        assert!(errors.contains(", 2 threads, each with its own addresses)"), "{errors}");
         // 64 addresses in parts of 32, whose first and last are unused
-        assert!(said.contains("come from 10.80.0.129 to 10.80.0.190, by"), "{said}");
+        assert!(errors.contains("come from 10.80.0.129 to 10.80.0.190, by"), "{errors}");
         let few = finish(
             wire.command(&[
                 "--stack",
@@ -292,9 +292,9 @@ fn routes_and_gateways_are_followed() {
     };
     let wrong = run("own:xdp=ls0,gateway=10.80.0.77");
     assert_eq!(wrong.code, 2, "{wrong:#?}");
-    let said = "--stack own:xdp: 10.80.0.77, the next hop to 192.0.2.5, does not respond to ARP on ls0; \
+    let text = "--stack own:xdp: 10.80.0.77, the next hop to 192.0.2.5, does not respond to ARP on ls0; \
                 fix: check that it is up and has a route back to 10.99.0.0/24";
-    assert!(wrong.stderr.contains(said), "{wrong:#?}");
+    assert!(wrong.stderr.contains(text), "{wrong:#?}");
     let given = run("own:xdp=ls0,gateway=10.80.0.2").expect(&[0, 4]).json();
     assert_eq!(whole(&given, "/outcomes/succeeded"), 40);
     wire.here("ip route add 192.0.2.0/24 via 10.80.0.2");
@@ -357,7 +357,7 @@ fn ipv6_goes_the_same_way() {
     assert_eq!(whole(&given, "/outcomes/succeeded"), 40);
     let known = wire.there("ip -6 neigh show dev ls1");
     assert_eq!(known.matches("fd00:99::").count(), 1, "{known}");
-    for (sources, url, said) in [
+    for (sources, url, found) in [
         (part, url("fd00:80::9", "/"), "fd00:80::9 does not respond to ND on ls0; fix: "),
         ("fd00:80::/112", far.clone(), "fd00:80::1 is an address of this host; fix: "),
         (part, url("::1", "/"), "::1 is an address of this host, which packets sent by ls0 cannot"),
@@ -365,8 +365,8 @@ fn ipv6_goes_the_same_way() {
         ("10.80.0.128/26", far, "has no IPv4 address, but its"),
     ] {
         let ran = run("own:xdp=ls0", sources, &["-n", "1", &url]);
-        assert_eq!(ran.code, 2, "{said}\n{ran:#?}");
-        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+        assert_eq!(ran.code, 2, "{found}\n{ran:#?}");
+        assert!(ran.stderr.contains(found), "{found}\n{ran:#?}");
     }
     wire.there("ip addr add fd00:80::ff00:7/64 dev ls1 nodad");
     let taken = run("own:xdp=ls0", part, &["-n", "1", &url("fd00:80::2", "/")]);
@@ -404,8 +404,8 @@ fn ipv6_over_tun(wire: &Wire, port: &str) {
     }
     let near = run(&["--stack", "own", "-n", "1", &format!("http://[::1]:{port}/")]);
     assert_eq!(near.code, 2, "{near:#?}");
-    let said = "leads to ::1, where Linux takes packets from the loopback alone; let the server";
-    assert!(near.stderr.contains(said), "{near:#?}");
+    let text = "leads to ::1, where Linux takes packets from the loopback alone; let the server";
+    assert!(near.stderr.contains(text), "{near:#?}");
 }
 
 /// Runs code on a separate thread whose sockets are in a network.
@@ -489,9 +489,9 @@ fn taken_meanwhile(
     in_network(&wire.holders[1], move || drop(server));
     let mac = wire.there("ip -br link show ls1");
     let mac = mac.split_whitespace().nth(2).unwrap();
-    let said = format!("is in use by {mac} as well: the server's packets");
+    let text = format!("is in use by {mac} as well: the server's packets");
     let flat: Vec<&str> = ran.stdout.split_whitespace().collect();
-    assert!(flat.join(" ").contains(&said), "{said}\n{ran:#?}");
+    assert!(flat.join(" ").contains(&text), "{text}\n{ran:#?}");
 }
 
 #[test]
@@ -566,15 +566,15 @@ const BAD: &[[&str; 6]] = &[
 fn failures_are_reported_with_a_fix() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
     let near = wire.url("/hw");
-    for [here, there, device, sources, url, said] in BAD {
+    for [here, there, device, sources, url, found] in BAD {
         wire.here(here);
         wire.there(there);
         let url = if url.is_empty() { &near } else { *url };
         let stack = format!("own:xdp={device}");
         let words = ["--stack", &stack, "--sources", sources, "-n", "1", url];
         let ran = finish(wire.command(&words), b"");
-        assert_eq!(ran.code, 2, "{said}\n{ran:#?}");
-        assert!(ran.stderr.contains(said) && ran.stderr.contains("; fix: "), "{said}\n{ran:#?}");
+        assert_eq!(ran.code, 2, "{found}\n{ran:#?}");
+        assert!(ran.stderr.contains(found) && ran.stderr.contains("; fix: "), "{found}\n{ran:#?}");
         wire.await_program(false);
     }
 }
@@ -583,13 +583,13 @@ fn failures_are_reported_with_a_fix() {
 #[test]
 fn requirements_of_af_xdp_are_reported() {
     let url = "http://10.80.0.2:9/";
-    for (words, said) in [
+    for (words, found) in [
         (&["--stack", "own:xdp=ls0"][..], "--stack own:xdp=ls0 needs --sources PREFIX: "),
         (&["--stack", "own:xdp"], "\"own:xdp\" is not a stack: it has no =DEVICE; write "),
     ] {
         let ran = finish(program(&[&["run", url][..], words].concat()), b"");
         assert_eq!(ran.code, 2, "{ran:#?}");
-        assert!(ran.stderr.contains(said), "{ran:#?}");
+        assert!(ran.stderr.contains(found), "{ran:#?}");
     }
     if !rustix::process::geteuid().is_root() {
         untested("AF_XDP without rights is not tested: only root can do without them");

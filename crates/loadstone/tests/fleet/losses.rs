@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 /// Waits for the end of a fleet; returns its report and output.
 fn report_of(output: &Output) -> (Value, String) {
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let report = serde_json::from_slice(&output.stdout);
-    (report.unwrap_or_else(|error| panic!("{error}: {said}")), said)
+    (report.unwrap_or_else(|error| panic!("{error}: {errors}")), errors)
 }
 
 #[test]
@@ -31,12 +31,12 @@ fn a_frozen_agents_part_is_continued_and_no_call_is_sent_twice() {
     // second on
     until(&site, || (frozen.elapsed() > Duration::from_millis(9_600)).then_some(()));
     signal(agent, "CONT");
-    let (report, said) = report_of(&child.wait_with_output().unwrap());
+    let (report, found) = report_of(&child.wait_with_output().unwrap());
     let (due, lost) = (whole(&report, "/outcomes/due"), whole(&report, "/outcomes/lost"));
     let succeeded = whole(&report, "/outcomes/succeeded");
-    assert_eq!((due, succeeded + lost), (780, 780), "{said}");
+    assert_eq!((due, succeeded + lost), (780, 780), "{found}");
     // a third of the load, from the freeze to the second after the fence
-    assert!((7 * 20..10 * 20).contains(&lost), "{lost}: {said}");
+    assert!((7 * 20..10 * 20).contains(&lost), "{lost}: {found}");
     // the first call of the manager is one more; none was sent by both
     assert_eq!(site.stop().requests, succeeded + 1);
     let moved = report["fleet"]["moved"].as_array().unwrap();
@@ -61,13 +61,13 @@ fn the_next_run_begins_without_an_agent_that_was_lost() {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until(&site, || (site.served().requests > 10).then_some(()));
     kill(until(&site, || agents_of(child.id()).first().copied()));
-    let (report, said) = report_of(&child.wait_with_output().unwrap());
-    assert!(said.contains("is left out") && said.contains("is shared by 1"), "{said}");
+    let (report, found) = report_of(&child.wait_with_output().unwrap());
+    assert!(found.contains("is left out") && found.contains("is shared by 1"), "{found}");
     let (due, lost) = (whole(&report, "/outcomes/due"), whole(&report, "/outcomes/lost"));
     let succeeded = whole(&report, "/outcomes/succeeded");
-    assert_eq!((due, succeeded + lost), (240, 240), "{said}");
+    assert_eq!((due, succeeded + lost), (240, 240), "{found}");
     // at most half of the first run
-    assert!((1..=60).contains(&lost), "{lost}: {said}");
+    assert!((1..=60).contains(&lost), "{lost}: {found}");
     // the run that reports the lost agents
     assert_eq!(report["fleet"]["agents"].as_array().map(Vec::len), Some(2));
     assert_eq!(whole(&report, "/fleet/lost"), lost);
@@ -125,9 +125,9 @@ fn a_server_killed_on_a_full_disk_restarts_and_no_call_is_lost() {
     }
     let server = until(&site, || children_of(child.id(), "nats-server").first().copied());
     kill(server);
-    let (report, said) = report_of(&child.wait_with_output().unwrap());
-    assert!(said.contains("nats-server had died and was started again"), "{said}");
-    assert_eq!(whole(&report, "/outcomes/succeeded"), 250, "{said}");
+    let (report, found) = report_of(&child.wait_with_output().unwrap());
+    assert!(found.contains("nats-server had died and was started again"), "{found}");
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 250, "{found}");
     assert_eq!(whole(&report, "/outcomes/due"), 250);
     let causes = report["verdict"]["causes"].to_string();
     assert!(!causes.contains("agent-lost"), "{causes}");
@@ -188,8 +188,8 @@ fn agents_without_a_manager_stop_in_5_s_and_serve_the_next() {
     assert!(stopped > Duration::from_secs(3) && stopped < Duration::from_secs(6), "{stopped:?}");
     assert!(agent.0.try_wait().unwrap().is_none(), "it keeps what it counted");
     let words = ["--agents", "1", "--rate", "100/s", "-n", "30", &url];
-    let (report, said) = report_of(&hub.manager(&words).output().unwrap());
-    assert_eq!(whole(&report, "/outcomes/succeeded"), 30, "{said}");
+    let (report, found) = report_of(&hub.manager(&words).output().unwrap());
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 30, "{found}");
 }
 
 #[test]
@@ -208,10 +208,10 @@ fn a_manager_that_is_frozen_for_three_seconds_misses_nothing() {
     until(&site, || (frozen.elapsed() > Duration::from_secs(3)).then_some(()));
     let meanwhile = site.served().requests - before;
     signal(manager.id(), "CONT");
-    let (report, said) = report_of(&manager.wait_with_output().unwrap());
-    assert!(meanwhile > 75, "{meanwhile} calls of 150: {said}");
-    assert_eq!(whole(&report, "/outcomes/due"), 300, "{said}");
-    assert_eq!(whole(&report, "/outcomes/succeeded"), 300, "{said}");
+    let (report, found) = report_of(&manager.wait_with_output().unwrap());
+    assert!(meanwhile > 75, "{meanwhile} calls of 150: {found}");
+    assert_eq!(whole(&report, "/outcomes/due"), 300, "{found}");
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 300, "{found}");
     assert_eq!(whole(&report, "/response_time_s/count"), 300);
 }
 
@@ -227,8 +227,8 @@ fn a_fresh_manager_ends_the_run_of_one_that_has_just_died() {
     manager.0.kill().unwrap();
     manager.0.wait().unwrap();
     let words = ["--agents", "1", "--rate", "50/s", "-n", "30", &url];
-    let (report, said) = report_of(&hub.manager(&words).output().unwrap());
-    assert_eq!(whole(&report, "/outcomes/succeeded"), 30, "{said}");
+    let (report, found) = report_of(&hub.manager(&words).output().unwrap());
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 30, "{found}");
     assert_eq!(whole(&report, "/outcomes/due"), 30);
 }
 
@@ -247,12 +247,12 @@ fn a_run_is_taken_over_without_an_agent_that_died_too() {
         process.0.wait().unwrap();
     }
     // the number of agents is part of the run
-    let (report, said) =
+    let (report, found) =
         report_of(&hub.manager(&[&["--attach"], &work[..]].concat()).output().unwrap());
-    assert_eq!(whole(&report, "/outcomes/due"), 200, "{said}");
-    assert_eq!(whole(&report, "/outcomes/succeeded"), 100, "{said}");
+    assert_eq!(whole(&report, "/outcomes/due"), 200, "{found}");
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 100, "{found}");
     assert_eq!(whole(&report, "/outcomes/lost"), 100);
-    assert!(said.contains("no agent holds them"), "{said}");
+    assert!(found.contains("no agent holds them"), "{found}");
 }
 
 #[test]

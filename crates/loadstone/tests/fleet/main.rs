@@ -129,12 +129,12 @@ fn an_operator_queries_and_ends_the_run_within_a_second() {
     let mut command = program(&args);
     let manager = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut manager = Ended(manager);
-    let mut said = BufReader::new(manager.0.stderr.take().unwrap()).lines();
+    let mut errors = BufReader::new(manager.0.stderr.take().unwrap()).lines();
     let place = until(&site, || {
-        let line = said.next()?.ok()?;
+        let line = errors.next()?.ok()?;
         line.split_once("--manager ").map(|(_, place)| place.to_owned())
     });
-    let drain = std::thread::spawn(move || said.for_each(drop));
+    let drain = std::thread::spawn(move || errors.for_each(drop));
     let agent_creds = at("agent-0.creds");
     let agent = program(&["fleet", "agent", "--manager", &place, "--creds", &agent_creds])
         .stderr(Stdio::null())

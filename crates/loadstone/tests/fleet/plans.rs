@@ -115,6 +115,6 @@ fn a_device_by_af_xdp_is_one_machines() {
     let words = ["--stack", "own:xdp=lo", "--sources", "10.9.0.0/24", "-c", "4", "-n", "20"];
     let ran = finish(fleet("2", &words, "http://10.9.1.1:9/"), b"");
     assert_eq!(ran.code, 2, "{ran:#?}");
-    let said = "--stack own:xdp has one prefix of addresses, which all agents would use";
-    assert!(ran.stderr.contains(said), "{ran:#?}");
+    let text = "--stack own:xdp has one prefix of addresses, which all agents would use";
+    assert!(ran.stderr.contains(text), "{ran:#?}");
 }

@@ -181,12 +181,12 @@ fn a_named_pipe_has_one_beginning_and_one_end() {
     let pipe = folder.path().join("pipe");
     for (option, lines) in [("--log", 1 + 2 * 7), ("--csv", 2)] {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, found) = std::sync::mpsc::channel();
         let reading = pipe.clone();
         std::thread::spawn(move || tell.send(std::fs::read_to_string(reading)));
         let name = pipe.to_str().unwrap();
         run(&["run", "-n", "7", "--repeat", "2", option, name, &site.url("/hw")]).expect(&[0, 4]);
-        let text = told.recv().unwrap().unwrap();
+        let text = found.recv().unwrap().unwrap();
         assert!(text.lines().count() >= lines, "{option}: {text}");
         if option == "--log" {
             assert_eq!(text.lines().count(), lines, "{text}");

@@ -29,23 +29,23 @@ fn a_name_that_nobody_has() {
 #[test]
 fn a_port_without_listener_is_reported() {
     let url = format!("http://127.0.0.1:{}/", free_port());
-    let (json, said) = no_connection(&[&url]);
+    let (json, found) = no_connection(&[&url]);
     assert_eq!(failures(&json), [("connrefused".to_owned(), 1)]);
-    assert!(said.contains(&url) && said.contains("refused"), "{said}");
+    assert!(found.contains(&url) && found.contains("refused"), "{found}");
     let advice = text(&json, "/verdict/causes/0/advice").to_owned();
     assert!(advice.contains("Start the server"), "{advice}");
     // the same as text: the server first, then the verdict, and no empty table
-    let told = run(&["run", &url]).expect(&[3]);
-    assert!(told.stdout.starts_with("Server        refusing: "), "{}", told.stdout);
-    assert!(told.stdout.contains("\nMeasurement   INVALID\n"), "{}", told.stdout);
-    assert!(told.stdout.contains("Start the server"), "{}", told.stdout);
-    assert!(!told.stdout.contains("Little's law"), "{}", told.stdout);
+    let outcome = run(&["run", &url]).expect(&[3]);
+    assert!(outcome.stdout.starts_with("Server        refusing: "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\nMeasurement   INVALID\n"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("Start the server"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("Little's law"), "{}", outcome.stdout);
 }
 
 #[test]
 fn a_missing_unix_socket_is_reported() {
-    let (json, said) = no_connection(&["--unix", "/gone/socket", "http://site/"]);
-    assert!(said.contains("/gone/socket"), "{said}");
+    let (json, found) = no_connection(&["--unix", "/gone/socket", "http://site/"]);
+    assert!(found.contains("/gone/socket"), "{found}");
     assert_eq!(whole(&json, "/connections/established"), 0);
 }
 
@@ -101,9 +101,9 @@ fn first_byte_and_progress_timeouts_end_calls() {
 fn tls_to_a_plain_port() {
     let site = Site::start(&[]);
     let url = format!("https://{}/hw", site.authority());
-    let (json, said) = no_connection(&[&url]);
+    let (json, found) = no_connection(&[&url]);
     assert_eq!(failures(&json), [("tls".to_owned(), 1)]);
-    assert!(said.contains("plain-text port"), "{said}");
+    assert!(found.contains("plain-text port"), "{found}");
     assert!(text(&json, "/verdict/causes/0/advice").contains("http://"), "{json:#}");
 }
 
@@ -124,8 +124,8 @@ fn tls_to_a_silent_port_times_out() {
         std::io::copy(&mut stream, &mut std::io::sink()).ok();
     });
     let url = format!("https://{}/", mute.address);
-    let (_, said) = no_connection(&["--connect-timeout", "200ms", "--insecure", &url]);
-    assert!(said.contains(&url) && said.contains("handshake did not finish in time"), "{said}");
+    let (_, found) = no_connection(&["--connect-timeout", "200ms", "--insecure", &url]);
+    assert!(found.contains(&url) && found.contains("handshake did not finish in time"), "{found}");
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn each_command_names_insecure_for_an_untrusted_certificate() {
         (vec!["torture", "--quick", &url], 3),
     ] {
         let ran = run(&args).expect(&[code]);
-        let told = format!("{}{}", ran.stdout, ran.stderr);
-        let told: Vec<&str> = told.split_whitespace().collect();
-        assert!(told.join(" ").contains("--insecure"), "{args:?}: {}", told.join(" "));
+        let message = format!("{}{}", ran.stdout, ran.stderr);
+        let message: Vec<&str> = message.split_whitespace().collect();
+        assert!(message.join(" ").contains("--insecure"), "{args:?}: {}", message.join(" "));
     }
 }
 
@@ -184,15 +184,15 @@ fn a_client_certificate_that_is_missing() {
 fn a_missing_or_refusing_proxy_is_reported() {
     let site = Site::start(&[]);
     let gone = format!("http://127.0.0.1:{}", free_port());
-    let (_, said) = no_connection(&["--proxy", &gone, &site.url("/hw")]);
-    assert!(said.contains("refused"), "{said}");
+    let (_, found) = no_connection(&["--proxy", &gone, &site.url("/hw")]);
+    assert!(found.contains("refused"), "{found}");
     let refusing = Scripted::start(|mut stream, _| {
         let mut asked = [0; 7];
         stream.read_exact(&mut asked).ok();
         stream.write_all(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n").ok();
     });
-    let (json, said) = no_connection(&["--proxy", &refusing.url(""), "https://localhost:1/"]);
+    let (json, found) = no_connection(&["--proxy", &refusing.url(""), "https://localhost:1/"]);
     assert_eq!(failures(&json), [("proxy".to_owned(), 1)]);
-    assert!(said.contains("403"), "{said}");
+    assert!(found.contains("403"), "{found}");
     assert!(text(&json, "/verdict/causes/0/advice").contains("--proxy"), "{json:#}");
 }

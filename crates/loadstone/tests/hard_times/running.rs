@@ -13,7 +13,7 @@ pub(crate) const WALL_MAX: Duration = Duration::from_secs(60);
 /// A started program.
 pub(crate) struct Running {
     pub(crate) pid: Pid,
-    told: Receiver<std::io::Result<Output>>,
+    ended: Receiver<std::io::Result<Output>>,
     output: Option<std::io::Result<Output>>,
 }
 
@@ -27,9 +27,9 @@ impl Running {
     pub(crate) fn of(mut command: Command) -> Running {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
-        let (tell, told) = channel();
+        let (tell, ended) = channel();
         thread::spawn(move || tell.send(child.wait_with_output()));
-        Running { pid, told, output: None }
+        Running { pid, ended, output: None }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -40,7 +40,8 @@ impl Running {
 
     /// Returns whether it has ended, now or within a moment.
     pub(crate) fn ended(&mut self) -> bool {
-        self.output = self.output.take().or(self.told.recv_timeout(Duration::from_millis(10)).ok());
+        self.output =
+            self.output.take().or(self.ended.recv_timeout(Duration::from_millis(10)).ok());
         self.output.is_some()
     }
 
@@ -58,7 +59,7 @@ impl Running {
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn end(mut self) -> Ran {
-        let output = self.output.take().or_else(|| self.told.recv_timeout(WALL_MAX).ok());
+        let output = self.output.take().or_else(|| self.ended.recv_timeout(WALL_MAX).ok());
         let Some(output) = output else {
             kill_process(self.pid, Signal::KILL).ok();
             panic!("the program did not end within {WALL_MAX:?}");

@@ -36,7 +36,7 @@ fn a_signal_ends_the_run_with_a_report() {
 #[test]
 fn calls_under_way_are_abandoned() {
     // only the first call is answered
-    let (tell, told) = channel();
+    let (tell, found) = channel();
     let server = Scripted::start(move |mut stream, index| {
         let mut buffer = [0; 4096];
         while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
@@ -51,7 +51,7 @@ fn calls_under_way_are_abandoned() {
     let url = server.url("/");
     let running = Running::start(&["run", "--json", "-", "-c", "5", "-d", "10m", &url]);
     for _ in 0..5 {
-        told.recv_timeout(WALL_MAX).unwrap();
+        found.recv_timeout(WALL_MAX).unwrap();
     }
     running.signal(Signal::INT);
     let json = running.end().expect(&[130, 4]).json();
@@ -63,7 +63,7 @@ fn calls_under_way_are_abandoned() {
 #[test]
 fn uploads_under_way_are_abandoned() {
     for stack in ["kernel", "kernel:batches"] {
-        let (tell, told) = channel();
+        let (tell, found) = channel();
         let server = Scripted::start(move |mut stream, index| {
             let mut buffer = [0; 4096];
             if index > 0 {
@@ -88,7 +88,7 @@ fn uploads_under_way_are_abandoned() {
         let url = server.url("/");
         let load = ["-c", "5", "-d", "10m", "--body-file", &file, "--stack", stack];
         let running = Running::start(&[&["run", "--json", "-"][..], &load, &[&url]].concat());
-        let held: Vec<_> = (0..5).map(|_| told.recv_timeout(WALL_MAX).unwrap()).collect();
+        let held: Vec<_> = (0..5).map(|_| found.recv_timeout(WALL_MAX).unwrap()).collect();
         running.signal(Signal::INT);
         let json = running.end().expect(&[130, 4]).json();
         assert_eq!(outcomes(&json), [5, 0, 0, 0, 0, 5], "{stack}");
@@ -98,7 +98,7 @@ fn uploads_under_way_are_abandoned() {
 
 #[test]
 fn a_signal_during_the_first_call_ends_it() {
-    let (tell, told) = channel();
+    let (tell, found) = channel();
     let mute = Scripted::start(move |mut stream, _| {
         tell.send(()).ok();
         std::io::copy(&mut stream, &mut std::io::sink()).ok();
@@ -106,7 +106,7 @@ fn a_signal_during_the_first_call_ends_it() {
     let url = mute.url("/");
     let args = ["run", "--json", "-", "--timeout", "10m", "-d", "10m", &url];
     let running = Running::start(&args);
-    told.recv_timeout(WALL_MAX).unwrap();
+    found.recv_timeout(WALL_MAX).unwrap();
     running.signal(Signal::INT);
     let json = running.end().expect(&[130]).json();
     assert_eq!(outcomes(&json), [0; 6]);
@@ -167,7 +167,7 @@ fn a_terminal_that_is_closed_is_a_hangup() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("json");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    let (tell, told) = channel();
+    let (tell, found) = channel();
     let reader = pipe.clone();
     thread::spawn(move || tell.send(std::fs::read_to_string(reader)));
     let program = crate::support::program::<&str>(&[]);
@@ -182,7 +182,7 @@ fn a_terminal_that_is_closed_is_a_hangup() {
     // the terminal's other end closes with the program that holds it
     running.signal(Signal::KILL);
     running.end();
-    let text = told.recv_timeout(WALL_MAX).unwrap().unwrap();
+    let text = found.recv_timeout(WALL_MAX).unwrap().unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["interrupted"], true);
     assert!(outcomes(&json)[1] > 0);

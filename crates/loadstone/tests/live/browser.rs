@@ -226,11 +226,11 @@ fn wrong_input_is_reported() {
         (&["ui", "--store", "none"], "has nothing to show"),
         (&["ui", "--store", ":memory:"], "has nothing to show"),
     ] {
-        let said = run(args).expect(&[2]).stderr;
-        assert!(said.contains(part), "{said}");
+        let errors = run(args).expect(&[2]).stderr;
+        assert!(errors.contains(part), "{errors}");
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = run(&["ui", "--listen", &port, "--store", "x.db"]).expect(&[2]).stderr;
-    assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{said}");
+    let errors = run(&["ui", "--listen", &port, "--store", "x.db"]).expect(&[2]).stderr;
+    assert!(errors.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{errors}");
 }

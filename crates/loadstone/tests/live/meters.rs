@@ -14,10 +14,10 @@ fn prometheus_reads_a_running_test() {
     let mut child =
         command.stdout(Stdio::null()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     let pid = rustix::process::Pid::from_child(&child);
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
     let authority = loop {
         let mut line = String::new();
-        assert!(said.read_line(&mut line).unwrap() > 0, "it tells where its metrics are");
+        assert!(errors.read_line(&mut line).unwrap() > 0, "it tells where its metrics are");
         if let Some((_, url)) = line.trim_end().split_once("metrics at http://") {
             break url.trim_end_matches("/metrics").to_owned();
         }
@@ -54,7 +54,7 @@ fn prometheus_reads_a_running_test() {
 fn collector() -> (u16, std::sync::mpsc::Receiver<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, outcome) = std::sync::mpsc::channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = BufReader::new(stream.unwrap());
@@ -63,8 +63,8 @@ fn collector() -> (u16, std::sync::mpsc::Receiver<usize>) {
                 let mut line = String::new();
                 stream.read_line(&mut line).unwrap();
                 let line = line.trim_end().to_ascii_lowercase();
-                if let Some(said) = line.strip_prefix("content-length: ") {
-                    length = said.parse().unwrap();
+                if let Some(found) = line.strip_prefix("content-length: ") {
+                    length = found.parse().unwrap();
                 }
                 if line.is_empty() {
                     break;
@@ -75,17 +75,17 @@ fn collector() -> (u16, std::sync::mpsc::Receiver<usize>) {
             tell.send(length).ok();
         }
     });
-    (port, told)
+    (port, outcome)
 }
 
 #[test]
 fn a_collector_gets_the_figures() {
     let site = Site::start(&[]);
-    let (port, told) = collector();
+    let (port, found) = collector();
     let to = format!("http://127.0.0.1:{port}");
     let ran = run(&["run", "-n", "50", "--otlp", &to, &site.url("/hw")]).expect(&[0, 4]);
     assert!(!ran.stderr.contains("pushes"), "{}", ran.stderr);
-    assert!(told.recv().unwrap() > 500);
+    assert!(found.recv().unwrap() > 500);
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn a_missing_collector_stops_nothing() {
     let site = Site::start(&[]);
     let to = format!("http://127.0.0.1:{}", free_port());
     let ran = run(&["run", "-n", "50", "--otlp", &to, &site.url("/hw")]).expect(&[0, 4]);
-    let said = ran.stderr;
-    assert!(said.contains(&format!("pushes to {to}/v1/metrics failed")), "{said}");
-    assert!(said.contains("the last time: cannot connect"), "{said}");
+    let errors = ran.stderr;
+    assert!(errors.contains(&format!("pushes to {to}/v1/metrics failed")), "{errors}");
+    assert!(errors.contains("the last time: cannot connect"), "{errors}");
     assert_eq!(site.stop().requests, 51);
 }
 
@@ -105,29 +105,32 @@ fn an_unusable_address_ends_the_run_before_sending() {
     let port = taken.local_addr().unwrap().port().to_string();
     let site = Site::start(&[]);
     let ran = finish(program(&["run", "--metrics", &port, &site.url("/hw")]), b"");
-    let said = ran.expect(&[2]).stderr;
-    assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port} for --metrics")), "{said}");
+    let errors = ran.expect(&[2]).stderr;
+    assert!(
+        errors.contains(&format!("cannot listen on 127.0.0.1:{port} for --metrics")),
+        "{errors}"
+    );
     assert_eq!(site.stop().requests, 0);
     for (option, value, part) in [
         ("--metrics", "x", "write a port like 8080"),
         ("--otlp", "ftp://h", "not an http:// or https:// URL"),
     ] {
-        let said = run(&["run", option, value, "http://h/"]).expect(&[2]).stderr;
-        assert!(said.contains(part), "{said}");
+        let errors = run(&["run", option, value, "http://h/"]).expect(&[2]).stderr;
+        assert!(errors.contains(part), "{errors}");
     }
 }
 
 #[test]
 fn a_collector_gets_the_steps_of_a_ramp() {
     let site = Site::start(&[]);
-    let (port, told) = collector();
+    let (port, found) = collector();
     let to = format!("http://127.0.0.1:{port}");
     let url = site.url("/hw");
     let ramp = ["ramp", "--from", "20/s", "--to", "40/s", "--step", "20/s", "--hold", "1s"];
     let ran = run(&[&ramp[..], &["--otlp", &to, &url]].concat()).expect(&[0, 1, 4]);
     assert!(!ran.stderr.contains("pushes"), "{}", ran.stderr);
     // each of the two steps has at least one second
-    assert!(told.recv().unwrap() > 500 && told.recv().unwrap() > 500);
+    assert!(found.recv().unwrap() > 500 && found.recv().unwrap() > 500);
 }
 
 /// The collector's certificate is checked against authorities that the run does not use.
@@ -142,12 +145,12 @@ fn a_collector_behind_tls_is_known_by_its_certificate() {
         finish(command, b"").expect(&[0, 4]).stderr
     };
     // it answers `hello`, which no collector sends: the push arrived
-    let said = pushed(&collector.files.ca);
-    assert!(said.contains("the response is not OTLP"), "{said}");
+    let found = pushed(&collector.files.ca);
+    assert!(found.contains("the response is not OTLP"), "{found}");
     let others = Pki::new();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("others.pem");
     std::fs::write(&file, &others.ca).unwrap();
-    let said = pushed(file.to_str().unwrap());
-    assert!(said.contains("no TLS: ") && said.contains("certificate"), "{said}");
+    let found = pushed(file.to_str().unwrap());
+    assert!(found.contains("no TLS: ") && found.contains("certificate"), "{found}");
 }

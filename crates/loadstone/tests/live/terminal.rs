@@ -249,14 +249,14 @@ fn the_demo_can_be_watched() {
     let mut terminal = Terminal::start(&args);
     terminal.wait_for("Responses and failures");
     let (code, report) = terminal.end();
-    let told = format!("as a page: {}", page.display());
-    assert!([0, 4].contains(&code) && report.contains(&told), "{code}: {report}");
+    let text = format!("as a page: {}", page.display());
+    assert!([0, 4].contains(&code) && report.contains(&text), "{code}: {report}");
 }
 
 #[test]
 fn a_missing_terminal_is_reported_with_a_fix() {
-    let said = run(&["run", "--live", "http://127.0.0.1:1/"]).expect(&[2]).stderr;
-    assert!(said.contains("--live draws on standard error"), "{said}");
-    let said = run(&["run", "--live", "--quiet", "http://127.0.0.1:1/"]).expect(&[2]).stderr;
-    assert!(said.contains("--live") && said.contains("--quiet"), "{said}");
+    let errors = run(&["run", "--live", "http://127.0.0.1:1/"]).expect(&[2]).stderr;
+    assert!(errors.contains("--live draws on standard error"), "{errors}");
+    let errors = run(&["run", "--live", "--quiet", "http://127.0.0.1:1/"]).expect(&[2]).stderr;
+    assert!(errors.contains("--live") && errors.contains("--quiet"), "{errors}");
 }

@@ -64,9 +64,9 @@ fn the_plan_can_be_read_before() {
         "ramp --print-plan --population --from 1 --to 900 --step 3 --repeat 2 --down --shuffle";
     let found = run(&words(line, "http://127.0.0.1:1/")).expect(&[0]).stdout;
     assert!(found.lines().all(|line| line.chars().count() <= 80), "{found}");
-    let told = found.replace("\n#", "").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("2 times over, in random order, then down the same way"), "{told}");
-    assert!(told.contains("users: 1, 4, 7, 10,") && told.contains(" 895, 898, 900"), "{told}");
+    let text = found.replace("\n#", "").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("2 times over, in random order, then down the same way"), "{text}");
+    assert!(text.contains("users: 1, 4, 7, 10,") && text.contains(" 895, 898, 900"), "{text}");
     let plan: toml::Table = found.parse().unwrap();
     assert_eq!(plan["load"]["users"].as_integer(), Some(900));
 }

@@ -109,8 +109,8 @@ fn only_a_named_store_that_cannot_be_opened_stops_the_run() {
     let nowhere = nowhere.to_str().unwrap();
     for command in [&["run"][..], &["ramp"], &["torture"], &["compare", &url]] {
         let ran = keeping(data.path(), &[command, &["--store", nowhere, &url]].concat());
-        let told = ran.expect(&[2]).stderr;
-        assert!(told.contains("there is no folder") && told.contains("--store"), "{told}");
+        let errors = ran.expect(&[2]).stderr;
+        assert!(errors.contains("there is no folder") && errors.contains("--store"), "{errors}");
     }
     assert!(!data.path().join("nodir").exists());
     assert_eq!(site.served().requests, 6, "a first call and five; of the second run none");

@@ -52,8 +52,8 @@ proptest! {
         prop_assert!(kept >= seconds);
         let causes = run["verdict"]["causes"].as_array().unwrap();
         let cause = causes.iter().find(|cause| cause["id"] == "interrupted");
-        let said = cause.and_then(|cause| cause["figure_text"].as_str().or(cause["text"].as_str()));
-        prop_assert!(said.is_some_and(|said| said.contains("its program was killed")), "{causes:?}");
+        let found = cause.and_then(|cause| cause["figure_text"].as_str().or(cause["text"].as_str()));
+        prop_assert!(found.is_some_and(|found| found.contains("its program was killed")), "{causes:?}");
         let count = |name: &str| whole(&run, &format!("/outcomes/{name}"));
         let ended: u64 =
             ["succeeded", "failed", "timed_out", "dropped", "abandoned"].map(count).iter().sum();

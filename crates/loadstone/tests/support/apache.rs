@@ -61,7 +61,7 @@ impl Apache {
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = !matches!(apache.child.try_wait(), Ok(None));
             if ended || Instant::now() > deadline {
-                return Err(apache.said());
+                return Err(apache.error_log());
             }
             std::thread::yield_now();
         }
@@ -73,7 +73,7 @@ impl Apache {
     }
 
     /// Its error output.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn error_log(&self) -> String {
         let read = |name: &str| std::fs::read_to_string(self.folder.path().join(name));
         [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat()
     }

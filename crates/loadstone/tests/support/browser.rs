@@ -14,7 +14,7 @@ use std::time::Duration;
 const RESPONSE_MAX: Duration = Duration::from_secs(60);
 
 /// Polling time of [`Browser::wait_for`], in milliseconds; below [`RESPONSE_MAX`].
-const LOOK_MAX_MS: u32 = 40_000;
+const WAIT_MAX_MS: u32 = 40_000;
 
 /// The browser reads commands on descriptor 3 and answers on 4, each ended by a zero byte.
 const START: &str = "exec chromium --remote-debugging-pipe \"$@\" 3<&0 4>&1 </dev/null >/dev/null";
@@ -171,7 +171,7 @@ impl Browser {
     #[track_caller]
     pub(crate) fn wait_for(&mut self, expression: &str) {
         let looking = format!(
-            "new Promise((done, give_up) => {{ const until = Date.now() + {LOOK_MAX_MS}; \
+            "new Promise((done, give_up) => {{ const until = Date.now() + {WAIT_MAX_MS}; \
              const look = () => {{ let is; try {{ is = {expression} }} catch (e) {{ is = false }} \
              if (is) done(true); else if (Date.now() > until) give_up('never true'); \
              else setTimeout(look, 20) }}; look() }})"

@@ -139,13 +139,13 @@ pub(crate) fn finish(mut command: Command, input: &[u8]) -> Ran {
         // a program that does not read its input may close the pipe
         thread::spawn(move || pipe.write_all(&input).ok());
     }
-    let (tell, told) = mpsc::channel();
+    let (tell, outcome) = mpsc::channel();
     thread::spawn(move || tell.send(child.wait_with_output()));
-    let output = match told.recv_timeout(WALL_MAX) {
+    let output = match outcome.recv_timeout(WALL_MAX) {
         Ok(output) => output.unwrap(),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
-            let left = told.recv();
+            let left = outcome.recv();
             panic!("{command:?} did not end within {WALL_MAX:?}; it had written {left:?}");
         }
     };
@@ -158,10 +158,10 @@ pub(crate) fn finish(mut command: Command, input: &[u8]) -> Ran {
 }
 
 /// Returns false, and prints the test's missing requirement. In CI every requirement must be met.
-pub(crate) fn untested(plea: &str) -> bool {
-    assert!(std::env::var_os("CI").is_none(), "{plea}");
+pub(crate) fn untested(reason: &str) -> bool {
+    assert!(std::env::var_os("CI").is_none(), "{reason}");
     // a closed standard error is not a failure
-    writeln!(std::io::stderr(), "{plea}").ok();
+    writeln!(std::io::stderr(), "{reason}").ok();
     false
 }
 

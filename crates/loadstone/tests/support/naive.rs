@@ -95,6 +95,6 @@ fn forward(origin: u16, fields: &[(Vec<u8>, Vec<u8>)], content: &[u8]) {
     }
     let Ok(mut server) = TcpStream::connect(("127.0.0.1", origin)) else { return };
     server.write_all(&[&head, &b"\r\n"[..], content].concat()).ok();
-    let mut said = Vec::new();
-    server.read_to_end(&mut said).ok();
+    let mut lines = Vec::new();
+    server.read_to_end(&mut lines).ok();
 }

@@ -66,8 +66,8 @@ fn a_background_plan_lasts_as_long_as_the_cases() {
     let refused = run(&[&only[..], &[name, &site.url("/hw")]].concat()).expect(&[2]);
     assert!(refused.stderr.contains("good.toml"), "{refused:?}");
     let dry = ["torture", "--dry-run", "--beside-rate", "50/s", &site.url("/hw")];
-    let said = run(&dry).expect(&[0]).stdout;
-    assert!(said.contains("Background load: open loop at 50/s"), "{said}");
+    let output = run(&dry).expect(&[0]).stdout;
+    assert!(output.contains("Background load: open loop at 50/s"), "{output}");
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn load_and_cases_share_the_limit_on_requests() {
     let url = site.url("/hw");
     let load = ["torture", "--dry-run", "--only", "S-01", "--beside-rate", "90/s"];
     let bound = |most| run(&[&load[..], &["--requests-max", most, &url]].concat());
-    let said = bound("120").expect(&[0]).stdout;
-    let rest = said.lines().find(|line| line.contains("requests per second")).unwrap();
-    assert!(rest.ends_with(" 30"), "{said}");
+    let output = bound("120").expect(&[0]).stdout;
+    let rest = output.lines().find(|line| line.contains("requests per second")).unwrap();
+    assert!(rest.ends_with(" 30"), "{output}");
     let refused = bound("90").expect(&[2]).stderr;
     assert!(refused.contains("90/s leaves nothing of --requests-max 90/s"), "{refused}");
 }

@@ -86,10 +86,10 @@ fn a_proxy_that_trusts_http2_bytes_is_found() {
     let range = Site::start(&[("range", "none")]);
     let back = range.url("/page");
     let ran = run(&[&arguments[..], &[&proxy.url("/page"), "--back", &back, "-q"]].concat());
-    let said = ran.expect(&[1]).stdout;
-    assert!(said.contains("over HTTP/2 (local)"), "{said}");
-    assert!(said.contains("DISAGREE H2.CL: a length that is too short"), "{said}");
-    assert!(said.contains("finds more"), "{said}");
+    let output = ran.expect(&[1]).stdout;
+    assert!(output.contains("over HTTP/2 (local)"), "{output}");
+    assert!(output.contains("DISAGREE H2.CL: a length that is too short"), "{output}");
+    assert!(output.contains("finds more"), "{output}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn serves_everything() -> Scripted {
 fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (tell, told) = mpsc::channel();
+    let (tell, found) = mpsc::channel();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -50,7 +50,7 @@ fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
         tell.send(seen).ok();
     });
     let out = command(port).output().unwrap();
-    told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing was sent: {out:?}"))
+    found.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing was sent: {out:?}"))
 }
 
 /// The form of a failure, if it can be expressed in it.
@@ -86,7 +86,7 @@ fn failures() -> (tempfile::TempDir, Vec<(PathBuf, Vec<u8>)>) {
 #[test]
 fn shell_lines_and_scripts_send_the_same_bytes() {
     let (_parent, failures) = failures();
-    let mut said = [0; 3];
+    let mut found = [0; 3];
     for (folder, bytes) in &failures {
         if let Some(script) = emitted(folder, "sh") {
             let run = |port: u16| {
@@ -104,23 +104,23 @@ fn shell_lines_and_scripts_send_the_same_bytes() {
             };
             assert_eq!(sent_by(run, bytes.len()), *bytes, "{script}");
             assert_eq!(fs::read_to_string(folder.join("repro.sh")).unwrap(), script);
-            said[0] += 1;
+            found[0] += 1;
         }
         if let Some(line) = emitted(folder, "nc") {
             let (printf, _) = line.rsplit_once(" | nc").unwrap();
             let run = |port: u16| shell(&format!("{printf} | nc -w 5 127.0.0.1 {port}"));
             assert_eq!(sent_by(run, bytes.len()), *bytes, "{line}");
-            said[1] += 1;
+            found[1] += 1;
         }
         if let Some(line) = emitted(folder, "curl") {
             // the Host field contains the port of the run, and keeps it
             let (front, _) = line.rsplit_once("'http://").unwrap();
             let run = |port: u16| shell(&format!("{front}'http://127.0.0.1:{port}/'"));
             assert_eq!(sent_by(run, bytes.len()), *bytes, "{line}");
-            said[2] += 1;
+            found[2] += 1;
         }
     }
-    assert!(said[0] > 5 && said[1] > 5 && said[2] > 0, "{said:?} of {}", failures.len());
+    assert!(found[0] > 5 && found[1] > 5 && found[2] > 0, "{found:?} of {}", failures.len());
 }
 
 #[test]

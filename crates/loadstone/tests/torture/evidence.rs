@@ -60,11 +60,12 @@ fn the_evidence_of_a_run_is_kept() {
     assert!(fs::read_to_string(one.join("case.toml")).unwrap().starts_with("id = \"F-09\""));
     let shrunk = failures.iter().map(|name| root.join("failures").join(name).join("shrunk.bin"));
     let shrunk: Vec<Vec<u8>> = shrunk.filter_map(|path| fs::read(path).ok()).collect();
-    let told: Vec<String> = shrunk.iter().map(|bytes| bytes.escape_ascii().to_string()).collect();
+    let message: Vec<String> =
+        shrunk.iter().map(|bytes| bytes.escape_ascii().to_string()).collect();
     // this server only detects ends of heads and NUL; on a busy machine the 1.5 s of --quick may
     // end before the search is complete
     let has_both = |one: &String| one.contains("%00") && one.ends_with(r"\r\n\r\n");
-    assert!(matches!(&told[..], [one] if has_both(one)), "{told:?}");
+    assert!(matches!(&message[..], [one] if has_both(one)), "{message:?}");
     let wire = fs::read_to_string(one.join("wire.lsw")).unwrap();
     assert!(wire.starts_with("loadstone.wire/1\n") && wire.contains("\noutcome fail\n"), "{wire}");
 }
@@ -100,9 +101,9 @@ fn a_full_disk_is_reported_once_and_the_run_continues() {
     let url = server.url("/");
     let arguments = ["torture", "--no-audit", "--quick", "--only", "F-01,S-08", "--out", out, &url];
     let done = behind(&["sh", "-c", limit]).args(arguments).output().unwrap();
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(done.status.code(), Some(5), "{said}");
-    assert_eq!(said.matches("is incomplete: it ends at this error").count(), 1, "{said}");
+    let errors = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(5), "{errors}");
+    assert_eq!(errors.matches("is incomplete: it ends at this error").count(), 1, "{errors}");
     let report = String::from_utf8(done.stdout).unwrap();
     assert!(report.contains("2 cases"), "{report}");
     let root = parent.path().join(&names(parent.path())[0]);
@@ -119,8 +120,8 @@ fn a_failure_is_replayed_until_it_is_fixed() {
     assert!(ran.stdout.contains("still failing") && ran.stdout.contains("3 of 3; 500"), "{ran:?}");
     let site = Site::start(&[("range", "none")]);
     let fixed = run(&["torture", "replay", "--times", "1", "--to", &site.url("/page"), root]);
-    let said = fixed.expect(&[0]).stdout;
-    assert!(said.contains("fixed") && !said.contains("failing"), "{said}");
+    let output = fixed.expect(&[0]).stdout;
+    assert!(output.contains("fixed") && !output.contains("failing"), "{output}");
     let judged = run(&["torture", "judge", root]).expect(&[1]);
     assert!(judged.stdout.contains("unchanged, 0 changed."), "{judged:?}");
     drop(server);
@@ -144,13 +145,13 @@ fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
     change(&one.join("case.toml"), "accept = [\"400\"]", "accept = [\"200\"]");
     change(&one.join("wire.lsw"), "loadstone 0", "loadstone 9");
     let ran = run(&["torture", "replay", one.to_str().unwrap()]).expect(&[0]);
-    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let output = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "1 fixed",
         "S-02 was version 7 and is version 1 in this program",
         "recorded by loadstone 9",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(output.contains(part), "{part}: {output}");
     }
     let wires = root.join("wire");
     for name in names(&wires) {
@@ -159,14 +160,14 @@ fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
         change(&wires.join(&name), "loadstone 0", "loadstone 9");
     }
     let judged = run(&["torture", "judge", root.to_str().unwrap()]).expect(&[1]);
-    let said = judged.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let output = judged.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "S-02 equal pass → fail",
         "(version 7 → 1 of the case)",
         "S-02 was version 7 and is version 1 in this program: judged by version 1",
         "recorded by loadstone 9",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(output.contains(part), "{part}: {output}");
     }
 }
 
@@ -199,15 +200,18 @@ fn a_transcript_of_another_format_is_refused_with_the_fix() {
     let path = folder.path().to_str().unwrap();
     fs::write(folder.path().join("wire.lsw"), "loadstone.wire/2\nloadstone 9.0.0\n").unwrap();
     for command in ["replay", "judge", "shrink"] {
-        let said = run(&["torture", command, path]).expect(&[2]).stderr;
+        let errors = run(&["torture", command, path]).expect(&[2]).stderr;
         let part = "not loadstone.wire/1: it was recorded by another version of loadstone";
-        assert!(said.contains("wire.lsw: line 1 is") && said.contains(part), "{command}: {said}");
+        assert!(
+            errors.contains("wire.lsw: line 1 is") && errors.contains(part),
+            "{command}: {errors}"
+        );
     }
     let json = folder.path().join("a.json");
     fs::write(&json, "{\"schema\": \"loadstone.torture/2\"}").unwrap();
     let json = json.to_str().unwrap();
-    let said = run(&["torture", "diff", json, json]).expect(&[2]).stderr;
-    assert!(said.contains("is \"loadstone.torture/2\", not loadstone.torture/1"), "{said}");
+    let errors = run(&["torture", "diff", json, json]).expect(&[2]).stderr;
+    assert!(errors.contains("is \"loadstone.torture/2\", not loadstone.torture/1"), "{errors}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn too_many_transcripts_end_the_evidence_not_the_run() {
     }
     let server = Scripted::failing_on_nul();
     let torture = "$0 torture --no-audit --no-shrink --quick --only F-01,F-09,S-08 -q";
-    let said = on_a_small_disk(
+    let text = on_a_small_disk(
         "16k",
         &format!(
             "{torture} --out /mnt {}; echo exit $?; \
@@ -35,10 +35,10 @@ fn too_many_transcripts_end_the_evidence_not_the_run() {
     );
     let full = "No space left on device";
     for part in ["in 3 cases", "exit 5", "parts 0", "\"end\": null", "judge 1", full] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(text.contains(part), "{part}: {text}");
     }
-    assert_eq!(said.matches("is incomplete: it ends at this error").count(), 1, "{said}");
-    assert!(!said.contains("\nhalf ") && !said.contains("panicked"), "{said}");
+    assert_eq!(text.matches("is incomplete: it ends at this error").count(), 1, "{text}");
+    assert!(!text.contains("\nhalf ") && !text.contains("panicked"), "{text}");
 }
 
 #[test]
@@ -48,19 +48,19 @@ fn results_that_do_not_fit_are_not_written() {
     }
     let server = Scripted::failing_on_nul();
     let url = server.url("/");
-    let said = on_a_small_disk(
+    let text = on_a_small_disk(
         "128k",
         &format!(
             "$0 torture --no-audit --only S-02,S-08 --json /mnt/a.json --html /mnt/a.html {url}; \
              echo exit $?; ls -A /mnt"
         ),
     );
-    assert!(said.contains("1 finding in 2 cases") && said.contains("exit 5\nfill\n"), "{said}");
-    assert!(said.contains("cannot write /mnt/a.json: No space left on device"), "{said}");
-    let said = on_a_small_disk(
+    assert!(text.contains("1 finding in 2 cases") && text.contains("exit 5\nfill\n"), "{text}");
+    assert!(text.contains("cannot write /mnt/a.json: No space left on device"), "{text}");
+    let text = on_a_small_disk(
         "100k",
         &format!("$0 torture --no-audit --only S-02 --store /mnt/runs.db {url}; echo exit $?"),
     );
-    assert!(said.contains("exit 2") && said.contains("the results store /mnt/runs.db"), "{said}");
-    assert!(!said.contains("Torture of"), "a store that was asked for comes first: {said}");
+    assert!(text.contains("exit 2") && text.contains("the results store /mnt/runs.db"), "{text}");
+    assert!(!text.contains("Torture of"), "a store that was asked for comes first: {text}");
 }

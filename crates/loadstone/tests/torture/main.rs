@@ -131,9 +131,9 @@ fn a_server_that_exits_is_reported_as_lost() {
         .spawn()
         .unwrap();
     let out = child.wait_with_output().unwrap();
-    let said = String::from_utf8(out.stdout).unwrap();
-    assert!(said.contains("It ended early: no plain request got its usual response"), "{said}");
-    assert_eq!(out.status.code(), Some(4), "{said}");
+    let output = String::from_utf8(out.stdout).unwrap();
+    assert!(output.contains("It ended early: no plain request got its usual response"), "{output}");
+    assert_eq!(out.status.code(), Some(4), "{output}");
 }
 
 #[test]
@@ -240,14 +240,14 @@ fn two_results_are_compared() {
     let (torn, other) = (file("torn.json"), file("other.json"));
     std::fs::write(&torn, &std::fs::read(&a).unwrap()[..200]).unwrap();
     std::fs::write(&other, "{\"schema\": \"loadstone.run/1\"}").unwrap();
-    for (bad, said) in [
+    for (bad, found) in [
         (torn.as_str(), "torn.json is damaged or not JSON"),
         (other.as_str(), "other.json is \"loadstone.run/1\", not loadstone.torture/1"),
         ("/nowhere.json", "\"/nowhere.json\" cannot be read"),
         (folder.path().to_str().unwrap(), "cannot be read"),
     ] {
         let ran = run(&["torture", "diff", &a, bad]).expect(&[2]);
-        assert!(ran.stderr.contains(said), "{bad}: {ran:?}");
+        assert!(ran.stderr.contains(found), "{bad}: {ran:?}");
     }
     let ran = run(&["torture", "diff", &a, &b, "--json", "x", "--md", "x"]).expect(&[2]);
     assert!(ran.stderr.contains("name the same file"), "{ran:?}");

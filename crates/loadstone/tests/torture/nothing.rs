@@ -20,8 +20,8 @@ fn constant(response: &'static str) -> Scripted {
 #[track_caller]
 fn learned_nothing(ran: Ran, words: &str) {
     let ran = ran.expect(&[2, 3, 4]);
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    let flat = said.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let text = format!("{}{}", ran.stdout, ran.stderr);
+    let flat = text.split_whitespace().collect::<Vec<&str>>().join(" ");
     assert!(flat.contains(words), "{words:?} is not in: {flat}");
     assert!(!flat.contains("nothing failed"), "{flat}");
 }

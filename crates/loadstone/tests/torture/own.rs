@@ -147,8 +147,8 @@ fn code_cases_are_run_again_and_not_emitted_as_a_case() {
     let root = parent.path().join(&names(parent.path())[0]);
     let folder = failure_of(&root, "C-10", "wire.lsw").display().to_string();
     let ran = run(&["torture", "replay", &folder, "--times", "1"]).expect(&[1]);
-    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("still failing C-10-"), "{said}");
+    let output = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains("still failing C-10-"), "{output}");
     let case = run(&["torture", "emit", "--as", "case", &folder]).expect(&[2]);
     assert!(case.stderr.contains("judged by code, which a case file cannot express"), "{case:?}");
 }

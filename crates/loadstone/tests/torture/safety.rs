@@ -131,9 +131,9 @@ fn limits_have_maximums() {
         assert!(ran.stderr.contains(part), "{option} {value}: {ran:?}");
     }
     let ran = run(&["torture", "--dry-run", "--press", "--only", "S-01,W-01", "http://10.1.2.3/"]);
-    let said = ran.expect(&[0]).stdout;
-    let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(joined.contains("W-01 skipped: ") && joined.contains("confirm with --own"), "{said}");
+    let output = ran.expect(&[0]).stdout;
+    let joined = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains("W-01 skipped: ") && joined.contains("confirm with --own"), "{output}");
     let state = tempfile::tempdir().unwrap();
     let ran =
         finish(torture(state.path(), &["--only", "W-01", "http://10.1.2.3/"]), b"").expect(&[2]);
@@ -164,7 +164,7 @@ fn a_server_can_stop_the_run() {
 
 #[test]
 fn an_orphaned_run_stops() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, found) = std::sync::mpsc::channel();
     let tell = std::sync::Mutex::new(tell);
     // it never responds: only the stop ends the run
     let server = Scripted::start(move |mut stream, _| {
@@ -181,11 +181,11 @@ fn an_orphaned_run_stops() {
     command.env("XDG_STATE_HOME", state.path());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    told.recv().unwrap();
+    found.recv().unwrap();
     drop(child.stdin.take());
     let ran = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(said.contains("the parent process has exited"), "{ran:?}");
+    let output = String::from_utf8_lossy(&ran.stdout);
+    assert!(output.contains("the parent process has exited"), "{ran:?}");
     let log = fs::read_to_string(log_of(state.path())).unwrap();
     assert!(log.contains("\"kind\":\"stop\"") && log.contains("\"why\":\"permission\""), "{log}");
 }
@@ -197,10 +197,10 @@ fn third_party_machines_are_named_by_their_addresses() {
     let name = file.to_str().unwrap();
     fs::write(&file, "10.1.0.0/16 Example CDN # as published\n").unwrap();
     let only = ["torture", "--dry-run", "--press", "--only", "S-01,W-10", "--own", "10.1.2.3"];
-    let said = run(&[&only[..], &["--front", name, "http://10.1.2.3/"]].concat());
-    let said = said.expect(&[0]).stdout;
-    assert!(said.contains("W-10   skipped: its address belongs to Example CDN"), "{said}");
-    assert!(!said.contains("S-01   skipped"), "{said}");
+    let found = run(&[&only[..], &["--front", name, "http://10.1.2.3/"]].concat());
+    let found = found.expect(&[0]).stdout;
+    assert!(found.contains("W-10   skipped: its address belongs to Example CDN"), "{found}");
+    assert!(!found.contains("S-01   skipped"), "{found}");
     fs::write(&file, "\n10.1.2.3/16 Example CDN\n").unwrap();
     let wrong = run(&[&only[..], &["--front", name, "http://10.1.2.3/"]].concat()).expect(&[2]);
     assert!(wrong.stderr.contains("front.txt: line 2: \"10.1.2.3/16\" has bits"), "{wrong:?}");
@@ -210,7 +210,7 @@ fn third_party_machines_are_named_by_their_addresses() {
 
 #[test]
 fn every_plain_request_identifies_us() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, found) = std::sync::mpsc::channel();
     let tell = std::sync::Mutex::new(tell);
     let server = Scripted::start(move |mut stream, _| {
         let mut piece = [0; 4096];
@@ -224,7 +224,7 @@ fn every_plain_request_identifies_us() {
     let state = tempfile::tempdir().unwrap();
     finish(torture(state.path(), &[&options[..], &[&server.url("/")]].concat()), b"")
         .expect(&[0, 1]);
-    let all: Vec<String> = told.try_iter().collect();
+    let all: Vec<String> = found.try_iter().collect();
     assert!(
         all[0].contains("\r\nUser-Agent: loadstone-torture/")
             && all[0].contains(") for ticket 7\r\n")
@@ -280,7 +280,7 @@ fn a_public_server_must_publish_a_proof() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("http://{PUBLIC}:8080/page.html");
     let proof = folder.path().join("root/.well-known/loadstone-torture.txt");
-    let said = in_public(
+    let text = in_public(
         folder.path(),
         &format!(
             "$0 torture --only S-01 {url}; echo refused $?; \
@@ -307,7 +307,7 @@ fn a_public_server_must_publish_a_proof() {
         "permitted by a proof (file)",
         "refused: the file at 203.0.113.7:8080: answered 404",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(text.contains(part), "{part}: {text}");
     }
 }
 
@@ -321,7 +321,7 @@ fn a_fleet_needs_a_proof_for_a_public_server_too() {
     let url = format!("http://{PUBLIC}:8080/page.html");
     let proof = folder.path().join("root/.well-known/loadstone-torture.txt");
     let fleet = "$0 fleet local --agents 2 -q -n 40 --rate";
-    let said = in_public(
+    let text = in_public(
         folder.path(),
         &format!(
             "export LOADSTONE_STORE=none; {fleet} 2000/s {url}; echo bare $?; \
@@ -339,9 +339,9 @@ fn a_fleet_needs_a_proof_for_a_public_server_too() {
         "group 2",
         "the proof does not name the group overload",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(text.contains(part), "{part}: {text}");
     }
     // the verdict of a run with so few calls may vary
-    let ran = |name: &str| [0, 4].iter().any(|code| said.contains(&format!("{name} {code}")));
-    assert!(ran("small") && ran("proven"), "{said}");
+    let ran = |name: &str| [0, 4].iter().any(|code| text.contains(&format!("{name} {code}")));
+    assert!(ran("small") && ran("proven"), "{text}");
 }

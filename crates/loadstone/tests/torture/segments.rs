@@ -11,8 +11,8 @@ fn to_be_had(site: &Site) -> bool {
     if !tried.stderr.contains("TCP segments cannot be sent") {
         return true;
     }
-    let plea = format!("segments are not tested: {}", tried.stderr.trim_end());
-    untested(&plea)
+    let reason = format!("segments are not tested: {}", tried.stderr.trim_end());
+    untested(&reason)
 }
 
 fn tortured(only: &str, url: &str, more: &[&str]) -> Ran {
@@ -111,11 +111,11 @@ fn a_missing_device_is_reported_with_the_fix() {
         let ran = run(&[&["torture", "--no-audit"][..], words].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{words:?}: {}", ran.stderr);
     }
-    let told = run(&["torture", "explain", "P-09"]).expect(&[0]);
+    let found = run(&["torture", "explain", "P-09"]).expect(&[0]);
     for part in
         ["answers  the TCP of the server's kernel", "RFC 5961 section 3.2", "expect ack or rst"]
     {
-        assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
+        assert!(found.stdout.contains(part), "{part}: {}", found.stdout);
     }
 }
 

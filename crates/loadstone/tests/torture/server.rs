@@ -11,7 +11,7 @@ use support::{Scripted, Site, behind, free_port, run, text};
 /// A server of its own, ended with the test, and the first lines of its output.
 struct Apart {
     child: Child,
-    said: String,
+    address: String,
     /// Keeps the pipe open for later output.
     _printed: BufReader<ChildStdout>,
 }
@@ -20,9 +20,9 @@ impl Apart {
     fn start(mut command: Command) -> Apart {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut printed = BufReader::new(child.stdout.take().unwrap());
-        let mut said = String::new();
-        printed.read_line(&mut said).unwrap();
-        Apart { child, said: said.trim().to_owned(), _printed: printed }
+        let mut address = String::new();
+        printed.read_line(&mut address).unwrap();
+        Apart { child, address: address.trim().to_owned(), _printed: printed }
     }
 
     fn site(switches: &str) -> Apart {
@@ -63,7 +63,7 @@ fn a_server_that_aborts_and_restarts_has_crashed_by_signal_6() {
         free_port()
     );
     let server = Apart::start(behind(&["sh", "-c", &script]));
-    let url = format!("{}{}", server.said, faulty::PATH);
+    let url = format!("{}{}", server.address, faulty::PATH);
     let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
     assert_eq!(outcome(&document, "F-09"), "crashed", "{document:#}");
     let notes = notes(&document, "F-09");
@@ -120,7 +120,7 @@ fn a_crashed_worker_is_named_as_a_worker() {
     let mut python = Command::new("sh");
     python.args(["-c", "ulimit -c 0; exec python3 -c \"$0\"", FORKING]);
     let server = Apart::start(python);
-    let url = format!("http://{}/", server.said);
+    let url = format!("http://{}/", server.address);
     let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
     let notes = notes(&document, "F-09");
     assert!(notes.contains("a worker, python3 (pid "), "{notes}");
@@ -133,7 +133,7 @@ fn a_crashed_worker_is_named_as_a_worker() {
 #[test]
 fn a_correct_server_is_watched_without_remarks() {
     let server = Apart::site("none");
-    let url = format!("{}{}", server.said, faulty::PATH);
+    let url = format!("{}{}", server.address, faulty::PATH);
     let only = ["torture", "--only", "S-01,S-08", "--json", "-"];
     let pid = server.child.id().to_string();
     for named in [&[][..], &["--sut", &pid]] {
@@ -147,20 +147,20 @@ fn a_correct_server_is_watched_without_remarks() {
     }
     let none = run(&[&only[..], &["--sut", "none", &url]].concat()).expect(&[0]).json();
     assert_eq!((&none["server"], &none["cases"][0]["server"]), (&Value::Null, &Value::Null));
-    let said = run(&["torture", "--only", "S-01", &url]).expect(&[0]).stdout;
-    assert!(said.contains("The server during the torture\n  loadstone (pid "), "{said}");
+    let address = run(&["torture", "--only", "S-01", &url]).expect(&[0]).stdout;
+    assert!(address.contains("The server during the torture\n  loadstone (pid "), "{address}");
 }
 
 #[test]
 fn a_process_that_is_not_the_server_is_refused() {
     let server = Apart::site("none");
     let (pid, us) = (server.child.id(), std::process::id().to_string());
-    let ran = run(&["torture", "--sut", &us, &server.said]).expect(&[2]);
+    let ran = run(&["torture", "--sut", &us, &server.address]).expect(&[2]);
     assert!(ran.stderr.contains("does not listen on 127.0.0.1:"), "{ran:?}");
     assert!(ran.stderr.contains(&format!("process {pid} (loadstone) does")), "{ran:?}");
-    let ran = run(&["torture", "--sut", "4000000000", &server.said]).expect(&[2]);
+    let ran = run(&["torture", "--sut", "4000000000", &server.address]).expect(&[2]);
     assert!(ran.stderr.contains("there is no process 4000000000"), "{ran:?}");
-    let ran = run(&["torture", "--sut", "nginx", &server.said]).expect(&[2]);
+    let ran = run(&["torture", "--sut", "nginx", &server.address]).expect(&[2]);
     assert!(ran.stderr.contains("or none"), "{ran:?}");
     // the process that started the program does not count as a server by default, but may be named
     let site = Site::start(&[]);

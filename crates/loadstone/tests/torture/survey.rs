@@ -22,7 +22,7 @@ fn survey(state: &Path, list: &str, args: &[&str]) -> Value {
 }
 
 /// Name and confidence of each server, in the order of the list.
-fn told(survey: &Value) -> Vec<String> {
+fn rows_of(survey: &Value) -> Vec<String> {
     let servers = survey["servers"].as_array().unwrap().iter();
     let row = |one: &Value| match one["software"].as_str() {
         Some(name) => format!("{name} ({})", one["confidence"].as_str().unwrap()),
@@ -40,8 +40,8 @@ fn web_servers_are_identified_by_claim_and_behavior() {
     let faker = Scripted::start(|mut stream, _| {
         let mut piece = [0; 4096];
         if matches!(stream.read(&mut piece), Ok(1..)) {
-            let said = "HTTP/1.1 200 OK\r\nServer: nginx/1.27\r\nContent-Length: 0\r\n\r\n";
-            stream.write_all(said.as_bytes()).ok();
+            let text = "HTTP/1.1 200 OK\r\nServer: nginx/1.27\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(text.as_bytes()).ok();
         }
     });
     let gone = free_port();
@@ -53,7 +53,7 @@ fn web_servers_are_identified_by_claim_and_behavior() {
         site.url("/hw"),
     );
     let found = survey(state.path(), &list, &[]);
-    let rows = told(&found);
+    let rows = rows_of(&found);
     assert_eq!(rows[0], "loadstone on hyper (behaved)");
     assert!(rows[1].starts_with("nginx 1.") && rows[1].ends_with("(agreed)"), "{rows:?}");
     assert_eq!(rows[2], "nginx 1.27 (claimed)");
@@ -281,7 +281,7 @@ fn name_servers_of_debian_are_distinguished() {
     let list: String =
         servers.iter().map(|server| format!("127.0.0.1:{}\n", server.port)).collect();
     let found = survey(at, &list, &["--dns"]);
-    let rows = told(&found);
+    let rows = rows_of(&found);
     let names = ["BIND 9", "Unbound 1", "NSD 4", "Knot DNS 3", "PowerDNS 4", "dnsmasq 2"];
     for (row, name) in rows.iter().zip(names) {
         assert!(row.starts_with(name) && row.ends_with("(agreed)"), "{name}: {found:#}");
@@ -293,24 +293,24 @@ fn name_servers_of_debian_are_distinguished() {
 fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
     // rejected before anything is sent, wherever this runs
     let state = tempfile::tempdir().unwrap();
-    let said = |list: &str, args: &[&str]| {
+    let describe = |list: &str, args: &[&str]| {
         let mut command = program(&[&["survey", "-"], args].concat());
         command.env("XDG_STATE_HOME", state.path()).stdin(Stdio::piped());
         finish(command, list.as_bytes()).expect(&[2]).stderr
     };
-    let dark = said(&format!("{PUBLIC}:8080\n"), &[]);
+    let dark = describe(&format!("{PUBLIC}:8080\n"), &[]);
     assert!(dark.contains("203.0.113.7 is a public address: refused"), "{dark}");
-    assert!(said(PUBLIC, &["--yes-i-may"]).contains("--owner"));
-    assert!(said("169.254.169.254\n", &[]).contains("is a reserved address"));
-    assert!(said("127.0.0.1:25\n", &[]).contains("port 25 belongs to another protocol"));
-    let unaudited = said("10.0.0.1\n", &["--no-audit"]);
+    assert!(describe(PUBLIC, &["--yes-i-may"]).contains("--owner"));
+    assert!(describe("169.254.169.254\n", &[]).contains("is a reserved address"));
+    assert!(describe("127.0.0.1:25\n", &[]).contains("port 25 belongs to another protocol"));
+    let unaudited = describe("10.0.0.1\n", &["--no-audit"]);
     assert!(unaudited.contains("--no-audit is for servers on this machine: "), "{unaudited}");
     assert!(!state.path().join("loadstone/torture-audit.jsonl").exists());
     if !namespaces_are_to_be_had("--net") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let said = in_public(
+    let describe = in_public(
         folder.path(),
         &format!(
             "echo {PUBLIC}:8080 > list; $0 survey list; echo refused $?; \
@@ -329,7 +329,7 @@ fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
         "started: a survey of 1 server (public, 203.0.113.7:8080)",
         "visited 203.0.113.7:8080 (1 question): nginx 1.",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(describe.contains(part), "{part}: {describe}");
     }
-    assert_eq!(said.matches("\"question\"").count(), 1, "{said}");
+    assert_eq!(describe.matches("\"question\"").count(), 1, "{describe}");
 }

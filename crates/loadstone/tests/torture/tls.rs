@@ -137,8 +137,8 @@ fn renegotiation_is_refused_granted_or_impossible() {
                 if code == 1 {
                     let failure = json["kept"][0]["folder"].as_str().unwrap();
                     let again = ["torture", "replay", "--insecure", "--times", "1", failure];
-                    let said = run(&again).expect(&[1]).stdout;
-                    assert!(said.contains("still failing"), "{said}");
+                    let output = run(&again).expect(&[1]).stdout;
+                    assert!(output.contains("still failing"), "{output}");
                 }
             });
         }

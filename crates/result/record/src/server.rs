@@ -569,7 +569,7 @@ fn tail(measurement: &Measurement) -> Option<Tail> {
 }
 
 /// Rows at the end of the window that must all fall short: half of them, and three at least.
-const BEHIND_ROWS_MIN: usize = 3;
+const SLOW_ROWS_MIN: usize = 3;
 /// Below this share of what is due in a row, and by three standard errors, the row falls short.
 const KEPT_UP_SHARE: f64 = 0.97;
 
@@ -584,7 +584,7 @@ fn behind(run: &Inputs<'_>) -> Option<(f64, f64)> {
         return None;
     }
     let rows: Vec<&stats::Second> = crate::finished::in_window(measurement).collect();
-    let count = rows.len().div_ceil(2).max(BEHIND_ROWS_MIN);
+    let count = rows.len().div_ceil(2).max(SLOW_ROWS_MIN);
     // the first row has the calls that a quiet server would still have in flight
     let last = rows.get(rows.len().checked_sub(count).filter(|from| *from > 0)?..)?;
     let ended = |row: &stats::Second| row.counts.done() + row.counts.dropped;

@@ -24,19 +24,19 @@ pub fn junit(record: &CheckRecord) -> String {
 }
 
 fn document(record: &CheckRecord) -> Document {
-    let mut told = Document::default();
+    let mut notes = Document::default();
     let name = safe(&format!("{} · {}", record.name, record.base));
-    told.add(Forms::TEXT, [say(Voice::Plain, name), Block::Gap]);
+    notes.add(Forms::TEXT, [say(Voice::Plain, name), Block::Gap]);
     // without a connection no step ran, and "skipped" on each line would be useless
     let tried = record.unreachable.is_none();
     for (forms, all) in [(Forms::QUIET, false), (Forms::LONG, tried)] {
         let steps = tree(&record.steps, all);
         if !steps.is_empty() {
-            told.add(forms, [Block::Steps(steps), Block::Gap]);
+            notes.add(forms, [Block::Steps(steps), Block::Gap]);
         }
     }
-    told.add(Forms::TEXT, [say(Voice::Plain, summary(record))]);
-    told
+    notes.add(Forms::TEXT, [say(Voice::Plain, summary(record))]);
+    notes
 }
 
 /// Steps with their members; or only those that failed.
@@ -52,19 +52,19 @@ fn marked(step: &StepRecord, all: bool) -> MarkedStep {
         StepState::Failed => Some(false),
         StepState::Skipped => None,
     };
-    let mut told = Vec::new();
-    told.extend(step.reason.as_ref().map(|why| ("", safe(why))));
+    let mut notes = Vec::new();
+    notes.extend(step.reason.as_ref().map(|why| ("", safe(why))));
     if let Some(Mismatch { what, expected, got }) = &step.difference {
         let asked = Some(&step.asked).filter(|asked| !asked.is_empty());
-        told.extend(asked.map(|asked| ("", safe(asked))));
-        told.push(("", safe(what)));
-        told.extend([("  expected  ", safe(expected)), ("  got       ", safe(got))]);
+        notes.extend(asked.map(|asked| ("", safe(asked))));
+        notes.push(("", safe(what)));
+        notes.extend([("  expected  ", safe(expected)), ("  got       ", safe(got))]);
     }
     MarkedStep {
         met,
         name: safe(&step.name),
         took: met.map_or_else(String::new, |_| seconds(step.elapsed_s)),
-        told,
+        notes,
         members: tree(&step.members, all),
     }
 }
@@ -74,18 +74,18 @@ fn summary(record: &CheckRecord) -> String {
     let counts = record.counts;
     let (passed, failed) = (counts.passed, counts.failed);
     let steps = counted(counts.steps, "step");
-    let mut said = format!("{steps}: {passed} passed, {failed} failed");
+    let mut text = format!("{steps}: {passed} passed, {failed} failed");
     if counts.skipped > 0 {
-        said.push_str(&format!(", {} skipped", counts.skipped));
+        text.push_str(&format!(", {} skipped", counts.skipped));
     }
-    said.push_str(&format!(", in {}", seconds(record.elapsed_s)));
+    text.push_str(&format!(", in {}", seconds(record.elapsed_s)));
     if let Some(why) = &record.unreachable {
-        said.push_str(&format!("; no connection: {}", safe(why)));
+        text.push_str(&format!("; no connection: {}", safe(why)));
     }
     if record.interrupted {
-        said.push_str("; interrupted before the end");
+        text.push_str("; interrupted before the end");
     }
-    said
+    text
 }
 
 /// One suite, a case per step.

@@ -53,24 +53,24 @@ pub fn markdown_of_compare(report: &CompareRecord) -> String {
 }
 
 fn document(report: &CompareRecord) -> Document {
-    let mut told = Document::new(format!("Compared: {}", name(report)));
-    head(&mut told, report);
-    cautions(&mut told, report);
-    bounds(&mut told, report);
-    gate::gate(&mut told, report);
-    sides(&mut told, report);
-    protocols::protocols(&mut told, report);
-    told.add(Forms::PAGE, [heading("Differences")]);
+    let mut page = Document::new(format!("Compared: {}", name(report)));
+    head(&mut page, report);
+    cautions(&mut page, report);
+    bounds(&mut page, report);
+    gate::gate(&mut page, report);
+    sides(&mut page, report);
+    protocols::protocols(&mut page, report);
+    page.add(Forms::PAGE, [heading("Differences")]);
     for contrast in report.contrasts() {
-        differences(&mut told, report, contrast);
+        differences(&mut page, report, contrast);
     }
-    power(&mut told, report);
-    distributions(&mut told, report);
-    runs(&mut told, report);
+    power(&mut page, report);
+    distributions(&mut page, report);
+    runs(&mut page, report);
     let machine = report.environment.as_ref().filter(|_| report.runs().next().is_some());
     let foot = machine.map(|machine| words::measured(report.started_unix_s, machine));
-    told.add(Forms::PAGE, foot.map(Block::Foot));
-    told
+    page.add(Forms::PAGE, foot.map(Block::Foot));
+    page
 }
 
 fn name(report: &CompareRecord) -> String {
@@ -85,7 +85,7 @@ fn label(side: &SideRecord) -> String {
 }
 
 /// The answer, under what was compared.
-fn head(told: &mut Document, report: &CompareRecord) {
+fn head(document: &mut Document, report: &CompareRecord) {
     let sides: Vec<String> =
         report.lettered().map(|(letter, side)| format!("{letter} is {}", label(side))).collect();
     let mut lines: Vec<Words> = vec![format!("{}.", sides.join(", ")).into()];
@@ -94,22 +94,22 @@ fn head(told: &mut Document, report: &CompareRecord) {
         let restarted = format!("{letter}'s server was restarted for each run: ");
         Some(Words::from(restarted).code(command))
     }));
-    told.add(Forms::MARKDOWN, [title(&report.answer)]);
-    told.add(Forms::MARKDOWN, lines.iter().map(|line| say(Voice::Plain, line.clone())));
+    document.add(Forms::MARKDOWN, [title(&report.answer)]);
+    document.add(Forms::MARKDOWN, lines.iter().map(|line| say(Voice::Plain, line.clone())));
     let kicker = "Comparison of web servers";
-    told.add(Forms::PAGE, [Block::Title(Title { kicker, name: name(report), lines })]);
-    told.add(Forms::TEXT | Forms::PAGE, [say(Voice::Answer, report.answer.as_str())]);
+    document.add(Forms::PAGE, [Block::Title(Title { kicker, name: name(report), lines })]);
+    document.add(Forms::TEXT | Forms::PAGE, [say(Voice::Answer, report.answer.as_str())]);
 }
 
-fn cautions(told: &mut Document, report: &CompareRecord) {
+fn cautions(document: &mut Document, report: &CompareRecord) {
     let caution =
         |word, text: &String| Block::Caution(Caution { word, text: printable(text, 1_000) });
-    told.add(Forms::ALL, report.ended_early.as_ref().map(|why| caution("Ended early", why)));
-    told.add(Forms::ALL, report.cautions.iter().map(|text| caution("", text)));
+    document.add(Forms::ALL, report.ended_early.as_ref().map(|why| caution("Ended early", why)));
+    document.add(Forms::ALL, report.cautions.iter().map(|text| caution("", text)));
 }
 
 /// Bounds on the differences, and whether they hold.
-fn bounds(told: &mut Document, report: &CompareRecord) {
+fn bounds(document: &mut Document, report: &CompareRecord) {
     let all: Vec<(String, &BoundRecord)> = report
         .contrasts()
         .flat_map(|contrast| {
@@ -123,7 +123,7 @@ fn bounds(told: &mut Document, report: &CompareRecord) {
             false => Block::Checked { good: !bound.crossed, text },
         }
     };
-    told.add(Forms::TEXT | Forms::MARKDOWN, all.iter().map(line));
+    document.add(Forms::TEXT | Forms::MARKDOWN, all.iter().map(line));
     if all.is_empty() {
         return;
     }
@@ -137,11 +137,11 @@ fn bounds(told: &mut Document, report: &CompareRecord) {
         let named = Words::from(of.as_str()).code(&bound.text);
         vec![named.into(), judged, bound.why.as_str().into()]
     }));
-    told.add(Forms::PAGE, [heading("Bounds"), Block::Table(table)]);
+    document.add(Forms::PAGE, [heading("Bounds"), Block::Table(table)]);
 }
 
 /// Measurements of each side, and their order.
-fn sides(told: &mut Document, report: &CompareRecord) {
+fn sides(document: &mut Document, report: &CompareRecord) {
     let mut lines = vec![Block::Gap];
     let mut add = |lead: &str, text: String| lines.push(led(lead, Voice::Plain, text));
     for (letter, side) in report.lettered() {
@@ -151,8 +151,9 @@ fn sides(told: &mut Document, report: &CompareRecord) {
         add(&format!("{letter}   "), format!("{name} · {count} · {load}"));
         if let Some(command) = &side.command {
             let command = printable(command, COMMAND_CHARS_MAX);
-            let told = if command == side.label { String::new() } else { format!(": {command}") };
-            add("    ", format!("restarted for each run{told}"));
+            let document =
+                if command == side.label { String::new() } else { format!(": {command}") };
+            add("    ", format!("restarted for each run{document}"));
         }
     }
     let blocks = &report.order;
@@ -161,20 +162,20 @@ fn sides(told: &mut Document, report: &CompareRecord) {
         let more = if blocks.len() > BLOCKS_SHOWN { " ..." } else { "" };
         add("    ", format!("in turn: {shown}{more}, drawn"));
     }
-    told.add(Forms::LONG, lines);
+    document.add(Forms::LONG, lines);
 }
 
 /// Each difference of one side to the first.
-fn differences(told: &mut Document, report: &CompareRecord, contrast: Contrast<'_>) {
+fn differences(document: &mut Document, report: &CompareRecord, contrast: Contrast<'_>) {
     let letter = contrast.letter;
     if !contrast.differences.is_empty() && letter == 'B' && report.gate.is_none() {
-        told.add(Forms::LONG, [Block::Gap, say(Voice::Plain, noise_floor(contrast))]);
+        document.add(Forms::LONG, [Block::Gap, say(Voice::Plain, noise_floor(contrast))]);
     }
     if !report.further.is_empty() {
         let of = format!("{letter}, {}, to A", printable(contrast.label, 120));
-        told.add(Forms::PAGE, [subheading(of)]);
+        document.add(Forms::PAGE, [subheading(of)]);
     }
-    told.add(Forms::PAGE, [forest(contrast)]);
+    document.add(Forms::PAGE, [forest(contrast)]);
     if contrast.differences.is_empty() {
         return;
     }
@@ -186,8 +187,8 @@ fn differences(told: &mut Document, report: &CompareRecord, contrast: Contrast<'
     columns.push(Column::word(""));
     let rows = contrast.differences.iter().map(difference);
     let table = DataTable::new(columns).with(rows);
-    told.add(Forms::LONG, [Block::Gap]);
-    told.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, [Block::Table(table)]);
+    document.add(Forms::LONG, [Block::Gap]);
+    document.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, [Block::Table(table)]);
 }
 
 fn difference(one: &DifferenceRecord) -> Vec<TableCell> {
@@ -273,10 +274,10 @@ fn forest(contrast: Contrast<'_>) -> Block {
 }
 
 /// Differences that the comparison excludes, those it could have found, and how.
-fn power(told: &mut Document, report: &CompareRecord) {
+fn power(document: &mut Document, report: &CompareRecord) {
     let forms = Forms::LONG | Forms::PAGE;
     if report.gate.is_some() {
-        told.add(forms | Forms::MARKDOWN, [say(Voice::Note, gate::METHOD)]);
+        document.add(forms | Forms::MARKDOWN, [say(Voice::Note, gate::METHOD)]);
         return;
     }
     let judged = |one: &&DifferenceRecord| one.judgement != Judgement::TooFew;
@@ -294,14 +295,15 @@ fn power(told: &mut Document, report: &CompareRecord) {
         };
         let head = ["", "A to itself", "found in 4 of 5 cases", "excluded beyond", "Cliff's delta"];
         let table = DataTable::new(head).with(rows);
-        told.add(forms, [subheading(format!("What these runs can show{of}")), Block::Table(table)]);
+        document
+            .add(forms, [subheading(format!("What these runs can show{of}")), Block::Table(table)]);
     }
     if any {
         // text at the margin must not look like another row
-        told.add(Forms::LONG, [Block::Gap]);
-        told.add(forms, [say(Voice::Note, method(report, DELTA))]);
+        document.add(Forms::LONG, [Block::Gap]);
+        document.add(forms, [say(Voice::Note, method(report, DELTA))]);
         // Markdown has the table of differences alone
-        told.add(Forms::MARKDOWN, [say(Voice::Note, method(report, ""))]);
+        document.add(Forms::MARKDOWN, [say(Voice::Note, method(report, ""))]);
     }
 }
 
@@ -346,32 +348,32 @@ fn method(report: &CompareRecord, more: &str) -> String {
 const LOOKS: [(Tone, Dash); 3] =
     [(Tone::Blue, Dash::None), (Tone::Orange, Dash::Long), (Tone::Green, Dash::Short)];
 
-fn distributions(told: &mut Document, report: &CompareRecord) {
+fn distributions(document: &mut Document, report: &CompareRecord) {
     let side = |(letter, side): (char, &SideRecord)| {
         (format!("{letter}: {}", label(side)), side.response())
     };
     let sides: Vec<(String, Hist)> = report.lettered().map(side).collect();
     let both = if report.further.is_empty() { "both" } else { "all" };
-    told.add(Forms::PAGE, [heading(format!("Response times of {both}"))]);
+    document.add(Forms::PAGE, [heading(format!("Response times of {both}"))]);
     let all: Vec<Distribution<'_>> = sides
         .iter()
         .zip(LOOKS)
         .map(|((name, hist), look)| Distribution { name, look, hist })
         .collect();
     match by_quantile("spectrum", "Response time by quantile (log scales)", &all) {
-        Some(chart) => told.add(Forms::PAGE, [chart.into(), Block::HowToLook, few_samples()]),
+        Some(chart) => document.add(Forms::PAGE, [chart.into(), Block::HowToLook, few_samples()]),
         None => {
             let none = "There are no response times to show.";
-            told.add(Forms::PAGE, [say(Voice::Plain, none)]);
+            document.add(Forms::PAGE, [say(Voice::Plain, none)]);
         }
     }
 }
 
-fn runs(told: &mut Document, report: &CompareRecord) {
-    told.add(Forms::PAGE, [heading("Runs")]);
+fn runs(document: &mut Document, report: &CompareRecord) {
+    document.add(Forms::PAGE, [heading("Runs")]);
     if !report.order.is_empty() {
         let order = printable(&report.order.join(" "), 400);
-        told.add(
+        document.add(
             Forms::PAGE,
             [say(Voice::Soft, format!("Order of the runs (drawn at random): {order}"))],
         );
@@ -392,5 +394,5 @@ fn runs(told: &mut Document, report: &CompareRecord) {
             cells
         }));
     }
-    told.add(Forms::PAGE, [Block::Table(table)]);
+    document.add(Forms::PAGE, [Block::Table(table)]);
 }

@@ -29,21 +29,21 @@ pub fn html(record: &FitRecord) -> String {
 
 fn document(record: &FitRecord) -> Document {
     let name = summary(record);
-    let mut told = Document::new(name.clone());
-    told.add(Forms::TEXT, [say(Voice::Plain, name.as_str())]);
+    let mut page = Document::new(name.clone());
+    page.add(Forms::TEXT, [say(Voice::Plain, name.as_str())]);
     let kicker = "A workload and its model";
-    told.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
-    told.add(Forms::PAGE, [in_short(record)]);
+    page.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
+    page.add(Forms::PAGE, [in_short(record)]);
     for property in &record.properties {
-        one_property(&mut told, property);
+        one_property(&mut page, property);
     }
-    told.add(Forms::PAGE, [heading("Pictures")]);
-    told.add(Forms::PAGE, record.plots.iter().map(|plot| chart(plot).into()));
+    page.add(Forms::PAGE, [heading("Pictures")]);
+    page.add(Forms::PAGE, record.plots.iter().map(|plot| chart(plot).into()));
     let note = "Both axes are logarithmic. A Pareto tail is a straight line in P(X > x), Zipf's law one in the \
                 requests by rank; of the variance, a Poisson process falls along the dashed line, and bursts \
                 at every scale fall more slowly.";
-    told.add(Forms::PAGE, [say(Voice::Note, note)]);
-    told
+    page.add(Forms::PAGE, [say(Voice::Note, note)]);
+    page
 }
 
 fn in_short(record: &FitRecord) -> Block {
@@ -55,24 +55,24 @@ fn in_short(record: &FitRecord) -> Block {
 }
 
 /// Brief text has only those that do not fit.
-fn one_property(told: &mut Document, property: &PropertyRecord) {
+fn one_property(document: &mut Document, property: &PropertyRecord) {
     let text = if property.fits == Some(false) { Forms::TEXT } else { Forms::LONG };
     let forms = if property.untold.is_none() { text | Forms::PAGE } else { text };
     let named = format!("{}: {}", property.name, verdict(property));
-    told.add(forms & Forms::PAGE, [heading(named.as_str())]);
-    told.add(text, [Block::Gap, say(Voice::Plain, named)]);
-    told.add(forms, property.against.iter().map(|why| led("  ", Voice::Plain, why.as_str())));
+    document.add(forms & Forms::PAGE, [heading(named.as_str())]);
+    document.add(text, [Block::Gap, say(Voice::Plain, named)]);
+    document.add(forms, property.against.iter().map(|why| led("  ", Voice::Plain, why.as_str())));
     if property.untold.is_some() {
         return;
     }
-    told.add(text, [led("  model: ", Voice::Plain, property.law.as_str())]);
+    document.add(text, [led("  model: ", Voice::Plain, property.law.as_str())]);
     let head = [counted(property.count, "value"), "found".into(), "model".into()];
     let row = |figure: &FittedFigure| {
         vec![figure.name.clone(), found(figure), shown(figure.model, figure.unit)]
     };
     let table = DataTable::new(head).narrow().with(property.figures.iter().map(row));
-    told.add(forms, [Block::Table(table)]);
-    told.add(forms, tests(property).into_iter().map(|test| led("  ", Voice::Note, test)));
+    document.add(forms, [Block::Table(table)]);
+    document.add(forms, tests(property).into_iter().map(|test| led("  ", Voice::Note, test)));
 }
 
 fn summary(record: &FitRecord) -> String {
@@ -120,9 +120,9 @@ fn shown(value: f64, unit: FittedUnit) -> String {
 
 /// Results of the tests of the whole law, with their caveats.
 fn tests(property: &PropertyRecord) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     if let Some(test) = &property.anderson_darling {
-        said.push(format!(
+        lines.push(format!(
             "Anderson-Darling: {} of {} sub-samples of {} above 2.492 (5 %; up to {} are chance); \
              A² of all {}: {:.1} (with many values it rejects every law)",
             test.rejected,
@@ -136,9 +136,9 @@ fn tests(property: &PropertyRecord) -> Vec<String> {
     if let Some(lambda) = property.lambda_squared {
         let bins = counted(property.bins, "bin");
         let most = property.lambda_squared_max;
-        said.push(format!("λ² {lambda:.4} over {bins} (0 is the law; our bound is {most})"));
+        lines.push(format!("λ² {lambda:.4} over {bins} (0 is the law; our bound is {most})"));
     }
-    said
+    lines
 }
 
 fn chart(plot: &PlotRecord) -> Chart {

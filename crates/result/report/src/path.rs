@@ -27,12 +27,12 @@ pub(crate) fn facts(path: &PathRecord) -> Vec<(&'static str, String)> {
         ),
     )];
     for kind in &path.kinds {
-        let who = if several {
+        let clients = if several {
             format!("{}, {} clients: ", words::printable(&kind.name, 60), kind.clients)
         } else {
             String::new()
         };
-        facts.push(("", format!("{who}configured round trip {}", seconds(kind.rtt_asked_s))));
+        facts.push(("", format!("{clients}configured round trip {}", seconds(kind.rtt_asked_s))));
         facts.push(("", format!("up: {}", direction(&kind.up))));
         facts.push(("", format!("down: {}", direction(&kind.down))));
     }
@@ -48,7 +48,7 @@ pub fn direction(facts: &PathDirectionRecord) -> String {
         (facts.lost_to_queue, "by a full queue"),
         (facts.lost_to_codel, "by CoDel"),
     ];
-    let told: Vec<String> = causes
+    let parts: Vec<String> = causes
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{} {what}", show::count(*count)))
@@ -59,8 +59,8 @@ pub fn direction(facts: &PathDirectionRecord) -> String {
         show::bytes(facts.delivered_bytes),
         show::count(causes.iter().map(|(count, _)| count).sum())
     );
-    if !told.is_empty() {
-        text += &format!(" ({})", told.join(", "));
+    if !parts.is_empty() {
+        text += &format!(" ({})", parts.join(", "));
     }
     for (count, what) in [(facts.duplicated, "duplicated"), (facts.corrupted, "corrupted")] {
         if count > 0 {

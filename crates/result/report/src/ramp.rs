@@ -63,31 +63,31 @@ pub fn markdown_of_ramp(report: &RampRecord) -> String {
 /// histograms.
 fn document(report: &RampRecord, read: Forms) -> Document {
     let state = report.verdict.state.id();
-    let mut told = Document::new(format!("{state}: ramp of {}", name(report)));
-    head(&mut told, report);
-    answers(&mut told, report);
-    what_was_done(&mut told, report);
-    figures(&mut told, report);
-    told.add(PAGE | MARKDOWN, findings(&report.findings));
+    let mut page = Document::new(format!("{state}: ramp of {}", name(report)));
+    head(&mut page, report);
+    answers(&mut page, report);
+    what_was_done(&mut page, report);
+    figures(&mut page, report);
+    page.add(PAGE | MARKDOWN, findings(&report.findings));
     if read.has(PAGE) {
-        charts::against_load(&mut told, report);
+        charts::against_load(&mut page, report);
     }
     if read.has(LONG) {
-        told.add(LONG, picture::picture(report));
-        steps::by_purpose(&mut told, report);
+        page.add(LONG, picture::picture(report));
+        steps::by_purpose(&mut page, report);
     }
-    laws(&mut told, report);
+    laws(&mut page, report);
     if read.has(PAGE) {
-        charts::scalability(&mut told, report);
+        charts::scalability(&mut page, report);
     }
-    steps::steps(&mut told, report, read);
-    told.add(LONG, findings(&report.findings));
-    plan(&mut told, report);
+    steps::steps(&mut page, report, read);
+    page.add(LONG, findings(&report.findings));
+    plan(&mut page, report);
     let measured = words::measured(report.started_unix_s, &report.environment);
     let protocol = words::protocol(report.plan.plan());
-    told.add(MARKDOWN, [Block::Foot(format!("{protocol}. {measured}"))]);
-    told.add(PAGE, [Block::Foot(measured)]);
-    told
+    page.add(MARKDOWN, [Block::Foot(format!("{protocol}. {measured}"))]);
+    page.add(PAGE, [Block::Foot(measured)]);
+    page
 }
 
 /// The ramp's name, or those of its targets.
@@ -118,20 +118,21 @@ fn target_heading(report: &RampRecord, row: usize) -> Block {
 }
 
 /// The measurement, its validity, and whether it ended early.
-fn head(told: &mut Document, report: &RampRecord) {
+fn head(document: &mut Document, report: &RampRecord) {
     let protocol = words::protocol(report.plan.plan());
     let done = match report.steps.is_empty() {
         true => protocol,
         false => format!("{} · {protocol}", steps_sentence(report)),
     };
     let kicker = "The curve of a web server";
-    told.add(PAGE, [Block::Title(Title { kicker, name: name(report), lines: vec![done.into()] })]);
+    document
+        .add(PAGE, [Block::Title(Title { kicker, name: name(report), lines: vec![done.into()] })]);
     let of = format!("ramp of {}", name(report));
-    told.add(MARKDOWN, [title(headed(&report.verdict, &of))]);
-    told.add(Forms::TEXT | PAGE, [verdict(report)]);
+    document.add(MARKDOWN, [title(headed(&report.verdict, &of))]);
+    document.add(Forms::TEXT | PAGE, [verdict(report)]);
     let Some(why) = report.ended_early.as_ref().map(|why| printable(why, 400)) else { return };
-    told.add(Forms::TEXT, [Block::Gap, facts([("Ended early", why.as_str())])]);
-    told.add(PAGE | MARKDOWN, [Block::Caution(Caution { word: "Ended early", text: why })]);
+    document.add(Forms::TEXT, [Block::Gap, facts([("Ended early", why.as_str())])]);
+    document.add(PAGE | MARKDOWN, [Block::Caution(Caution { word: "Ended early", text: why })]);
 }
 
 fn verdict(report: &RampRecord) -> Block {
@@ -139,19 +140,19 @@ fn verdict(report: &RampRecord) -> Block {
 }
 
 /// Results of each target: as facts in text, in sentences elsewhere.
-fn answers(told: &mut Document, report: &RampRecord) {
+fn answers(document: &mut Document, report: &RampRecord) {
     for row in 0..report.labels.len() {
         let known = answer(report, row);
         if !known.is_empty() {
-            told.add(Forms::TEXT, [target_heading(report, row), facts(known)]);
+            document.add(Forms::TEXT, [target_heading(report, row), facts(known)]);
         }
     }
     let sentences = prose::answers(report).into_iter();
-    told.add(PAGE | MARKDOWN, sentences.map(|sentence| say(Voice::Answer, sentence)));
-    told.add(MARKDOWN, [verdict(report)]);
+    document.add(PAGE | MARKDOWN, sentences.map(|sentence| say(Voice::Answer, sentence)));
+    document.add(MARKDOWN, [verdict(report)]);
 }
 
-fn what_was_done(told: &mut Document, report: &RampRecord) {
+fn what_was_done(document: &mut Document, report: &RampRecord) {
     let name = match report.name.as_str() {
         "" => words::target(report.plan.plan()),
         name => printable(name, 400),
@@ -164,11 +165,11 @@ fn what_was_done(told: &mut Document, report: &RampRecord) {
         ("Request", words::protocol(report.plan.plan())),
         ("Measured", at.trim_end_matches(", ").to_owned()),
     ];
-    told.add(LONG, [Block::Gap, facts(done)]);
+    document.add(LONG, [Block::Gap, facts(done)]);
 }
 
 /// The figures of each target: in frames of a single one, side by side of several.
-fn figures(told: &mut Document, report: &RampRecord) {
+fn figures(document: &mut Document, report: &RampRecord) {
     let curves = report.curves();
     let targets = [Column::from("target").only(Forms::WIDE), Column::from("").only(LONG)];
     let columns = prose::FIGURES.map(|(name, forms, _)| Column::from(name).only(forms));
@@ -184,15 +185,15 @@ fn figures(told: &mut Document, report: &RampRecord) {
     let table = DataTable::new(columns).sortable().with(rows);
     let mut forms = MARKDOWN;
     if report.labels.len() > 1 {
-        told.add(LONG, [heading("Side by side")]);
+        document.add(LONG, [heading("Side by side")]);
         forms = forms | LONG;
     }
     if curves.len() != 1 {
         forms = forms | PAGE;
     }
-    told.add(forms, [Block::Table(table)]);
+    document.add(forms, [Block::Table(table)]);
     if let [curve] = &curves[..] {
-        told.add(PAGE, [Block::Tiles(tiles(report.axis, curve))]);
+        document.add(PAGE, [Block::Tiles(tiles(report.axis, curve))]);
     }
 }
 
@@ -224,25 +225,25 @@ fn tiles(axis: Axis, curve: &Curve) -> Vec<Tile> {
 }
 
 /// Further results of each target's curve, and undetermined ones.
-fn laws(told: &mut Document, report: &RampRecord) {
-    told.add(PAGE, [placed("laws", "What the curve says")]);
+fn laws(document: &mut Document, report: &RampRecord) {
+    document.add(PAGE, [placed("laws", "What the curve says")]);
     for (row, curve) in report.curves().iter().enumerate() {
         let law = answer::law(report.axis, curve);
         let head = target_heading(report, row);
         let all = answer(report, row).into_iter().chain(law.clone());
-        told.add(PAGE, [head.clone(), facts(all)]);
-        told.add(PAGE, curve.notes.iter().map(|note| say(Voice::Note, note.as_str())));
+        document.add(PAGE, [head.clone(), facts(all)]);
+        document.add(PAGE, curve.notes.iter().map(|note| say(Voice::Note, note.as_str())));
         let notes = curve.notes.iter().map(|note| ("Note", note.clone()));
-        let told_of: Vec<(&str, String)> = law.into_iter().chain(notes).collect();
-        if !told_of.is_empty() {
-            told.add(LONG, [head, facts(told_of)]);
+        let described: Vec<(&str, String)> = law.into_iter().chain(notes).collect();
+        if !described.is_empty() {
+            document.add(LONG, [head, facts(described)]);
         }
     }
 }
 
-fn plan(told: &mut Document, report: &RampRecord) {
+fn plan(document: &mut Document, report: &RampRecord) {
     let toml = report.plan.toml();
     if !toml.is_empty() {
-        told.add(PAGE, crate::run::parts::plan(toml));
+        document.add(PAGE, crate::run::parts::plan(toml));
     }
 }

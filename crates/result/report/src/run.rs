@@ -74,7 +74,7 @@ pub fn line(report: &RunRecord, style: Style) -> String {
 
 /// The page.
 pub fn html(report: &RunRecord) -> String {
-    let mut told = Document::new(format!("{}: {}", report.verdict.state.id(), report.name));
+    let mut document = Document::new(format!("{}: {}", report.verdict.state.id(), report.name));
     let mut lines: Vec<Words> = Vec::new();
     if report.name != report.target {
         lines.push(report.target.as_str().into());
@@ -82,25 +82,25 @@ pub fn html(report: &RunRecord) -> String {
     lines.push(done_sentence(report).into());
     lines.push(words::timestamp(report.started_unix_s).into());
     let (kicker, name) = ("Measurement of a web server", report.name.clone());
-    told.add(PAGE, [Block::Title(Title { kicker, name, lines })]);
-    figures(&mut told, report, &RunTimes::of(report));
+    document.add(PAGE, [Block::Title(Title { kicker, name, lines })]);
+    figures(&mut document, report, &RunTimes::of(report));
     let measured = words::measured(report.started_unix_s, &report.environment);
-    told.add(PAGE, [Block::Foot(measured)]);
-    page::html::page(&told)
+    document.add(PAGE, [Block::Foot(measured)]);
+    page::html::page(&document)
 }
 
 /// One run as Markdown: its verdict, its figures and its findings.
 pub fn markdown(report: &RunRecord) -> String {
     let all = RunTimes::of(report);
-    let mut told = Document::default();
-    told.add(MARKDOWN, [title(headed(&report.verdict, &report.name)), conduct(&report.server)]);
-    told.add(MARKDOWN, [say(Voice::Answer, words::answer(report, &all))]);
-    told.add(MARKDOWN, [verdict(&report.verdict, ALL_CAUSES)]);
-    told.add(MARKDOWN, [parts::in_short(report, &all.response)]);
-    told.add(MARKDOWN, findings(&report.findings));
+    let mut document = Document::default();
+    document.add(MARKDOWN, [title(headed(&report.verdict, &report.name)), conduct(&report.server)]);
+    document.add(MARKDOWN, [say(Voice::Answer, words::answer(report, &all))]);
+    document.add(MARKDOWN, [verdict(&report.verdict, ALL_CAUSES)]);
+    document.add(MARKDOWN, [parts::in_short(report, &all.response)]);
+    document.add(MARKDOWN, findings(&report.findings));
     let measured = words::measured(report.started_unix_s, &report.environment);
-    told.add(MARKDOWN, [Block::Foot(format!("{}. {measured}", report.load))]);
-    page::markdown::markdown(&told)
+    document.add(MARKDOWN, [Block::Foot(format!("{}. {measured}", report.load))]);
+    page::markdown::markdown(&document)
 }
 
 /// Rows of the histogram: more if the response times are widely spread.
@@ -119,9 +119,9 @@ pub(crate) fn done_sentence(report: &RunRecord) -> String {
 
 /// Conduct and verdict again, one line each.
 fn closing(report: &RunRecord) -> Document {
-    let mut told = Document::default();
-    told.add(FULL, [Block::Gap, conduct_line(&report.server), verdict_line(&report.verdict)]);
-    told
+    let mut document = Document::default();
+    document.add(FULL, [Block::Gap, conduct_line(&report.server), verdict_line(&report.verdict)]);
+    document
 }
 
 /// Returns whether there is anything but the verdict: more than a failed first call.
@@ -131,89 +131,89 @@ fn begun(report: &RunRecord) -> bool {
 
 /// The headline: throughput, response times, and whether the objectives are met.
 fn brief(report: &RunRecord, all: &RunTimes) -> Document {
-    let mut told = Document::default();
-    told.add(BRIEF, [conduct(&report.server), verdict(&report.verdict, (usize::MAX, 0))]);
+    let mut document = Document::default();
+    document.add(BRIEF, [conduct(&report.server), verdict(&report.verdict, (usize::MAX, 0))]);
     if begun(report) {
-        told.add(BRIEF, [Block::Gap]);
-        told.add(BRIEF, parts::headline(report));
-        tables::brief(&mut told, report, all);
-        parts::objectives(&mut told, BRIEF, report);
-        tables::first_notes(&mut told, BRIEF, report);
+        document.add(BRIEF, [Block::Gap]);
+        document.add(BRIEF, parts::headline(report));
+        tables::brief(&mut document, report, all);
+        parts::objectives(&mut document, BRIEF, report);
+        tables::first_notes(&mut document, BRIEF, report);
     }
-    told
+    document
 }
 
 /// Everything, for a terminal.
 fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
-    let mut told = Document::default();
-    told.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES), Block::Gap]);
-    told.add(FULL, parts::what_was_done(report));
+    let mut document = Document::default();
+    document.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES), Block::Gap]);
+    document.add(FULL, parts::what_was_done(report));
     if !begun(report) {
-        return told;
+        return document;
     }
-    told.add(FULL, [Block::Gap]);
-    told.add(FULL, parts::headline(report));
-    tables::times(&mut told, FULL, report, all);
-    parts::objectives(&mut told, FULL, report);
+    document.add(FULL, [Block::Gap]);
+    document.add(FULL, parts::headline(report));
+    tables::times(&mut document, FULL, report, all);
+    parts::objectives(&mut document, FULL, report);
     if style.percentiles {
-        told.add(FULL, tables::spectrum(report, all));
+        document.add(FULL, tables::spectrum(report, all));
     }
-    told.add(FULL, parts::histogram(&all.response, full_bars(all)));
-    parts::outcomes(&mut told, FULL, report);
-    parts::failures(&mut told, FULL, report);
-    parts::failed_responses(&mut told, FULL, report);
-    tables::each_run(&mut told, FULL, report);
-    tables::across_runs(&mut told, FULL, report, true);
-    told.add(FULL, parts::per_second(report));
-    tables::phases(&mut told, FULL, report);
-    told.add(FULL, [Block::Gap, parts::all_facts(report)]);
-    tables::scenarios(&mut told, FULL, report);
-    tables::clients(&mut told, FULL, report);
-    tables::per_url(&mut told, FULL, report, tables::rows_max(report));
-    tables::by_tag(&mut told, FULL, report);
-    tables::metrics(&mut told, FULL, report);
-    tables::journeys(&mut told, FULL, report);
-    tables::not_imported(&mut told, FULL, report);
-    told.add(FULL, findings(&report.findings));
-    told
+    document.add(FULL, parts::histogram(&all.response, full_bars(all)));
+    parts::outcomes(&mut document, FULL, report);
+    parts::failures(&mut document, FULL, report);
+    parts::failed_responses(&mut document, FULL, report);
+    tables::each_run(&mut document, FULL, report);
+    tables::across_runs(&mut document, FULL, report, true);
+    document.add(FULL, parts::per_second(report));
+    tables::phases(&mut document, FULL, report);
+    document.add(FULL, [Block::Gap, parts::all_facts(report)]);
+    tables::scenarios(&mut document, FULL, report);
+    tables::clients(&mut document, FULL, report);
+    tables::per_url(&mut document, FULL, report, tables::rows_max(report));
+    tables::by_tag(&mut document, FULL, report);
+    tables::metrics(&mut document, FULL, report);
+    tables::journeys(&mut document, FULL, report);
+    tables::not_imported(&mut document, FULL, report);
+    document.add(FULL, findings(&report.findings));
+    document
 }
 
 /// Everything below the name of the run in the page. The first screen has the verdict, the
 /// objectives, five figures, and throughput and quantiles over time.
-fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
-    told.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
+fn figures(document: &mut Document, report: &RunRecord, all: &RunTimes) {
+    document.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
     let server = std::iter::once(conduct(&report.server)).chain(parts::marks(report)).collect();
     let measurement = vec![verdict(&report.verdict, ALL_CAUSES)];
-    told.add(PAGE, [Block::Grid(vec![server, measurement])]);
-    told.add(PAGE, [parts::tiles(report, &all.response)]);
+    document.add(PAGE, [Block::Grid(vec![server, measurement])]);
+    document.add(PAGE, [parts::tiles(report, &all.response)]);
     let along = Along::of(report);
     if let Some(along) = &along {
-        told.add(PAGE, [placed("over-time", "Over time")]);
-        told.add(PAGE, charts::over_time(along, report));
-        told.add(PAGE, [Block::HowToLook]);
+        document.add(PAGE, [placed("over-time", "Over time")]);
+        document.add(PAGE, charts::over_time(along, report));
+        document.add(PAGE, [Block::HowToLook]);
     }
     let limits = findings(&report.findings);
     if !limits.is_empty() {
-        told.add(PAGE, [placed("limits", "What limits this server")]);
-        told.add(PAGE, limits.into_iter().skip(1));
+        document.add(PAGE, [placed("limits", "What limits this server")]);
+        document.add(PAGE, limits.into_iter().skip(1));
     }
-    requests(told, report);
+    requests(document, report);
     if report.outcomes.done() > 0 {
-        told.add(PAGE, [placed("response-time", "Response time")]);
-        told.add(PAGE, [parts::distribution(report, all, full_bars(all))]);
+        document.add(PAGE, [placed("response-time", "Response time")]);
+        document.add(PAGE, [parts::distribution(report, all, full_bars(all))]);
     }
-    told.add(PAGE, [placed("outcomes", "Outcomes and failures")]);
-    told.add(PAGE, [parts::endings(report)]);
-    parts::failed_responses(told, PAGE, report);
-    parts::objectives(told, PAGE, report);
-    tables::each_run(told, PAGE, report);
-    tables::across_runs(told, PAGE, report, true);
-    resources(told, report, along.as_ref());
-    parts::details(told, report);
+    document.add(PAGE, [placed("outcomes", "Outcomes and failures")]);
+    document.add(PAGE, [parts::endings(report)]);
+    parts::failed_responses(document, PAGE, report);
+    parts::objectives(document, PAGE, report);
+    tables::each_run(document, PAGE, report);
+    tables::across_runs(document, PAGE, report, true);
+    resources(document, report, along.as_ref());
+    parts::details(document, report);
 }
 
 /// A row for each step, URL, scenario, kind of clients and journey.
-fn requests(told: &mut Document, report: &RunRecord) {
+fn requests(document: &mut Document, report: &RunRecord) {
     let mut rows = Document::default();
     tables::per_url(&mut rows, PAGE, report, URLS_MAX);
     tables::by_tag(&mut rows, PAGE, report);
@@ -226,20 +226,20 @@ fn requests(told: &mut Document, report: &RunRecord) {
     tables::step_streams(&mut rows, PAGE, report);
     tables::messages(&mut rows, PAGE, report);
     if rows.blocks(PAGE).next().is_some() {
-        told.add(PAGE, [placed("requests", "Requests")]);
-        told.sections.append(&mut rows.sections);
+        document.add(PAGE, [placed("requests", "Requests")]);
+        document.sections.append(&mut rows.sections);
     }
 }
 
 /// Resources of their machines used by the server, if it was watched, and by the client.
-fn resources(told: &mut Document, report: &RunRecord, along: Option<&Along>) {
+fn resources(document: &mut Document, report: &RunRecord, along: Option<&Along>) {
     if let Some(sut) = report.sut.as_ref().map(SutRecord::series) {
-        let said = words::sentence(&facts::server(&sut));
-        told.add(PAGE, [placed("server", "The server itself"), say(Voice::Plain, said)]);
-        told.add(PAGE, server::over_time(&sut, along.map(|along| along.x)));
+        let reported = words::sentence(&facts::server(&sut));
+        document.add(PAGE, [placed("server", "The server itself"), say(Voice::Plain, reported)]);
+        document.add(PAGE, server::over_time(&sut, along.map(|along| along.x)));
     }
     let client = words::sentence(&facts::client(report));
-    told.add(PAGE, [placed("client", "The client itself"), say(Voice::Plain, client)]);
-    told.add(PAGE, facts::dummy(report).map(|dummy| say(Voice::Plain, dummy)));
-    told.add(PAGE, along.map(|along| grid(charts::client(along))));
+    document.add(PAGE, [placed("client", "The client itself"), say(Voice::Plain, client)]);
+    document.add(PAGE, facts::dummy(report).map(|dummy| say(Voice::Plain, dummy)));
+    document.add(PAGE, along.map(|along| grid(charts::client(along))));
 }

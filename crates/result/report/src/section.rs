@@ -214,7 +214,7 @@ pub(crate) struct Notice {
 
 impl Notice {
     /// The sentence after its word: it starts with a colon or a blank.
-    pub(crate) fn behind_word(&self) -> &str {
+    pub(crate) fn after_word(&self) -> &str {
         self.sentence.strip_prefix(&self.word).unwrap_or(&self.sentence)
     }
 }
@@ -244,7 +244,7 @@ pub(crate) struct MarkedStep {
     /// Duration.
     pub(crate) took: String,
     /// Sentences, each with its prefix.
-    pub(crate) told: Vec<(&'static str, String)>,
+    pub(crate) notes: Vec<(&'static str, String)>,
     pub(crate) members: Vec<MarkedStep>,
 }
 

@@ -33,35 +33,35 @@ pub fn html(record: &SurveyRecord) -> String {
 
 fn document(record: &SurveyRecord) -> Document {
     let name = summary(record);
-    let mut told = Document::new(format!("Survey: {name}"));
+    let mut page = Document::new(format!("Survey: {name}"));
     let (kicker, lines) = ("Survey of servers", vec![format!("Begun {}.", record.started).into()]);
-    told.add(Forms::PAGE, [Block::Title(Title { kicker, name: name.clone(), lines })]);
-    software(&mut told, &record.software);
+    page.add(Forms::PAGE, [Block::Title(Title { kicker, name: name.clone(), lines })]);
+    software(&mut page, &record.software);
     let servers = record.servers.iter();
-    told.add(Forms::LONG, servers.flat_map(one_server).chain([Block::Gap]));
-    told.add(Forms::PAGE, [heading("Servers"), Block::Table(side_by_side(record))]);
+    page.add(Forms::LONG, servers.flat_map(one_server).chain([Block::Gap]));
+    page.add(Forms::PAGE, [heading("Servers"), Block::Table(side_by_side(record))]);
     let legend = "Agreed: name and behavior belong to the same software. Disputed: they do not; \
         the name was changed, or there is a proxy in front. Behaved: the server sends no name. \
         Claimed: its behavior was not observed, or is not known.";
-    told.add(Forms::PAGE, [say(Voice::Soft, legend)]);
-    told.add(Forms::TEXT, [say(Voice::Plain, name)]);
-    told
+    page.add(Forms::PAGE, [say(Voice::Soft, legend)]);
+    page.add(Forms::TEXT, [say(Voice::Plain, name)]);
+    page
 }
 
-fn software(told: &mut Document, rows: &[SoftwareRow]) {
+fn software(document: &mut Document, rows: &[SoftwareRow]) {
     let most = rows.iter().map(|row| show::count(row.count).len()).max().unwrap_or(1);
     let line = |row: &SoftwareRow| {
         let (count, name) = (show::count(row.count), printable(&row.name, NAME_MAX));
         format!("{count:>most$} {name}  ({})", row.least)
     };
     if !rows.is_empty() {
-        told.add(Forms::TEXT, [Block::Lines(rows.iter().map(line).collect()), Block::Gap]);
+        document.add(Forms::TEXT, [Block::Lines(rows.iter().map(line).collect()), Block::Gap]);
     }
     let columns = [Column::from(""), "servers".into(), Column::text("at least")];
     let table = DataTable::new(columns).narrow().with(
         rows.iter().map(|row| vec![row.name.clone(), show::count(row.count), row.least.clone()]),
     );
-    told.add(Forms::PAGE, [heading("Software"), Block::Table(table)]);
+    document.add(Forms::PAGE, [heading("Software"), Block::Table(table)]);
 }
 
 /// A server, and what is known of it.
@@ -123,8 +123,8 @@ fn facts(server: &SurveyedServer) -> Vec<(&'static str, String)> {
     let confidence = server.confidence.as_deref().unwrap_or_default();
     facts
         .push(("is", format!("{} ({confidence})", server.software.as_deref().unwrap_or_default())));
-    let said = if server.claim.is_empty() { "nothing" } else { &server.claim };
-    facts.push(("reports", said.to_owned()));
+    let reported = if server.claim.is_empty() { "nothing" } else { &server.claim };
+    facts.push(("reports", reported.to_owned()));
     facts.push((
         "behaves as",
         server.behaves.as_ref().map_or("unknown".to_owned(), |one| {

@@ -70,49 +70,49 @@ pub fn markdown(record: &TortureRecord) -> String {
 /// Returns the parts for `read`, and cheap parts of the other forms.
 fn document(record: &TortureRecord, read: Forms) -> Document {
     let target = printable(&record.target, 200);
-    let mut told = Document::new(match record.findings {
+    let mut page = Document::new(match record.findings {
         0 => format!("Torture of {target}"),
         found => format!("{}: torture of {target}", counted(found, "finding")),
     });
-    head(&mut told, record);
-    groups(&mut told, record);
-    places(&mut told, record);
-    findings::findings(&mut told, record, read);
-    waivers(&mut told, record);
-    beside::load(&mut told, record);
-    pressure::pressure(&mut told, record);
-    server::server(&mut told, record);
-    limits::limits(&mut told, record);
-    limits::costs(&mut told, record);
-    tallies(&mut told, record);
-    habits(&mut told, record);
-    untested(&mut told, record);
-    cases(&mut told, record);
+    head(&mut page, record);
+    groups(&mut page, record);
+    places(&mut page, record);
+    findings::findings(&mut page, record, read);
+    waivers(&mut page, record);
+    beside::load(&mut page, record);
+    pressure::pressure(&mut page, record);
+    server::server(&mut page, record);
+    limits::limits(&mut page, record);
+    limits::costs(&mut page, record);
+    tallies(&mut page, record);
+    habits(&mut page, record);
+    untested(&mut page, record);
+    cases(&mut page, record);
     let doubts = words::not_ruled_out(record).into_iter().map(Words::from).collect();
-    told.add(Forms::LONG | Forms::PAGE, [heading("Not ruled out"), Block::List(doubts)]);
-    details(&mut told, record);
+    page.add(Forms::LONG | Forms::PAGE, [heading("Not ruled out"), Block::List(doubts)]);
+    details(&mut page, record);
     let foot = record.environment.as_ref();
     let foot = foot.map(|machine| crate::words::measured(record.started_unix_s, machine));
-    told.add(Forms::PAGE, foot.map(Block::Foot));
-    told
+    page.add(Forms::PAGE, foot.map(Block::Foot));
+    page
 }
 
 /// Adds what was tested, and the result in a sentence.
-fn head(told: &mut Document, record: &TortureRecord) {
+fn head(document: &mut Document, record: &TortureRecord) {
     let (class, summary) = (record.class.id(), words::summary(record));
     let named = format!("Torture of {} ({class})", words::safe(&record.target));
-    told.add(Forms::TEXT, [say(Voice::Plain, named), Block::Gap]);
+    document.add(Forms::TEXT, [say(Voice::Plain, named), Block::Gap]);
     let mark = match (record.findings, record.is_tested() && !record.is_cut()) {
         (1.., _) => "❌",
         (0, true) => "✅",
         (0, false) => "⚠️",
     };
-    told.add(Forms::MARKDOWN, [title(format!("{mark} {summary}"))]);
+    document.add(Forms::MARKDOWN, [title(format!("{mark} {summary}"))]);
     let done = format!("{class} · {} · {}", record.started, seconds(record.elapsed_s));
     let name = printable(&record.target, 400);
     let head = Title { kicker: "Torture of a web server", name, lines: vec![done.into()] };
-    told.add(Forms::PAGE, [Block::Title(head), verdict(record)]);
-    told.add(Forms::TEXT | Forms::PAGE, [say(Voice::Answer, summary)]);
+    document.add(Forms::PAGE, [Block::Title(head), verdict(record)]);
+    document.add(Forms::TEXT | Forms::PAGE, [say(Voice::Answer, summary)]);
     let (version, seed) = (&record.version, record.seed);
     let which = format!(
         "{} ({class}), {}, loadstone {version}, seed {seed}",
@@ -120,10 +120,10 @@ fn head(told: &mut Document, record: &TortureRecord) {
     );
     let mut list = vec![Words::from(printable(&words::safe(&which), LINE_MAX))];
     for remark in remarks(record) {
-        told.add(Forms::TEXT, [say(Voice::Plain, remark.as_str())]);
+        document.add(Forms::TEXT, [say(Voice::Plain, remark.as_str())]);
         list.push(remark.into());
     }
-    told.add(Forms::MARKDOWN, [Block::List(list)]);
+    document.add(Forms::MARKDOWN, [Block::List(list)]);
 }
 
 /// Returns what kept cases from running, one sentence each.
@@ -132,7 +132,7 @@ fn remarks(record: &TortureRecord) -> impl Iterator<Item = String> {
     let no_post =
         |seen: &String| format!("The page named by --post did not accept a body: {seen}.");
     let all = early.into_iter().chain(record.post_trouble.as_ref().map(no_post));
-    all.map(|said| words::safe(&said))
+    all.map(|reported| words::safe(&reported))
 }
 
 /// Returns the verdict, with each finding named.
@@ -185,7 +185,7 @@ fn badge(outcome: TestOutcome) -> Inline {
 }
 
 /// Adds one line per group, the worst first.
-fn groups(told: &mut Document, record: &TortureRecord) {
+fn groups(document: &mut Document, record: &TortureRecord) {
     let rows: Vec<Vec<TableCell>> = words::groups(record)
         .iter()
         .map(|group| {
@@ -203,13 +203,13 @@ fn groups(told: &mut Document, record: &TortureRecord) {
         Column::text("Worst").only(Forms::PAGE),
         Column::text("Cases"),
     ];
-    told.add(Forms::TEXT, [Block::Gap]);
+    document.add(Forms::TEXT, [Block::Gap]);
     let table = DataTable::new(columns).listed().with(rows);
-    told.add(Forms::TEXT | Forms::PAGE, [Block::Table(table)]);
+    document.add(Forms::TEXT | Forms::PAGE, [Block::Table(table)]);
 }
 
 /// Adds links to the existing sections, because a page with many findings is long.
-fn places(told: &mut Document, record: &TortureRecord) {
+fn places(document: &mut Document, record: &TortureRecord) {
     let parts = [
         ("findings", "Findings", record.cases.iter().any(CaseRecord::is_notable)),
         ("felt", "Well-behaved clients", !record.probe_series.is_empty()),
@@ -219,33 +219,34 @@ fn places(told: &mut Document, record: &TortureRecord) {
         ("cases", "All cases", !record.cases.is_empty()),
     ];
     let there = parts.into_iter().filter(|(.., there)| *there);
-    told.add(
+    document.add(
         Forms::PAGE,
         [Block::Places(there.map(|(id, name, _)| (id, name.to_owned())).collect())],
     );
 }
 
 /// Adds expiry and reason of each waived finding; text has those that need attention.
-fn waivers(told: &mut Document, record: &TortureRecord) {
-    let said = |what: String, word: Option<&str>| -> Words {
+fn waivers(document: &mut Document, record: &TortureRecord) {
+    let describe = |what: String, word: Option<&str>| -> Words {
         let word = word.map_or(String::new(), |word| format!(" ({word})"));
         words::safe(&format!("{what}{word}")).into()
     };
     let urgent = record.waivers.iter().filter(|one| one.word().is_some());
     let urgent: Vec<Block> =
-        urgent.map(|one| led("  ", Voice::Plain, said(one.what(), one.word()))).collect();
+        urgent.map(|one| led("  ", Voice::Plain, describe(one.what(), one.word()))).collect();
     if !urgent.is_empty() {
-        told.add(Forms::TEXT, [heading("Waivers that need attention")]);
-        told.add(Forms::TEXT, urgent);
+        document.add(Forms::TEXT, [heading("Waivers that need attention")]);
+        document.add(Forms::TEXT, urgent);
     }
-    let all: Vec<Words> = record.waivers.iter().map(|one| said(one.what(), one.word())).collect();
+    let all: Vec<Words> =
+        record.waivers.iter().map(|one| describe(one.what(), one.word())).collect();
     if !all.is_empty() {
-        told.add(Forms::PAGE, [heading("Waivers"), Block::List(all)]);
+        document.add(Forms::PAGE, [heading("Waivers"), Block::List(all)]);
     }
 }
 
 /// Adds torture.pl's whole report: responses to random data, by status.
-fn tallies(told: &mut Document, record: &TortureRecord) {
+fn tallies(document: &mut Document, record: &TortureRecord) {
     let row = |case: &CaseRecord| {
         let each = |(what, count): (&String, &u64)| {
             format!("{} × {}", words::safe(what), show::count(*count))
@@ -259,21 +260,21 @@ fn tallies(told: &mut Document, record: &TortureRecord) {
         let columns =
             [Column::word("Case"), Column::text("").at_least(45), Column::text("Responses")];
         let table = Block::Table(DataTable::new(columns).listed().with(rows));
-        told.add(Forms::LONG | Forms::PAGE, [heading("Responses to random data"), table]);
+        document.add(Forms::LONG | Forms::PAGE, [heading("Responses to random data"), table]);
     }
 }
 
-fn habits(told: &mut Document, record: &TortureRecord) {
+fn habits(document: &mut Document, record: &TortureRecord) {
     if !record.habits.is_empty() {
         let rows = record.habits.iter();
         let rows = rows.map(|habit| (words::safe(&habit.name), words::safe(&habit.seen)));
         let list = aligned(2, 30, rows);
-        told.add(Forms::LONG | Forms::PAGE, [placed("habits", "Habits of this server"), list]);
+        document.add(Forms::LONG | Forms::PAGE, [placed("habits", "Habits of this server"), list]);
     }
 }
 
 /// Adds what was skipped or inconclusive, and why; cases with the same reason together.
-fn untested(told: &mut Document, record: &TortureRecord) {
+fn untested(document: &mut Document, record: &TortureRecord) {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for case in &record.cases {
         let Some(why) = words::untested(case) else { continue };
@@ -283,15 +284,15 @@ fn untested(told: &mut Document, record: &TortureRecord) {
         }
     }
     if !reasons.is_empty() {
-        told.add(Forms::LONG, [heading("Not tested")]);
+        document.add(Forms::LONG, [heading("Not tested")]);
     }
     let line = |(why, ids): (String, Vec<&str>)| {
         led("  ", Voice::Plain, format!("{}: {why}", ids.join(" ")))
     };
-    told.add(Forms::LONG, reasons.into_iter().map(line));
+    document.add(Forms::LONG, reasons.into_iter().map(line));
 }
 
-fn cases(told: &mut Document, record: &TortureRecord) {
+fn cases(document: &mut Document, record: &TortureRecord) {
     if record.cases.is_empty() {
         return;
     }
@@ -305,7 +306,7 @@ fn cases(told: &mut Document, record: &TortureRecord) {
     ];
     let rows = record.cases.iter().map(case_row);
     let table = DataTable::new(columns).sortable().chosen_by(2).with(rows);
-    told.add(Forms::PAGE, [placed("cases", "All cases"), Block::Table(table)]);
+    document.add(Forms::PAGE, [placed("cases", "All cases"), Block::Table(table)]);
 }
 
 fn case_row(case: &CaseRecord) -> Vec<TableCell> {
@@ -327,7 +328,7 @@ fn case_row(case: &CaseRecord) -> Vec<TableCell> {
     ]
 }
 
-fn details(told: &mut Document, record: &TortureRecord) {
+fn details(document: &mut Document, record: &TortureRecord) {
     let plain = record.plain;
     let mut rows = vec![
         ("Addresses", record.addresses.join(", ")),
@@ -344,5 +345,5 @@ fn details(told: &mut Document, record: &TortureRecord) {
             rows.push((label, format!("{correct} correct, {shed} shed, {lost} lost")));
         }
     }
-    told.add(Forms::PAGE, [heading("Details"), facts(rows)]);
+    document.add(Forms::PAGE, [heading("Details"), facts(rows)]);
 }

@@ -29,13 +29,13 @@ pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
     }
     if let Some(failure) = &call.failure {
         let detail = printable(&failure.detail, 160);
-        let said = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
-        parts.push(format!("{}{said}", failure.class.explain()));
+        let text = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
+        parts.push(format!("{}{text}", failure.class.explain()));
     }
-    let told = parts.join(", ");
+    let message = parts.join(", ");
     Some(match call.failure.as_ref().and_then(|failure| failure.advice.as_ref()) {
-        Some(way_out) => format!("{told}. {way_out}"),
-        None => told,
+        Some(way_out) => format!("{message}. {way_out}"),
+        None => message,
     })
 }
 

@@ -1,6 +1,6 @@
 //! A result's beginning: what is known of it before anything was measured.
 
-use crate::hists::Shelf;
+use crate::hists::HistogramTree;
 use crate::tree::Pack;
 use crate::{ResultKind, RunId, Store, StoreError, alive};
 use plan::{Plan, Secrets};
@@ -52,17 +52,17 @@ impl Store {
         kind: ResultKind,
         beginning: &Beginning<'_>,
     ) -> Result<RunId, StoreError> {
-        let shelf = &mut Shelf::default();
+        let histogram_tree = &mut HistogramTree::default();
         let body = json!({
             "labels": beginning.labels,
             "commands": beginning.commands,
-            "axis": beginning.axis.pack(shelf),
+            "axis": beginning.axis.pack(histogram_tree),
         });
         let row = FirstRow {
             name: beginning.name,
             command_line: beginning.command_line,
             plan: &plan::to_toml(beginning.plan, Secrets::Masked),
-            environment: &beginning.environment.pack(shelf).to_string(),
+            environment: &beginning.environment.pack(histogram_tree).to_string(),
             started_unix_s: beginning.started_unix_s,
             body: &body.to_string(),
         };

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 /// Collects the histograms of a tree while it is built, each with its path in the tree.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct HistogramTree {
     path: String,
     /// As counts by value: a few hundred bytes instead of 188 KiB, so that it can be passed to the
     /// writer thread.
     pub(crate) hists: BTreeMap<String, HistogramRecord>,
 }
 
-impl Shelf {
+impl HistogramTree {
     /// Path in the tree of the current value.
     pub(crate) fn path(&self) -> &str {
         &self.path
@@ -26,7 +26,11 @@ impl Shelf {
         self.hists.insert(self.path.clone(), HistogramRecord::of(hist));
     }
 
-    pub(crate) fn within<T>(&mut self, name: &str, make: impl FnOnce(&mut Shelf) -> T) -> T {
+    pub(crate) fn within<T>(
+        &mut self,
+        name: &str,
+        make: impl FnOnce(&mut HistogramTree) -> T,
+    ) -> T {
         let length = self.path.len();
         if length > 0 {
             self.path.push('.');

@@ -1,7 +1,7 @@
 //! Every field of what is kept by name: the count so far of what runs, figures of the list. A new
 //! field of one of these types adds its name here.
 
-use crate::hists::{Shelf, StoredHists};
+use crate::hists::{HistogramTree, StoredHists};
 use crate::tree::{Damage, Pack, Unpack, field, named, object, record};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -130,13 +130,13 @@ named! {
 
 /// The bytes, which the worker has masked, as base64.
 impl Pack for FailedResponse {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         let FailedResponse { at, target, start, length } = self;
         let fields = [
-            ("at", at.pack(shelf)),
-            ("target", target.pack(shelf)),
+            ("at", at.pack(histogram_tree)),
+            ("target", target.pack(histogram_tree)),
             ("start", Value::String(BASE64.encode(start))),
-            ("length", length.pack(shelf)),
+            ("length", length.pack(histogram_tree)),
         ];
         Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
     }
@@ -172,12 +172,12 @@ impl Unpack for Objective {
 
 /// The tree has the path; nothing if nothing was recorded.
 impl Pack for Hist {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         if self.is_empty() {
             return Value::Null;
         }
-        let path = shelf.path().to_owned();
-        shelf.keep(self);
+        let path = histogram_tree.path().to_owned();
+        histogram_tree.keep(self);
         Value::String(path)
     }
 }
@@ -213,14 +213,14 @@ by_id! {
 }
 
 impl Pack for FailureClass {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         self.id().into()
     }
 }
 
 /// Side and code: `server 1000`.
 impl Pack for SocketClose {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         format!("{} {}", self.side(), self.code()).into()
     }
 }
@@ -241,7 +241,7 @@ impl Unpack for SocketClose {
 }
 
 impl Pack for TestOutcome {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         self.id().into()
     }
 }
@@ -256,8 +256,8 @@ impl Unpack for TestOutcome {
 
 /// Pairs of status and count.
 impl Pack for StatusTally {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        self.seen().collect::<Vec<_>>().pack(shelf)
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
+        self.seen().collect::<Vec<_>>().pack(histogram_tree)
     }
 }
 
@@ -273,8 +273,8 @@ impl Unpack for StatusTally {
 
 /// Pairs of class and count.
 impl Pack for Spread {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        self.iter().collect::<Vec<_>>().pack(shelf)
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
+        self.iter().collect::<Vec<_>>().pack(histogram_tree)
     }
 }
 
@@ -285,14 +285,17 @@ impl Unpack for Spread {
 }
 
 impl Pack for ServerTimings {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         let named: Vec<(String, Hist)> =
             self.named().map(|(name, hist)| (name.to_owned(), hist.clone())).collect();
         let mut map = Map::new();
         let mut put = |name: &str, value| map.insert(name.to_owned(), value);
-        put("named", shelf.within("named", |shelf| named.pack(shelf)));
-        put("other", shelf.within("other", |shelf| self.other().pack(shelf)));
-        put("malformed", self.malformed().pack(shelf));
+        put("named", histogram_tree.within("named", |histogram_tree| named.pack(histogram_tree)));
+        put(
+            "other",
+            histogram_tree.within("other", |histogram_tree| self.other().pack(histogram_tree)),
+        );
+        put("malformed", self.malformed().pack(histogram_tree));
         Value::Object(map)
     }
 }
@@ -308,7 +311,7 @@ impl Unpack for ServerTimings {
 
 /// Not kept: the diagnosis that they are for is made when the run ends, and its findings are kept.
 impl Pack for Instants {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         Value::Null
     }
 }
@@ -322,7 +325,7 @@ impl Unpack for Instants {
 /// One text, `done/good` for each beat: long runs have tens of thousands of them, and they are
 /// written every second.
 impl Pack for Beats {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         let mut text = String::new();
         for (done, good) in self.all() {
             write!(text, "{done}/{good} ").expect("memory takes it");

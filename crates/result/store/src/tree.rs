@@ -2,7 +2,7 @@
 //! they are found at. Unfinished results and the figures of lists are written as such trees; a list of
 //! fields that is not complete does not compile.
 
-use crate::hists::{Shelf, StoredHists};
+use crate::hists::{HistogramTree, StoredHists};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ impl Damage {
 
 /// To a tree.
 pub(crate) trait Pack {
-    fn pack(&self, shelf: &mut Shelf) -> Value;
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value;
 }
 
 /// And from one.
@@ -67,12 +67,12 @@ macro_rules! record {
         }
 
         impl $crate::tree::Pack for $name {
-            fn pack(&self, shelf: &mut $crate::hists::Shelf) -> serde_json::Value {
+            fn pack(&self, histogram_tree: &mut $crate::hists::HistogramTree) -> serde_json::Value {
                 let $name { $($field),* } = self;
                 let mut map = serde_json::Map::new();
                 $(
                     let name = stringify!($field);
-                    let value = shelf.within(name, |shelf| $field.pack(shelf));
+                    let value = histogram_tree.within(name, |histogram_tree| $field.pack(histogram_tree));
                     map.insert(name.to_owned(), value);
                 )*
                 serde_json::Value::Object(map)
@@ -98,7 +98,7 @@ macro_rules! named {
         }
 
         impl $crate::tree::Pack for $name {
-            fn pack(&self, _: &mut $crate::hists::Shelf) -> serde_json::Value {
+            fn pack(&self, _: &mut $crate::hists::HistogramTree) -> serde_json::Value {
                 let id: &str = match self {
                     $($name::$value => $id,)*
                 };
@@ -113,7 +113,7 @@ pub(crate) use {named, record};
 macro_rules! whole {
     ($($number:ty),*) => {$(
         impl Pack for $number {
-            fn pack(&self, _: &mut Shelf) -> Value {
+            fn pack(&self, _: &mut HistogramTree) -> Value {
                 Value::from(*self)
             }
         }
@@ -132,7 +132,7 @@ macro_rules! whole {
 whole!(u8, u16, u32, u64, i64, usize);
 
 impl Pack for u128 {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         self.to_string().into()
     }
 }
@@ -146,7 +146,7 @@ impl Unpack for u128 {
 
 /// JSON has neither NaN nor infinities: these are texts.
 impl Pack for f64 {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         match serde_json::Number::from_f64(*self) {
             Some(number) => Value::Number(number),
             None => self.to_string().into(),
@@ -162,7 +162,7 @@ impl Unpack for f64 {
 }
 
 impl Pack for bool {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         Value::Bool(*self)
     }
 }
@@ -174,7 +174,7 @@ impl Unpack for bool {
 }
 
 impl Pack for String {
-    fn pack(&self, _: &mut Shelf) -> Value {
+    fn pack(&self, _: &mut HistogramTree) -> Value {
         Value::String(self.clone())
     }
 }
@@ -186,8 +186,8 @@ impl Unpack for String {
 }
 
 impl Pack for Nanos {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        self.0.pack(shelf)
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
+        self.0.pack(histogram_tree)
     }
 }
 
@@ -206,8 +206,8 @@ impl Unpack for IpAddr {
 
 /// Null is nothing; a value that is null itself is in a list.
 impl<T: Pack> Pack for Option<T> {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        match self.as_ref().map(|value| value.pack(shelf)) {
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
+        match self.as_ref().map(|value| value.pack(histogram_tree)) {
             None => Value::Null,
             Some(Value::Null) => Value::Array(vec![Value::Null]),
             Some(packed) => packed,
@@ -229,9 +229,9 @@ impl<T: Unpack> Unpack for Option<T> {
 }
 
 impl<T: Pack> Pack for Vec<T> {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         let one = |(index, value): (usize, &T)| {
-            shelf.within(&index.to_string(), |shelf| value.pack(shelf))
+            histogram_tree.within(&index.to_string(), |histogram_tree| value.pack(histogram_tree))
         };
         self.iter().enumerate().map(one).collect()
     }
@@ -247,9 +247,9 @@ impl<T: Unpack> Unpack for Vec<T> {
 }
 
 impl<A: Pack, B: Pack> Pack for (A, B) {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        let first = shelf.within("0", |shelf| self.0.pack(shelf));
-        let second = shelf.within("1", |shelf| self.1.pack(shelf));
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
+        let first = histogram_tree.within("0", |histogram_tree| self.0.pack(histogram_tree));
+        let second = histogram_tree.within("1", |histogram_tree| self.1.pack(histogram_tree));
         Value::Array(vec![first, second])
     }
 }
@@ -264,9 +264,9 @@ impl<A: Unpack, B: Unpack> Unpack for (A, B) {
 }
 
 impl<T: Pack> Pack for [T; 2] {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         let one = |(index, value): (usize, &T)| {
-            shelf.within(&index.to_string(), |shelf| value.pack(shelf))
+            histogram_tree.within(&index.to_string(), |histogram_tree| value.pack(histogram_tree))
         };
         self.iter().enumerate().map(one).collect()
     }
@@ -281,10 +281,10 @@ impl<T: Unpack> Unpack for [T; 2] {
 
 /// A list of pairs, because keys need not be texts.
 impl<K: Pack + Ord, V: Pack> Pack for BTreeMap<K, V> {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
+    fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         let pair = |(index, (key, value)): (usize, (&K, &V))| {
-            shelf.within(&index.to_string(), |shelf| {
-                Value::Array(vec![key.pack(shelf), value.pack(shelf)])
+            histogram_tree.within(&index.to_string(), |histogram_tree| {
+                Value::Array(vec![key.pack(histogram_tree), value.pack(histogram_tree)])
             })
         };
         self.iter().enumerate().map(pair).collect()

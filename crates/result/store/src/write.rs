@@ -1,7 +1,7 @@
 //! Updates after the beginning: the seconds of the measurement, its parts as each completes, and
 //! the finished report, which replaces everything before it.
 
-use crate::hists::Shelf;
+use crate::hists::HistogramTree;
 use crate::list::Summary;
 use crate::parts::clear_parts;
 use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, TrialPlace, printed};
@@ -21,7 +21,7 @@ use stats::{Second, Snapshot, State};
 pub(crate) struct LiveSecond {
     second: Value,
     /// Of the whole measurement up to here; left out where the last one is fresh enough.
-    total: Option<(Value, Shelf)>,
+    total: Option<(Value, HistogramTree)>,
     /// The machines of a fleet; null without one.
     agents: Value,
 }
@@ -33,15 +33,15 @@ impl LiveSecond {
         agents: &[AgentNow],
     ) -> LiveSecond {
         let pack = |total: &Snapshot| {
-            let mut shelf = Shelf::default();
-            (total.pack(&mut shelf), shelf)
+            let mut histogram_tree = HistogramTree::default();
+            (total.pack(&mut histogram_tree), histogram_tree)
         };
-        let shelf = &mut Shelf::default();
+        let histogram_tree = &mut HistogramTree::default();
         let agents = match agents {
             [] => Value::Null,
-            agents => agents.iter().map(|agent| agent.pack(shelf)).collect(),
+            agents => agents.iter().map(|agent| agent.pack(histogram_tree)).collect(),
         };
-        LiveSecond { second: second.pack(shelf), total: total.map(pack), agents }
+        LiveSecond { second: second.pack(histogram_tree), total: total.map(pack), agents }
     }
 }
 
@@ -89,12 +89,12 @@ impl Store {
                     params![id.number, AGENTS, index as i64, json!({ AGENTS: agents }).to_string()],
                 )?;
             }
-            if let Some((body, shelf)) = totals.into_iter().flatten().last() {
+            if let Some((body, histogram_tree)) = totals.into_iter().flatten().last() {
                 transaction.execute(
                     "UPDATE trial SET body = ?2 WHERE trial = ?1",
                     params![trial, body.to_string()],
                 )?;
-                rows::insert_histograms(transaction, trial, &shelf.hists)?;
+                rows::insert_histograms(transaction, trial, &histogram_tree.hists)?;
             }
             Ok(())
         });
@@ -207,7 +207,7 @@ impl Store {
                     ending.name,
                     ending.state.map(State::id),
                     ending.summary.interrupted,
-                    ending.summary.pack(&mut Shelf::default()).to_string(),
+                    ending.summary.pack(&mut HistogramTree::default()).to_string(),
                     ending.body,
                 ],
             )

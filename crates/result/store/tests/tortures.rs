@@ -173,9 +173,9 @@ fn a_torture_loads_as_it_was_stored() {
             (Some(ResultKind::Torture), stored.target.as_str())
         );
         let findings = stored.record().findings;
-        let told = entry.tortured.unwrap();
+        let found = entry.tortured.unwrap();
         assert_eq!(
-            (told.findings, told.worst >= judge::TestOutcome::Fail),
+            (found.findings, found.worst >= judge::TestOutcome::Fail),
             (findings, true),
             "{name}"
         );
@@ -274,12 +274,12 @@ fn a_damaged_torture_is_reported_and_hides_no_other() {
         let file = Connection::open(&path).unwrap();
         assert!(file.execute(what, []).unwrap() > 0, "{what}");
         let error = store.load("torture-2").unwrap_err();
-        let said = error.to_string();
-        assert!(said.starts_with("result torture-2 in the results store "), "{what}: {said}");
+        let text = error.to_string();
+        assert!(text.starts_with("result torture-2 in the results store "), "{what}: {text}");
         assert!(
-            said.contains(part)
-                && said.contains("(`loadstone runs delete torture-2`), then import it"),
-            "{what}: {said}"
+            text.contains(part)
+                && text.contains("(`loadstone runs delete torture-2`), then import it"),
+            "{what}: {text}"
         );
         assert!(matches!(error, StoreError::DamagedResult { .. }), "{what}: {error:?}");
         assert_eq!(store.list(&Filter::default()).unwrap().len(), 2);

@@ -55,8 +55,8 @@ fn a_missing_folder_is_named_and_not_created() {
     let path = folder.path().join("a/b/runs.db");
     let error = Store::open(&StorePlace::File(path.clone())).unwrap_err();
     assert!(matches!(error, StoreError::NoFolder(_)), "{error:?}");
-    let (told, parent) = (error.to_string(), path.parent().unwrap().display().to_string());
-    assert!(told.contains(&parent) && told.contains("--store"), "{told}");
+    let (found, parent) = (error.to_string(), path.parent().unwrap().display().to_string());
+    assert!(found.contains(&parent) && found.contains("--store"), "{found}");
     assert!(files(folder.path()).is_empty());
 }
 

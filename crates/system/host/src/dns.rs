@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Bytes of a reply that are read.
 const REPLY_MAX: usize = 4_096;
 /// Datagrams that are not the reply and are passed over, for each question.
-const STRANGERS_MAX: usize = 16;
+const OTHER_DATAGRAMS_MAX: usize = 16;
 
 /// Parameters for querying name servers.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +39,14 @@ pub fn ask_name_servers(
 ) -> Vec<Vec<Option<Vec<u8>>>> {
     let next = AtomicUsize::new(0);
     let pace = QuestionPace::new(how.per_second);
-    let said: Vec<Mutex<Vec<Option<Vec<u8>>>>> = all.iter().map(|_| Mutex::default()).collect();
+    let lines: Vec<Mutex<Vec<Option<Vec<u8>>>>> = all.iter().map(|_| Mutex::default()).collect();
     std::thread::scope(|scope| {
         for _ in 0..how.at_once.clamp(1, all.len().max(1)) {
             scope.spawn(|| {
                 while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let replies = visit(one, how.wait, &pace, stop);
                     let row = all.iter().position(|other| std::ptr::eq(other, one));
-                    if let Some(slot) = row.and_then(|row| said.get(row)) {
+                    if let Some(slot) = row.and_then(|row| lines.get(row)) {
                         *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = replies;
                     }
                 }
@@ -56,7 +56,7 @@ pub fn ask_name_servers(
     let taken = |slot: Mutex<Vec<Option<Vec<u8>>>>| {
         slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     };
-    said.into_iter().map(taken).collect()
+    lines.into_iter().map(taken).collect()
 }
 
 fn visit(
@@ -91,7 +91,7 @@ fn ask(server: SocketAddr, message: &[u8], wait: Duration) -> io::Result<Vec<u8>
     socket.send(message)?;
     let until = Instant::now() + wait;
     let mut buffer = vec![0; REPLY_MAX];
-    for _ in 0..STRANGERS_MAX {
+    for _ in 0..OTHER_DATAGRAMS_MAX {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
@@ -158,9 +158,9 @@ mod tests {
             NameServerVisit { server, messages },
         ];
         let how = Asking { at_once: 4, per_second: 1_000, wait: Duration::from_secs(2) };
-        let said = ask_name_servers(&all, how, &|| false);
-        assert_eq!(said[0], [None]);
-        assert_eq!(said[1], [Some(b"\x00\x01a!".to_vec()), Some(b"\x00\x02b!".to_vec())]);
+        let is_reported = ask_name_servers(&all, how, &|| false);
+        assert_eq!(is_reported[0], [None]);
+        assert_eq!(is_reported[1], [Some(b"\x00\x01a!".to_vec()), Some(b"\x00\x02b!".to_vec())]);
         assert_eq!(ask_name_servers(&all, how, &|| true), [vec![], vec![]]);
     }
 }

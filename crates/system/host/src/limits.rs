@@ -192,8 +192,8 @@ mod tests {
         let after = descriptors();
         assert_eq!((after.soft, after.hard), (before.hard, before.hard));
         assert_eq!(error, TooFewDescriptors { needed: 1 << 40, limit: before.hard });
-        let said = error.to_string();
-        assert!(said.contains("1099511627776") && said.contains("ulimit"), "{said}");
+        let text = error.to_string();
+        assert!(text.contains("1099511627776") && text.contains("ulimit"), "{text}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) fn queues(pid: u32, ports: &BTreeSet<u16>) -> Queues {
 
 /// If unknown, the network namespace is assumed to be ours.
 fn same_namespace(pid: u32) -> bool {
-    let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
+    let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
     of(&pid.to_string()).is_none_or(|theirs| Some(theirs) == of("self"))
 }
 

@@ -14,7 +14,7 @@ const WATCHED_MAX: usize = 256;
 /// Grace period in which the parent waits for an ended process; after that the kernel reports its
 /// exit status.
 const REAPED_WITHIN: Duration = Duration::from_millis(50);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Watches the server that listens on an address of this machine.
 #[derive(Debug)]
@@ -174,15 +174,15 @@ impl Watched {
         loop {
             // its parent has not waited for it yet: /proc still has it
             let left = stat(self.process.pid).filter(|stat| stat.started == self.process.started);
-            let told = self.handle.as_ref().and_then(Handle::ending);
-            let told = told.or_else(|| left.as_ref()?.status.map(Ending::of_status));
-            match told {
+            let sent = self.handle.as_ref().and_then(Handle::ending);
+            let sent = sent.or_else(|| left.as_ref()?.status.map(Ending::of_status));
+            match sent {
                 Some(ending) => return ending,
                 None if left.is_none() || waited >= REAPED_WITHIN => return Ending::Unseen,
                 None => {}
             }
-            std::thread::sleep(LOOK_AGAIN);
-            waited += LOOK_AGAIN;
+            std::thread::sleep(POLL_INTERVAL);
+            waited += POLL_INTERVAL;
         }
     }
 }
@@ -280,10 +280,10 @@ mod tests {
             while watched.lives() {
                 std::thread::yield_now();
             }
-            let told = watched.ending();
+            let sent = watched.ending();
             let killed = Ending::Signal { number: 9, core: false };
             // kernels before 6.15 forget it once it was waited for
-            assert!(told == killed || waited && told == Ending::Unseen, "{told:?}");
+            assert!(sent == killed || waited && sent == Ending::Unseen, "{sent:?}");
             child.wait().unwrap();
         }
     }

@@ -153,13 +153,13 @@ mod tests {
         let path = folder.path().join("file.json");
         for damaged in ["", "[1", "{}", "\u{0}"] {
             fs::write(&path, damaged).unwrap();
-            let said = load_json::<Vec<u32>>(&path).unwrap_err().to_string();
-            assert!(said.contains("file.json") && said.contains("delete it"), "{said}");
+            let error = load_json::<Vec<u32>>(&path).unwrap_err().to_string();
+            assert!(error.contains("file.json") && error.contains("delete it"), "{error}");
         }
         let large = File::create(&path).unwrap();
         large.set_len(LOAD_MAX + 1).unwrap();
-        let said = load_json::<Vec<u32>>(&path).unwrap_err().to_string();
-        assert!(said.contains("larger than"), "{said}");
+        let error = load_json::<Vec<u32>>(&path).unwrap_err().to_string();
+        assert!(error.contains("larger than"), "{error}");
     }
 
     #[test]
@@ -168,8 +168,8 @@ mod tests {
         // a folder that is not empty cannot be renamed over
         let path = folder.path().join("taken");
         fs::create_dir_all(path.join("by a folder")).unwrap();
-        let said = store_atomic(&path, b"new").unwrap_err().to_string();
-        assert!(said.contains("cannot write") && said.contains("taken"), "{said}");
+        let error = store_atomic(&path, b"new").unwrap_err().to_string();
+        assert!(error.contains("cannot write") && error.contains("taken"), "{error}");
         assert_eq!(names(folder.path()), ["taken"]);
         let below_a_file = folder.path().join("file/x");
         fs::write(folder.path().join("file"), "").unwrap();

@@ -450,10 +450,10 @@ mod tests {
         // it has ended, and stays a zombie
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_child(&child)), ended).unwrap();
-        let told = (reader.read(), SutReader::new(server).unwrap_err());
+        let error = (reader.read(), SutReader::new(server).unwrap_err());
         child.wait().unwrap();
-        assert!(alive.is_some() && told.0.is_none(), "{told:?}");
-        assert!(told.1.contains("has ended"), "{told:?}");
+        assert!(alive.is_some() && error.0.is_none(), "{error:?}");
+        assert!(error.1.contains("has ended"), "{error:?}");
     }
 
     #[test]

@@ -192,12 +192,12 @@ mod tests {
         let server = serve(1, move |asked| answer(asked, &[], none, RCODE::NameError));
         assert_eq!(txt_from("no.example.org", &[server]), Ok(Vec::new()));
         let server = serve(1, move |asked| answer(asked, &[], none, RCODE::Refused));
-        let said = txt_from("no.example.org", &[server]).unwrap_err();
-        assert!(said.contains("the name server answered Refused"), "{said}");
-        let said = txt_from("no.example.org", &[]).unwrap_err();
-        assert!(said.contains("no name server to ask"), "{said}");
-        let said = txt_from(&"a".repeat(300), &[server]).unwrap_err();
-        assert!(said.contains("did not answer"), "{said}");
+        let error = txt_from("no.example.org", &[server]).unwrap_err();
+        assert!(error.contains("the name server answered Refused"), "{error}");
+        let error = txt_from("no.example.org", &[]).unwrap_err();
+        assert!(error.contains("no name server to ask"), "{error}");
+        let error = txt_from(&"a".repeat(300), &[server]).unwrap_err();
+        assert!(error.contains("did not answer"), "{error}");
     }
 
     #[test]

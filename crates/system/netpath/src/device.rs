@@ -83,7 +83,10 @@ pub(crate) struct InterfaceSettings {
 }
 
 /// Assigns the address and routes of the device and brings it up.
-pub(crate) fn furnish(tun: &Tun, furniture: &InterfaceSettings) -> Result<(), PathTrouble> {
+pub(crate) fn configure(
+    tun: &Tun,
+    interface_settings: &InterfaceSettings,
+) -> Result<(), PathTrouble> {
     let name = &tun.name;
     // loopback addresses pass through it: a server that listens on 127.0.0.1 is reachable
     setting(&format!("ipv4/conf/{name}/route_localnet"), "1")?;
@@ -93,15 +96,18 @@ pub(crate) fn furnish(tun: &Tun, furniture: &InterfaceSettings) -> Result<(), Pa
     let set_up = || -> io::Result<()> {
         let socket = bring_up(name)?;
         let socket = socket.as_fd();
-        raw::set_address(socket, name, raw::ADDRESS, furniture.address)?;
+        raw::set_address(socket, name, raw::ADDRESS, interface_settings.address)?;
         raw::set_address(socket, name, raw::NETMASK, Ipv4Addr::BROADCAST)?;
-        furniture.routes.iter().try_for_each(|(to, mask)| raw::route(socket, name, *to, *mask))
+        interface_settings
+            .routes
+            .iter()
+            .try_for_each(|(to, mask)| raw::route(socket, name, *to, *mask))
     };
     set_up().map_err(PathTrouble::other(&format!("cannot set up the network device {name}")))
 }
 
 /// The same with IPv6 addresses: the device's own, and other networks reached through it.
-pub(crate) fn furnish_v6(
+pub(crate) fn configure_v6(
     tun: &Tun,
     address: Ipv6Addr,
     route: (Ipv6Addr, u8),

@@ -24,7 +24,7 @@ const SLEEP_MAX: Nanos = Nanos::from_millis(500);
 /// Commands for the thread.
 pub(crate) enum ForwardOrder {
     /// Returns the counters since the last time.
-    Tell(Sender<Tally>),
+    ReportTally(Sender<Tally>),
     Stop,
 }
 
@@ -71,7 +71,7 @@ impl Forwarder {
                 Ok(read) => read,
                 Err(error) => {
                     self.lanes.tally.broken = Some(error.to_string());
-                    return self.mourn();
+                    return self.answer_without_forwarding();
                 }
             };
             if !read {
@@ -168,7 +168,7 @@ impl Forwarder {
         while let Ok(order) = self.ear.orders.try_recv() {
             match order {
                 ForwardOrder::Stop => return true,
-                ForwardOrder::Tell(to) => {
+                ForwardOrder::ReportTally(to) => {
                     let tally = self.take_tally();
                     // the requester may be gone
                     to.send(tally).ok();
@@ -184,11 +184,11 @@ impl Forwarder {
     }
 
     /// An end failed: nothing is forwarded anymore, but requests are still answered.
-    fn mourn(mut self) {
+    fn answer_without_forwarding(mut self) {
         while let Ok(order) = self.ear.orders.recv() {
             match order {
                 ForwardOrder::Stop => return,
-                ForwardOrder::Tell(to) => {
+                ForwardOrder::ReportTally(to) => {
                     let broken = self.lanes.tally.broken.clone();
                     let tally = self.take_tally();
                     self.lanes.tally.broken = broken;

@@ -49,7 +49,7 @@ pub struct Lanes {
     lost: Vec<Lost>,
     pub(crate) tally: Tally,
     /// The last reported counters, per kind.
-    told: Vec<[LinkCounts; 2]>,
+    reported: Vec<[LinkCounts; 2]>,
     since: Nanos,
 }
 
@@ -94,7 +94,7 @@ impl Lanes {
             buffers: Buffers::default(),
             lost: Vec::new(),
             tally: Tally::new(kinds),
-            told: vec![[LinkCounts::default(); 2]; kinds],
+            reported: vec![[LinkCounts::default(); 2]; kinds],
             since: now,
         }
     }
@@ -270,10 +270,10 @@ impl Lanes {
         let mut tally = std::mem::replace(&mut self.tally, Tally::new(kinds));
         for (row, both) in sums.iter().enumerate() {
             for (way, sum) in both.iter().enumerate() {
-                tally.kinds[row][way] = sum.since(&self.told[row][way]);
+                tally.kinds[row][way] = sum.since(&self.reported[row][way]);
             }
         }
-        self.told = sums;
+        self.reported = sums;
         tally.watch(now - self.since);
         self.since = now;
         tally

@@ -25,12 +25,12 @@ impl Namespace {
         Ok(Namespace { file: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// Creates a namespace on its own thread, where `furnish` then runs, and returns its result.
+    /// Creates a namespace on its own thread, where `configure` then runs, and returns its result.
     /// TCP there uses the congestion control of the current namespace, if the kernel permits it: by
     /// default a new namespace has that of the host's initial one, and a path would change more
     /// than the path.
     pub(crate) fn create<T: Send>(
-        furnish: impl FnOnce() -> Result<T, PathTrouble> + Send,
+        configure: impl FnOnce() -> Result<T, PathTrouble> + Send,
     ) -> Result<(Namespace, T), PathTrouble> {
         elsewhere(move || {
             let congestion = std::fs::read(CONGESTION);
@@ -40,7 +40,7 @@ impl Namespace {
                 // in a container /proc/sys may be read-only; the path works without it
                 std::fs::write(CONGESTION, congestion).ok();
             }
-            Ok((here, furnish()?))
+            Ok((here, configure()?))
         })
     }
 

@@ -149,11 +149,11 @@ impl PacketDevice {
             (IpAddr::V4(network), IpAddr::V4(last)) => {
                 let routes = vec![(network, Ipv4Addr::from_bits(!(size - 1)))];
                 let address = all.gateway.unwrap_or(last);
-                device::furnish(&device, &InterfaceSettings { address, routes })?;
+                device::configure(&device, &InterfaceSettings { address, routes })?;
             }
             (IpAddr::V6(network), IpAddr::V6(last)) => {
                 let bits = 128 - size.ilog2() as u8;
-                device::furnish_v6(&device, last, (network, bits))?;
+                device::configure_v6(&device, last, (network, bits))?;
             }
             _ => {}
         }

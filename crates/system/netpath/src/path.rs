@@ -144,18 +144,18 @@ impl NetBlock {
     }
 
     /// Reserves a block in the calling thread's network namespace, whose routes exist when
-    /// `furnish` returns. No other path is set up there meanwhile, so no block is used twice.
+    /// `configure` returns. No other path is set up there meanwhile, so no block is used twice.
     ///
     /// # Errors
-    /// Every block is in use; the error of `furnish`.
+    /// Every block is in use; the error of `configure`.
     pub(crate) fn claim<T>(
         clients: u32,
-        furnish: impl FnOnce(NetBlock) -> Result<T, PathTrouble>,
+        configure: impl FnOnce(NetBlock) -> Result<T, PathTrouble>,
     ) -> Result<(NetBlock, T), PathTrouble> {
         let _turn = PathLock::take()?;
         let (table, trie) = (net_file("route"), net_file("fib_trie"));
         let block = NetBlock::free(clients, &table, &trie).ok_or(PathTrouble::Addresses)?;
-        Ok((block, furnish(block)?))
+        Ok((block, configure(block)?))
     }
 }
 
@@ -377,10 +377,10 @@ impl NetPath {
     /// # Errors
     /// The forwarder has ended, with its reason.
     pub fn facts(&self) -> Result<PathFacts, PathTrouble> {
-        let (tell, told) = channel();
-        self.line.send(ForwardOrder::Tell(tell));
+        let (reply, sent) = channel();
+        self.line.send(ForwardOrder::ReportTally(reply));
         let silent = || std::io::Error::other("the forwarder does not respond; this is a bug");
-        let tally: Tally = told
+        let tally: Tally = sent
             .recv_timeout(Duration::from_secs(10))
             .map_err(|_| PathTrouble::Other("the path".to_owned(), silent()))?;
         if let Some(why) = tally.broken {
@@ -425,12 +425,12 @@ fn near_end(block: NetBlock, own_loopback: bool) -> Result<Tun, PathTrouble> {
     }
     device::widen();
     // the address of the device is that of the first client: sockets without a chosen source use it
-    device::furnish(&tun, &InterfaceSettings { address: block.first_client(), routes })?;
+    device::configure(&tun, &InterfaceSettings { address: block.first_client(), routes })?;
     Ok(tun)
 }
 
 fn far_end(far: FarEnd, clients: u32) -> Result<(NetBlock, (Namespace, Tun)), PathTrouble> {
-    let furniture = |block: NetBlock| InterfaceSettings {
+    let interface_settings = |block: NetBlock| InterfaceSettings {
         address: block.server(),
         routes: vec![(block.network(), block.mask())],
     };
@@ -438,7 +438,7 @@ fn far_end(far: FarEnd, clients: u32) -> Result<(NetBlock, (Namespace, Tun)), Pa
         FarEnd::Here => NetBlock::claim(clients, |block| {
             let here = Namespace::here().map_err(PathTrouble::Namespace)?;
             let tun = Tun::make("loadstone%d")?;
-            device::furnish(&tun, &furniture(block))?;
+            device::configure(&tun, &interface_settings(block))?;
             Ok((here, tun))
         }),
         FarEnd::New => {
@@ -447,7 +447,7 @@ fn far_end(far: FarEnd, clients: u32) -> Result<(NetBlock, (Namespace, Tun)), Pa
                 let tun = Tun::make("path")?;
                 device::loopback(&[(Ipv4Addr::LOCALHOST, LOOPBACK.1)])?;
                 device::widen();
-                device::furnish(&tun, &furniture(block))?;
+                device::configure(&tun, &interface_settings(block))?;
                 Ok(tun)
             })?;
             Ok((block, end))
@@ -491,18 +491,21 @@ mod tests {
                       fd000000000000090000000000000007 80 00000000000000000000000000000000 00 \
                       00000000000000000000000000000000 00000000 00000001 00000000 80200001       lo\n";
         let addresses = "fd000000000000090000000000000007 02 40 00 80     eth0\n";
-        let said = |prefix: &str, bits, device| {
+        let describe = |prefix: &str, bits, device| {
             let network = prefix.parse().expect("an address");
             let by = taken_v6(routes, addresses, (network, bits), Some(device));
             by.unwrap_or_else(|| "nobody".to_owned())
         };
         // a part of the device's own network, the same over another one, the host's own address
-        assert_eq!(said("fd00:0:0:9:1::", 96, "eth0"), "nobody");
+        assert_eq!(describe("fd00:0:0:9:1::", 96, "eth0"), "nobody");
         let route = "a route to fd00:0:0:9::/64 goes through eth0";
-        assert_eq!(said("fd00:0:0:9:1::", 96, "eth1"), route);
-        assert_eq!(said("fd00:0:0:9::", 120, "eth0"), "fd00:0:0:9::7 is an address of this host");
-        assert_eq!(said("fd00::", 48, "eth0"), "fd00:0:0:9::7 is an address of this host");
-        assert_eq!(said("2001:db8::", 32, "eth1"), "nobody");
+        assert_eq!(describe("fd00:0:0:9:1::", 96, "eth1"), route);
+        assert_eq!(
+            describe("fd00:0:0:9::", 120, "eth0"),
+            "fd00:0:0:9::7 is an address of this host"
+        );
+        assert_eq!(describe("fd00::", 48, "eth0"), "fd00:0:0:9::7 is an address of this host");
+        assert_eq!(describe("2001:db8::", 32, "eth1"), "nobody");
     }
 
     /// A thousand single clients at once, including a large group, without conflicts.

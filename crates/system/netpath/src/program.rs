@@ -21,7 +21,7 @@ pub fn start(namespace: &Namespace, command: &mut Command) -> io::Result<Child> 
 }
 
 /// How often a program is checked: the maximum delay until its end is noticed.
-const LOOK_PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The signals forwarded to a program while it runs.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Post {
             if let Some(status) = program.try_wait()? {
                 return Ok(status);
             }
-            std::thread::sleep(LOOK_PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 }
@@ -62,12 +62,12 @@ impl Post {
 /// The kernel cannot report how it ended.
 pub fn end(program: &mut Child, patience: Duration) -> io::Result<()> {
     send(program, SIGTERM);
-    let rounds = patience.as_millis() / LOOK_PAUSE.as_millis();
+    let rounds = patience.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..rounds {
         if program.try_wait()?.is_some() {
             return Ok(());
         }
-        std::thread::sleep(LOOK_PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     program.kill()?;
     program.wait().map(drop)

@@ -120,7 +120,7 @@ pub struct OwnNetwork {
     ask: NetworkRequest,
     /// Index of the kind of each client.
     dealt: Vec<u32>,
-    told: Mutex<NetworkCounts>,
+    reported: Mutex<NetworkCounts>,
     /// The links shared by the workers, while any worker exists.
     common: Mutex<Weak<CommonLanes>>,
 }
@@ -190,10 +190,10 @@ impl OwnNetwork {
         }
         let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
         let dealt = dealt.unwrap_or_default();
-        let told = Mutex::default();
+        let reported = Mutex::default();
         let common = Mutex::default();
         let ground = ground.clone();
-        Ok(Arc::new(OwnNetwork { ground, parts, ask, dealt, told, common }))
+        Ok(Arc::new(OwnNetwork { ground, parts, ask, dealt, reported, common }))
     }
 
     /// Its devices.
@@ -366,10 +366,10 @@ impl OwnNetwork {
         if !common {
             return Links::Alone(Lanes::new(mine, seed, now));
         }
-        let mut standing = self.common.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared_links = self.common.lock().unwrap_or_else(PoisonError::into_inner);
         let links =
-            standing.upgrade().unwrap_or_else(|| CommonLanes::new(mine, workers, seed, now));
-        *standing = Arc::downgrade(&links);
+            shared_links.upgrade().unwrap_or_else(|| CommonLanes::new(mine, workers, seed, now));
+        *shared_links = Arc::downgrade(&links);
         Links::Common { share: links.share(id, now), address: first }
     }
 
@@ -379,13 +379,13 @@ impl OwnNetwork {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, NetworkCounts> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn add(&self, counts: StackFacts, carried: Option<Tally>) {
-        let mut told = self.lock();
-        told.counts += counts;
-        match (&mut told.carried, carried) {
+        let mut reported = self.lock();
+        reported.counts += counts;
+        match (&mut reported.carried, carried) {
             (Some(sum), Some(more)) => sum.add(&more),
             (sum @ None, more) => *sum = more,
             (Some(_), None) => {}
@@ -394,11 +394,11 @@ impl OwnNetwork {
 
     /// Counters of the workers that finished since the last call: of TCP, and of the paths.
     pub fn facts(&self) -> (StackFacts, Option<PathFacts>) {
-        let told = std::mem::take(&mut *self.lock());
-        let carried = told.carried.zip(self.ask.paths.as_ref());
-        let path =
-            carried.map(|(tally, paths)| tally.facts(&paths.population, &self.dealt, told.seed));
-        (told.counts, path)
+        let reported = std::mem::take(&mut *self.lock());
+        let carried = reported.carried.zip(self.ask.paths.as_ref());
+        let path = carried
+            .map(|(tally, paths)| tally.facts(&paths.population, &self.dealt, reported.seed));
+        (reported.counts, path)
     }
 }
 
@@ -441,12 +441,12 @@ impl Ground {
     /// Returns whether a network can use these devices: same kind and addresses, and a part for
     /// each worker. Paths, clients, TCP settings and seed may differ.
     pub fn suits(&self, ask: &NetworkRequest) -> bool {
-        let stands = &self.ask;
-        stands.prefix == ask.prefix
-            && stands.batches == ask.batches
-            && stands.xdp == ask.xdp
-            && (ask.xdp.is_some() || stands.paths.is_some() == ask.paths.is_some())
-            && stands.workers >= ask.workers
+        let existing = &self.ask;
+        existing.prefix == ask.prefix
+            && existing.batches == ask.batches
+            && existing.xdp == ask.xdp
+            && (ask.xdp.is_some() || existing.paths.is_some() == ask.paths.is_some())
+            && existing.workers >= ask.workers
     }
 
     /// Maximum number of workers of a network over these devices: each needs a part of the

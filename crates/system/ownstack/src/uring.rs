@@ -27,9 +27,9 @@ const COMPLETIONS: u32 = 2_048;
 
 /// The kernel reports about twenty completions per call, and the rest with the next ones: this many
 /// failures may not be all.
-const REFUSALS_TOLD: u64 = 16;
+const REFUSALS_REPORTED: u64 = 16;
 /// Number of calls after which all possible completions are reported, if each call reports some.
-const LOOKS_MAX: u32 = COMPLETIONS + BUFFERS as u32;
+const POLLS_MAX: u32 = COMPLETIONS + BUFFERS as u32;
 
 /// Owner of a completion.
 const READ: u64 = 1;
@@ -55,7 +55,7 @@ pub(crate) struct PacketRing {
 
 /// The result of one look at the completions.
 #[derive(Clone, Copy, Debug, Default)]
-struct ToldAtOnce {
+struct ImmediateResults {
     refusals: u64,
     arrivals: u64,
 }
@@ -214,25 +214,25 @@ impl PacketRing {
     /// Submits all pushed requests, and processes completions: repeatedly while so many failures
     /// arrive that more are pending.
     fn enter(&mut self, look: Await) {
-        let mut told = self.enter_once(look).refusals;
-        while told >= REFUSALS_TOLD {
-            told = self.enter_once(Await::Now).refusals;
+        let mut sent = self.enter_once(look).refusals;
+        while sent >= REFUSALS_REPORTED {
+            sent = self.enter_once(Await::Now).refusals;
         }
     }
 
     /// Processes completions until there are none.
     pub(crate) fn settle_all(&mut self) {
-        for _ in 0..LOOKS_MAX {
-            let told = self.enter_once(Await::Now);
-            if told.refusals + told.arrivals == 0 {
+        for _ in 0..POLLS_MAX {
+            let sent = self.enter_once(Await::Now);
+            if sent.refusals + sent.arrivals == 0 {
                 return;
             }
         }
     }
 
-    fn enter_once(&mut self, look: Await) -> ToldAtOnce {
+    fn enter_once(&mut self, look: Await) -> ImmediateResults {
         if self.ring.is_broken() {
-            return ToldAtOnce::default();
+            return ImmediateResults::default();
         }
         let refused = self.refused;
         let arrived = self.arrived.len();
@@ -256,7 +256,7 @@ impl PacketRing {
         } else {
             self.read_waits = false;
         }
-        ToldAtOnce {
+        ImmediateResults {
             refusals: self.refused - refused,
             arrivals: (self.arrived.len() - arrived) as u64,
         }

@@ -4,7 +4,7 @@
 use crate::connection::{Cold, Context, Tcb, TcpState, VARIES_BY, WITH_BATCH, bit};
 use crate::packet::{Head, flag};
 use crate::seq::{before, later, not_after};
-use crate::settings::{FIRST_WINDOW, MSS_MIN, MSS_UNSAID, ONE_BY_ONE};
+use crate::settings::{FIRST_WINDOW, MSS_DEFAULT, MSS_MIN, ONE_BY_ONE};
 use sample::FailureClass;
 use units::Nanos;
 
@@ -35,13 +35,13 @@ impl Tcb {
         payload: &[u8],
         c: &mut Context<'_>,
     ) -> FromSegment {
-        let told = match self.state {
+        let sent = match self.state {
             TcpState::SynSent => self.arrive_unconnected(head, c),
             TcpState::Done => FromSegment::default(),
             _ => self.arrive_connected(head, payload, c),
         };
         self.cool(c);
-        told
+        sent
     }
 
     fn arrive_unconnected(&mut self, head: &Head, c: &mut Context<'_>) -> FromSegment {
@@ -65,9 +65,9 @@ impl Tcb {
             return FromSegment::default();
         }
         self.establish(head, c);
-        let told = FromSegment { writable: self.has(bit::BLOCKED), ..FromSegment::default() };
+        let sent = FromSegment { writable: self.has(bit::BLOCKED), ..FromSegment::default() };
         self.set(bit::BLOCKED, false);
-        told
+        sent
     }
 
     /// The peer has state of an earlier connection with the same addresses and ports: resets that
@@ -93,7 +93,7 @@ impl Tcb {
         self.rcv_nxt = head.seq.wrapping_add(1);
         self.snd_una = head.ack;
         self.snd_wnd = u32::from(head.window);
-        let theirs = head.mss.unwrap_or(MSS_UNSAID).max(MSS_MIN);
+        let theirs = head.mss.unwrap_or(MSS_DEFAULT).max(MSS_MIN);
         self.mss = theirs.min(settings.mss(c.peer.head())).min(c.path_mss);
         self.set(bit::SACK, settings.sack && head.sack_permitted);
         self.set(bit::STAMPS, settings.stamps && head.stamps.is_some());
@@ -192,11 +192,11 @@ impl Tcb {
         {
             self.ts_recent = value;
         }
-        let mut told = self.acknowledged(head, payload.len(), c);
+        let mut sent = self.acknowledged(head, payload.len(), c);
         if self.state != TcpState::Done && length > 0 {
-            self.take_in(head, payload, &mut told, c);
+            self.take_in(head, payload, &mut sent, c);
         }
-        told
+        sent
     }
 
     /// Up to where the peer has our acknowledgment: the timestamp of the first segment after that
@@ -289,7 +289,7 @@ impl Tcb {
     }
 
     fn acknowledged(&mut self, head: &Head, payload: usize, c: &mut Context<'_>) -> FromSegment {
-        let mut told = FromSegment::default();
+        let mut sent = FromSegment::default();
         let old_window = self.snd_wnd;
         let latest = self.cold.as_ref().map_or(self.rcv_nxt, |cold| cold.snd_wl1);
         let newer = before(self.snd_una, head.ack) || not_after(latest, head.seq);
@@ -308,7 +308,7 @@ impl Tcb {
             cold.watch_at = watch;
             cold.probes = 0;
         }
-        let Some(cold) = &self.cold else { return told };
+        let Some(cold) = &self.cold else { return sent };
         let sacked = cold.sacked.sum_from(self.snd_una);
         let una = self.snd_una;
         let lost = if cold.recovering { self.unsent_lost(cold) } else { 0 };
@@ -317,7 +317,7 @@ impl Tcb {
         let twice = head.sacks().first().is_some_and(|(_, to)| not_after(*to, head.ack));
         let nothing = !advances && !news && payload == 0;
         if advances {
-            self.advance(head, &mut told, c);
+            self.advance(head, &mut sent, c);
         } else if let Some(cold) = &mut self.cold {
             let same = payload == 0 && self.snd_wnd == old_window && !head.has(flag::FIN);
             if head.ack == self.snd_una && self.snd_una != self.snd_nxt && same {
@@ -346,7 +346,7 @@ impl Tcb {
             self.reduce(una, sacked, lost);
             self.output(c);
         }
-        told
+        sent
     }
 
     /// Processes an acknowledgment during a recovery and computes how much may be sent. Before the
@@ -391,7 +391,7 @@ impl Tcb {
     }
 
     /// New bytes are acknowledged.
-    fn advance(&mut self, head: &Head, told: &mut FromSegment, c: &mut Context<'_>) {
+    fn advance(&mut self, head: &Head, sent: &mut FromSegment, c: &mut Context<'_>) {
         let acked = head.ack.wrapping_sub(self.snd_una);
         let segment = self.segment();
         let room = c.settings.send_max as usize;
@@ -439,7 +439,7 @@ impl Tcb {
         cold.eased = later(cold.eased, head.ack);
         if self.has(bit::BLOCKED) && self.cold.as_ref().is_some_and(|x| x.send.len() < room / 2) {
             self.set(bit::BLOCKED, false);
-            told.writable = true;
+            sent.writable = true;
         }
         match timed {
             Some((_, at)) => self.measure(c.now - at, true, c),
@@ -491,7 +491,7 @@ impl Tcb {
         &mut self,
         head: &Head,
         payload: &[u8],
-        told: &mut FromSegment,
+        sent: &mut FromSegment,
         c: &mut Context<'_>,
     ) {
         if !matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2) {
@@ -545,11 +545,11 @@ impl Tcb {
             }
             let at = c.stays_at.map(|at| at + skip);
             self.pass_on(kept, at, c.settings.receive_max);
-            told.readable = true;
+            sent.readable = true;
         }
         let delay = c.settings.delayed_ack;
-        self.end_of_peer(told, c);
-        if at_once || told.ended {
+        self.end_of_peer(sent, c);
+        if at_once || sent.ended {
             self.send_ack(c);
         } else {
             let due = c.now + delay;
@@ -593,7 +593,7 @@ impl Tcb {
     }
 
     /// Processes the FIN of the peer once everything before it has arrived.
-    fn end_of_peer(&mut self, told: &mut FromSegment, c: &mut Context<'_>) {
+    fn end_of_peer(&mut self, sent: &mut FromSegment, c: &mut Context<'_>) {
         let Some(cold) = &mut self.cold else { return };
         if cold.fin_at != Some(self.rcv_nxt) {
             return;
@@ -613,8 +613,8 @@ impl Tcb {
             cold.resend_at = Nanos::NEVER;
             cold.watch_at = Nanos::NEVER;
         }
-        told.readable = true;
-        told.ended = true;
+        sent.readable = true;
+        sent.ended = true;
     }
 }
 

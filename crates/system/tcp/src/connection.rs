@@ -532,10 +532,10 @@ impl Tcb {
         let Some(cold) = self.cold.as_ref().filter(|cold| cold.ack_at != WITH_BATCH) else {
             return;
         };
-        let told = cold.announced.wrapping_sub(self.rcv_nxt);
-        let opened = window.saturating_sub(told);
+        let sent = cold.announced.wrapping_sub(self.rcv_nxt);
+        let opened = window.saturating_sub(sent);
         // nearly closed, so the peer may be waiting
-        let narrow = told < self.rcv_size / 2;
+        let narrow = sent < self.rcv_size / 2;
         if narrow && (opened >= 2 * u32::from(self.mss) || opened >= self.rcv_size / 2) {
             self.send_ack(c);
         }
@@ -615,8 +615,9 @@ impl Tcb {
     /// flight arrives: resets are sent for both sequence numbers that the peer may expect (RFC 5961
     /// section 3.2 accepts no other).
     pub(crate) fn abandon(&mut self, c: &mut Context<'_>) {
-        let stands = !matches!(self.state, TcpState::SynSent | TcpState::TimeWait | TcpState::Done);
-        if stands && self.snd_una != self.snd_nxt {
+        let is_open =
+            !matches!(self.state, TcpState::SynSent | TcpState::TimeWait | TcpState::Done);
+        if is_open && self.snd_una != self.snd_nxt {
             self.send_reset(self.snd_una, c);
         }
         self.abort(c);

@@ -336,9 +336,9 @@ fn read_icmp(ip: &Ip<'_>) -> Option<ArrivedPacket<'static>> {
     let ours = Flow { from: end(quoted.from, 0), to: end(quoted.to, 2) };
     let seq = word(quoted.body, 4);
     // a 16-bit field in IPv4, 32 bits in IPv6
-    let said = if ip.protocol == ICMP { half(body, 6).into() } else { word(body, 4) };
+    let sent = if ip.protocol == ICMP { half(body, 6).into() } else { word(body, 4) };
     Some(match too_large {
-        true => ArrivedPacket::TooLarge { ours, seq, mtu: said.min(u16::MAX.into()) as u16 },
+        true => ArrivedPacket::TooLarge { ours, seq, mtu: sent.min(u16::MAX.into()) as u16 },
         false => ArrivedPacket::Unreachable { ours, seq },
     })
 }
@@ -583,7 +583,7 @@ mod tests {
         out.push(&flow6(), &head, [&[0; 1_400], b""]);
         let quoted = out.packets().next().expect("one was put in")[..80].to_vec();
         let router: IpAddr = Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, 0, 1).into();
-        let told = |kind: u8, number: u32, wrong: u16| {
+        let describe = |kind: u8, number: u32, wrong: u16| {
             let mut body = [&[kind, 0, 0, 0][..], &number.to_be_bytes(), &quoted].concat();
             let pseudo = pseudo_sum(router, flow6().from.address, ICMPV6, body.len());
             let check = !fold(sum(&body) + pseudo) ^ wrong;
@@ -592,12 +592,12 @@ mod tests {
             put_head(&mut packet, router, flow6().from.address, body.len(), 0).expect("it fits");
             packet[6] = ICMPV6;
             packet.extend(body);
-            read(&packet, false).map(|said| format!("{said:?}").split('{').next().map(String::from))
+            read(&packet, false).map(|sent| format!("{sent:?}").split('{').next().map(String::from))
         };
         let name = |name: &str| Some(Some(name.to_owned()));
-        assert_eq!(told(2, 1_280, 0), name("TooLarge "));
-        assert_eq!(told(2, 1_280, 1), None, "the checksum tells");
-        assert_eq!((told(1, 0, 0), told(3, 0, 0)), (name("Unreachable "), None));
+        assert_eq!(describe(2, 1_280, 0), name("TooLarge "));
+        assert_eq!(describe(2, 1_280, 1), None, "the checksum tells");
+        assert_eq!((describe(1, 0, 0), describe(3, 0, 0)), (name("Unreachable "), None));
     }
 
     #[test]
@@ -682,9 +682,9 @@ mod tests {
             if let Some(protocol) = packet.get_mut(9).filter(|_| !six) {
                 *protocol = if *protocol & 1 == 0 { 6 } else { 1 };
             }
-            let (at, said) = if six { (4, length.saturating_sub(40)) } else { (2, length) };
+            let (at, sent) = if six { (4, length.saturating_sub(40)) } else { (2, length) };
             if let Some(room) = packet.get_mut(at..at + 2) {
-                room.copy_from_slice(&(said as u16).to_be_bytes());
+                room.copy_from_slice(&(sent as u16).to_be_bytes());
             }
             read(&packet, true);
         }

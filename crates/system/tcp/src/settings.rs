@@ -60,7 +60,7 @@ pub(crate) const MSS_MIN: u16 = 48;
 /// limits the damage of a forged one.
 pub(crate) const PATH_MSS_MIN: u16 = 536;
 /// The MSS of a peer that announces none (RFC 9293 section 3.7.1).
-pub(crate) const MSS_UNSAID: u16 = 536;
+pub(crate) const MSS_DEFAULT: u16 = 536;
 
 impl Default for TcpSettings {
     fn default() -> TcpSettings {

@@ -74,7 +74,7 @@ pub enum NotDone {
     Failed(FailureClass),
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_USER: u32 = u32::MAX;
 
 #[derive(Debug)]
 struct ConnectionRow {
@@ -82,7 +82,7 @@ struct ConnectionRow {
     /// The owner's slot.
     owner: u32,
     /// Events not yet reported to the owner.
-    told: FromSegment,
+    reported: FromSegment,
     /// When the connection is examined again.
     scheduled: Nanos,
     /// It is in the list of rows whose timers must be examined.
@@ -329,7 +329,7 @@ impl TcpStack {
         let row = ConnectionRow {
             connection,
             owner: slot,
-            told: FromSegment::default(),
+            reported: FromSegment::default(),
             scheduled: Nanos::NEVER,
             touched: false,
         };
@@ -351,7 +351,7 @@ impl TcpStack {
             if self.slots.capacity() <= slot as usize {
                 self.slots.reserve_exact(more.max(room_for_more(self.slots.len())));
             }
-            self.slots.resize(slot as usize + 1, NOBODY);
+            self.slots.resize(slot as usize + 1, NO_USER);
         }
         self.slots[slot as usize] = index;
         self.table.insert(TableKey::of(end), index);
@@ -426,7 +426,7 @@ impl TcpStack {
     }
 
     fn row(&self, slot: u32) -> Option<u32> {
-        self.slots.get(slot as usize).copied().filter(|row| *row != NOBODY)
+        self.slots.get(slot as usize).copied().filter(|row| *row != NO_USER)
     }
 
     /// Calls a function on the connection of a slot and processes the consequences.
@@ -455,7 +455,7 @@ impl TcpStack {
     fn settle(&mut self, now: Nanos, index: u32) {
         let row = &self.rows[index as usize];
         let over = matches!(row.connection.state, TcpState::Done | TcpState::TimeWait);
-        if !(over && row.owner == NOBODY) {
+        if !(over && row.owner == NO_USER) {
             return self.schedule(index);
         }
         let connection = &mut self.rows[index as usize].connection;
@@ -608,9 +608,9 @@ impl TcpStack {
     /// reset.
     pub fn close(&mut self, now: Nanos, slot: u32, reset: bool) {
         let Some(index) = self.row(slot) else { return };
-        self.slots[slot as usize] = NOBODY;
-        self.rows[index as usize].owner = NOBODY;
-        self.rows[index as usize].told = FromSegment::default();
+        self.slots[slot as usize] = NO_USER;
+        self.rows[index as usize].owner = NO_USER;
+        self.rows[index as usize].reported = FromSegment::default();
         self.with(now, index, |connection, c| match reset {
             true => connection.abort(c),
             false => connection.orphan(c),
@@ -735,17 +735,17 @@ impl TcpStack {
         self.refill(now);
         match self.table.get(&TableKey::of(flow.to)).copied() {
             Some(index) if self.is_peer(index, flow.from) => {
-                let (told, lent) = self.with(now, index, |connection, c| {
+                let (reported, lent) = self.with(now, index, |connection, c| {
                     c.stays_at = stays_at;
-                    let told = connection.arrive(head, payload, c);
-                    (told, connection.cold.as_ref().is_some_and(|cold| !cold.lent.is_empty()))
+                    let reported = connection.arrive(head, payload, c);
+                    (reported, connection.cold.as_ref().is_some_and(|cold| !cold.lent.is_empty()))
                 });
                 if lent {
                     self.lent = Some(index);
                 }
-                self.notify(index, told);
+                self.notify(index, reported);
             }
-            _ => self.stranger(flow, head, payload, stamp_of(now, self.stamp_offset)),
+            _ => self.answer_unknown(flow, head, payload, stamp_of(now, self.stamp_offset)),
         }
     }
 
@@ -756,7 +756,7 @@ impl TcpStack {
 
     /// A segment without a connection: acknowledged again if we closed first, otherwise reset (RFC
     /// 9293 section 3.10.7.1).
-    fn stranger(&mut self, flow: &Flow, head: &Head, payload: &[u8], stamp: u32) {
+    fn answer_unknown(&mut self, flow: &Flow, head: &Head, payload: &[u8], stamp: u32) {
         let length = payload.len() as u32 + u32::from(head.has(flag::FIN | flag::SYN));
         if head.has(flag::RST) || self.answers.strangers == 0 {
             return;
@@ -787,25 +787,25 @@ impl TcpStack {
         self.out.push(&back, &answer, [&[], &[]]);
     }
 
-    fn notify(&mut self, index: u32, told: FromSegment) {
+    fn notify(&mut self, index: u32, reported: FromSegment) {
         let row = &mut self.rows[index as usize];
-        if row.owner == NOBODY || told == FromSegment::default() {
+        if row.owner == NO_USER || reported == FromSegment::default() {
             return;
         }
-        if row.told == FromSegment::default() {
+        if row.reported == FromSegment::default() {
             self.changed.push(index);
         }
-        row.told.readable |= told.readable;
-        row.told.writable |= told.writable;
-        row.told.ended |= told.ended;
+        row.reported.readable |= reported.readable;
+        row.reported.writable |= reported.writable;
+        row.reported.ended |= reported.ended;
     }
 
     /// Reports the changes since the last call, each slot once.
     pub fn changes(&mut self, mut each: impl FnMut(Readiness)) {
         for index in self.changed.drain(..) {
             let row = &mut self.rows[index as usize];
-            let FromSegment { readable, writable, ended } = std::mem::take(&mut row.told);
-            if row.owner != NOBODY && (readable || writable || ended) {
+            let FromSegment { readable, writable, ended } = std::mem::take(&mut row.reported);
+            if row.owner != NO_USER && (readable || writable || ended) {
                 each(Readiness { slot: row.owner, readable, writable, ended });
             }
         }
@@ -861,7 +861,7 @@ impl TcpStack {
             if self.out.len() >= RESETS_AT_ONCE {
                 return Some(index);
             }
-            self.rows[index as usize].owner = NOBODY;
+            self.rows[index as usize].owner = NO_USER;
             if self.rows[index as usize].connection.state != TcpState::Done {
                 self.with(now, index, |connection, c| connection.abandon(c));
             }
@@ -901,7 +901,7 @@ impl TcpStack {
     /// Distance of the last recovery mark and the last congestion mark behind the acknowledged
     /// data.
     #[cfg(test)]
-    pub(crate) fn marks_behind(&self, slot: u32) -> Option<(u32, u32)> {
+    pub(crate) fn marks_after(&self, slot: u32) -> Option<(u32, u32)> {
         let connection = &self.rows[self.row(slot)? as usize].connection;
         let cold = connection.cold.as_ref()?;
         let behind = |mark: u32| connection.snd_una.wrapping_sub(mark);

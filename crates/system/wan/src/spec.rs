@@ -356,15 +356,15 @@ impl Draft {
 
 /// The trace of that name, read on first use.
 fn shelved(
-    shelf: &mut Vec<(String, Arc<Trace>)>,
+    loaded: &mut Vec<(String, Arc<Trace>)>,
     file: &str,
     traces: &dyn TraceSource,
 ) -> Result<Arc<Trace>, String> {
-    if let Some((_, trace)) = shelf.iter().find(|(name, _)| name == file) {
+    if let Some((_, trace)) = loaded.iter().find(|(name, _)| name == file) {
         return Ok(trace.clone());
     }
     let trace = traces.trace(file)?;
-    shelf.push((file.to_owned(), trace.clone()));
+    loaded.push((file.to_owned(), trace.clone()));
     Ok(trace)
 }
 

@@ -158,7 +158,7 @@ impl Job {
     }
 }
 
-/// A file to which [`Said::log`] is appended. If it cannot be opened, `complaint` goes to standard
+/// A file to which [`FaceOutput::log`] is appended. If it cannot be opened, `complaint` goes to standard
 /// error, the tool ends with `code`, and nothing is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLog {
@@ -218,7 +218,7 @@ pub(crate) const ANY_VERSION: Leniency =
 
 /// Output text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct FaceOutput {
     pub out: String,
     pub err: String,
     /// For the file of [`Job::log`].
@@ -342,28 +342,28 @@ pub trait Face: std::fmt::Debug {
     }
 
     /// The run begins: names are resolved, nothing has been sent.
-    fn begin(&mut self) -> Said {
-        Said::default()
+    fn begin(&mut self) -> FaceOutput {
+        FaceOutput::default()
     }
 
     /// Calls that have ended; those of one worker in the order of their ends.
-    fn calls(&mut self, _calls: &[CallRecord]) -> Said {
-        Said::default()
+    fn calls(&mut self, _calls: &[CallRecord]) -> FaceOutput {
+        FaceOutput::default()
     }
 
     /// Connections and sessions that have ended.
-    fn ends(&mut self, _ends: &Ends) -> Said {
-        Said::default()
+    fn ends(&mut self, _ends: &Ends) -> FaceOutput {
+        FaceOutput::default()
     }
 
     /// A row of the series is complete ([`plan::MeasurePlan::interval`]).
-    fn row(&mut self, _row: &Second, _total: &Snapshot) -> Said {
-        Said::default()
+    fn row(&mut self, _row: &Second, _total: &Snapshot) -> FaceOutput {
+        FaceOutput::default()
     }
 
     /// One worker's interval, before it is merged into a row.
-    fn interval(&mut self, _interval: &Interval<'_>) -> Said {
-        Said::default()
+    fn interval(&mut self, _interval: &Interval<'_>) -> FaceOutput {
+        FaceOutput::default()
     }
 
     /// Data for a script after the report was printed.

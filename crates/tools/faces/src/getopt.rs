@@ -97,15 +97,15 @@ mod tests {
     fn steps(line: &str) -> String {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let mut options = Getopt::new(&args, "n:kc:");
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         loop {
             let step = options.step();
-            told.push(format!("{step:?}"));
+            lines.push(format!("{step:?}"));
             if !matches!(step, OptionStep::Option(..)) {
                 break;
             }
         }
-        format!("{} at {}", told.join(" "), options.at())
+        format!("{} at {}", lines.join(" "), options.at())
     }
 
     #[test]

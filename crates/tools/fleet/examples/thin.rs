@@ -109,7 +109,7 @@ impl Desk {
         let mut first = None;
         while !self.machine.complete() {
             self.turn();
-            if !self.machine.seats().is_empty() {
+            if !self.machine.agent_entries().is_empty() {
                 first.get_or_insert_with(net::reactor::monotonic);
             }
         }
@@ -122,9 +122,11 @@ impl Desk {
         );
         let sealed: Result<BTreeMap<String, Vec<u8>>, _> = self
             .machine
-            .seats()
+            .agent_entries()
             .iter()
-            .map(|(id, seat)| Ok((id.clone(), seal(&seat.hello.seal_key, &[7; 2_000])?)))
+            .map(|(id, agent_entry)| {
+                Ok((id.clone(), seal(&agent_entry.hello.seal_key, &[7; 2_000])?))
+            })
             .collect();
         let asked = net::reactor::monotonic();
         self.machine.prepare("hash", &sealed.map_err(|error: fleet::FleetError| error)?);
@@ -136,31 +138,36 @@ impl Desk {
             (net::reactor::monotonic() - asked).as_secs_f64()
         );
         let table = SlotTable::new(&vec![1.0; count]);
-        let ids: Vec<String> = self.machine.seats().keys().cloned().collect();
+        let ids: Vec<String> = self.machine.agent_entries().keys().cloned().collect();
         let slots = ids.into_iter().zip(table.slots.into_iter().map(|slots| vec![slots]));
         let start = net::reactor::monotonic() + self.machine.lead();
         self.machine.arm(slots.collect(), table.of, start);
         while net::reactor::monotonic() < start + Nanos::SECOND {
             self.turn();
         }
-        let bounds: Vec<u64> = self.machine.seats().values().map(|seat| seat.bound).collect();
+        let bounds: Vec<u64> =
+            self.machine.agent_entries().values().map(|agent_entry| agent_entry.bound).collect();
         let worst = Nanos(bounds.into_iter().max().unwrap_or(0));
         println!("clocks are known to within {:.2} ms", worst.as_secs_f64() * 1e3);
         self.measure(seconds);
         self.machine.stop(true);
         let stopped = net::reactor::monotonic();
-        while !self.machine.seats().values().all(|seat| seat.whole) {
+        while !self.machine.agent_entries().values().all(|agent_entry| agent_entry.whole) {
             self.turn();
             if net::reactor::monotonic() > stopped + Nanos::from_secs(20) {
                 return Err("not every agent finished".into());
             }
         }
         let ended = (net::reactor::monotonic() - stopped).as_secs_f64();
-        let said: u64 =
-            self.machine.seats().values().filter_map(|seat| Some(seat.said.as_ref()?.rows)).sum();
+        let content: u64 = self
+            .machine
+            .agent_entries()
+            .values()
+            .filter_map(|agent_entry| Some(agent_entry.content.as_ref()?.rows))
+            .sum();
         println!(
-            "all had stopped {ended:.3} s after the word; {} of {said} rows were lost",
-            said - self.rows
+            "all had stopped {ended:.3} s after the word; {} of {content} rows were lost",
+            content - self.rows
         );
         self.machine.disband("the trial is over");
         self.turn();
@@ -202,11 +209,11 @@ impl Desk {
         while let Some(post) = self.machine.post() {
             let (subject, bytes) = match post {
                 Post::All(command) => (self.subjects.command(), message::write(&command)),
-                Post::One(agent, mut told) => {
-                    if let ToAgent::Clock { returned, .. } = &mut told.said {
+                Post::One(agent, mut payload) => {
+                    if let ToAgent::Clock { returned, .. } = &mut payload.content {
                         *returned = net::reactor::monotonic().0;
                     }
-                    (self.subjects.to(&agent), message::write(&told))
+                    (self.subjects.to(&agent), message::write(&payload))
                 }
             };
             self.link.sender().send(subject, bytes);
@@ -235,7 +242,7 @@ impl Desk {
             return self.machine.row(agent, bytes, at);
         }
         match message::read(&bytes) {
-            Ok(said) => self.machine.receive(agent, said, at),
+            Ok(content) => self.machine.receive(agent, content, at),
             Err(why) => println!("{why}"),
         }
         self.post();
@@ -292,8 +299,8 @@ impl Thin {
                     }
                 }
                 Ok(Incoming::Message { bytes, at, .. }) => {
-                    if let Ok(told) = message::read(&bytes) {
-                        self.agent.receive(told, at);
+                    if let Ok(content) = message::read(&bytes) {
+                        self.agent.receive(content, at);
                     }
                 }
                 Ok(_) => {}
@@ -320,7 +327,7 @@ impl Thin {
     fn act(&mut self, action: AgentAction, subjects: &Subjects) {
         let send = |subject, bytes| self.link.sender().send(subject, bytes);
         match action {
-            AgentAction::Say(said) => send(subjects.from(&self.id), message::write(&said)),
+            AgentAction::Say(content) => send(subjects.from(&self.id), message::write(&content)),
             AgentAction::Row(bytes) => send(subjects.rows(&self.id), bytes),
             AgentAction::Prepare { step, hash, sealed } => {
                 let opened = self.seal_key.open(&sealed).map_err(|error| error.to_string());

@@ -99,7 +99,7 @@ impl NatsLink {
     ) -> Result<NatsLink, FleetError> {
         let (out, outgoing) = unbounded_channel();
         let (give, inbox) = channel();
-        let (tell, told) = channel();
+        let (tell, content) = channel();
         let this = (place.clone(), credentials.clone());
         let body = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -126,7 +126,7 @@ impl NatsLink {
         let thread =
             thread.map_err(|error| FleetError(format!("cannot start a thread: {error}")))?;
         let gone = || FleetError::new("the network's thread ended; this is a bug");
-        let version = told.recv().map_err(|_| gone())??;
+        let version = content.recv().map_err(|_| gone())??;
         Ok(NatsLink { out: LinkSender(out), inbox, version, thread: Some(thread) })
     }
 
@@ -170,15 +170,15 @@ fn options(
         .max_reconnects(None)
         .require_tls(!place.is_loopback())
         .event_callback(move |event| {
-            let said = match event {
+            let content = match event {
                 Event::Connected => Some(Incoming::Connected),
                 Event::Disconnected => Some(Incoming::Disconnected),
                 Event::SlowConsumer(_) => Some(Incoming::TooSlow),
                 Event::ServerError(error) => Some(Incoming::Refused(error.to_string())),
                 _ => None,
             };
-            if let Some(said) = said {
-                tell.send(said).ok();
+            if let Some(content) = content {
+                tell.send(content).ok();
             }
             async {}
         });

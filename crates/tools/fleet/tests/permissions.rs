@@ -27,9 +27,9 @@ fn scene() -> Scene {
     Scene { server, manager, agent, other }
 }
 
-fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> NatsLink {
+fn link(scene: &Scene, credentials: &Credentials, subjects: Vec<String>) -> NatsLink {
     let place = NatsEndpoint { url: scene.server.url(), ..NatsEndpoint::default() };
-    NatsLink::connect(&place, who, subjects, PATIENCE).expect("a link")
+    NatsLink::connect(&place, credentials, subjects, PATIENCE).expect("a link")
 }
 
 /// The server's refusals, until the manager's mark arrives.

@@ -367,8 +367,8 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, aborts: &Rc<Aborts
         match listener.accept().await {
             Ok((socket, peer)) => {
                 let timing = VisitTiming::new(shared.timing, Arc::clone(&shared.log));
-                if let Some(seat) = seat(shared).await {
-                    serve(Accepted { socket, peer, timing, seat }, shared, aborts);
+                if let Some(client_permit) = client_permit(shared).await {
+                    serve(Accepted { socket, peer, timing, client_permit }, shared, aborts);
                 } else {
                     shared.counters.refused.fetch_add(1, Ordering::Relaxed);
                 }
@@ -387,24 +387,26 @@ fn is_of_the_connection(error: &io::Error) -> bool {
 
 /// A connection's place among MaxClients.
 #[derive(Debug)]
-struct Seat(#[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>);
+struct ClientPermit(
+    #[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>,
+);
 
 /// A place, if there is one.
-async fn seat(shared: &Shared) -> Option<Seat> {
+async fn client_permit(shared: &Shared) -> Option<ClientPermit> {
     /// Event loop turns until connections that have already ended notice it: one to receive the
     /// events, one to run their tasks, one in reserve.
     const TURNS: usize = 3;
     if shared.breaks.has(Break::MaxClients) {
-        return Some(Seat(None));
+        return Some(ClientPermit(None));
     }
     for _ in 0..TURNS {
         if let Ok(permit) = Arc::clone(&shared.room).try_acquire_owned() {
-            return Some(Seat(Some(permit)));
+            return Some(ClientPermit(Some(permit)));
         }
         tokio::task::yield_now().await;
     }
     let permit = Arc::clone(&shared.room).try_acquire_owned().ok()?;
-    Some(Seat(Some(permit)))
+    Some(ClientPermit(Some(permit)))
 }
 
 /// A connection that has a place.
@@ -413,12 +415,12 @@ struct Accepted {
     socket: TcpStream,
     peer: SocketAddr,
     timing: VisitTiming,
-    seat: Seat,
+    client_permit: ClientPermit,
 }
 
 /// Sets up a connection and runs it.
 fn serve(accepted: Accepted, shared: &Arc<Shared>, aborts: &Rc<Aborts>) {
-    let Accepted { socket, peer, timing, seat } = accepted;
+    let Accepted { socket, peer, timing, client_permit } = accepted;
     let begun = timing.start();
     // fails only for a closed connection, which the next read reports
     socket.set_nodelay(true).ok();
@@ -437,7 +439,7 @@ fn serve(accepted: Accepted, shared: &Arc<Shared>, aborts: &Rc<Aborts>) {
         connection::run(Rc::clone(&visit), abort, socket).await;
         let timing = visit.timing();
         let dying = timing.start();
-        drop(seat);
+        drop(client_permit);
         timing.stop(Point::Died, dying);
         timing.stop(Point::Connection, begun);
         timing.flush();

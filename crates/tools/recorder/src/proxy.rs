@@ -38,7 +38,7 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Maximum time for the body of a request.
 const REQUEST_MAX: Duration = Duration::from_secs(120);
 /// Maximum number of problems that are reported one by one.
-const TROUBLES_MAX: usize = 100;
+const PROBLEMS_MAX: usize = 100;
 
 /// Path at which clients find the certificate of the authority.
 const CERTIFICATE: &str = "/.loadstone/ca.pem";
@@ -81,7 +81,7 @@ impl ProxyState {
 
     fn trouble(&self, text: String) {
         let mut all = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() < TROUBLES_MAX && !all.contains(&text) {
+        if all.len() < PROBLEMS_MAX && !all.contains(&text) {
             all.push(text);
         }
     }

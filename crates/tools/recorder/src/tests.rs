@@ -204,7 +204,7 @@ fn a_browser_s_proxy_records_sites_over_tls() {
 fn unforwardable_requests_get_a_reason() {
     let (recorder, _) = recorder(None, no_tls());
     let address = recorder.address();
-    for (line, told) in [
+    for (line, found) in [
         ("GET / HTTP/1.1", "400 Bad Request"),
         ("GET /.loadstone/ca.pem HTTP/1.1", "-----BEGIN CERTIFICATE-----"),
         ("GET http://127.0.0.1:1/ HTTP/1.1", "no connection to 127.0.0.1:1"),
@@ -213,7 +213,7 @@ fn unforwardable_requests_get_a_reason() {
     ] {
         let text = format!("{line}\r\nHost: h\r\nConnection: close\r\n\r\n");
         let answer = ask(&mut TcpStream::connect(address).unwrap(), &text);
-        assert!(answer.contains(told), "{line}: {answer}");
+        assert!(answer.contains(found), "{line}: {answer}");
     }
     let (all, troubles) = recorder.stop();
     assert_eq!((all.len(), all[0].response.is_none()), (1, true));

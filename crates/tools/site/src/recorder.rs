@@ -21,7 +21,7 @@ const QUIET: Duration = Duration::from_millis(250);
 const EMPTY: Duration = Duration::from_secs(30);
 /// How long data after the response is read.
 const BEHIND: Duration = Duration::from_millis(60);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const BODY: &str = "Loadstone's origin received it.\n";
 
 /// Bytes received on one connection.
@@ -146,7 +146,7 @@ fn accept(listener: &TcpListener, state: &Arc<RecorderState>, is_whole: IsWhole)
                 }));
             }
             Ok(_) => {}
-            Err(_) => std::thread::sleep(LOOK_EVERY),
+            Err(_) => std::thread::sleep(POLL_INTERVAL),
         }
     }
     for thread in threads {
@@ -156,7 +156,8 @@ fn accept(listener: &TcpListener, state: &Arc<RecorderState>, is_whole: IsWhole)
 
 /// Reads a message, answers, and briefly reads further data.
 fn serve_connection(mut stream: TcpStream, id: u64, state: &RecorderState, is_whole: IsWhole) {
-    if stream.set_nonblocking(false).is_err() || stream.set_read_timeout(Some(LOOK_EVERY)).is_err()
+    if stream.set_nonblocking(false).is_err()
+        || stream.set_read_timeout(Some(POLL_INTERVAL)).is_err()
     {
         return;
     }

@@ -18,8 +18,8 @@ use units::Nanos;
 /// Time limit of a conversation; the origin responds within a fraction of it.
 const TIME: Nanos = Nanos::from_secs(3);
 /// Interval and maximum number of queries whether the origin has received everything.
-const ASK_EVERY: Nanos = Nanos::from_millis(50);
-const ASKED_MAX: u32 = 60;
+const QUERY_INTERVAL: Nanos = Nanos::from_millis(50);
+const QUERIES_MAX: u32 = 60;
 
 /// Number of initial plain requests, and their interval.
 const WAKES_MAX: u32 = 4;
@@ -169,8 +169,8 @@ fn send_request(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
         Spoken::Http2 | Spoken::Http2Raw => write::opening(),
         Spoken::Http3 | Spoken::Datagrams => http3::write::opening(),
     };
-    let said = [&opening, bytes].concat();
-    let mut script: TalkScript = runner.bare(vec![Move::Send(said)], TIME);
+    let reported = [&opening, bytes].concat();
+    let mut script: TalkScript = runner.bare(vec![Move::Send(reported)], TIME);
     script.methods = vec!["POST".to_owned()];
     // frames go to a proxy before a recording origin, so no follow-up is needed
     script.follow_up = (followed && !frames).then(|| habits::plain_request(runner.target, ""));
@@ -179,8 +179,8 @@ fn send_request(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
 }
 
 fn collect_arrivals(runner: &mut Runner<'_>, origin: &mut dyn RecordingOrigin) -> Vec<Arrival> {
-    for _ in 0..ASKED_MAX {
-        runner.world.pause(ASK_EVERY);
+    for _ in 0..QUERIES_MAX {
+        runner.world.pause(QUERY_INTERVAL);
         if let Some(arrived) = origin.take() {
             return arrived;
         }

@@ -222,7 +222,7 @@ pub(crate) fn accuse(
     let script = TalkScript { start: runner.now(), ..guilty.script.clone() };
     let talk = runner.hold(script.clone());
     let recovery = gate::pass(runner);
-    let heard = runner.life.hear(runner.world);
+    let heard = runner.life.observe(runner.world);
     let mut rate = before;
     rate.count(recovery != Recovery::AtOnce || heard != AffectedPart::Nothing);
     let affected = heard.max(known);
@@ -286,7 +286,7 @@ fn record_culprits(
         cause: None,
     };
     let scripts: Vec<TalkScript> = before.iter().map(|one| one.script.clone()).collect();
-    runner.report(CampaignEvent::FailsBehind { name: &name, before: &scripts });
+    runner.report(CampaignEvent::FailsAfter { name: &name, before: &scripts });
     let rate = lost_rate(runner, several).unwrap_or(Rate::ONCE);
     keep(runner, case, &name, rate, (&last.script, talk), judgement, result);
 }

@@ -39,7 +39,7 @@ pub(crate) fn confirm(
         names.join("; then ")
     );
     let scripts: Vec<TalkScript> = guilty.into_iter().map(|one| one.script).collect();
-    runner.report(CampaignEvent::FailsBehind { name: &exchange.name, before: &scripts });
+    runner.report(CampaignEvent::FailsAfter { name: &exchange.name, before: &scripts });
 }
 
 /// Returns the smallest set of earlier conversations, in order, after which the exchange fails
@@ -55,7 +55,7 @@ fn inherited_from(
     }
     runner.budget.renew();
     let mut fails = |runner: &mut Runner<'_>, some: &[Suspect]| {
-        search::mostly(runner, |runner| fails_behind(runner, case, exchange, some))
+        search::mostly(runner, |runner| fails_after(runner, case, exchange, some))
     };
     // the last one is the most likely
     let mut count = 1;
@@ -71,7 +71,7 @@ fn inherited_from(
     }
 }
 
-fn fails_behind(
+fn fails_after(
     runner: &mut Runner<'_>,
     case: &Case,
     exchange: &Exchange,

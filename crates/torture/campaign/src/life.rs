@@ -105,14 +105,14 @@ impl Life {
 
     /// Starts the run: earlier events belong to no case.
     pub(crate) fn begin(&mut self, world: &mut dyn World) {
-        self.hear(world);
+        self.observe(world);
         self.seen.deaths = std::mem::take(&mut self.deaths);
         self.look(world, "");
     }
 
     /// Discards exits during our searches, which belong to no case.
     pub(crate) fn forget(&mut self, world: &mut dyn World) {
-        self.hear(world);
+        self.observe(world);
         self.deaths.clear();
     }
 
@@ -129,7 +129,7 @@ impl Life {
     /// Returns whether workers changed since the start of the case: the server starts as many as it
     /// needs.
     pub(crate) fn has_other_workers(&mut self, world: &mut dyn World) -> bool {
-        self.hear(world);
+        self.observe(world);
         let Some(before) = self.last().map(|state| state.workers.len()) else { return false };
         let now = world.server().map(|state| state.workers.len());
         !self.deaths.is_empty() || now.is_some_and(|now| now != before)
@@ -145,7 +145,7 @@ impl Life {
     }
 
     /// Queries which processes have exited.
-    pub(crate) fn hear(&mut self, world: &mut dyn World) -> AffectedPart {
+    pub(crate) fn observe(&mut self, world: &mut dyn World) -> AffectedPart {
         let heard = world.deaths();
         let affected = AffectedPart::by(&heard);
         self.gone |= affected >= AffectedPart::Killed;
@@ -160,7 +160,7 @@ impl Life {
         world: &mut dyn World,
         result: &mut CaseResult,
     ) -> AffectedPart {
-        self.hear(world);
+        self.observe(world);
         let deaths = self.deaths.clone();
         if deaths.is_empty() || self.expected {
             return AffectedPart::Nothing;
@@ -183,8 +183,8 @@ impl Life {
         let Some((before, after)) = before.zip(after) else { return };
         if result.health.is_some() && result.outcome >= TestOutcome::Advisory {
             let grown = |of: fn(&ServerState) -> u64| of(&after).saturating_sub(of(&before));
-            let said = overflow_text(grown(|one| one.overflows), grown(|one| one.cookies));
-            result.notes.extend(said);
+            let reported = overflow_text(grown(|one| one.overflows), grown(|one| one.cookies));
+            result.notes.extend(reported);
         }
         result.server = Some(Meanwhile { before, after, deaths });
     }
@@ -198,13 +198,13 @@ fn overflow_text(overflows: u64, cookies: u64) -> Option<String> {
     };
     let full = counted(overflows, "attempt to connect", "attempts to connect");
     let sent = counted(cookies, "SYN cookie was sent", "SYN cookies were sent");
-    let said = match (overflows, cookies) {
+    let text = match (overflows, cookies) {
         (0, 0) => return None,
         (_, 0) => format!("{full} found the accept queue full"),
         (0, _) => sent,
         (_, _) => format!("{full} found the accept queue full, and {sent}"),
     };
-    Some(format!("{said} (counted over all servers of its machine)"))
+    Some(format!("{text} (counted over all servers of its machine)"))
 }
 
 /// Judges the exits during a case. `now` is the server after it; `lost`: well-behaved clients
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn server_exits_are_crashes_and_worker_exits_are_named() {
-        for (deaths, listeners, lost, said) in [
+        for (deaths, listeners, lost, reported) in [
             (
                 &[(7, true, 11 | 0x80)][..],
                 &[9][..],
@@ -310,7 +310,7 @@ mod tests {
             (&[(8, false, 0)], &[7], true, "pass: a worker, httpd (pid 8), ended: exit code 0"),
             (&[], &[7], true, "pass: "),
         ] {
-            assert_eq!(judged(deaths, listeners, lost), said);
+            assert_eq!(judged(deaths, listeners, lost), reported);
         }
     }
 }

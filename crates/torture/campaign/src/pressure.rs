@@ -22,7 +22,7 @@ use torture::result::{Health, Probe, Seen};
 use units::{Nanos, show};
 
 /// Repetitions of a round after a problem of the client.
-pub const SICK_TRIES: u32 = 3;
+pub const UNHEALTHY_TRIES: u32 = 3;
 /// Share of one core above which our own work disturbs: slowness may then be ours.
 pub const CPU_MAX: f64 = 0.8;
 /// Time before the load, so that the kept probe gets its connection.
@@ -82,7 +82,7 @@ pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> R
     loop {
         let round = round_once(runner, case, plan);
         let sick = round.outcome == PressureOutcome::Inconclusive;
-        if !sick || tries == SICK_TRIES || runner.has_to_end() {
+        if !sick || tries == UNHEALTHY_TRIES || runner.has_to_end() {
             return round;
         }
         tries += 1;
@@ -122,7 +122,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
             notes: vec![format!("our own work used {percent} of a core")],
         };
     }
-    if runner.life.hear(runner.world) == AffectedPart::Server {
+    if runner.life.observe(runner.world) == AffectedPart::Server {
         verdict.outcome = PressureOutcome::Crashed;
     }
     let ends = runner.world.governor().case_ends();

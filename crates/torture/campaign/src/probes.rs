@@ -178,10 +178,10 @@ impl Probes {
 
     fn note_kept(&mut self, found: kept::KeptReading) {
         let (pattern, deadline) = (&self.pattern, self.probing.deadline);
-        let (seen, said, ours) = match &found.met {
+        let (seen, reported, ours) = match &found.met {
             kept::Met::Response(response) => {
-                let (seen, said) = judged(&pattern.plain, response);
-                (seen, said, false)
+                let (seen, reported) = judged(&pattern.plain, response);
+                (seen, reported, false)
             }
             kept::Met::Half => (Seen::Lost, CUT_OFF.to_owned(), false),
             kept::Met::Nothing => (Seen::Lost, no_response(deadline), false),
@@ -196,7 +196,7 @@ impl Probes {
             first_byte: found.first_byte,
             over: found.over,
             seen,
-            said,
+            said: reported,
             ours,
             refused,
             case: pattern.case.clone(),
@@ -227,10 +227,10 @@ fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> O
     if matches!(talk.end, TalkEnd::Ours | TalkEnd::Bounded) && whole.is_none() {
         return None;
     }
-    let (seen, said, ours) = match whole {
+    let (seen, reported, ours) = match whole {
         Some(response) => {
-            let (seen, said) = judged(&pattern.plain, response);
-            (seen, said, false)
+            let (seen, reported) = judged(&pattern.plain, response);
+            (seen, reported, false)
         }
         None if response.is_some() && talk.end == TalkEnd::Silent => {
             (Seen::Lost, format!("no complete response in {}", show::duration(deadline)), false)
@@ -247,7 +247,7 @@ fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> O
         first_byte: came.map(|event| event.at),
         over: talk.over,
         seen,
-        said,
+        said: reported,
         ours,
         refused: is_refused(talk.end),
         case: pattern.case.clone(),

@@ -256,7 +256,7 @@ fn replay_one(
             judge::again(&failure.case, &kept.name, &script, &talk, runner.profile.plain());
         let mut judgement = judged.unwrap_or_else(|| unjudged(failure, &talk));
         let gate = gate::pass(runner);
-        if let Some((outcome, why)) = runner.life.hear(runner.world).judged() {
+        if let Some((outcome, why)) = runner.life.observe(runner.world).judged() {
             judgement.outcome = judgement.outcome.max(outcome);
             why.clone_into(&mut judgement.why);
         } else if gate.is_late() {
@@ -287,13 +287,13 @@ fn replay_gone(
     let script = again(runner.target, &failure.transcript.script);
     in_tries(runner, times, |runner, _| {
         let found = families::repeat_hang(runner, &script, with.times, with.patience);
-        let (outcome, said, lost) = match found {
+        let (outcome, reported, lost) = match found {
             Some((sent, Recovery::Never)) => {
                 (TestOutcome::Leak, families::gone_for_good(sent), true)
             }
             _ => (TestOutcome::Pass, "plain requests got responses".to_owned(), false),
         };
-        Tried::once(judgment_of(failure, outcome, said), lost)
+        Tried::once(judgment_of(failure, outcome, reported), lost)
     })
 }
 
@@ -307,16 +307,16 @@ fn replay_leak(
     let script = again(runner.target, &failure.transcript.script);
     let mut first = None;
     in_tries(runner, times, |runner, _| {
-        runner.life.hear(runner.world);
+        runner.life.observe(runner.world);
         let leaks = leak::leaks_again(runner, &failure.case, &script, count, &mut first);
-        let (outcome, said) = match leaks {
+        let (outcome, reported) = match leaks {
             None => (TestOutcome::Inconclusive, "the server's processes are not visible".into()),
             Some(leaks) if leaks.is_empty() => {
                 (TestOutcome::Pass, "the resources were released".into())
             }
             Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
         };
-        Tried::once(judgment_of(failure, outcome, said), gate::pass(runner) == Recovery::Never)
+        Tried::once(judgment_of(failure, outcome, reported), gate::pass(runner) == Recovery::Never)
     })
 }
 
@@ -337,12 +337,12 @@ fn replay_case(
 }
 
 /// Returns a judgment of an attempt with a description.
-fn judgment_of(failure: &Failure, outcome: TestOutcome, said: String) -> Judgement {
+fn judgment_of(failure: &Failure, outcome: TestOutcome, text: String) -> Judgement {
     Judgement {
         outcome,
         expected: failure.transcript.judgement.expected.clone(),
-        why: if outcome == TestOutcome::Pass { String::new() } else { said.clone() },
-        seen: said,
+        why: if outcome == TestOutcome::Pass { String::new() } else { text.clone() },
+        seen: text,
         kind: None,
         cause: None,
     }

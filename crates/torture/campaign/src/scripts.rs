@@ -41,8 +41,8 @@ fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> 
     let mut all = Vec::new();
     let over_quic = runner.target.spoken.is_http3();
     let behind = http3::follow_up_stream(&steps);
-    let by_hand = steps.iter().any(http3::packets::is_said);
-    let bare = !by_hand && steps.iter().any(http3::datagrams::is_said);
+    let by_hand = steps.iter().any(http3::packets::is_crafted);
+    let bare = !by_hand && steps.iter().any(http3::datagrams::is_crafted);
     if exchange.opening && over_quic {
         all.push(Move::Send(http3::write::opening()));
     } else if exchange.opening {
@@ -81,8 +81,8 @@ pub(crate) fn segments(
     mut steps: Vec<Move>,
     deadline: Nanos,
 ) -> TalkScript {
-    let said = |step: &Move| matches!(step, Move::Packet(PacketStep::Stream(_)));
-    if !steps.iter().any(said) {
+    let describe = |step: &Move| matches!(step, Move::Packet(PacketStep::Stream(_)));
+    if !steps.iter().any(describe) {
         let plain = habits::plain_request(runner.target, "Connection: close\r\n");
         steps.insert(0, Move::Packet(PacketStep::Stream(PacketContent::Bytes(plain))));
     }

@@ -77,7 +77,7 @@ pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Result<bool, SearchEnd> {
 
 fn current_effect(runner: &mut Runner<'_>) -> Result<RepeatEffect, SearchEnd> {
     let gate = gate::pass(runner);
-    let affected = runner.life.hear(runner.world);
+    let affected = runner.life.observe(runner.world);
     match gate {
         Recovery::AtOnce => {
             Ok(RepeatEffect { is_lost: affected != AffectedPart::Nothing, affected })

@@ -101,12 +101,12 @@ impl Runner<'_> {
     /// Records the usual response of the probed page: the run can start.
     pub(crate) fn set_plain(&mut self, plain: Plain) {
         self.profile.learn_plain(plain);
-        self.watcher.hear(CampaignEvent::Ready(self.profile.plain()));
+        self.watcher.observe(CampaignEvent::Ready(self.profile.plain()));
     }
 
     /// Notifies observers.
     pub(crate) fn report(&mut self, event: CampaignEvent<'_>) {
-        self.watcher.hear(event);
+        self.watcher.observe(event);
     }
 
     /// Returns a number unique among the markers of the run.
@@ -200,15 +200,15 @@ impl Runner<'_> {
 
     /// Reports a completed conversation of a case to all observers.
     pub(crate) fn report_conversation(&mut self, execution: &Execution<'_>) {
-        let affected = self.life.hear(self.world);
+        let affected = self.life.observe(self.world);
         self.report_with_effect(execution, affected);
     }
 
     /// Does the same if the affected part of the server is known.
     pub(crate) fn report_with_effect(&mut self, execution: &Execution<'_>, affected: AffectedPart) {
-        self.watcher.hear(CampaignEvent::ConversationOver(execution));
+        self.watcher.observe(CampaignEvent::ConversationOver(execution));
         self.hangs.see(execution);
-        self.trail.hear(execution, affected);
+        self.trail.observe(execution, affected);
     }
 }
 

@@ -28,12 +28,12 @@ const SEGMENTS: Nanos = Nanos::from_millis(200);
 /// Connections held by raw segments: time of a round in addition to the hold.
 const HELD: Nanos = Nanos::from_secs(3);
 /// Random data with a response.
-const SHOT: Nanos = Nanos::from_millis(5);
+const EXECUTION_SPAN: Nanos = Nanos::from_millis(5);
 /// A search for a limit, and other cases in code.
 const CODE: Nanos = Nanos::from_millis(1_500);
 /// Many connections at once: rounds and pauses between them; with `--press` and without.
 const PRESSURE: Nanos = Nanos::from_secs(40);
-const CROWD: Nanos = Nanos::from_secs(18);
+const CONNECTIONS_SPAN: Nanos = Nanos::from_secs(18);
 /// The longest default timeout of common servers: that of an idle connection.
 const DEADLINE: Nanos = Nanos::from_secs(75);
 
@@ -59,7 +59,7 @@ fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) 
     };
     if let Some(random) = &case.fuzz {
         let shots = random.count.min(settings.executions_max);
-        span.usual += Nanos(SHOT.0 * shots);
+        span.usual += Nanos(EXECUTION_SPAN.0 * shots);
         // two of its attempts run concurrently
         span.hung = PLAIN_DEADLINE.min(settings.silence_max.unwrap_or(Nanos::NEVER)) * 2;
         span.most = bounds.case_max;
@@ -71,7 +71,7 @@ fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) 
             (true, _) => Nanos::ZERO,
             (false, true) if case.group() == PACKETS => HELD + hold(case),
             (false, true) if case.press => PRESSURE.min(bounds.case_max),
-            (false, true) => CROWD.min(bounds.case_max),
+            (false, true) => CONNECTIONS_SPAN.min(bounds.case_max),
             (false, false) => CODE,
         };
         span.hung = match (is_slow(case), presses(case)) {

@@ -52,7 +52,7 @@ impl Trail {
     }
 
     /// Adds a completed conversation, with its effect on the server.
-    pub(crate) fn hear(&mut self, execution: &Execution<'_>, affected: AffectedPart) {
+    pub(crate) fn observe(&mut self, execution: &Execution<'_>, affected: AffectedPart) {
         if !self.is_kept {
             return;
         }
@@ -92,13 +92,13 @@ impl Trail {
     }
 
     /// Returns the conversations so far, in order.
-    pub(crate) fn said(&self) -> Vec<Suspect> {
+    pub(crate) fn suspects(&self) -> Vec<Suspect> {
         self.last.iter().cloned().collect()
     }
 
     /// Returns the conversations before the loss, or all without a loss.
     pub(crate) fn take_tail(&mut self) -> Vec<Suspect> {
-        self.before_loss.take().unwrap_or_else(|| self.said())
+        self.before_loss.take().unwrap_or_else(|| self.suspects())
     }
 
     /// Returns the last such conversation before the loss, or of all.

@@ -55,7 +55,7 @@ pub(crate) fn exchange(
             break;
         }
         let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
-        let affected = runner.life.hear(runner.world);
+        let affected = runner.life.observe(runner.world);
         accuse(affected, &mut judgement, &talk, tries.kept());
         let execution = Execution {
             case,
@@ -151,7 +151,7 @@ fn next_try(
     tries: &mut AheadAttempts,
 ) -> (TalkScript, Talk) {
     if tried == 1 {
-        tries.before = runner.trail.said();
+        tries.before = runner.trail.suspects();
         // the first attempt itself
         tries.before.pop();
     }

@@ -15,7 +15,7 @@ pub enum CampaignEvent<'a> {
     CaseBegins(&'a Case),
     ConversationOver(&'a Execution<'a>),
     /// The conversation with this name fails after these alone, each on its own connection.
-    FailsBehind {
+    FailsAfter {
         name: &'a str,
         before: &'a [TalkScript],
     },
@@ -36,7 +36,7 @@ pub enum CampaignEvent<'a> {
 
 /// Receives every event.
 pub trait Watcher {
-    fn hear(&mut self, event: CampaignEvent<'_>);
+    fn observe(&mut self, event: CampaignEvent<'_>);
 }
 
 /// An observer that ignores all events.
@@ -44,7 +44,7 @@ pub trait Watcher {
 pub struct Unwatched;
 
 impl Watcher for Unwatched {
-    fn hear(&mut self, _: CampaignEvent<'_>) {}
+    fn observe(&mut self, _: CampaignEvent<'_>) {}
 }
 
 /// Several observers, notified in order.
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Watchers<'_> {
 }
 
 impl Watcher for Watchers<'_> {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
-        self.0.iter_mut().for_each(|one| one.hear(event));
+    fn observe(&mut self, event: CampaignEvent<'_>) {
+        self.0.iter_mut().for_each(|one| one.observe(event));
     }
 }

@@ -111,7 +111,7 @@ pub enum Admission {
 pub const STOP_FIELD: (&str, &str) = ("loadstone-torture", "stop");
 
 /// Interval of asking again if there is no room for a connection.
-const ASK_AGAIN: Nanos = Nanos::from_millis(10);
+const RETRY_INTERVAL: Nanos = Nanos::from_millis(10);
 /// Connections and new connections per second reserved for probes, at most half of all.
 const PROBES_OPEN: u64 = 4;
 const PROBES_OPENED: u64 = 10;
@@ -287,11 +287,11 @@ impl Governor {
     pub fn beacon(&mut self, now: Nanos) -> Option<TalkScript> {
         let beacon = self.beacon.as_mut().filter(|beacon| beacon.due <= now)?;
         beacon.due = now + BEACON_EVERY;
-        let said = self.spent.since(beacon.before).words();
+        let sent = self.spent.since(beacon.before).words();
         let mut script = TalkScript { start: now, probe: true, ..beacon.script.clone() };
         for step in &mut script.steps {
             if let Move::Send(bytes) = step {
-                *bytes = String::from_utf8_lossy(bytes).replace(SPENT, &said).into_bytes();
+                *bytes = String::from_utf8_lossy(bytes).replace(SPENT, &sent).into_bytes();
             }
         }
         Some(script)
@@ -357,11 +357,11 @@ impl Governor {
     /// Decides whether a connection may be opened now; with [`Admission::Now`] it counts as open
     /// until [`Governor::closed`].
     pub fn admit(&mut self, now: Nanos, peer: &Peer, probe: bool) -> Admission {
-        self.admit_behind(now, peer, probe, 0)
+        self.admit_after(now, peer, probe, 0)
     }
 
     /// Does the same for a connection that is preceded or followed by `others` in its place.
-    pub fn admit_behind(&mut self, now: Nanos, peer: &Peer, probe: bool, others: u64) -> Admission {
+    pub fn admit_after(&mut self, now: Nanos, peer: &Peer, probe: bool, others: u64) -> Admission {
         let mut opens = 1 + others;
         self.began.get_or_insert(now);
         self.look(now);
@@ -378,7 +378,7 @@ impl Governor {
         if let Some(bounds) = &self.bounds {
             let kept = if probe { 0 } else { PROBES_OPEN.min(bounds.connections_max / 2) };
             if self.open + kept >= bounds.connections_max {
-                return Admission::At(now + ASK_AGAIN);
+                return Admission::At(now + RETRY_INTERVAL);
             }
             let kept = if probe { 0 } else { PROBES_OPENED.min(bounds.opens_max / 2) };
             // if fewer are allowed than it needs, it takes all of them

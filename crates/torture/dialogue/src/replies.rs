@@ -579,13 +579,13 @@ mod tests {
     fn the_reason_for_unparsable_streams_is_kept() {
         use crate::http3::{HEADERS, write};
         let section = |bytes: &[u8]| write::on(0, &write::frame(HEADERS, bytes), false);
-        for (said, why) in [
+        for (sent, why) in [
             (section(b"\0\0\x51\x0bxy"), "an undecodable field section"),
             (section(b"\x02\0\x80"), "a field section that refers to a missing table entry"),
             (section(b"\0\0\x51\x01/"), "a response without a status"),
         ] {
             let mut replies = Replies::http3(None, TablePermit::default());
-            replies.take(&said);
+            replies.take(&sent);
             assert_eq!(replies.junk, Some((why.to_owned(), Vec::new())));
         }
     }

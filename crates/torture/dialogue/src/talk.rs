@@ -198,7 +198,7 @@ pub struct Talk {
 
 impl Talk {
     /// Returns the responses to the script, and those to the follow-up.
-    pub fn own_and_behind(&self) -> (&[Response], &[Response]) {
+    pub fn own_and_following(&self) -> (&[Response], &[Response]) {
         let responses = &self.replies.responses;
         responses.split_at(self.before_follow_up.unwrap_or(responses.len()).min(responses.len()))
     }
@@ -442,11 +442,11 @@ impl<'t> Conversations<'t> {
         }
     }
 
-    pub fn standing(&self, slot: usize) -> LineState {
+    pub fn line_state(&self, slot: usize) -> LineState {
         self.lines
             .get(slot)
             .and_then(Option::as_ref)
-            .map_or(LineState::Over, Conversation::standing)
+            .map_or(LineState::Over, Conversation::line_state)
     }
 
     /// Returns the number of active conversations, including those not started yet.
@@ -457,7 +457,7 @@ impl<'t> Conversations<'t> {
     /// Returns the number of open connections.
     pub fn open_count(&self) -> usize {
         let lines = self.lines[self.carried..].iter().flatten();
-        lines.filter(|line| line.standing() == LineState::Open).count()
+        lines.filter(|line| line.line_state() == LineState::Open).count()
     }
 
     /// Takes the conversations completed since the previous call.

@@ -381,8 +381,8 @@ mod tests {
             ("{hex 0 1}", "not a byte"),
         ];
         for (text, part) in table {
-            let said = made(text);
-            assert!(said.starts_with("wrong: ") && said.contains(part), "{text}: {said}");
+            let sent = made(text);
+            assert!(sent.starts_with("wrong: ") && sent.contains(part), "{text}: {sent}");
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Act, Defect, Defects};
 
 /// Number of connections above which a server with that defect mixes up responses.
-const CROWD: usize = 20;
+const CONNECTIONS_MIN: usize = 20;
 /// The response of a connection that repeats the previous one.
 const REPEATED: u64 = 5;
 
@@ -16,29 +16,29 @@ pub(super) struct Mix {
 
 impl Mix {
     /// Inserts responses of others into these actions if a switch requires it. `sent`: earlier
-    /// responses on the connection; `standing`: open connections.
+    /// responses on the connection; `open`: open connections.
     pub(super) fn stir(
         &mut self,
         defects: &Defects,
         id: u64,
         acts: &mut [Act],
-        (sent, standing): (u64, usize),
+        (sent, open): (u64, usize),
     ) {
         let has = |defect| defects.contains(&defect);
-        let others = self.last.clone().filter(|(whose, _)| *whose != id);
+        let others = self.last.clone().filter(|(owner, _)| *owner != id);
         let mut places = acts.iter_mut().filter_map(|act| match act {
             Act::Send(bytes) => Some(bytes),
             _ => None,
         });
-        let mut before = self.last.take().filter(|(whose, _)| *whose == id).map(|(_, bytes)| bytes);
+        let mut before = self.last.take().filter(|(owner, _)| *owner == id).map(|(_, bytes)| bytes);
         for number in 0.. {
             let Some(bytes) = places.next() else { break };
             let own = bytes.clone();
             let foreign = match number {
-                0 if self.stray.as_ref().is_some_and(|(whose, _)| *whose != id) => {
+                0 if self.stray.as_ref().is_some_and(|(owner, _)| *owner != id) => {
                     self.stray.take()
                 }
-                0 if has(Defect::MixesCrowd) && standing > CROWD => others.clone(),
+                0 if has(Defect::MixesCrowd) && open > CONNECTIONS_MIN => others.clone(),
                 1 if has(Defect::MixesPipelined) => others.clone(),
                 _ => None,
             };

@@ -353,11 +353,11 @@ impl QuicStreams {
         put_field(b":status", status, &mut section);
         put_field(b"content-length", body.len().to_string().as_bytes(), &mut section);
         section.extend(refers);
-        let mut said = frame(HEADERS, &section);
+        let mut sent = frame(HEADERS, &section);
         if asked.method != b"HEAD" && !body.is_empty() {
-            said.extend(frame(DATA, body));
+            sent.extend(frame(DATA, body));
         }
-        streams::put_data(&mut self.out, id, &said, true);
+        streams::put_data(&mut self.out, id, &sent, true);
         let renewed = self.own_table.renew(&self.defects);
         self.instruct(&renewed);
         self.end(id);
@@ -381,7 +381,7 @@ impl QuicStreams {
                 }
             }
             Some(OneWayPurpose::Encoder) => self.encoder(&mut one.bytes)?,
-            Some(OneWayPurpose::Decoder) => self.own_table.hear(&mut one.bytes)?,
+            Some(OneWayPurpose::Decoder) => self.own_table.process(&mut one.bytes)?,
             Some(OneWayPurpose::Unknown) => one.bytes.clear(),
             None => {}
         }
@@ -406,25 +406,25 @@ impl QuicStreams {
     }
 
     /// Sends instructions for our own table.
-    fn instruct(&mut self, said: &[u8]) {
-        if !said.is_empty() {
+    fn instruct(&mut self, sent: &[u8]) {
+        if !sent.is_empty() {
             let stream = self.encoder_stream.unwrap_or(self.next_stream);
             if self.encoder_stream.replace(stream).is_none() {
                 self.next_stream += 4;
             }
-            streams::put_data(&mut self.out, stream, said, false);
+            streams::put_data(&mut self.out, stream, sent, false);
         }
     }
 
     fn acknowledge(&mut self, first: u8, prefix: u32, number: u64) {
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         let stream = self.decoder_stream.unwrap_or(self.next_stream);
         if self.decoder_stream.replace(stream).is_none() {
             self.next_stream += 4;
-            said.push(DECODER);
+            lines.push(DECODER);
         }
-        protocol::hpack::integer(first, prefix, number, &mut said);
-        streams::put_data(&mut self.out, stream, &said, false);
+        protocol::hpack::integer(first, prefix, number, &mut lines);
+        streams::put_data(&mut self.out, stream, &lines, false);
     }
 
     /// Returns the purpose of a stream of this type; unique ones may not be repeated.

@@ -49,7 +49,7 @@ impl Harness {
 
     /// Returns what a connection received, with the time of the last of it in seconds.
     fn got(&self, id: u64) -> (f64, String) {
-        let own: Vec<_> = self.seen.iter().filter(|(_, whose, _)| *whose == id).collect();
+        let own: Vec<_> = self.seen.iter().filter(|(_, owner, _)| *owner == id).collect();
         let texts: Vec<&str> = own.iter().map(|(_, _, text)| text.as_str()).collect();
         (own.last().map_or(-1.0, |(at, ..)| *at), texts.join(", "))
     }

@@ -58,7 +58,7 @@ pub struct FaultyServer {
     pool: Pool,
     /// If requests are work.
     worker: Option<Worker>,
-    seats: BTreeMap<u64, ClientState>,
+    clients: BTreeMap<u64, ClientState>,
     /// Connections waiting for a slot, the oldest first.
     queue: VecDeque<u64>,
     /// Pending actions, by instant, in order.
@@ -106,7 +106,7 @@ impl FaultyServer {
             over_quic: false,
             pool: Pool::new(defects),
             worker: defects.iter().any(|defect| defect.limits_rate()).then(|| Worker::new(defects)),
-            seats: BTreeMap::new(),
+            clients: BTreeMap::new(),
             queue: VecDeque::new(),
             acts: BTreeMap::new(),
             numbered: 0,
@@ -151,7 +151,7 @@ impl FaultyServer {
             true => Connection::over_quic(&self.defects, from),
             false => Connection::new(&self.defects, from),
         };
-        let seat = ClientState {
+        let client_slot = ClientState {
             connection,
             holds: false,
             queued: false,
@@ -161,9 +161,9 @@ impl FaultyServer {
             closed: false,
             parting: false,
         };
-        self.seats.insert(id, seat);
-        if self.has(Defect::DiesOfMany) && self.seats.len() > MANY {
-            self.seats.remove(&id);
+        self.clients.insert(id, client_slot);
+        if self.has(Defect::DiesOfMany) && self.clients.len() > MANY {
+            self.clients.remove(&id);
             self.die(at);
             return Entry::Refuse;
         }
@@ -172,41 +172,47 @@ impl FaultyServer {
             self.do_later(at, id, Act::Close);
             self.close(at, id);
         } else if !self.pool.idle_is_free {
-            self.seat(at, id);
+            self.client_slot(at, id);
         }
         entry
     }
 
     pub fn receive(&mut self, at: Nanos, id: u64, bytes: &[u8]) {
-        let Some(seat) = self.seats.get_mut(&id).filter(|seat| !seat.closed) else { return };
-        let unread = seat.queued || seat.from > at;
+        let Some(client_slot) = self.clients.get_mut(&id).filter(|client_slot| !client_slot.closed)
+        else {
+            return;
+        };
+        let unread = client_slot.queued || client_slot.from > at;
         let most = if unread { WAITING_MAX } else { usize::MAX };
-        let room = most.saturating_sub(seat.waiting.len()).min(bytes.len());
-        seat.waiting.extend_from_slice(&bytes[..room]);
+        let room = most.saturating_sub(client_slot.waiting.len()).min(bytes.len());
+        client_slot.waiting.extend_from_slice(&bytes[..room]);
         self.serve(at, id);
     }
 
     /// Handles a half-close by the client.
     pub fn half_closed(&mut self, at: Nanos, id: u64) {
         if self.has(Defect::DropsHalfClosed) {
-            self.acts.retain(|_, (whose, act)| *whose != id || !matches!(act, Act::Send(_)));
+            self.acts.retain(|_, (owner, act)| *owner != id || !matches!(act, Act::Send(_)));
         }
-        let Some(seat) = self.seats.get_mut(&id).filter(|seat| !seat.closed) else { return };
-        seat.half_closed = true;
+        let Some(client_slot) = self.clients.get_mut(&id).filter(|client_slot| !client_slot.closed)
+        else {
+            return;
+        };
+        client_slot.half_closed = true;
         self.serve(at, id);
     }
 
     /// Records how many bytes wait for the client to read them.
     pub fn unsent(&mut self, at: Nanos, id: u64, bytes: u64) {
-        let Some(seat) = self.seats.get_mut(&id) else { return };
+        let Some(client_slot) = self.clients.get_mut(&id) else { return };
         if bytes > 0 && self.defects.contains(&Defect::StandsStillUnread) {
             self.busy_until = self.busy_until.max(at + STANDSTILL);
         }
-        seat.connection.unsent(at, bytes);
-        if bytes > 0 && !std::mem::replace(&mut seat.holds, true) {
+        client_slot.connection.unsent(at, bytes);
+        if bytes > 0 && !std::mem::replace(&mut client_slot.holds, true) {
             self.pool.take_at_all_events();
         }
-        let over = seat.closed || seat.connection.is_idle() && self.pool.idle_is_free;
+        let over = client_slot.closed || client_slot.connection.is_idle() && self.pool.idle_is_free;
         if bytes == 0 && over {
             self.free(at, id);
         }
@@ -214,12 +220,14 @@ impl FaultyServer {
 
     /// Removes the connection; `reset`: the client broke it.
     pub fn gone(&mut self, at: Nanos, id: u64, reset: bool) {
-        let unheard = self.seats.get(&id).is_some_and(|seat| seat.connection.served() == 0);
+        let unheard =
+            self.clients.get(&id).is_some_and(|client_slot| client_slot.connection.served() == 0);
         self.resets += u64::from(reset);
         if reset && self.has(Defect::MixesAborted) {
             self.mix.leave(id);
         }
-        let several = self.seats.get(&id).is_some_and(|seat| seat.connection.served() > 1);
+        let several =
+            self.clients.get(&id).is_some_and(|client_slot| client_slot.connection.served() > 1);
         if reset && several && self.has(Defect::DiesOfAborts) {
             self.die(at);
         }
@@ -236,12 +244,12 @@ impl FaultyServer {
         if let Some(worker) = &mut self.worker {
             worker.forget(id);
         }
-        if let Some(seat) = self.seats.get_mut(&id) {
-            seat.connection.unsent(at, 0);
+        if let Some(client_slot) = self.clients.get_mut(&id) {
+            client_slot.connection.unsent(at, 0);
         }
         self.close(at, id);
-        self.seats.remove(&id);
-        self.acts.retain(|_, (whose, _)| *whose != id);
+        self.clients.remove(&id);
+        self.acts.retain(|_, (owner, _)| *owner != id);
     }
 
     /// Restarts: open requests are completed first, unless a switch prevents it.
@@ -251,10 +259,10 @@ impl FaultyServer {
         }
         let away = if self.has(Defect::StaysAway) { Nanos::NEVER } else { at + RENEWAL };
         self.dead_until = away;
-        for id in self.seats.keys().copied().collect::<Vec<u64>>() {
+        for id in self.clients.keys().copied().collect::<Vec<u64>>() {
             let owes = self.worker.as_ref().is_some_and(|worker| worker.owes(id));
-            match self.seats.get_mut(&id) {
-                Some(seat) if owes => seat.parting = true,
+            match self.clients.get_mut(&id) {
+                Some(client_slot) if owes => client_slot.parting = true,
                 _ => {
                     self.do_later(at, id, Act::Close);
                     self.close(at, id);
@@ -272,19 +280,23 @@ impl FaultyServer {
     pub fn due(&self) -> Nanos {
         let act = self.acts.keys().next().map_or(Nanos::NEVER, |(at, _)| *at);
         let act = self.worker.as_ref().map_or(act, |worker| act.min(worker.due()));
-        self.seats.values().map(ClientState::due).fold(act, Nanos::min)
+        self.clients.values().map(ClientState::due).fold(act, Nanos::min)
     }
 
     /// Takes all actions due until now, in order.
     pub fn acts(&mut self, at: Nanos) -> Vec<(u64, Act)> {
-        let due: Vec<u64> =
-            self.seats.iter().filter(|(_, seat)| seat.due() <= at).map(|(id, _)| *id).collect();
+        let due: Vec<u64> = self
+            .clients
+            .iter()
+            .filter(|(_, client_slot)| client_slot.due() <= at)
+            .map(|(id, _)| *id)
+            .collect();
         for id in due {
             self.wake(at, id);
         }
         let done = self.worker.as_mut().map(|worker| worker.done(at)).unwrap_or_default();
         for (id, mut acts) in done {
-            let parting = self.seats.get(&id).is_some_and(|seat| seat.parting);
+            let parting = self.clients.get(&id).is_some_and(|client_slot| client_slot.parting);
             if parting && !acts.contains(&Act::Close) {
                 acts.push(Act::Close);
             }
@@ -317,7 +329,7 @@ impl FaultyServer {
     /// Returns what its machine would show.
     pub fn state(&self, at: Nanos) -> ServerState {
         let kept = (self.leaked.len() * LEAK) as u64;
-        self.itself.state(at, self.seats.len() as u64, kept)
+        self.itself.state(at, self.clients.len() as u64, kept)
     }
 
     /// Takes its processes that exited since the previous call.
@@ -330,14 +342,14 @@ impl FaultyServer {
     }
 
     /// Assigns a slot or a place in the queue; returns whether it has a slot.
-    fn seat(&mut self, at: Nanos, id: u64) -> bool {
-        let Some(seat) = self.seats.get_mut(&id) else { return false };
-        if seat.holds {
+    fn client_slot(&mut self, at: Nanos, id: u64) -> bool {
+        let Some(client_slot) = self.clients.get_mut(&id) else { return false };
+        if client_slot.holds {
             return true;
         }
-        seat.holds = self.pool.take();
-        let holds = seat.holds;
-        if !holds && !std::mem::replace(&mut seat.queued, true) {
+        client_slot.holds = self.pool.take();
+        let holds = client_slot.holds;
+        if !holds && !std::mem::replace(&mut client_slot.queued, true) {
             self.queue.push_back(id);
         }
         if self.pool.is_full() && self.has(Defect::RecoversSlowly) {
@@ -348,47 +360,52 @@ impl FaultyServer {
 
     /// Reads pending data.
     fn serve(&mut self, at: Nanos, id: u64) {
-        if !self.seats.get(&id).is_some_and(|seat| seat.from <= at && !seat.closed) {
+        if !self
+            .clients
+            .get(&id)
+            .is_some_and(|client_slot| client_slot.from <= at && !client_slot.closed)
+        {
             return;
         }
-        if !self.seat(at, id) {
+        if !self.client_slot(at, id) {
             return;
         }
-        let Some(seat) = self.seats.get_mut(&id) else { return };
-        let before = seat.connection.served();
-        seat.connection.nuls = self.nuls;
-        seat.connection.marked = self.marked;
-        seat.connection.requests = self.requests;
-        let bytes = std::mem::take(&mut seat.waiting);
+        let Some(client_slot) = self.clients.get_mut(&id) else { return };
+        let before = client_slot.connection.served();
+        client_slot.connection.nuls = self.nuls;
+        client_slot.connection.marked = self.marked;
+        client_slot.connection.requests = self.requests;
+        let bytes = std::mem::take(&mut client_slot.waiting);
         let mut acts = match bytes.is_empty() {
             true => Vec::new(),
-            false => seat.connection.receive(at, &bytes),
+            false => client_slot.connection.receive(at, &bytes),
         };
-        if seat.half_closed {
-            seat.half_closed = false;
-            let keeps = self.defects.contains(&Defect::KeepsBodies) && seat.connection.reads_body();
+        if client_slot.half_closed {
+            client_slot.half_closed = false;
+            let keeps =
+                self.defects.contains(&Defect::KeepsBodies) && client_slot.connection.reads_body();
             if keeps && self.leaked.len() < LEAK_MAX / LEAK {
                 self.leaked.extend(vec![vec![1; LEAK]; BODY_LEAK]);
             }
             if self.defects.contains(&Defect::DropsHalfClosed) {
                 acts.retain(|act| !matches!(act, Act::Send(_)));
             }
-            acts.extend(seat.connection.ended());
+            acts.extend(client_slot.connection.ended());
         }
-        self.nuls = seat.connection.nuls;
-        self.marked = seat.connection.marked;
-        self.requests = seat.connection.requests;
-        let cost = seat.connection.take_cost();
-        for _ in 0..std::mem::take(&mut seat.connection.hung) {
+        self.nuls = client_slot.connection.nuls;
+        self.marked = client_slot.connection.marked;
+        self.requests = client_slot.connection.requests;
+        let cost = client_slot.connection.take_cost();
+        for _ in 0..std::mem::take(&mut client_slot.connection.hung) {
             self.pool.lose();
         }
-        let dead = seat.connection.dead;
-        let idle = seat.connection.is_idle();
-        let served = seat.connection.served() - before;
+        let dead = client_slot.connection.dead;
+        let idle = client_slot.connection.is_idle();
+        let served = client_slot.connection.served() - before;
         if served == 0 && !acts.is_empty() && self.has(Defect::MixesRefused) {
             self.mix.leave(id);
         }
-        self.mix.stir(&self.defects, id, &mut acts, (u64::from(before), self.seats.len()));
+        self.mix.stir(&self.defects, id, &mut acts, (u64::from(before), self.clients.len()));
         if dead {
             return self.die(at);
         }
@@ -408,13 +425,13 @@ impl FaultyServer {
             self.busy_until = self.busy_until.max(at) + cost;
             return self.carry(at, id, acts);
         };
-        let fate = match self.starved {
+        let decision = match self.starved {
             true if has(Defect::DiesStarved) => Fate::Dies,
             true if has(Defect::SilentStarved) => return,
             true => Fate::Shed,
             false => worker.take(at, id, &mut acts, cost),
         };
-        match fate {
+        match decision {
             Fate::Waits => {}
             Fate::Shed => {
                 let busy = Act::Send(page::error(503, false, &self.defects));
@@ -426,9 +443,9 @@ impl FaultyServer {
     }
 
     fn wake(&mut self, at: Nanos, id: u64) {
-        let Some(seat) = self.seats.get_mut(&id) else { return };
-        if seat.waiting.is_empty() && !seat.half_closed {
-            let acts = seat.connection.wake();
+        let Some(client_slot) = self.clients.get_mut(&id) else { return };
+        if client_slot.waiting.is_empty() && !client_slot.half_closed {
+            let acts = client_slot.connection.wake();
             self.carry(at, id, acts);
         } else {
             self.serve(at, id);
@@ -454,9 +471,9 @@ impl FaultyServer {
 
     /// Handles the close of a connection by the server, or its loss.
     fn close(&mut self, at: Nanos, id: u64) {
-        if let Some(seat) = self.seats.get_mut(&id) {
-            seat.closed = true;
-            if !seat.connection.has_unsent() {
+        if let Some(client_slot) = self.clients.get_mut(&id) {
+            client_slot.closed = true;
+            if !client_slot.connection.has_unsent() {
                 self.free(at, id);
             }
         }
@@ -464,8 +481,8 @@ impl FaultyServer {
 
     /// Passes a slot to the next waiting connection.
     fn free(&mut self, at: Nanos, id: u64) {
-        let Some(seat) = self.seats.get_mut(&id) else { return };
-        if !std::mem::take(&mut seat.holds) {
+        let Some(client_slot) = self.clients.get_mut(&id) else { return };
+        if !std::mem::take(&mut client_slot.holds) {
             return;
         }
         self.pool.give_back();
@@ -473,10 +490,10 @@ impl FaultyServer {
             return;
         }
         if let Some(next) = self.queue.pop_front() {
-            if let Some(seat) = self.seats.get_mut(&next) {
-                seat.queued = false;
+            if let Some(client_slot) = self.clients.get_mut(&next) {
+                client_slot.queued = false;
             }
-            self.seat(at, next);
+            self.client_slot(at, next);
             self.serve(at, next);
         }
     }
@@ -507,11 +524,11 @@ impl FaultyServer {
         if let Some(worker) = &mut self.worker {
             worker.clear();
         }
-        for seat in self.seats.values_mut() {
-            seat.closed = true;
-            seat.holds = false;
+        for client_slot in self.clients.values_mut() {
+            client_slot.closed = true;
+            client_slot.holds = false;
         }
-        for id in self.seats.keys().copied().collect::<Vec<u64>>() {
+        for id in self.clients.keys().copied().collect::<Vec<u64>>() {
             self.do_later(at, id, Act::Reset);
         }
     }

@@ -14,9 +14,9 @@ pub const HANGOVER: Nanos = Nanos::from_secs(18);
 /// Number of waiting requests above which a server responds 503.
 pub const SHED_BEYOND: usize = 10;
 /// With the defect that collapses, this many waiting requests double the work of each.
-const CROWD: u64 = 32;
+const DOUBLING_WAITING: u64 = 32;
 /// With the defect that drifts, this many requests double the work of each.
-const WEAR: u64 = 1_000;
+const DOUBLING_SERVED: u64 = 1_000;
 
 /// Returns the work of one request.
 pub(super) fn service() -> Nanos {
@@ -32,7 +32,7 @@ pub(super) struct Worker {
     current: Option<(Nanos, QueuedRequest)>,
     /// It stalls until then; it has stalled, and its queue was not empty since.
     still_until: Nanos,
-    stood_still: bool,
+    has_stalled: bool,
     /// Requests so far.
     taken: u64,
 }
@@ -61,7 +61,7 @@ impl Worker {
             queues: Default::default(),
             current: None,
             still_until: Nanos::ZERO,
-            stood_still: false,
+            has_stalled: false,
             taken: 0,
         }
     }
@@ -75,13 +75,13 @@ impl Worker {
         if waiting >= ENOUGH && self.has(Defect::DiesOfLoad) {
             return Fate::Dies;
         }
-        self.stood_still &= waiting > 0;
-        if waiting >= ENOUGH && self.has(Defect::Lingers) && !self.stood_still {
+        self.has_stalled &= waiting > 0;
+        if waiting >= ENOUGH && self.has(Defect::Lingers) && !self.has_stalled {
             self.still_until = at + HANGOVER;
-            self.stood_still = true;
+            self.has_stalled = true;
         }
         self.taken += 1;
-        let wear = if self.has(Defect::Drifts) { cost.0 * self.taken / WEAR } else { 0 };
+        let wear = if self.has(Defect::Drifts) { cost.0 * self.taken / DOUBLING_SERVED } else { 0 };
         let costly = cost > service() && !self.has(Defect::StarvesCheap);
         let job = QueuedRequest { id, acts: std::mem::take(acts), cost: cost + Nanos(wear) };
         self.queues[usize::from(costly)].push_back(job);
@@ -138,7 +138,8 @@ impl Worker {
         }
         let crowd = self.waiting() as u64;
         let Some(job) = self.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
-        let slower = if self.has(Defect::Collapses) { job.cost.0 * crowd / CROWD } else { 0 };
+        let slower =
+            if self.has(Defect::Collapses) { job.cost.0 * crowd / DOUBLING_WAITING } else { 0 };
         let from = at.max(self.still_until);
         self.current = Some((from + job.cost + Nanos(slower), job));
     }

@@ -200,7 +200,7 @@ fn is_ambiguous(shot: &Shot) -> bool {
 /// Returns whether the follow-up request was refused and the connection closed: a server may do so
 /// after unparsable input, and no client gets a wrong response.
 fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
-    let (_, behind) = talk.own_and_behind();
+    let (_, behind) = talk.own_and_following();
     let Some((last, before)) = behind.split_last() else { return false };
     let closes = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) || !last.persistent;
     closes

@@ -180,7 +180,7 @@ pub const UNFINISHED: &str =
 /// reads. Frames are judged by their own rules: a closed window rightly stops a response.
 pub fn is_unfinished(talk: &Talk) -> bool {
     let stopped = talk.steps.iter().any(|step| matches!(step, Move::StopReading));
-    let (own, _) = talk.own_and_behind();
+    let (own, _) = talk.own_and_following();
     let cut = || own.iter().any(|one| !one.complete && !may_lack_content(talk, one));
     talk.end == TalkEnd::Silent
         && talk.replies.frames.is_none()
@@ -221,7 +221,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     if let Some(frames) = &talk.replies.frames {
         return followed_wrongly(talk, frames, plain);
     }
-    let (_, after) = talk.own_and_behind();
+    let (_, after) = talk.own_and_following();
     match after {
         [one] if plain.is(one) && talk.replies.junk.is_none() => None,
         // closing instead of responding is safe
@@ -267,17 +267,17 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
 
 /// Describes error frames and the responses of streams.
 fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
-    let mut said: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for frame in frames.frames.iter().filter(|frame| is_reported(frame)) {
         let word = frame.to_string();
-        if !said.contains(&word) {
-            said.push(word);
+        if !lines.contains(&word) {
+            lines.push(word);
         }
     }
-    if said.is_empty() && parts.is_empty() && frames.pong() {
-        said.push("ignored".to_owned());
+    if lines.is_empty() && parts.is_empty() && frames.pong() {
+        lines.push("ignored".to_owned());
     }
-    parts.extend(said);
+    parts.extend(lines);
 }
 
 fn is_reported(frame: &FrameSeen) -> bool {
@@ -344,7 +344,7 @@ pub fn seen(talk: &Talk) -> String {
         let interim = first_of(talk.replies.interim.iter().map(u16::to_string));
         parts.push(format!("interim {interim}"));
     }
-    let (own, _) = talk.own_and_behind();
+    let (own, _) = talk.own_and_following();
     if !own.is_empty() {
         let word = |answer: &Response| {
             let cut = match (answer.complete, talk.end) {

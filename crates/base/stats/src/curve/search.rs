@@ -87,7 +87,7 @@ const LONG_EACH_SIDE: usize = 2;
 /// A search below the client's limit ends this close to it.
 const NEAR_LIMIT: f64 = 1.05;
 
-/// The state machine. [`Search::next`] returns the next trial, [`Search::told`] takes its result;
+/// The state machine. [`Search::next`] returns the next trial, [`Search::record_end`] takes its result;
 /// the same results always lead to the same trials.
 #[derive(Clone, Debug)]
 pub struct Search {
@@ -124,7 +124,7 @@ impl Search {
 
     /// Records the result of the trial from [`Search::next`]. A level is the client's limit once
     /// two trials there were limited: the client may be late once, for instance on a busy machine.
-    pub fn told(&mut self, trial: Trial, end: TrialEnd) {
+    pub fn record_end(&mut self, trial: Trial, end: TrialEnd) {
         if end == TrialEnd::ClientLimited && self.limited_at(trial.level) > 0 {
             self.limit = self.limit.min(trial.level);
         }

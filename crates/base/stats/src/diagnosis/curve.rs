@@ -41,12 +41,12 @@ pub fn of_ramp(steps: &[Evidence<'_>], usl: Option<&Usl>) -> Vec<Diagnosis> {
             None => found.push((one, 1)),
         }
     }
-    let told = |(mut one, count): (Diagnosis, usize)| {
+    let describe = |(mut one, count): (Diagnosis, usize)| {
         one.evidence = format!("{} (seen at {count} of {} steps)", one.evidence, steps.len());
         one
     };
     let mut all: Vec<Diagnosis> = of_curve.into_iter().collect();
-    all.extend(found.into_iter().map(told));
+    all.extend(found.into_iter().map(describe));
     let mut all = ranked(all);
     if steps.iter().any(server_fails) {
         // the limit shows in the server's failures; the client's lateness explains nothing

@@ -191,10 +191,10 @@ impl Server {
         };
         let source = if body.is_empty() { ptr::null() } else { &raw const source };
         // SAFETY: a live session, which copies all of it
-        let said = unsafe {
+        let sent = unsafe {
             ng::nghttp2_submit_response2(self.raw, id, fields.as_ptr(), fields.len(), source)
         };
-        assert_eq!(said, 0);
+        assert_eq!(sent, 0);
     }
 
     pub(super) fn respond_with_trailers(

@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn an_invalid_block_is_refused() {
         let long = format!("000161 d0 {}", "18c6318c63".repeat(16));
-        for (block, said) in [
+        for (block, sent) in [
             ("80", "an index of no entry"),
             ("ff80808080808080", "an integer out of all bounds"),
             ("c6", "an index of no entry"),
@@ -244,7 +244,7 @@ mod tests {
             ("828282", "more than is read"),
         ] {
             let mut decoder = Decoder::new(4_096, 100);
-            assert_eq!(describe(decoder.decode(&bytes(block))), said, "{block}");
+            assert_eq!(describe(decoder.decode(&bytes(block))), sent, "{block}");
         }
     }
 

@@ -248,13 +248,13 @@ impl Session {
     }
 
     /// Removes a stream with its outcome.
-    fn give_up(&mut self, id: u64, code: u64, fate: Parting, out: &mut Vec<u8>) {
+    fn give_up(&mut self, id: u64, code: u64, parting: Parting, out: &mut Vec<u8>) {
         self.part = self.part.take().filter(|(of, ..)| *of != id);
-        if fate == Parting::ByUs {
+        if parting == Parting::ByUs {
             streams::put_code(out, PieceKind::Stop, id, Some(code));
             streams::put_code(out, PieceKind::Reset, id, Some(code));
         }
-        self.gone.push_back((id, code, fate));
+        self.gone.push_back((id, code, parting));
     }
 
     /// Processes a piece without bytes.
@@ -328,13 +328,13 @@ impl Session {
 
     /// A stream that ended without its whole response.
     pub fn take_gone(&mut self) -> Option<GoneStream> {
-        while let Some((id, code, fate)) = self.gone.pop_front() {
+        while let Some((id, code, parting)) = self.gone.pop_front() {
             let Some(place) = self.place(id) else { continue };
             let Some(stream) = self.streams.remove(place) else { continue };
             self.replace_done(stream);
-            let refused = fate == Parting::Refused;
+            let refused = parting == Parting::Refused;
             self.facts.refused += u64::from(refused);
-            return Some(GoneStream { place, code, refused, by_peer: fate != Parting::ByUs });
+            return Some(GoneStream { place, code, refused, by_peer: parting != Parting::ByUs });
         }
         None
     }

@@ -235,13 +235,13 @@ impl Hand {
         let crypto = &mut self.spaces[level as usize].crypto;
         let before = crypto.held();
         crypto.put(offset, bytes, false);
-        let said = crypto.take();
+        let sent = crypto.take();
         let after = crypto.held();
         self.count_held(before, after);
-        if said.is_empty() || self.over.is_some() {
+        if sent.is_empty() || self.over.is_some() {
             return;
         }
-        match self.session.read_handshake(&said) {
+        match self.session.read_handshake(&sent) {
             Ok(_) => self.shake_hands(),
             Err(_) => {
                 self.report_frame(BROKEN_RULES, &[]);
@@ -399,8 +399,8 @@ mod tests {
             }
             let expected = refused.then_some(Err(FailureClass::Protocol));
             assert_eq!(hand.over, expected, "{what}");
-            let told = first_reported(&mut hand) == Some(BEYOND_LIMITS);
-            assert_eq!(told, refused, "{what}");
+            let sent = first_reported(&mut hand) == Some(BEYOND_LIMITS);
+            assert_eq!(sent, refused, "{what}");
         }
     }
 
@@ -418,9 +418,9 @@ mod tests {
         hand.take_frames(NumberSpace::Data, &given(3, 1, b"lost"));
         hand.take_frames(NumberSpace::Data, &given(5, 4, b"last"));
         hand.take_frames(NumberSpace::Data, &given(2, 0, b"late"));
-        let mut told = std::mem::take(&mut hand.ready);
-        told.sort();
-        assert_eq!(told, [[0x19, 1], [0x19, 2], [0x19, 3]]);
+        let mut sent = std::mem::take(&mut hand.ready);
+        sent.sort();
+        assert_eq!(sent, [[0x19, 1], [0x19, 2], [0x19, 3]]);
         assert_eq!((&hand.to[..], hand.spare.len()), (&b"last"[..], 0));
         hand.take_frames(NumberSpace::Data, &given(9, 9, b"good"));
         assert_eq!((&hand.to[..], &hand.ready[..]), (&b"good"[..], &[vec![0x19, 5]][..]));

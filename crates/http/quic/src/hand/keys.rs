@@ -25,7 +25,7 @@ pub(super) struct Phases {
     old: Option<PacketKeys>,
     next: Option<PacketKeys>,
     /// The server's new keys were reported.
-    told: bool,
+    reported: bool,
     late: Vec<Vec<u8>>,
 }
 
@@ -44,7 +44,7 @@ impl Hand {
         if let (Some(next), Some(keys)) = (made, keys) {
             self.phases.old = Some(std::mem::replace(&mut keys.packet, next));
             self.phases.bit ^= true;
-            self.phases.told = false;
+            self.phases.reported = false;
         }
     }
 
@@ -64,7 +64,7 @@ impl Hand {
         if is_current {
             let frames = packet.frames(&*keys.packet.remote)?;
             let changed = level == NumberSpace::Data && self.phases.old.is_some();
-            if changed && !std::mem::replace(&mut self.phases.told, true) {
+            if changed && !std::mem::replace(&mut self.phases.reported, true) {
                 self.report_frame(KEY_UPDATE, &[]);
             }
             return Some((number, frames));

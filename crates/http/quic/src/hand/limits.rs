@@ -79,10 +79,10 @@ impl Limits {
     }
 
     /// Returns whether this many more bytes of this stream may be sent.
-    pub(super) fn fits(&self, stream: u64, more: usize, said: &BTreeMap<u64, u64>) -> bool {
+    pub(super) fn fits(&self, stream: u64, more: usize, sent_offsets: &BTreeMap<u64, u64>) -> bool {
         let most = if stream & 2 == 0 { self.streams } else { self.one_way };
-        let now = said.get(&stream).copied().unwrap_or(0);
-        let all: u64 = said.values().sum();
+        let now = sent_offsets.get(&stream).copied().unwrap_or(0);
+        let all: u64 = sent_offsets.values().sum();
         let more = more as u64;
         stream >> 2 < most && now + more <= self.of_stream(stream) && all + more <= self.data
     }
@@ -93,7 +93,7 @@ impl Limits {
         &self,
         wanted: usize,
         stream: u64,
-        said: &BTreeMap<u64, u64>,
+        sent_offsets: &BTreeMap<u64, u64>,
     ) -> Option<Vec<Vec<u8>>> {
         let byte = |stream: u64, offset: u64| vec![frames::stream(stream, offset, b"x", false)];
         let of_stream = self.of_stream(stream);
@@ -101,9 +101,9 @@ impl Limits {
         let bytes = (1 << 62) - 1;
         let streams = 1 << 60;
         Some(match wanted {
-            0 => byte(stream, self.edge(stream, said).checked_sub(1)?),
+            0 => byte(stream, self.edge(stream, sent_offsets).checked_sub(1)?),
             1 if of_stream < bytes => byte(stream, of_stream),
-            2 => self.beyond_connection(said)?,
+            2 => self.beyond_connection(sent_offsets)?,
             3 => byte(4 * self.streams.checked_sub(1)?, 0),
             4 if self.streams < streams => byte(4 * self.streams, 0),
             5 if self.one_way < streams => byte(4 * self.one_way + 2, 0),
@@ -113,16 +113,19 @@ impl Limits {
 
     /// The bytes that a stream may have; if all streams together may not have more, some are
     /// reserved for the rest of the conversation.
-    fn edge(&self, stream: u64, said: &BTreeMap<u64, u64>) -> u64 {
-        let others = said.iter().filter(|(other, _)| **other != stream).map(|(_, said)| said);
+    fn edge(&self, stream: u64, sent_offsets: &BTreeMap<u64, u64>) -> u64 {
+        let others = sent_offsets
+            .iter()
+            .filter(|(other, _)| **other != stream)
+            .map(|(_, sent_offsets)| sent_offsets);
         let left = self.data.saturating_sub(others.sum::<u64>());
         self.of_stream(stream).min(left.saturating_sub(LEFT))
     }
 
     /// Streams and final bytes that use each stream's limit until their sum exceeds the connection
     /// limit by one.
-    fn beyond_connection(&self, said: &BTreeMap<u64, u64>) -> Option<Vec<Vec<u8>>> {
-        let mut left = self.data - said.values().sum::<u64>().min(self.data);
+    fn beyond_connection(&self, sent_offsets: &BTreeMap<u64, u64>) -> Option<Vec<Vec<u8>>> {
+        let mut left = self.data - sent_offsets.values().sum::<u64>().min(self.data);
         let last = self.streams.min(FIRST_USED + STREAMS_USED);
         let mut out = Vec::new();
         for index in FIRST_USED..last {
@@ -151,30 +154,35 @@ mod tests {
 
     #[test]
     fn sent_data_respects_the_limits() {
-        let said = BTreeMap::from([(0, 60), (2, 10)]);
+        let sent_offsets = BTreeMap::from([(0, 60), (2, 10)]);
         let mut limits = limits(100, 64, 2);
-        assert!(limits.fits(0, 4, &said) && !limits.fits(0, 5, &said));
-        assert!(limits.fits(4, 30, &said) && !limits.fits(4, 31, &said), "of the connection");
+        assert!(limits.fits(0, 4, &sent_offsets) && !limits.fits(0, 5, &sent_offsets));
         assert!(
-            !limits.fits(8, 1, &said) && limits.fits(10, 1, &said) && !limits.fits(14, 1, &said)
+            limits.fits(4, 30, &sent_offsets) && !limits.fits(4, 31, &sent_offsets),
+            "of the connection"
+        );
+        assert!(
+            !limits.fits(8, 1, &sent_offsets)
+                && limits.fits(10, 1, &sent_offsets)
+                && !limits.fits(14, 1, &sent_offsets)
         );
         limits.raise_streams(false, 3);
         limits.raise_data(1_000);
         limits.raise_stream(0, 70);
         limits.raise_stream(0, 65);
-        assert!(limits.fits(8, 64, &said) && limits.fits(0, 10, &said));
-        assert!(!limits.fits(0, 11, &said));
+        assert!(limits.fits(8, 64, &sent_offsets) && limits.fits(0, 10, &sent_offsets));
+        assert!(!limits.fits(0, 11, &sent_offsets));
     }
 
     #[test]
     fn limits_are_touched_to_the_byte() {
-        let said = BTreeMap::from([(0, 40)]);
+        let sent_offsets = BTreeMap::from([(0, 40)]);
         let few = limits(1_000, 400, 100);
-        let narrow = limits(5_000, 5_000, 100).frames(0, 12, &said).unwrap().concat();
+        let narrow = limits(5_000, 5_000, 100).frames(0, 12, &sent_offsets).unwrap().concat();
         assert_eq!(narrow, frames::stream(12, 5_000 - 40 - LEFT - 1, b"x", false));
-        let wide = limits(10_000, 400, 100).frames(0, 0, &said).unwrap().concat();
+        let wide = limits(10_000, 400, 100).frames(0, 0, &sent_offsets).unwrap().concat();
         assert_eq!(wide, frames::stream(0, 399, b"x", false));
-        let frames = |wanted| few.frames(wanted, 0, &said).unwrap().concat();
+        let frames = |wanted| few.frames(wanted, 0, &sent_offsets).unwrap().concat();
         assert_eq!(frames(1), frames::stream(0, 400, b"x", false));
         assert_eq!(frames(3), frames::stream(396, 0, b"x", false));
         assert_eq!(frames(4), frames::stream(400, 0, b"x", false));
@@ -184,7 +192,7 @@ mod tests {
         let expected = touched.map(|(stream, at)| frames::stream(stream, at, b"x", false));
         assert_eq!(frames(2), expected.concat());
         let most = (1 << 62) - 1;
-        assert_eq!(limits(most, 400, 100).frames(2, 0, &said), None);
-        assert_eq!(limits(most, most, 1 << 60).frames(1, 0, &said), None);
+        assert_eq!(limits(most, 400, 100).frames(2, 0, &sent_offsets), None);
+        assert_eq!(limits(most, most, 1 << 60).frames(1, 0, &sent_offsets), None);
     }
 }

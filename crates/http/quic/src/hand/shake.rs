@@ -65,7 +65,7 @@ pub(super) struct Shaking {
     /// Received data is ignored.
     pub(super) passes_over: bool,
     /// The arrival of response data was reported.
-    told: bool,
+    reported: bool,
 }
 
 impl Shaking {
@@ -83,7 +83,7 @@ impl Hand {
     /// The worker may write.
     pub(crate) fn takes(&self) -> bool {
         let shake = &self.shaking.shake;
-        self.stands
+        self.is_established
             || shake.is(FIRST | MUTE)
             || shake.is(EARLY) && self.early.is_some()
             || self.shaking.holds()
@@ -102,10 +102,10 @@ impl Hand {
             let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
             let level =
                 NumberSpace::ALL.into_iter().rev().find(known).unwrap_or(NumberSpace::Initial);
-            let mut said = Vec::new();
-            let keys = self.session.write_handshake(&mut said);
-            let spoke = !said.is_empty();
-            self.send_handshake_bytes(level, said);
+            let mut lines = Vec::new();
+            let keys = self.session.write_handshake(&mut lines);
+            let spoke = !lines.is_empty();
+            self.send_handshake_bytes(level, lines);
             match (keys, level) {
                 (Some(keys), NumberSpace::Initial) => self.spaces[1].keys = Some(keys),
                 (Some(keys), _) => {
@@ -119,40 +119,40 @@ impl Hand {
         }
     }
 
-    fn send_handshake_bytes(&mut self, level: NumberSpace, mut said: Vec<u8>) {
+    fn send_handshake_bytes(&mut self, level: NumberSpace, mut bytes: Vec<u8>) {
         let shake = &self.shaking.shake;
-        if said.is_empty() {
+        if bytes.is_empty() {
             return;
         }
         if level == NumberSpace::Initial && self.shaking.hello.is_empty() {
-            self.shaking.hello.clone_from(&said);
+            self.shaking.hello.clone_from(&bytes);
             if shake.is(MUTE) {
-                self.spaces[0].crypto_said += said.len() as u64;
+                self.spaces[0].crypto_sent += bytes.len() as u64;
                 return;
             }
         }
         if level == NumberSpace::Handshake {
             if shake.is(SPOILED)
-                && let Some(last) = said.last_mut()
+                && let Some(last) = bytes.last_mut()
             {
                 *last ^= 1;
             }
             if shake.is(HOLD) && !self.shaking.finished {
-                self.shaking.held.get_or_insert_default().extend(said);
+                self.shaking.held.get_or_insert_default().extend(bytes);
                 return;
             }
         }
-        self.send_crypto(level, &said);
+        self.send_crypto(level, &bytes);
     }
 
-    fn send_crypto(&mut self, level: NumberSpace, said: &[u8]) {
-        let begin = self.spaces[level as usize].crypto_said;
-        self.send_crypto_at(level, begin, said);
-        self.spaces[level as usize].crypto_said += said.len() as u64;
+    fn send_crypto(&mut self, level: NumberSpace, sent: &[u8]) {
+        let begin = self.spaces[level as usize].crypto_sent;
+        self.send_crypto_at(level, begin, sent);
+        self.spaces[level as usize].crypto_sent += sent.len() as u64;
     }
 
-    fn send_crypto_at(&mut self, level: NumberSpace, begin: u64, said: &[u8]) {
-        for (row, part) in said.chunks(FRAMES_MAX - CRYPTO_HEAD).enumerate() {
+    fn send_crypto_at(&mut self, level: NumberSpace, begin: u64, sent: &[u8]) {
+        for (row, part) in sent.chunks(FRAMES_MAX - CRYPTO_HEAD).enumerate() {
             let offset = begin + (row * (FRAMES_MAX - CRYPTO_HEAD)) as u64;
             self.send(level, &frames::crypto(offset, part), true);
         }
@@ -211,7 +211,7 @@ impl Hand {
 
     /// A response, or a part of it, has arrived.
     pub(super) fn note_response(&mut self) {
-        if self.shaking.holds() && !std::mem::replace(&mut self.shaking.told, true) {
+        if self.shaking.holds() && !std::mem::replace(&mut self.shaking.reported, true) {
             self.report_frame(BEFORE_FINISHED, &[]);
         }
     }
@@ -222,8 +222,8 @@ impl Hand {
         match action {
             FINISH => {
                 self.shaking.finished = true;
-                if let Some(said) = self.shaking.held.take() {
-                    self.send_crypto(NumberSpace::Handshake, &said);
+                if let Some(sent) = self.shaking.held.take() {
+                    self.send_crypto(NumberSpace::Handshake, &sent);
                 }
                 self.send_postponed();
             }
@@ -243,8 +243,8 @@ impl Hand {
         self.token.clear();
         self.out.push_back(HandOut::Port);
         for level in [NumberSpace::Initial, NumberSpace::Data] {
-            let said = std::mem::take(&mut self.spaces[level as usize].flight);
-            for one in said.into_values() {
+            let sent = std::mem::take(&mut self.spaces[level as usize].flight);
+            for one in sent.into_values() {
                 self.send(level, &one.frames, true);
             }
         }

@@ -29,7 +29,7 @@ pub(super) struct Space {
     pub(super) owes: bool,
     /// Received bytes of the handshake, and the number of sent ones.
     pub(super) crypto: InOrder,
-    pub(super) crypto_said: u64,
+    pub(super) crypto_sent: u64,
     pub(super) flight: BTreeMap<u64, InFlight>,
 }
 

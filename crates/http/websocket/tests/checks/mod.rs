@@ -17,13 +17,13 @@ pub(crate) fn session(data: &[u8]) {
     if choice & 2 != 0 {
         options.deflate = DeflateOffer::default().accept().map(|(_, agreed)| agreed);
     }
-    let whole = hear(&options, input, input.len());
-    let cut = hear(&options, input, usize::from(choice >> 2) + 1);
+    let whole = receive_all(&options, input, input.len());
+    let cut = receive_all(&options, input, usize::from(choice >> 2) + 1);
     assert_eq!(whole.0, cut.0, "messages");
     assert_eq!((whole.1, whole.2), (cut.1, cut.2), "pongs and failure");
 }
 
-fn hear(options: &SocketOptions, input: &[u8], cut: usize) -> Heard {
+fn receive_all(options: &SocketOptions, input: &[u8], cut: usize) -> Heard {
     let mut session = WebSocket::new(options);
     let (mut messages, mut pings, mut out) = (Vec::new(), 0, Vec::new());
     for piece in input.chunks(cut.max(1)) {

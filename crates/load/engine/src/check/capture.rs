@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_failed_capture_names_its_expression_and_text() {
-        for (words, body, told) in [
+        for (words, body, reported) in [
             ("header = 'X-Id'", JSON, "header X-Id / no such field"),
             ("cookie = 'SID'", JSON, "cookie SID / no such cookie is set"),
             (
@@ -177,7 +177,7 @@ mod tests {
             ("css = 'a'", b"-", "an element a / \"-\""),
             ("regex = 'q(.)'", b"-", "a match of q(.) / \"-\""),
         ] {
-            assert_eq!(taken(words, body), told, "{words}");
+            assert_eq!(taken(words, body), reported, "{words}");
         }
     }
 }

@@ -107,7 +107,7 @@ fn counts(result: &CheckResult) -> (usize, usize, usize) {
     )
 }
 
-fn told(result: &CheckResult) -> String {
+fn summary(result: &CheckResult) -> String {
     let line = |step: &StepResult| match &step.state {
         State::Passed => format!("passed   {}", step.name),
         State::Failed(wrong) => {
@@ -153,7 +153,7 @@ fn values_and_cookies_are_carried_on() {
         [[step]]\nname = 'no cookies'\nurl = '/items/${id}'\njar = false\n\
         [[step]]\nname = 'other jar'\nurl = '/items/${id}'\njar = 'wilma'\n";
     let result = run(steps, &mut world);
-    assert_eq!(counts(&result), (4, 0, 0), "{}", told(&result));
+    assert_eq!(counts(&result), (4, 0, 0), "{}", summary(&result));
     let cookies: Vec<bool> = world.sent.iter().map(|text| text.contains("Cookie: sid=9")).collect();
     assert_eq!(cookies, [false, true, false, false]);
 }
@@ -172,7 +172,7 @@ fn a_failed_step_is_reported_and_the_rest_continues() {
         [[step]]\nname = 'one of two'\ntogether = [ { name = 'x', url = '/ok' }, { name = 'y', url = '/no' } ]\n\
         expect = { succeeded = 1, failed = 1 }\n";
     let result = run(steps, &mut world);
-    insta::assert_snapshot!(told(&result));
+    insta::assert_snapshot!(summary(&result));
     assert_eq!(world.sent.len(), 3 + 1 + 1 + 4);
 }
 
@@ -181,7 +181,7 @@ fn files_are_looked_at_only_where_they_are() {
     let mut world = Table::new(&[]);
     let result =
         run("[[step]]\nname = 'tmp'\ndir = 'tmp'\nexpect = { empty = true }\n", &mut world);
-    assert_eq!(told(&result), "skipped  tmp: --root says where the site's files are");
+    assert_eq!(summary(&result), "skipped  tmp: --root says where the site's files are");
 }
 
 #[test]
@@ -190,7 +190,10 @@ fn a_missing_server_ends_the_check_at_once() {
     let steps = "[[step]]\nname = 'a'\nurl = '/'\n[[step]]\nname = 'b'\nurl = '/'\n";
     let result = run(steps, &mut world);
     assert_eq!(result.unreachable.as_deref(), Some("refused"));
-    assert_eq!(told(&result), "FAILED   a: connection: one / refused\nskipped  b: no connection");
+    assert_eq!(
+        summary(&result),
+        "FAILED   a: connection: one / refused\nskipped  b: no connection"
+    );
     let mut world = Table::new(&[("", "refused")]);
     let steps = "[[step]]\nname = 'a'\nurl = '/'\nexpect = { outcome = 'refused' }\n";
     let result = run(steps, &mut world);
@@ -205,7 +208,7 @@ fn a_signal_ends_it_without_the_interrupted_part() {
         [[step]]\nname = 'c'\nurl = '/'\n";
     let result = run(steps, &mut world);
     assert!(result.interrupted);
-    assert_eq!(told(&result), "passed   a");
+    assert_eq!(summary(&result), "passed   a");
 }
 
 #[test]
@@ -213,13 +216,13 @@ fn only_selected_steps_run() {
     let mut world = Table::new(&[("", "200\r\n")]);
     let plan = plan("[[step]]\nname = 'a'\nurl = '/a'\n[[step]]\nname = 'b'\nurl = '/b'\n");
     let result = run_check(&plan, &|step| step.name == "b", &mut world, &mut |_| {});
-    assert_eq!(told(&result), "passed   b");
+    assert_eq!(summary(&result), "passed   b");
     assert_eq!(world.sent.len(), 1);
 }
 
 #[test]
 fn an_invalid_request_is_reported_beforehand() {
-    let said =
+    let describe =
         |step: &str| rehearse(&plan(&format!("[[step]]\nname = 'a'\n{step}\n"))).unwrap_err();
     let messages = [
         "url = '/a b'",
@@ -230,7 +233,7 @@ fn an_invalid_request_is_reported_beforehand() {
         "url = '/'\nheaders = { A = \"x\\ny\" }",
         "url = '/'\nheaders = { Transfer-Encoding = 'chunked' }",
     ]
-    .map(said);
+    .map(describe);
     insta::assert_snapshot!(messages.join("\n"));
 }
 
@@ -239,12 +242,13 @@ fn an_invalid_request_is_reported_beforehand() {
 fn errors_of_graphql_are_found_in_a_good_response() {
     let steps = "[[step]]\nname = 'me'\nmethod = 'POST'\nurl = '/graphql'\n\
         json = { query = '{ me { name } }' }\nexpect = { body = { graphql = true } }\n";
-    let told = |response: &'static str| told(&run(steps, &mut Table::new(&[("POST", response)])));
+    let summary =
+        |response: &'static str| summary(&run(steps, &mut Table::new(&[("POST", response)])));
     for good in [
         "200\r\n\r\n\r\n{\"data\":{\"me\":{\"name\":\"a\"}}}",
         "200\r\n\r\n\r\n{\"data\":{},\"errors\":[]}",
     ] {
-        assert_eq!(told(good), "passed   me");
+        assert_eq!(summary(good), "passed   me");
     }
     for (bad, why) in [
         (
@@ -255,7 +259,7 @@ fn errors_of_graphql_are_found_in_a_good_response() {
         ("200\r\n\r\n\r\n{\"data\":null}", "no data"),
         ("200\r\n\r\n\r\n<html>", "<html>"),
     ] {
-        let found = told(bad);
+        let found = summary(bad);
         let start = "FAILED   me: body graphql: data and no errors / ";
         assert!(found.starts_with(start) && found.contains(why), "{found}");
     }

@@ -68,7 +68,7 @@ impl ResponseLimits {
 
 impl Patience {
     /// Bytes arrived now; `begun`: some belong to the response, not only to the protocol.
-    pub(super) fn hear(&mut self, limits: &ResponseLimits, now: Nanos, begun: bool) {
+    pub(super) fn process(&mut self, limits: &ResponseLimits, now: Nanos, begun: bool) {
         self.begun |= begun;
         let awaited = limits.answer.filter(|_| !self.begun);
         self.progress = awaited.or(limits.progress).map(|span| now + span);

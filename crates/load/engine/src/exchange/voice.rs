@@ -22,7 +22,7 @@ pub(super) enum Voice {
 
 /// Result of processing a piece of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct VoiceOutput {
     /// Bytes that are used up.
     pub(super) used: usize,
     /// Some of it was the response's.
@@ -74,13 +74,13 @@ impl Voice {
     ///
     /// # Errors
     /// There will be no complete response.
-    pub(super) fn hear(
+    pub(super) fn process(
         &mut self,
         cache: &mut HeadCache,
         input: &[u8],
         body: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Result<Said, Trouble> {
+    ) -> Result<VoiceOutput, Trouble> {
         match self {
             Voice::Http1(reader) => receive_http1(reader, cache, input, body),
             Voice::Streams { speaker, met } => receive_streams(speaker, met, input, body, out),
@@ -146,7 +146,7 @@ fn receive_http1(
     cache: &mut HeadCache,
     input: &[u8],
     body: &mut Vec<u8>,
-) -> Result<Said, Trouble> {
+) -> Result<VoiceOutput, Trouble> {
     let mut used = 0;
     while used < input.len() {
         let rest = &input[used..];
@@ -154,13 +154,13 @@ fn receive_http1(
         body.extend_from_slice(&rest[advance.body.clone()]);
         used += advance.consumed;
         if advance.done || body.len() > BODY_MAX {
-            return Ok(Said { used, begun: true, done: advance.done });
+            return Ok(VoiceOutput { used, begun: true, done: advance.done });
         }
         if advance.consumed == 0 {
             break;
         }
     }
-    Ok(Said { used, begun: !input.is_empty(), done: false })
+    Ok(VoiceOutput { used, begun: !input.is_empty(), done: false })
 }
 
 fn receive_streams(
@@ -169,12 +169,13 @@ fn receive_streams(
     input: &[u8],
     body: &mut Vec<u8>,
     out: &mut Vec<u8>,
-) -> Result<Said, Trouble> {
+) -> Result<VoiceOutput, Trouble> {
     let (mut used, mut begun) = (0, false);
     while used < input.len() {
         let rest = &input[used..];
-        let heard =
-            speaker.hear(rest, Nanos::ZERO, out).map_err(|fault| broken(speaker, fault, *met))?;
+        let heard = speaker
+            .process(rest, Nanos::ZERO, out)
+            .map_err(|fault| broken(speaker, fault, *met))?;
         *met = true;
         used += heard.consumed;
         match heard.event {
@@ -183,7 +184,7 @@ fn receive_streams(
                 body.extend_from_slice(&rest[content]);
                 begun = true;
                 if done || body.len() > BODY_MAX {
-                    return Ok(Said { used, begun, done });
+                    return Ok(VoiceOutput { used, begun, done });
                 }
             }
             Event::Refused { .. } => {
@@ -195,7 +196,7 @@ fn receive_streams(
             }
         }
     }
-    Ok(Said { used, begun, done: false })
+    Ok(VoiceOutput { used, begun, done: false })
 }
 
 /// Why there is no response on this stream, with the peer's code if it reset it.

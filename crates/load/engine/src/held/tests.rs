@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 struct World {
     now: Nanos,
     /// For each slot: whether it is established, and its readable data.
-    stands: Vec<bool>,
+    established: Vec<bool>,
     opened: Vec<(Slot, Peer)>,
     fresh: VecDeque<Slot>,
-    said: Vec<(Slot, Result<usize, IoError>)>,
+    ready_reads: Vec<(Slot, Result<usize, IoError>)>,
     closed: Vec<Slot>,
     /// Slots that refuse.
     refusing: Vec<Slot>,
@@ -23,13 +23,13 @@ impl Io for World {
 
     fn open(&mut self, slot: Slot, peer: &Peer, _: &OpenOptions) -> Result<(), IoError> {
         self.opened.push((slot, peer.clone()));
-        self.stands.resize(self.stands.len().max(slot as usize + 1), false);
+        self.established.resize(self.established.len().max(slot as usize + 1), false);
         self.fresh.push_back(slot);
         Ok(())
     }
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
-        match self.stands[slot as usize] {
+        match self.established[slot as usize] {
             _ if self.refusing.contains(&slot) => Err(IoError::Failed(FailureClass::Refused)),
             true => Ok(bytes.len()),
             false => Err(IoError::WouldBlock),
@@ -37,8 +37,8 @@ impl Io for World {
     }
 
     fn read(&mut self, slot: Slot, _: &mut [u8]) -> Result<usize, IoError> {
-        match self.said.iter().position(|(at, _)| *at == slot) {
-            Some(row) => self.said.remove(row).1,
+        match self.ready_reads.iter().position(|(at, _)| *at == slot) {
+            Some(row) => self.ready_reads.remove(row).1,
             None => Err(IoError::WouldBlock),
         }
     }
@@ -57,10 +57,10 @@ impl Io for World {
         ready.clear();
         self.now += Nanos::from_millis(1);
         for slot in self.fresh.drain(..) {
-            self.stands[slot as usize] = true;
+            self.established[slot as usize] = true;
             ready.push(Ready { slot, readable: false, writable: true, ended: false });
         }
-        for (slot, _) in &self.said {
+        for (slot, _) in &self.ready_reads {
             ready.push(Ready { slot: *slot, readable: true, writable: false, ended: true });
         }
         assert!(until >= Nanos::ZERO);
@@ -73,7 +73,7 @@ fn peers() -> Vec<Peer> {
 
 #[test]
 fn connections_open_in_batches_behind_the_workers_slots() {
-    let mut held = HeldBeside::new(World::default(), 100, peers(), true);
+    let mut held = HeldAlongside::new(World::default(), 100, peers(), true);
     let mut ready = Vec::new();
     held.wait(Nanos::SECOND, &mut ready);
     assert_eq!((held.io.opened.len(), held.facts().stood), (64, 64));
@@ -91,14 +91,14 @@ fn connections_open_in_batches_behind_the_workers_slots() {
 
 #[test]
 fn connections_closed_by_the_server_are_counted_by_age() {
-    let mut held = HeldBeside::new(World::default(), 4, peers(), true);
+    let mut held = HeldAlongside::new(World::default(), 4, peers(), true);
     held.io.refusing = vec![3];
     let mut ready = Vec::new();
     held.wait(Nanos::SECOND, &mut ready);
-    held.io.said = vec![(0, Ok(0)), (1, Ok(7))];
+    held.io.ready_reads = vec![(0, Ok(0)), (1, Ok(7))];
     held.wait(Nanos::SECOND, &mut ready);
     held.wait(Nanos::SECOND, &mut ready);
-    held.io.said = vec![(2, Err(IoError::Failed(FailureClass::Reset)))];
+    held.io.ready_reads = vec![(2, Err(IoError::Failed(FailureClass::Reset)))];
     held.wait(Nanos::SECOND, &mut ready);
     assert_eq!(
         held.facts(),
@@ -124,7 +124,7 @@ fn connections_closed_by_the_server_are_counted_by_age() {
 #[test]
 fn a_held_connection_takes_eight_bytes() {
     assert_eq!(size_of::<HeldLine>(), 8);
-    for standing in [Standing::Pending, Standing::Over, Standing::Open(Nanos::ZERO)] {
-        assert_eq!(HeldLine::from(standing).standing(), standing);
+    for held_state in [HeldState::Pending, HeldState::Over, HeldState::Open(Nanos::ZERO)] {
+        assert_eq!(HeldLine::from(held_state).held_state(), held_state);
     }
 }

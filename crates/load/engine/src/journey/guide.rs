@@ -37,7 +37,7 @@ pub(super) struct JourneyGuide {
 #[derive(Debug)]
 struct Leader {
     travel: Arc<Travel>,
-    told: Vec<Remark>,
+    remarks: Vec<Remark>,
     /// Requests of ended calls, whose memory the next ones take.
     #[expect(
         clippy::vec_box,
@@ -64,7 +64,7 @@ impl JourneyGuide {
         actors: Vec<Option<Box<dyn Actor>>>,
     ) -> JourneyGuide {
         let leader = Leader {
-            told: Vec::new(),
+            remarks: Vec::new(),
             spares: Vec::new(),
             room: FillRoom::default(),
             begun: 0,
@@ -122,7 +122,7 @@ impl Leader {
                 debug_assert!(
                     feeder.used_up != Some(UsedUp::Wrap) && feeder.order != FeederOrder::Random
                 );
-                self.told.push(Remark { at: now, fact: Noticed::RanDry { feeder: *at as u32 } });
+                self.remarks.push(Remark { at: now, fact: Noticed::RanDry { feeder: *at as u32 } });
                 return false;
             };
             let taken = &mut traveller.taken[*at];
@@ -151,12 +151,12 @@ impl Leader {
                 continue;
             }
             fresh = true;
-            while let Move::Call(row) = traveller.advance(&self.travel, now, &mut self.told) {
+            while let Move::Call(row) = traveller.advance(&self.travel, now, &mut self.remarks) {
                 match self.call(traveller, row) {
                     Ok(step) => return step,
                     Err(why) => {
                         let why = self.travel.masked(traveller, &why);
-                        self.told
+                        self.remarks
                             .push(Remark { at: now, fact: Noticed::Skipped { step: row, why } });
                         traveller.skip();
                     }
@@ -176,7 +176,13 @@ impl Leader {
         now: Nanos,
     ) -> Option<Performance<'a>> {
         let actor = self.actors.get_mut(traveller.journey)?.as_deref_mut()?;
-        Some(Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now })
+        Some(Performance {
+            travel: &self.travel,
+            actor,
+            traveller,
+            remarks: &mut self.remarks,
+            now,
+        })
     }
 
     fn call(&mut self, traveller: &mut Traveller, row: u32) -> Result<Step, String> {
@@ -231,9 +237,9 @@ impl Guide for JourneyGuide {
         }
     }
 
-    fn tell(&mut self, hear: &mut dyn FnMut(Remark)) {
-        if !self.leader.told.is_empty() {
-            self.leader.told.drain(..).for_each(hear);
+    fn report(&mut self, process: &mut dyn FnMut(Remark)) {
+        if !self.leader.remarks.is_empty() {
+            self.leader.remarks.drain(..).for_each(process);
         }
     }
 
@@ -270,20 +276,20 @@ impl Guide for JourneyGuide {
         planned: Option<FailureClass>,
     ) -> Option<FailureClass> {
         let Some(traveller) = self.travellers.get_mut(&user) else { return planned };
-        let Leader { travel, told, actors, .. } = &mut self.leader;
+        let Leader { travel, remarks, actors, .. } = &mut self.leader;
         if let Some(Some(actor)) = actors.get_mut(traveller.journey) {
             let (actor, now) = (&mut **actor, heard.now);
-            return Performance { travel, actor, traveller, told, now }.judge(heard, planned);
+            return Performance { travel, actor, traveller, remarks, now }.judge(heard, planned);
         }
-        Judging { travel, traveller, told, heard }.judge(planned)
+        Judging { travel, traveller, remarks, heard }.judge(planned)
     }
 
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let traveller = self.travellers.get_mut(&user)?;
-        let Leader { travel, told, actors, .. } = &mut self.leader;
+        let Leader { travel, remarks, actors, .. } = &mut self.leader;
         if let Some(Some(actor)) = actors.get_mut(traveller.journey) {
             let (actor, now) = (&mut **actor, came.sample.done);
-            Performance { travel, actor, traveller, told, now }.ended(came);
+            Performance { travel, actor, traveller, remarks, now }.ended(came);
         } else {
             let took = came.sample.done - came.sample.intended;
             let failed = came.outcome != Outcome::Succeeded;
@@ -297,13 +303,13 @@ impl Guide for JourneyGuide {
 struct Judging<'a> {
     travel: &'a Travel,
     traveller: &'a mut Traveller,
-    told: &'a mut Vec<Remark>,
+    remarks: &'a mut Vec<Remark>,
     heard: &'a WholeResponse<'a>,
 }
 
 impl Judging<'_> {
     fn note(&mut self, fact: Noticed) {
-        self.told.push(Remark { at: self.heard.now, fact });
+        self.remarks.push(Remark { at: self.heard.now, fact });
     }
 
     fn masked(&self, message: &str) -> String {

@@ -24,7 +24,7 @@ pub(super) struct Performance<'a> {
     pub(super) travel: &'a Travel,
     pub(super) actor: &'a mut dyn Actor,
     pub(super) traveller: &'a mut Traveller,
-    pub(super) told: &'a mut Vec<Remark>,
+    pub(super) remarks: &'a mut Vec<Remark>,
     pub(super) now: Nanos,
 }
 
@@ -81,7 +81,7 @@ impl Performance<'_> {
             }
         }
         self.actor.leave_off(self.traveller.user);
-        self.traveller.finish(self.travel, self.now, self.told);
+        self.traveller.finish(self.travel, self.now, self.remarks);
         None
     }
 
@@ -168,7 +168,7 @@ impl Performance<'_> {
     }
 
     fn note(&mut self, fact: Noticed) {
-        self.told.push(Remark { at: self.now, fact });
+        self.remarks.push(Remark { at: self.now, fact });
     }
 
     /// Row of a metric of the program among those of the plan.

@@ -41,7 +41,7 @@ pub fn run_setup_steps(
         if caller.interrupted() {
             return Ok(());
         }
-        let made = errand(plan, step, values, jar, (unix_s, &mut *caller));
+        let made = perform_step(plan, step, values, jar, (unix_s, &mut *caller));
         made.map_err(|(why, connected)| SetupStepError {
             step: step.name.clone(),
             line: step.line,
@@ -61,7 +61,7 @@ fn masked(plan: &Plan, values: &BTreeMap<String, String>, message: &str) -> Stri
     secrets.text(message)
 }
 
-fn errand(
+fn perform_step(
     plan: &Plan,
     step: &JourneyStep,
     values: &mut BTreeMap<String, String>,

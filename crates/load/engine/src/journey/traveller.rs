@@ -121,7 +121,12 @@ impl Traveller {
     }
 
     /// The next call of the iteration. Blocks that end before it are reported.
-    pub(super) fn advance(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) -> Move {
+    pub(super) fn advance(
+        &mut self,
+        travel: &Travel,
+        now: Nanos,
+        remarks: &mut Vec<Remark>,
+    ) -> Move {
         if let Some(row) = self.login_due {
             return Move::Call(row);
         }
@@ -152,10 +157,10 @@ impl Traveller {
                     self.inside.push(Inside { block, rounds, took: Nanos::ZERO, failed: false });
                     self.at += 1;
                 }
-                Op::Exit { start, .. } => self.end_round(travel, start, now, told),
+                Op::Exit { start, .. } => self.end_round(travel, start, now, remarks),
             }
         }
-        self.finish(travel, now, told);
+        self.finish(travel, now, remarks);
         Move::Over
     }
 
@@ -185,7 +190,7 @@ impl Traveller {
         !guard.until.is_empty() && self.holds(travel, &guard.until)
     }
 
-    fn end_round(&mut self, travel: &Travel, start: u32, now: Nanos, told: &mut Vec<Remark>) {
+    fn end_round(&mut self, travel: &Travel, start: u32, now: Nanos, remarks: &mut Vec<Remark>) {
         let Some(inside) = self.inside.last_mut() else { return self.at += 1 };
         inside.rounds -= 1;
         let card = &travel.blocks[inside.block as usize];
@@ -193,28 +198,28 @@ impl Traveller {
             self.at = start as usize;
             return;
         }
-        self.leave_block(travel, now, told);
+        self.leave_block(travel, now, remarks);
         self.at += 1;
     }
 
     /// The innermost block is done: a transaction.
-    fn leave_block(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) {
+    fn leave_block(&mut self, travel: &Travel, now: Nanos, remarks: &mut Vec<Remark>) {
         let Some(Inside { block, took, failed, .. }) = self.inside.pop() else { return };
         let transaction = travel.blocks[block as usize].transaction;
         // without a call there is nothing to time
         if took > Nanos::ZERO || failed {
-            told.push(Remark { at: now, fact: Noticed::Together { transaction, took, failed } });
+            remarks.push(Remark { at: now, fact: Noticed::Together { transaction, took, failed } });
         }
     }
 
     /// The iteration is over, with its open blocks.
-    pub(super) fn finish(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) {
+    pub(super) fn finish(&mut self, travel: &Travel, now: Nanos, remarks: &mut Vec<Remark>) {
         while !self.inside.is_empty() {
-            self.leave_block(travel, now, told);
+            self.leave_block(travel, now, remarks);
         }
         if self.calls > 0 {
             let (transaction, took, failed) = (self.journey as u32, self.took, self.failed);
-            told.push(Remark { at: now, fact: Noticed::Together { transaction, took, failed } });
+            remarks.push(Remark { at: now, fact: Noticed::Together { transaction, took, failed } });
         }
     }
 
@@ -236,8 +241,8 @@ impl Traveller {
     /// The response reports an expired login. Returns true if another login is tried.
     pub(super) fn refresh(&mut self, travel: &Travel, row: u32, status: u16) -> bool {
         let Some(refresh) = &travel.journeys[self.journey].refresh else { return false };
-        let told = refresh.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
-        if !told || self.refreshed || row == refresh.row {
+        let remarks = refresh.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
+        if !remarks || self.refreshed || row == refresh.row {
             return false;
         }
         (self.refreshed, self.login_due) = (true, Some(refresh.row));

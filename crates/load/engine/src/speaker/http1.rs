@@ -43,7 +43,7 @@ impl Http1 {
 
     /// Processes a piece of the oldest call's response; `asked`: its request.
     #[inline(always)]
-    pub(crate) fn hear(
+    pub(crate) fn process(
         &mut self,
         shared: &mut ReadCaches,
         asked: Asked,
@@ -133,12 +133,12 @@ mod tests {
     #[test]
     fn a_head_above_the_limit_is_broken() {
         let head = format!("HTTP/1.1 204 OK\r\nA: {}\r\n\r\n", "x".repeat(2_000));
-        let hear = |head_max| {
+        let process = |head_max| {
             let limits = Limits { head_max, ..Limits::default() };
             let mut http1 = Http1::new(false, Leniency::default(), limits);
-            http1.hear(&mut ReadCaches::default(), Asked::Ordinary, head.as_bytes())
+            http1.process(&mut ReadCaches::default(), Asked::Ordinary, head.as_bytes())
         };
-        assert_eq!(hear(1 << 10), Err(Fault::Broken { class: FailureClass::BadFraming }));
-        assert!(hear(head.len()).is_ok_and(|advance| advance.done));
+        assert_eq!(process(1 << 10), Err(Fault::Broken { class: FailureClass::BadFraming }));
+        assert!(process(head.len()).is_ok_and(|advance| advance.done));
     }
 }

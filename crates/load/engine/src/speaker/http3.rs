@@ -54,7 +54,7 @@ impl Http3 {
         self.session.ask(request, cookie, out);
     }
 
-    pub(super) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
+    pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
         let before = out.len();
         let taken = match self.taken {
             Some(taken) => taken,

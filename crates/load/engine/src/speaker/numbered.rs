@@ -53,7 +53,7 @@ impl Numbered {
         out.extend(frame(self.next, b'?', request.template.method.as_bytes()));
     }
 
-    pub(super) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
+    pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
         let [number, kind, length, _, ref rest @ ..] = *input else {
             // the tests cut between frames only
             return Err(Fault::Broken { class: FailureClass::BadFraming });

@@ -319,7 +319,7 @@ impl SocketSpeaker {
     }
 
     /// Takes input of one event.
-    pub(super) fn hear(
+    pub(super) fn process(
         &mut self,
         input: &[u8],
         now: Nanos,

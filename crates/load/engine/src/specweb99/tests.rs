@@ -139,7 +139,7 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
             next_calls.insert(user, next_call);
         }
     }
-    guide.tell(&mut |remark| {
+    guide.report(&mut |remark| {
         let Noticed::Judged { conforming } = remark.fact else { panic!("{remark:?}") };
         seen.judged += 1;
         seen.conforming += u64::from(conforming);
@@ -212,9 +212,9 @@ fn a_wrong_response_fails_its_call() {
         (
             // the announced advertisement is not the one in the file
             |_, head, body| {
-                let tells = head.windows(6).any(|at| at == b"Ad_id=");
+                let is_reported = head.windows(6).any(|at| at == b"Ad_id=");
                 if let Some(at) = body.windows(11).position(|at| at == b"<!WEB99CAD>")
-                    && tells
+                    && is_reported
                 {
                     body[at + 35] ^= 1;
                 }

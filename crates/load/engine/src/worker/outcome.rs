@@ -1,7 +1,7 @@
 //! Outcomes and ends: of a call, of a connection, of a run.
 
 use super::Worker;
-use crate::call::{Call, End, NOBODY};
+use crate::call::{Call, End, NO_USER};
 use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
 use sample::{FailureClass, Note, Outcome, Sample};
@@ -34,12 +34,12 @@ impl Worker {
         }
         if self.journal.is_watched() {
             // a copy: if it is not needed later, the sample need not be in memory
-            self.tell(call, sample.clone(), end);
+            self.report(call, sample.clone(), end);
         }
         if let Some(intake) = call.intake.take() {
             self.reclaim(intake);
         }
-        if call.user != NOBODY {
+        if call.user != NO_USER {
             let ended = EndedCall {
                 user: call.user,
                 target: call.target,
@@ -80,7 +80,7 @@ impl Worker {
     /// A finished call is counted among those of its kind of client, reported to the guide, and
     /// logged.
     #[inline(never)]
-    fn tell(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
+    fn report(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
         if self.setup.body.streams() {
             self.end_stream(call, end, sample.done);
         }
@@ -110,7 +110,7 @@ impl Worker {
     /// Writes down what the guide has noticed.
     pub(super) fn collect_remarks(&mut self) {
         let journal = &mut self.journal;
-        self.feedback.collect_remarks(&mut |remark| journal.hear(remark));
+        self.feedback.collect_remarks(&mut |remark| journal.process(remark));
     }
 
     pub(super) fn close_kind(&self) -> Close {
@@ -123,8 +123,8 @@ impl Worker {
         if conn.is_closed() {
             return;
         }
-        let stood = conn.is_open();
-        if stood && how == Close::Orderly {
+        let was_open = conn.is_open();
+        if was_open && how == Close::Orderly {
             conn.send_close(io, slot);
         }
         if let Some(early) = conn.early() {
@@ -144,7 +144,7 @@ impl Worker {
         if self.journal.logs_ends() {
             self.journal.log_connection(self.pool.conn(slot).record(id, now));
         }
-        if stood {
+        if was_open {
             self.judge_connection(io, slot, now);
         }
         if let Some(facts) = self.pool.conn_mut(slot).take_protocol_facts() {
@@ -196,7 +196,7 @@ impl Worker {
         }
         for mut call in self.pool.drain_waiting() {
             // its user is removed with it, and the received part of its response
-            call.user = NOBODY;
+            call.user = NO_USER;
             call.intake = None;
             self.conclude(io, call, End::abandoned(), now);
         }

@@ -1,7 +1,7 @@
 //! Putting a call on a connection: an idle one, a new one, or the queue.
 
 use super::Worker;
-use crate::call::{Call, End, NOBODY};
+use crate::call::{Call, End, NO_USER};
 use crate::feedback::DroppedPart;
 use crate::pool::Opener;
 use crate::proof;
@@ -278,9 +278,9 @@ impl Worker {
         let employed = self.pool.employ(slot);
         let written = if by_script && !self.proves {
             let feedback = &mut self.feedback;
-            let (said, written) =
+            let (reported, written) =
                 employed.work.submit_rendered(|out| feedback.scripted_request(out));
-            (call.asked, call.responses_due) = said;
+            (call.asked, call.responses_due) = reported;
             written
         } else {
             let proved = match self.proves {
@@ -383,7 +383,7 @@ impl Worker {
     pub(super) fn offer(&mut self, slot: Slot, now: Nanos) {
         let conn = self.pool.conn(slot);
         // a message for a room is published by one member alone
-        if conn.user() == NOBODY && conn.is_open() && self.fan_out.is_none() {
+        if conn.user() == NO_USER && conn.is_open() && self.fan_out.is_none() {
             self.offer_to_all(slot, now);
         }
     }

@@ -583,12 +583,12 @@ impl Worker {
             return self.replace_stranded(io, now);
         }
         let conn = self.pool.conn_mut(slot);
-        let stood = conn.is_open();
+        let was_open = conn.is_open();
         conn.break_with(class);
         let unbegun = conn.is_unanswered();
         let closed = matches!(class, FailureClass::ClosedEarly | FailureClass::Reset);
         let unwritten = closed && conn.is_unwritten();
-        let resend = stood && unbegun && conn.has_served() && self.setup.plan.connection.resend;
+        let resend = was_open && unbegun && conn.has_served() && self.setup.plan.connection.resend;
         if unbegun && closed {
             conn.end_by_server();
         }
@@ -600,7 +600,7 @@ impl Worker {
         }
         self.pool.strand(slot);
         self.close(io, slot, Close::Reset, now);
-        if stood {
+        if was_open {
             self.replace_stranded(io, now);
         }
         let end = End::failed(class);

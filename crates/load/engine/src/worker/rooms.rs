@@ -1,7 +1,7 @@
 //! Members of rooms: opened without calls, and the messages that are published for them.
 
 use super::Worker;
-use crate::call::{Call, NOBODY};
+use crate::call::{Call, NO_USER};
 use crate::fan_out::Reception;
 use crate::speaker::websocket::SocketNews;
 use conduit::{Io, Slot};
@@ -35,7 +35,7 @@ impl Worker {
         let template = setup.targets.template(0);
         for (place, number) in wanted.unwrap_or_default() {
             self.journal.connection_attempted();
-            match self.open(io, template.endpoint, (NOBODY, false), now) {
+            match self.open(io, template.endpoint, (NO_USER, false), now) {
                 Ok(slot) => {
                     let index = (u64::from(self.id) << 32) | u64::from(slot);
                     self.pool.employ(slot);
@@ -44,7 +44,7 @@ impl Worker {
                         fan_out.begin(slot, place);
                     }
                 }
-                Err(class) => self.record_unopened(NOBODY, class, now),
+                Err(class) => self.record_unopened(NO_USER, class, now),
             }
         }
     }

@@ -134,7 +134,7 @@ impl Worker {
         let conn = self.pool.conn_mut(slot);
         let (state, encrypted) = conn.touch(now);
         if state == ConnState::Open && !encrypted {
-            return self.hear(io, slot, bytes, now);
+            return self.process(io, slot, bytes, now);
         }
         match state {
             ConnState::Open | ConnState::Handshake => self.receive_tls(io, slot, bytes, now),
@@ -170,7 +170,7 @@ impl Worker {
         }
         // a failed write has ended the connection, and the slot may have another one by now
         if !plain.is_empty() && self.pool.conn(slot).is_still(generation) {
-            self.hear(io, slot, &plain, now);
+            self.process(io, slot, &plain, now);
         }
         self.plain = plain;
         let conn = self.pool.conn(slot);
@@ -208,7 +208,7 @@ impl Worker {
 
     /// Plaintext: the speaker determines its meaning for a call.
     #[inline(always)]
-    fn hear<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
+    fn process<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         if self.pool.conn(slot).is_multiplexed() {
             self.receive_streams(io, slot, input, now);
         } else {
@@ -278,7 +278,7 @@ impl Worker {
         let mut at = 0;
         while at < input.len() {
             let conn = self.pool.conn_mut(slot);
-            let Heard { consumed, event } = match conn.hear(&input[at..], now) {
+            let Heard { consumed, event } = match conn.process(&input[at..], now) {
                 Ok(heard) => heard,
                 Err(fault) => return self.break_for(io, slot, fault, now),
             };

@@ -39,7 +39,7 @@ fn a_bruno_folder_becomes_blocks() {
     let request = ImportRequest {
         documents: &documents,
         environment: None,
-        files: &shelf(),
+        files: &test_files(),
         base: None,
         only: None,
         skip_methods: &[],

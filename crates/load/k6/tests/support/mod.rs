@@ -133,12 +133,12 @@ fn take(
 ) {
     match guide.next(user, now) {
         Step::Pause { wait } => due.push(Reverse((now + wait, user))),
-        Step::Call(errand) => {
-            let request = String::from_utf8_lossy(&errand.template.bytes).into_owned();
-            let at = now + errand.wait;
-            if let Some(call) = &errand.template.socket {
+        Step::Call(call) => {
+            let request = String::from_utf8_lossy(&call.template.bytes).into_owned();
+            let at = now + call.wait;
+            if let Some(call) = &call.template.socket {
                 let (done, body, class) =
-                    on_socket(call, &errand.template.bytes, at, sockets.entry(user).or_default());
+                    on_socket(call, &call.template.bytes, at, sockets.entry(user).or_default());
                 if call.opens() {
                     sent.push(((at - Nanos::SECOND).0 / 1_000_000, request));
                 }

@@ -53,13 +53,13 @@ fn a_plan_embeds_its_traces() {
     let crowd = "clients = \"train=[up-trace=train.up]:50%, 3g:50%\"";
     let plan = read(crowd, &files()).unwrap();
     assert_eq!(from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap(), plan);
-    for (rest, said) in [
+    for (rest, found) in [
         ("path = \"trace=bad.down\"", "the trace \"bad.down\": line 3: 0 is below the line before"),
         ("path = \"trace=nowhere\"", "[connection] path: "),
         ("traces = { \"x\" = \"1*z\" }", "[connection] traces: \"x\": \"1*z\" is not a span"),
     ] {
         let error = read(rest, &files()).unwrap_err().0;
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(found), "{error}");
     }
 }
 
@@ -164,12 +164,12 @@ fn a_path_is_kept_as_it_was_typed() {
     let printed = to_toml(&plan, Secrets::Masked);
     assert!(printed.contains("\npath = \"3g, loss=1%\"\n"), "{printed}");
     assert_eq!(from_toml(&printed, &files()), Ok(plan));
-    let told = error_of("url = 'h'\n[connection]\npath = '3gg'");
-    assert!(told.contains("[connection] path: ") && told.contains("is not a profile"), "{told}");
-    let told = error_of("url = 'h'\n[connection]\npath = 'trace=x.txt'");
+    let found = error_of("url = 'h'\n[connection]\npath = '3gg'");
+    assert!(found.contains("[connection] path: ") && found.contains("is not a profile"), "{found}");
+    let found = error_of("url = 'h'\n[connection]\npath = 'trace=x.txt'");
     assert!(
-        told.contains("path: \"trace=x.txt\" is not a path: trace: x.txt: no such file"),
-        "{told}"
+        found.contains("path: \"trace=x.txt\" is not a path: trace: x.txt: no such file"),
+        "{found}"
     );
 }
 
@@ -192,18 +192,21 @@ fn a_script_is_kept_whole() {
         ("text_file = 'none.txt'", "the plan's [script] text_file: "),
         ("file = 'x'", "unknown field `file`"),
     ] {
-        let told = error_of(&format!("url = 'h'\n[script]\n{table}"));
-        assert!(told.contains(why), "{told}");
+        let message = error_of(&format!("url = 'h'\n[script]\n{table}"));
+        assert!(message.contains(why), "{message}");
     }
 }
 
 #[test]
 fn a_list_has_no_false_and_a_depth_one_name() {
-    let told = error_of("url = 'h'\n[tls]\nalpn = [false]");
-    assert!(told.contains("it cannot be false"), "{told}");
-    let told =
+    let is_reported = error_of("url = 'h'\n[tls]\nalpn = [false]");
+    assert!(is_reported.contains("it cannot be false"), "{is_reported}");
+    let is_reported =
         error_of("url = 'h'\n[request]\nhttp = '2'\n[connection]\npipeline = 2\nstreams = 3");
-    assert!(told.contains("it is the HTTP/2 name of pipeline: give one of them"), "{told}");
+    assert!(
+        is_reported.contains("it is the HTTP/2 name of pipeline: give one of them"),
+        "{is_reported}"
+    );
 }
 
 fn error_of(text: &str) -> String {

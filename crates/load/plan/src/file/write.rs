@@ -31,8 +31,8 @@ pub fn identity(plan: &Plan) -> String {
 
 /// `journeys`: their tables.
 fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> String {
-    let says_http2 = plan.request.version.has_streams() || plan.http2 != Http2Plan::default();
-    let says_websocket = plan.is_websocket() || plan.websocket != Default::default();
+    let names_http2 = plan.request.version.has_streams() || plan.http2 != Http2Plan::default();
+    let names_websocket = plan.is_websocket() || plan.websocket != Default::default();
     let part = |key: &str| journeys.as_ref().and_then(|all| all.get(key).cloned());
     let top = Keys::<TOP>::show(plan, secrets);
     let file = PlanFile {
@@ -51,9 +51,9 @@ fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> Stri
             files_seed: Some(Scalar::whole(it.files_seed)),
         }),
         connection: Some(Keys::show(plan, secrets)),
-        http2: says_http2.then(|| Keys::show(plan, secrets)),
+        http2: names_http2.then(|| Keys::show(plan, secrets)),
         grpc: plan.has_grpc().then(|| Keys::show(plan, secrets)),
-        websocket: says_websocket.then(|| Keys::show(plan, secrets)),
+        websocket: names_websocket.then(|| Keys::show(plan, secrets)),
         tls: Some(Keys::show(plan, secrets)),
         load: plan.scenarios.is_empty().then(|| Keys::show(plan, secrets)),
         scenario: Some(plan.scenarios.iter().map(|one| scenario_table(plan, one)).collect())

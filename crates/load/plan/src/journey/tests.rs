@@ -10,9 +10,9 @@ const HEAD: &str = "version = 1\nurl = 'http://h:81/shop/'\n";
 const ONE: &str = "[[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/x'\n";
 
 /// A few files.
-struct Shelf;
+struct TestFiles;
 
-impl FileSource for Shelf {
+impl FileSource for TestFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         match path {
             "users.csv" => Ok(b"name, plan\nann,gold\n\"b,b\",free\n".to_vec()),
@@ -31,7 +31,7 @@ impl FileSource for Shelf {
 }
 
 fn read(text: &str) -> Result<Plan, String> {
-    from_toml(&format!("{HEAD}{text}"), &Shelf).map_err(|error| error.0)
+    from_toml(&format!("{HEAD}{text}"), &TestFiles).map_err(|error| error.0)
 }
 
 fn journeys(text: &str) -> JourneyPlan {
@@ -115,9 +115,9 @@ fn a_step_with_a_variable_server_is_found() {
 }
 
 fn each_is_refused(texts: &[(&str, &str)]) {
-    for (text, told) in texts {
+    for (text, found) in texts {
         let why = refused(text);
-        assert!(why.contains(told), "{text}\n→ {why}\n≠ {told}");
+        assert!(why.contains(found), "{text}\n→ {why}\n≠ {found}");
     }
 }
 
@@ -337,14 +337,14 @@ fn a_masked_plan_runs_where_the_files_of_its_feeders_are() {
     let masked = to_toml(&plan, Secrets::Masked);
     assert!(!masked.contains("ann") && masked.contains("file = \"users.csv\""), "{masked}");
     let feeders = |plan: &Plan| plan.journeys.as_ref().unwrap().feeders.clone();
-    assert_eq!(feeders(&from_toml(&masked, &Shelf).unwrap()), feeders(&plan));
+    assert_eq!(feeders(&from_toml(&masked, &TestFiles).unwrap()), feeders(&plan));
     let elsewhere = from_toml(&masked, &NoFiles).unwrap_err().0;
     assert!(elsewhere.contains("feeder \"u\": its rows were masked"), "{elsewhere}");
     // without what is default it is the same plan
     let brief = to_brief_toml(&masked).unwrap();
     assert!(brief.contains("version = 1\n") && !brief.contains("[timeouts]"), "{brief}");
     assert_eq!(brief.matches("[[feeder]]").count(), 2, "{brief}");
-    assert_eq!(to_toml(&from_toml(&brief, &Shelf).unwrap(), Secrets::Masked), masked);
+    assert_eq!(to_toml(&from_toml(&brief, &TestFiles).unwrap(), Secrets::Masked), masked);
     assert_eq!(to_brief_toml("no plan"), None);
 }
 
@@ -353,7 +353,7 @@ fn a_brief_plan_keeps_non_default_journey_keys() {
     let plan = read(&format!("[request]\ncookies = false\n{ONE}")).unwrap();
     let text = to_toml(&plan, Secrets::Masked);
     let brief = to_brief_toml(&text).unwrap();
-    assert!(!from_toml(&brief, &Shelf).unwrap().request.cookies, "{brief}");
+    assert!(!from_toml(&brief, &TestFiles).unwrap().request.cookies, "{brief}");
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn a_known_name_in_the_marks_of_another_tool_is_refused() {
     assert!(why.contains("${u.name} is not filled in: write {{u.name}}, or"), "{why}");
     for url in ["/${other}?{{u.name}}", r"/\${u.name}?{{u.name}}"] {
         let text = format!("version = 1\nurl = 'http://h/'\n{}", text(url));
-        assert!(from_toml(&text, &Shelf).is_ok(), "{url}");
+        assert!(from_toml(&text, &TestFiles).is_ok(), "{url}");
     }
 }
 
@@ -421,7 +421,7 @@ fn a_script_carries_a_journey_out() {
 #[test]
 fn a_wrong_script_of_a_journey_is_refused() {
     let with = |rest: &str| format!("[[journey]]\nname = 'j'\n{rest}");
-    for (rest, told) in [
+    for (rest, found) in [
         ("script = 'x'", "line 3: journey: its script needs steps = "),
         ("script = 'x'\nsteps = []", "line 6: steps: name the calls"),
         ("script = 'x'\nsteps = ['a', 'a']", "steps: \"a\" is the name of an earlier step"),
@@ -441,7 +441,7 @@ fn a_wrong_script_of_a_journey_is_refused() {
         ),
     ] {
         let why = refused(&with(rest));
-        assert!(why.contains(told), "{rest}\n→ {why}\n≠ {told}");
+        assert!(why.contains(found), "{rest}\n→ {why}\n≠ {found}");
     }
 }
 
@@ -503,8 +503,8 @@ fn a_check_may_bound_the_time_of_a_response() {
         ("time = '<1s', at-most = '2s'", "the time has this bound already"),
         ("time = ['<1s', '>2s']", "the lower bound of the time is above the upper one"),
     ] {
-        let told = refused(&format!("{ONE}check = {{ {text} }}\n"));
-        assert!(told.contains(why), "{told}");
+        let message = refused(&format!("{ONE}check = {{ {text} }}\n"));
+        assert!(message.contains(why), "{message}");
     }
 }
 
@@ -543,8 +543,8 @@ fn objectives_name_tags_and_metrics() {
         ("metric = true", "metric = 'a:b'", "a metric has a name without"),
         ("team = 'x'", "team = 'a=b'", "a tag is a word without"),
     ] {
-        let told = refused(&text.replace(from, to));
-        assert!(told.contains(why), "{told}");
+        let found = refused(&text.replace(from, to));
+        assert!(found.contains(why), "{found}");
     }
     // a step may be called like a metric: its bounds have units
     let named = text.replace("name = 'b'", "name = 'metric b'").replace("kind=api:", "metric b:");

@@ -9,12 +9,12 @@ use units::ParseError;
 const ROW: Setting = Setting {
     heading: "WebSocket (for ws:// and wss:// URLs)",
     page: "websocket",
-    shown: is_said,
+    shown: is_shown,
     ..SETTING
 };
 
 /// The plan is for a WebSocket, or has the table anyway.
-fn is_said(plan: &Plan) -> bool {
+fn is_shown(plan: &Plan) -> bool {
     plan.is_websocket() || plan.websocket != WebSocketPlan::default()
 }
 

@@ -106,8 +106,8 @@ fn hosts_are_as_urls_name_them() {
         ("h:80", "it has a port, but the rule covers every port of the host"),
         ("a b", "no URL has it"),
     ] {
-        let told = format!("{} is not a host: {why}; {example}", quoted(text));
-        assert_eq!(parse_host(text).unwrap_err().0, told);
+        let message = format!("{} is not a host: {why}; {example}", quoted(text));
+        assert_eq!(parse_host(text).unwrap_err().0, message);
     }
 }
 

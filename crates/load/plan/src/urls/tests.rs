@@ -33,9 +33,9 @@ fn an_ipv6_zone_becomes_a_resolve_rule() {
         ("http://[::1%]/", "its IPv6 zone \"\" cannot be used: it is empty"),
         ("http://[1.2.3.4%lo]/", "no IPv6 address is before its zone"),
     ] {
-        let told = parse_zoned_url(text).map(|(location, _)| location.url.to_string());
-        let told = told.unwrap_or_else(|error| error.0);
-        assert!(told.contains(why), "{text}: {told}");
+        let message = parse_zoned_url(text).map(|(location, _)| location.url.to_string());
+        let message = message.unwrap_or_else(|error| error.0);
+        assert!(message.contains(why), "{text}: {message}");
     }
     assert_eq!(parse_zoned_url("http://h/[a%25b]").unwrap().1, None);
 }

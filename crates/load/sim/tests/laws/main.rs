@@ -120,14 +120,14 @@ fn no_row_of_the_series_is_without_a_span() {
 #[test]
 fn each_second_counts_its_outcomes() {
     const BAD: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
-    let fate = |now: Nanos, _: Client, _: &[u8]| match (now.0 / 1_000_000_000).saturating_sub(1_000)
-    {
-        0..4 => vec![reply(now, RESPONSE)],
-        4..6 => vec![reply(now, BAD)],
-        _ => vec![(now + Nanos::from_millis(1), Action::Reset)],
-    };
+    let treatment =
+        |now: Nanos, _: Client, _: &[u8]| match (now.0 / 1_000_000_000).saturating_sub(1_000) {
+            0..4 => vec![reply(now, RESPONSE)],
+            4..6 => vec![reply(now, BAD)],
+            _ => vec![(now + Nanos::from_millis(1), Action::Reset)],
+        };
     for workers in [1, 3] {
-        let run = execute(open(300.0, 8), script(fate), workers);
+        let run = execute(open(300.0, 8), script(treatment), workers);
         let (series, total) = (&run.measurement.series, &run.measurement.total);
         let mut sum = Endings::default();
         for row in series {
@@ -412,7 +412,7 @@ fn a_user_pauses_only_where_no_connection_opened() {
 /// Calls of a user to a server that ends each connection this long after responses that it sends at
 /// once, without announcing it: failures by class, successful calls, connections, and requests
 /// sent.
-fn ended_behind_each_response(
+fn ended_after_each_response(
     (after, end): (Nanos, Action),
     (calls, pipeline): (u64, u32),
     resend: bool,
@@ -444,9 +444,9 @@ fn ended_behind_each_response(
 fn a_close_with_a_response_fails_no_call() {
     for end in [Action::End, Action::Reset] {
         let together = (Nanos::ZERO, end);
-        let one = ended_behind_each_response(together.clone(), (10, 1), false);
+        let one = ended_after_each_response(together.clone(), (10, 1), false);
         assert_eq!(one, (vec![], [10, 10, 10]), "{together:?}");
-        let three = ended_behind_each_response(together.clone(), (12, 3), false);
+        let three = ended_after_each_response(together.clone(), (12, 3), false);
         assert_eq!(three, (vec![], [12, 4, 12]), "{together:?}");
     }
 }
@@ -457,9 +457,9 @@ fn a_close_with_a_response_fails_no_call() {
 fn a_request_crossing_a_close_is_resent_on_request() {
     let crossing = (Nanos(1), Action::End);
     let failed = vec![(FailureClass::ClosedEarly, 5)];
-    assert_eq!(ended_behind_each_response(crossing.clone(), (10, 1), false), (failed, [5, 5, 10]));
+    assert_eq!(ended_after_each_response(crossing.clone(), (10, 1), false), (failed, [5, 5, 10]));
     // nine went out twice
-    assert_eq!(ended_behind_each_response(crossing, (10, 1), true), (vec![], [10, 10, 19]));
+    assert_eq!(ended_after_each_response(crossing, (10, 1), true), (vec![], [10, 10, 19]));
 }
 
 /// Requests of connections that were never established were not sent.

@@ -219,13 +219,13 @@ mod tests {
     #[test]
     fn requests_are_read_in_the_order_of_their_times() {
         let recording = read_har(TWO.as_bytes()).unwrap();
-        let told: Vec<String> = recording
+        let text: Vec<String> = recording
             .requests
             .iter()
             .map(|one| format!("{} {} {} {:?}", one.at.0, one.method, one.url, one.headers))
             .collect();
         assert_eq!(
-            told,
+            text,
             [
                 "0 GET http://h/a?b=c []",
                 "500000000 POST https://h/api [(\"Content-Type\", \"application/json\")]"

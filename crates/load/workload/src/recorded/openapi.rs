@@ -43,8 +43,8 @@ pub fn read_openapi(
     }
     let version = root.get("openapi").and_then(Value::as_str);
     if !version.is_some_and(|version| version.starts_with("3.")) {
-        let told = version.map_or_else(|| "it has no openapi: 3.x".to_owned(), str::to_owned);
-        return Err(wrong(told));
+        let message = version.map_or_else(|| "it has no openapi: 3.x".to_owned(), str::to_owned);
+        return Err(wrong(message));
     }
     let base = match base {
         Some(base) => base.clone(),
@@ -458,7 +458,7 @@ components:
     #[test]
     fn examples_become_requests() {
         let recording = read(PETS, None).unwrap();
-        let told: Vec<String> = recording
+        let text: Vec<String> = recording
             .requests
             .iter()
             .map(|one| {
@@ -467,7 +467,7 @@ components:
             })
             .collect();
         assert_eq!(
-            told,
+            text,
             [
                 r#"POST http://h:8080/v1/login [("Content-Type", "application/x-www-form-urlencoded")] Some("pass=a%26b&user=me")"#,
                 r#"GET http://h:8080/v1/pets/7?tags=a%20b&tags=c [("X-Trace", "on")] None"#,
@@ -541,7 +541,7 @@ paths:
     #[test]
     fn parameters_and_forms_are_written_by_their_style() {
         let recording = read(STYLES, None).unwrap();
-        let told: Vec<String> = recording
+        let text: Vec<String> = recording
             .requests
             .iter()
             .map(|one| {
@@ -550,7 +550,7 @@ paths:
             })
             .collect();
         assert_eq!(
-            told,
+            text,
             [
                 r#"http://h/b/%7Bids%7D%2F%C3%A9 [("Content-Type", "application/x-www-form-urlencoded")] b=x,y+z&d%5Bk%5D=1&k=1"#,
                 r#"http://h/p/3,4;m=5?q=a&q=b&r=a%7Cb&f%5Bx%5D=1&f%5By%5D=2&j=%7B%22k%22%3A%5B1%5D%7D [("X-List", "1,2"), ("Cookie", "c=1; c=2")] "#,

@@ -195,14 +195,14 @@ mod tests {
 
     #[test]
     fn levels_that_cannot_be_are_refused() {
-        for (stages, says) in [
+        for (stages, reported) in [
             (vec![], "1 to 10000"),
             (vec![stage(1.0, 0.0, 0.0)], "all levels are 0"),
             (vec![stage(1.0, -1.0, 2.0)], "a level is -1"),
             (vec![stage(1.0, f64::NAN, 2.0)], "NaN"),
         ] {
             let why = Levels::new(&stages).unwrap_err();
-            assert!(why.contains(says), "{why}");
+            assert!(why.contains(reported), "{why}");
         }
     }
 }

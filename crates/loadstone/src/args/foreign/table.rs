@@ -3,12 +3,12 @@
 /// An option of another tool: its spellings, the tools, and our equivalent.
 pub(super) struct Foreign {
     pub(super) options: &'static [&'static str],
-    pub(super) whose: &'static str,
+    pub(super) tools: &'static str,
     pub(super) ours: &'static str,
 }
 
-const fn of(options: &'static [&'static str], whose: &'static str, ours: &'static str) -> Foreign {
-    Foreign { options, whose, ours }
+const fn of(options: &'static [&'static str], tools: &'static str, ours: &'static str) -> Foreign {
+    Foreign { options, tools, ours }
 }
 
 /// Every table.

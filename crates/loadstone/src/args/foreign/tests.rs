@@ -63,8 +63,12 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
         let words: Vec<String> = words.iter().map(url).collect();
         let words: Vec<&str> =
             ["run"].into_iter().chain(words.iter().map(String::as_str)).collect();
-        let told = hint_of(&words).unwrap_or_else(|| panic!("{tool} {words:?}: nothing is said"));
-        assert!(told.contains(tool) && told.contains(ours), "{tool} {words:?}: {told}");
+        let hint_text =
+            hint_of(&words).unwrap_or_else(|| panic!("{tool} {words:?}: nothing is said"));
+        assert!(
+            hint_text.contains(tool) && hint_text.contains(ours),
+            "{tool} {words:?}: {hint_text}"
+        );
     }
 }
 
@@ -96,8 +100,8 @@ fn unknown_habits_get_the_usual_message() {
     ];
     for words in others {
         let argv: Vec<OsString> = ["loadstone"].iter().chain(words).map(OsString::from).collect();
-        let told = Cli::try_parse_from(&argv).err().and_then(|error| hint(&error, &argv));
-        assert_eq!(told, None, "{words:?}");
+        let hint_text = Cli::try_parse_from(&argv).err().and_then(|error| hint(&error, &argv));
+        assert_eq!(hint_text, None, "{words:?}");
     }
 }
 
@@ -122,19 +126,22 @@ fn no_option_of_ours_is_called_foreign() {
 
 #[test]
 fn a_misspelled_command_is_named() {
-    let told = |word: &str| hint_of(&[word, "http://h/"]).unwrap();
-    assert_eq!(told("rnu"), "\"rnu\" is not a command; did you mean run?");
-    assert_eq!(told("tortrue"), "\"tortrue\" is not a command; did you mean torture?");
+    let hint_text = |word: &str| hint_of(&[word, "http://h/"]).unwrap();
+    assert_eq!(hint_text("rnu"), "\"rnu\" is not a command; did you mean run?");
+    assert_eq!(hint_text("tortrue"), "\"tortrue\" is not a command; did you mean torture?");
     assert_eq!(
-        told("benchmark"),
+        hint_text("benchmark"),
         "\"benchmark\" is not a command; loadstone --help lists the commands"
     );
 }
 
 #[test]
 fn a_second_url_leads_to_compare_and_lists() {
-    let told = hint_of(&["run", "http://a/", "http://b/"]).unwrap();
-    assert!(told.contains("loadstone compare") && told.contains("--urls FILE"), "{told}");
+    let hint_text = hint_of(&["run", "http://a/", "http://b/"]).unwrap();
+    assert!(
+        hint_text.contains("loadstone compare") && hint_text.contains("--urls FILE"),
+        "{hint_text}"
+    );
 }
 
 #[test]
@@ -152,7 +159,7 @@ fn a_negative_number_is_refused_by_its_option() {
 fn suggested_replacements_exist() {
     let cli = Cli::command();
     for row in table::all() {
-        assert!(told("run", row.options[0], row).is_some(), "{:?}: {}", row.options, row.ours);
+        assert!(hint_text("run", row.options[0], row).is_some(), "{:?}: {}", row.options, row.ours);
         for word in row.ours.split_once("loadstone ").map(|(_, rest)| rest).into_iter() {
             let command = word.split([' ', ',']).next().unwrap_or_default();
             let face = crate::face::wanted(["loadstone".into(), command.into()].into_iter());
@@ -175,16 +182,19 @@ fn suggested_replacements_exist() {
 #[test]
 fn a_value_without_its_equals_sign_gets_a_hint() {
     let set = "surge-like:files=200";
-    let said = format!("--verify takes its value after an equals sign: write --verify={set}");
+    let text = format!("--verify takes its value after an equals sign: write --verify={set}");
     let words = ["run", "--verify", set, "http://h/"];
-    assert_eq!(hint_of(&words), Some(said.clone()));
-    assert_eq!(hint_of(&["run", "http://h/", "--verify", set, "-n", "1"]), Some(said.clone()));
+    assert_eq!(hint_of(&words), Some(text.clone()));
+    assert_eq!(hint_of(&["run", "http://h/", "--verify", set, "-n", "1"]), Some(text.clone()));
     // a second URL is not a value of the option
-    let told = hint_of(&["run", "--verify", "http://h/", "http://i/"]).unwrap();
-    assert!(told.contains("loadstone compare") && !told.contains("--verify"), "{told}");
+    let hint_text = hint_of(&["run", "--verify", "http://h/", "http://i/"]).unwrap();
+    assert!(
+        hint_text.contains("loadstone compare") && !hint_text.contains("--verify"),
+        "{hint_text}"
+    );
     let argv = ["loadstone", "run", "--verify", set].map(OsString::from);
     let why = format!("\"{set}\" is not a URL: invalid port number");
-    assert_eq!(meant_as_value(&why, &argv), Some(said));
+    assert_eq!(meant_as_value(&why, &argv), Some(text));
     assert_eq!(meant_as_value("no server answers", &argv), None);
     // a target and a plan are permitted there
     let argv = ["loadstone", "run", "--follow", "127.0.0.1:9"].map(OsString::from);

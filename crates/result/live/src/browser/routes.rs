@@ -26,7 +26,7 @@ use url::form_urlencoded;
 /// Live views at once; each reads the store once a second.
 const LIVE_MAX: usize = 16;
 /// Interval at which a live view checks for updates.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of results side by side.
 const SIDE_BY_SIDE_MAX: usize = 8;
 
@@ -324,7 +324,7 @@ async fn events(
     desk.read(move |store| store.show(&name)).await?;
     // after a lost connection a browser reports its last event
     let sent = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
-    let mut ticks = interval(LOOK);
+    let mut ticks = interval(POLL_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let watching =
         Watching { desk, id, sent: sent.unwrap_or(0), ticks, over: false, _permit: permit };
@@ -344,10 +344,10 @@ async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watc
         Ok((progress, live::event(&store.load(&id)?, progress, sent, store.agents(&id)?)))
     };
     let event = match watching.desk.read(look).await {
-        Ok((progress, (told, rows))) => {
+        Ok((progress, (reported, rows))) => {
             watching.sent = rows;
             watching.over = progress != Progress::Running;
-            Event::default().event("news").id(rows.to_string()).data(told.to_string())
+            Event::default().event("news").id(rows.to_string()).data(reported.to_string())
         }
         Err(refusal) => {
             watching.over = refusal.status != StatusCode::SERVICE_UNAVAILABLE;

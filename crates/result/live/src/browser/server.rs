@@ -48,8 +48,8 @@ impl Ui {
         let token = if address.ip().is_loopback() { None } else { Some(Token::new()?) };
         let guard = Guard { token: token.clone(), port: address.port() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (over, told) = oneshot::channel();
-        let (tell_end, ended) = mpsc::channel();
+        let (over, reported) = oneshot::channel();
+        let (report_end, ended) = mpsc::channel();
         let body = move || {
             runtime.block_on(async move {
                 let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
@@ -60,10 +60,10 @@ impl Ui {
                 tokio::select! {
                     // the server does not end by itself
                     _ = serving.into_future() => {}
-                    _ = told => {}
+                    _ = reported => {}
                 }
             });
-            drop(tell_end);
+            drop(report_end);
         };
         let thread = std::thread::Builder::new().name("ui".into()).spawn(body)?;
         Ok(Ui { address, token, over: Some(over), ended, thread: Some(thread) })

@@ -28,8 +28,8 @@ impl Token {
     }
 
     /// Compares in constant time for tokens of the same length.
-    pub fn is(&self, said: &str) -> bool {
-        self.0.as_bytes().ct_eq(said.as_bytes()).into()
+    pub fn is(&self, text: &str) -> bool {
+        self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
 }
 

@@ -32,7 +32,7 @@ impl Endpoint {
         listener.set_nonblocking(true).with_context(refused)?;
         let address = listener.local_addr().with_context(refused)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (over, told) = oneshot::channel();
+        let (over, reported) = oneshot::channel();
         let body = move || {
             runtime.block_on(async move {
                 let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
@@ -44,7 +44,7 @@ impl Endpoint {
                 tokio::select! {
                     // it has no end of its own
                     _ = serving.into_future() => {}
-                    _ = told => {}
+                    _ = reported => {}
                 }
             });
         };

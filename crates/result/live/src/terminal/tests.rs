@@ -325,13 +325,13 @@ fn the_phase_and_the_time_left() {
         shown.lines().nth(1).unwrap().trim_start_matches("2,000/s, open load").trim().to_owned()
     };
     let counted = Subject { span_s: None, calls_max: Some(10_000), ..subject() };
-    let said = [
+    let is_reported = [
         head(subject(), -3.0, true),
         head(subject(), 29.0, false),
         head(subject(), 120.0, false),
         head(counted, 4.0, false),
     ];
-    insta::assert_snapshot!(said.join("\n"), @r"
+    insta::assert_snapshot!(is_reported.join("\n"), @r"
     warm-up  2.00 s left of it
     measuring  1 m 30 s left, 25.0 % done
     waiting for the last responses  2 m 00 s measured
@@ -341,18 +341,18 @@ fn the_phase_and_the_time_left() {
 
 #[test]
 fn the_time_left_of_all_steps() {
-    let said = |span: u64, at_most: bool, passed_s: f64| {
+    let describe = |span: u64, at_most: bool, passed_s: f64| {
         TimeLeft { span: Nanos::from_millis(span), at_most }.after(passed_s)
     };
-    let said = [
-        said(150_000, false, 0.0),
-        said(150_000, true, 30.0),
-        said(150_000, false, -5.0),
-        said(59_100, false, 0.2),
-        said(1_000, true, 7.0),
+    let describe = [
+        describe(150_000, false, 0.0),
+        describe(150_000, true, 30.0),
+        describe(150_000, false, -5.0),
+        describe(59_100, false, 0.2),
+        describe(1_000, true, 7.0),
         TimeLeft { span: Nanos::NEVER, at_most: true }.after(0.0),
     ];
-    insta::assert_snapshot!(said.join("\n"), @r"
+    insta::assert_snapshot!(describe.join("\n"), @r"
     about 2 m 30 s
     at most 2 m 00 s
     about 2 m 30 s
@@ -383,22 +383,26 @@ fn a_name_cannot_speak_to_the_terminal() {
 #[test]
 fn keys_have_their_actions() {
     use KeyAction::{Help, NoHelp, Redraw, Stop};
-    let said = |bytes: &str| wanted(bytes.as_bytes());
+    let describe = |bytes: &str| wanted(bytes.as_bytes());
     for stop in ["q", "Q", "\u{3}"] {
-        assert_eq!(said(stop), [Stop], "{stop:?}");
+        assert_eq!(describe(stop), [Stop], "{stop:?}");
     }
     for help in ["?", "h", "\u{1b}OP", "\u{1b}[11~", "\u{1b}[[A"] {
-        assert_eq!(said(help), [Help], "{help:?}");
+        assert_eq!(describe(help), [Help], "{help:?}");
     }
-    assert_eq!(said("\u{1b}"), [NoHelp]);
-    assert_eq!(said("\u{c}"), [Redraw]);
+    assert_eq!(describe("\u{1b}"), [NoHelp]);
+    assert_eq!(describe("\u{c}"), [Redraw]);
     // other keys, and truncated sequences
     for nothing in ["c", "é", "\u{1b}[A", "\u{1b}[1;5q", "\u{1b}[24~", "\u{1b}[", "\u{1b}O"] {
-        assert_eq!(said(nothing), [], "{nothing:?}");
+        assert_eq!(describe(nothing), [], "{nothing:?}");
     }
-    assert_eq!(said("?\u{1b}\u{1b}[Bxq"), [Help, NoHelp, Stop]);
-    assert_eq!(said("\u{1b}q"), [NoHelp, Stop]);
-    assert_eq!(said("\u{1b}\u{3}"), [NoHelp, Stop], "Ctrl-C is never taken for a part of a key");
+    assert_eq!(describe("?\u{1b}\u{1b}[Bxq"), [Help, NoHelp, Stop]);
+    assert_eq!(describe("\u{1b}q"), [NoHelp, Stop]);
+    assert_eq!(
+        describe("\u{1b}\u{3}"),
+        [NoHelp, Stop],
+        "Ctrl-C is never taken for a part of a key"
+    );
     assert_eq!(wanted(&[0xff, 0x1b, b'[', 0xff, 0x80, b'q']), []);
 }
 

@@ -26,17 +26,17 @@ pub(super) fn findings(facts: &FleetFacts, report: &RunReport) -> Vec<Finding> {
 
 /// Each of a ramp's steps may have it; it is reported once, for the first.
 pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
-    let mut said: Vec<Finding> = Vec::new();
+    let mut lines: Vec<Finding> = Vec::new();
     for step in steps {
         let facts = step.run.fleet.iter();
         for mut found in facts.flat_map(|facts| findings(facts, &step.run)) {
-            if said.iter().all(|known| known.id != found.id) {
+            if lines.iter().all(|known| known.id != found.id) {
                 found.evidence = format!("at a load of {}: {}", step.point.level, found.evidence);
-                said.push(found);
+                lines.push(found);
             }
         }
     }
-    said
+    lines
 }
 
 /// Agents whose median response time is far from the median agent's: a mixture has quantiles that
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(mixed_versions(&fleet(vec![one("1.0"), one("")]), "1.0"), None);
         let found =
             mixed_versions(&fleet(vec![one("1.0"), one("0.9"), one("0.9")]), "1.0").unwrap();
-        let said = "0.9 (2 agents), 1.0 (1 agent and the manager)";
-        assert!(found.evidence.contains(said), "{found:?}");
+        let text = "0.9 (2 agents), 1.0 (1 agent and the manager)";
+        assert!(found.evidence.contains(text), "{found:?}");
     }
 }

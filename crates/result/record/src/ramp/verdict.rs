@@ -132,11 +132,11 @@ fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     let limited: Vec<&RampStepRecord> = steps.iter().filter(|step| step.client_limited).collect();
     let count = limited.len();
     let invalid = |_: &RampStepRecord, cause: &CauseRecord| OF_THE_CLIENT.contains(&cause.id);
-    let told = |cause: CauseRecord| CauseRecord {
+    let describe = |cause: CauseRecord| CauseRecord {
         text: format!("{count} of {} steps are unusable; {}", steps.len(), cause.text),
         ..cause
     };
-    merged(&limited, &invalid).into_iter().take(1).map(told).collect()
+    merged(&limited, &invalid).into_iter().take(1).map(describe).collect()
 }
 
 /// No step is usable: the causes of all.
@@ -166,12 +166,12 @@ fn merged(
         }
     }
     let total = steps.len();
-    let told = |(cause, count): (CauseRecord, usize)| {
+    let describe = |(cause, count): (CauseRecord, usize)| {
         let text = match count == total {
             true => format!("in all {total} steps, at worst: {}", cause.text),
             false => format!("in {count} of {total} steps, at worst: {}", cause.text),
         };
         CauseRecord { text: if total == 1 { cause.text.clone() } else { text }, ..cause }
     };
-    found.into_iter().map(told).collect()
+    found.into_iter().map(describe).collect()
 }

@@ -303,11 +303,11 @@ fn a_row_across_the_last_beat_counts_once() {
 fn an_old_time_out_waits_for_nothing() {
     let mut calls: Vec<Call> = (0..5).map(|n| (2_000 * n + 5, 200, None)).collect();
     calls[2] = (4_005, 0, Some(FailureClass::ClientTimeout));
-    let told = sentence(&calls);
-    assert!(told.starts_with("failing: 20.0 % of 5 calls"), "{told}");
+    let found = sentence(&calls);
+    assert!(found.starts_with("failing: 20.0 % of 5 calls"), "{found}");
     calls[4] = (9_005, 0, Some(FailureClass::ClientTimeout));
-    let told = sentence(&calls);
-    assert!(told.contains("no response in the last") && told.ends_with("to 1 call"), "{told}");
+    let found = sentence(&calls);
+    assert!(found.contains("no response in the last") && found.ends_with("to 1 call"), "{found}");
 }
 
 #[test]
@@ -396,14 +396,14 @@ fn rows(answered: [u64; 10]) -> Measurement {
 
 #[test]
 fn fewer_calls_answered_than_due_is_overload() {
-    let said = |answered| Server::of(&report(rows(answered))).sentence();
-    assert_eq!(said([87; 10]), "cannot keep up: 87/s answered of 300/s due");
+    let describe = |answered| Server::of(&report(rows(answered))).sentence();
+    assert_eq!(describe([87; 10]), "cannot keep up: 87/s answered of 300/s due");
     // a call takes two seconds: nothing at first, and then as many as fall due
     let slow = [0, 0, 300, 300, 300, 300, 300, 300, 300, 300];
-    assert!(said(slow).starts_with("serving"), "{}", said(slow));
+    assert!(describe(slow).starts_with("serving"), "{}", describe(slow));
     // pauses that are caught up with
     let pauses = [300, 150, 450, 300, 150, 450, 300, 150, 450, 150];
-    assert!(said(pauses).starts_with("serving"), "{}", said(pauses));
+    assert!(describe(pauses).starts_with("serving"), "{}", describe(pauses));
     // the client itself was late
     let mut late = rows([87; 10]);
     late.total.lag.record_n(Nanos::from_secs(1), 5_000);

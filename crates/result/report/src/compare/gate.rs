@@ -12,13 +12,13 @@ pub(super) const METHOD: &str = "Intervals are confidence sequences: they hold a
      points.";
 
 /// How the gate was run, and what would make it decidable.
-pub(super) fn gate(told: &mut Document, report: &CompareRecord) {
+pub(super) fn gate(document: &mut Document, report: &CompareRecord) {
     let Some(gate) = &report.gate else { return };
     let help = gate
         .help
         .iter()
         .map(|text| Block::Caution(Caution { word: "Fix", text: printable(text, 1_000) }));
-    told.add(Forms::ALL, help);
+    document.add(Forms::ALL, help);
     let mut how = vec![gate.restarts_text()];
     if gate.blocks_invalid > 0 {
         let count = counted(gate.blocks_invalid, "block");
@@ -31,7 +31,7 @@ pub(super) fn gate(told: &mut Document, report: &CompareRecord) {
         how.push(gate.pilot.clone());
     }
     let lines = how.into_iter().map(|line| say(Voice::Plain, line));
-    told.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, lines);
+    document.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, lines);
 }
 
 /// The bounds as XML, a test case each, with a line feed at its end. An undecided bound is a skipped

@@ -13,21 +13,21 @@ const BARS: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99
 const BAR_MAX: usize = 40;
 
 /// Nothing if all sides use the same protocol, or the resources of one are unknown.
-pub(super) fn protocols(told: &mut Document, report: &CompareRecord) {
+pub(super) fn protocols(document: &mut Document, report: &CompareRecord) {
     let sides = report.protocols.as_slice();
     if sides.is_empty() {
         return;
     }
     let names: Vec<&str> = sides.iter().map(|side| side.version.as_str()).collect();
     let table = DataTable::new(std::iter::once("").chain(names.iter().copied())).with(rows(sides));
-    told.add(Forms::PAGE, [heading("The protocols")]);
-    told.add(Forms::LONG, [Block::Gap]);
-    told.add(Forms::LONG | Forms::PAGE, [Block::Table(table)]);
+    document.add(Forms::PAGE, [heading("The protocols")]);
+    document.add(Forms::LONG, [Block::Gap]);
+    document.add(Forms::LONG | Forms::PAGE, [Block::Table(table)]);
     let bars = bars(&names, &report.sides().map(SideRecord::response).collect::<Vec<_>>());
     if !bars.is_empty() {
         let both = if names.len() == 2 { "both" } else { "all" };
         let head = heading(format!("Response times of {both}"));
-        told.add(Forms::LONG, [head, Block::Lines(bars)]);
+        document.add(Forms::LONG, [head, Block::Lines(bars)]);
     }
 }
 

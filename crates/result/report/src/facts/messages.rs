@@ -13,10 +13,10 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts.extend(messages.fan_out.as_ref().map(|it| ("Fan-out", fan_out(it))));
     let mut violations: Vec<_> = messages.violations.iter().collect();
     violations.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let told = |(why, count): &(&String, &u64)| {
+    let describe = |(why, count): &(&String, &u64)| {
         ("", format!("{} × {}", crate::printable(why, 100), show::count(**count)))
     };
-    facts.extend(violations.iter().take(3).map(told));
+    facts.extend(violations.iter().take(3).map(describe));
     facts
 }
 

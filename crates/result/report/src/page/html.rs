@@ -62,9 +62,9 @@ fn block(block: &Block, plots: &mut Plots) -> Markup {
         | Block::Sparks(_) => html! {},
         Block::Title(one) => title(one),
         Block::Heading(one) => heading(one, plots),
-        Block::Sentence(said) => sentence(said),
-        Block::Caution(said) => caution(said),
-        Block::Notice(said) => notice(said),
+        Block::Sentence(reported) => sentence(reported),
+        Block::Caution(reported) => caution(reported),
+        Block::Notice(reported) => notice(reported),
         Block::Facts(list) => facts(list),
         Block::Table(one) => table::table(one),
         Block::Code(code) => html! { pre { (code) } },
@@ -135,46 +135,46 @@ fn heading(one: &Heading, plots: &Plots) -> Markup {
     }
 }
 
-fn sentence(said: &Sentence) -> Markup {
-    let class = match said.voice {
+fn sentence(reported: &Sentence) -> Markup {
+    let class = match reported.voice {
         Voice::Plain => None,
         Voice::Answer => Some("answer"),
         Voice::Note => Some("note"),
         Voice::Soft => Some("soft"),
-        Voice::Head => return html! { h3 { (inline(&said.words)) } },
+        Voice::Head => return html! { h3 { (inline(&reported.words)) } },
     };
-    html! { p class=[class] { (inline(&said.words)) } }
+    html! { p class=[class] { (inline(&reported.words)) } }
 }
 
-fn caution(said: &Caution) -> Markup {
-    let word = if said.word.is_empty() { "Caution" } else { said.word }.to_uppercase();
+fn caution(reported: &Caution) -> Markup {
+    let word = if reported.word.is_empty() { "Caution" } else { reported.word }.to_uppercase();
     html! {
-        section class="verdict degraded" { p class="word" { strong { (word) } " " (said.text) } }
+        section class="verdict degraded" { p class="word" { strong { (word) } " " (reported.text) } }
     }
 }
 
-fn notice(said: &Notice) -> Markup {
+fn notice(reported: &Notice) -> Markup {
     // the style of the word replaces the colon
-    let behind = said.behind_word().trim_start_matches(':').trim_start();
-    let goes_on = if said.sentence.is_empty() { said.meaning } else { behind };
+    let behind = reported.after_word().trim_start_matches(':').trim_start();
+    let goes_on = if reported.sentence.is_empty() { reported.meaning } else { behind };
     html! {
-        section class=(format!("verdict {}", class(said.mood))) {
+        section class=(format!("verdict {}", class(reported.mood))) {
             p class="word" {
-                @if !said.label.is_empty() { (said.label) ": " }
-                strong { (said.word) } " " (goes_on)
+                @if !reported.label.is_empty() { (reported.label) ": " }
+                strong { (reported.word) } " " (goes_on)
             }
-            @if let Some(example) = &said.example {
+            @if let Some(example) = &reported.example {
                 p class="soft" { "It responds: " code { (example) } }
             }
-            @if !said.reasons.is_empty() || !said.items.is_empty() {
+            @if !reported.reasons.is_empty() || !reported.items.is_empty() {
                 ul {
-                    @for reason in &said.reasons {
+                    @for reason in &reported.reasons {
                         li { code { (reason.id) } " " (reason.text) "." }
                     }
-                    @for item in &said.items { li { (inline(item)) } }
+                    @for item in &reported.items { li { (inline(item)) } }
                 }
             }
-            (advice(&said.reasons, said.mood == Mood::Bad))
+            (advice(&reported.reasons, reported.mood == Mood::Bad))
         }
     }
 }

@@ -25,16 +25,16 @@ impl Markdown {
     fn block(&mut self, block: &Block) {
         match block {
             Block::Heading(heading) => self.heading(heading),
-            Block::Sentence(said) => self.paragraph(&inline(&said.words)),
-            Block::Caution(said) => match said.word {
-                "" => self.item(&format!("⚠️ {}", plain(&said.text))),
-                word => self.paragraph(&format!("**{word}:** {}", plain(&said.text))),
+            Block::Sentence(reported) => self.paragraph(&inline(&reported.words)),
+            Block::Caution(reported) => match reported.word {
+                "" => self.item(&format!("⚠️ {}", plain(&reported.text))),
+                word => self.paragraph(&format!("**{word}:** {}", plain(&reported.text))),
             },
             Block::Checked { good, text } => {
                 let mark = if *good { "✅" } else { "❌" };
                 self.item(&format!("{mark} {}", plain(text)));
             }
-            Block::Notice(said) => self.notice(said),
+            Block::Notice(reported) => self.notice(reported),
             Block::Facts(list) => list.rows.iter().for_each(|(label, words)| {
                 self.item(&format!("{}: {}", plain(label), inline(words)));
             }),
@@ -91,16 +91,16 @@ impl Markdown {
         }
     }
 
-    fn notice(&mut self, said: &Notice) {
-        if !said.sentence.is_empty() {
-            let (label, word, behind) = (said.label, &said.word, said.behind_word());
+    fn notice(&mut self, reported: &Notice) {
+        if !reported.sentence.is_empty() {
+            let (label, word, behind) = (reported.label, &reported.word, reported.after_word());
             let (colon, rest) = behind.strip_prefix(':').map_or(("", behind), |rest| (":", rest));
             self.paragraph(&format!("**{label} {word}{colon}** {}", plain(rest.trim_start())));
         }
-        if let Some(example) = &said.example {
+        if let Some(example) = &reported.example {
             self.paragraph(&format!("It responds: {}", plain(example)));
         }
-        for reason in &said.reasons {
+        for reason in &reported.reasons {
             let advice = words::sentence(&reason.advice);
             let text = format!("`{}`: {}. {}", reason.id, plain(&reason.text), plain(&advice));
             self.item(&text);

@@ -63,7 +63,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
     match block {
         Block::Gap => page.blank(),
         Block::Heading(heading) => page.heading(&heading.text),
-        Block::Sentence(said) => sentence(page, said),
+        Block::Sentence(reported) => sentence(page, reported),
         Block::Caution(caution) => {
             let word = match caution.word {
                 "" => String::new(),
@@ -74,7 +74,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
         Block::Checked { good, text } => {
             page.wrapped(if *good { "  ✓ " } else { "  ✗ " }, text);
         }
-        Block::Notice(said) => notice(page, said),
+        Block::Notice(reported) => notice(page, reported),
         Block::Facts(list) => facts(page, list),
         Block::Table(table) if table.listed => listed(page, table, form),
         Block::Table(table) => self::table(page, table, form),
@@ -102,10 +102,10 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
 }
 
 /// A sentence after its lead, with colored badges.
-fn sentence(page: &mut Page, said: &Sentence) {
+fn sentence(page: &mut Page, reported: &Sentence) {
     let begin = page.mark();
-    page.wrapped(&said.lead.bare(), &said.words.bare());
-    for piece in &said.lead.0 {
+    page.wrapped(&reported.lead.bare(), &reported.words.bare());
+    for piece in &reported.lead.0 {
         if let Inline::Badge(mood, word) = piece {
             page.paint(begin, word, code(*mood));
         }
@@ -113,22 +113,22 @@ fn sentence(page: &mut Page, said: &Sentence) {
 }
 
 /// The word in its column and in color, then this many reasons, the first of them with advice.
-fn notice(page: &mut Page, said: &Notice) {
-    let told = if said.sentence.is_empty() { &said.word } else { &said.sentence };
+fn notice(page: &mut Page, reported: &Notice) {
+    let notes = if reported.sentence.is_empty() { &reported.word } else { &reported.sentence };
     let begin = page.mark();
-    page.fact(said.label, told);
-    page.paint(begin, &said.word, code(said.mood));
-    if let Some(example) = &said.example {
+    page.fact(reported.label, notes);
+    page.paint(begin, &reported.word, code(reported.mood));
+    if let Some(example) = &reported.example {
         page.fact("", &format!("sample response: {example}"));
     }
-    let (shown, advised) = said.shown;
-    for (index, reason) in said.reasons.iter().take(shown).enumerate() {
+    let (shown, advised) = reported.shown;
+    for (index, reason) in reported.reasons.iter().take(shown).enumerate() {
         page.fact("", &format!("{}: {}", reason.id, reason.text));
         if index < advised && !reason.advice.is_empty() {
             page.wrapped(&" ".repeat(LABEL + 2), &reason.advice);
         }
     }
-    let causes = said.reasons.iter().skip(shown).filter(|reason| reason.id != "note");
+    let causes = reported.reasons.iter().skip(shown).filter(|reason| reason.id != "note");
     match causes.count() {
         0 => {}
         1 => page.fact("", "1 more cause with --full"),
@@ -233,7 +233,7 @@ fn steps(page: &mut Page, all: &[MarkedStep], depth: usize) {
         if step.met.is_some() {
             page.paint(begin, mark, code);
         }
-        for (lead, text) in &step.told {
+        for (lead, text) in &step.notes {
             page.wrapped(&format!("{indent}    {lead}"), text);
         }
         steps(page, &step.members, depth + 1);

@@ -14,11 +14,11 @@ use stats::{Hist, Metric, interval};
 const WHOLE: [Purpose; 4] = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];
 
 /// The drawn quantity against load, and the meaning of the marks.
-pub(super) fn against_load(told: &mut Document, report: &RampRecord) {
-    told.add(PAGE, [section::placed("curve", "The curve")]);
+pub(super) fn against_load(document: &mut Document, report: &RampRecord) {
+    document.add(PAGE, [section::placed("curve", "The curve")]);
     let charts = [throughput(report).into(), response(report).into(), failures(report)];
-    told.add(PAGE, [grid(charts.into_iter().chain(resources(report).map(Block::from)))]);
-    told.add(PAGE, [say(Voice::Note, marks(report)), Block::HowToLook]);
+    document.add(PAGE, [grid(charts.into_iter().chain(resources(report).map(Block::from)))]);
+    document.add(PAGE, [say(Voice::Note, marks(report)), Block::HowToLook]);
 }
 
 fn marks(report: &RampRecord) -> String {
@@ -278,7 +278,7 @@ fn resources(report: &RampRecord) -> Option<Chart> {
 const FIT_POINTS: usize = 60;
 
 /// Throughput against mean concurrency, with the scalability law through it.
-pub(super) fn scalability(told: &mut Document, report: &RampRecord) {
+pub(super) fn scalability(document: &mut Document, report: &RampRecord) {
     let curves = report.curves().into_iter().enumerate();
     let fits: Vec<_> = curves.filter_map(|(n, curve)| Some((n, curve.usl?))).collect();
     if fits.is_empty() {
@@ -319,5 +319,5 @@ pub(super) fn scalability(told: &mut Document, report: &RampRecord) {
     }
     let law = "X(N) = g N / (1 + a (N − 1) + b N (N − 1)): contention a makes calls wait for each other, \
                coherency b makes more of them slower than fewer (Gunther).";
-    told.add(PAGE, [chart.with_places(at).into(), say(Voice::Note, law)]);
+    document.add(PAGE, [chart.with_places(at).into(), say(Voice::Note, law)]);
 }

@@ -90,13 +90,13 @@ fn capacity(axis: Axis, found: &Capacity, at_least: &str) -> String {
 
 /// The result as text, a sentence or two for each target.
 pub(super) fn answers(report: &RampRecord) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     if report.verdict.state == State::Invalid {
-        told.push("Measured, but not representative of the server.".to_owned());
+        lines.push("Measured, but not representative of the server.".to_owned());
     }
     if report.steps.is_empty() {
-        told.push("No step was measured.".to_owned());
-        return told;
+        lines.push("No step was measured.".to_owned());
+        return lines;
     }
     for (row, (label, curve)) in report.labels.iter().zip(&report.curves()).enumerate() {
         let name = match report.labels.len() {
@@ -105,12 +105,12 @@ pub(super) fn answers(report: &RampRecord) -> Vec<String> {
         };
         if let Some(step) = report.failing(row) {
             let server = words::printable(&step.run.server.sentence, 200);
-            told.push(format!("{name}: {server}, at {}.", level(report.axis, step.level)));
+            lines.push(format!("{name}: {server}, at {}.", level(report.axis, step.level)));
             continue;
         }
-        told.push(one_answer(&name, report.axis, curve));
+        lines.push(one_answer(&name, report.axis, curve));
     }
-    told
+    lines
 }
 
 fn one_answer(name: &str, axis: Axis, curve: &Curve) -> String {

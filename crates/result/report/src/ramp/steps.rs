@@ -34,7 +34,7 @@ const SECTIONS: [(&str, &[Purpose]); 4] = [
 const BLAMES: [Blame; 4] = [Blame::Server, Blame::Path, Blame::Driver, Blame::Plan];
 
 /// All steps of each target, for a terminal.
-pub(super) fn by_purpose(told: &mut Document, report: &RampRecord) {
+pub(super) fn by_purpose(document: &mut Document, report: &RampRecord) {
     for row in 0..report.labels.len() {
         let mut limited = Vec::new();
         for (name, purposes) in SECTIONS {
@@ -55,9 +55,9 @@ pub(super) fn by_purpose(told: &mut Document, report: &RampRecord) {
                 false => String::new(),
             };
             let lines = Block::Lines(lines(report.axis, &steps));
-            told.add(LONG, [heading(format!("{name}{label}")), lines]);
+            document.add(LONG, [heading(format!("{name}{label}")), lines]);
         }
-        told.add(LONG, legend(report, row, &limited));
+        document.add(LONG, legend(report, row, &limited));
     }
 }
 
@@ -83,8 +83,8 @@ fn lines(axis: Axis, steps: &[&RampStepRecord]) -> Vec<String> {
             &show::count(step.run.connections.peak),
         ];
         let failed = failures(step);
-        let told = failed.first().map_or("0", String::as_str);
-        lines.push(line(mark(step), &level, cells.map(String::as_str), told));
+        let reported = failed.first().map_or("0", String::as_str);
+        lines.push(line(mark(step), &level, cells.map(String::as_str), reported));
         lines.extend(failed.iter().skip(1).map(|more| line("", "", [""; 6], more)));
     }
     lines
@@ -132,11 +132,11 @@ fn quantile(hist: &Hist, q: f64) -> String {
 
 /// `12 server`, one for each blamed party.
 fn failures(step: &RampStepRecord) -> Vec<String> {
-    let told = |blame: Blame| match blamed(step, blame) {
+    let describe = |blame: Blame| match blamed(step, blame) {
         0 => None,
         count => Some(format!("{} {}", show::count(count), blame.id())),
     };
-    BLAMES.into_iter().filter_map(told).collect()
+    BLAMES.into_iter().filter_map(describe).collect()
 }
 
 fn legend(report: &RampRecord, row: usize, limited: &[&RampStepRecord]) -> Vec<Block> {
@@ -163,24 +163,24 @@ fn legend(report: &RampRecord, row: usize, limited: &[&RampStepRecord]) -> Vec<B
 }
 
 /// All steps in run order, and each of them in full.
-pub(super) fn steps(told: &mut Document, report: &RampRecord, read: Forms) {
+pub(super) fn steps(document: &mut Document, report: &RampRecord, read: Forms) {
     if !read.has(PAGE | MARKDOWN) {
         return;
     }
     let mut all = table(report);
-    told.add(PAGE, [placed("steps", "Steps"), Block::Table(all.clone())]);
-    told.add(PAGE, [placed("each-step", "Each step")]);
+    document.add(PAGE, [placed("steps", "Steps"), Block::Table(all.clone())]);
+    document.add(PAGE, [placed("each-step", "Each step")]);
     let detailed = if read.has(PAGE) { DETAILS_MAX } else { 0 };
     for (n, step) in report.steps.iter().take(detailed).enumerate() {
-        told.add(PAGE, [Block::Details(whole(report, n, step))]);
+        document.add(PAGE, [Block::Details(whole(report, n, step))]);
     }
-    told.add(PAGE, more(report, DETAILS_MAX).map(|text| say(Voice::Note, text)));
+    document.add(PAGE, more(report, DETAILS_MAX).map(|text| say(Voice::Note, text)));
     all.rows.truncate(MARKDOWN_MAX);
     let mut body = Document::default();
     body.add(MARKDOWN, [Block::Table(all)]);
     body.add(MARKDOWN, more(report, MARKDOWN_MAX).map(|text| say(Voice::Note, text)));
     let summary = "Steps".into();
-    told.add(MARKDOWN, [Block::Details(Details { summary, body, ..Details::default() })]);
+    document.add(MARKDOWN, [Block::Details(Details { summary, body, ..Details::default() })]);
 }
 
 /// Number of steps omitted in a form.
@@ -262,8 +262,8 @@ fn whole(report: &RampRecord, n: usize, step: &RampStepRecord) -> Details {
     let along = if drawn { Along::of(run) } else { None };
     body.add(PAGE, along.iter().flat_map(|along| over_time(along, run)));
     if let Some(sut) = &run.sut.as_ref().map(SutRecord::series) {
-        let said = format!("The server: {}", words::sentence(&facts::server(sut)));
-        body.add(PAGE, [say(Voice::Plain, said)]);
+        let text = format!("The server: {}", words::sentence(&facts::server(sut)));
+        body.add(PAGE, [say(Voice::Plain, text)]);
         if drawn {
             body.add(PAGE, run::server::over_time(sut, along.as_ref().map(|along| along.x)));
         }

@@ -56,10 +56,10 @@ pub(super) fn at_knee(report: &RampRecord, label: usize) -> Option<String> {
         parts.push(format!("{lost} connections found no room in a listen queue"));
     }
     let names = full.full();
-    let told = match names.is_empty() {
+    let text = match names.is_empty() {
         true => "nothing was full".to_owned(),
         false => format!("full: {}", names.join(", ")),
     };
     let place = if knee.is_some() { "by the knee" } else { "at the most load" };
-    Some(format!("{place}, at {}, {}; {told}.", load(report.axis, *level), parts.join(", ")))
+    Some(format!("{place}, at {}, {}; {text}.", load(report.axis, *level), parts.join(", ")))
 }

@@ -33,42 +33,42 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
 
 /// The parts for `read`, and only the cheap ones for other forms.
 fn document(runs: &[Named<'_>], read: Forms) -> Document {
-    let mut told = Document::new(format!("{} runs side by side", runs.len()));
+    let mut page = Document::new(format!("{} runs side by side", runs.len()));
     let name = format!("{} side by side", words::counted(runs.len() as u64, "run"));
-    told.add(Forms::MARKDOWN, [title(&name)]);
+    page.add(Forms::MARKDOWN, [title(&name)]);
     let kicker = "Measurements of web servers";
-    told.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
+    page.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
     let drawn = if read.has(Forms::PAGE) { runs } else { &[] };
     let times: Vec<RunTimes> = drawn.iter().map(|run| RunTimes::of(run.report)).collect();
     for (run, all) in runs.iter().zip(&times) {
         let answer = words::answer(run.report, all);
         let name = Words::default().strong(format!("{}: ", self::name(run)));
-        told.add(Forms::PAGE, [say(Voice::Answer, name.plain(answer))]);
+        page.add(Forms::PAGE, [say(Voice::Answer, name.plain(answer))]);
     }
     let note = Words::from("A difference between single runs may be noise: only ");
     let note = note
         .code("loadstone compare")
         .plain(" says how large a difference must be to mean something.");
-    told.add(Forms::ALL, [Block::Table(table(runs)), say(Voice::Note, note)]);
+    page.add(Forms::ALL, [Block::Table(table(runs)), say(Voice::Note, note)]);
     for run in runs.iter().filter(|run| !run.report.findings.is_empty()) {
-        told.add(Forms::MARKDOWN, [heading(self::name(run))]);
-        told.add(Forms::MARKDOWN, blocks::findings(&run.report.findings));
+        page.add(Forms::MARKDOWN, [heading(self::name(run))]);
+        page.add(Forms::MARKDOWN, blocks::findings(&run.report.findings));
     }
     if !read.has(Forms::PAGE) {
-        return told;
+        return page;
     }
-    told.add(Forms::PAGE, [heading("Response times")]);
-    told.add(Forms::PAGE, distributions(runs, &times));
+    page.add(Forms::PAGE, [heading("Response times")]);
+    page.add(Forms::PAGE, distributions(runs, &times));
     let over_time = over_time(runs);
     if !over_time.is_empty() {
-        told.add(Forms::PAGE, [heading("Over time")]);
-        told.add(Forms::PAGE, over_time);
-        told.add(Forms::PAGE, [Block::HowToLook]);
+        page.add(Forms::PAGE, [heading("Over time")]);
+        page.add(Forms::PAGE, over_time);
+        page.add(Forms::PAGE, [Block::HowToLook]);
     }
-    told.add(Forms::PAGE, [heading("Each run")]);
+    page.add(Forms::PAGE, [heading("Each run")]);
     let each = runs.iter().zip(&times).enumerate();
-    told.add(Forms::PAGE, each.map(|(n, (run, all))| whole(n, run, all)));
-    told
+    page.add(Forms::PAGE, each.map(|(n, (run, all))| whole(n, run, all)));
+    page
 }
 
 fn name(run: &Named<'_>) -> String {

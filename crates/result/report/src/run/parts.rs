@@ -153,21 +153,21 @@ pub(super) fn marks(report: &RunRecord) -> Option<Block> {
 
 /// Response times as a table with what its words mean, by classes, and by quantile, side by side.
 pub(super) fn distribution(report: &RunRecord, all: &RunTimes, bars: usize) -> Block {
-    let times = of_page(|told| super::tables::times(told, Forms::PAGE, report, all));
+    let times = of_page(|reported| super::tables::times(reported, Forms::PAGE, report, all));
     let picture = histogram(&all.response, bars).into_iter().map(|block| match block {
         Block::Heading(heading) => subheading(heading.text),
         block => block,
     });
-    let phases = of_page(|told| super::tables::phases(told, Forms::PAGE, report));
+    let phases = of_page(|reported| super::tables::phases(reported, Forms::PAGE, report));
     let spectrum = super::charts::spectrum(report, &all.response);
     Block::Grid(filled([times, picture.collect(), spectrum, phases]))
 }
 
 /// The blocks of a page from a document that is created here.
 fn of_page(make: impl FnOnce(&mut Document)) -> Vec<Block> {
-    let mut told = Document::default();
-    make(&mut told);
-    told.blocks(Forms::PAGE).filter(|block| !matches!(block, Block::Gap)).cloned().collect()
+    let mut document = Document::default();
+    make(&mut document);
+    document.blocks(Forms::PAGE).filter(|block| !matches!(block, Block::Gap)).cloned().collect()
 }
 
 fn filled<const N: usize>(groups: [Vec<Block>; N]) -> Vec<Vec<Block>> {
@@ -176,8 +176,8 @@ fn filled<const N: usize>(groups: [Vec<Block>; N]) -> Vec<Vec<Block>> {
 
 /// Outcomes of the calls, and failures by class with their statuses, side by side.
 pub(super) fn endings(report: &RunRecord) -> Block {
-    let came = of_page(|told| outcomes(told, Forms::PAGE, report));
-    let failed = of_page(|told| failures(told, Forms::PAGE, report));
+    let came = of_page(|reported| outcomes(reported, Forms::PAGE, report));
+    let failed = of_page(|reported| failures(reported, Forms::PAGE, report));
     Block::Grid(filled([came, failed]))
 }
 
@@ -213,23 +213,23 @@ fn judged(undecided: bool, met: bool) -> TableCell {
 }
 
 /// `--slo`: the objectives, and whether they are met.
-pub(super) fn objectives(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn objectives(document: &mut Document, forms: Forms, report: &RunRecord) {
     if report.slo.is_empty() {
         return;
     }
-    told.add(forms & Forms::TEXT, [heading("Objectives")]);
-    told.add(forms & Forms::PAGE, [placed("objectives", "Objectives")]);
+    document.add(forms & Forms::TEXT, [heading("Objectives")]);
+    document.add(forms & Forms::PAGE, [placed("objectives", "Objectives")]);
     let fact = |result: &crate::SloRecord| {
         let text = words::printable(&result.objective.text, 60);
         (result.word(), format!("{text}: {}", result.measured_text()))
     };
-    told.add(forms & Forms::TEXT, [aligned(2, LABEL - 2, report.slo.iter().map(fact))]);
+    document.add(forms & Forms::TEXT, [aligned(2, LABEL - 2, report.slo.iter().map(fact))]);
     let table = DataTable::new(["Objective", "Figure", ""]).narrow();
     let table = table.with(report.slo.iter().map(|result| {
         let name = Words::default().code(&result.objective.text);
         vec![name.into(), result.measured_text().into(), judged(result.undecided, result.met)]
     }));
-    told.add(forms & Forms::PAGE, [Block::Table(table)]);
+    document.add(forms & Forms::PAGE, [Block::Table(table)]);
 }
 
 /// The objectives as one line each, the missed ones first.
@@ -280,13 +280,13 @@ pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
 const SAMPLE_LINES_MAX: usize = 8;
 
 /// Content of the first failed responses of each kind.
-pub(super) fn failed_responses(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn failed_responses(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.bodies.failed_responses;
     if all.is_empty() {
         return;
     }
-    told.add(forms & Forms::TEXT, [heading("Failed responses")]);
-    told.add(forms & Forms::PAGE, [subheading("Failed responses")]);
+    document.add(forms & Forms::TEXT, [heading("Failed responses")]);
+    document.add(forms & Forms::PAGE, [subheading("Failed responses")]);
     for (place, sample) in all.iter().enumerate() {
         let why = match sample.class {
             sample::FailureClass::Status => format!("status {}", sample.status),
@@ -300,43 +300,43 @@ pub(super) fn failed_responses(told: &mut Document, forms: Forms, report: &RunRe
         let lines: Vec<String> = lines.map(str::to_owned).collect();
         let short = lines.iter().filter(|line| !line.is_empty()).take(SAMPLE_LINES_MAX);
         let short = short.map(|line| format!("    {}", words::printable(line, 100)));
-        told.add(forms & Forms::TEXT, [led("  ", Voice::Plain, head.clone())]);
-        told.add(forms & Forms::TEXT, [Block::Lines(short.collect())]);
+        document.add(forms & Forms::TEXT, [led("  ", Voice::Plain, head.clone())]);
+        document.add(forms & Forms::TEXT, [Block::Lines(short.collect())]);
         let mut body = Document::default();
         body.add(Forms::PAGE, [Block::Code(lines.join("\n").trim_end().to_owned())]);
         let (open, summary) = (place == 0, head.into());
         let details = Details { open, summary, body, ..Details::default() };
-        told.add(forms & Forms::PAGE, [Block::Details(details)]);
+        document.add(forms & Forms::PAGE, [Block::Details(details)]);
     }
 }
 
 /// due = succeeded + failed + timed out + dropped + abandoned + lost.
-pub(crate) fn outcomes(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(crate) fn outcomes(document: &mut Document, forms: Forms, report: &RunRecord) {
     let counts = &report.outcomes;
     let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
     let row = |name: &str, n: u64| vec![name.to_owned(), show::count(n), share(n)];
     let mut table = DataTable::new(["", "calls", "share"]).narrow().bare();
     table = table.with(facts::ends(counts).map(|(name, count)| row(name, count)));
     let sum = TableRow { look: RowLook::Sum, ..row("due", counts.due).into() };
-    told.add(forms & Forms::PAGE, [subheading("Outcomes")]);
-    told.add(forms & Forms::TEXT, [heading("Outcomes")]);
-    told.add(forms, [Block::Table(table.with([sum]))]);
+    document.add(forms & Forms::PAGE, [subheading("Outcomes")]);
+    document.add(forms & Forms::TEXT, [heading("Outcomes")]);
+    document.add(forms, [Block::Table(table.with([sum]))]);
     let kept = [("Warm-up", facts::warm_up(report)), ("Sessions", facts::sessions(report))];
     let kept = kept.into_iter().filter_map(|(label, text)| Some(format!("{label}: {}.", text?)));
-    told.add(forms, kept.map(|text| led("  ", Voice::Plain, text)));
+    document.add(forms, kept.map(|text| led("  ", Voice::Plain, text)));
 }
 
 /// Failures by class with the blamed party, and responses by status.
-pub(crate) fn failures(told: &mut Document, forms: Forms, report: &RunRecord) {
-    failure_classes(told, forms, report);
+pub(crate) fn failures(document: &mut Document, forms: Forms, report: &RunRecord) {
+    failure_classes(document, forms, report);
     let seen = facts::statuses(report);
     if !seen.is_empty() {
-        told.add(forms, [Block::Gap, fact_list([("Status", seen)])]);
+        document.add(forms, [Block::Gap, fact_list([("Status", seen)])]);
     }
 }
 
 /// Failures by class with the blamed party; nothing without any.
-pub(super) fn failure_classes(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn failure_classes(document: &mut Document, forms: Forms, report: &RunRecord) {
     if report.failures.is_empty() {
         return;
     }
@@ -347,8 +347,8 @@ pub(super) fn failure_classes(told: &mut Document, forms: Forms, report: &RunRec
         let lead = format!("  {:<15}  {count:>width$}  {:<6}  ", class.id(), class.blame().id());
         led(&lead, Voice::Plain, class.explain())
     };
-    told.add(forms & Forms::TEXT, [heading("Failures      class, count, blame")]);
-    told.add(forms & Forms::TEXT, report.failures.iter().map(line));
+    document.add(forms & Forms::TEXT, [heading("Failures      class, count, blame")]);
+    document.add(forms & Forms::TEXT, report.failures.iter().map(line));
     let columns = ["Class".into(), "calls".into(), Column::text("blame"), Column::text("")];
     let table = DataTable::new(columns).with(report.failures.iter().map(|failure| {
         let class = failure.class;
@@ -359,7 +359,7 @@ pub(super) fn failure_classes(told: &mut Document, forms: Forms, report: &RunRec
             TableCell::new(CellLook::Soft, class.explain()),
         ]
     }));
-    told.add(forms & Forms::PAGE, [subheading("Failures by class"), Block::Table(table)]);
+    document.add(forms & Forms::PAGE, [subheading("Failures by class"), Block::Table(table)]);
 }
 
 /// Maximum number of bars in a row over time; more intervals share one.
@@ -410,7 +410,7 @@ pub(super) fn all_facts(report: &RunRecord) -> Block {
 }
 
 /// The one-line facts, the first call, the machine, and the plan.
-pub(super) fn details(told: &mut Document, report: &RunRecord) {
+pub(super) fn details(document: &mut Document, report: &RunRecord) {
     let mut all: Vec<Fact> = score(report).into_iter().take(1).collect();
     all.extend(facts::facts(report));
     all.extend(words::first_call(report).map(|text| ("First call", text)));
@@ -421,12 +421,12 @@ pub(super) fn details(told: &mut Document, report: &RunRecord) {
         let took = words::seconds(lookup.took_s);
         all.push(("Name", format!("{host}: {addresses} (in {took})")));
     }
-    told.add(Forms::PAGE, [placed("details", "Details"), fact_list(all)]);
+    document.add(Forms::PAGE, [placed("details", "Details"), fact_list(all)]);
     let toml = report.plan.toml();
     if toml.is_empty() {
         return;
     }
-    told.add(Forms::PAGE, plan(toml));
+    document.add(Forms::PAGE, plan(toml));
 }
 
 /// A plan: the options set, and the complete plan with its defaults, collapsed.

@@ -154,29 +154,29 @@ fn beside(
         text::write(&mut right, &drawn, SCREEN);
     }
     text::write(&mut right, &findings(report, detail), SCREEN);
-    page.append_beside(left, right, APART);
+    page.append_next_to(left, right, APART);
     page
 }
 
 /// Conduct of the server, and the verdict.
 fn head(report: &RunRecord, detail: Detail) -> Document {
-    let mut told = Document::default();
-    told.add(SCREEN, [conduct(&report.server), verdict(&report.verdict, detail.causes)]);
-    told
+    let mut document = Document::default();
+    document.add(SCREEN, [conduct(&report.server), verdict(&report.verdict, detail.causes)]);
+    document
 }
 
 /// Everything above the histogram, except the head.
 fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> Document {
-    let mut told = Document::default();
+    let mut document = Document::default();
     let mut lines = parts::asked(report, detail.asked);
     if !begun(report) {
         lines.extend(words::first_call(report).map(|first| ("First call", first)));
-        told.add(SCREEN, [Block::Gap, fact_list(lines)]);
+        document.add(SCREEN, [Block::Gap, fact_list(lines)]);
         if report.journeys.as_ref().is_some_and(JourneyRecord::noticed) {
             // why users sent nothing
-            tables::journeys(&mut told, SCREEN, report);
+            tables::journeys(&mut document, SCREEN, report);
         }
-        return told;
+        return document;
     }
     lines.extend([parts::throughput(report), parts::failed(report, !detail.tables)]);
     lines.extend(parts::score(report));
@@ -190,64 +190,64 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     if !detail.tables {
         lines.extend(parts::objectives_in_lines(report));
     }
-    told.add(SCREEN, [Block::Gap, fact_list(lines)]);
-    tables::first(&mut told, report, all, detail.rest);
-    tables::streams(&mut told, SCREEN, report);
-    tables::step_streams(&mut told, SCREEN, report);
-    tables::messages(&mut told, SCREEN, report);
+    document.add(SCREEN, [Block::Gap, fact_list(lines)]);
+    tables::first(&mut document, report, all, detail.rest);
+    tables::streams(&mut document, SCREEN, report);
+    tables::step_streams(&mut document, SCREEN, report);
+    tables::messages(&mut document, SCREEN, report);
     if detail.tables {
-        parts::objectives(&mut told, SCREEN, report);
+        parts::objectives(&mut document, SCREEN, report);
     }
     if style.percentiles {
-        told.add(SCREEN, tables::spectrum(report, all));
+        document.add(SCREEN, tables::spectrum(report, all));
     }
     if detail.tables {
-        parts::failure_classes(&mut told, SCREEN, report);
+        parts::failure_classes(&mut document, SCREEN, report);
     }
     if detail.rest {
-        tables::each_run(&mut told, SCREEN, report);
+        tables::each_run(&mut document, SCREEN, report);
     }
     if detail.across_runs {
-        tables::across_runs(&mut told, SCREEN, report, detail.rest);
+        tables::across_runs(&mut document, SCREEN, report, detail.rest);
     }
     let steps = report.journeys.as_ref().map_or(0, |_| tables::STEPS_MAX);
-    tables::scenarios(&mut told, SCREEN, report);
-    tables::clients(&mut told, SCREEN, report);
-    tables::per_url(&mut told, SCREEN, report, detail.urls.max(steps));
-    tables::journeys(&mut told, SCREEN, report);
-    tables::not_imported(&mut told, SCREEN, report);
-    told
+    tables::scenarios(&mut document, SCREEN, report);
+    tables::clients(&mut document, SCREEN, report);
+    tables::per_url(&mut document, SCREEN, report, detail.urls.max(steps));
+    tables::journeys(&mut document, SCREEN, report);
+    tables::not_imported(&mut document, SCREEN, report);
+    document
 }
 
 /// Bottlenecks of the server, the first findings only. Evidence in the report's first line is not
 /// repeated.
 fn findings(report: &RunRecord, detail: Detail) -> Document {
-    let mut told = Document::default();
+    let mut document = Document::default();
     let (shown, advised) = detail.findings;
-    let said = &report.server.sentence;
+    let reported = &report.server.sentence;
     let mut shown: Vec<_> = report.findings.iter().take(shown).enumerate().collect();
-    shown.retain(|(index, finding)| *index < advised || finding.evidence != *said);
+    shown.retain(|(index, finding)| *index < advised || finding.evidence != *reported);
     let hidden = report.findings.len() - shown.len();
     if shown.is_empty() {
-        return told;
+        return document;
     }
     let more = match hidden {
         0 => String::new(),
         more => format!(" ({more} more with --full)"),
     };
-    told.add(SCREEN, [heading(format!("What limits this server{more}"))]);
+    document.add(SCREEN, [heading(format!("What limits this server{more}"))]);
     for (index, finding) in shown {
         let named = format!("{} ({})", finding.id, finding.confidence);
-        told.add(
+        document.add(
             SCREEN,
-            [match finding.evidence == *said {
+            [match finding.evidence == *reported {
                 true => Block::Lines(vec![format!("  {named}")]),
                 false => led("  ", Voice::Plain, format!("{named}: {}", finding.evidence)),
             }],
         );
         if index < advised {
-            told.add(SCREEN, [led("    try: ", Voice::Plain, finding.advice.as_str())]);
+            document.add(SCREEN, [led("    try: ", Voice::Plain, finding.advice.as_str())]);
         }
     }
-    told
+    document
 }

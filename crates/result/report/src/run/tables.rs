@@ -31,18 +31,18 @@ fn main_table(report: &RunRecord, all: &RunTimes) -> DataTable {
 }
 
 /// Response time only, and how much of it may be the client's lateness.
-pub(super) fn brief(told: &mut Document, report: &RunRecord, all: &RunTimes) {
+pub(super) fn brief(document: &mut Document, report: &RunRecord, all: &RunTimes) {
     if report.outcomes.done() > 0 {
         let mut table = main_table(report, all);
         table.rows.pop();
-        told.add(Forms::QUIET, [Block::Gap, Block::Table(table)]);
-        told.add(Forms::QUIET, marks(&all.response));
+        document.add(Forms::QUIET, [Block::Gap, Block::Table(table)]);
+        document.add(Forms::QUIET, marks(&all.response));
     }
 }
 
 /// The table of the first screen; without `all`, neither the legend of its marks nor service times
 /// that equal the response times.
-pub(super) fn first(told: &mut Document, report: &RunRecord, known: &RunTimes, all: bool) {
+pub(super) fn first(document: &mut Document, report: &RunRecord, known: &RunTimes, all: bool) {
     if report.outcomes.done() == 0 {
         return;
     }
@@ -51,12 +51,12 @@ pub(super) fn first(told: &mut Document, report: &RunRecord, known: &RunTimes, a
     if !all && figures(table.rows.first()) == figures(table.rows.last()) {
         table.rows.pop();
     }
-    told.add(Forms::SCREEN, [Block::Gap, Block::Table(table)]);
-    told.add(Forms::SCREEN, marks(&known.response).filter(|_| all));
+    document.add(Forms::SCREEN, [Block::Gap, Block::Table(table)]);
+    document.add(Forms::SCREEN, marks(&known.response).filter(|_| all));
 }
 
 /// The same with the slip between them and explanations.
-pub(crate) fn times(told: &mut Document, forms: Forms, report: &RunRecord, all: &RunTimes) {
+pub(crate) fn times(document: &mut Document, forms: Forms, report: &RunRecord, all: &RunTimes) {
     if report.outcomes.done() == 0 {
         return;
     }
@@ -68,24 +68,24 @@ pub(crate) fn times(told: &mut Document, forms: Forms, report: &RunRecord, all: 
     if !wait.max().is_zero() || !lag.max().is_zero() {
         table = table.with([part(times_row("wait", &wait)), part(times_row("lag", &lag))]);
     }
-    told.add(forms & Forms::TEXT, [Block::Gap, Block::Table(table.clone())]);
+    document.add(forms & Forms::TEXT, [Block::Gap, Block::Table(table.clone())]);
     let failed = report.hist(RunHist::Failed);
     if !failed.is_empty() {
         table = table.with([times_row("failed calls, apart", &failed)]);
     }
-    told.add(forms & Forms::PAGE, [Block::Table(table)]);
+    document.add(forms & Forms::PAGE, [Block::Table(table)]);
     let legend = format!(
         "Response time counts from the instant a call was due: {} succeeded, {} timed out. \
          Service time counts from its issue. Slip = response − service.",
         show::count(report.outcomes.succeeded),
         show::count(report.outcomes.timed_out)
     );
-    told.add(forms, [led("  ", Voice::Note, legend)]);
+    document.add(forms, [led("  ", Voice::Note, legend)]);
     if in_doubt {
         let text = "Lateness: upper bound of client delay in the response time.";
-        told.add(forms, [led("  ", Voice::Note, text)]);
+        document.add(forms, [led("  ", Voice::Note, text)]);
     }
-    told.add(forms, marks(&all.response));
+    document.add(forms, marks(&all.response));
 }
 
 /// Meaning of the mark of a quantile, if one is marked.
@@ -163,33 +163,33 @@ pub(super) fn spectrum(report: &RunRecord, all: &RunTimes) -> [Block; 3] {
 }
 
 /// The parts of service time, and the server's own timings.
-pub(super) fn phases(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn phases(document: &mut Document, forms: Forms, report: &RunRecord) {
     let names = ["dns", "connect", "tls", "first byte", "transfer"];
     let phases = parts_table("Phases", "Phases", &facts::phases(report, names));
     let spent = super::charts::composition(report).filter(|_| phases.is_some());
-    told.add(forms, phases);
-    told.add(forms & Forms::PAGE, spent);
+    document.add(forms, phases);
+    document.add(forms & Forms::PAGE, spent);
     let work = "What the server reports of its work (Server-Timing)";
-    told.add(forms, parts_table("Server-Timing", work, &figures::server_timings(report)));
+    document.add(forms, parts_table("Server-Timing", work, &figures::server_timings(report)));
     let malformed = report.server_timings.server_timing_malformed;
     if malformed > 0 {
         let text = format!("Server-Timing: {} malformed.", show::count(malformed));
-        told.add(forms, [led("  ", Voice::Note, text)]);
+        document.add(forms, [led("  ", Voice::Note, text)]);
     }
 }
 
 /// Times of events in streams.
-pub(super) fn streams(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn streams(document: &mut Document, forms: Forms, report: &RunRecord) {
     let table = parts_table("Streams", "Streams of events", &facts::streams::times(report));
     let note = "The time to the first event counts from the instant a call was due. Events that one read \
                 brought have no time between them; a stream that timed out has its last wait counted.";
     let note = table.as_ref().map(|_| led("  ", Voice::Note, note));
-    told.add(forms, table);
-    told.add(forms & Forms::PAGE, note);
+    document.add(forms, table);
+    document.add(forms & Forms::PAGE, note);
 }
 
 /// Streams of each step, if there are several.
-pub(super) fn step_streams(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn step_streams(document: &mut Document, forms: Forms, report: &RunRecord) {
     let steps = report.bodies.streams.as_ref().map_or(&[][..], |streams| &streams.steps);
     let row = |step: &StepStreamsRecord| {
         let mut cells = vec![words::printable(&step.step, 200)];
@@ -203,12 +203,12 @@ pub(super) fn step_streams(told: &mut Document, forms: Forms, report: &RunRecord
     let columns = columns.map(Column::from);
     let table =
         DataTable::new(columns).named("Stream", "Streams by step").with(steps.iter().map(row));
-    told.add(forms, (steps.len() > 1).then_some(Block::Table(table)));
+    document.add(forms, (steps.len() > 1).then_some(Block::Table(table)));
 }
 
 /// Times of WebSockets.
-pub(super) fn messages(told: &mut Document, forms: Forms, report: &RunRecord) {
-    told.add(forms, parts_table("WebSocket", "WebSocket", &facts::messages::times(report)));
+pub(super) fn messages(document: &mut Document, forms: Forms, report: &RunRecord) {
+    document.add(forms, parts_table("WebSocket", "WebSocket", &facts::messages::times(report)));
 }
 
 /// A row per histogram; nothing without any.
@@ -228,7 +228,7 @@ fn parts_table(name: &str, title: &str, parts: &[(&str, Hist)]) -> Option<Block>
     (!parts.is_empty()).then_some(Block::Table(table))
 }
 
-pub(super) fn each_run(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn each_run(document: &mut Document, forms: Forms, report: &RunRecord) {
     if report.runs.is_empty() {
         return;
     }
@@ -243,11 +243,11 @@ pub(super) fn each_run(told: &mut Document, forms: Forms, report: &RunRecord) {
         cells
     };
     let rows = report.runs.iter().enumerate().map(row);
-    told.add(forms, [Block::Table(DataTable::new(columns).named("Runs", "Runs").with(rows))]);
+    document.add(forms, [Block::Table(DataTable::new(columns).named("Runs", "Runs").with(rows))]);
 }
 
 /// The means across runs; without `all`, only the main ones.
-pub(super) fn across_runs(told: &mut Document, forms: Forms, report: &RunRecord, all: bool) {
+pub(super) fn across_runs(document: &mut Document, forms: Forms, report: &RunRecord, all: bool) {
     let mut estimates = figures::estimates(&report.runs);
     estimates.retain(|(name, ..)| all || ACROSS_MOST.contains(name));
     if estimates.is_empty() {
@@ -263,9 +263,9 @@ pub(super) fn across_runs(told: &mut Document, forms: Forms, report: &RunRecord,
         ]
     });
     let table = DataTable::new(["", "mean", "from", "to", "±"]).narrow();
-    told.add(forms, [Block::Table(table.named("Across runs", "Across runs").with(rows))]);
+    document.add(forms, [Block::Table(table.named("Across runs", "Across runs").with(rows))]);
     let note = "From and to: the 95 % interval of the mean (Student's t).";
-    told.add(forms, all.then(|| led("  ", Voice::Note, note)));
+    document.add(forms, all.then(|| led("  ", Voice::Note, note)));
 }
 
 const ACROSS_MOST: [&str; 4] = ["throughput", "failures", "p50", "p99"];
@@ -281,7 +281,7 @@ pub(super) fn rows_max(report: &RunRecord) -> usize {
 }
 
 /// The most called URLs, at most `rows_max` rows including one for all others.
-pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, rows_max: usize) {
+pub(super) fn per_url(document: &mut Document, forms: Forms, report: &RunRecord, rows_max: usize) {
     let urls = &report.per_url;
     if urls.is_empty() || rows_max == 0 {
         return;
@@ -326,14 +326,14 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
             row.cells.insert(place, url.map_or_else(|| "".into(), over_time));
         }
     }
-    told.add(forms, [Block::Table(table)]);
+    document.add(forms, [Block::Table(table)]);
     let left_out = words::counted(folded.len() as u64, "row");
     let note = || say(Voice::Note, format!("{left_out} more in the JSON."));
-    told.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
+    document.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
 }
 
 /// Steps put together by their tags.
-pub(super) fn by_tag(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn by_tag(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.by_tag;
     let hists: Vec<Hist> = all.iter().map(|row| report.hist_of_tag(row)).collect();
     let ends = ends(&hists);
@@ -343,11 +343,11 @@ pub(super) fn by_tag(told: &mut Document, forms: Forms, report: &RunRecord) {
     });
     let columns = ["calls", "failed"].map(Column::from);
     let table = ended_table(("Per tag", "By tag"), "tag", columns, rows);
-    told.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
+    document.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
 }
 
 /// Numbers that captures took from responses.
-pub(super) fn metrics(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn metrics(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = report.journeys.iter().flat_map(|journeys| &journeys.metrics);
     let shown = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), words::number);
     let row = |metric: &MetricRecord| {
@@ -364,11 +364,11 @@ pub(super) fn metrics(told: &mut Document, forms: Forms, report: &RunRecord) {
         columns.into_iter().chain([only("p90"), "p95".into(), "p99".into(), "max".into()]);
     let shown = !rows.is_empty();
     let table = DataTable::new(columns).named("Metrics", "Metrics").with(rows);
-    told.add(forms, shown.then_some(Block::Table(table)));
+    document.add(forms, shown.then_some(Block::Table(table)));
 }
 
 /// Kinds of clients, each with its own kind of path.
-pub(super) fn clients(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn clients(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.by_clients;
     let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_clients(place)).collect();
     let ends = ends(&hists);
@@ -380,11 +380,11 @@ pub(super) fn clients(told: &mut Document, forms: Forms, report: &RunRecord) {
     });
     let columns = ["clients", "calls", "failed"].map(Column::from);
     let table = ended_table(("Behind", "By kind of clients"), "behind", columns, rows);
-    told.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
+    document.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
 }
 
 /// Several loads at once.
-pub(super) fn scenarios(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn scenarios(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.by_scenario;
     let name = |row: &record::run::ScenarioRecord| words::printable(&row.name, 60);
     let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_scenario(place)).collect();
@@ -398,15 +398,15 @@ pub(super) fn scenarios(told: &mut Document, forms: Forms, report: &RunRecord) {
     });
     let columns = ["calls", "failed", "per second"].map(Column::from);
     let table = ended_table(("Per scenario", "By scenario"), "scenario", columns, rows);
-    told.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
+    document.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
     let load = |row: &record::run::ScenarioRecord| {
         led("  ", Voice::Plain, format!("{}: {}", name(row), row.load))
     };
-    told.add(forms, all.iter().map(load));
+    document.add(forms, all.iter().map(load));
 }
 
 /// Steps that belong together, and observations of users in addition to their calls.
-pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn journeys(document: &mut Document, forms: Forms, report: &RunRecord) {
     let Some(journeys) = &report.journeys else { return };
     let all = &journeys.transactions;
     let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_transaction(place)).collect();
@@ -418,43 +418,44 @@ pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
     let columns = ["done", "failed"].map(Column::from);
     let names = ("Journeys", "Journeys and blocks");
     let table = ended_table(names, "journey or block", columns, rows);
-    told.add(forms, [Block::Table(table)]);
+    document.add(forms, [Block::Table(table)]);
     let notes = journeys.notes();
     if notes.is_empty() {
         return;
     }
-    told.add(forms, [subheading("Notes")]);
-    let said = |text: String| led("  ", Voice::Plain, text);
-    let note =
-        |(name, text): &(String, String)| said(format!("{}: {text}", words::printable(name, 100)));
-    told.add(forms, notes.iter().take(NOTES_MAX).map(note));
+    document.add(forms, [subheading("Notes")]);
+    let describe = |text: String| led("  ", Voice::Plain, text);
+    let note = |(name, text): &(String, String)| {
+        describe(format!("{}: {text}", words::printable(name, 100)))
+    };
+    document.add(forms, notes.iter().take(NOTES_MAX).map(note));
     let more = notes.len().saturating_sub(NOTES_MAX);
-    told.add(forms, (more > 0).then(|| said(format!("{more} more in the JSON"))));
+    document.add(forms, (more > 0).then(|| describe(format!("{more} more in the JSON"))));
 }
 
 /// Omissions of an import, so that readers of the result know them too.
-pub(super) fn not_imported(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn not_imported(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.plan.plan().not_imported;
     if all.is_empty() {
         return;
     }
-    told.add(forms, [subheading("Not imported")]);
-    let said = |text: String| led("  ", Voice::Plain, text);
-    told.add(forms, all.iter().take(NOTES_MAX).map(|one| said(words::printable(one, 300))));
+    document.add(forms, [subheading("Not imported")]);
+    let describe = |text: String| led("  ", Voice::Plain, text);
+    document.add(forms, all.iter().take(NOTES_MAX).map(|one| describe(words::printable(one, 300))));
     let more = all.len().saturating_sub(NOTES_MAX);
-    told.add(forms, (more > 0).then(|| said(format!("{more} more in the plan"))));
+    document.add(forms, (more > 0).then(|| describe(format!("{more} more in the plan"))));
 }
 
 /// The first observations of users, if there is no room for more.
-pub(super) fn first_notes(told: &mut Document, forms: Forms, report: &RunRecord) {
+pub(super) fn first_notes(document: &mut Document, forms: Forms, report: &RunRecord) {
     let Some(journeys) = &report.journeys else { return };
     let notes = journeys.notes();
     let note = |(name, text): &(String, String)| {
         led("  ", Voice::Plain, format!("{}: {text}", words::printable(name, 100)))
     };
     if !notes.is_empty() {
-        told.add(forms, [subheading("Notes")]);
-        told.add(forms, notes.iter().take(FIRST_NOTES_MAX).map(note));
+        document.add(forms, [subheading("Notes")]);
+        document.add(forms, notes.iter().take(FIRST_NOTES_MAX).map(note));
     }
 }
 

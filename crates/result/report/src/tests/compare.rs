@@ -116,7 +116,7 @@ fn bounds_are_read_and_refused() {
     for good in ["p99 +5%", "p99+5%", "throughput -3.5 %", "failures +0.1%", "mean +0%"] {
         assert!(FailIf::parse(good).is_ok(), "{good}");
     }
-    let told: Vec<String> = [
+    let error: Vec<String> = [
         "p99",
         "p98 +5%",
         "p99 +5",
@@ -129,7 +129,7 @@ fn bounds_are_read_and_refused() {
     .iter()
     .map(|bad| FailIf::parse(bad).unwrap_err().0)
     .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(error.join("\n"));
 }
 
 #[test]
@@ -139,12 +139,12 @@ fn bounds_are_judged() {
         let bound = &report.bounds[0];
         format!("{} {}", if bound.crossed { "crossed:" } else { "kept:" }, bound.why)
     };
-    let told: Vec<String> =
+    let lines: Vec<String> =
         [(1.07, "p99 +5%"), (1.03, "p99 +5%"), (1.0, "p99 +5%"), (0.9, "p99 +5%")]
             .iter()
             .map(|(times, bound)| judged(*times, bound))
             .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]

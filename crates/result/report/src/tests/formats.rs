@@ -48,10 +48,10 @@ fn server_timings_beyond_the_bound_are_in_one_row() {
     let timings = &mut report.measurement.total.server_timings;
     (0..40).for_each(|n| timings.record(&format!("part-{n:02}"), Nanos::from_millis(n)));
     let document: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
-    let told = document["server_timing_s"].as_object().unwrap();
-    assert_eq!(told.len(), 33);
-    assert_eq!(told["(other)"]["count"], 8);
-    assert_eq!(told["part-31"]["count"], 1);
+    let found = document["server_timing_s"].as_object().unwrap();
+    assert_eq!(found.len(), 33);
+    assert_eq!(found["(other)"]["count"], 8);
+    assert_eq!(found["part-31"]["count"], 1);
     assert_eq!(document["server_timing_malformed"], 0);
     for output in
         [text(&report, crate::Style { full: true, ..crate::Style::default() }), html(&report)]

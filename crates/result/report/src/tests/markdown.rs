@@ -56,8 +56,8 @@ fn foreign_text_stays_text() {
 /// Without it the next text would be part of the last item.
 #[test]
 fn a_blank_line_ends_a_list() {
-    let mut told = Document::default();
-    told.add(Forms::MARKDOWN, [Block::List(vec!["one".into()]), title("End")]);
-    let text = crate::page::markdown::markdown(&told);
+    let mut document = Document::default();
+    document.add(Forms::MARKDOWN, [Block::List(vec!["one".into()]), title("End")]);
+    let text = crate::page::markdown::markdown(&document);
     assert_eq!(text, "- one\n\n### End\n\n");
 }

@@ -313,8 +313,8 @@ fn a_ramp_names_the_resource_exhausted_at_the_knee() {
         step.run.sut = Some(watched(1.95 * share));
     }
     let page = ramp_html(&report);
-    let told = "by the knee, at ";
-    assert!(page.contains(told) && page.contains("; full: CPU, listen queue"), "{page}");
+    let text = "by the knee, at ";
+    assert!(page.contains(text) && page.contains("; full: CPU, listen queue"), "{page}");
     assert!(
         crate::ramp::answer(&RampRecord::of(&report), 0).iter().any(|(name, _)| *name == "Server")
     );
@@ -475,8 +475,8 @@ fn a_difference_beyond_the_axis_is_marked_with_its_size() {
     // the five times; throughput and goodput fall by 80 %, which the axis shows
     assert_eq!(marks.len(), 5, "{far}");
     for mark in &marks {
-        let told = mark.split(['>', '<']).nth(1).unwrap();
-        assert!(told.starts_with("+70") && told.contains(" to +7"), "{told}");
+        let found = mark.split(['>', '<']).nth(1).unwrap();
+        assert!(found.starts_with("+70") && found.contains(" to +7"), "{found}");
     }
     assert_eq!(far.matches(r#"beyond" d="M880"#).count(), 5, "an arrow each");
     assert_eq!(far.matches("<circle").count(), 2 * 2, "a point for each of the others, twice");

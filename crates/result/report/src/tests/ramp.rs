@@ -107,10 +107,10 @@ fn a_knee_without_a_lower_end_is_noted() {
     let points: Vec<(Purpose, stats::curve::Point)> =
         report.steps.iter().map(|step| (step.purpose, step.point)).collect();
     report.curves = vec![stats::curve::curve(&points, report.axis, &[])];
-    let told = "(at most 600/s; lower values were not measured)";
+    let message = "(at most 600/s; lower values were not measured)";
     let note = "The knee may lie anywhere below 500";
     let text = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains(told) && text.contains(note), "{text}");
+    assert!(text.contains(message) && text.contains(note), "{text}");
     let page = ramp_html(&report);
     assert!(page.contains("at most 600/s; lower values were not measured"), "{page}");
     assert!(page.contains(note) && !page.contains("0/s to 600/s"), "{page}");
@@ -287,16 +287,16 @@ fn an_objective_is_missed_only_above_measured_loads() {
 #[test]
 fn a_missing_recovery_is_reported() {
     let mut report = ramp(&["one"]);
-    let said = |report: &RampReport| {
+    let describe = |report: &RampReport| {
         let found = answer(report, 0).into_iter().find(|(name, _)| *name == "Recovery");
         found.map(|(_, text)| text)
     };
-    assert!(said(&report).unwrap().starts_with("1.25 s after"));
+    assert!(describe(&report).unwrap().starts_with("1.25 s after"));
     report.curves[0].overload.recovery_s = f64::INFINITY;
-    assert!(said(&report).unwrap().contains("did not respond as before"));
+    assert!(describe(&report).unwrap().contains("did not respond as before"));
     assert_eq!(document(&report)["overload"]["recovered"], false);
     report.curves[0].overload.recovery_s = f64::NAN;
-    assert_eq!(said(&report), None);
+    assert_eq!(describe(&report), None);
     assert_eq!(document(&report)["overload"]["recovered"], Value::Null);
 }
 
@@ -321,11 +321,11 @@ fn a_server_that_fails_at_the_lowest_load_is_named() {
         total.status.add_n(500, failed);
         step.point.failure_share = 0.5;
     }
-    let said = answer(&report, 0);
-    let names: Vec<&str> = said.iter().map(|(name, _)| *name).collect();
+    let found = answer(&report, 0);
+    let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["Server", "Knee"]);
-    assert!(said[0].1.starts_with("failing: 50.0 % of 200 calls (100 answered 500)"), "{said:?}");
-    assert!(said[0].1.ends_with(", at 100/s."), "{said:?}");
+    assert!(found[0].1.starts_with("failing: 50.0 % of 200 calls (100 answered 500)"), "{found:?}");
+    assert!(found[0].1.ends_with(", at 100/s."), "{found:?}");
     assert!(RampRecord::of(&report).fails());
     assert!(!RampRecord::of(&ramp(&["one"])).fails());
 }

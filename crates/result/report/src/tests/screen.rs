@@ -198,8 +198,8 @@ fn an_offer_of_http3_is_noted_in_runs_of_other_versions() {
         });
         text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let told = "offers HTTP/3 (Alt-Svc: h3=\":443\"; ma=2592000)";
-    assert!(shown("2", "h3=\":443\"; ma=2592000").contains(told));
+    let message = "offers HTTP/3 (Alt-Svc: h3=\":443\"; ma=2592000)";
+    assert!(shown("2", "h3=\":443\"; ma=2592000").contains(message));
     assert!(!shown("3", "h3=\":443\"; ma=2592000").contains("Alt-Svc"));
     assert!(!shown("1.1", "h2=\":443\"").contains("Alt-Svc"));
     assert!(shown("1.1", "h2=\":443\", h3=\":443\"").contains("offers HTTP/3"));
@@ -232,12 +232,12 @@ fn passwords_in_urls_are_masked() {
 /// Some sentences continue after their word without a colon.
 #[test]
 fn server_behavior_is_reported_as_recorded() {
-    let said = [
+    let found = [
         (Conduct::Gone, "gone since 3.20 s (died: 3 idle connections ended)"),
         (Conduct::Stalled, "stalled since 4.10 s: no response to 8 calls"),
         (Conduct::Stalled, "stalled: no response to any of 800 calls"),
     ];
-    for (state, sentence) in said {
+    for (state, sentence) in found {
         let mut record = RunRecord::of(&fixtures::valid());
         record.server.state = state;
         record.server.sentence = sentence.to_owned();
@@ -247,11 +247,11 @@ fn server_behavior_is_reported_as_recorded() {
         }
         let (word, behind) = (state.word(), sentence.strip_prefix(state.word()).unwrap());
         let page = crate::html(&record);
-        let behind_word = behind.trim_start_matches(": ").trim_start();
-        assert!(page.contains(&format!("<strong>{word}</strong> {behind_word}</p>")), "{page}");
+        let after_word = behind.trim_start_matches(": ").trim_start();
+        assert!(page.contains(&format!("<strong>{word}</strong> {after_word}</p>")), "{page}");
         let text = crate::markdown(&record);
         let colon = if behind.starts_with(": ") { ":" } else { "" };
-        let line = format!("**Server {word}{colon}** {behind_word}\n");
+        let line = format!("**Server {word}{colon}** {after_word}\n");
         assert!(text.contains(&line), "{line}{text}");
     }
 }

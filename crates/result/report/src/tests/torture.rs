@@ -24,9 +24,10 @@ fn the_text_lists_the_findings() {
     assert!(painted.contains("\nS-07 \u{1b}[1;31mfail\u{1b}[0m (critical) "), "{painted}");
     insta::assert_snapshot!("torture_text_of_pressure", text(&pressed().record(), style));
     let lost = text(&lost().record(), style);
-    for said in ["It ended early: ", "; interrupted", "did not accept a body: 405", "no longer get"]
+    for found in
+        ["It ended early: ", "; interrupted", "did not accept a body: 405", "no longer get"]
     {
-        assert!(lost.contains(said), "{said:?}: {lost}");
+        assert!(lost.contains(found), "{found:?}: {lost}");
     }
 }
 
@@ -39,14 +40,14 @@ fn an_unobserved_recovery_is_unknown() {
     let health = case.health.as_mut().unwrap();
     (health.cut_short, health.recovery) = (true, None);
     let style = Style { unicode: true, ..Style::default() };
-    let said = text(&report.record(), style);
+    let found = text(&report.record(), style);
     let ended = "not known: the run, or the time of the case, ended first";
-    let unwrapped = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(unwrapped.contains(ended) && !unwrapped.contains("recovery never"), "{said}");
+    let unwrapped = found.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped.contains(ended) && !unwrapped.contains("recovery never"), "{found}");
     let whole = json(&report.record());
     fits_its_schema("torture", &whole);
     let read_back = read(&whole).unwrap();
-    assert_eq!(text(&read_back, style), said);
+    assert_eq!(text(&read_back, style), found);
     let document: Value = serde_json::from_str(&whole).unwrap();
     let cases = document["cases"].as_array().unwrap();
     let case = cases.iter().find(|one| one["id"] == "W-10").unwrap();
@@ -95,8 +96,8 @@ fn the_state_of_the_server_is_reported() {
     insta::assert_snapshot!("torture_text_of_the_server", &whole[start..end]);
     assert!(!text(&pressed().record(), style).contains("The server during the torture"));
     let page = crate::torture::html(&watched().record());
-    for said in ["The server during the torture", "Memory of the server, in MiB", "exit code 3"] {
-        assert!(page.contains(said), "{said}");
+    for found in ["The server during the torture", "Memory of the server, in MiB", "exit code 3"] {
+        assert!(page.contains(found), "{found}");
     }
     let document = read(&json(&watched().record())).unwrap();
     let case = document.cases.iter().find(|case| case.id == "W-10").unwrap();
@@ -231,7 +232,7 @@ fn the_json_is_parsed_back() {
         assert_eq!(again + "\n", written);
         assert_eq!(read(&written).unwrap(), report.record());
     }
-    for (text, said) in [
+    for (text, found) in [
         ("{\"schema\": \"loadstone.run/1\"}", "is \"loadstone.run/1\", not loadstone.torture/1"),
         ("{}", "names no schema"),
         ("[1]", "names no schema"),
@@ -242,7 +243,7 @@ fn the_json_is_parsed_back() {
         ),
     ] {
         let error = read(text).unwrap_err();
-        assert!(error.contains(said), "{text}: {error}");
+        assert!(error.contains(found), "{text}: {error}");
     }
     let wrong = json(&mixed().record()).replace("\"outcome\": \"flaky\"", "\"outcome\": \"fine\"");
     assert!(read(&wrong).unwrap_err().contains("\"fine\" is not an outcome at line"));

@@ -134,8 +134,8 @@ fn changed_numbers_are_listed() {
         assert_eq!(compare(&a, &b).limits.len(), usize::from(moved), "{unit:?} {a_low} {b_low}");
     }
     let (some, none) = (with(Unit::Seconds, 60.0, Some(60.5)), with(Unit::Seconds, 180.0, None));
-    let said = diff::text(&compare(&some, &none), unicode());
-    assert!(said.contains("now over 180 s"), "{said}");
+    let found = diff::text(&compare(&some, &none), unicode());
+    assert!(found.contains("now over 180 s"), "{found}");
 }
 
 fn waived(file: &str) -> Report {
@@ -172,7 +172,7 @@ fn a_waived_finding_is_shown_and_does_not_count() {
     let record = report.record();
     let found: Vec<&str> = record.counted_findings().iter().map(|one| one.id.as_str()).collect();
     assert_eq!(found, ["W-10", "W-02", "F-01"]);
-    let said = text(&report.record(), unicode());
+    let outcome = text(&report.record(), unicode());
     for part in [
         "3 findings in 7 cases",
         "1 of them waived",
@@ -180,9 +180,9 @@ fn a_waived_finding_is_shown_and_does_not_count() {
         "W-10, until 2020-01-01: until the move (it has expired: the finding counts again)",
         "S-01, until 2099-01-01: never seen (nothing that it names failed: remove it)",
     ] {
-        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let flat = outcome.split_whitespace().collect::<Vec<_>>().join(" ");
         let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(&part), "{part}\n{said}");
+        assert!(flat.contains(&part), "{part}\n{outcome}");
     }
     let document: Value = serde_json::from_str(&json(&report.record())).unwrap();
     assert!(validator_of("torture").is_valid(&document));
@@ -211,6 +211,9 @@ fn a_waived_finding_is_not_worse() {
     assert_eq!(compare(&without, &plain).worse, 1);
     let diff = compare(&without, &waived);
     assert_eq!((diff.worse, diff.changes[0].kind), (0, ChangeKind::New));
-    let said = diff::text(&diff, unicode()).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("Nothing is worse in B") && said.contains("waived: the old"), "{said}");
+    let message = diff::text(&diff, unicode()).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        message.contains("Nothing is worse in B") && message.contains("waived: the old"),
+        "{message}"
+    );
 }

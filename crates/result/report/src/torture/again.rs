@@ -14,7 +14,7 @@ pub fn replay_text(replay: &ReplayRecord) -> String {
     let sent = |row| -> Option<(&ReplayedRecord, ReplayVerdict)> { Some((row, row.verdict?)) };
     let rows: Vec<(&ReplayedRecord, ReplayVerdict)> =
         replay.failures.iter().filter_map(sent).collect();
-    let mut told = Document::default();
+    let mut document = Document::default();
     let all = [
         ReplayVerdict::Failing,
         ReplayVerdict::Flaky,
@@ -28,41 +28,41 @@ pub fn replay_text(replay: &ReplayRecord) -> String {
             (count > 0).then(|| format!("{count} {}", verdict.text()))
         })
         .collect();
-    let said = if counts.is_empty() { "nothing was sent".to_owned() } else { counts.join(", ") };
+    let message = if counts.is_empty() { "nothing was sent".to_owned() } else { counts.join(", ") };
     let number = counted(rows.len() as u64, "failure");
     let (target, class) = (words::safe(&replay.target), replay.class.id());
-    let summary = format!("{number} sent again to {target} ({class}): {said}.");
-    told.add(Forms::TEXT, [say(Voice::Plain, summary)]);
-    told.add(Forms::TEXT, words::cut_short(replay.ended_early.as_deref(), replay.interrupted));
+    let summary = format!("{number} sent again to {target} ({class}): {message}.");
+    document.add(Forms::TEXT, [say(Voice::Plain, summary)]);
+    document.add(Forms::TEXT, words::cut_short(replay.ended_early.as_deref(), replay.interrupted));
     if !rows.is_empty() {
         let columns = [Column::word("").at_least(15), Column::text(""), Column::text("")];
         let table = DataTable::new(columns).listed().with(rows.into_iter().map(replayed));
-        told.add(Forms::TEXT, [Block::Gap, Block::Table(table)]);
+        document.add(Forms::TEXT, [Block::Gap, Block::Table(table)]);
     }
-    notes(&mut told, &replay.notes);
-    page::text::whole(&told)
+    notes(&mut document, &replay.notes);
+    page::text::whole(&document)
 }
 
 fn replayed((row, verdict): (&ReplayedRecord, ReplayVerdict)) -> Vec<String> {
     let unlearned = verdict == ReplayVerdict::Unlearned && !row.why.is_empty();
     let seen = words::safe(if unlearned { &row.why } else { &row.seen });
-    let said =
+    let message =
         format!("{}: failed in {} of {}; {seen}", words::safe(&row.name), row.failed, row.tries);
-    vec![verdict.text().to_owned(), words::safe(&row.folder), said]
+    vec![verdict.text().to_owned(), words::safe(&row.folder), message]
 }
 
 /// Adds remarks about other versions, one sentence each.
-fn notes(told: &mut Document, notes: &[String]) {
+fn notes(document: &mut Document, notes: &[String]) {
     if !notes.is_empty() {
-        told.add(Forms::TEXT, [Block::Gap]);
+        document.add(Forms::TEXT, [Block::Gap]);
     }
     let sentence = |note: &String| say(Voice::Plain, format!("{}.", words::safe(note)));
-    told.add(Forms::TEXT, notes.iter().map(sentence));
+    document.add(Forms::TEXT, notes.iter().map(sentence));
 }
 
 /// Returns the conversations whose outcome has changed, as text with a final line feed.
 pub fn rejudged_text(record: &RejudgedRecord) -> String {
-    let mut told = Document::default();
+    let mut document = Document::default();
     let RejudgedRecord { judged, otherwise, conversations: rows, .. } = record;
     let gone = rows.iter().filter(|row| row.version_now.is_none()).count() as u64;
     let code = rows.len() as u64 - judged - gone;
@@ -80,14 +80,14 @@ pub fn rejudged_text(record: &RejudgedRecord) -> String {
         counted(*judged, "conversation"),
         judged - otherwise
     );
-    told.add(Forms::TEXT, [say(Voice::Plain, summary)]);
+    document.add(Forms::TEXT, [say(Voice::Plain, summary)]);
     let lines: Vec<Block> = rows.iter().filter(|row| row.differs()).filter_map(rejudged).collect();
     if !lines.is_empty() {
-        told.add(Forms::TEXT, [Block::Gap]);
+        document.add(Forms::TEXT, [Block::Gap]);
     }
-    told.add(Forms::TEXT, lines);
-    notes(&mut told, &record.notes);
-    page::text::whole(&told)
+    document.add(Forms::TEXT, lines);
+    notes(&mut document, &record.notes);
+    page::text::whole(&document)
 }
 
 /// Formats a conversation whose outcome has changed.
@@ -105,14 +105,14 @@ fn rejudged(row: &ConversationRecord) -> Option<Block> {
 
 /// Returns the shrunk failures as text with a final line feed; `folders` are their names.
 pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
-    let mut told = Document::default();
+    let mut document = Document::default();
     for (folder, shrunk) in folders.iter().zip(found) {
-        let said = match shrunk {
+        let message = match shrunk {
             Some(shrunk) => words::shrunk(&ShrunkRecord::of(shrunk)),
             None => "it no longer fails, or the budget was too small".to_owned(),
         };
         let lead = format!("{}  ", words::safe(folder));
-        told.add(Forms::TEXT, [led(&lead, Voice::Plain, said)]);
+        document.add(Forms::TEXT, [led(&lead, Voice::Plain, message)]);
     }
     let mut buckets: Vec<String> = found.iter().flatten().map(Shrunk::bucket).collect();
     let all = buckets.len() as u64;
@@ -120,6 +120,6 @@ pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
     buckets.dedup();
     let buckets = counted(buckets.len() as u64, "cause");
     let summary = format!("{} shrunk: {buckets} at most.", counted(all, "failure"));
-    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
-    page::text::whole(&told)
+    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
+    page::text::whole(&document)
 }

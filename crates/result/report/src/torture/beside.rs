@@ -6,23 +6,23 @@ use crate::words::{counted, seconds as time};
 use record::torture::{LoadRecord, LoadedCase, TortureRecord};
 use units::show;
 
-pub(super) fn load(told: &mut Document, record: &TortureRecord) {
+pub(super) fn load(document: &mut Document, record: &TortureRecord) {
     let Some(load) = &record.beside else { return };
     let forms = Forms::LONG | Forms::PAGE;
     let what = led("  ", Voice::Plain, words::safe(&head(load)));
-    told.add(forms, [heading("Background load"), what]);
+    document.add(forms, [heading("Background load"), what]);
     let rows: Vec<Vec<String>> = load.cases.iter().filter(|case| case.felt).map(cells).collect();
     if !rows.is_empty() {
         let heads = ["", "due", "answered", "lost", "p50", "p99", "max", "recovery"];
-        told.add(forms, [Block::Table(DataTable::new(heads).with(rows))]);
+        document.add(forms, [Block::Table(DataTable::new(heads).with(rows))]);
     }
-    told.add(forms, without_impact(load).map(|said| led("  ", Voice::Note, said)));
+    document.add(forms, without_impact(load).map(|reported| led("  ", Voice::Note, reported)));
 }
 
 /// Describes the load, and its results before the first case.
 fn head(load: &LoadRecord) -> String {
     let (run, base) = (&load.run, &load.base);
-    let mut said = format!(
+    let mut text = format!(
         "{} on {}: {} calls, {} of them answered; the measurement is {}. Before the first case: \
          {} calls, {} lost, p50 {}, p99 {}.",
         run.load,
@@ -37,9 +37,9 @@ fn head(load: &LoadRecord) -> String {
     );
     if load.left_out > 0 {
         let many = show::count(load.left_out);
-        said.push_str(&format!(" Too many calls: the last {many} are not assigned to a case."));
+        text.push_str(&format!(" Too many calls: the last {many} are not assigned to a case."));
     }
-    said
+    text
 }
 
 /// Returns how many cases had no effect on it, in a sentence.

@@ -12,7 +12,7 @@ use units::Nanos;
 use url::{Position, Url};
 
 /// Allowed outcomes of random data: any response, or a close.
-const WHATEVER: [&str; 2] = ["answered", "reject"];
+const ANY_OUTCOME: [&str; 2] = ["answered", "reject"];
 /// Maximum length of the server's own name.
 const SERVER_MAX: usize = 80;
 
@@ -74,7 +74,7 @@ fn lists(own: Option<&Exchange>) -> [(&'static str, Vec<String>); 4] {
             ("unlearned", words(&own.unlearned)),
         ],
         None => [
-            ("accept", WHATEVER.map(str::to_owned).to_vec()),
+            ("accept", ANY_OUTCOME.map(str::to_owned).to_vec()),
             ("also", Vec::new()),
             ("advise", Vec::new()),
             ("unlearned", Vec::new()),
@@ -108,7 +108,7 @@ fn steps(kept: &Transcript) -> Result<String, String> {
     let mut all = Vec::new();
     for step in &kept.script.steps {
         all.push(match step {
-            Move::Send(bytes) => quoted(&said(kept, bytes)),
+            Move::Send(bytes) => quoted(&bytes_text(kept, bytes)),
             Move::Pause(length) => format!("{{ pause = {} }}", quoted(&span(*length))),
             Move::Await(Awaited::Interim) => "{ await = \"interim\" }".to_owned(),
             Move::Await(Awaited::Response) => "{ await = \"answer\" }".to_owned(),
@@ -139,7 +139,7 @@ fn then(what: &str) -> String {
 }
 
 /// Returns bytes in the language of case files, with placeholders for a future run.
-fn said(kept: &Transcript, bytes: &[u8]) -> String {
+fn bytes_text(kept: &Transcript, bytes: &[u8]) -> String {
     let bytes = without_ours(bytes);
     let Ok(url) = Url::parse(&kept.target) else { return written(&bytes) };
     let mut rest = bytes.as_slice();

@@ -24,23 +24,23 @@ pub fn markdown(diff: &DiffRecord) -> String {
 }
 
 fn document(diff: &DiffRecord) -> Document {
-    let mut told = Document::default();
+    let mut change_text = Document::default();
     let (both, summary) = (Forms::TEXT | Forms::MARKDOWN, summary(diff));
-    told.add(Forms::MARKDOWN, [title(summary.as_str())]);
-    told.add(both, [aligned(0, 3, [("A", side(&diff.a)), ("B", side(&diff.b))])]);
-    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
+    change_text.add(Forms::MARKDOWN, [title(summary.as_str())]);
+    change_text.add(both, [aligned(0, 3, [("A", side(&diff.a)), ("B", side(&diff.b))])]);
+    change_text.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
     for caution in &diff.cautions {
         let text = safe(caution);
-        told.add(Forms::TEXT, [led("Caution: ", Voice::Plain, text.as_str())]);
-        told.add(Forms::MARKDOWN, [Block::Caution(Caution { word: "", text })]);
+        change_text.add(Forms::TEXT, [led("Caution: ", Voice::Plain, text.as_str())]);
+        change_text.add(Forms::MARKDOWN, [Block::Caution(Caution { word: "", text })]);
     }
-    changes(&mut told, diff);
-    limits(&mut told, diff);
-    habits(&mut told, diff);
-    told
+    changes(&mut change_text, diff);
+    limits(&mut change_text, diff);
+    habits(&mut change_text, diff);
+    change_text
 }
 
-fn changes(told: &mut Document, diff: &DiffRecord) {
+fn changes(change_text: &mut Document, diff: &DiffRecord) {
     for (forms, all) in [(Forms::QUIET, false), (Forms::LONG | Forms::MARKDOWN, true)] {
         let shown = diff.changes.iter().filter(|change| all || change.is_worse());
         let rows: Vec<Vec<String>> = shown.map(row).collect();
@@ -54,7 +54,7 @@ fn changes(told: &mut Document, diff: &DiffRecord) {
             Column::text("Outcome"),
         ];
         let table = DataTable::new(columns).listed().with(rows);
-        told.add(forms, [Block::Gap, Block::Table(table)]);
+        change_text.add(forms, [Block::Gap, Block::Table(table)]);
     }
 }
 
@@ -62,10 +62,10 @@ fn row(change: &ChangeRecord) -> Vec<String> {
     let word = change.kind.word().to_owned();
     let mark = if change.is_worse() { "❌ " } else { "" };
     let marked = format!("{mark}{word}");
-    vec![word, marked, change.case.clone(), told(change)]
+    vec![word, marked, change.case.clone(), change_text(change)]
 }
 
-fn limits(told: &mut Document, diff: &DiffRecord) {
+fn limits(change_text: &mut Document, diff: &DiffRecord) {
     let rows: Vec<Vec<String>> = diff.limits.iter().map(limit_row).collect();
     if rows.is_empty() {
         return;
@@ -75,17 +75,17 @@ fn limits(told: &mut Document, diff: &DiffRecord) {
         Column::text("Limit"),
         Column::word("Case").only(Forms::MARKDOWN),
     ];
-    told.add(Forms::LONG, [heading("Limits and deadlines")]);
-    told.add(Forms::LONG | Forms::MARKDOWN, [sides(columns.into(), rows)]);
+    change_text.add(Forms::LONG, [heading("Limits and deadlines")]);
+    change_text.add(Forms::LONG | Forms::MARKDOWN, [sides(columns.into(), rows)]);
 }
 
-fn habits(told: &mut Document, diff: &DiffRecord) {
+fn habits(change_text: &mut Document, diff: &DiffRecord) {
     let row = |one: &HabitChangeRecord| vec![one.name.clone(), one.a.clone(), one.b.clone()];
     let rows: Vec<Vec<String>> = diff.habits.iter().map(row).collect();
     if !rows.is_empty() {
-        told.add(Forms::LONG, [heading("Habits")]);
+        change_text.add(Forms::LONG, [heading("Habits")]);
         let columns = vec![Column::text("Habit").at_least(28)];
-        told.add(Forms::LONG | Forms::MARKDOWN, [sides(columns, rows)]);
+        change_text.add(Forms::LONG | Forms::MARKDOWN, [sides(columns, rows)]);
     }
 }
 
@@ -143,7 +143,7 @@ fn many(kind: ChangeKind) -> &'static str {
 }
 
 /// `fail, was pass: title; detail`.
-fn told(change: &ChangeRecord) -> String {
+fn change_text(change: &ChangeRecord) -> String {
     let outcomes = match (change.a, change.b) {
         (Some(a), Some(b)) if a == b => a.id().to_owned(),
         (Some(a), Some(b)) => format!("{}, was {}", b.id(), a.id()),

@@ -25,32 +25,32 @@ pub struct DryRun<'a> {
 
 /// Returns the plan of a run as text.
 pub fn dry_run(plan: &DryRun<'_>) -> String {
-    let mut told = Document::default();
+    let mut document = Document::default();
     let what = format!("{} would be tested; nothing is sent.", plan.report.target);
-    told.add(Forms::TEXT, [say(Voice::Plain, what), Block::Gap]);
-    told.add(Forms::TEXT, target(plan));
-    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, "Limits:")]);
+    document.add(Forms::TEXT, [say(Voice::Plain, what), Block::Gap]);
+    document.add(Forms::TEXT, target(plan));
+    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, "Limits:")]);
     let bound = |(name, value): (&str, String)| led(&format!("  {name:<26} "), Voice::Plain, value);
-    told.add(Forms::TEXT, torture::safety::bounds::rows(plan.bounds).into_iter().map(bound));
+    document.add(Forms::TEXT, torture::safety::bounds::rows(plan.bounds).into_iter().map(bound));
     let most = "At most, if every attempt fails:";
-    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, most), Block::Gap]);
-    told.add(Forms::TEXT, amounts(plan));
-    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, span(plan)), Block::Gap]);
+    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, most), Block::Gap]);
+    document.add(Forms::TEXT, amounts(plan));
+    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, span(plan)), Block::Gap]);
     let (probes, gates) = (show::duration(plan.settings.baseline), plan.cases.len());
     let on_top = format!(
         "In addition, plain requests are sent: a few at the start, probes for {probes}, at least \
         {gates} between the cases, and one per minute during a case."
     );
-    told.add(Forms::TEXT, [say(Voice::Plain, on_top)]);
-    page::text::whole(&told)
+    document.add(Forms::TEXT, [say(Voice::Plain, on_top)]);
+    page::text::whole(&document)
 }
 
 /// Describes the target and the requests.
 fn target(plan: &DryRun<'_>) -> Vec<Block> {
     let DryRun { report, target, wanting, .. } = *plan;
     let mut lines = Vec::new();
-    let mut add = |label: &str, said: &str| {
-        lines.push(led(&format!("  {label:<13}"), Voice::Plain, said));
+    let mut add = |label: &str, reported: &str| {
+        lines.push(led(&format!("  {label:<13}"), Voice::Plain, reported));
     };
     for address in &report.addresses {
         let address: IpAddr = *address;

@@ -23,60 +23,60 @@ pub fn list(cases: &[Case]) -> String {
         let lead = format!("{:<5} {:<8} ", case.id, case.level.id());
         led(&lead, Voice::Plain, format!("{}{amount}", case.title))
     };
-    let mut told = Document::default();
-    told.add(Forms::TEXT, cases.iter().map(line));
-    page::text::whole(&told)
+    let mut document = Document::default();
+    document.add(Forms::TEXT, cases.iter().map(line));
+    page::text::whole(&document)
 }
 
 /// Returns what a case sends and expects, and why.
 pub fn explain(case: &Case) -> String {
-    let mut told = Document::default();
-    told.add(Forms::TEXT, [say(Voice::Plain, format!("{} · {}", case.id, case.title))]);
-    told.add(Forms::TEXT, [aligned(2, 9, about(case))]);
+    let mut document = Document::default();
+    document.add(Forms::TEXT, [say(Voice::Plain, format!("{} · {}", case.id, case.title))]);
+    document.add(Forms::TEXT, [aligned(2, 9, about(case))]);
     for exchange in &case.exchanges {
         let steps = exchange.steps.iter().map(|step| led("    ", Voice::Plain, step_text(step)));
-        told.add(Forms::TEXT, [Block::Gap, led("  ", Voice::Plain, exchange.name.as_str())]);
-        told.add(Forms::TEXT, steps);
-        told.add(Forms::TEXT, [aligned(4, 7, right(exchange))]);
+        document.add(Forms::TEXT, [Block::Gap, led("  ", Voice::Plain, exchange.name.as_str())]);
+        document.add(Forms::TEXT, steps);
+        document.add(Forms::TEXT, [aligned(4, 7, right(exchange))]);
     }
-    page::text::whole(&told)
+    page::text::whole(&document)
 }
 
 /// Returns the table of severities: the first row that fits a failure rates it.
 pub fn severities() -> String {
-    let mut told = Document::default();
+    let mut document = Document::default();
     let head = "Severity of a finding: what was sent, its effect, and why it matters. The first \
         row that fits applies; a row for anything fits every message. What a specification only \
         recommends or permits is at most ";
     let most = severity::RECOMMENDED_MAX.id();
-    told.add(
+    document.add(
         Forms::TEXT,
         [say(Voice::Plain, format!("{head}{most}, unless other clients are affected."))],
     );
     for (at, row) in severity::TABLE.iter().enumerate() {
         let first = at == 0 || severity::TABLE[at - 1].effect != row.effect;
         if first {
-            told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, row.effect.text())]);
+            document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, row.effect.text())]);
         }
         let lead = format!("  {:<8} ", row.rated.severity.id());
-        let said = format!("{}: {}", row.sent.text(), row.rated.reason);
-        told.add(Forms::TEXT, [led(&lead, Voice::Plain, said)]);
+        let message = format!("{}: {}", row.sent.text(), row.rated.reason);
+        document.add(Forms::TEXT, [led(&lead, Voice::Plain, message)]);
     }
-    page::text::whole(&told)
+    page::text::whole(&document)
 }
 
 /// Returns the specification, the needs, and the parameters of a case.
 fn about(case: &Case) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
-    let mut add = |label: &str, said: String| rows.push((label.to_owned(), said));
+    let mut add = |label: &str, reported: String| rows.push((label.to_owned(), reported));
     add("level", format!("{}, {}", case.level.id(), case.reference));
     if let Some(risk) = case.risk {
         add("risk", format!("{}: {}", risk.id(), risk.reason()));
     }
     add("why", case.why.clone());
-    for (label, said) in [("servers", &case.servers), ("found", &case.found)] {
-        if !said.is_empty() {
-            add(label, said.clone());
+    for (label, reported) in [("servers", &case.servers), ("found", &case.found)] {
+        if !reported.is_empty() {
+            add(label, reported.clone());
         }
     }
     case.needs.iter().for_each(|need| add("needs", need.id().to_owned()));
@@ -122,8 +122,8 @@ fn right(exchange: &Exchange) -> Vec<(String, String)> {
         }
     }
     if exchange.in_step {
-        let said = "a valid request, if the connection stays open";
-        rows.push(("then".to_owned(), said.to_owned()));
+        let text = "a valid request, if the connection stays open";
+        rows.push(("then".to_owned(), text.to_owned()));
     }
     rows
 }

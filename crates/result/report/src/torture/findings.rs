@@ -27,11 +27,11 @@ const SEVERAL: [char; 2] = ['M', PACKETS];
 const RANDOM: char = 'F';
 
 /// Adds findings in detail, and advisories: in text one line each.
-pub(super) fn findings(told: &mut Document, record: &TortureRecord, read: Forms) {
-    counted_findings(told, record);
+pub(super) fn findings(document: &mut Document, record: &TortureRecord, read: Forms) {
+    counted_findings(document, record);
     let notable = record.notable();
     if !notable.is_empty() {
-        told.add(Forms::PAGE, [placed("findings", "Findings and advice")]);
+        document.add(Forms::PAGE, [placed("findings", "Findings and advice")]);
     }
     let mut shown = Vec::new();
     let mut advised = false;
@@ -39,23 +39,23 @@ pub(super) fn findings(told: &mut Document, record: &TortureRecord, read: Forms)
         let bad = case.outcome.is_finding();
         let forms = if bad { Forms::TEXT | Forms::PAGE } else { Forms::PAGE };
         if read.has(forms) {
-            told.add(forms, [Block::Details(finding(record, case, read, &mut shown))]);
+            document.add(forms, [Block::Details(finding(record, case, read, &mut shown))]);
         }
         if !bad {
             if !std::mem::replace(&mut advised, true) {
-                told.add(Forms::TEXT, [Block::Gap]);
+                document.add(Forms::TEXT, [Block::Gap]);
             }
-            told.add(Forms::TEXT, [advice(case)]);
+            document.add(Forms::TEXT, [advice(case)]);
         }
     }
 }
 
 /// Adds the findings, one row each.
-fn counted_findings(told: &mut Document, record: &TortureRecord) {
+fn counted_findings(document: &mut Document, record: &TortureRecord) {
     let rows: Vec<Vec<String>> = record.counted_findings().into_iter().map(counted_row).collect();
     if !rows.is_empty() {
         let heads = ["severity", "outcome", "case", "title", "observed"];
-        told.add(Forms::MARKDOWN, [Block::Table(DataTable::new(heads).with(rows))]);
+        document.add(Forms::MARKDOWN, [Block::Table(DataTable::new(heads).with(rows))]);
     }
 }
 
@@ -145,8 +145,8 @@ fn labelled<L: Into<String>, W: Into<Words>>(rows: Vec<(L, W)>) -> Block {
 fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(one) = record.waiver_of(&case.id) {
-        let said = format!("until {}: {}", one.waiver.until, one.waiver.reason);
-        facts.push(("waived", words::safe(&said)));
+        let text = format!("until {}: {}", one.waiver.until, one.waiver.reason);
+        facts.push(("waived", words::safe(&text)));
     }
     if !case.reason.is_empty() {
         facts.push(("reason", words::safe(&case.reason)));
@@ -164,8 +164,8 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, Stri
         facts.extend(words::impact(health, record.baseline.as_ref()));
     }
     for one in record.limits_of(&case.id) {
-        let said = format!("{} {} ({})", one.what, words::measure(one), one.note);
-        facts.push(("measured", words::safe(&said)));
+        let text = format!("{} {} ({})", one.what, words::measure(one), one.note);
+        facts.push(("measured", words::safe(&text)));
     }
     facts.extend(case.recovery_s.map(|recovery| ("then", words::afterwards(recovery))));
     facts
@@ -234,8 +234,8 @@ fn exchange(
     let mut facts: Vec<(String, Words)> = Vec::new();
     let mut add = |label: &str, words: Words| facts.push((label.to_owned(), words));
     if !others.is_empty() {
-        let said = format!("{}: {}", others.len(), names(others.iter().copied()));
-        add("alike", said.into());
+        let text = format!("{}: {}", others.len(), names(others.iter().copied()));
+        add("alike", text.into());
     }
     if !sent.is_empty() {
         let line = send::shown(sent, SENT_MAX);
@@ -244,9 +244,9 @@ fn exchange(
     add("received", words::safe(&one.seen).into());
     responses(&one.received.0).into_iter().for_each(|(label, words)| add(&label, words));
     let right = judge::in_words(&one.expected);
-    for (label, said) in [("right", &right), ("why", &one.why)] {
-        if !said.is_empty() {
-            add(label, words::safe(said).into());
+    for (label, text) in [("right", &right), ("why", &one.why)] {
+        if !text.is_empty() {
+            add(label, words::safe(text).into());
         }
     }
     if one.tries > 1 {
@@ -272,7 +272,7 @@ fn exchange(
 /// Returns the first response, and in text the first line of each further one.
 fn responses(received: &[u8]) -> Vec<(String, Words)> {
     let all = send::responses(received);
-    let told = |(row, response): (usize, &&[u8])| {
+    let describe = |(row, response): (usize, &&[u8])| {
         let label = match all.len() {
             1 => String::new(),
             all => format!("{} of {all}", row + 1),
@@ -289,7 +289,7 @@ fn responses(received: &[u8]) -> Vec<(String, Words)> {
         .enumerate()
         .filter(|(_, one)| !one.is_empty())
         .take(RESPONSES_MAX)
-        .map(told)
+        .map(describe)
         .collect();
     let more = all.len().saturating_sub(RESPONSES_MAX);
     if more > 0 {

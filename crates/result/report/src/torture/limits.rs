@@ -6,7 +6,7 @@ use record::torture::{CostRecord, TortureRecord};
 use units::show;
 
 /// Adds limits and timeouts, with or without a finding: an operator needs them in any case.
-pub(super) fn limits(told: &mut Document, record: &TortureRecord) {
+pub(super) fn limits(document: &mut Document, record: &TortureRecord) {
     if record.limits.is_empty() {
         return;
     }
@@ -22,14 +22,14 @@ pub(super) fn limits(told: &mut Document, record: &TortureRecord) {
     ];
     let table = DataTable::new(columns).listed().with(rows);
     let forms = Forms::LONG | Forms::PAGE;
-    told.add(forms, [placed("limits", "Limits and deadlines")]);
-    told.add(forms | Forms::MARKDOWN, [Block::Table(table)]);
+    document.add(forms, [placed("limits", "Limits and deadlines")]);
+    document.add(forms | Forms::MARKDOWN, [Block::Table(table)]);
     let note = "The true value lies between the two numbers.";
-    told.add(Forms::PAGE, [say(Voice::Note, note)]);
+    document.add(Forms::PAGE, [say(Voice::Note, note)]);
 }
 
 /// Adds the cost of denial, one line per measured timeout.
-pub(super) fn costs(told: &mut Document, record: &TortureRecord) {
+pub(super) fn costs(document: &mut Document, record: &TortureRecord) {
     if record.costs.is_empty() {
         return;
     }
@@ -37,7 +37,7 @@ pub(super) fn costs(told: &mut Document, record: &TortureRecord) {
     let columns = [Column::word("case"), Column::text("deadline"), Column::text("cost")];
     let table = DataTable::new(columns).listed().with(record.costs.iter().map(row));
     let what = "Cost of denial: what keeps every slot of the server busy";
-    told.add(Forms::LONG | Forms::PAGE, [heading(what), Block::Table(table)]);
+    document.add(Forms::LONG | Forms::PAGE, [heading(what), Block::Table(table)]);
 }
 
 /// Formats `7.5/s new connections keep 150 slots busy for 20 s each`.

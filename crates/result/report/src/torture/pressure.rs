@@ -17,7 +17,7 @@ use units::show;
 /// Maximum number of marked cases, the longest first.
 const BANDS_MAX: usize = 60;
 
-pub(super) fn pressure(told: &mut Document, record: &TortureRecord) {
+pub(super) fn pressure(document: &mut Document, record: &TortureRecord) {
     let rows: Vec<Vec<TableCell>> = record.cases.iter().filter_map(row).collect();
     let chart = timeline(record);
     // probes alone yield a chart but no table
@@ -26,16 +26,16 @@ pub(super) fn pressure(told: &mut Document, record: &TortureRecord) {
         (true, false) => Forms::PAGE,
         (false, _) => Forms::LONG | Forms::PAGE,
     };
-    told.add(forms, [placed("felt", "Well-behaved clients under load")]);
+    document.add(forms, [placed("felt", "Well-behaved clients under load")]);
     let before = record.baseline.as_ref().map(|base| format!("Before: {}.", words::baseline(base)));
-    told.add(forms, before.map(|said| led("  ", Voice::Plain, said)));
+    document.add(forms, before.map(|reported| led("  ", Voice::Plain, reported)));
     if let Some(chart) = chart {
         let note = "Where several probes share a position, the slowest is drawn; a lost probe is \
             drawn at its timeout. Bands mark the running cases. Probes are sent before the first \
             case and during stress cases. Groups F and S have none: a plain request after each \
             of their cases tests whether the server still responds normally, and the case \
             reports any failure.";
-        told.add(Forms::PAGE, [chart.into(), say(Voice::Note, note), Block::HowToLook]);
+        document.add(Forms::PAGE, [chart.into(), say(Voice::Note, note), Block::HowToLook]);
     }
     if rows.is_empty() {
         return;
@@ -43,12 +43,12 @@ pub(super) fn pressure(told: &mut Document, record: &TortureRecord) {
     let heads = ["", "correct", "shed", "lost", "p99", "recovery", "established", "followed"];
     let mut columns = heads.map(Column::from).to_vec();
     columns.push(Column::word("control").only(Forms::PAGE));
-    told.add(forms, [Block::Table(DataTable::new(columns).with(rows))]);
+    document.add(forms, [Block::Table(DataTable::new(columns).with(rows))]);
     let note = "Correct, shed, lost: shares of the time in which probes got their usual \
         response, a well-formed refusal, or neither. Established: connections of the load, of \
         those wanted. Followed: rounds in which the load had an effect. Control: the result of \
         as many well-behaved connections.";
-    told.add(Forms::PAGE, [say(Voice::Note, note)]);
+    document.add(Forms::PAGE, [say(Voice::Note, note)]);
 }
 
 fn row(case: &CaseRecord) -> Option<Vec<TableCell>> {

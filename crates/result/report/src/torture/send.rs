@@ -276,7 +276,7 @@ mod tests {
         let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
         let long =
             [&b"GET /"[..], &[b'a'; 9_000], b" HTTP/1.1\r\n", &b"X: 1\r\n".repeat(5_000), b"\r\n"];
-        for (bytes, said) in [
+        for (bytes, reported) in [
             (
                 request.repeat(1_000),
                 r"for i in $(seq 1000); do printf 'GET / HTTP/1.1\r\nHost: h\r\n\r\n'; done | nc h 80",
@@ -287,7 +287,7 @@ mod tests {
             ),
         ] {
             let line = shell_line("http://h/", &bytes, &[], false).unwrap();
-            assert_eq!(line, said);
+            assert_eq!(line, reported);
             let prints = line.strip_suffix(" | nc h 80").unwrap();
             let out = std::process::Command::new("sh").arg("-c").arg(prints).output().unwrap();
             assert!(out.stdout == bytes);

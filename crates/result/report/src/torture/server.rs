@@ -23,21 +23,21 @@ const THREADS_CHANGED: u64 = 2;
 const MEBIBYTE: f64 = 1_048_576.0;
 
 /// Adds nothing if the server was not watched.
-pub(super) fn server(told: &mut Document, record: &TortureRecord) {
+pub(super) fn server(document: &mut Document, record: &TortureRecord) {
     let Some(server) = &record.server else { return };
     let forms = Forms::LONG | Forms::PAGE;
-    let who = led("  ", Voice::Plain, head(server));
-    told.add(forms, [placed("server", "The server during the torture"), who]);
-    told.add(Forms::PAGE, charts(&server.series).into_iter().map(Block::from));
+    let processes = led("  ", Voice::Plain, head(server));
+    document.add(forms, [placed("server", "The server during the torture"), processes]);
+    document.add(Forms::PAGE, charts(&server.series).into_iter().map(Block::from));
     let heads = ["", "memory", "descriptors", "threads", "connections", "CPU"];
-    told.add(forms, [Block::Table(DataTable::new(heads).with(rows(record, server)))]);
+    document.add(forms, [Block::Table(DataTable::new(heads).with(rows(record, server)))]);
     let note = "Cases without changes have no row. CPU is the CPU time during the case; the last \
         row is the total of all cases.";
-    told.add(Forms::PAGE, [say(Voice::Note, note)]);
+    document.add(Forms::PAGE, [say(Voice::Note, note)]);
     let events = events(record);
     if !events.is_empty() {
-        let rows = events.into_iter().map(|(case, said)| (format!("{case}  "), said));
-        told.add(forms, [aligned(2, 0, rows)]);
+        let rows = events.into_iter().map(|(case, reported)| (format!("{case}  "), reported));
+        document.add(forms, [aligned(2, 0, rows)]);
     }
 }
 
@@ -70,7 +70,7 @@ fn is_worth_a_row(before: &StateRecord, seen: &ServerCaseRecord) -> bool {
 }
 
 /// Returns its name: `nginx (pid 71)`.
-fn who(state: &StateRecord) -> String {
+fn processes(state: &StateRecord) -> String {
     if let Some(machine) = &state.machine {
         return format!("the machine of {}", words::safe(machine));
     }
@@ -85,7 +85,7 @@ fn head(server: &ServerRecord) -> String {
         0 => String::new(),
         n => format!(" with {}", counted(n, "worker")),
     };
-    match (who(&server.before), who(&server.after)) {
+    match (processes(&server.before), processes(&server.after)) {
         (before, after) if before == after => format!("{after}{workers}."),
         (before, after) => format!("At the start {before}; at the end {after}{workers}."),
     }
@@ -123,12 +123,12 @@ fn rows(record: &TortureRecord, server: &ServerRecord) -> Vec<Vec<String>> {
 fn events(record: &TortureRecord) -> Vec<(String, String)> {
     let early = record.server.iter().flat_map(|seen| grouped(&seen.deaths));
     let mut all: Vec<(String, String)> =
-        early.map(|said| ("before the cases".to_owned(), said)).collect();
+        early.map(|reported| ("before the cases".to_owned(), reported)).collect();
     for (case, before, seen) in observed(record) {
-        all.extend(grouped(&seen.deaths).into_iter().map(|said| (case.id.clone(), said)));
-        all.extend(left(case, before, &seen.after).map(|said| (case.id.clone(), said)));
+        all.extend(grouped(&seen.deaths).into_iter().map(|reported| (case.id.clone(), reported)));
+        all.extend(left(case, before, &seen.after).map(|reported| (case.id.clone(), reported)));
     }
-    all.extend(renewed(record).map(|said| ("workers".to_owned(), said)));
+    all.extend(renewed(record).map(|reported| ("workers".to_owned(), reported)));
     all
 }
 
@@ -146,11 +146,11 @@ fn renewed(record: &TortureRecord) -> Option<String> {
 fn grouped(deaths: &[DeathRecord]) -> Vec<String> {
     let lost: Vec<sample::Death> =
         deaths.iter().filter(|death| death.is_loss()).map(DeathRecord::death).collect();
-    let said = |(death, count): (&sample::Death, u64)| match count {
+    let describe = |(death, count): (&sample::Death, u64)| match count {
         1 => words::safe(&death.to_string()),
         n => format!("{}; {n} times in total", words::safe(&death.to_string())),
     };
-    sample::together(&lost).into_iter().map(said).collect()
+    sample::together(&lost).into_iter().map(describe).collect()
 }
 
 /// Returns the number of connections closed by the clients but not by the server.

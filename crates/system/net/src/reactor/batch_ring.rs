@@ -336,10 +336,10 @@ mod tests {
         (&theirs).write_all(b"some").expect("written");
         let mut came = Vec::new();
         ring.enter(Await::Sleep(None), |done| came.push(done));
-        let said = |came: &[Completed]| -> Vec<(u64, i32, bool, bool)> {
+        let describe = |came: &[Completed]| -> Vec<(u64, i32, bool, bool)> {
             came.iter().map(|it| (it.number, it.result, it.buffer.is_some(), it.more)).collect()
         };
-        assert_eq!(said(&came), [(7, 4, true, true)]);
+        assert_eq!(describe(&came), [(7, 4, true, true)]);
         assert_eq!(ring.open, 1);
         // an end by name
         let cancel = opcode::AsyncCancel::new(BatchRing::kept_as(7)).build();
@@ -349,7 +349,7 @@ mod tests {
         while ring.open > 0 {
             ring.enter(Await::Sleep(None), |done| came.push(done));
         }
-        assert!(said(&came).contains(&(7, -libc::ECANCELED, false, false)), "{came:?}");
+        assert!(describe(&came).contains(&(7, -libc::ECANCELED, false, false)), "{came:?}");
         assert!(read(&mut ring));
         ring.submit();
         assert_eq!(ring.open, 1);

@@ -76,7 +76,7 @@ struct RingSocket {
     fd: Option<OwnedFd>,
     /// Counts openings, so that a completion of a former connection is known as such.
     generation: u32,
-    standing: ConnectStage,
+    stage: ConnectStage,
     /// The kernel has a request that receives, or one that watches.
     receiving: bool,
     watching: bool,
@@ -94,7 +94,7 @@ struct RingSocket {
     last: u16,
     at: u16,
     /// Index in `heard`, if present.
-    told: u32,
+    reported: u32,
     /// The batch of its last write, and where the bytes are until submission.
     batch: u64,
     start: u32,
@@ -110,7 +110,7 @@ impl Default for RingSocket {
         RingSocket {
             fd: None,
             generation: 0,
-            standing: ConnectStage::Closed,
+            stage: ConnectStage::Closed,
             receiving: false,
             watching: false,
             wants_to_write: false,
@@ -122,7 +122,7 @@ impl Default for RingSocket {
             first: NONE,
             last: NONE,
             at: 0,
-            told: 0,
+            reported: 0,
             batch: 0,
             start: 0,
             length: 0,
@@ -137,7 +137,7 @@ impl RingSocket {
         let (generation, mut unsent) = (self.generation, std::mem::take(&mut self.unsent));
         unsent.clear();
         *self = RingSocket { fd: Some(fd), generation, unsent, ..RingSocket::default() };
-        self.standing = ConnectStage::Pending;
+        self.stage = ConnectStage::Pending;
     }
 
     fn tag(&self, kind: Kind, slot: Slot) -> Tag {
@@ -306,15 +306,15 @@ impl RingReactor {
     }
 
     fn notify(&mut self, slot: Slot, news: Ready) {
-        let told = &mut self.sockets[slot as usize].told;
-        match self.heard.get_mut(*told as usize).filter(|before| before.slot == slot) {
+        let reported = &mut self.sockets[slot as usize].reported;
+        match self.heard.get_mut(*reported as usize).filter(|before| before.slot == slot) {
             Some(before) => {
                 before.readable |= news.readable;
                 before.writable |= news.writable;
                 before.ended |= news.ended;
             }
             None => {
-                *told = self.heard.len() as u32;
+                *reported = self.heard.len() as u32;
                 self.heard.push(news);
             }
         }
@@ -322,12 +322,12 @@ impl RingReactor {
 
     /// Withdraws pending events of a connection.
     fn untell(&mut self, slot: Slot) {
-        let told = self.sockets[slot as usize].told;
-        let index = told as usize;
+        let reported = self.sockets[slot as usize].reported;
+        let index = reported as usize;
         if self.heard.get(index).is_some_and(|event| event.slot == slot) {
             self.heard.swap_remove(index);
             if let Some(moved) = self.heard.get(index) {
-                self.sockets[moved.slot as usize].told = told;
+                self.sockets[moved.slot as usize].reported = reported;
             }
         }
     }
@@ -425,8 +425,8 @@ impl RingReactor {
         }
         match send_now(fd, bytes) {
             Ok(count) => {
-                if socket.standing == ConnectStage::Pending {
-                    socket.standing = ConnectStage::Open;
+                if socket.stage == ConnectStage::Pending {
+                    socket.stage = ConnectStage::Open;
                     self.want(Kind::Receive, slot);
                 }
                 Ok(count)
@@ -587,7 +587,7 @@ impl Io for RingReactor {
     #[inline]
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         let socket = &self.sockets[slot as usize];
-        let queued = socket.standing == ConnectStage::Open
+        let queued = socket.stage == ConnectStage::Open
             && bytes.len() <= COPIED_MAX
             && socket.batch != self.batch
             && socket.unsent.is_empty()

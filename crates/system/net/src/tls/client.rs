@@ -4,7 +4,7 @@ use crate::tls::error::tls_error;
 use crate::tls::open::OpenSession;
 use crate::tls::session::ClientSession;
 use crate::tls::tickets::Tickets;
-use crate::tls::verify::{AcceptAny, OwnRoots, webpki_says};
+use crate::tls::verify::{AcceptAny, OwnRoots, is_webpki_error};
 use crate::tls::{FileRole, Settings, SetupError, Versions, names, pem, roots};
 use conduit::{TlsError, TlsFactory, TlsSession};
 use rustls::client::{Resumption, WantsClientCert, WebPkiServerVerifier};
@@ -270,7 +270,7 @@ fn with_identity(
     match identity.keys_match() {
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
         // X.509 v1, as `openssl x509 -req` makes it: the server decides whether it accepts that
-        Err(error) if webpki_says(&error, &webpki::Error::UnsupportedCertVersion) => {}
+        Err(error) if is_webpki_error(&error, &webpki::Error::UnsupportedCertVersion) => {}
         Err(error) => return Err(unusable(error)),
     }
     Ok(builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity))))

@@ -1,7 +1,7 @@
 //! Errors in TLS settings, with messages that name the option and the fix, and the failure class of
 //! handshake errors.
 
-use crate::tls::verify::webpki_says;
+use crate::tls::verify::is_webpki_error;
 use conduit::TlsError;
 use sample::FailureClass;
 use std::fmt;
@@ -127,7 +127,7 @@ fn text(error: &rustls::Error) -> String {
 
 /// A certificate marked as a CA's that a server presents as its own: what `openssl req -x509` makes.
 fn is_authority(error: &rustls::Error) -> bool {
-    webpki_says(error, &webpki::Error::CaUsedAsEndEntity)
+    is_webpki_error(error, &webpki::Error::CaUsedAsEndEntity)
 }
 
 /// Hint for an error with a known cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by what the

@@ -25,7 +25,7 @@ const CIPHERTEXT_MAX: usize = FRAGMENT_MAX + 2_048;
 /// The part of a nonce that AES-GCM sends with each record (RFC 5288 section 3).
 const EXPLICIT: usize = 8;
 /// Bytes of our side of a handshake that are kept to find our Finished in.
-const SAID_MAX: usize = 256 << 10;
+const SENT_MAX: usize = 256 << 10;
 /// A Finished message: type, length and twelve bytes of verify_data (RFC 5246 section 7.4.9).
 const FINISHED_HEAD: [u8; 4] = [20, 0, 0, 12];
 const CLOSE_NOTIFY: [u8; 2] = [1, 0];
@@ -38,7 +38,7 @@ pub(crate) struct OpenSession {
     inbox: Vec<u8>,
     outbox: Vec<u8>,
     /// Our side of the handshake.
-    said: Vec<u8>,
+    sent: Vec<u8>,
     facts: Option<TlsFacts>,
     closed: bool,
     failed: Option<TlsError>,
@@ -58,7 +58,7 @@ impl OpenSession {
             state: OpenState::Shaking(Box::new(connection)),
             inbox: Vec::new(),
             outbox: Vec::new(),
-            said: Vec::new(),
+            sent: Vec::new(),
             facts: None,
             closed: false,
             failed: None,
@@ -115,8 +115,8 @@ impl OpenSession {
             .dangerous_extract_secrets()
             .map_err(|error| tls_error(format!("its keys cannot be exported: {error}")))?;
         let (ours, theirs) = (Half::of(secrets.tx)?, Half::of(secrets.rx)?);
-        let finished = ours.finished_in(&self.said)?;
-        self.said = Vec::new();
+        let finished = ours.finished_in(&self.sent)?;
+        self.sent = Vec::new();
         self.state = OpenState::Open(Box::new(Records { ours, theirs, finished }));
         Ok(())
     }
@@ -127,8 +127,8 @@ impl OpenSession {
             let before = self.outbox.len();
             // writing into memory cannot fail; should it, what waits goes out with the next call
             while connection.wants_write() && connection.write_tls(&mut self.outbox).is_ok() {}
-            let room = SAID_MAX.saturating_sub(self.said.len());
-            self.said.extend(self.outbox[before..].iter().take(room));
+            let room = SENT_MAX.saturating_sub(self.sent.len());
+            self.sent.extend(self.outbox[before..].iter().take(room));
         }
     }
 }
@@ -291,9 +291,9 @@ impl Half {
     }
 
     /// The verify_data of the Finished message in our output: the first encrypted record.
-    fn finished_in(&self, said: &[u8]) -> Result<Vec<u8>, TlsError> {
+    fn finished_in(&self, sent: &[u8]) -> Result<Vec<u8>, TlsError> {
         let mut changed = false;
-        for (kind, body) in records(said) {
+        for (kind, body) in records(sent) {
             if changed && kind == HANDSHAKE {
                 let message = self.open(0, kind, body).unwrap_or_default();
                 let data = message.strip_prefix(&FINISHED_HEAD);

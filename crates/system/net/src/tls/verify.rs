@@ -63,7 +63,7 @@ fn unless_version_1(
     verdict: Result<HandshakeSignatureValid, Error>,
 ) -> Result<HandshakeSignatureValid, Error> {
     match verdict {
-        Err(error) if webpki_says(&error, &webpki::Error::UnsupportedCertVersion) => {
+        Err(error) if is_webpki_error(&error, &webpki::Error::UnsupportedCertVersion) => {
             Ok(HandshakeSignatureValid::assertion())
         }
         other => other,
@@ -107,7 +107,7 @@ impl ServerCertVerifier for OwnRoots {
         );
         match verdict {
             Err(error)
-                if webpki_says(&error, &webpki::Error::CaUsedAsEndEntity)
+                if is_webpki_error(&error, &webpki::Error::CaUsedAsEndEntity)
                     && self.trusted.iter().any(|trusted| trusted == end_entity) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
@@ -140,7 +140,7 @@ impl ServerCertVerifier for OwnRoots {
     }
 }
 
-pub(crate) fn webpki_says(error: &Error, wanted: &webpki::Error) -> bool {
+pub(crate) fn is_webpki_error(error: &Error, wanted: &webpki::Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::Other(other)) => {
             other.0.downcast_ref::<webpki::Error>() == Some(wanted)

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn requests_for_our_addresses_are_answered() {
         let we = ours();
-        let said: String = [[10, 9, 0, 1], [10, 9, 0, 14], [10, 9, 0, 15], [192, 0, 2, 1]]
+        let sent: String = [[10, 9, 0, 1], [10, 9, 0, 14], [10, 9, 0, 15], [192, 0, 2, 1]]
             .iter()
             .map(|target| match we.parse(&theirs(REQUEST, SERVER, *target)) {
                 LinkFrame::Told(from, _, None) => format!("{from} asks for somebody else\n"),
@@ -145,7 +145,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            said,
+            sent,
             "02:00:00:00:00:01 to 02:00:00:00:00:09, kind 0806: 10.9.0.1 at 02:00:00:00:00:01 answers \
              203.0.113.7 at 02:00:00:00:00:09\n\
              02:00:00:00:00:01 to 02:00:00:00:00:09, kind 0806: 10.9.0.14 at 02:00:00:00:00:01 \

@@ -376,12 +376,12 @@ impl XdpLink {
     /// checksum is absent, as between devices of one machine.
     pub(crate) fn receive(&mut self, now: Nanos, most: usize, mut each: impl FnMut(&[u8], bool)) {
         let XdpLink { queues, out, side, neighbours, answers, conflict, .. } = self;
-        let mut told = false;
+        let mut is_reported = false;
         for queue in queues.iter_mut() {
             queue.receive(most, |frame| match side.parse(frame) {
                 LinkFrame::Packet(packet) => each(packet, is_sum_left_out(packet)),
-                LinkFrame::Told(who, mac, answer) => {
-                    told |= neighbours.update(now, who, mac);
+                LinkFrame::Told(neighbor, mac, answer) => {
+                    is_reported |= neighbours.update(now, neighbor, mac);
                     answers.extend(answer.filter(|_| answers.len() < ANSWERS_MAX));
                 }
                 LinkFrame::Taken(address, by) => {
@@ -396,7 +396,7 @@ impl XdpLink {
             }
             queues[*out].flush();
         }
-        if told && !self.held.is_empty() {
+        if is_reported && !self.held.is_empty() {
             let held = std::mem::take(&mut self.held);
             self.send(now, held.iter().map(|(_, packet)| packet.as_slice()));
         }
@@ -592,16 +592,16 @@ mod tests {
     #[test]
     fn the_next_hop_is_requested_in_its_family() {
         let address = |text: &str| text.parse::<IpAddr>().expect("an address");
-        let said = |route, server| match hop_by(route, address(server), "eth0") {
+        let describe = |route, server| match hop_by(route, address(server), "eth0") {
             Ok(hop) => hop.to_string(),
             Err(trouble) => trouble.to_string(),
         };
         let by = |hop| RouteFacts::By(address(hop));
-        assert_eq!(said(RouteFacts::OnLink, "10.9.0.2"), "10.9.0.2");
-        assert_eq!(said(by("10.9.0.1"), "10.9.7.2"), "10.9.0.1");
-        assert_eq!(said(by("fe80::1"), "fd00::2"), "fe80::1");
+        assert_eq!(describe(RouteFacts::OnLink, "10.9.0.2"), "10.9.0.2");
+        assert_eq!(describe(by("10.9.0.1"), "10.9.7.2"), "10.9.0.1");
+        assert_eq!(describe(by("fe80::1"), "fd00::2"), "fe80::1");
         assert_eq!(
-            said(by("fe80::1"), "10.9.7.2"),
+            describe(by("fe80::1"), "10.9.7.2"),
             "the next hop to 10.9.7.2 on eth0 is fe80::1, an IPv6 address, which is not \
             supported for IPv4; fix: set gateway=ADDRESS to an IPv4 address of that router"
         );
@@ -609,7 +609,7 @@ mod tests {
 
     #[test]
     fn no_generic_mode_without_packets_of_several_frames() {
-        let said = |kind: &str, hook, in_parts| {
+        let describe = |kind: &str, hook, in_parts| {
             let ask = XdpAsk {
                 device: "eth0".to_owned(),
                 gateway: None,
@@ -624,14 +624,14 @@ mod tests {
                 Err(trouble) => trouble.to_string(),
             }
         };
-        assert_eq!(said("veth", None, true), "generic, native");
-        assert_eq!(said("", None, true), "native, generic");
-        assert_eq!(said("veth", None, false), "native");
-        assert_eq!(said("", None, false), "native");
-        assert_eq!(said("veth", Some(XdpHook::Native), false), "native");
-        assert_eq!(said("veth", Some(XdpHook::Generic), true), "generic");
+        assert_eq!(describe("veth", None, true), "generic, native");
+        assert_eq!(describe("", None, true), "native, generic");
+        assert_eq!(describe("veth", None, false), "native");
+        assert_eq!(describe("", None, false), "native");
+        assert_eq!(describe("veth", Some(XdpHook::Native), false), "native");
+        assert_eq!(describe("veth", Some(XdpHook::Generic), true), "generic");
         assert_eq!(
-            said("veth", Some(XdpHook::Generic), false),
+            describe("veth", Some(XdpHook::Generic), false),
             "in generic mode eth0 receives packets of up to 64 KiB, merged by its peer or \
             driver, which this kernel does not pass to AF_XDP (Linux 6.6 does); fix: use \
             mode=native"

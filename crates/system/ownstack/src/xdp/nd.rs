@@ -185,15 +185,15 @@ impl NdSide {
 /// The Ethernet address in the option of this type. `None` if the options are malformed (section
 /// 7.1.1).
 fn mac_option(mut options: &[u8], wanted: u8) -> Option<Option<Mac>> {
-    let mut said = None;
+    let mut sent = None;
     while let [kind, units, ..] = *options {
         let option = options.get(..usize::from(units) * 8).filter(|option| !option.is_empty())?;
         if kind == wanted {
-            said = option.get(2..).and_then(|bytes| bytes.first_chunk()).map(|mac| Mac(*mac));
+            sent = option.get(2..).and_then(|bytes| bytes.first_chunk()).map(|mac| Mac(*mac));
         }
         options = &options[option.len()..];
     }
-    options.is_empty().then_some(said)
+    options.is_empty().then_some(sent)
 }
 
 #[cfg(test)]
@@ -244,14 +244,14 @@ mod tests {
     fn outgoing_messages_are_valid() {
         let we = ours();
         let question = |at| Question { hop: address("fe80::1:2:3").into(), at };
-        let said = [
+        let sent = [
             we.probe(address("fd00:9::5")),
             we.announcement(address("fd00:9::5")),
             we.question(question(None)).expect("it is of IPv6"),
             we.question(question(Some(THEIRS))).expect("it is of IPv6"),
         ];
         assert_eq!(
-            said.map(|frame| describe(&frame)).concat(),
+            sent.map(|frame| describe(&frame)).concat(),
             "02:00:00:00:00:01 to 33:33:ff:00:00:05, kind 86dd, :: to ff02::1:ff00:5, 255 hops, 135 00 \
              fd00:9::5, 0 bytes of options\n\
              02:00:00:00:00:01 to 33:33:00:00:00:01, kind 86dd, fd00:9::5 to ff02::1, 255 hops, 136 20 \
@@ -277,7 +277,7 @@ mod tests {
             LinkFrame::Told(who, mac, None) => format!("{who} at {mac}\n"),
             other => format!("{other:?}\n"),
         };
-        let said = [
+        let sent = [
             parse(&asked("fd00:9::1")),
             parse(&asked("fd00:9::e")),
             parse(&asked("fd00:9::f")),
@@ -286,7 +286,7 @@ mod tests {
             parse(&they.announcement(address("fe80::9"))),
         ];
         assert_eq!(
-            said.concat(),
+            sent.concat(),
             "fe80::9 at 02:00:00:00:00:09: 02:00:00:00:00:01 to 02:00:00:00:00:09, kind 86dd, fd00:9::1 \
              to fe80::9, 255 hops, 136 60 fd00:9::1, option 2: 02:00:00:00:00:01\n\
              fe80::9 at 02:00:00:00:00:09: 02:00:00:00:00:01 to 02:00:00:00:00:09, kind 86dd, fd00:9::e \
@@ -329,10 +329,10 @@ mod tests {
         let padded = [&whole[..], &[0; 9]].concat();
         assert!(matches!(we.parse(&padded), LinkFrame::Told(.., Some(_))));
         for length in 0..whole.len() {
-            let said = we.parse(&whole[..length]);
+            let sent = we.parse(&whole[..length]);
             // TCP handles truncated packets in its own way
-            let nothing = matches!(said, LinkFrame::Nothing | LinkFrame::Packet(_));
-            assert!(nothing, "{length} bytes: {said:?}");
+            let nothing = matches!(sent, LinkFrame::Nothing | LinkFrame::Packet(_));
+            assert!(nothing, "{length} bytes: {sent:?}");
         }
         // hop limit, checksum, an option of length zero
         for (at, byte) in [(21, 64), (56, 0), (79, 0)] {
@@ -349,7 +349,7 @@ mod tests {
     fn other_packets_are_tcps() {
         let mut frame = ours().probe(address("fd00:9::5"));
         frame[54] = 2;
-        let said = ours().parse(&frame);
-        assert_eq!(said, LinkFrame::Packet(&frame[ETHERNET_HEAD..]));
+        let sent = ours().parse(&frame);
+        assert_eq!(sent, LinkFrame::Packet(&frame[ETHERNET_HEAD..]));
     }
 }

@@ -119,8 +119,8 @@ impl Neighbours {
     }
 
     /// A host announces its address; returns whether it is a next hop of ours.
-    pub(crate) fn update(&mut self, now: Nanos, who: IpAddr, mac: Mac) -> bool {
-        let Some(hop) = self.hops.get_mut(&who) else { return false };
+    pub(crate) fn update(&mut self, now: Nanos, neighbor: IpAddr, mac: Mac) -> bool {
+        let Some(hop) = self.hops.get_mut(&neighbor) else { return false };
         *hop = Hop { mac: Some(mac), heard: now, asked: now, questions: 0 };
         self.last = None;
         true
@@ -153,7 +153,7 @@ mod tests {
 
     /// The actions for packets to the server at these times, ms.
     fn requests(we: &mut Neighbours, instants: &[u64]) -> String {
-        let mut said = String::new();
+        let mut text = String::new();
         for instant in instants {
             let way = match we.onward(Nanos::from_millis(*instant), SERVER) {
                 Onward::To(mac, None) => format!("to {mac}"),
@@ -166,9 +166,9 @@ mod tests {
                 Onward::Ask(Question { hop, at: None }) => format!("all are asked for {hop}"),
                 other => format!("{other:?}"),
             };
-            said += &format!("{instant}: {way}\n");
+            text += &format!("{instant}: {way}\n");
         }
-        said
+        text
     }
 
     #[test]

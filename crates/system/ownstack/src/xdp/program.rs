@@ -351,10 +351,10 @@ mod tests {
             ("IPv4 that is cut", ipv4([10, 9, 0, 1])[..33].to_vec()),
             ("nothing", Vec::new()),
         ];
-        let said: String =
+        let text: String =
             packets.iter().map(|(name, it)| format!("{name}: {}\n", does(&rows, it))).collect();
         assert_eq!(
-            said,
+            text,
             "IPv4 to the first: to socket 3\n\
              IPv4 to the last: to socket 3\n\
              IPv4 to the one before: passes\n\
@@ -387,7 +387,7 @@ mod tests {
         let first = "10.9.0.1".parse().expect("an address");
         let rows = program(&Steering { first, count: 254, part_bits: 6, parts_bits: 2, map: MAP });
         let other = [192, 0, 2, 9];
-        let said = [1, 63, 64, 127, 128, 192, 254].map(|last| {
+        let sent = [1, 63, 64, 127, 128, 192, 254].map(|last| {
             let (to, from) = (ipv4([10, 9, 0, last]), arp([10, 9, 0, last], other));
             assert_eq!(does(&rows, &to), does(&rows, &from));
             assert_eq!(does(&rows, &to), does(&rows, &arp(other, [10, 9, 0, last])));
@@ -395,7 +395,7 @@ mod tests {
         });
         let socket = ["to socket 12", "to socket 13", "to socket 14", "to socket 15"];
         let [a, b, c, d] = socket;
-        assert_eq!(said, [a, a, b, b, c, d, d]);
+        assert_eq!(sent, [a, a, b, b, c, d, d]);
     }
 
     fn octets(address: &str) -> [u8; 16] {
@@ -445,10 +445,10 @@ mod tests {
             ("a packet that is cut", ipv6(ours, 128, 64, other)[..53].to_vec()),
             ("IPv4", ipv4([10, 9, 0, 1])),
         ];
-        let said: String =
+        let text: String =
             packets.iter().map(|(name, it)| format!("{name}: {}\n", does(&rows, it))).collect();
         assert_eq!(
-            said,
+            text,
             "to ours: to socket 6\n\
              to ours of the other part: to socket 7\n\
              to the last: to socket 7\n\
@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn the_bytes() {
         let rows = whole("10.9.0.1", 254);
-        let said: Vec<String> = rows
+        let sent: Vec<String> = rows
             .iter()
             .map(|it| {
                 let (offset, number) = (it.offset.to_le_bytes(), it.number.to_le_bytes());
@@ -485,7 +485,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            said[..10],
+            sent[..10],
             [
                 "bf16000000000000",
                 "6112000000000000",
@@ -510,7 +510,7 @@ mod tests {
             "0f52000000000000",
             "1811000009000000",
         ];
-        assert_eq!(said[20..28], rest);
-        assert_eq!(said[32..], ["b700000002000000", "9500000000000000"]);
+        assert_eq!(sent[20..28], rest);
+        assert_eq!(sent[32..], ["b700000002000000", "9500000000000000"]);
     }
 }

@@ -130,7 +130,7 @@ impl XdpQueue {
         let (came, going) = packet_rings(&socket, room).map_err(QueueTrouble::Memory)?;
         let free = ours.split_off(room.receive as usize);
         for frame in ours {
-            fill.put(frames.lend(frame));
+            fill.put(frames.give_to_kernel(frame));
         }
         fill.publish();
         // without XDP_USE_NEED_WAKEUP: in copy mode each outgoing packet needs a call anyway
@@ -199,7 +199,7 @@ impl XdpQueue {
         if !self.read.is_empty() {
             let mut pool = self.memory.pool();
             for frame in self.read.drain(..) {
-                pool.fill.put(self.memory.frames.lend(frame));
+                pool.fill.put(self.memory.frames.give_to_kernel(frame));
             }
             pool.fill.publish();
         }
@@ -246,7 +246,7 @@ impl XdpQueue {
             let more = !later.is_empty();
             let options =
                 if more { XdpDescOptions::XDP_PKT_CONTD } else { XdpDescOptions::empty() };
-            let addr = self.memory.frames.lend(frame);
+            let addr = self.memory.frames.give_to_kernel(frame);
             self.going.put(XdpDesc { addr, len: length as u32, options });
             if !more {
                 return;

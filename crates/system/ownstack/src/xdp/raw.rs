@@ -86,11 +86,11 @@ pub(crate) struct Places {
 }
 
 impl From<XdpRingOffset> for Places {
-    fn from(said: XdpRingOffset) -> Places {
+    fn from(sent: XdpRingOffset) -> Places {
         Places {
-            producer: said.producer as usize,
-            consumer: said.consumer as usize,
-            entries: said.desc as usize,
+            producer: sent.producer as usize,
+            consumer: sent.consumer as usize,
+            entries: sent.desc as usize,
         }
     }
 }
@@ -254,7 +254,7 @@ impl Frames {
     }
 
     /// Gives a frame to the kernel; returns its address.
-    pub(crate) fn lend(&self, frame: PacketFrame) -> u64 {
+    pub(crate) fn give_to_kernel(&self, frame: PacketFrame) -> u64 {
         let offset = self.offset(&frame);
         self.lent[frame.number as usize].store(true, Ordering::Release);
         offset as u64
@@ -452,26 +452,26 @@ pub(crate) mod tests {
     #[test]
     fn entries_are_consumed_in_order_once_published() {
         let (mut producer, mut consumer) = both_ends::<u64>(4);
-        let mut said = String::new();
+        let mut text = String::new();
         for round in 0..3_u64 {
             for number in 0..5 {
                 let took = producer.put(round * 10 + number);
-                said += if took { "put " } else { "full " };
+                text += if took { "put " } else { "full " };
             }
-            said += &format!("| {} seen, ", consumer.waiting());
+            text += &format!("| {} seen, ", consumer.waiting());
             producer.publish();
-            said += &format!("{} told:", consumer.waiting());
+            text += &format!("{} told:", consumer.waiting());
             while let Some(entry) = consumer.take() {
-                said += &format!(" {entry}");
+                text += &format!(" {entry}");
             }
-            said += &format!(" | room {}", producer.room());
+            text += &format!(" | room {}", producer.room());
             consumer.release();
-            said += &format!(", then {}\n", producer.room());
+            text += &format!(", then {}\n", producer.room());
         }
         let rounds = ["0 1 2 3", "10 11 12 13", "20 21 22 23"].map(|entries| {
             format!("put put put put full | 0 seen, 4 told: {entries} | room 0, then 4\n")
         });
-        assert_eq!(said, rounds.concat());
+        assert_eq!(text, rounds.concat());
     }
 
     #[test]
@@ -511,7 +511,7 @@ pub(crate) mod tests {
         // a length reported by the kernel, after the end of the frame
         assert_eq!(frames.bytes(&last, 4_090, 100).len(), 6);
         assert_eq!(frames.bytes(&last, 9_000, 100).len(), 0);
-        assert_eq!(frames.lend(last), 8_192);
+        assert_eq!(frames.give_to_kernel(last), 8_192);
         let back = |place| frames.back(place).map(|frame| frame.number);
         assert_eq!(back(3 * 4_096), None, "no such frame");
         assert_eq!(back(u64::MAX), None);

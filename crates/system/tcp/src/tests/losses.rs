@@ -522,6 +522,6 @@ fn loss_marks_are_advanced_on_a_long_stream() {
         assert!(!stage.segments().is_empty());
         stage.pass(20);
         stage.peer_has(10 * round - 1, &[]);
-        assert_eq!(stage.stack.marks_behind(0), Some((0, 0)), "round {round}");
+        assert_eq!(stage.stack.marks_after(0), Some((0, 0)), "round {round}");
     }
 }

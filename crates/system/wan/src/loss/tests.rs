@@ -84,7 +84,7 @@ proptest! {
     ) {
         let model = Loss::FourState { p13, p31, p32, p23, p14 };
         let (lost, _) = count(&model, 200_000, 11);
-        let (found, said) = (lost / 200_000.0, model.stationary());
-        prop_assert!((found - said).abs() < 0.02 + said * 0.05, "{} against {}", found, said);
+        let (found, sent) = (lost / 200_000.0, model.stationary());
+        prop_assert!((found - sent).abs() < 0.02 + sent * 0.05, "{} against {}", found, sent);
     }
 }

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn urls_are_distinguished_from_other_words() {
-        let told = |typed: &str| match parse_url(typed) {
+        let describe = |typed: &str| match parse_url(typed) {
             None => format!("{typed}: invalid"),
             Some(a) => format!(
                 "{typed}: {} {} {} {} {}",
@@ -108,7 +108,7 @@ mod tests {
         insta::assert_snapshot!(
             ["http://h/", "h:81/a?b#c", "https://h/", "https://h:80/", "http://h", "http://",
              "ftp://h/", "h:0/", "h:99999/", ":80/", "80/", "/", "http://[::1]:8/x", "[::1/", "[x]/", "h:/"]
-                .map(told).join("\n"),
+                .map(describe).join("\n"),
             @r"
         http://h/: http h 80  /
         h:81/a?b#c: http h 81 :81 /a?b#c

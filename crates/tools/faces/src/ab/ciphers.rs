@@ -89,17 +89,17 @@ mod tests {
 
     #[test]
     fn lists_select_supported_protocols() {
-        let told = |list: &str, versions| {
+        let describe = |list: &str, versions| {
             format!("{list}: {}", chosen(list, versions).map_or("none".into(), |all| all.join(" ")))
         };
         let lines = [
-            told("ECDHE-RSA-AES128-GCM-SHA256", TlsVersions::Tls12),
-            told("HIGH:!CHACHA20:!aRSA", TlsVersions::Tls12),
-            told("AES128:@STRENGTH:AES128", TlsVersions::Any),
-            told("bogus", TlsVersions::Any),
-            told("HIGH:!ALL", TlsVersions::Any),
-            told("TLS_AES_128_GCM_SHA256", TlsVersions::Tls13),
-            told("HIGH", TlsVersions::Tls13),
+            describe("ECDHE-RSA-AES128-GCM-SHA256", TlsVersions::Tls12),
+            describe("HIGH:!CHACHA20:!aRSA", TlsVersions::Tls12),
+            describe("AES128:@STRENGTH:AES128", TlsVersions::Any),
+            describe("bogus", TlsVersions::Any),
+            describe("HIGH:!ALL", TlsVersions::Any),
+            describe("TLS_AES_128_GCM_SHA256", TlsVersions::Tls13),
+            describe("HIGH", TlsVersions::Tls13),
         ];
         insta::assert_snapshot!(lines.join("\n"), @"
         ECDHE-RSA-AES128-GCM-SHA256: ECDHE-RSA-AES128-GCM-SHA256

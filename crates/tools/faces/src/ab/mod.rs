@@ -15,7 +15,8 @@ mod text;
 mod times;
 
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble, Wish, words,
+    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, Reading, StartTrouble, Wish,
+    words,
 };
 use options::Options;
 use protocol::http1::response::Leniency;
@@ -59,8 +60,8 @@ struct Ab {
 
 impl Ab {
     fn after_banner(&mut self, ending: Ending) -> Ending {
-        let said = self.begin();
-        Ending { out: said.out + &ending.out, err: said.err + &ending.err, ..ending }
+        let output = self.begin();
+        Ending { out: output.out + &ending.out, err: output.err + &ending.err, ..ending }
     }
 }
 
@@ -70,20 +71,20 @@ impl Face for Ab {
         self.tally.limit = (limit != 0).then(|| date.at + setup::seconds(limit));
     }
 
-    fn begin(&mut self) -> Said {
+    fn begin(&mut self) -> FaceOutput {
         let err = self.options.complaint.clone();
-        Said { out: text::opening(&self.options), err, ..Said::default() }
+        FaceOutput { out: text::opening(&self.options), err, ..FaceOutput::default() }
     }
 
-    fn calls(&mut self, calls: &[CallRecord]) -> Said {
-        let mut said = Said::default();
+    fn calls(&mut self, calls: &[CallRecord]) -> FaceOutput {
+        let mut output = FaceOutput::default();
         for call in calls {
-            self.tally.take(&self.options, call, &mut said);
+            self.tally.take(&self.options, call, &mut output);
         }
         if self.tally.abort.is_some() || self.tally.over.is_some() {
-            said.wish = Wish::Abandon;
+            output.wish = Wish::Abandon;
         }
-        said
+        output
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {

@@ -3,7 +3,7 @@
 use super::odd::OddResponse;
 use super::options::{Method, Options};
 use crate::words::exit_code;
-use crate::{Said, words};
+use crate::{FaceOutput, words};
 use sample::{CallRecord, FailureClass, Outcome, Sample};
 use units::Nanos;
 
@@ -64,7 +64,7 @@ impl Tally {
         self.connect_failures + self.receive_failures + self.length_failures
     }
 
-    pub(super) fn take(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
+    pub(super) fn take(&mut self, options: &Options, call: &CallRecord, output: &mut FaceOutput) {
         let given_up = matches!(call.outcome, Outcome::Abandoned | Outcome::Dropped);
         if given_up || self.abort.is_some() || self.over.is_some() {
             return;
@@ -77,15 +77,15 @@ impl Tally {
         }
         self.over = self.limit.filter(|limit| sample.done >= *limit).map(|_| sample.done);
         if let Some((number, sentence)) = sample.class.and_then(words::system_error) {
-            return self.system_failure(options, call, number, sentence, said);
+            return self.system_failure(options, call, number, sentence, output);
         }
         let untied = [FailureClass::Tls, FailureClass::Certificate, FailureClass::Proxy];
         if sample.class.is_some_and(|class| untied.contains(&class)) {
-            said.err.push_str("SSL handshake failed (1).\n");
+            output.err.push_str("SSL handshake failed (1).\n");
             self.connect_failures += 1;
-            return self.complete(sample, said);
+            return self.complete(sample, output);
         }
-        self.response(options, call, said);
+        self.response(options, call, output);
     }
 
     /// A system call failed: connecting or reading.
@@ -95,7 +95,7 @@ impl Tally {
         call: &CallRecord,
         number: i32,
         sentence: &str,
-        said: &mut Said,
+        output: &mut FaceOutput,
     ) {
         let sample = &call.sample;
         let local =
@@ -123,12 +123,12 @@ impl Tally {
                 if stood { &mut self.receive_failures } else { &mut self.connect_failures };
             *failures += 1;
             if options.verbosity >= 1 {
-                said.err.push_str(&format!("apr_socket_recv: {sentence} ({number})\n"));
+                output.err.push_str(&format!("apr_socket_recv: {sentence} ({number})\n"));
             }
             let odd = OddResponse::of(call);
             self.learn_server(call, odd.as_ref());
             self.transferred(options, call, odd.as_ref());
-            self.complete(sample, said);
+            self.complete(sample, output);
         }
     }
 
@@ -137,12 +137,12 @@ impl Tally {
     }
 
     /// A response was received, complete or not.
-    fn response(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
+    fn response(&mut self, options: &Options, call: &CallRecord, output: &mut FaceOutput) {
         let sample = &call.sample;
         let odd = OddResponse::of(call);
         if !call.response.is_empty() {
             self.learn_server(call, odd.as_ref());
-            tell(options, call, odd.as_ref(), said);
+            print_call(options, call, odd.as_ref(), output);
         }
         let bytes = match &odd {
             Some(seen) => seen.body_bytes,
@@ -157,7 +157,7 @@ impl Tally {
             self.kept_alive += 1;
         }
         self.transferred(options, call, odd.as_ref());
-        self.complete(sample, said);
+        self.complete(sample, output);
     }
 
     /// Received bytes are counted, of a truncated response too.
@@ -175,7 +175,7 @@ impl Tally {
         }
     }
 
-    fn complete(&mut self, sample: &Sample, said: &mut Said) {
+    fn complete(&mut self, sample: &Sample, output: &mut FaceOutput) {
         let micros = |span: Nanos| (span.0 / 1_000) as i64;
         let set_up = sample.connect.unwrap_or_default() + sample.tls.unwrap_or_default();
         let asked = sample.written.max(sample.sent);
@@ -189,7 +189,7 @@ impl Tally {
         });
         let done = self.entries.len();
         if self.heartbeat > 0 && done.is_multiple_of(self.heartbeat) {
-            said.err.push_str(&format!("Completed {done} requests\n"));
+            output.err.push_str(&format!("Completed {done} requests\n"));
         }
     }
 
@@ -210,12 +210,17 @@ impl Tally {
 }
 
 /// `-v`: the response, and its status.
-fn tell(options: &Options, call: &CallRecord, odd: Option<&OddResponse>, said: &mut Said) {
+fn print_call(
+    options: &Options,
+    call: &CallRecord,
+    odd: Option<&OddResponse>,
+    output: &mut FaceOutput,
+) {
     if options.verbosity < 2 {
         return;
     }
     let shown = call.response.split(|byte| *byte == 0).next().unwrap_or_default();
-    said.out.push_str(&format!("LOG: header received:\n{}\n", String::from_utf8_lossy(shown)));
+    output.out.push_str(&format!("LOG: header received:\n{}\n", String::from_utf8_lossy(shown)));
     let status = match odd {
         // no end of a head, no status
         Some(OddResponse { status: None, .. }) => return,
@@ -223,8 +228,8 @@ fn tell(options: &Options, call: &CallRecord, odd: Option<&OddResponse>, said: &
         None => format!("{:03}", call.sample.status),
     };
     if !status.starts_with('2') {
-        said.out.push_str(&format!("WARNING: Response code not 2xx ({status})\n"));
+        output.out.push_str(&format!("WARNING: Response code not 2xx ({status})\n"));
     } else if options.verbosity >= 3 {
-        said.out.push_str(&format!("LOG: Response code = {status}\n"));
+        output.out.push_str(&format!("LOG: Response code = {status}\n"));
     }
 }

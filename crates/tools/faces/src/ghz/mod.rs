@@ -15,7 +15,8 @@ mod template;
 mod tests;
 
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, Said, StartTrouble,
+    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, OutFile, Reading,
+    StartTrouble,
 };
 use messages::{GhzMakers, GivenData, Recipe, RequestFault};
 use options::{DurationStop, Options};
@@ -269,14 +270,14 @@ impl Face for Ghz {
         self.date = *date;
     }
 
-    fn calls(&mut self, calls: &[CallRecord]) -> Said {
+    fn calls(&mut self, calls: &[CallRecord]) -> FaceOutput {
         let ignores = self.options.duration_stop == DurationStop::Ignore;
         for call in calls {
             if !(ignores && call.outcome == Outcome::Abandoned) {
                 self.take(call);
             }
         }
-        Said::default()
+        FaceOutput::default()
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {

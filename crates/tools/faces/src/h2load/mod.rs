@@ -11,8 +11,8 @@ mod values;
 mod work;
 
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Interval, Job, Needs, Reading, RequestLog, Said,
-    StartTrouble, Wish, words,
+    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Interval, Job, Needs, Reading,
+    RequestLog, StartTrouble, Wish, words,
 };
 use plan::{HttpVersion, Plan};
 use record::run::RunRecord;
@@ -72,11 +72,11 @@ struct H2load {
     unnegotiated: bool,
     misled: bool,
     /// The protocol and the beginning of the main part have been printed.
-    protocol_told: bool,
-    main_told: bool,
+    protocol_printed: bool,
+    main_printed: bool,
     /// Steps of the first thread that have been printed.
-    clients_told: u64,
-    done_told: u64,
+    clients_printed: u64,
+    progress_printed: u64,
     /// Text that waits until the protocol has been printed.
     held: String,
     /// Clients whose rest was given up because the server takes no more.
@@ -90,16 +90,16 @@ struct H2load {
 
 impl H2load {
     fn new(work: Work) -> H2load {
-        let main_told = work.options.warm_up.is_zero();
+        let main_printed = work.options.warm_up.is_zero();
         H2load {
             tally: Tally::new(&work),
             http1: work.begins_with_http1(),
             unnegotiated: false,
             misled: false,
-            protocol_told: false,
-            main_told,
-            clients_told: 0,
-            done_told: 0,
+            protocol_printed: false,
+            main_printed,
+            clients_printed: 0,
+            progress_printed: 0,
             held: String::new(),
             left: 0,
             unopened: 0,
@@ -111,10 +111,10 @@ impl H2load {
     }
 
     /// The progress since the last call, and the waiting text, once the protocol has been printed.
-    fn tell(&mut self, said: &mut Said) {
+    fn print_progress(&mut self, output: &mut FaceOutput) {
         self.hold_progress();
-        if self.protocol_told {
-            said.out += &std::mem::take(&mut self.held);
+        if self.protocol_printed {
+            output.out += &std::mem::take(&mut self.held);
         }
     }
 
@@ -122,19 +122,19 @@ impl H2load {
         if !self.work.is_timed() && self.work.options.rate.is_none() {
             let (_, all) = self.work.share(0);
             let now = self.tally.first_thread_done;
-            self.held += &text::progress(self.done_told, now, all);
-            self.done_told = now;
+            self.held += &text::progress(self.progress_printed, now, all);
+            self.progress_printed = now;
         }
     }
 
-    fn report_protocol(&mut self, facts: Option<&TlsFacts>, said: &mut Said) {
-        if std::mem::replace(&mut self.protocol_told, true) {
+    fn report_protocol(&mut self, facts: Option<&TlsFacts>, output: &mut FaceOutput) {
+        if std::mem::replace(&mut self.protocol_printed, true) {
             return;
         }
         if let Some(facts) = facts {
             // where HTTP/1.1 alone is offered no handshake asks beforehand
             self.unnegotiated |= self.http1 && facts.alpn.is_empty();
-            said.out += &text::secured(facts);
+            output.out += &text::secured(facts);
             self.secured = Some(facts.clone());
         }
         let secure = self.work.asked.base.secure;
@@ -145,14 +145,14 @@ impl H2load {
         };
         let spoken = !self.unnegotiated || self.falls_back();
         if self.unnegotiated {
-            said.out += &self.no_choice();
+            output.out += &self.no_choice();
         }
         if spoken {
-            putln!(said.out, "Application protocol: {name}");
+            putln!(output.out, "Application protocol: {name}");
         }
         if self.unnegotiated {
             for _ in 1..self.work.options.clients {
-                said.out += &self.no_choice();
+                output.out += &self.no_choice();
             }
         }
     }
@@ -252,46 +252,46 @@ impl Face for H2load {
         Some((plan, needs(&self.work, self.http1)))
     }
 
-    fn begin(&mut self) -> Said {
+    fn begin(&mut self) -> FaceOutput {
         let mut err = self.work.options.complaints.clone();
         (0..self.unopened).for_each(|_| err += text::NOT_CONNECTED);
-        Said { out: text::opening(&self.work), err, ..Said::default() }
+        FaceOutput { out: text::opening(&self.work), err, ..FaceOutput::default() }
     }
 
-    fn interval(&mut self, interval: &Interval<'_>) -> Said {
-        let mut said = Said::default();
+    fn interval(&mut self, interval: &Interval<'_>) -> FaceOutput {
+        let mut output = FaceOutput::default();
         let connections = &interval.snapshot.connections;
         if interval.worker == 0 && self.work.options.rate.is_some() {
-            let begun = self.clients_told + connections.attempted;
-            said.out += &text::clients_started(&self.work, self.clients_told, begun);
-            self.clients_told = begun;
+            let begun = self.clients_printed + connections.attempted;
+            output.out += &text::clients_started(&self.work, self.clients_printed, begun);
+            self.clients_printed = begun;
         }
         if connections.established > 0 {
             let facts = connections.tls.first_key_value().map(|(facts, _)| facts);
-            self.report_protocol(facts, &mut said);
+            self.report_protocol(facts, &mut output);
         }
-        if !self.main_told && interval.end >= self.tally.from {
-            self.main_told = true;
-            said.out += &text::main_part(&self.work);
+        if !self.main_printed && interval.end >= self.tally.from {
+            self.main_printed = true;
+            output.out += &text::main_part(&self.work);
         }
-        self.tell(&mut said);
-        said
+        self.print_progress(&mut output);
+        output
     }
 
-    fn calls(&mut self, calls: &[CallRecord]) -> Said {
-        let mut said = Said::default();
+    fn calls(&mut self, calls: &[CallRecord]) -> FaceOutput {
+        let mut output = FaceOutput::default();
         for call in calls {
             self.tally.take(call, self.http1);
-            self.log(call, &mut said.log);
+            self.log(call, &mut output.log);
             self.show(call);
             self.hold_progress();
         }
-        self.tell(&mut said);
-        said
+        self.print_progress(&mut output);
+        output
     }
 
-    fn ends(&mut self, ends: &Ends) -> Said {
-        let mut said = Said::default();
+    fn ends(&mut self, ends: &Ends) -> FaceOutput {
+        let mut output = FaceOutput::default();
         for record in &ends.connections {
             self.tally.end_connection(record);
             if self.work.options.unix.is_some()
@@ -299,7 +299,7 @@ impl Face for H2load {
                 && record.opened == record.closed
             {
                 // a socket's name is not there: the attempt fails at once
-                said.err += text::NOT_CONNECTED;
+                output.err += text::NOT_CONNECTED;
             }
             let missed = record.class == Some(FailureClass::Protocol);
             self.misled |= missed && self.unnegotiated && !self.falls_back();
@@ -317,15 +317,15 @@ impl Face for H2load {
             }
             if let Some(sum) = self.tally.give_up_rest(session.index, quota) {
                 self.left += 1;
-                putln!(said.out, "Process Request Failure:{sum}");
+                putln!(output.out, "Process Request Failure:{sum}");
             }
         }
         let paced = self.work.options.rps > 0.0 || self.work.options.timing;
         if paced && self.tally.all_broken() {
             // no client will ever send anything again: its instants need not be waited for
-            said.wish = Wish::Abandon;
+            output.wish = Wish::Abandon;
         }
-        said
+        output
     }
 
     fn go_without(&mut self, connections: u64) -> bool {
@@ -349,16 +349,16 @@ impl Face for H2load {
     }
 
     fn report(&mut self, report: &RunRecord, _facts: &Facts) -> Ending {
-        let mut said = Said::default();
+        let mut output = FaceOutput::default();
         if report.connections.established > 0 || self.misled {
-            self.report_protocol(report.tls_facts().as_ref(), &mut said);
+            self.report_protocol(report.tls_facts().as_ref(), &mut output);
         }
-        self.tell(&mut said);
-        said.out += &std::mem::take(&mut self.held);
+        self.print_progress(&mut output);
+        output.out += &std::mem::take(&mut self.held);
         let mut elapsed = Nanos(self.tally.ended.0.saturating_sub(self.start.0));
         let options = &self.work.options;
         if self.work.is_timed() {
-            said.out += &text::end_of_main_part(&self.work);
+            output.out += &text::end_of_main_part(&self.work);
             elapsed = elapsed.max(Nanos::from_secs_f64(report.elapsed_s));
         }
         let span = if self.work.is_timed() { options.duration } else { elapsed };
@@ -378,6 +378,6 @@ impl Face for H2load {
         };
         let figures = text::figures(&self.work, &self.tally, traffic, (elapsed, span));
         let notes = self.notes(report);
-        Ending { out: said.out + &figures, notes, ..Ending::default() }
+        Ending { out: output.out + &figures, notes, ..Ending::default() }
     }
 }

@@ -268,13 +268,14 @@ impl Tally {
     /// `from_start`: connections count from the main part on, and were set up before it.
     pub(super) fn rows(&self, from_start: bool) -> [SummaryRow; 3] {
         let seconds = |from: Nanos, to: Nanos| to.0.saturating_sub(from.0) as f64 / 1e9;
-        let stood = || {
-            let stood = |client: &&TalliedClient| !client.established.is_zero() && !from_start;
-            self.clients.iter().filter(stood)
+        let established = || {
+            let established =
+                |client: &&TalliedClient| !client.established.is_zero() && !from_start;
+            self.clients.iter().filter(established)
         };
         let connect: Vec<f64> =
-            stood().map(|client| seconds(client.opened, client.established)).collect();
-        let first = stood().filter(|client| !client.first_byte.is_zero());
+            established().map(|client| seconds(client.opened, client.established)).collect();
+        let first = established().filter(|client| !client.first_byte.is_zero());
         let first: Vec<f64> =
             first.map(|client| seconds(client.opened, client.first_byte)).collect();
         let rate = |client: &TalliedClient| {

@@ -234,14 +234,14 @@ mod tests {
         assert_eq!(uris, ["http://h/a", "/b"]);
         assert_eq!(at, [Nanos::ZERO, Nanos(1_500_000)]);
         assert_eq!(complaints, "Empty line detected at line 2. Ignoring and continuing.\n");
-        for (text, told) in [
+        for (text, output) in [
             ("1 /a", "no tab character at line 1"),
             ("x\t/a", "Time value error at line 1"),
             ("-1\t/a", "Time value error at line 1"),
             ("2\t/a\n1\t/b", "Time value error at line 2"),
         ] {
             let ending = script(text, &mut Vec::new(), &mut String::new()).unwrap_err();
-            assert!(ending.err.contains(told), "{text}: {}", ending.err);
+            assert!(ending.err.contains(output), "{text}: {}", ending.err);
         }
     }
 }

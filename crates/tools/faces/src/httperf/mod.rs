@@ -16,10 +16,10 @@ mod text;
 mod value;
 
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble, Wish,
+    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, Reading, StartTrouble, Wish,
     client_note,
 };
-use options::{Command, Options, Told};
+use options::{Command, OptionOutput, Options};
 use plan::Plan;
 use print::Printer;
 use record::run::RunRecord;
@@ -31,38 +31,38 @@ pub(crate) use number::{decimal, general};
 /// Reads httperf's command line.
 pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     let program = program.rsplit('/').next().unwrap_or(program);
-    let mut told = Told::default();
-    let options = match options::read(program, args, &mut told) {
+    let mut option_output = OptionOutput::default();
+    let options = match options::read(program, args, &mut option_output) {
         Command::Run(options) => Options { strict: extras.strict, ..*options },
         Command::End { code } => {
             return Reading::End(Ending {
-                out: told.out,
-                err: told.err,
+                out: option_output.out,
+                err: option_output.err,
                 code,
                 ..Ending::default()
             });
         }
     };
     if !extras.native {
-        told.out += &echo::echo(program, &options);
+        option_output.out += &echo::echo(program, &options);
     }
     match setup::plan(program, &options, extras.strict, files) {
         Ok(setup::Ready { plan, .. }) if extras.native => {
             Reading::End(Ending::text(native::command(&options, &plan)))
         }
         Ok(setup::Ready { plan, complaints }) => {
-            told.err += &complaints;
-            let face = Httperf::new(program, options, told, &plan, extras.strict);
+            option_output.err += &complaints;
+            let face = Httperf::new(program, options, option_output, &plan, extras.strict);
             let responses = if face.printer.wants_responses() { u64::MAX } else { 0 };
             let lenient = crate::ANY_VERSION;
             let needs = Needs { calls: true, responses, ends: true, lenient };
             Reading::Run(Box::new(Job::new(plan, needs, extras, Box::new(face))))
         }
-        Err(ending) => Reading::End(told.before(ending)),
+        Err(ending) => Reading::End(option_output.before(ending)),
     }
 }
 
-impl Told {
+impl OptionOutput {
     /// The output, and then the ending.
     fn before(&self, ending: Ending) -> Ending {
         Ending {
@@ -79,17 +79,23 @@ struct Httperf {
     program: String,
     options: Options,
     /// Output before the run.
-    told: Told,
+    option_output: OptionOutput,
     tally: Tally,
     printer: Printer,
     strict: bool,
 }
 
 impl Httperf {
-    fn new(program: &str, options: Options, told: Told, plan: &Plan, strict: bool) -> Httperf {
+    fn new(
+        program: &str,
+        options: Options,
+        option_output: OptionOutput,
+        plan: &Plan,
+        strict: bool,
+    ) -> Httperf {
         Httperf {
             program: program.to_owned(),
-            told,
+            option_output,
             tally: Tally::new(&options),
             printer: Printer::new(&options, plan),
             strict,
@@ -139,32 +145,37 @@ impl Face for Httperf {
         self.tally.origin = date.at;
     }
 
-    fn begin(&mut self) -> Said {
-        Said { out: self.told.out.clone(), err: self.told.err.clone(), ..Said::default() }
+    fn begin(&mut self) -> FaceOutput {
+        FaceOutput {
+            out: self.option_output.out.clone(),
+            err: self.option_output.err.clone(),
+            ..FaceOutput::default()
+        }
     }
 
-    fn calls(&mut self, calls: &[CallRecord]) -> Said {
-        let mut said = Said::default();
+    fn calls(&mut self, calls: &[CallRecord]) -> FaceOutput {
+        let mut output = FaceOutput::default();
         for call in calls {
             self.tally.call(call);
-            self.printer.print(call, &mut said.out);
+            self.printer.print(call, &mut output.out);
         }
-        said
+        output
     }
 
-    fn ends(&mut self, ends: &Ends) -> Said {
+    fn ends(&mut self, ends: &Ends) -> FaceOutput {
         self.tally.ends(ends);
         let wish = if self.tls_ending().is_some() { Wish::Abandon } else { Wish::GoOn };
-        Said { wish, ..Said::default() }
+        FaceOutput { wish, ..FaceOutput::default() }
     }
 
-    fn row(&mut self, row: &stats::Second, total: &stats::Snapshot) -> Said {
-        let mut said = Said::default();
+    fn row(&mut self, row: &stats::Second, total: &stats::Snapshot) -> FaceOutput {
+        let mut output = FaceOutput::default();
         if self.options.periodic_stats {
             let seconds = row.at_s + row.span_s;
-            said.out = format!("[{seconds:.6} s] {}\n", print::statuses(total.status.seen(), ", "));
+            output.out =
+                format!("[{seconds:.6} s] {}\n", print::statuses(total.status.seen(), ", "));
         }
-        said
+        output
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
@@ -176,7 +187,7 @@ impl Face for Httperf {
             StartTrouble::Descriptors => ": more descriptors are needed than there are".to_owned(),
             other => format!(": {}", other.text()),
         };
-        self.told.before(Ending::error(format!("{}{text}\n", self.program), 1))
+        self.option_output.before(Ending::error(format!("{}{text}\n", self.program), 1))
     }
 
     fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {

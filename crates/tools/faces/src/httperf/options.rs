@@ -189,7 +189,7 @@ pub(super) enum Command {
 
 /// Text for standard output and standard error, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct OptionOutput {
     pub(super) out: String,
     pub(super) err: String,
 }
@@ -259,23 +259,23 @@ const LONG: &[Long] = &[
 ];
 
 /// Reads a command line. `program`: the name that messages begin with.
-pub(super) fn read(program: &str, args: &[String], told: &mut Told) -> Command {
+pub(super) fn read(program: &str, args: &[String], option_output: &mut OptionOutput) -> Command {
     let mut options = Options::default();
     for found in longopt::read(args, "d:hnvV", LONG) {
         let done = match found {
             Err(why) => Err(why),
             Ok(Found::Operand(_)) => Ok(()),
             Ok(Found::Short('h', _) | Found::Long("help", _)) => {
-                told.out += &usage(program);
+                option_output.out += &usage(program);
                 return Command::End { code: 0 };
             }
             Ok(Found::Short('d', _) | Found::Long("debug", _)) => {
                 let what = "sorry, need to recompile with -DDEBUG on...";
-                told.err += &format!("{program}: {what}\n");
+                option_output.err += &format!("{program}: {what}\n");
                 Ok(())
             }
             Ok(Found::Short('V', _) | Found::Long("version", _)) => {
-                told.out += &format!("{program}: {VERSION}\n");
+                option_output.out += &format!("{program}: {VERSION}\n");
                 Ok(())
             }
             Ok(Found::Short(letter, _)) => {
@@ -288,13 +288,13 @@ pub(super) fn read(program: &str, args: &[String], told: &mut Told) -> Command {
             }
         };
         if let Err(why) = done {
-            told.err += &format!("{program}: {why}\n");
+            option_output.err += &format!("{program}: {why}\n");
             return Command::End { code: 1 };
         }
     }
     if options.session_cookies && options.sessions.is_none() {
         let what = "--session-cookie requires session-oriented workload (e.g., --wsess)";
-        told.err += &format!("{program}: {what}\n");
+        option_output.err += &format!("{program}: {what}\n");
         return Command::End { code: 255 };
     }
     Command::Run(Box::new(options))

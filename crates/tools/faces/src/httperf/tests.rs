@@ -235,7 +235,8 @@ fn connection(opened_ms: u64, closed_ms: u64, responses: u32) -> ConnectionRecor
 #[test]
 fn the_report_of_known_records() {
     let args = ["--wsess", "3,2,0"].map(str::to_owned);
-    let Command::Run(options) = options::read("httperf", &args, &mut Told::default()) else {
+    let Command::Run(options) = options::read("httperf", &args, &mut OptionOutput::default())
+    else {
         panic!("a good command line")
     };
     let mut tally = Tally::new(&options);
@@ -287,11 +288,11 @@ fn the_report_of_known_records() {
 /// Samples of rates count from the first due instant, whichever call ends first.
 #[test]
 fn a_late_end_of_the_first_call_moves_no_sample() {
-    let Command::Run(options) = options::read("httperf", &[], &mut Told::default()) else {
+    let Command::Run(options) = options::read("httperf", &[], &mut OptionOutput::default()) else {
         panic!("a good command line")
     };
     let plan = plan_of("--rate 1 --num-conns 6");
-    let mut face = Httperf::new("httperf", *options, Told::default(), &plan, false);
+    let mut face = Httperf::new("httperf", *options, OptionOutput::default(), &plan, false);
     face.dated(&Date { at: START, ..Date::default() });
     let mut fifth = call(5, 5_000, 5_400, 5_500, 200);
     fifth.sample.intended = START + Nanos::from_secs(5);
@@ -305,7 +306,8 @@ fn a_late_end_of_the_first_call_moves_no_sample() {
 fn replies_are_printed_chunk_by_chunk() {
     let plan = plan_of("--print-reply --print-request --uri /x");
     let args = ["--print-reply", "--print-request"].map(str::to_owned);
-    let Command::Run(options) = options::read("httperf", &args, &mut Told::default()) else {
+    let Command::Run(options) = options::read("httperf", &args, &mut OptionOutput::default())
+    else {
         panic!("a good command line")
     };
     let mut record = call(7, 1, 2, 3, 200);
@@ -334,7 +336,8 @@ fn whole_lines_of_contents_are_printed() {
     let line = "--wsesslog 1,0,posts --print-request";
     let plan = plan_of(line);
     let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    let Command::Run(options) = options::read("httperf", &args, &mut Told::default()) else {
+    let Command::Run(options) = options::read("httperf", &args, &mut OptionOutput::default())
+    else {
         panic!("a good command line")
     };
     let mut out = String::new();

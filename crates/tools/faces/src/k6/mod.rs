@@ -3,7 +3,7 @@
 mod options;
 
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, RequestLog, Said,
+    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, OutFile, Reading, RequestLog,
     StartTrouble, Wish,
 };
 use k6::guide::ScriptGuides;
@@ -400,23 +400,23 @@ impl Face for K6 {
         self.date = *date;
     }
 
-    fn begin(&mut self) -> Said {
-        let mut said = Said::default();
+    fn begin(&mut self) -> FaceOutput {
+        let mut output = FaceOutput::default();
         if !self.options.quiet {
-            said.out = self.opening();
+            output.out = self.opening();
         }
         for warning in &self.test.warnings {
             self.test.program.log("warning", "", warning.as_str());
         }
-        said
+        output
     }
 
-    fn row(&mut self, _: &Second, _: &Snapshot) -> Said {
+    fn row(&mut self, _: &Second, _: &Snapshot) -> FaceOutput {
         self.seconds += 1;
         let at = self.date.at + Nanos::from_secs(self.seconds);
         if self.test.is_over() {
             // the last row is cut short by the end
-            return Said { err: self.log(at), log: self.points(), ..Said::default() };
+            return FaceOutput { err: self.log(at), log: self.points(), ..FaceOutput::default() };
         }
         let active = self.test.program.counts.active.load(std::sync::atomic::Ordering::Relaxed);
         self.add(row::VUS, active as f64, at, &[]);
@@ -429,7 +429,7 @@ impl Face for K6 {
             }
         }
         let out = if self.options.quiet { String::new() } else { self.progress(false) };
-        Said { out, err: self.log(at), log: self.points(), wish: Wish::GoOn }
+        FaceOutput { out, err: self.log(at), log: self.points(), wish: Wish::GoOn }
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {

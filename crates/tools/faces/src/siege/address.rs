@@ -44,12 +44,12 @@ pub(super) struct Address {
 pub(super) struct Unusable(pub(super) String);
 
 impl Address {
-    /// Reads one entry of the list. Complaints about a body's file are appended to `said`.
+    /// Reads one entry of the list. Complaints about a body's file are appended to `output`.
     pub(super) fn parse(
         text: &str,
         config: &Config,
         files: &dyn Files,
-        said: &mut String,
+        output: &mut String,
     ) -> Result<Address, Unusable> {
         let text = text.trim();
         let found = METHODS.iter().find_map(|method| {
@@ -62,7 +62,7 @@ impl Address {
             _ => place.to_owned(),
         };
         let body =
-            (method != "GET").then(|| Arc::new(body(data.trim_start(), config, files, said)));
+            (method != "GET").then(|| Arc::new(body(data.trim_start(), config, files, output)));
         let mut address = Address::at(&place)?;
         (address.method, address.body) = (method, body);
         Ok(address)
@@ -166,7 +166,7 @@ fn has_scheme(text: &str) -> bool {
 }
 
 /// The part after a method: `-T TYPE; DATA` (since 4.1), `<FILE`, or the body itself.
-fn body(data: &str, config: &Config, files: &dyn Files, said: &mut String) -> PostedBody {
+fn body(data: &str, config: &Config, files: &dyn Files, output: &mut String) -> PostedBody {
     let mut data = data;
     let mut content_type = config.content_type.clone();
     if config.newer
@@ -190,7 +190,7 @@ fn body(data: &str, config: &Config, files: &dyn Files, said: &mut String) -> Po
             PostedBody { bytes, content_type: named.map_or(content_type, str::to_owned) }
         }
         Err(why) => {
-            said.push_str(&error(&format!("unable to open file: {path}: {}", why.text)));
+            output.push_str(&error(&format!("unable to open file: {path}: {}", why.text)));
             PostedBody { bytes: Vec::new(), content_type }
         }
     }

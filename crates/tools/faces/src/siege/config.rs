@@ -199,11 +199,11 @@ impl Config {
     /// Contradictions between the file and the options are resolved as the tool does. The text is
     /// for standard error.
     pub(super) fn settle(&mut self) -> String {
-        let mut said = String::new();
+        let mut output = String::new();
         self.delay = if self.benchmark { 0.0 } else { self.delay.min(DELAY_MAX) };
         if self.seconds > 0 && matches!(self.reps, Reps::Pages(1..)) {
-            said = error("CONFIG conflict: selected time and repetition based testing");
-            putln!(said, "defaulting to time-based testing: {} seconds", self.seconds);
+            output = error("CONFIG conflict: selected time and repetition based testing");
+            putln!(output, "defaulting to time-based testing: {} seconds", self.seconds);
             self.reps = Reps::Endless;
         }
         self.users = self.users.max(1);
@@ -215,7 +215,7 @@ impl Config {
         if self.quiet {
             (self.verbose, self.debug) = (false, false);
         }
-        said
+        output
     }
 }
 

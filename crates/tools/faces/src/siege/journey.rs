@@ -68,11 +68,11 @@ impl Guide for Leader {
 
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let visitor = self.visitors.get_mut(&user)?;
-        let mut told = visitor.ended(&self.journey, came);
-        self.failed = self.failed.saturating_add(told.failed);
+        let mut call_report = visitor.ended(&self.journey, came);
+        self.failed = self.failed.saturating_add(call_report.failed);
         let given_up = self.given_up();
         let visitor = self.visitors.get_mut(&user)?;
-        visitor.look_ahead(&self.journey, came.sample.done, given_up, &mut told.lines);
-        Some(Note(Arc::new(told)))
+        visitor.look_ahead(&self.journey, came.sample.done, given_up, &mut call_report.lines);
+        Some(Note(Arc::new(call_report)))
     }
 }

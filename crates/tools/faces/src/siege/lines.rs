@@ -1,7 +1,7 @@
 //! siege's line for each transaction.
 
+use super::call_report::LoggedRequest;
 use super::config::Config;
-use super::told::LoggedRequest;
 use crate::Date;
 use crate::words::{Moment, moment};
 use units::Nanos;

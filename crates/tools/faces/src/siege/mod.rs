@@ -2,6 +2,7 @@
 
 mod address;
 mod cache;
+mod call_report;
 mod config;
 mod journey;
 mod lines;
@@ -17,16 +18,16 @@ mod setup;
 mod show;
 mod tally;
 mod text;
-mod told;
 mod urls;
 mod visitor;
 
 use crate::words::moment;
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, Said, StartTrouble,
-    Wish,
+    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, OutFile, Reading,
+    StartTrouble, Wish,
 };
 use address::{Address, Unusable};
+use call_report::CallReport;
 use config::{Config, error, fatal};
 use journey::{Journey, Leaders};
 use lines::Measured;
@@ -35,7 +36,6 @@ use record::run::RunRecord;
 use sample::CallRecord;
 use std::sync::Arc;
 use tally::{SiegeFigures, Tally};
-use told::Told;
 
 /// Reads siege's command line and configuration.
 pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -> Reading {
@@ -43,7 +43,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
         Ok(options) => options,
         Err(ending) => return Reading::End(ending),
     };
-    let said = options.said.clone();
+    let output = options.output.clone();
     match prepared(options, files) {
         Ok((journey, plan, _)) if extras.native => {
             Reading::End(Ending::text(native::command(&journey, &plan)))
@@ -55,7 +55,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             Reading::Run(Box::new(Job { guides, ..Job::new(plan, needs, extras, face) }))
         }
         Err(ending) => {
-            let err = said + &ending.err;
+            let err = output + &ending.err;
             Reading::End(Ending { err, ..ending })
         }
     }
@@ -64,15 +64,15 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
 type PreparedSiege = (Arc<Journey>, plan::Plan, Box<Siege>);
 
 fn prepared(options: Options, files: &dyn Files) -> Result<PreparedSiege, Ending> {
-    let Options { mut config, mut said } = options;
+    let Options { mut config, mut output } = options;
     let mut opening = String::new();
     if config.users > config.limit {
         opening = capped(&config);
         config.users = config.limit.max(1);
     }
-    let urls = urls(&config, files, &mut said)?;
+    let urls = urls(&config, files, &mut output)?;
     let mut list = |texts: &[String]| {
-        let each = |text: &String| Address::parse(text, &config, files, &mut said);
+        let each = |text: &String| Address::parse(text, &config, files, &mut output);
         texts.iter().map(each).collect::<Result<Vec<Address>, Unusable>>().map_err(refused)
     };
     let (logins, gates) = (list(&config.login_urls)?, list(&config.auth_urls)?);
@@ -82,7 +82,7 @@ fn prepared(options: Options, files: &dyn Files) -> Result<PreparedSiege, Ending
     let plan = setup::plan(&journey, files)?;
     let face = Siege {
         journey: journey.clone(),
-        said: Said { out: opening, err: said, ..Said::default() },
+        output: FaceOutput { out: opening, err: output, ..FaceOutput::default() },
         tally: Tally::default(),
         unopened: String::new(),
         date: Date::default(),
@@ -97,9 +97,9 @@ fn refused(unusable: Unusable) -> Ending {
 }
 
 /// The URL of the command line, or those of the file.
-fn urls(config: &Config, files: &dyn Files, said: &mut String) -> Result<Vec<Address>, Ending> {
+fn urls(config: &Config, files: &dyn Files, output: &mut String) -> Result<Vec<Address>, Ending> {
     if let Some(url) = &config.url {
-        let mut address = Address::parse(url, config, files, said).map_err(refused)?;
+        let mut address = Address::parse(url, config, files, output).map_err(refused)?;
         if config.get && address.method == "GET" && config.get_by_head == Some(true) {
             address.method = "HEAD";
         }
@@ -108,7 +108,8 @@ fn urls(config: &Config, files: &dyn Files, said: &mut String) -> Result<Vec<Add
     let text = files
         .read(&config.file)
         .map_err(|why| options::no_file(config, &config.file, &why.text))?;
-    let urls = urls::read(&String::from_utf8_lossy(&text), config, files, said).map_err(refused)?;
+    let urls =
+        urls::read(&String::from_utf8_lossy(&text), config, files, output).map_err(refused)?;
     if urls.is_empty() { Err(show::help(config)) } else { Ok(urls) }
 }
 
@@ -128,7 +129,7 @@ fn capped(config: &Config) -> String {
 struct Siege {
     journey: Arc<Journey>,
     /// Output before the opening.
-    said: Said,
+    output: FaceOutput,
     tally: Tally,
     /// Output for users without a descriptor.
     unopened: String,
@@ -149,29 +150,29 @@ impl Siege {
             .is_ok_and(|most| most > 0 && self.tally.failed >= most)
     }
 
-    fn take(&mut self, call: &CallRecord, said: &mut Said) {
-        let told = call.note.as_ref().and_then(|note| note.0.downcast_ref::<Told>());
-        let Some(told) = told else { return };
+    fn take(&mut self, call: &CallRecord, output: &mut FaceOutput) {
+        let call_report = call.note.as_ref().and_then(|note| note.0.downcast_ref::<CallReport>());
+        let Some(call_report) = call_report else { return };
         let journey = self.journey.clone();
         let config = &journey.config;
         let sample = &call.sample;
         let seconds = tally::seconds(sample, config.strict);
-        self.tally.take(told, seconds, sample.body_bytes);
-        said.out.push_str(&String::from_utf8_lossy(&told.out));
-        said.err.push_str(&told.err);
+        self.tally.take(call_report, seconds, sample.body_bytes);
+        output.out.push_str(&String::from_utf8_lossy(&call_report.out));
+        output.err.push_str(&call_report.err);
         if !config.verbose || config.get || config.print || config.debug {
             return;
         }
-        for line in &told.lines {
+        for line in &call_report.lines {
             let user = sample.user.unwrap_or_default();
             let done = sample.done;
             let measured = if line.cached {
                 Measured { user, seconds: 0.0, bytes: 0, done }
             } else {
-                let bytes = if told.measured { sample.body_bytes } else { 0 };
+                let bytes = if call_report.measured { sample.body_bytes } else { 0 };
                 Measured { user, seconds, bytes, done }
             };
-            said.out.push_str(&lines::text(config, line, measured, &self.date));
+            output.out.push_str(&lines::text(config, line, measured, &self.date));
         }
     }
 
@@ -236,32 +237,32 @@ impl Face for Siege {
         true
     }
 
-    fn begin(&mut self) -> Said {
-        let mut said = std::mem::take(&mut self.said);
+    fn begin(&mut self) -> FaceOutput {
+        let mut output = std::mem::take(&mut self.output);
         let config = self.config();
         if !config.get && !config.quiet {
-            put!(said.err, "** {}", show::version(config, false));
-            putln!(said.err, "** Preparing {} concurrent users for battle.", config.users);
-            said.err.push_str("The server is now under siege...");
+            put!(output.err, "** {}", show::version(config, false));
+            putln!(output.err, "** Preparing {} concurrent users for battle.", config.users);
+            output.err.push_str("The server is now under siege...");
             if config.verbose {
-                said.err.push('\n');
+                output.err.push('\n');
             }
         }
-        said.err.push_str(&std::mem::take(&mut self.unopened));
-        said
+        output.err.push_str(&std::mem::take(&mut self.unopened));
+        output
     }
 
-    fn calls(&mut self, calls: &[CallRecord]) -> Said {
-        let mut said = Said::default();
-        calls.iter().for_each(|call| self.take(call, &mut said));
+    fn calls(&mut self, calls: &[CallRecord]) -> FaceOutput {
+        let mut output = FaceOutput::default();
+        calls.iter().for_each(|call| self.take(call, &mut output));
         if self.aborted() {
-            said.wish = Wish::Stop;
+            output.wish = Wish::Stop;
         }
-        said
+        output
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
-        let said = self.begin();
+        let output = self.begin();
         let ending = match trouble {
             // each user finds out for itself in the original, page by page
             StartTrouble::Name { text, .. } => {
@@ -270,7 +271,7 @@ impl Face for Siege {
                 let all = pages.saturating_mul(u64::from(config.users.unsigned_abs()));
                 let most = u64::try_from(config.failures).ok().filter(|most| *most > 0);
                 let failed = all.min(most.unwrap_or(1_024));
-                let line = told::unresolved(crate::words::resolver_error(text).1);
+                let line = call_report::unresolved(crate::words::resolver_error(text).1);
                 self.tally.failed = failed;
                 let mut ending = self.results(0.0);
                 ending.err.insert_str(0, &line.repeat(usize::try_from(failed).unwrap_or(0)));
@@ -282,7 +283,7 @@ impl Face for Siege {
             }
             other => Ending::error(fatal(other.text()), 1),
         };
-        Ending { out: said.out + &ending.out, err: said.err + &ending.err, ..ending }
+        Ending { out: output.out + &ending.out, err: output.err + &ending.err, ..ending }
     }
 
     fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {

@@ -49,7 +49,7 @@ pub(super) const NEWER: &str = "--as-4.1.7";
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) config: Config,
-    pub(super) said: String,
+    pub(super) output: String,
 }
 
 /// Reads the configuration file, then the command line, as siege does.
@@ -68,14 +68,14 @@ pub(super) fn parse(
     let named = found.iter().position(is_rc);
     let before = &found[..named.unwrap_or(found.len())];
     let complaint = |text: &String| format!("{program}: {text}\n");
-    let mut said: String =
+    let mut output: String =
         before.iter().filter_map(|each| each.as_ref().err()).map(complaint).collect();
     let rc = named.and_then(|at| match &found[at] {
         Ok(Found::Short(_, value)) => value.clone(),
         _ => None,
     });
     let rc = rc.as_deref().filter(|name| !name.is_empty());
-    let mut config = rc::load(rc, files).map_err(|ending| after(&said, ending))?;
+    let mut config = rc::load(rc, files).map_err(|ending| after(&output, ending))?;
     (config.newer, config.strict) = (newer, strict);
     if newer {
         config.user_agent = config.user_agent.replace("Siege/4.0.7", "Siege/4.1.7");
@@ -83,11 +83,11 @@ pub(super) fn parse(
     let mut show_config = false;
     for each in found {
         match each {
-            Err(text) => said.push_str(&complaint(&text)),
+            Err(text) => output.push_str(&complaint(&text)),
             Ok(Found::Short('C', _)) => (show_config, config.get) = (true, false),
             Ok(Found::Short(letter, value)) => {
                 apply(&mut config, letter, value.unwrap_or_default())
-                    .map_err(|ending| after(&said, ending))?;
+                    .map_err(|ending| after(&output, ending))?;
             }
             Ok(Found::Operand(url)) => config.url = Some(url),
             Ok(Found::Long(..)) => {}
@@ -95,19 +95,19 @@ pub(super) fn parse(
     }
     if config.get && config.url.is_none() {
         let text = "ERROR: -g/--get requires a commandline URL\n";
-        return Err(Ending { out: text.into(), err: said, code: 1, ..Ending::default() });
+        return Err(Ending { out: text.into(), err: output, code: 1, ..Ending::default() });
     }
-    said.push_str(&config.settle());
+    output.push_str(&config.settle());
     if show_config {
-        let ending = Ending { out: show::config(&config), err: said, ..Ending::default() };
+        let ending = Ending { out: show::config(&config), err: output, ..Ending::default() };
         return Err(ending);
     }
-    Ok(Options { config, said })
+    Ok(Options { config, output })
 }
 
 /// An ending after the previous output.
-fn after(said: &str, ending: Ending) -> Ending {
-    Ending { err: format!("{said}{}", ending.err), ..ending }
+fn after(output: &str, ending: Ending) -> Ending {
+    Ending { err: format!("{output}{}", ending.err), ..ending }
 }
 
 fn as_letter(found: Found) -> Found {

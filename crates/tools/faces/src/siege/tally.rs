@@ -1,6 +1,6 @@
 //! Counting like siege: one transaction after another.
 
-use super::told::Told;
+use super::call_report::CallReport;
 use sample::Sample;
 use units::Nanos;
 
@@ -21,19 +21,19 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn take(&mut self, told: &Told, seconds: f64, bytes: u64) {
-        self.hits += u64::from(told.hits);
-        self.failed += u64::from(told.failed);
-        if told.timed {
+    pub(super) fn take(&mut self, call_report: &CallReport, seconds: f64, bytes: u64) {
+        self.hits += u64::from(call_report.hits);
+        self.failed += u64::from(call_report.failed);
+        if call_report.timed {
             self.total += seconds;
         }
-        if told.measured {
+        if call_report.measured {
             self.bytes += bytes;
             self.longest = self.longest.max(seconds);
             self.shortest = Some(self.shortest.map_or(seconds, |least| least.min(seconds)));
         }
-        self.success += u64::from(told.success);
-        self.okay += u64::from(told.okay);
+        self.success += u64::from(call_report.success);
+        self.okay += u64::from(call_report.okay);
     }
 }
 
@@ -111,9 +111,15 @@ mod tests {
     #[test]
     fn figures_follow_from_the_counts() {
         let mut tally = Tally::default();
-        let good = Told { hits: 2, timed: true, measured: true, success: true, ..Told::default() };
+        let good = CallReport {
+            hits: 2,
+            timed: true,
+            measured: true,
+            success: true,
+            ..CallReport::default()
+        };
         tally.take(&good, 0.5, 1 << 20);
-        tally.take(&Told { failed: 1, ..Told::default() }, 9.0, 77);
+        tally.take(&CallReport { failed: 1, ..CallReport::default() }, 9.0, 77);
         let figures = SiegeFigures::of(&tally, 2.0);
         let close = |left: f64, right: f64| (left - right).abs() < 1e-9;
         assert!(close(figures.availability, 200.0 / 3.0) && close(figures.megabytes, 1.0));

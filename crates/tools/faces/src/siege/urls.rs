@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 const LINE_MAX: usize = 4_096;
 
 /// The URLs of a file, with their rows. A variable is known from its line on. Complaints about files
-/// of bodies are appended to `said`.
+/// of bodies are appended to `output`.
 pub(super) fn read(
     text: &str,
     config: &Config,
     files: &dyn Files,
-    said: &mut String,
+    output: &mut String,
 ) -> Result<Vec<Address>, Unusable> {
     let mut variables = BTreeMap::new();
     let mut urls = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn read(
             continue;
         }
         let line = rc::evaluated(line, &variables, files);
-        let mut address = Address::parse(&line, config, files, said)?;
+        let mut address = Address::parse(&line, config, files, output)?;
         address.row = urls.len() as u32;
         urls.push(address);
     }
@@ -59,8 +59,8 @@ mod tests {
              http://h/4 POST x=$(HOST)&y=\\$5\nhttp://h/{}\n",
             "x".repeat(LINE_MAX)
         );
-        let mut said = String::new();
-        let urls = read(&text, &Config::default(), &Nothing, &mut said).expect("all are good");
+        let mut output = String::new();
+        let urls = read(&text, &Config::default(), &Nothing, &mut output).expect("all are good");
         let shown: Vec<&str> = urls.iter().map(|url| url.shown.as_str()).collect();
         assert_eq!(shown, ["http://h:81/1", "http://h:81/2", "http://h:81/3?a=b", "http://h/4"]);
         let body = urls[3].body.as_ref().expect("a POST");

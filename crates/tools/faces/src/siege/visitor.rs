@@ -3,11 +3,11 @@
 
 use super::address::Address;
 use super::cache::Cache;
+use super::call_report::{CallReport, LoggedRequest, sentence};
 use super::config::{Config, Login, error};
 use super::journey::Journey;
 use super::login::{Challenge, Pass};
 use super::request::{self, ExtraFields};
-use super::told::{LoggedRequest, Told, sentence};
 use super::{pages, parts};
 use protocol::http1::fields;
 use sample::{FailureClass, Outcome};
@@ -164,14 +164,15 @@ impl Visitor {
     }
 
     /// Result of the current call.
-    pub(super) fn ended(&mut self, journey: &Journey, came: &CallEnd<'_>) -> Told {
+    pub(super) fn ended(&mut self, journey: &Journey, came: &CallEnd<'_>) -> CallReport {
         let config = &journey.config;
-        let mut told = Told { lines: std::mem::take(&mut self.early), ..Told::default() };
-        let Some((address, sent)) = self.current.take() else { return told };
+        let mut call_report =
+            CallReport { lines: std::mem::take(&mut self.early), ..CallReport::default() };
+        let Some((address, sent)) = self.current.take() else { return call_report };
         if matches!(came.outcome, Outcome::Abandoned | Outcome::Dropped) {
-            return told;
+            return call_report;
         }
-        show(config, &address, &sent, came, &mut told);
+        show(config, &address, &sent, came, &mut call_report);
         let sample = came.sample;
         let foreign = matches!(
             sample.class,
@@ -179,38 +180,44 @@ impl Visitor {
         );
         if sample.status == 418 || (sample.status == 0 && foreign) {
             // no HTTP server: siege calls it a teapot, which counts as good and as failed
-            (told.hits, told.timed) = (1, true);
-            told.lines.push(line("HTTP/1.1", 418, false, config, &address));
-            self.fail(&mut told);
-            return told;
+            (call_report.hits, call_report.timed) = (1, true);
+            call_report.lines.push(line("HTTP/1.1", 418, false, config, &address));
+            self.fail(&mut call_report);
+            return call_report;
         }
         if sample.status == 0 {
-            told.err = sentence(sample).unwrap_or_default();
-            self.fail(&mut told);
-            return told;
+            call_report.err = sentence(sample).unwrap_or_default();
+            self.fail(&mut call_report);
+            return call_report;
         }
         if !config.zero_data_ok && sample.body_bytes == 0 {
-            self.fail(&mut told);
-            return told;
+            self.fail(&mut call_report);
+            return call_report;
         }
-        self.count(config, &address, came, &mut told);
+        self.count(config, &address, came, &mut call_report);
         let refresh = self.read_page(config, &address, came);
-        if self.leads_on(journey, &address, came, refresh, &mut told) {
+        if self.leads_on(journey, &address, came, refresh, &mut call_report) {
             self.chain += 1;
-        } else if told.failed == 0 {
-            told.hits = self.chain + 1;
+        } else if call_report.failed == 0 {
+            call_report.hits = self.chain + 1;
             self.chain = 0;
         }
-        told
+        call_report
     }
 
-    fn count(&mut self, config: &Config, address: &Address, came: &CallEnd<'_>, told: &mut Told) {
+    fn count(
+        &mut self,
+        config: &Config,
+        address: &Address,
+        came: &CallEnd<'_>,
+        call_report: &mut CallReport,
+    ) {
         let status = came.sample.status;
-        (told.timed, told.measured) = (true, true);
-        told.success = status < 400 || matches!(status, 401 | 407);
-        told.okay = status == 200;
+        (call_report.timed, call_report.measured) = (true, true);
+        call_report.success = status < 400 || matches!(status, 401 | 407);
+        call_report.okay = status == 200;
         let protocol = came.head.get(..8).map(String::from_utf8_lossy).unwrap_or_default();
-        told.lines.push(line(&protocol, status, false, config, address));
+        call_report.lines.push(line(&protocol, status, false, config, address));
         if config.cookies {
             for value in fields::set_cookies(came.head) {
                 self.jar.absorb(&address.url, value);
@@ -222,9 +229,9 @@ impl Visitor {
     }
 
     /// The current chain has failed: none of its requests counts as good.
-    fn fail(&mut self, told: &mut Told) {
+    fn fail(&mut self, call_report: &mut CallReport) {
         // the original ignores failures of a login
-        told.failed = u32::from(!self.logging_in);
+        call_report.failed = u32::from(!self.logging_in);
         self.chain = 0;
         self.chase.clear();
     }
@@ -260,7 +267,7 @@ impl Visitor {
         address: &Address,
         came: &CallEnd<'_>,
         refresh: Option<Address>,
-        told: &mut Told,
+        call_report: &mut CallReport,
     ) -> bool {
         let config = &journey.config;
         let status = came.sample.status;
@@ -268,18 +275,20 @@ impl Visitor {
             200 => refresh,
             301 | 302 | 303 | 307 if config.follow => redirected(address, came),
             201 if config.follow && config.newer => redirected(address, came),
-            401 | 407 => self.challenged(journey, address, came, told),
+            401 | 407 => self.challenged(journey, address, came, call_report),
             403 => self.gate(journey, address),
             408 | 500..=509 => {
-                self.fail(told);
+                self.fail(call_report);
                 None
             }
             _ => None,
         };
         let Some(next) = next else { return false };
         if self.chain >= CHAIN_MAX {
-            told.err.push_str(&error(&format!("{}: over {CHAIN_MAX} redirects", address.shown)));
-            self.fail(told);
+            call_report
+                .err
+                .push_str(&error(&format!("{}: over {CHAIN_MAX} redirects", address.shown)));
+            self.fail(call_report);
             return false;
         }
         self.chase.push_front(next);
@@ -302,7 +311,7 @@ impl Visitor {
         journey: &Journey,
         address: &Address,
         came: &CallEnd<'_>,
-        told: &mut Told,
+        call_report: &mut CallReport,
     ) -> Option<Address> {
         let config = &journey.config;
         let proxied = came.sample.status == 407;
@@ -325,15 +334,15 @@ impl Visitor {
         let login = Login::of(logins, &realm).cloned().or(named);
         match (&challenge, login) {
             (Challenge::Other(name), _) => {
-                told.err = error(&format!(
+                call_report.err = error(&format!(
                     "{name} is not a login that is supported here; Basic and Digest are"
                 ));
-                self.fail(told);
+                self.fail(call_report);
                 return None;
             }
             (Challenge::Digest(_), None) => {
-                told.err = unanswered(&realm, proxied);
-                self.fail(told);
+                call_report.err = unanswered(&realm, proxied);
+                self.fail(call_report);
                 return None;
             }
             // the original asks again all the same
@@ -392,24 +401,30 @@ fn line(
 }
 
 /// Output of `-g`, `-p` and debug mode for a call.
-fn show(config: &Config, address: &Address, sent: &[u8], came: &CallEnd<'_>, told: &mut Told) {
+fn show(
+    config: &Config,
+    address: &Address,
+    sent: &[u8],
+    came: &CallEnd<'_>,
+    call_report: &mut CallReport,
+) {
     let asked_for = config.get || config.debug || config.print;
     let heads = (config.get || config.debug) && !config.quiet;
     // a request with a body is printed even by a quiet siege
     let requests = asked_for && (!config.quiet || matches!(address.method, "POST" | "PUT"));
     if !came.sample.sent.is_zero() && requests {
-        told.out.extend_from_slice(sent);
-        told.out.push(b'\n');
+        call_report.out.extend_from_slice(sent);
+        call_report.out.push(b'\n');
         if !sent.ends_with(b"\r\n\r\n") {
-            told.out.push(b'\n');
+            call_report.out.push(b'\n');
         }
     }
     if heads && !came.head.is_empty() {
-        told.out.extend_from_slice(came.head);
-        told.out.push(b'\n');
+        call_report.out.extend_from_slice(came.head);
+        call_report.out.push(b'\n');
     }
     if config.print && came.sample.status != 0 {
-        told.out.extend_from_slice(&pages::decoded(came.head, came.body));
-        told.out.push(b'\n');
+        call_report.out.extend_from_slice(&pages::decoded(came.head, came.body));
+        call_report.out.push(b'\n');
     }
 }

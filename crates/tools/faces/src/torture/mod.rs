@@ -4,7 +4,9 @@ mod options;
 mod requests;
 mod results;
 
-use crate::{Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble};
+use crate::{
+    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, Reading, StartTrouble,
+};
 use options::{AccessTarget, Options};
 use plan::{AddressOrder, Expect, Load, Order, Plan, TargetPlan, Think};
 use record::run::RunRecord;
@@ -104,12 +106,12 @@ fn unreachable(options: &Options, process: u32, begun: Date) -> Ending {
 }
 
 impl Face for Torture {
-    fn calls(&mut self, calls: &[CallRecord]) -> Said {
-        let mut said = Said::default();
+    fn calls(&mut self, calls: &[CallRecord]) -> FaceOutput {
+        let mut output = FaceOutput::default();
         for call in calls {
-            self.tally.take(call, &mut said.err);
+            self.tally.take(call, &mut output.err);
         }
-        said
+        output
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {

@@ -14,7 +14,7 @@ pub use spread::Spread;
 pub use text::{Errors, WrkFigures};
 
 use crate::{
-    Ending, Extras, Face, Facts, Files, Interval, Job, Needs, Reading, Said, ScriptJob,
+    Ending, Extras, Face, FaceOutput, Facts, Files, Interval, Job, Needs, Reading, ScriptJob,
     StartTrouble,
 };
 use ::units::Nanos;
@@ -32,7 +32,7 @@ pub fn read(
     extras: Extras,
     files: &dyn Files,
 ) -> Reading {
-    let (options, said) = match options::parse(program, args, second) {
+    let (options, output) = match options::parse(program, args, second) {
         Ok(parsed) => parsed,
         Err(refusal) => {
             let options::Refusal { out, err } = refusal;
@@ -53,7 +53,7 @@ pub fn read(
         return Reading::End(Ending::error(text, 1));
     }
     let script = script_job(&options, files);
-    let face = Wrk::new(options, said, extras.strict);
+    let face = Wrk::new(options, output, extras.strict);
     let ends = face.has_handshakes();
     let needs = Needs { lenient: crate::ANY_VERSION, ends, ..Needs::default() };
     let job = Job::new(plan, needs, extras, Box::new(face));
@@ -83,7 +83,7 @@ fn script_job(options: &Options, files: &dyn Files) -> Box<ScriptJob> {
 struct Wrk {
     options: Options,
     /// Output of `-v`.
-    said: String,
+    output: String,
     strict: bool,
     rates: Rates,
     second: Option<Second>,
@@ -128,11 +128,11 @@ impl Second {
 }
 
 impl Wrk {
-    fn new(options: Options, said: String, strict: bool) -> Wrk {
+    fn new(options: Options, output: String, strict: bool) -> Wrk {
         let second = options.rate.is_some().then(|| Second::new(&options));
         Wrk {
             options,
-            said,
+            output,
             strict,
             rates: Rates::new(),
             second,
@@ -347,7 +347,7 @@ fn bad_responses(snapshot: &Snapshot) -> u64 {
 }
 
 impl Face for Wrk {
-    fn begin(&mut self) -> Said {
+    fn begin(&mut self) -> FaceOutput {
         let options = &self.options;
         let header = text::header(
             &options.args[0],
@@ -355,23 +355,23 @@ impl Face for Wrk {
             options.threads,
             options.connections,
         );
-        Said { out: std::mem::take(&mut self.said) + &header, ..Said::default() }
+        FaceOutput { out: std::mem::take(&mut self.output) + &header, ..FaceOutput::default() }
     }
 
-    fn interval(&mut self, interval: &Interval<'_>) -> Said {
-        let told = self.calibrate(interval);
+    fn interval(&mut self, interval: &Interval<'_>) -> FaceOutput {
+        let output = self.calibrate(interval);
         let span = interval.end - interval.start;
         self.bad += bad_responses(interval.snapshot);
         self.rates.add(interval.worker, interval.snapshot.answers_in_window, span);
-        Said { out: told.unwrap_or_default(), ..Said::default() }
+        FaceOutput { out: output.unwrap_or_default(), ..FaceOutput::default() }
     }
 
     /// To wrk whatever ends a handshake is a failed connect.
-    fn ends(&mut self, ends: &Ends) -> Said {
+    fn ends(&mut self, ends: &Ends) -> FaceOutput {
         let broken = ends.connections.iter().filter(|record| record.established.is_zero());
         let classes = broken.filter_map(|record| Some((record.class?, 1)));
         self.broken_handshakes += errors(0, classes, true).read;
-        Said::default()
+        FaceOutput::default()
     }
 
     /// wrk opens what it can, counts the others as connect errors and does not try them again.
@@ -404,7 +404,7 @@ impl Face for Wrk {
                 )
             }
         };
-        Ending { out: std::mem::take(&mut self.said), err, code: 1, ..Ending::default() }
+        Ending { out: std::mem::take(&mut self.output), err, code: 1, ..Ending::default() }
     }
 
     fn report(&mut self, report: &RunRecord, _facts: &Facts) -> Ending {
@@ -453,8 +453,8 @@ mod tests {
     #[test]
     fn a_handshake_that_breaks_is_a_failed_connect() {
         let args = ["https://h/".to_owned()];
-        let (options, said) = options::parse("wrk", &args, false).unwrap();
-        let mut face = Wrk::new(options, said, false);
+        let (options, output) = options::parse("wrk", &args, false).unwrap();
+        let mut face = Wrk::new(options, output, false);
         let ended = |established, class| ConnectionRecord {
             established,
             class,

@@ -279,13 +279,13 @@ mod tests {
     #[test]
     fn all_of_a_line_is_read() {
         let text = "-c2k http://u@h:81/p?q -t 3 --dur=2m --lat -T 5 -H A:b -s x.lua a -- -b";
-        let (read, said) = line(text).unwrap();
+        let (read, output) = line(text).unwrap();
         assert_eq!((read.connections, read.connections_used(), read.threads), (2000, 1998, 3));
         assert_eq!((read.duration_s, read.timeout_s, read.latency), (120, 5, true));
         assert_eq!(read.args, ["http://u@h:81/p?q", "a", "-b"]);
         assert_eq!((read.url.host.as_str(), read.url.path.as_str()), ("h", "/p?q"));
         assert_eq!((read.url.port.as_deref(), read.script.as_deref()), (Some("81"), Some("x.lua")));
-        assert_eq!((read.rate, said.as_str()), (None, ""));
+        assert_eq!((read.rate, output.as_str()), (None, ""));
     }
 
     #[test]

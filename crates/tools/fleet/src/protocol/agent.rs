@@ -106,7 +106,7 @@ enum AgentState {
     Ready {
         step: u64,
         ready: ReadyFacts,
-        told: bool,
+        announced: bool,
     },
     Armed {
         step: u64,
@@ -119,7 +119,7 @@ enum AgentState {
     },
     /// Everything was sent; the end is repeated until the manager confirms it.
     Over {
-        said: Box<Final>,
+        content: Box<Final>,
         again: Nanos,
     },
 }
@@ -134,7 +134,7 @@ pub struct Agent {
     /// Number of sent messages.
     number: u64,
     /// The manager's messages that were received: those to us, and those to all.
-    told: NumberWindow,
+    announced: NumberWindow,
     commands: NumberWindow,
     refused: RefusedMessages,
     /// Machines of the fleet.
@@ -175,7 +175,7 @@ impl Agent {
             epoch: 0,
             welcome: false,
             number: 0,
-            told: NumberWindow::default(),
+            announced: NumberWindow::default(),
             commands: NumberWindow::default(),
             refused: RefusedMessages::default(),
             machines: 1,
@@ -226,10 +226,10 @@ impl Agent {
         self.stamped(FromAgent::Leaving { why: why.to_owned() }, self.client)
     }
 
-    fn stamped(&mut self, said: FromAgent, run: u64) -> Stamped<FromAgent> {
+    fn stamped(&mut self, content: FromAgent, run: u64) -> Stamped<FromAgent> {
         self.number += 1;
         let stamp = Stamp { session: self.hello.session, run, number: self.number };
-        Stamped { stamp, said }
+        Stamped { stamp, content }
     }
 
     fn send(&mut self, message: FromAgent) {
@@ -245,15 +245,15 @@ impl Agent {
     /// know.
     fn follow(&mut self, epoch: u64, now: Nanos) {
         (self.epoch, self.hello.proof) = (epoch, 0);
-        (self.told, self.commands) = (NumberWindow::default(), NumberWindow::default());
+        (self.announced, self.commands) = (NumberWindow::default(), NumberWindow::default());
         (self.welcome, self.next_sign, self.next_probe) = (false, now, now);
         self.clock = ClockEstimate::default();
     }
 
     /// Checks that a message to this agent is from our manager and was not received before; a later
     /// manager is followed.
-    fn accepts(&mut self, stamp: Stamp, said: &ToAgent, now: Nanos) -> bool {
-        let epoch = said.epoch();
+    fn accepts(&mut self, stamp: Stamp, content: &ToAgent, now: Nanos) -> bool {
+        let epoch = content.epoch();
         if stamp.session != self.hello.session {
             self.refused.foreign += 1;
             return false;
@@ -263,17 +263,17 @@ impl Agent {
             return false;
         }
         // these go to processes that have no place in the fleet yet, or no longer
-        if matches!(said, ToAgent::Refused { .. } | ToAgent::Prove { .. }) {
+        if matches!(content, ToAgent::Refused { .. } | ToAgent::Prove { .. }) {
             return true;
         }
         if epoch > self.epoch {
-            if matches!(said, ToAgent::Clock { .. }) {
+            if matches!(content, ToAgent::Clock { .. }) {
                 // another manager's clock is another clock
                 return false;
             }
             self.follow(epoch, now);
         }
-        if !self.told.accept(stamp.number) {
+        if !self.announced.accept(stamp.number) {
             self.refused.replayed += 1;
             return false;
         }
@@ -309,10 +309,10 @@ impl Agent {
                 let step = *step;
                 self.cancel_step(step, "the manager did not confirm the start");
             }
-            AgentState::Over { said, again } if now >= *again => {
+            AgentState::Over { content, again } if now >= *again => {
                 *again = now + Nanos::SECOND;
-                let said = said.clone();
-                self.send(FromAgent::Final(said));
+                let content = content.clone();
+                self.send(FromAgent::Final(content));
             }
             _ => {}
         }
@@ -334,10 +334,10 @@ impl Agent {
 
     fn report_ready(&mut self) {
         let enough = self.clock.exchanges() >= PROBES_MIN;
-        if let AgentState::Ready { step, ready, told: told @ false } = &mut self.state
+        if let AgentState::Ready { step, ready, announced: announced @ false } = &mut self.state
             && enough
         {
-            *told = true;
+            *announced = true;
             let (step, hash, workers) = (*step, ready.hash.clone(), ready.workers);
             let bound = self.offset().map_or(0, |offset| offset.bound.0);
             self.send(FromAgent::Ready { step, hash, workers, bound });
@@ -347,11 +347,11 @@ impl Agent {
     /// Processes a message to this agent; `now` is when it arrived.
     pub fn receive(&mut self, message: Stamped<ToAgent>, now: Nanos) {
         self.now = now;
-        let Stamped { stamp, said } = message;
-        if !self.accepts(stamp, &said, now) {
+        let Stamped { stamp, content } = message;
+        if !self.accepts(stamp, &content, now) {
             return;
         }
-        match said {
+        match content {
             ToAgent::Prove { epoch, proof } => {
                 if epoch > self.epoch {
                     self.follow(epoch, now);
@@ -414,8 +414,8 @@ impl Agent {
         self.heard = now;
         if !command.unheard.contains(&self.id) {
             // never later than its arrival: a clock may be wrong by its bound
-            let said = self.offset().map_or(now, |offset| offset.here(Nanos(command.at)));
-            self.watched = self.watched.max(said.min(now));
+            let content = self.offset().map_or(now, |offset| offset.here(Nanos(command.at)));
+            self.watched = self.watched.max(content.min(now));
         }
         match &command.what {
             What::Beat | What::Measuring { .. } => {}
@@ -461,7 +461,7 @@ impl Agent {
             | AgentState::Ready { step, .. }
             | AgentState::Armed { step, .. }
             | AgentState::Running { step, .. } => Some(*step),
-            AgentState::Over { said, .. } => Some(said.step),
+            AgentState::Over { content, .. } => Some(content.step),
         }
     }
 
@@ -539,7 +539,7 @@ impl Agent {
         }
         match outcome {
             Ok(ready) => {
-                self.state = AgentState::Ready { step, ready, told: false };
+                self.state = AgentState::Ready { step, ready, announced: false };
                 self.report_ready();
             }
             Err(why) => {
@@ -609,7 +609,7 @@ impl Agent {
             return;
         }
         let refused = match self.taken.get(&number) {
-            Some(said) => said.clone(),
+            Some(content) => content.clone(),
             None => self.takes(slots, from, now).err(),
         };
         self.taken.insert(number, refused.clone());
@@ -688,22 +688,22 @@ impl Agent {
     }
 
     /// The workers have finished the step; rows and ending are known here.
-    pub fn over(&mut self, mut said: Final, now: Nanos) {
+    pub fn over(&mut self, mut content: Final, now: Nanos) {
         let AgentState::Running { step, ending } = &self.state else { return };
-        said.step = *step;
-        said.rows = self.rows.len() as u64;
-        if said.ending == PartEnding::Done {
-            said.ending = *ending;
+        content.step = *step;
+        content.rows = self.rows.len() as u64;
+        if content.ending == PartEnding::Done {
+            content.ending = *ending;
         }
         if let Some(plan) = self.next.take() {
             // no manager asks for what an earlier one started
             return self.unfold(plan);
         }
-        said.refused = self.refused;
-        said.drift_s = self.clock.drift().map(|drift| drift as f64 / 1e9);
-        let said = Box::new(said);
-        self.send(FromAgent::Final(said.clone()));
-        self.state = AgentState::Over { said, again: now + Nanos::SECOND };
+        content.refused = self.refused;
+        content.drift_s = self.clock.drift().map(|drift| drift as f64 / 1e9);
+        let content = Box::new(content);
+        self.send(FromAgent::Final(content.clone()));
+        self.state = AgentState::Over { content, again: now + Nanos::SECOND };
     }
 
     /// Returns when the state machine must be called again at the latest.
@@ -737,9 +737,9 @@ mod tests {
     }
 
     /// A message of the manager with this number, about its own run.
-    fn stamped(said: ToAgent) -> Stamped<ToAgent> {
-        let stamp = Stamp { session: 0, run: said.epoch(), number: number() };
-        Stamped { stamp, said }
+    fn stamped(content: ToAgent) -> Stamped<ToAgent> {
+        let stamp = Stamp { session: 0, run: content.epoch(), number: number() };
+        Stamped { stamp, content }
     }
 
     fn command(epoch: u64, what: What) -> ManagerMessage {
@@ -779,9 +779,9 @@ mod tests {
     fn last_message(agent: &mut Agent) -> Option<FromAgent> {
         let actions = std::iter::from_fn(|| agent.next_action());
         actions
-            .filter_map(
-                |action| if let AgentAction::Say(said) = action { Some(said.said) } else { None },
-            )
+            .filter_map(|action| {
+                if let AgentAction::Say(content) = action { Some(content.content) } else { None }
+            })
             .last()
     }
 

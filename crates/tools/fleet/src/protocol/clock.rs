@@ -16,7 +16,7 @@ const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
 const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
 /// Two clocks drift by at most one nanosecond in this many: 100 ppm. RFC 5905 assumes 15 ppm per
 /// clock; a clock being adjusted runs faster or slower for a while.
-const PARTING: u64 = 10_000;
+const DRIFT_DIVISOR: u64 = 10_000;
 
 /// One exchange: sent and received by our clock, received and sent back by the other's.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ impl ClockEstimate {
     /// `None` before the first.
     pub fn best(&self, now: Nanos) -> Option<Offset> {
         let aged = |(begun, offset): &(Nanos, Offset)| {
-            let parted = Nanos((now - *begun).0 / PARTING);
+            let parted = Nanos((now - *begun).0 / DRIFT_DIVISOR);
             Offset { bound: offset.bound + parted, ..*offset }
         };
         self.recent.iter().map(aged).min_by_key(|offset| offset.bound)

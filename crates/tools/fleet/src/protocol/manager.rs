@@ -28,7 +28,7 @@ const LEAD_MAX: Nanos = Nanos::from_secs(30);
 /// worker still issues calls due then.
 const FENCE_MARGIN: Nanos = Nanos::from_millis(500);
 /// Minimum interval between confirmations to an agent that is received again.
-const HASTE: Nanos = Nanos::from_millis(50);
+const CONFIRM_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Maximum number of unheard agents per message: their names fit into it.
 const NAMED_MAX: usize = 4_096;
 /// Processes of one id that wait for its place.
@@ -38,7 +38,7 @@ pub const AGENTS_MAX: usize = 10_000;
 
 /// An agent's place in the fleet.
 #[derive(Debug)]
-pub struct AgentSeat {
+pub struct AgentEntry {
     pub hello: Hello,
     pub heard: Nanos,
     pub stage: AgentStage,
@@ -50,7 +50,7 @@ pub struct AgentSeat {
     /// Rows that wait for one before them.
     early: BTreeMap<u64, Vec<u8>>,
     asked: Nanos,
-    pub said: Option<Final>,
+    pub content: Option<Final>,
     /// The part that it holds of a run started by another manager.
     pub held: Option<Holding>,
     /// True if all of its rows were passed on.
@@ -65,17 +65,17 @@ pub struct AgentSeat {
     left: bool,
     /// Messages of its process that were received, and those sent to it.
     received: NumberWindow,
-    told: u64,
+    sent_count: u64,
 }
 
-impl AgentSeat {
+impl AgentEntry {
     /// Returns whether rows may be missing: some wait for an earlier one, or its end is known.
     fn may_have_gap(&self) -> bool {
-        !self.early.is_empty() || self.said.is_some() && !self.whole
+        !self.early.is_empty() || self.content.is_some() && !self.whole
     }
 
-    fn new(hello: Hello, number: u64, now: Nanos) -> AgentSeat {
-        AgentSeat {
+    fn new(hello: Hello, number: u64, now: Nanos) -> AgentEntry {
+        AgentEntry {
             hello,
             heard: now,
             stage: AgentStage::Idle,
@@ -85,7 +85,7 @@ impl AgentSeat {
             next_row: 0,
             early: BTreeMap::new(),
             asked: Nanos::ZERO,
-            said: None,
+            content: None,
             held: None,
             whole: false,
             named: None,
@@ -93,7 +93,7 @@ impl AgentSeat {
             anew: false,
             left: false,
             received: NumberWindow::after(number),
-            told: 0,
+            sent_count: 0,
         }
     }
 }
@@ -126,12 +126,12 @@ const WATCH_ROWS_MAX: usize = 100_000;
 
 /// The watch of the target's machine, and its rows of this step.
 #[derive(Debug)]
-struct WatchSeat {
+struct WatchEntry {
     id: String,
     hello: WatchHello,
     heard: Nanos,
     received: NumberWindow,
-    told: u64,
+    sent_count: u64,
     series: SutSeries,
 }
 
@@ -139,7 +139,7 @@ struct WatchSeat {
 #[derive(Debug)]
 struct Offer {
     number: u64,
-    heir: String,
+    successor: String,
     message: ToAgent,
     asked: Nanos,
     answered: bool,
@@ -190,7 +190,7 @@ pub struct Manager {
     run: u64,
     step: u64,
     /// Number of messages sent to all.
-    said: u64,
+    content: u64,
     /// Number of proofs requested.
     proofs: u64,
     /// Processes that sent a hello and have no place yet, by the id of the agent or watch.
@@ -207,8 +207,8 @@ pub struct Manager {
     next_beat: Nanos,
     /// Start of the measured phase of the current step.
     measuring: Option<Nanos>,
-    seats: BTreeMap<String, AgentSeat>,
-    watch: Option<WatchSeat>,
+    agent_entries: BTreeMap<String, AgentEntry>,
+    watch: Option<WatchEntry>,
     posts: VecDeque<Post>,
     events: VecDeque<FleetEvent>,
 }
@@ -221,7 +221,7 @@ impl Manager {
             wanted: wanted.min(AGENTS_MAX),
             run: epoch,
             step: 0,
-            said: 0,
+            content: 0,
             proofs: 0,
             applicants: BTreeMap::new(),
             refused: RefusedMessages::default(),
@@ -232,7 +232,7 @@ impl Manager {
             offers: Vec::new(),
             next_beat: now,
             measuring: None,
-            seats: BTreeMap::new(),
+            agent_entries: BTreeMap::new(),
             watch: None,
             posts: VecDeque::new(),
             events: VecDeque::new(),
@@ -248,20 +248,20 @@ impl Manager {
     }
 
     /// By id, which puts agents in the same order at every run.
-    pub fn seats(&self) -> &BTreeMap<String, AgentSeat> {
-        &self.seats
+    pub fn agent_entries(&self) -> &BTreeMap<String, AgentEntry> {
+        &self.agent_entries
     }
 
     /// State for an operator.
     pub fn status(&self, now: Nanos) -> Status {
-        let agent = |(id, seat): (&String, &AgentSeat)| AgentStatus {
+        let agent = |(id, agent_entry): (&String, &AgentEntry)| AgentStatus {
             id: id.clone(),
-            host: seat.hello.host.clone(),
-            stage: format!("{:?}", seat.stage).to_lowercase(),
-            silent_ms: (now - seat.heard).0 / 1_000_000,
-            rows: seat.next_row,
+            host: agent_entry.hello.host.clone(),
+            stage: format!("{:?}", agent_entry.stage).to_lowercase(),
+            silent_ms: (now - agent_entry.heard).0 / 1_000_000,
+            rows: agent_entry.next_row,
         };
-        let agents = self.seats.iter().map(agent).collect();
+        let agents = self.agent_entries.iter().map(agent).collect();
         Status { step: self.step, wanted: self.wanted, agents, refused: self.refused }
     }
 
@@ -291,14 +291,15 @@ impl Manager {
 
     /// Returns whether the required number has joined.
     pub fn complete(&self) -> bool {
-        self.seats.len() >= self.wanted
+        self.agent_entries.len() >= self.wanted
     }
 
     fn all(&mut self, what: What) {
-        let named = self.seats.iter().filter(|(_, seat)| seat.named.is_some());
+        let named =
+            self.agent_entries.iter().filter(|(_, agent_entry)| agent_entry.named.is_some());
         let unheard = named.map(|(agent, _)| agent.clone()).collect();
-        self.said += 1;
-        let (epoch, run, number) = (self.epoch, self.run, self.said);
+        self.content += 1;
+        let (epoch, run, number) = (self.epoch, self.run, self.content);
         let word = ManagerMessage { epoch, run, number, at: self.now.0, unheard, what };
         self.posts.push_back(Post::All(word));
     }
@@ -306,30 +307,31 @@ impl Manager {
     /// Sends a message to an agent with a place.
     fn one(&mut self, agent: &str, message: ToAgent) {
         let run = self.run;
-        let Some(seat) = self.seats.get_mut(agent) else { return };
-        seat.told += 1;
-        let stamp = Stamp { session: seat.hello.session, run, number: seat.told };
-        self.posts.push_back(Post::One(agent.to_owned(), Stamped { stamp, said: message }));
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
+        agent_entry.sent_count += 1;
+        let stamp =
+            Stamp { session: agent_entry.hello.session, run, number: agent_entry.sent_count };
+        self.posts.push_back(Post::One(agent.to_owned(), Stamped { stamp, content: message }));
     }
 
     /// Sends a message to a process without a place.
-    fn outside(&mut self, id: &str, session: u64, said: ToAgent) {
+    fn outside(&mut self, id: &str, session: u64, content: ToAgent) {
         let stamp = Stamp { session, run: self.run, number: 0 };
-        self.posts.push_back(Post::One(id.to_owned(), Stamped { stamp, said }));
+        self.posts.push_back(Post::One(id.to_owned(), Stamped { stamp, content }));
     }
 
     /// Returns whether the message is the next one, or an overtaken one, of the process with the
     /// place.
     fn accepts(&mut self, agent: &str, stamp: Stamp) -> bool {
-        let Some(seat) = self.seats.get_mut(agent) else {
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else {
             self.refused.foreign += 1;
             return false;
         };
-        if seat.hello.session != stamp.session {
+        if agent_entry.hello.session != stamp.session {
             self.refused.foreign += 1;
             return false;
         }
-        if !seat.received.accept(stamp.number) {
+        if !agent_entry.received.accept(stamp.number) {
             self.refused.replayed += 1;
             return false;
         }
@@ -338,9 +340,9 @@ impl Manager {
 
     /// A message of an agent.
     pub fn receive(&mut self, agent: &str, message: Stamped<FromAgent>, now: Nanos) {
-        let Stamped { stamp, said: message } = message;
+        let Stamped { stamp, content: message } = message;
         if let FromAgent::Hello(hello) = message {
-            return self.greet(agent, stamp, hello, now);
+            return self.admit(agent, stamp, hello, now);
         }
         if !self.accepts(agent, stamp) {
             return;
@@ -357,8 +359,8 @@ impl Manager {
                 self.one(agent, ToAgent::Clock { epoch, sent, received, returned: received });
             }
             // reports of a forgotten earlier step are repeated until dismissed
-            FromAgent::Final(said) if stamp.run == self.run && said.step < this => {
-                self.all(What::Done { step: said.step });
+            FromAgent::Final(content) if stamp.run == self.run && content.step < this => {
+                self.all(What::Done { step: content.step });
             }
             _ if old => {}
             FromAgent::Ready { hash, .. } if hash != self.hash => {
@@ -367,8 +369,8 @@ impl Manager {
                 self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why.to_owned()));
             }
             FromAgent::Ready { workers, bound, .. } => {
-                self.stage(agent, AgentStage::Asked, AgentStage::Ready, |seat| {
-                    (seat.workers, seat.bound) = (workers, bound);
+                self.stage(agent, AgentStage::Asked, AgentStage::Ready, |agent_entry| {
+                    (agent_entry.workers, agent_entry.bound) = (workers, bound);
                 });
                 self.ready_when_all();
             }
@@ -376,26 +378,26 @@ impl Manager {
                 self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why));
             }
             FromAgent::Armed { ahead, bound, .. } => {
-                self.stage(agent, AgentStage::Arming, AgentStage::Armed, |seat| {
-                    (seat.ahead, seat.bound) = (ahead, bound);
+                self.stage(agent, AgentStage::Arming, AgentStage::Armed, |agent_entry| {
+                    (agent_entry.ahead, agent_entry.bound) = (ahead, bound);
                 });
                 self.go_when_armed();
             }
             FromAgent::StoodDown { why, .. } => {
                 self.events.push_back(FleetEvent::StoodDown(agent.to_owned(), why));
             }
-            FromAgent::Final(said) => self.finish(agent, *said, now),
+            FromAgent::Final(content) => self.finish(agent, *content, now),
             FromAgent::Taken { number, refused, .. } => {
                 self.answered(agent, number, refused);
             }
             FromAgent::Held(holding) => {
-                if let Some(seat) = self.seats.get_mut(agent) {
-                    seat.held.get_or_insert(holding);
+                if let Some(agent_entry) = self.agent_entries.get_mut(agent) {
+                    agent_entry.held.get_or_insert(holding);
                 }
             }
             FromAgent::Leaving { why } => {
-                if let Some(seat) = self.seats.get_mut(agent) {
-                    seat.left = true;
+                if let Some(agent_entry) = self.agent_entries.get_mut(agent) {
+                    agent_entry.left = true;
                 }
                 self.lose(agent, &why);
             }
@@ -404,11 +406,11 @@ impl Manager {
 
     /// Processes a hello. A process gets a place once it has proved that it runs now: a hello may
     /// be replayed from a process that has ended.
-    fn greet(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
+    fn admit(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
         let session = hello.session;
         let refused = if hello.protocol != PROTOCOL {
             Some(other_protocol("agent", hello.protocol))
-        } else if !self.seats.contains_key(agent) && self.complete() {
+        } else if !self.agent_entries.contains_key(agent) && self.complete() {
             Some(format!("the fleet has its {} agents", self.wanted))
         } else {
             None
@@ -416,18 +418,22 @@ impl Manager {
         if let Some(why) = refused {
             return self.outside(agent, session, ToAgent::Refused { epoch: self.epoch, why });
         }
-        if self.seats.get(agent).is_some_and(|seat| seat.hello.session == session) {
+        if self
+            .agent_entries
+            .get(agent)
+            .is_some_and(|agent_entry| agent_entry.hello.session == session)
+        {
             if !self.accepts(agent, stamp) {
                 return;
             }
             self.alive(agent, now);
         } else {
-            let place = self.seats.get(agent).filter(|seat| !seat.left);
-            let held = place.map(|seat| (seat.heard, seat.hello.host.clone()));
+            let place = self.agent_entries.get(agent).filter(|agent_entry| !agent_entry.left);
+            let held = place.map(|agent_entry| (agent_entry.heard, agent_entry.hello.host.clone()));
             if !self.admits(agent, (session, hello.proof), held, now) {
                 return;
             }
-            self.seat(agent, stamp, hello, now);
+            self.agent_entry(agent, stamp, hello, now);
         }
         self.one(agent, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
@@ -478,31 +484,35 @@ impl Manager {
     }
 
     /// Gives a process the place of an agent.
-    fn seat(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
-        let Some(seat) = self.seats.get_mut(agent) else {
-            self.seats.insert(agent.to_owned(), AgentSeat::new(hello, stamp.number, now));
+    fn agent_entry(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else {
+            self.agent_entries.insert(agent.to_owned(), AgentEntry::new(hello, stamp.number, now));
             self.events.push_back(FleetEvent::Joined(agent.to_owned()));
             return;
         };
-        seat.anew = true;
-        (seat.hello, seat.heard, seat.left) = (hello, now, false);
-        (seat.received, seat.told) = (NumberWindow::after(stamp.number), 0);
-        if !matches!(seat.stage, AgentStage::Idle) {
+        agent_entry.anew = true;
+        (agent_entry.hello, agent_entry.heard, agent_entry.left) = (hello, now, false);
+        (agent_entry.received, agent_entry.sent_count) = (NumberWindow::after(stamp.number), 0);
+        if !matches!(agent_entry.stage, AgentStage::Idle) {
             self.lose(agent, "it was restarted");
         }
     }
 
     /// Records that the agent was received.
     fn alive(&mut self, agent: &str, now: Nanos) {
-        let Some(seat) = self.seats.get_mut(agent) else { return };
-        seat.heard = now;
-        if seat.named.is_some() && !seat.relieved && !seat.anew {
-            seat.named = None;
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
+        agent_entry.heard = now;
+        if agent_entry.named.is_some() && !agent_entry.relieved && !agent_entry.anew {
+            agent_entry.named = None;
             // it may have little time left
-            self.next_beat = self.next_beat.min(self.signed + HASTE);
+            self.next_beat = self.next_beat.min(self.signed + CONFIRM_INTERVAL);
         }
-        if seat.stage == AgentStage::Lost && !seat.whole && !seat.anew && !seat.left {
-            seat.stage = AgentStage::Running;
+        if agent_entry.stage == AgentStage::Lost
+            && !agent_entry.whole
+            && !agent_entry.anew
+            && !agent_entry.left
+        {
+            agent_entry.stage = AgentStage::Running;
             self.events.push_back(FleetEvent::Back(agent.to_owned()));
         }
     }
@@ -512,38 +522,41 @@ impl Manager {
         agent: &str,
         from: AgentStage,
         to: AgentStage,
-        then: impl FnOnce(&mut AgentSeat),
+        then: impl FnOnce(&mut AgentEntry),
     ) {
-        if let Some(seat) = self.seats.get_mut(agent).filter(|seat| seat.stage == from) {
-            seat.stage = to;
-            then(seat);
+        if let Some(agent_entry) =
+            self.agent_entries.get_mut(agent).filter(|agent_entry| agent_entry.stage == from)
+        {
+            agent_entry.stage = to;
+            then(agent_entry);
         }
     }
 
     /// The agents from which nothing more is expected: lost, or given up without having ended, and
     /// not restarted; or silent for as long as makes one lost.
     pub fn absent(&self) -> Vec<String> {
-        let absent = |seat: &AgentSeat| {
-            let given_up = seat.relieved && seat.said.is_none();
-            (seat.stage == AgentStage::Lost || given_up) && !seat.anew
-                || self.now - seat.heard > LOST_AFTER
+        let absent = |agent_entry: &AgentEntry| {
+            let given_up = agent_entry.relieved && agent_entry.content.is_none();
+            (agent_entry.stage == AgentStage::Lost || given_up) && !agent_entry.anew
+                || self.now - agent_entry.heard > LOST_AFTER
         };
-        let seats = self.seats.iter().filter(|(_, seat)| absent(seat));
-        seats.map(|(agent, _)| agent.clone()).collect()
+        let agent_entries =
+            self.agent_entries.iter().filter(|(_, agent_entry)| absent(agent_entry));
+        agent_entries.map(|(agent, _)| agent.clone()).collect()
     }
 
     /// Continues without an agent, between two steps or before the start of one. It is not
     /// replaced: the fleet is smaller.
     pub fn dismiss(&mut self, agent: &str) {
-        if self.seats.remove(agent).is_some() {
-            self.wanted = self.seats.len();
+        if self.agent_entries.remove(agent).is_some() {
+            self.wanted = self.agent_entries.len();
             self.ready_when_all();
         }
     }
 
     fn ready_when_all(&mut self) {
-        let ready = |seat: &AgentSeat| seat.stage == AgentStage::Ready;
-        if !self.seats.is_empty() && self.seats.values().all(ready) {
+        let ready = |agent_entry: &AgentEntry| agent_entry.stage == AgentStage::Ready;
+        if !self.agent_entries.is_empty() && self.agent_entries.values().all(ready) {
             self.events.push_back(FleetEvent::Ready);
         }
     }
@@ -557,11 +570,11 @@ impl Manager {
         self.offers.clear();
         let (epoch, step) = (self.epoch, self.step);
         let mut messages = Vec::new();
-        for (agent, seat) in &mut self.seats {
-            seat.stage = AgentStage::Asked;
-            (seat.next_row, seat.said, seat.whole) = (0, None, false);
-            (seat.named, seat.relieved, seat.anew) = (None, false, false);
-            seat.early.clear();
+        for (agent, agent_entry) in &mut self.agent_entries {
+            agent_entry.stage = AgentStage::Asked;
+            (agent_entry.next_row, agent_entry.content, agent_entry.whole) = (0, None, false);
+            (agent_entry.named, agent_entry.relieved, agent_entry.anew) = (None, false, false);
+            agent_entry.early.clear();
             let Some(bytes) = sealed.get(agent) else { continue };
             let parts = bytes.len().div_ceil(PART_BYTES).max(1) as u32;
             for part in 0..parts {
@@ -578,15 +591,22 @@ impl Manager {
     /// How far ahead a start must be: every agent is notified and confirms, over paths that may be
     /// much slower than their best.
     pub fn lead(&self) -> Nanos {
-        let way = self.seats.values().map(|seat| seat.bound).max().unwrap_or(0).saturating_mul(2);
-        let agents = Nanos(LEAD_PER_AGENT.0 * self.seats.len() as u64);
+        let way = self
+            .agent_entries
+            .values()
+            .map(|agent_entry| agent_entry.bound)
+            .max()
+            .unwrap_or(0)
+            .saturating_mul(2);
+        let agents = Nanos(LEAD_PER_AGENT.0 * self.agent_entries.len() as u64);
         (LEAD_MIN + agents).max(Nanos(way.saturating_mul(LEAD_WAYS))).min(LEAD_MAX)
     }
 
     /// Asks all agents what they hold of a run whose manager is gone.
-    pub fn recall(&mut self) {
+    pub fn query_holdings(&mut self) {
         let epoch = self.epoch;
-        let unknown = self.seats.iter().filter(|(_, seat)| seat.held.is_none());
+        let unknown =
+            self.agent_entries.iter().filter(|(_, agent_entry)| agent_entry.held.is_none());
         let agents: Vec<String> = unknown.map(|(agent, _)| agent.clone()).collect();
         agents.iter().for_each(|agent| self.one(agent, ToAgent::Recall { epoch }));
     }
@@ -594,12 +614,12 @@ impl Manager {
     /// Takes over the run: its rows are requested from the first on, as they are found missing.
     pub fn adopt(&mut self, run: u64, step: u64, start: Nanos) {
         (self.run, self.step, self.start) = (run, step, start);
-        for seat in self.seats.values_mut() {
-            let Some(held) = &seat.held else { continue };
-            (seat.stage, seat.workers, seat.bound) =
+        for agent_entry in self.agent_entries.values_mut() {
+            let Some(held) = &agent_entry.held else { continue };
+            (agent_entry.stage, agent_entry.workers, agent_entry.bound) =
                 (AgentStage::Running, held.slots.len() as u32, held.bound);
-            (seat.next_row, seat.said, seat.whole) = (0, None, false);
-            seat.early.clear();
+            (agent_entry.next_row, agent_entry.content, agent_entry.whole) = (0, None, false);
+            agent_entry.early.clear();
         }
     }
 
@@ -618,14 +638,14 @@ impl Manager {
     /// valid heartbeat since it is listed, and stops [`DEAD_MAN`] after the last one.
     pub fn relieve(&mut self, agent: &str) -> Nanos {
         let now = self.now;
-        let Some(seat) = self.seats.get_mut(agent) else { return now };
-        if seat.said.is_some() {
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return now };
+        if agent_entry.content.is_some() {
             // it announced its end
             return now;
         }
-        seat.relieved = true;
-        let named = *seat.named.get_or_insert(now);
-        let fence = named + DEAD_MAN + Nanos(seat.bound) + FENCE_MARGIN;
+        agent_entry.relieved = true;
+        let named = *agent_entry.named.get_or_insert(now);
+        let fence = named + DEAD_MAN + Nanos(agent_entry.bound) + FENCE_MARGIN;
         let (epoch, step) = (self.epoch, self.step);
         // it may receive this although it is not received itself; it stops by then in any case
         self.one(agent, ToAgent::Cease { epoch, step, at: fence.0 });
@@ -634,17 +654,17 @@ impl Manager {
 
     /// Offers a lost agent's part to another one: slots for each of its workers, from this time
     /// after the first instant on. The offer is repeated until it is answered; returns its number.
-    pub fn offer(&mut self, heir: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
+    pub fn offer(&mut self, successor: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
         let (epoch, step, number) = (self.epoch, self.step, self.offers.len() as u64);
         let message = ToAgent::Take { epoch, step, number, slots, of, from: from.0 };
-        self.one(heir, message.clone());
-        let (heir, asked) = (heir.to_owned(), self.now);
-        self.offers.push(Offer { number, heir, message, asked, answered: false });
+        self.one(successor, message.clone());
+        let (successor, asked) = (successor.to_owned(), self.now);
+        self.offers.push(Offer { number, successor, message, asked, answered: false });
         number
     }
 
     fn answered(&mut self, agent: &str, number: u64, refused: Option<String>) {
-        let mine = |offer: &&mut Offer| offer.number == number && offer.heir == agent;
+        let mine = |offer: &&mut Offer| offer.number == number && offer.successor == agent;
         let Some(offer) = self.offers.iter_mut().find(mine).filter(|offer| !offer.answered) else {
             return;
         };
@@ -658,16 +678,20 @@ impl Manager {
         for offer in &mut self.offers {
             if !offer.answered && now >= offer.asked + RESEND_PAUSE {
                 offer.asked = now;
-                again.push((offer.heir.clone(), offer.message.clone()));
+                again.push((offer.successor.clone(), offer.message.clone()));
             }
         }
-        again.into_iter().for_each(|(heir, message)| self.one(&heir, message));
+        again.into_iter().for_each(|(successor, message)| self.one(&successor, message));
     }
 
     fn go_when_armed(&mut self) {
-        let all = |stage: AgentStage| self.seats.values().all(|seat| seat.stage == stage);
+        let all = |stage: AgentStage| {
+            self.agent_entries.values().all(|agent_entry| agent_entry.stage == stage)
+        };
         if all(AgentStage::Armed) {
-            self.seats.values_mut().for_each(|seat| seat.stage = AgentStage::Running);
+            self.agent_entries
+                .values_mut()
+                .for_each(|agent_entry| agent_entry.stage = AgentStage::Running);
             self.all(What::Go { step: self.step });
             self.events.push_back(FleetEvent::Going);
         }
@@ -704,7 +728,7 @@ impl Manager {
 
     /// A message of the watch of the target's machine.
     pub fn receive_from_watch(&mut self, id: &str, message: Stamped<FromWatch>, now: Nanos) {
-        let Stamped { stamp, said: message } = message;
+        let Stamped { stamp, content: message } = message;
         if let FromWatch::Hello(hello) = message {
             return self.greet_watch(id, stamp, hello, now);
         }
@@ -737,11 +761,11 @@ impl Manager {
         }
     }
 
-    fn send_to_watch(&mut self, said: ToAgent) {
+    fn send_to_watch(&mut self, content: ToAgent) {
         let Some(watch) = &mut self.watch else { return };
-        watch.told += 1;
-        let stamp = Stamp { session: watch.hello.session, run: self.run, number: watch.told };
-        self.posts.push_back(Post::One(watch.id.clone(), Stamped { stamp, said }));
+        watch.sent_count += 1;
+        let stamp = Stamp { session: watch.hello.session, run: self.run, number: watch.sent_count };
+        self.posts.push_back(Post::One(watch.id.clone(), Stamped { stamp, content }));
     }
 
     /// One watches; another takes the place of one that has fallen silent.
@@ -774,7 +798,8 @@ impl Manager {
                 }
                 let received = NumberWindow::after(stamp.number);
                 let (id, series) = (id.to_owned(), fresh(&hello));
-                self.watch = Some(WatchSeat { id, hello, heard: now, received, told: 0, series });
+                self.watch =
+                    Some(WatchEntry { id, hello, heard: now, received, sent_count: 0, series });
                 self.events.push_back(FleetEvent::Watched);
             }
         }
@@ -801,7 +826,7 @@ impl Manager {
     /// A row of an agent: passed on in order, each once.
     pub fn row(&mut self, agent: &str, bytes: Vec<u8>, now: Nanos) {
         let Ok(head) = row::head(&bytes) else { return };
-        let Some(seat) = self.seats.get(agent) else {
+        let Some(agent_entry) = self.agent_entries.get(agent) else {
             self.refused.foreign += 1;
             return;
         };
@@ -809,35 +834,35 @@ impl Manager {
             self.refused.late += 1;
             return;
         }
-        if head.number < seat.next_row || seat.early.contains_key(&head.number) {
+        if head.number < agent_entry.next_row || agent_entry.early.contains_key(&head.number) {
             // an old row is no sign of life
             self.refused.replayed += 1;
             return;
         }
         self.alive(agent, now);
-        let Some(seat) = self.seats.get_mut(agent) else { return };
-        if !matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
+        if !matches!(agent_entry.stage, AgentStage::Running | AgentStage::Over) {
             return;
         }
         // the next one is always taken: it is what empties a shelf that is full
-        let full = head.number > seat.next_row && seat.early.len() >= HELD_MAX;
+        let full = head.number > agent_entry.next_row && agent_entry.early.len() >= HELD_MAX;
         if full {
             return;
         }
-        seat.early.insert(head.number, bytes);
+        agent_entry.early.insert(head.number, bytes);
         self.hand_on(agent, now);
     }
 
     fn hand_on(&mut self, agent: &str, now: Nanos) {
-        let Some(seat) = self.seats.get_mut(agent) else { return };
-        while let Some(bytes) = seat.early.remove(&seat.next_row) {
-            seat.next_row += 1;
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
+        while let Some(bytes) = agent_entry.early.remove(&agent_entry.next_row) {
+            agent_entry.next_row += 1;
             self.events.push_back(FleetEvent::Row(agent.to_owned(), bytes));
         }
-        let rows = seat.said.as_ref().map(|said| said.rows);
-        if rows == Some(seat.next_row) && !seat.whole {
-            seat.whole = true;
-            seat.stage = AgentStage::Over;
+        let rows = agent_entry.content.as_ref().map(|content| content.rows);
+        if rows == Some(agent_entry.next_row) && !agent_entry.whole {
+            agent_entry.whole = true;
+            agent_entry.stage = AgentStage::Over;
             self.events.push_back(FleetEvent::Over(agent.to_owned()));
         }
         self.ask_for_gap(agent, now);
@@ -846,33 +871,34 @@ impl Manager {
     /// Requests rows that were overtaken by others or announced as existing.
     fn ask_for_gap(&mut self, agent: &str, now: Nanos) {
         let (epoch, step) = (self.epoch, self.step);
-        let Some(seat) = self.seats.get_mut(agent) else { return };
-        let end = seat.said.as_ref().map(|said| said.rows);
-        let end = end.or_else(|| seat.early.keys().next().copied()).unwrap_or(0);
-        if end <= seat.next_row || now < seat.asked + RESEND_PAUSE {
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
+        let end = agent_entry.content.as_ref().map(|content| content.rows);
+        let end = end.or_else(|| agent_entry.early.keys().next().copied()).unwrap_or(0);
+        if end <= agent_entry.next_row || now < agent_entry.asked + RESEND_PAUSE {
             return;
         }
-        seat.asked = now;
-        let missing = (seat.next_row..end).filter(|row| !seat.early.contains_key(row));
+        agent_entry.asked = now;
+        let missing =
+            (agent_entry.next_row..end).filter(|row| !agent_entry.early.contains_key(row));
         let rows: Vec<u64> = missing.take(256).collect();
         if !rows.is_empty() {
             self.one(agent, ToAgent::Resend { epoch, step, rows });
         }
     }
 
-    fn finish(&mut self, agent: &str, said: Final, now: Nanos) {
-        let Some(seat) = self.seats.get_mut(agent) else { return };
-        if matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
+    fn finish(&mut self, agent: &str, content: Final, now: Nanos) {
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
+        if matches!(agent_entry.stage, AgentStage::Running | AgentStage::Over) {
             // a repetition changes nothing
-            seat.said.get_or_insert(said);
+            agent_entry.content.get_or_insert(content);
             self.hand_on(agent, now);
         }
     }
 
     fn lose(&mut self, agent: &str, why: &str) {
-        let Some(seat) = self.seats.get_mut(agent) else { return };
-        if !matches!(seat.stage, AgentStage::Over | AgentStage::Lost) {
-            seat.stage = AgentStage::Lost;
+        let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
+        if !matches!(agent_entry.stage, AgentStage::Over | AgentStage::Lost) {
+            agent_entry.stage = AgentStage::Lost;
             self.events.push_back(FleetEvent::Lost(agent.to_owned(), why.to_owned()));
         }
     }
@@ -886,19 +912,23 @@ impl Manager {
             self.next_beat = now + BEAT;
             self.sign();
         }
-        let silent = |seat: &AgentSeat| {
-            let waited_for =
-                !matches!(seat.stage, AgentStage::Idle | AgentStage::Over | AgentStage::Lost);
-            waited_for && now - seat.heard > LOST_AFTER
+        let silent = |agent_entry: &AgentEntry| {
+            let waited_for = !matches!(
+                agent_entry.stage,
+                AgentStage::Idle | AgentStage::Over | AgentStage::Lost
+            );
+            waited_for && now - agent_entry.heard > LOST_AFTER
         };
-        let odd = |(_, seat): &(&String, &AgentSeat)| silent(seat) || seat.may_have_gap();
+        let odd = |(_, agent_entry): &(&String, &AgentEntry)| {
+            silent(agent_entry) || agent_entry.may_have_gap()
+        };
         // of thousands nearly all are well, and no name is copied for them
         let agents: Vec<String> =
-            self.seats.iter().filter(odd).map(|(agent, _)| agent.clone()).collect();
+            self.agent_entries.iter().filter(odd).map(|(agent, _)| agent.clone()).collect();
         for agent in agents {
-            let seat = &self.seats[&agent];
-            if silent(seat) {
-                let why = format!("silent for {}", units::show::duration(now - seat.heard));
+            let agent_entry = &self.agent_entries[&agent];
+            if silent(agent_entry) {
+                let why = format!("silent for {}", units::show::duration(now - agent_entry.heard));
                 self.lose(&agent, &why);
             }
             self.ask_for_gap(&agent, now);
@@ -907,15 +937,16 @@ impl Manager {
 
     /// Names those that are silent, or lost, from now on.
     fn suspect(&mut self, now: Nanos) {
-        let mut named = self.seats.values().filter(|seat| seat.named.is_some()).count();
-        for seat in self.seats.values_mut() {
-            let silent = match seat.stage {
-                AgentStage::Running => now - seat.heard > SUSPECT_AFTER,
+        let mut named =
+            self.agent_entries.values().filter(|agent_entry| agent_entry.named.is_some()).count();
+        for agent_entry in self.agent_entries.values_mut() {
+            let silent = match agent_entry.stage {
+                AgentStage::Running => now - agent_entry.heard > SUSPECT_AFTER,
                 AgentStage::Lost => true,
                 _ => false,
             };
-            if silent && seat.named.is_none() && named < NAMED_MAX {
-                seat.named = Some(now);
+            if silent && agent_entry.named.is_none() && named < NAMED_MAX {
+                agent_entry.named = Some(now);
                 named += 1;
             }
         }

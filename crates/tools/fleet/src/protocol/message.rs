@@ -44,7 +44,7 @@ impl FromAgent {
             | FromAgent::Armed { step, .. }
             | FromAgent::Taken { step, .. }
             | FromAgent::StoodDown { step, .. } => Some(*step),
-            FromAgent::Final(said) => Some(said.step),
+            FromAgent::Final(content) => Some(content.step),
             FromAgent::Hello(_)
             | FromAgent::Clock { .. }
             | FromAgent::Alive

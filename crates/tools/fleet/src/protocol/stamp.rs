@@ -27,7 +27,7 @@ pub struct Stamp {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stamped<T> {
     #[serde(flatten)]
-    pub said: T,
+    pub content: T,
     #[serde(default)]
     pub stamp: Stamp,
 }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(stray.stamp, Stamp::default());
         let stamp = Stamp { session: u64::MAX, run: 7, number: 3 };
         let taken = FromAgent::Taken { step: 1, number: 9, refused: None };
-        let message = Stamped { stamp, said: taken };
+        let message = Stamped { stamp, content: taken };
         assert_eq!(read::<Stamped<FromAgent>>(&write(&message)).unwrap(), message);
     }
 

@@ -42,7 +42,7 @@ pub struct FleetWatch {
     /// The run and the step that go on.
     step: Option<(u64, u64)>,
     number: u64,
-    told: NumberWindow,
+    announced: NumberWindow,
     commands: NumberWindow,
     refused: RefusedMessages,
     actions: VecDeque<WatchAction>,
@@ -60,7 +60,7 @@ impl FleetWatch {
             clock: ClockEstimate::default(),
             step: None,
             number: 0,
-            told: NumberWindow::default(),
+            announced: NumberWindow::default(),
             commands: NumberWindow::default(),
             refused: RefusedMessages::default(),
             actions: VecDeque::new(),
@@ -94,11 +94,11 @@ impl FleetWatch {
         self.refused
     }
 
-    fn send(&mut self, said: FromWatch) {
+    fn send(&mut self, content: FromWatch) {
         self.number += 1;
         let run = self.step.map_or(0, |(run, _)| run);
         let stamp = Stamp { session: self.hello.session, run, number: self.number };
-        self.actions.push_back(WatchAction::Say(Stamped { stamp, said }));
+        self.actions.push_back(WatchAction::Say(Stamped { stamp, content }));
     }
 
     /// Time has passed.
@@ -122,7 +122,7 @@ impl FleetWatch {
     fn follow(&mut self, epoch: u64, now: Nanos) {
         self.epoch = epoch;
         self.hello.proof = 0;
-        self.told = NumberWindow::default();
+        self.announced = NumberWindow::default();
         self.commands = NumberWindow::default();
         self.welcome = false;
         self.next_probe = now;
@@ -134,8 +134,8 @@ impl FleetWatch {
 
     /// A message to this watch; `now` is when it was received.
     pub fn receive(&mut self, message: Stamped<ToAgent>, now: Nanos) {
-        let Stamped { stamp, said } = message;
-        let epoch = said.epoch();
+        let Stamped { stamp, content } = message;
+        let epoch = content.epoch();
         if stamp.session != self.hello.session {
             self.refused.foreign += 1;
             return;
@@ -144,7 +144,7 @@ impl FleetWatch {
             self.refused.late += 1;
             return;
         }
-        match said {
+        match content {
             ToAgent::Prove { proof, .. } => {
                 if epoch > self.epoch {
                     self.follow(epoch, now);
@@ -176,7 +176,7 @@ impl FleetWatch {
 
     /// Returns whether a message of our manager is new.
     fn accepts(&mut self, stamp: Stamp, now: Nanos) -> bool {
-        let fresh = self.told.accept(stamp.number);
+        let fresh = self.announced.accept(stamp.number);
         self.refused.replayed += u64::from(!fresh);
         if fresh {
             self.heard = now;
@@ -233,18 +233,18 @@ mod tests {
 
     /// Messages without their stamps, and the other actions unchanged.
     #[expect(clippy::result_large_err, reason = "a list of a few messages in a test")]
-    fn said(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchAction>> {
+    fn content(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchAction>> {
         let actions = std::iter::from_fn(|| watch.next_action());
         let plain = |action| match action {
-            WatchAction::Say(message) => Ok(message.said),
+            WatchAction::Say(message) => Ok(message.content),
             other => Err(other),
         };
         actions.map(plain).collect()
     }
 
-    fn stamped(said: ToAgent) -> Stamped<ToAgent> {
-        let stamp = Stamp { session: 0, run: said.epoch(), number: number() };
-        Stamped { stamp, said }
+    fn stamped(content: ToAgent) -> Stamped<ToAgent> {
+        let stamp = Stamp { session: 0, run: content.epoch(), number: number() };
+        Stamped { stamp, content }
     }
 
     fn message_for(epoch: u64, what: What) -> ManagerMessage {
@@ -261,13 +261,13 @@ mod tests {
         let now = Nanos::from_secs(100);
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         watch.tick(now);
-        assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Hello(_))]));
+        assert!(matches!(content(&mut watch)[..], [Ok(FromWatch::Hello(_))]));
         // before the clocks are known there is nothing to follow
         watch.commanded(&message(What::Measuring { step: 1, from: 1_000 }), now);
-        assert_eq!(said(&mut watch), []);
+        assert_eq!(content(&mut watch), []);
         watch.receive(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
         watch.tick(now);
-        assert_eq!(said(&mut watch), [Ok(FromWatch::Clock { sent: now.0 })]);
+        assert_eq!(content(&mut watch), [Ok(FromWatch::Clock { sent: now.0 })]);
         // the manager's clock is 40 s ahead, the exchange took 2 ms
         let there = Nanos::from_secs(140) + Nanos::from_millis(1);
         let answer = ToAgent::Clock { epoch: 3, sent: now.0, received: there.0, returned: there.0 };
@@ -275,12 +275,12 @@ mod tests {
         let from = Nanos::from_secs(150);
         watch.commanded(&message(What::Measuring { step: 1, from: from.0 }), now);
         let follow = Err(WatchAction::Follow { step: 1, from: Nanos::from_secs(110) });
-        assert_eq!(said(&mut watch), [follow]);
+        assert_eq!(content(&mut watch), [follow]);
         watch.row(SutRow { at_s: 1.0, ..SutRow::default() });
-        assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Row { step: 1, .. })]));
+        assert!(matches!(content(&mut watch)[..], [Ok(FromWatch::Row { step: 1, .. })]));
         watch.commanded(&message(What::Done { step: 1 }), now);
         watch.row(SutRow::default());
-        assert_eq!(said(&mut watch), [Err(WatchAction::Rest)]);
+        assert_eq!(content(&mut watch), [Err(WatchAction::Rest)]);
     }
 
     #[test]
@@ -295,14 +295,14 @@ mod tests {
         watch.commanded(&message(measuring.clone()), now);
         watch.commanded(&message(measuring.clone()), now);
         let follow = Err(WatchAction::Follow { step: 1, from: now });
-        assert_eq!(said(&mut watch), std::slice::from_ref(&follow));
+        assert_eq!(content(&mut watch), std::slice::from_ref(&follow));
         watch.commanded(&message_for(4, What::Beat), now);
-        assert_eq!(said(&mut watch), [Err(WatchAction::Rest)]);
+        assert_eq!(content(&mut watch), [Err(WatchAction::Rest)]);
         watch.receive(stamped(clock(3)), now);
         assert_eq!(watch.offset(now), None);
         watch.receive(stamped(clock(4)), now);
         watch.commanded(&message_for(4, measuring), now);
-        assert_eq!(said(&mut watch), [follow]);
+        assert_eq!(content(&mut watch), [follow]);
     }
 
     #[test]
@@ -311,9 +311,9 @@ mod tests {
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         watch.receive(stamped(ToAgent::Welcome { epoch: 9, agents: 1 }), now);
         watch.commanded(&message(What::Disband { why: "over".into() }), now);
-        assert_eq!(said(&mut watch), []);
+        assert_eq!(content(&mut watch), []);
         watch.tick(now + PATIENCE + Nanos(1));
-        let last = said(&mut watch).pop();
+        let last = content(&mut watch).pop();
         assert!(matches!(last, Some(Err(WatchAction::Exit { done: false, .. }))), "{last:?}");
     }
 }

@@ -151,17 +151,17 @@ impl Crowd {
                 self.manager.tick(self.now);
                 self.at(self.now + TURN, Event::Manager);
             }
-            Event::Up(row, said) => {
-                self.count(message::write(&said).len());
-                self.manager.receive(&id(row), said, self.now);
+            Event::Up(row, content) => {
+                self.count(message::write(&content).len());
+                self.manager.receive(&id(row), content, self.now);
             }
             Event::UpRow(row, bytes) => {
                 self.count(bytes.len());
                 self.manager.row(&id(row), bytes, self.now);
             }
-            Event::Down(row, told) => {
+            Event::Down(row, payload) => {
                 let own = self.members[row].own(self.now);
-                self.members[row].agent.receive(told, own);
+                self.members[row].agent.receive(payload, own);
                 self.follow(row);
             }
             Event::All(row, command) => {
@@ -197,10 +197,10 @@ impl Crowd {
                         self.at(at, Event::All(row, command.clone()));
                     }
                 }
-                Post::One(agent, told) => {
+                Post::One(agent, content) => {
                     let row = agent[1..].parse().expect("the number of an agent");
                     let at = self.way();
-                    self.at(at, Event::Down(row, told));
+                    self.at(at, Event::Down(row, content));
                 }
             }
         }
@@ -238,9 +238,9 @@ impl Crowd {
     fn follow(&mut self, row: usize) {
         while let Some(action) = self.members[row].agent.next_action() {
             match action {
-                AgentAction::Say(said) => {
+                AgentAction::Say(content) => {
                     let at = self.way();
-                    self.at(at, Event::Up(row, said));
+                    self.at(at, Event::Up(row, content));
                 }
                 AgentAction::Row(bytes) => {
                     if self.dice.unit() < self.loss {
@@ -278,7 +278,7 @@ impl Crowd {
         // the clocks are compared for two seconds
         let later = self.now + Nanos::from_secs(3);
         self.until(Nanos::from_secs(4), |crowd| crowd.now >= later);
-        let agents: Vec<String> = self.manager.seats().keys().cloned().collect();
+        let agents: Vec<String> = self.manager.agent_entries().keys().cloned().collect();
         let sealed = agents.iter().map(|agent| (agent.clone(), vec![7; 2_000])).collect();
         let asked = self.now;
         self.manager.prepare("hash", &sealed);
@@ -297,11 +297,15 @@ impl Crowd {
         let span = (ROWS - 1) as f64;
         let messages_per_s = (self.heard.messages - before.messages) as f64 / span;
         self.until(Nanos::from_secs(30), |crowd| {
-            crowd.manager.seats().values().all(|seat| seat.stage == AgentStage::Over)
+            crowd
+                .manager
+                .agent_entries()
+                .values()
+                .all(|agent_entry| agent_entry.stage == AgentStage::Over)
         });
         let mut errors = Vec::new();
         for (row, member) in self.members.iter().enumerate() {
-            let bound = self.manager.seats()[&id(row)].bound;
+            let bound = self.manager.agent_entries()[&id(row)].bound;
             let off = member.started.expect("it started").0.abs_diff(start.0);
             // a clock continues to drift between its last exchange and the start
             let since = (lead.0 + 10 * Nanos::SECOND.0) as f64 * DRIFT_PPM * 1e-6;

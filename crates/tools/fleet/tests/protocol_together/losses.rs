@@ -34,9 +34,9 @@ fn an_unheard_agent_stops_before_its_part_is_reassigned() {
     let fence = world.manager.relieve("A1");
     // suspected after 2 s, silenced 5 s later, and not half a second is wasted
     assert!(fence > world.now && fence < from + Nanos::from_millis(8_600), "{}", (fence - from).0);
-    let told = Nanos(fence.0 + 200 * MS) - start;
-    let number = world.manager.offer("A0", vec![vec![2], vec![]], 6, told);
-    world.manager.offer("A2", vec![vec![], vec![3]], 6, told);
+    let content = Nanos(fence.0 + 200 * MS) - start;
+    let number = world.manager.offer("A0", vec![vec![2], vec![]], 6, content);
+    world.manager.offer("A2", vec![vec![], vec![3]], 6, content);
     // and even if it is received again before that
     world.members[1].mute = false;
     world.until(Nanos::from_secs(9), |world| world.members[1].stopped);
@@ -51,7 +51,7 @@ fn an_unheard_agent_stops_before_its_part_is_reassigned() {
     assert_eq!(takers, [1, 0, 1]);
     // each slot has one owner before the cut, and one after it
     let owned = |(share, from): &(workload::schedule::Share, Nanos)| {
-        assert_eq!(*from, told);
+        assert_eq!(*from, content);
         share.count_of(600)
     };
     let taken: u64 = world.members.iter().flat_map(|member| &member.taken).map(owned).sum();
@@ -88,11 +88,11 @@ fn an_offer_is_repeated_until_answered_and_accepted_once() {
         taken.collect::<BTreeMap<_, _>>()
     };
     world.until(Nanos::from_secs(2), |world| answers(world).len() == 3);
-    let said = answers(&world);
+    let content = answers(&world);
     assert_eq!(world.members[0].taken.len(), 1);
-    assert_eq!(said[&number], None);
-    assert!(said[&1].as_ref().is_some_and(|why| why.contains("below 8")), "{said:?}");
-    assert!(said[&2].as_ref().is_some_and(|why| why.contains("too late")), "{said:?}");
+    assert_eq!(content[&number], None);
+    assert!(content[&1].as_ref().is_some_and(|why| why.contains("below 8")), "{content:?}");
+    assert!(content[&2].as_ref().is_some_and(|why| why.contains("too late")), "{content:?}");
 }
 
 /// The server throws away what a manager does not read in time, and closes its connection.
@@ -109,8 +109,13 @@ fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
         !matches!(message_in_flight, InFlight::Row(..) | InFlight::Up(..))
     });
     world.members.iter_mut().for_each(|member| member.cut_off = false);
-    let over =
-        |world: &World| world.manager.seats().values().all(|seat| seat.stage == AgentStage::Over);
+    let over = |world: &World| {
+        world
+            .manager
+            .agent_entries()
+            .values()
+            .all(|agent_entry| agent_entry.stage == AgentStage::Over)
+    };
     world.until(Nanos::from_secs(9), over);
     for (row, member) in world.members.iter().enumerate() {
         assert!(!member.stopped, "the dead man's switch came too early");
@@ -162,7 +167,7 @@ fn a_step_begins_without_those_that_are_lost() {
     world.members[1].cut_off = false;
     let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
     world.manager.receive("A1", of_run(0, FromAgent::Hello(hello)), world.now);
-    assert_eq!(world.manager.seats().keys().collect::<Vec<_>>(), ["A0"]);
+    assert_eq!(world.manager.agent_entries().keys().collect::<Vec<_>>(), ["A0"]);
 }
 
 /// It can still be received, and learns of no next step before its own has ended.
@@ -261,9 +266,9 @@ fn a_new_manager_ends_an_earlier_run() {
     // what is ready late is not taken for the new one
     agent.prepared(1, "old", Ok(ReadyFacts::default()));
     agent.prepared(1, "new", Err("it is new".into()));
-    let said = std::iter::from_fn(|| agent.next_action()).last();
-    let Some(AgentAction::Say(Stamped { stamp, said })) = said else { panic!("{said:?}") };
-    assert_eq!((stamp.run, said), (2, FromAgent::Unfit { step: 1, why: "it is new".into() }));
+    let content = std::iter::from_fn(|| agent.next_action()).last();
+    let Some(AgentAction::Say(Stamped { stamp, content })) = content else { panic!("{content:?}") };
+    assert_eq!((stamp.run, content), (2, FromAgent::Unfit { step: 1, why: "it is new".into() }));
 }
 
 #[test]
@@ -283,11 +288,13 @@ fn silence_counts_from_the_send_time() {
     let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
     assert!(actions.contains(&AgentAction::Stop), "{actions:?}");
     agent.over(Final::default(), late);
-    let said = std::iter::from_fn(|| agent.next_action()).find_map(|action| match action {
-        AgentAction::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
+    let content = std::iter::from_fn(|| agent.next_action()).find_map(|action| match action {
+        AgentAction::Say(Stamped { content: FromAgent::Final(content), .. }) => {
+            Some(content.ending)
+        }
         _ => None,
     });
-    assert_eq!(said, Some(PartEnding::DeadMan));
+    assert_eq!(content, Some(PartEnding::DeadMan));
 }
 
 #[test]
@@ -298,7 +305,7 @@ fn a_manager_that_attaches_waits_for_as_many_as_the_run_has() {
     agent.commanded(&word(2, Nanos::ZERO, What::Beat), now);
     agent.receive(to_agent(ToAgent::Recall { epoch: 2 }), now);
     let held = std::iter::from_fn(|| agent.next_action()).find_map(|action| match action {
-        AgentAction::Say(Stamped { said: FromAgent::Held(holding), .. }) => Some(holding),
+        AgentAction::Say(Stamped { content: FromAgent::Held(holding), .. }) => Some(holding),
         _ => None,
     });
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
@@ -306,7 +313,7 @@ fn a_manager_that_attaches_waits_for_as_many_as_the_run_has() {
     assert_eq!((held.run, held.step), (1, 1));
     manager.receive("A0", of_run(1, FromAgent::Held(held)), now);
     assert!(!manager.complete());
-    let agents = manager.seats()["A0"].held.as_ref().map(|held| held.agents);
+    let agents = manager.agent_entries()["A0"].held.as_ref().map(|held| held.agents);
     manager.expect(agents.expect("it is held") as usize);
     assert!(manager.complete());
 }

@@ -83,13 +83,13 @@ fn word(epoch: u64, at: Nanos, what: What) -> ManagerMessage {
 }
 
 /// A manager's message to a process without a session, about its own run.
-fn to_agent(said: ToAgent) -> Stamped<ToAgent> {
-    Stamped { stamp: Stamp { session: 0, run: said.epoch(), number: number() }, said }
+fn to_agent(content: ToAgent) -> Stamped<ToAgent> {
+    Stamped { stamp: Stamp { session: 0, run: content.epoch(), number: number() }, content }
 }
 
 /// A message of a process without a session about a run.
-fn of_run(run: u64, said: FromAgent) -> Stamped<FromAgent> {
-    Stamped { stamp: Stamp { session: 0, run, number: number() }, said }
+fn of_run(run: u64, content: FromAgent) -> Stamped<FromAgent> {
+    Stamped { stamp: Stamp { session: 0, run, number: number() }, content }
 }
 
 /// An agent sends a hello, and another with the requested proof.
@@ -98,7 +98,7 @@ fn join(manager: &mut Manager, agent: &str, hello: Hello, now: Nanos) {
     for _ in 0..2 {
         manager.receive(agent, of_run(0, FromAgent::Hello(hello.clone())), now);
         let asked = std::iter::from_fn(|| manager.post()).find_map(|post| match post {
-            Post::One(_, Stamped { said: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
+            Post::One(_, Stamped { content: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
             _ => None,
         });
         hello.proof = asked.unwrap_or(hello.proof);
@@ -180,9 +180,9 @@ impl World {
                 match post {
                     Post::All(command) => (0..self.members.len())
                         .for_each(|row| self.post(InFlight::All(row, command.clone()))),
-                    Post::One(agent, told) => {
+                    Post::One(agent, content) => {
                         let row = agent[1..].parse().expect("the number of an agent");
-                        self.post(InFlight::Down(row, told));
+                        self.post(InFlight::Down(row, content));
                     }
                 }
             }
@@ -203,11 +203,11 @@ impl World {
                 if self.members[row].cut_off => {}
             InFlight::Up(row, _) | InFlight::Row(row, _) if self.members[row].mute => {}
             InFlight::Up(_, _) | InFlight::Row(_, _) if !self.manager_alive => {}
-            InFlight::Up(row, said) => self.manager.receive(&name(row), said, self.now),
+            InFlight::Up(row, content) => self.manager.receive(&name(row), content, self.now),
             InFlight::Row(row, bytes) => self.manager.row(&name(row), bytes, self.now),
-            InFlight::Down(row, told) => {
+            InFlight::Down(row, payload) => {
                 let now = own(&self.members[row], self.now);
-                self.members[row].agent.receive(told, now);
+                self.members[row].agent.receive(payload, now);
             }
             InFlight::All(row, command) => {
                 let now = own(&self.members[row], self.now);
@@ -235,7 +235,7 @@ impl World {
         while let Some(action) = self.members[row].agent.next_action() {
             let member = &mut self.members[row];
             match action {
-                AgentAction::Say(said) => self.post(InFlight::Up(row, said)),
+                AgentAction::Say(content) => self.post(InFlight::Up(row, content)),
                 AgentAction::Row(bytes) => self.post(InFlight::Row(row, bytes)),
                 AgentAction::Prepare { step, hash, sealed } => {
                     assert_eq!((hash.as_str(), sealed.len()), ("hash", 300_000));
@@ -263,7 +263,7 @@ impl World {
     fn until(&mut self, limit: Nanos, what: impl Fn(&World) -> bool) {
         let end = self.now + limit;
         while !what(self) {
-            assert!(self.now < end, "waited for {limit:?}: {:?}", self.manager.seats());
+            assert!(self.now < end, "waited for {limit:?}: {:?}", self.manager.agent_entries());
             self.step();
         }
     }
@@ -271,7 +271,7 @@ impl World {
     /// All join, prepare and start; returns the start.
     fn go(&mut self) -> Nanos {
         self.until(Nanos::from_secs(20), |world| world.manager.complete());
-        let sealed = self.manager.seats().keys().map(|id| (id.clone(), vec![7; 300_000]));
+        let sealed = self.manager.agent_entries().keys().map(|id| (id.clone(), vec![7; 300_000]));
         let sealed: BTreeMap<String, Vec<u8>> = sealed.collect();
         self.manager.prepare("hash", &sealed);
         self.until(Nanos::from_secs(20), |world| world.events.contains(&FleetEvent::Ready));
@@ -303,16 +303,20 @@ fn rows_arrive_complete_and_ordered_at_20_percent_loss() {
         let mut world = World::new(4, 0.2, seed);
         let start = world.go();
         let over = |world: &World| {
-            world.manager.seats().values().all(|seat| seat.stage == AgentStage::Over)
+            world
+                .manager
+                .agent_entries()
+                .values()
+                .all(|agent_entry| agent_entry.stage == AgentStage::Over)
         };
         world.until(Nanos::from_secs(20), over);
         for (row, member) in world.members.iter().enumerate() {
             assert_eq!(world.rows_of(row), (0..ROWS).collect::<Vec<_>>());
             // every agent's clock is off by minutes, and it starts within the bound all the same
             let off = member.started.unwrap().0.abs_diff(start.0);
-            let seat = &world.manager.seats()[&name(row)];
-            assert!(off <= seat.bound, "{off} {}", seat.bound);
-            assert!(seat.bound <= 10 * MS, "{}", seat.bound);
+            let agent_entry = &world.manager.agent_entries()[&name(row)];
+            assert!(off <= agent_entry.bound, "{off} {}", agent_entry.bound);
+            assert!(agent_entry.bound <= 10 * MS, "{}", agent_entry.bound);
         }
         let sum: u64 =
             world.members.iter().flat_map(|one| &one.shares).map(|one| one.count_of(999)).sum();
@@ -335,12 +339,14 @@ fn an_agent_without_its_manager_stops_by_itself() {
     world.members.iter_mut().for_each(|member| {
         let now = Nanos(world.now.0.saturating_add_signed(member.ahead));
         member.agent.over(Final::default(), now);
-        let said =
+        let content =
             std::iter::from_fn(|| member.agent.next_action()).find_map(|action| match action {
-                AgentAction::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
+                AgentAction::Say(Stamped { content: FromAgent::Final(content), .. }) => {
+                    Some(content.ending)
+                }
                 _ => None,
             });
-        assert_eq!(said, Some(PartEnding::DeadMan));
+        assert_eq!(content, Some(PartEnding::DeadMan));
     });
     // what it counted is kept for a manager that takes the place of the silent one
     let limit = Nanos::from_secs(620);
@@ -365,7 +371,9 @@ fn a_disconnected_agent_is_lost_after_6_s_and_its_rows_follow() {
     assert!(took > Nanos(LOST_AFTER.0 - 600 * MS) && took < Nanos(LOST_AFTER.0 + 600 * MS));
     assert!(world.rows_of(1).len() < ROWS as usize);
     world.members[1].cut_off = false;
-    world.until(Nanos::from_secs(9), |world| world.manager.seats()["A1"].stage == AgentStage::Over);
+    world.until(Nanos::from_secs(9), |world| {
+        world.manager.agent_entries()["A1"].stage == AgentStage::Over
+    });
     assert!(world.events.contains(&FleetEvent::Back("A1".into())));
     assert_eq!(world.rows_of(1), (0..ROWS).collect::<Vec<_>>());
 }
@@ -392,7 +400,7 @@ fn another_protocol_a_full_fleet_an_older_manager_are_refused() {
     let hello = |protocol| FromAgent::Hello(Hello { protocol, ..Hello::default() });
     let refusal = |manager: &mut Manager| {
         std::iter::from_fn(|| manager.post()).find_map(|post| match post {
-            Post::One(_, Stamped { said: ToAgent::Refused { why, .. }, .. }) => Some(why),
+            Post::One(_, Stamped { content: ToAgent::Refused { why, .. }, .. }) => Some(why),
             _ => None,
         })
     };
@@ -417,22 +425,23 @@ fn another_managers_run_is_neither_ended_nor_taken_for_ours() {
     let now = Nanos::from_secs(5);
     let mut manager = Manager::new(3, 1, now);
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
-    let said = |run| of_run(run, FromAgent::Final(Box::new(Final { step: 1, ..Final::default() })));
+    let content =
+        |run| of_run(run, FromAgent::Final(Box::new(Final { step: 1, ..Final::default() })));
     let dismisses = |manager: &mut Manager| {
         std::iter::from_fn(|| manager.post())
             .any(|post| matches!(post, Post::All(word) if word.what == (What::Done { step: 1 })))
     };
-    manager.receive("A0", said(2), now);
+    manager.receive("A0", content(2), now);
     assert!(!dismisses(&mut manager));
     let sealed = BTreeMap::from([("A0".to_owned(), vec![7])]);
     manager.prepare("hash", &sealed);
-    manager.receive("A0", said(2), now);
-    assert_eq!(manager.seats()["A0"].said, None);
+    manager.receive("A0", content(2), now);
+    assert_eq!(manager.agent_entries()["A0"].content, None);
     assert!(!dismisses(&mut manager));
     manager.prepare("hash", &sealed);
-    manager.receive("A0", said(2), now);
+    manager.receive("A0", content(2), now);
     assert!(!dismisses(&mut manager));
-    manager.receive("A0", said(3), now);
+    manager.receive("A0", content(3), now);
     assert!(dismisses(&mut manager));
     assert_eq!(manager.refused().late, 4);
 }

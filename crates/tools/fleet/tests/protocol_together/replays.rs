@@ -50,7 +50,8 @@ fn carry_out(world: &mut World, replays: bool) -> (Vec<FleetEvent>, Vec<(Nanos, 
         }
         if world.manager.complete() && !asked {
             asked = true;
-            let sealed = world.manager.seats().keys().map(|id| (id.clone(), vec![7; 300_000]));
+            let sealed =
+                world.manager.agent_entries().keys().map(|id| (id.clone(), vec![7; 300_000]));
             let sealed = sealed.collect();
             world.manager.prepare("hash", &sealed);
         }
@@ -83,8 +84,8 @@ fn replayed_messages_change_nothing_at_any_instant() {
     let whole: Vec<u64> = (0..ROWS).collect();
     for world in [&quiet, &noisy] {
         assert_eq!(rows_of(world), [&*whole, &*whole, &*whole]);
-        let seats = world.manager.seats().values();
-        assert!(seats.into_iter().all(|seat| seat.stage == AgentStage::Over));
+        let agent_entries = world.manager.agent_entries().values();
+        assert!(agent_entries.into_iter().all(|agent_entry| agent_entry.stage == AgentStage::Over));
         let lost = |event: &&FleetEvent| !matches!(event, FleetEvent::Row(..));
         let names: Vec<String> =
             world.events.iter().filter(lost).map(|event| format!("{event:?}")).collect();
@@ -144,15 +145,16 @@ fn an_agent_that_runs_on_refuses_the_words_of_its_earlier_run() {
 fn running(now: Nanos) -> (Manager, Vec<Stamped<FromAgent>>) {
     let mut manager = Manager::new(5, 1, now);
     let hello = Hello { protocol: PROTOCOL, session: 9, ..Hello::default() };
-    let said = |number, said| Stamped { stamp: Stamp { session: 9, run: 5, number }, said };
-    let first = said(1, FromAgent::Hello(hello.clone()));
+    let content =
+        |number, content| Stamped { stamp: Stamp { session: 9, run: 5, number }, content };
+    let first = content(1, FromAgent::Hello(hello.clone()));
     manager.receive("A0", first.clone(), now);
     let proof = std::iter::from_fn(|| manager.post()).find_map(|post| match post {
-        Post::One(_, Stamped { said: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
+        Post::One(_, Stamped { content: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
         _ => None,
     });
     let hello = Hello { proof: proof.expect("a proof is asked for"), ..hello };
-    let messages = vec![first, said(2, FromAgent::Hello(hello))];
+    let messages = vec![first, content(2, FromAgent::Hello(hello))];
     manager.receive("A0", messages[1].clone(), now);
     assert!(manager.complete());
     manager.adopt(5, 1, now);
@@ -163,12 +165,13 @@ fn running(now: Nanos) -> (Manager, Vec<Stamped<FromAgent>>) {
 fn old_messages_do_not_keep_a_silent_agent_alive() {
     let now = Nanos::from_secs(50);
     let (mut manager, mut messages) = running(now);
-    let alive = Stamped { stamp: Stamp { session: 9, run: 5, number: 3 }, said: FromAgent::Alive };
+    let alive =
+        Stamped { stamp: Stamp { session: 9, run: 5, number: 3 }, content: FromAgent::Alive };
     manager.receive("A0", alive.clone(), now);
     messages.push(alive);
     let held = Stamped {
         stamp: Stamp { session: 9, run: 5, number: 4 },
-        said: FromAgent::Held(fleet::protocol::message::Holding {
+        content: FromAgent::Held(fleet::protocol::message::Holding {
             run: 5,
             step: 1,
             ..Default::default()
@@ -191,10 +194,10 @@ fn a_message_without_a_session_is_counted_and_does_nothing() {
     let now = Nanos::from_secs(50);
     let (mut manager, _) = running(now);
     let leaving = FromAgent::Leaving { why: "ended by a signal".into() };
-    manager.receive("A0", Stamped { stamp: Stamp::default(), said: leaving }, now);
+    manager.receive("A0", Stamped { stamp: Stamp::default(), content: leaving }, now);
     let end = FromAgent::Final(Box::new(Final { step: 1, ..Final::default() }));
-    manager.receive("A0", Stamped { stamp: Stamp::default(), said: end }, now);
-    assert_eq!(manager.seats()["A0"].said, None);
+    manager.receive("A0", Stamped { stamp: Stamp::default(), content: end }, now);
+    assert_eq!(manager.agent_entries()["A0"].content, None);
     assert_eq!(manager.refused().foreign, 2);
     let events: Vec<FleetEvent> = std::iter::from_fn(|| manager.event()).collect();
     assert_eq!(events, [FleetEvent::Joined("A0".into())]);
@@ -218,22 +221,22 @@ fn a_second_process_with_the_same_credentials_is_refused() {
         second.tick(world.now);
         while let Some(action) = second.next_action() {
             match action {
-                AgentAction::Say(said) => world.manager.receive("A1", said, world.now),
-                AgentAction::Exit { why: told, .. } => why = why.or(Some((told, world.now))),
+                AgentAction::Say(content) => world.manager.receive("A1", content, world.now),
+                AgentAction::Exit { why: payload, .. } => why = why.or(Some((payload, world.now))),
                 _ => {}
             }
         }
         for message_in_flight in
             world.messages_in_flight.iter().filter(|(at, _)| *at <= Nanos(world.now.0 + MS))
         {
-            if let (_, InFlight::Down(1, told)) = message_in_flight {
-                second.receive(told.clone(), world.now);
+            if let (_, InFlight::Down(1, payload)) = message_in_flight {
+                second.receive(payload.clone(), world.now);
             }
         }
     }
     let (why, _) = why.expect("it is refused");
     assert!(why.contains("a process on A1 uses the same credentials"), "{why}");
     assert!(world.members[1].exit.is_none());
-    assert_eq!(world.manager.seats()["A1"].hello.session, 12);
+    assert_eq!(world.manager.agent_entries()["A1"].hello.session, 12);
     assert!(SUSPECT_AFTER < Nanos::from_secs(6));
 }

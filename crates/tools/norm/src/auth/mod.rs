@@ -126,12 +126,12 @@ impl Gates {
         if self.0.is_empty() {
             return Ok(entered);
         }
-        let said = Credentials::of(headers);
+        let reported = Credentials::of(headers);
         for rule in &self.0 {
             if breaks.has(Break::AuthAnybody) {
                 continue;
             }
-            let user = said.as_ref().and_then(|said| rule.admits(said, breaks));
+            let user = reported.as_ref().and_then(|reported| rule.admits(reported, breaks));
             entered = Some(user.ok_or_else(|| unauthorised(rule, breaks))?);
         }
         Ok(entered)

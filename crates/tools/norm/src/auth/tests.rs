@@ -24,7 +24,8 @@ impl Site {
         }
         let complaints = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&complaints);
-        let complain: Complain = Arc::new(move |said| heard.lock().unwrap().push(said.to_owned()));
+        let complain: Complain =
+            Arc::new(move |found| heard.lock().unwrap().push(found.to_owned()));
         let guard = Guard::new(&tree.path().join("htdocs"), tree.path(), complain);
         let site = Site { tree, guard, complaints };
         let passwords = "fred:rocks\nwilma:pebbles\nbarney:bowling\nbetty:mink\n";
@@ -56,8 +57,9 @@ impl Site {
     fn complaint(&self, rule: &str) -> String {
         self.write("htdocs/secure/.site.toml", rule);
         assert_eq!(self.login("fred", "rocks", ""), "500", "{rule}");
-        let said = self.complaints.lock().unwrap().pop().unwrap();
-        said.split_once(".site.toml: ")
+        let found = self.complaints.lock().unwrap().pop().unwrap();
+        found
+            .split_once(".site.toml: ")
             .unwrap()
             .1
             .replace(&self.tree.path().display().to_string(), "")
@@ -229,8 +231,8 @@ fn a_wrong_configuration_closes_the_directory_and_is_named() {
         (&format!("{RULE}#{}", "x".repeat(70_000)), "it is longer than the limit of 65536 bytes"),
     ];
     for (rule, expected) in table {
-        let said = site.complaint(rule);
-        assert!(said.starts_with(expected) && said.ends_with(closed), "{rule}\n{said}");
+        let found = site.complaint(rule);
+        assert!(found.starts_with(expected) && found.ends_with(closed), "{rule}\n{found}");
     }
     // a link to nowhere was meant to close
     let file = site.tree.path().join("htdocs/secure/.site.toml");
@@ -261,8 +263,8 @@ fn wrong_password_and_group_files_are_named_with_the_line() {
     for (file, text, expected) in table {
         let before = std::fs::read_to_string(site.tree.path().join(file)).unwrap();
         site.write(file, text);
-        let said = site.complaint(RULE);
-        assert!(said.starts_with(&format!("/{file}: {expected}")), "{said}");
+        let found = site.complaint(RULE);
+        assert!(found.starts_with(&format!("/{file}: {expected}")), "{found}");
         site.write(file, &before);
     }
     assert_eq!(site.login("fred", "rocks", ""), "fred");
@@ -273,24 +275,24 @@ fn wrong_password_and_group_files_are_named_with_the_line() {
 
 #[test]
 fn passwords_are_not_printed() {
-    let said = Credentials::of(&basic("fred", "rocks")).unwrap();
+    let found = Credentials::of(&basic("fred", "rocks")).unwrap();
     let site = Site::new();
     let gates = site.guard.gates("/secure/").unwrap();
-    let shown = format!("{said:?} {gates:?}");
+    let shown = format!("{found:?} {gates:?}");
     assert!(shown.contains("fred") && !shown.contains("rocks") && !shown.contains("bowling"));
 }
 
 proptest! {
     #[test]
     fn random_fields_never_authenticate(value in prop::collection::vec(any::<u8>(), 0..60)) {
-        let said = Credentials::of(&field(&value));
-        prop_assert!(said.is_none_or(|said| said.user != "fred"));
+        let found = Credentials::of(&field(&value));
+        prop_assert!(found.is_none_or(|found| found.user != "fred"));
     }
 
     #[test]
     fn credentials_round_trip(user in "[^:\\pC]{0,12}", password in "\\PC{0,12}") {
-        let said = Credentials::of(&basic(&user, &password));
-        prop_assert_eq!(said, Some(Credentials { user, password }));
+        let found = Credentials::of(&basic(&user, &password));
+        prop_assert_eq!(found, Some(Credentials { user, password }));
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Site {
             fancy: true,
             icons: "/icons".to_owned(),
             cache,
-            complain: Arc::new(move |said| heard.lock().unwrap().push(said.to_owned())),
+            complain: Arc::new(move |found| heard.lock().unwrap().push(found.to_owned())),
         });
         let site = Site { tree, directory, complaints };
         site.write("htdocs/index.html", "<h1>Welcome</h1>");

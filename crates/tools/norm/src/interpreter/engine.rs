@@ -16,7 +16,7 @@ use crate::cgi::{Complain, is_ours};
 use crate::exchange::{Ask, Content, Entity, Reply};
 
 /// Instructions between two clock checks.
-const LOOK_EVERY: u32 = 10_000;
+const CLOCK_CHECK_INTERVAL: u32 = 10_000;
 /// Fields of a response.
 const FIELDS_MAX: usize = 100;
 /// Characters of a line that a script prints to the log.
@@ -160,15 +160,18 @@ fn prepare(lua: &Lua, complain: &Complain, watch: Rc<Watch>) -> mlua::Result<()>
     })?;
     globals.set("print", print)?;
     let late = || Err(Error::runtime("took longer than its time limit"));
-    lua.set_global_hook(HookTriggers::new().every_nth_instruction(LOOK_EVERY), move |lua, _| {
-        if !watch.is_over() {
-            return Ok(VmState::Continue);
-        }
-        // a script that catches this error gets it again at the next instruction
-        let always = HookTriggers::new().every_nth_instruction(1);
-        lua.set_global_hook(always, move |_, _| late())?;
-        late()
-    })
+    lua.set_global_hook(
+        HookTriggers::new().every_nth_instruction(CLOCK_CHECK_INTERVAL),
+        move |lua, _| {
+            if !watch.is_over() {
+                return Ok(VmState::Continue);
+            }
+            // a script that catches this error gets it again at the next instruction
+            let always = HookTriggers::new().every_nth_instruction(1);
+            lua.set_global_hook(always, move |_, _| late())?;
+            late()
+        },
+    )
 }
 
 /// # Errors

@@ -143,7 +143,7 @@ async fn a_script_reaches_nothing_outside() {
 
 #[tokio::test]
 async fn an_invalid_response_is_a_logged_server_error() {
-    for (body, told) in [
+    for (body, found) in [
         ("error('oh no')", "x.lua:1: oh no"),
         ("error({})", "interpreter"),
         ("return nil + 1", "attempt to perform arithmetic on a nil value"),
@@ -169,7 +169,7 @@ async fn an_invalid_response_is_a_logged_server_error() {
     ] {
         let (reply, log) = answered(&format!("function answer(request) {body} end")).await;
         assert!(reply.starts_with("500 | "), "{body}: {reply}");
-        assert!(log.contains(told), "{body}: {log}");
+        assert!(log.contains(found), "{body}: {log}");
     }
 }
 

@@ -14,11 +14,11 @@ fn complaint(text: &str) -> String {
     let folder = scene();
     let file = folder.path().join("site.toml");
     std::fs::write(&file, text).expect("a new file");
-    let said = match NormSettings::read(&file) {
+    let message = match NormSettings::read(&file) {
         Ok(settings) => format!("{settings:?}"),
         Err(error) => error.to_string(),
     };
-    said.replace(&format!("{}/", folder.path().display()), "")
+    message.replace(&format!("{}/", folder.path().display()), "")
 }
 
 const HW: &str = "[[Node]]\nPath = \"/hw\"\nBuiltIn = \"hw\"\n";
@@ -109,9 +109,9 @@ fn errors_name_their_line_and_the_fix() {
         ("[[Node]]\nPath = \"/a\"\nBuiltIn = \"hw\"\nFancy = true\n", "Fancy is for a node with"),
         ("[[Node]]\nBuiltIn = \"hw\"\n", "missing field `Path`"),
     ];
-    for (text, said) in table {
+    for (text, found) in table {
         let complaint = complaint(text);
-        assert!(complaint.contains(said), "{text:?} gave {complaint}");
+        assert!(complaint.contains(found), "{text:?} gave {complaint}");
     }
     let twice = complaint(&format!("{HW}{HW}"));
     assert!(twice.contains("line 5: a second node for \"/hw\": remove one"), "{twice}");

@@ -123,8 +123,8 @@ fn the_time_that_the_server_works_does_not_count() {
 fn wait_for_the_timeout(site: &Site) {
     let begun = std::time::Instant::now();
     let log = site.folder.path().join("errors");
-    let told = || std::fs::read_to_string(&log).expect("a log");
-    while !told().contains("Info: Timeout of connection from ") {
+    let describe = || std::fs::read_to_string(&log).expect("a log");
+    while !describe().contains("Info: Timeout of connection from ") {
         assert!(begun.elapsed() < crate::support::LONG);
         std::thread::yield_now();
     }

@@ -21,7 +21,7 @@ use super::core::{Core, Duty, SCRATCH_LEN};
 use super::outgoing::{After, Outgoing};
 use super::poller::{Interest, Poller};
 use super::request::{ExactRequest, HEAD_MAX, Parsed, parse};
-use super::script::Fate;
+use super::script::Treatment;
 use super::slab::Id;
 use crate::faults::Misbehaviour;
 
@@ -248,9 +248,9 @@ impl Connection {
             stall.on_request(now);
         }
         self.requests += 1;
-        let fate = core.script.fate(now);
-        let act = match (fate, core.faults.misbehaviour) {
-            (Fate::Reset, _) => Act::Reset,
+        let treatment = core.script.treatment(now);
+        let act = match (treatment, core.faults.misbehaviour) {
+            (Treatment::Reset, _) => Act::Reset,
             (_, Some(Misbehaviour::NeverAnswer)) => {
                 core.book(self.peer, &request.line, None, None);
                 core.dealt_with();
@@ -260,7 +260,7 @@ impl Connection {
             (_, Some(Misbehaviour::Garbage)) => Act::Send(Outgoing::garbage(core.script.garbage())),
             _ => {
                 let spent = core.faults.close_after.is_some_and(|most| self.requests >= most);
-                Act::Send(core.answer(request, fate.status(), spent || !request.keep))
+                Act::Send(core.answer(request, treatment.status(), spent || !request.keep))
             }
         };
         let (dripping, stays) = match &act {
@@ -268,7 +268,7 @@ impl Connection {
             Act::Reset | Act::Close => (0, false),
         };
         let drip = core.faults.drip.map_or(Nanos::ZERO, |rate| span_of(dripping, rate));
-        let due = core.script.due(now, drip, fate, self.number);
+        let due = core.script.due(now, drip, treatment, self.number);
         self.queue(id, Pending { due, line: request.line.clone(), act }, core);
         if !stays {
             self.state = ConnectionState::Finishing;

@@ -8,7 +8,7 @@ use crate::Faults;
 
 /// The fate of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Treatment {
     Answer,
     /// Answered with 500.
     Error,
@@ -19,14 +19,14 @@ pub(super) enum Fate {
     Late,
 }
 
-impl Fate {
+impl Treatment {
     /// Overriding status.
     pub(super) fn status(self) -> Option<u16> {
         match self {
-            Fate::Answer | Fate::Reset => None,
-            Fate::Error => Some(500),
-            Fate::Limited(status) => Some(status),
-            Fate::Late => Some(504),
+            Treatment::Answer | Treatment::Reset => None,
+            Treatment::Error => Some(500),
+            Treatment::Limited(status) => Some(status),
+            Treatment::Late => Some(504),
         }
     }
 }
@@ -68,16 +68,16 @@ impl Script {
 
     /// The fate of the next request. Each fault share has its own stream and draws for every
     /// request, so that enabling one does not change the others.
-    pub(super) fn fate(&mut self, now: Nanos) -> Fate {
+    pub(super) fn treatment(&mut self, now: Nanos) -> Treatment {
         let error = self.error.unit() < self.faults.error_share;
         let reset = self.reset.unit() < self.faults.reset_share;
         let late = self.faults.weak.late.is_some_and(|late| self.late.unit() < late.share);
         match (self.pace.limited(now), reset, error) {
-            (Some(status), _, _) => Fate::Limited(status),
-            (None, true, _) => Fate::Reset,
-            (None, false, true) => Fate::Error,
-            (None, false, false) if late => Fate::Late,
-            (None, false, false) => Fate::Answer,
+            (Some(status), _, _) => Treatment::Limited(status),
+            (None, true, _) => Treatment::Reset,
+            (None, false, true) => Treatment::Error,
+            (None, false, false) if late => Treatment::Late,
+            (None, false, false) => Treatment::Answer,
         }
     }
 
@@ -89,10 +89,16 @@ impl Script {
     /// Ends are computed from ends, never from the clock, so that the loop's own lateness does not
     /// accumulate. `delay` is added without occupying the server, unless one at a time. `number`
     /// selects every other connection.
-    pub(super) fn due(&mut self, arrival: Nanos, drip: Nanos, fate: Fate, number: u64) -> Nanos {
-        match (fate, self.faults.weak.late) {
-            (Fate::Limited(_), _) => return arrival,
-            (Fate::Late, Some(late)) => return arrival + late.after,
+    pub(super) fn due(
+        &mut self,
+        arrival: Nanos,
+        drip: Nanos,
+        treatment: Treatment,
+        number: u64,
+    ) -> Nanos {
+        match (treatment, self.faults.weak.late) {
+            (Treatment::Limited(_), _) => return arrival,
+            (Treatment::Late, Some(late)) => return arrival + late.after,
             _ => {}
         }
         let law = match self.faults.weak.other_delay {
@@ -147,10 +153,10 @@ mod tests {
         Some(TimeLaw::Fixed(Nanos::from_millis(ms)))
     }
 
-    fn dues(faults: Faults, arrivals_ms: &[u64], drip_ms: u64) -> Vec<u64> {
+    fn due_times(faults: Faults, arrivals_ms: &[u64], drip_ms: u64) -> Vec<u64> {
         let mut script = script(faults);
         let due = |ms: &u64| {
-            script.due(Nanos::from_millis(*ms), Nanos::from_millis(drip_ms), Fate::Answer, 0)
+            script.due(Nanos::from_millis(*ms), Nanos::from_millis(drip_ms), Treatment::Answer, 0)
         };
         arrivals_ms.iter().map(due).map(|due| due.0 / 1_000_000).collect()
     }
@@ -158,17 +164,17 @@ mod tests {
     #[test]
     fn a_delay_is_each_requests_own() {
         let faults = Faults { delay: fixed(10), ..Faults::default() };
-        assert_eq!(dues(faults, &[0, 1, 50], 7), [10, 11, 60]);
+        assert_eq!(due_times(faults, &[0, 1, 50], 7), [10, 11, 60]);
     }
 
     #[test]
     fn service_is_a_queue_in_order_of_arrival() {
         let faults = Faults { service: fixed(10), ..Faults::default() };
-        assert_eq!(dues(faults.clone(), &[0, 1, 50], 7), [10, 20, 60]);
+        assert_eq!(due_times(faults.clone(), &[0, 1, 50], 7), [10, 20, 60]);
         let both = Faults { delay: fixed(3), ..faults.clone() };
-        assert_eq!(dues(both, &[0, 1, 50], 7), [13, 23, 63]);
+        assert_eq!(due_times(both, &[0, 1, 50], 7), [13, 23, 63]);
         let one = Faults { delay: fixed(3), one_at_a_time: true, ..faults };
-        assert_eq!(dues(one, &[0, 1, 100], 7), [13, 33, 113]);
+        assert_eq!(due_times(one, &[0, 1, 100], 7), [13, 33, 113]);
     }
 
     #[test]
@@ -176,7 +182,7 @@ mod tests {
         let of = |weak: Weaknesses| {
             let faults =
                 Faults { delay: fixed(10), one_at_a_time: true, weak, ..Faults::default() };
-            dues(faults, &[0, 1], 0)
+            due_times(faults, &[0, 1], 0)
         };
         let cold = crate::Cold { length: Nanos::from_secs(4), times: 5.0 };
         assert_eq!(of(Weaknesses { cold: Some(cold), ..Weaknesses::default() }), [50, 100]);
@@ -195,7 +201,8 @@ mod tests {
         let (mut arrival, mut total, count) = (Nanos::ZERO, 0.0, 400_000);
         for _ in 0..count {
             arrival += Nanos::from_secs_f64(gaps.exponential(0.002));
-            total += (script.due(arrival, Nanos::ZERO, Fate::Answer, 0) - arrival).as_millis_f64();
+            total +=
+                (script.due(arrival, Nanos::ZERO, Treatment::Answer, 0) - arrival).as_millis_f64();
         }
         // at ρ = 0.5 the mean response time is 1/(µ − λ) = 2 ms
         let mean_ms = total / f64::from(count);
@@ -207,18 +214,19 @@ mod tests {
         let faults = Faults { error_share: 0.1, reset_share: 0.05, ..Faults::default() };
         let draw = |faults: &Faults| {
             let mut script = script(faults.clone());
-            (0..20_000).map(|_| script.fate(Nanos::ZERO)).collect::<Vec<Fate>>()
+            (0..20_000).map(|_| script.treatment(Nanos::ZERO)).collect::<Vec<Treatment>>()
         };
         let fates = draw(&faults);
-        let share = |fate| fates.iter().filter(|found| **found == fate).count() as f64 / 20_000.0;
-        assert!((share(Fate::Error) - 0.095).abs() < 0.01, "{}", share(Fate::Error));
-        assert!((share(Fate::Reset) - 0.05).abs() < 0.01, "{}", share(Fate::Reset));
+        let share =
+            |treatment| fates.iter().filter(|found| **found == treatment).count() as f64 / 20_000.0;
+        assert!((share(Treatment::Error) - 0.095).abs() < 0.01, "{}", share(Treatment::Error));
+        assert!((share(Treatment::Reset) - 0.05).abs() < 0.01, "{}", share(Treatment::Reset));
         assert_eq!(fates, draw(&faults));
         let no_resets = draw(&Faults { reset_share: 0.0, ..faults });
         let errors_stay = fates
             .iter()
             .zip(&no_resets)
-            .all(|(with, without)| *with == Fate::Reset || with == without);
+            .all(|(with, without)| *with == Treatment::Reset || with == without);
         assert!(errors_stay);
     }
 

@@ -251,12 +251,12 @@ mod tests {
             (r#"{"model":"m","messages":[{}],"max_tokens":0}"#, "max_tokens"),
             (r#"{"model":"m","messages":[{}],"max_tokens":"9"}"#, "max_tokens"),
         ] {
-            let told = read(ModelPage::Chat, text).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let error = read(ModelPage::Chat, text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
         // the Messages API requires it
-        let told = read(ModelPage::Messages, r#"{"model":"m","messages":[{}]}"#).unwrap_err();
-        assert!(told.contains("max_tokens"), "{told}");
+        let error = read(ModelPage::Messages, r#"{"model":"m","messages":[{}]}"#).unwrap_err();
+        assert!(error.contains("max_tokens"), "{error}");
     }
 
     #[test]

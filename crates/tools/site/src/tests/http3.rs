@@ -98,10 +98,15 @@ fn bodies_that_are_held_are_bounded_over_http3() {
         echo("ten and one"),
         echo("ten again."),
     ]);
-    let told = |status, body: &str| (status, body.to_owned());
+    let describe = |status, body: &str| (status, body.to_owned());
     assert_eq!(
         got,
-        [told(200, "ten bytes."), told(200, "ten bytes!"), told(503, ""), told(200, "ten again.")]
+        [
+            describe(200, "ten bytes."),
+            describe(200, "ten bytes!"),
+            describe(503, ""),
+            describe(200, "ten again.")
+        ]
     );
     let served = over.site.stop().unwrap();
     assert_eq!(served.requests, 4);

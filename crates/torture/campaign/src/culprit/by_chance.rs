@@ -159,7 +159,7 @@ fn keep_chance(
     let script = TalkScript { start: runner.now(), ..last.script.clone() };
     let talk = runner.hold(script.clone());
     gate::pass(runner);
-    runner.life.hear(runner.world);
+    runner.life.observe(runner.world);
     // a worker's crash disconnects its clients only
     let (outcome, what) = match affected.judged() {
         Some((outcome @ TestOutcome::Crashed, _)) => (outcome, "a process of the server"),

@@ -230,7 +230,7 @@ pub(super) fn plainly(
             runner.hold(again)
         });
         let mut judgement = judgement(runner, &talk);
-        let affected = runner.life.hear(runner.world);
+        let affected = runner.life.observe(runner.world);
         accuse(affected, &mut judgement, &talk, None);
         let outcome = judgement.outcome;
         let execution =

@@ -260,7 +260,7 @@ fn report(
         };
         *words.entry(word).or_default() += 1;
     }
-    let said: Vec<String> =
+    let text: Vec<String> =
         words.iter().map(|(word, count)| format!("{word} on {count}")).collect();
     let ended = round.ended.iter().filter(|one| is_by_server(one) || one.farewell.is_some());
     let ended: Vec<u64> = ended.map(|one| one.sent).collect();
@@ -273,7 +273,7 @@ fn report(
             "{} frames, {}, on each of {connections} connections: {}",
             with.frames,
             show::bytes(bytes),
-            said.join(", ")
+            text.join(", ")
         ),
     });
 }

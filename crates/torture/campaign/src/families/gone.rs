@@ -73,10 +73,10 @@ fn report(
     result: &mut CaseResult,
 ) {
     let many = if sent == 1 { "one more".to_owned() } else { format!("{sent} more") };
-    let said = format!("{} {}, {many}", hung.case, hung.name);
+    let text = format!("{} {}, {many}", hung.case, hung.name);
     if let Recovery::After(back) = recovery {
         let back = show::duration(back);
-        let why = format!("{said}: plain requests got responses again after {back}");
+        let why = format!("{text}: plain requests got responses again after {back}");
         return result.note(ConversationOutcome::Advisory, why);
     }
     let why = gone_for_good(sent);
@@ -91,7 +91,7 @@ fn report(
         cause: None,
     };
     result.notes.push(format!("{}: {why}", hung.case));
-    culprit::keep(runner, case, &said, Rate::ONCE, (&script, talk), judgement, result);
+    culprit::keep(runner, case, &text, Rate::ONCE, (&script, talk), judgement, result);
 }
 
 /// Repeats and abandons a request. Returns the number after which plain requests failed, and when

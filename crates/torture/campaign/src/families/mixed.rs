@@ -17,7 +17,7 @@ const KNOWN_MAX: usize = 12;
 /// A response is known if it was the same this many times when requested alone; a server that mixes
 /// up responses sometimes does so here too.
 const SAME: usize = 3;
-const ASKED: usize = 5;
+const ATTEMPTS: usize = 5;
 /// Prefix lengths of the page, if it supports ranges.
 const PREFIXES: [u64; 5] = [1, 2, 7, 40, 150];
 /// Number of missing paths requested: many servers repeat the path.
@@ -104,11 +104,11 @@ pub(super) fn run(
         known.len()
     ));
     if unknown > 0 {
-        let said = format!(
+        let text = format!(
             "{} got a response that matches neither their own request nor any other known one",
             connections(unknown)
         );
-        result.notes.push(said);
+        result.notes.push(text);
     }
     if !result.exchanges.is_empty() && !still(runner, &known, keeps) {
         result.notes.push("the pages changed meanwhile, so nothing can be concluded".to_owned());
@@ -155,7 +155,7 @@ fn learn(runner: &mut Runner<'_>, keeps: bool) -> Vec<KnownResponse> {
 /// required.
 fn steady(runner: &mut Runner<'_>, target: &str, fields: &str, keeps: bool) -> Option<Response> {
     let mut seen: Vec<(usize, Response)> = Vec::new();
-    for _ in 0..ASKED {
+    for _ in 0..ATTEMPTS {
         let token = token(runner);
         let talk = runner.ask(&request(runner, target, fields, &token));
         let Some(response) = talk.replies.responses.first().filter(|one| one.complete) else {

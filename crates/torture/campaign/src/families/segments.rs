@@ -149,7 +149,7 @@ pub(super) fn overlap(
             let agrees = taken.first().is_none_or(|before| *before == now);
             taken.push(now);
             let judgement = overlap_judgement(&talk, now, agrees);
-            let affected = runner.life.hear(runner.world);
+            let affected = runner.life.observe(runner.world);
             let mut judgement = judgement;
             accuse(affected, &mut judgement, &talk, None);
             let name = geometry.name;
@@ -282,11 +282,11 @@ pub(super) fn held(
         .iter()
         .filter(|one| matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_)))
         .count();
-    let stood = round.ended.iter().filter(|one| one.connected.is_some()).count();
+    let established = round.ended.iter().filter(|one| one.connected.is_some()).count();
     let hold = units::show::duration(with.hold);
     result.measures.push(Measure::exact(
         format!("connections held: {kind}"),
-        stood as f64,
+        established as f64,
         Unit::Connections,
         format!("for {hold} plus the time to open them; the server closed {ended} of them"),
     ));

@@ -379,11 +379,11 @@ mod tests {
                 [Inconclusive, Inconclusive, Inconclusive, Inconclusive],
             ),
         ];
-        for (raw, end, said, outcomes) in table {
+        for (raw, end, reported, outcomes) in table {
             let reply = HandshakeReply::of(&talk(raw, end));
-            assert_eq!(reply.describe(), said);
+            assert_eq!(reply.describe(), reported);
             let judged = [refused, answered, no_protocol, understood].map(|judge| judge(reply));
-            assert_eq!(judged, outcomes, "{said}");
+            assert_eq!(judged, outcomes, "{reported}");
         }
     }
 

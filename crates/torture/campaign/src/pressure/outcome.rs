@@ -272,23 +272,24 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
 
 /// Describes what was worse than before, one sentence each.
 fn degradation(pressed: &Pressed<'_>, health: &Health) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     if health.correct < CORRECT_HELD {
         let not = 1.0 - health.correct;
-        said.push(format!("{} of the time well-behaved clients were not served", show::share(not)));
+        lines
+            .push(format!("{} of the time well-behaved clients were not served", show::share(not)));
     }
     if is_slow(pressed) {
         let bound = show::duration(slow_from(&pressed.base));
         let p99 = show::duration(health.p99);
-        said.push(format!("their 99th percentile was {p99}; up to {bound} is normal"));
+        lines.push(format!("their 99th percentile was {p99}; up to {bound} is normal"));
     }
     if let Some(span) = health.recovery.filter(|span| *span > BACK_WITHIN) {
-        said.push(format!(
+        lines.push(format!(
             "the server recovered only {} after the load ended",
             show::duration(span)
         ));
     }
-    said
+    lines
 }
 
 fn classify(pressed: &Pressed<'_>, health: &Health) -> PressureOutcome {

@@ -30,8 +30,10 @@ struct Track {
 impl Track {
     /// Returns whether probes were normal for the required time, with none of them outstanding.
     fn is_calm(&self, calm: Nanos, every: Nanos) -> bool {
-        let dues = || self.good.iter().map(|(due, _)| *due);
-        let (Some(first), Some(last)) = (dues().min(), dues().max()) else { return !self.used };
+        let due_times = || self.good.iter().map(|(due, _)| *due);
+        let (Some(first), Some(last)) = (due_times().min(), due_times().max()) else {
+            return !self.used;
+        };
         let span = last - first;
         span >= calm && self.good.len() as u64 > span.0 / every.0.max(1)
     }

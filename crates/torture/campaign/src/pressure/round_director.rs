@@ -136,8 +136,8 @@ impl RoundDirector {
     /// Returns the maximum number of open connections; if none is meant to stay, those opened at
     /// all.
     fn established(&self) -> u64 {
-        let stood = self.ended.iter().filter(|one| one.connected.is_some()).count() as u64;
-        if self.plan.armed_early { stood } else { self.armed }
+        let established = self.ended.iter().filter(|one| one.connected.is_some()).count() as u64;
+        if self.plan.armed_early { established } else { self.armed }
     }
 
     /// Returns whether it did not complete, or the end of the case stopped the load.
@@ -192,7 +192,7 @@ impl RoundDirector {
     }
 
     fn count(&mut self, stage: &Conversations<'_>) {
-        let open = |place: &&usize| stage.standing(**place) == LineState::Open;
+        let open = |place: &&usize| stage.line_state(**place) == LineState::Open;
         self.armed = self.armed.max(self.places.keys().filter(open).count() as u64);
     }
 

@@ -49,7 +49,7 @@ impl<'a> Probed<'a> {
     fn notify_director(&mut self) -> bool {
         let new = self.probes.take();
         for probe in &new {
-            self.watcher.hear(CampaignEvent::ProbeOver(probe));
+            self.watcher.observe(CampaignEvent::ProbeOver(probe));
             self.director.probed(probe);
         }
         let any = !new.is_empty();
@@ -75,14 +75,14 @@ impl Director for Probed<'_> {
         over: Vec<(usize, Talk)>,
     ) -> Wake {
         let rest = self.probes.absorb(now, over);
-        let mut told = self.notify_director();
+        let mut reported = self.notify_director();
         // its responses are read before the director decides, and due probes are sent before it
         // works
         let mut next = self.probes.begin(now, stage);
-        told |= self.notify_director();
+        reported |= self.notify_director();
         if self.wake == Some(Wake::Done) {
             self.director.on_abandoned(rest);
-        } else if told
+        } else if reported
             || !rest.is_empty()
             || self.director.watches()
             || !matches!(self.wake, Some(Wake::At(at)) if at > now)

@@ -149,7 +149,7 @@ impl KeptConnection {
         deadline: Nanos,
     ) -> Vec<KeptReading> {
         let mut all = Vec::new();
-        all.extend(self.hear(now, stage));
+        all.extend(self.observe(now, stage));
         all.extend(self.expire(now, stage, deadline));
         if self.current.is_none()
             && let Some(Waiting { due, behind, again }) = self.waiting.pop_front()
@@ -161,7 +161,7 @@ impl KeptConnection {
         all
     }
 
-    fn hear(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Option<KeptReading> {
+    fn observe(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Option<KeptReading> {
         let (place, current) = (self.place?, self.current.as_mut()?);
         current.connect(stage.connected(place));
         let response = stage.replies(place)?.responses.get(self.answered)?;

@@ -320,12 +320,12 @@ mod tests {
     }
 
     /// Returns where permission was requested, for bytes in pieces of `size`.
-    fn asked(spoken: Spoken, said: &[u8], size: usize) -> Vec<usize> {
+    fn asked(spoken: Spoken, sent: &[u8], size: usize) -> Vec<usize> {
         let mut requests = Requests::of(spoken);
         let (mut at, mut asked) = (0, Vec::new());
-        while at < said.len() {
-            let end = said.len().min(at + size);
-            match requests.leave(&said[at..end], false) {
+        while at < sent.len() {
+            let end = sent.len().min(at + size);
+            match requests.leave(&sent[at..end], false) {
                 SendPermit::Bytes(count) => at += count,
                 SendPermit::Ask => {
                     asked.push(at);
@@ -341,12 +341,12 @@ mod tests {
     fn each_frame_of_headers_is_a_request() {
         use crate::http2::write;
         let ask = |stream| write::request(stream, b"x");
-        let said = [write::opening(), ask(1), write::ping(), ask(3), ask(5)].concat();
+        let sent = [write::opening(), ask(1), write::ping(), ask(3), ask(5)].concat();
         let (opening, one) = (write::opening().len(), ask(1).len());
         let second = opening + one + write::ping().len();
-        assert_eq!(asked(Spoken::Http2, &said, said.len()), [0, second, second + one]);
+        assert_eq!(asked(Spoken::Http2, &sent, sent.len()), [0, second, second + one]);
         for size in [1, 2, 3, 4, 7] {
-            let asked = asked(Spoken::Http2, &said, size);
+            let asked = asked(Spoken::Http2, &sent, size);
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
         }
     }
@@ -355,10 +355,10 @@ mod tests {
     fn each_stream_of_http3_is_a_request() {
         use crate::http3::write;
         let ask = |stream| write::request(stream, b"x");
-        let said = [write::opening(), ask(0), write::reset(0, 1), ask(4), ask(8)].concat();
+        let sent = [write::opening(), ask(0), write::reset(0, 1), ask(4), ask(8)].concat();
         let second = write::opening().len() + ask(0).len() + write::reset(0, 1).len();
-        for size in [1, 7, said.len()] {
-            let asked = asked(Spoken::Http3, &said, size);
+        for size in [1, 7, sent.len()] {
+            let asked = asked(Spoken::Http3, &sent, size);
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
             assert!(size == 1 || asked == [0, second, second + ask(4).len()] || size == 7);
         }
@@ -368,10 +368,10 @@ mod tests {
     fn packets_that_begin_with_a_stream_are_requests() {
         use crate::http3::packets::packet;
         let stream = packet("none", b"\x09\0abc").unwrap();
-        let said = [packet("none", b"").unwrap(), packet("twice", b"\x01").unwrap(), stream];
-        let said = [said.concat(), said[1..].concat()].concat();
-        for size in [1, 5, 17, said.len()] {
-            let asked = asked(Spoken::Http3, &said, size);
+        let sent = [packet("none", b"").unwrap(), packet("twice", b"\x01").unwrap(), stream];
+        let sent = [sent.concat(), sent[1..].concat()].concat();
+        for size in [1, 5, 17, sent.len()] {
+            let asked = asked(Spoken::Http3, &sent, size);
             // one that every connection has, and two packets
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
         }
@@ -383,9 +383,9 @@ mod tests {
         use crate::http3::write;
         let ask = |stream| write::request(stream, b"x");
         let again = action("again").unwrap();
-        let said = [ask(0), ask(4), again.clone(), action("finish").unwrap(), again].concat();
-        for size in [1, 7, said.len()] {
-            let asked = asked(Spoken::Http3, &said, size);
+        let sent = [ask(0), ask(4), again.clone(), action("finish").unwrap(), again].concat();
+        for size in [1, 7, sent.len()] {
+            let asked = asked(Spoken::Http3, &sent, size);
             // two, and both twice more
             assert_eq!(asked.len(), 6, "pieces of {size} bytes: {asked:?}");
         }

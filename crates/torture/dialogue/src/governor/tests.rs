@@ -91,7 +91,7 @@ fn new_connections_respect_the_rate_and_probe_reserve() {
 #[test]
 fn preparatory_connections_count_too() {
     let mut one = governor(narrow());
-    let early = |one: &mut Governor, at| one.admit_behind(ms(at), &peer(), false, 1);
+    let early = |one: &mut Governor, at| one.admit_after(ms(at), &peer(), false, 1);
     assert_eq!(early(&mut one, 100), Admission::Now);
     assert_eq!(one.admit(ms(200), &peer(), false), Admission::Now);
     assert_eq!(one.admit(ms(300), &peer(), false), Admission::At(ms(1_100)));

@@ -37,7 +37,7 @@ pub fn initial(size: u16, options: &str, frames: &[u8]) -> Result<Vec<u8>, Strin
 }
 
 /// Returns whether the step sends only datagrams without a connection.
-pub fn is_said(step: &Move) -> bool {
+pub fn is_crafted(step: &Move) -> bool {
     let kinds = [PieceKind::Datagram as u8, PieceKind::Initial as u8];
     matches!(step, Move::Send(bytes) if bytes.first().is_some_and(|kind| kinds.contains(kind)))
 }
@@ -122,8 +122,8 @@ mod tests {
             (b"\x40", "a short header"),
             (b"", "a short header"),
         ] {
-            let said = describe(&kept(CAME, bytes));
-            assert_eq!(said, format!("{name} of {} bytes", bytes.len()));
+            let sent = describe(&kept(CAME, bytes));
+            assert_eq!(sent, format!("{name} of {} bytes", bytes.len()));
         }
     }
 

@@ -80,12 +80,12 @@ pub(crate) fn is_early(handshake: &[u8]) -> bool {
 
 /// Returns how often these steps replay everything on another connection.
 pub(crate) fn times_again(steps: &[Move]) -> u64 {
-    let said = steps.iter().filter_map(|step| match step {
+    let sent = steps.iter().filter_map(|step| match step {
         Move::Send(bytes) => Some(bytes),
         _ => None,
     });
     let mut times = 0;
-    for bytes in said {
+    for bytes in sent {
         let mut rest = &bytes[..];
         while let Some(head) = rest.first_chunk::<HEAD>().and_then(streams::Head::from_bytes) {
             let end = HEAD.saturating_add(head.length as usize).min(rest.len());
@@ -127,7 +127,7 @@ pub fn port() -> Vec<u8> {
 }
 
 /// Returns whether the step sends something that only a hand-made connection carries.
-pub fn is_said(step: &Move) -> bool {
+pub fn is_crafted(step: &Move) -> bool {
     matches!(step, Move::Send(bytes) if super::heads(bytes).any(|head| KINDS.contains(&head.kind)))
 }
 
@@ -167,7 +167,7 @@ const TABLE_FAULTS: [(&str, &str); 6] = [
 ];
 
 /// Other recorded facts with a sentence.
-const TOLD: [(&str, &str); 5] = [
+const FACTS: [(&str, &str); 5] = [
     ("section-large", "a field section of more than 256 KiB, more than we read"),
     (
         "settings-reduced",
@@ -185,8 +185,8 @@ const TOLD: [(&str, &str); 5] = [
 /// Describes a frame by its row.
 pub(crate) fn describe(row: u8) -> &'static str {
     let name = name(row);
-    let fault = TABLE_FAULTS.iter().chain(&TOLD).find(|(fault, _)| *fault == name);
-    fault.map_or(name, |(_, told)| told)
+    let fault = TABLE_FAULTS.iter().chain(&FACTS).find(|(fault, _)| *fault == name);
+    fault.map_or(name, |(_, sent)| sent)
 }
 
 /// Returns whether the server's QPACK table has no faults.
@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn hand_made_connection_steps_are_detected_anywhere() {
         let polite = Move::Send(write::opening());
-        assert!(!is_said(&polite) && !is_said(&Move::Close));
-        assert!(is_said(&Move::Send([write::opening(), port()].concat())));
+        assert!(!is_crafted(&polite) && !is_crafted(&Move::Close));
+        assert!(is_crafted(&Move::Send([write::opening(), port()].concat())));
     }
 
     #[test]

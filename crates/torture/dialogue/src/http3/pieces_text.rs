@@ -7,7 +7,7 @@ use sample::http3_code_name;
 /// Describes the pieces one after the other, each with its payload as formatted by `shown`; `None`:
 /// these are not pieces, or incomplete ones.
 pub fn describe_pieces(mut bytes: &[u8], shown: impl Fn(&[u8]) -> String) -> Option<String> {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     while !bytes.is_empty() {
         let head = bytes.first_chunk::<HEAD>()?;
         let reserved = head[2] != 0 || head[3] != 0 || head[1] > 1;
@@ -15,9 +15,9 @@ pub fn describe_pieces(mut bytes: &[u8], shown: impl Fn(&[u8]) -> String) -> Opt
         let end = HEAD.checked_add(head.length as usize)?;
         let payload = bytes.get(HEAD..end)?;
         bytes = &bytes[end..];
-        said.extend(piece(head, payload, &shown));
+        lines.extend(piece(head, payload, &shown));
     }
-    Some(said.join(" | "))
+    Some(lines.join(" | "))
 }
 
 fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option<String> {
@@ -52,8 +52,8 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
         PieceKind::Shake => {
             let (options, parameters) = described(payload);
             let with = if parameters.is_empty() { "" } else { ", transport parameters: " };
-            let told = packets::options(options, &SHAKE_OPTIONS);
-            format!("handshake{told}{with}{}", shown(parameters))
+            let sent = packets::options(options, &SHAKE_OPTIONS);
+            format!("handshake{sent}{with}{}", shown(parameters))
         }
         PieceKind::Hello => {
             let end = streams::code(payload).unwrap_or(0);
@@ -85,15 +85,15 @@ mod tests {
     #[test]
     fn only_stream_pieces_are_described() {
         let plain = |bytes: &[u8]| bytes.escape_ascii().to_string();
-        let said =
+        let is_reported =
             [write::on(2, &[0, 4, 0], false), write::reset(0, 0x10c), write::on(4, b"a", true)];
-        let said = said.concat();
+        let is_reported = is_reported.concat();
         assert_eq!(
-            describe_pieces(&said, plain).unwrap(),
+            describe_pieces(&is_reported, plain).unwrap(),
             "stream 2: \\x00\\x04\\x00 | stream 0: RESET_STREAM H3_REQUEST_CANCELLED | stream 4, \
             end of stream: a"
         );
-        assert_eq!(describe_pieces(&said[..said.len() - 1], plain), None, "cut");
+        assert_eq!(describe_pieces(&is_reported[..is_reported.len() - 1], plain), None, "cut");
         assert_eq!(describe_pieces(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", plain), None);
         assert_eq!(describe_pieces(b"\0\0\0\0", plain), None);
     }

@@ -35,15 +35,15 @@ pub fn on(stream: u64, bytes: &[u8], last: bool) -> Vec<u8> {
 
 /// RESET_STREAM.
 pub fn reset(stream: u64, code: u64) -> Vec<u8> {
-    said(PieceKind::Reset, stream, code)
+    piece(PieceKind::Reset, stream, code)
 }
 
 /// STOP_SENDING.
 pub fn stop(stream: u64, code: u64) -> Vec<u8> {
-    said(PieceKind::Stop, stream, code)
+    piece(PieceKind::Stop, stream, code)
 }
 
-fn said(kind: PieceKind, stream: u64, code: u64) -> Vec<u8> {
+fn piece(kind: PieceKind, stream: u64, code: u64) -> Vec<u8> {
     let mut out = Vec::new();
     streams::put_code(&mut out, kind, stream, Some(code));
     out

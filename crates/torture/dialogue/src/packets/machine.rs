@@ -36,7 +36,7 @@ pub struct ReceivedSegment {
     /// The peer broke the connection.
     pub broken: bool,
     /// This packet completed the handshake.
-    pub stands: bool,
+    pub is_established: bool,
     /// The event that a step waited for.
     pub saw: Option<PacketKind>,
 }
@@ -93,7 +93,7 @@ pub struct PacketTalk {
     broken: bool,
     our_fin: bool,
     /// We have acknowledged the peer's SYN.
-    stood: bool,
+    was_established: bool,
     now: Nanos,
 }
 
@@ -127,7 +127,7 @@ impl PacketTalk {
             peer_fin: false,
             broken: false,
             our_fin: false,
-            stood: false,
+            was_established: false,
             now: Nanos::ZERO,
         }
     }
@@ -332,7 +332,7 @@ impl PacketTalk {
             self.due = head.seq.wrapping_add(1);
             self.answered = true;
             self.stamped &= head.stamps.is_some();
-            heard.stands = true;
+            heard.is_established = true;
         }
         self.lines.push(format!("< {}", arrived_line(head, payload.len(), self.iss, self.irs)));
         self.peer_window = u32::from(head.window);
@@ -366,7 +366,7 @@ impl PacketTalk {
             if ours {
                 self.waiting = None;
             }
-            if ours || self.stood {
+            if ours || self.was_established {
                 self.acknowledge(self.due);
             }
             return heard;
@@ -541,7 +541,8 @@ impl PacketTalk {
         // no script can produce a segment too long for a packet: its pieces are short
         let Some(packet) = segment.packet(&self.flow) else { return };
         self.packets += 1;
-        self.stood |= self.answered && segment.flags & (flag::ACK | flag::RST) == flag::ACK;
+        self.was_established |=
+            self.answered && segment.flags & (flag::ACK | flag::RST) == flag::ACK;
         self.sent += segment.payload.len() as u64;
         self.lines.push(format!("> {}", segment.line(self.iss, self.irs)));
         self.out.push(packet);

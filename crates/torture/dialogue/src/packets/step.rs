@@ -587,8 +587,8 @@ mod tests {
             ("segment", "", field("sum", "right"), "segment has no field \"sum\""),
             ("segment", "", field("data", "{nothing}"), "\"nothing\" is not a macro"),
         ] {
-            let said = PacketStep::read(name, value, &fields).unwrap_err();
-            assert!(said.contains(why), "{name} {fields:?}: {said}");
+            let error = PacketStep::read(name, value, &fields).unwrap_err();
+            assert!(error.contains(why), "{name} {fields:?}: {error}");
         }
     }
 

@@ -34,7 +34,7 @@ impl Carried {
     }
 
     /// Makes the next play end them all.
-    pub fn let_go(&mut self) {
+    pub fn release(&mut self) {
         self.fresh.clear();
         self.ends = true;
     }

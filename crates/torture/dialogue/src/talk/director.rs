@@ -7,7 +7,7 @@ use conduit::{Io, Ready};
 use units::Nanos;
 
 /// Maximum time that received packets wait while raw TCP segments are used.
-const PACKETS_LOOK: Nanos = Nanos::from_millis(1);
+const PACKETS_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// When a director wants to be called next. It is always called when a conversation is over, and
 /// when a response of a watched one begins or ends.
@@ -70,7 +70,7 @@ pub fn play<I: Io>(
             (Pause::Over, _) => break,
         };
         let until = until.min(stage.carried_due());
-        let until = if stage.has_raw() { until.min(now + PACKETS_LOOK) } else { until };
+        let until = if stage.has_raw() { until.min(now + PACKETS_POLL_INTERVAL) } else { until };
         for event in wait(io, until, stage.governor()) {
             stage.handle(io, event);
         }

@@ -23,7 +23,7 @@ const READS_MAX: usize = 16;
 /// HTTP/3: after this silence, sent data is considered read.
 const QUIET: Nanos = Nanos::from_millis(200);
 /// Maximum number of bytes waiting to be sent: a step's, and the queued replies.
-const SAID_MAX: usize = TEXT_MAX + OWED_MAX;
+const QUEUED_MAX: usize = TEXT_MAX + OWED_MAX;
 /// Maximum number of bytes prepared at a time.
 const PIECE_SIZE: usize = 256 << 10;
 
@@ -224,7 +224,7 @@ impl Conversation {
         self.stage == LinePhase::Over
     }
 
-    pub(super) fn standing(&self) -> LineState {
+    pub(super) fn line_state(&self) -> LineState {
         match self.stage {
             LinePhase::Waiting => LineState::Waiting,
             LinePhase::Connecting | LinePhase::Handshake => LineState::Connecting,
@@ -279,7 +279,7 @@ impl Conversation {
             }
             match io.write(slot, &[]) {
                 Ok(_) => {
-                    self.stands(io.now());
+                    self.set_established(io.now());
                     // early data is sent before the server's flight is read, which ends the time
                     // for it: on a busy machine that flight may have arrived already
                     self.go_on(io, slot, governor);
@@ -345,7 +345,7 @@ impl Conversation {
         });
         let peer = &self.script.peer;
         let probe = self.script.probe;
-        match governor.admit_behind(now, peer, probe, others) {
+        match governor.admit_after(now, peer, probe, others) {
             Admission::Now => self.admitted = true,
             // its time begins when it may
             Admission::At(at) => {
@@ -384,7 +384,7 @@ impl Conversation {
         // a writable event follows if the connect is pending
         match io.write(slot, &[]) {
             Ok(_) => {
-                self.stands(io.now());
+                self.set_established(io.now());
                 self.go_on(io, slot, governor);
             }
             Err(IoError::WouldBlock) => {}
@@ -392,7 +392,7 @@ impl Conversation {
         }
     }
 
-    fn stands(&mut self, now: Nanos) {
+    fn set_established(&mut self, now: Nanos) {
         let took = now - self.script.start;
         self.connected = Some(took);
         // the time of the conversation starts with the connection
@@ -473,7 +473,7 @@ impl Conversation {
             Move::Sip(bytes) => {
                 let most = *bytes;
                 self.step += 1;
-                self.sip(most, io, slot, governor);
+                self.read_slowly(most, io, slot, governor);
                 return self.stage == LinePhase::Talking;
             }
             Move::Read => {
@@ -680,7 +680,7 @@ impl Conversation {
             }
             match io.read(slot, &mut buffer) {
                 Ok(0) => return self.ended(io.now(), None),
-                Ok(count) => self.hear(&buffer[..count], io, slot, governor),
+                Ok(count) => self.process(&buffer[..count], io, slot, governor),
                 Err(IoError::WouldBlock) => return,
                 Err(IoError::Failed(class)) => {
                     return self.ended(io.now(), Some(self.write_failed.unwrap_or(class)));
@@ -691,17 +691,17 @@ impl Conversation {
     }
 
     /// Reads once, at most `most` bytes.
-    fn sip(&mut self, most: usize, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+    fn read_slowly(&mut self, most: usize, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let mut buffer = vec![0; most.clamp(1, READ_SIZE)];
         match io.read(slot, &mut buffer) {
             Ok(0) => self.ended(io.now(), None),
-            Ok(count) => self.hear(&buffer[..count], io, slot, governor),
+            Ok(count) => self.process(&buffer[..count], io, slot, governor),
             Err(IoError::WouldBlock) => {}
             Err(IoError::Failed(class)) => self.ended(io.now(), Some(class)),
         }
     }
 
-    fn hear(&mut self, bytes: &[u8], io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+    fn process(&mut self, bytes: &[u8], io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let now = io.now();
         self.heard_at = now;
         self.received += bytes.len() as u64;
@@ -754,7 +754,7 @@ impl Conversation {
         let Some(frames) = &mut self.replies.frames else { return };
         let owed = frames.owed();
         // over HTTP/3 the steps determine the replies; a client that does not read gets none
-        let fits = self.plain.len() + owed.len() <= SAID_MAX;
+        let fits = self.plain.len() + owed.len() <= QUEUED_MAX;
         if fits && matches!(self.script.spoken, Spoken::Http2 | Spoken::Http3) {
             self.plain.extend(owed);
         }

@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn invalid_frame_macros_are_reported() {
-        for (text, said) in [
+        for (text, sent) in [
             ("{frame NEWS 0 0}", "\"NEWS\" is not part of a frame"),
             ("{frame DATA 0 x}", "\"x\" is not a valid number in a frame"),
             ("{framed}", "\"\" is not a valid number in a frame"),
@@ -143,7 +143,7 @@ mod tests {
             ("{frame DATA 0 1 {nothing}}", "\"nothing\" is not a macro"),
             ("{frame DATA 0 1 {ping}", "\"{frame DATA 0 1 {ping}\" has no }"),
         ] {
-            assert_eq!(made(text), Err(said.to_owned()), "{text}");
+            assert_eq!(made(text), Err(sent.to_owned()), "{text}");
         }
     }
 }

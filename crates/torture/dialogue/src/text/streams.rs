@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn invalid_stream_macros_are_reported() {
-        for (text, said) in [
+        for (text, sent) in [
             ("{h3 NEWS }", "\"NEWS\" is not a frame type"),
             ("{on x abc}", "\"x\" is not a stream or frame number"),
             ("{abort 0 CANCEL}", "\"CANCEL\" is not a stream or frame number"),
@@ -208,7 +208,7 @@ mod tests {
             ("{shake late }", "\"late\" is not an option of a handshake"),
             ("{hello 0 x}", "\"x\" is not a stream or frame number"),
         ] {
-            assert_eq!(made(text), Err(said.to_owned()), "{text}");
+            assert_eq!(made(text), Err(sent.to_owned()), "{text}");
         }
     }
 }

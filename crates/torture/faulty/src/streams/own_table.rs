@@ -34,23 +34,23 @@ impl OwnTable {
             return Vec::new();
         }
         let capacity = if overfills { self.capacity + 1 } else { CAPACITY.min(self.capacity) };
-        let mut said = vec![ENCODER];
-        protocol::hpack::integer(0b0010_0000, 5, capacity, &mut said);
+        let mut lines = vec![ENCODER];
+        protocol::hpack::integer(0b0010_0000, 5, capacity, &mut lines);
         if capacity >= SIZE {
-            said.extend(self.insert());
+            lines.extend(self.insert());
         }
-        said
+        lines
     }
 
     /// Inserts an entry, which evicts the previous one.
     fn insert(&mut self) -> Vec<u8> {
-        let mut said = Vec::new();
-        protocol::hpack::integer(0b0100_0000, 5, NAME.len() as u64, &mut said);
-        said.extend_from_slice(NAME);
-        protocol::hpack::integer(0, 7, VALUE.len() as u64, &mut said);
-        said.extend_from_slice(VALUE);
+        let mut lines = Vec::new();
+        protocol::hpack::integer(0b0100_0000, 5, NAME.len() as u64, &mut lines);
+        lines.extend_from_slice(NAME);
+        protocol::hpack::integer(0, 7, VALUE.len() as u64, &mut lines);
+        lines.extend_from_slice(VALUE);
         self.inserted += 1;
-        said
+        lines
     }
 
     /// Returns the prefix of a response's section on this stream, and the line that refers to the
@@ -84,7 +84,7 @@ impl OwnTable {
     }
 
     /// Handles complete instructions of the client (section 4.4).
-    pub(super) fn hear(&mut self, bytes: &mut Vec<u8>) -> Checked {
+    pub(super) fn process(&mut self, bytes: &mut Vec<u8>) -> Checked {
         while let Some(first) = bytes.first().copied() {
             let bits = match first {
                 0x80.. => 7,

@@ -618,10 +618,10 @@ hold = "3s"
             (h2, h3) == (!kind.is_over_quic(), kind.is_over_quic())
         });
         assert_eq!(of_both.count(), FloodKind::ALL.len());
-        let said = read("Q-91", "ping").unwrap_err();
-        assert!(said.contains("line 2: a flood of ping needs HTTP/2, which group Q"), "{said}");
-        let said = read("H-91", "pong").unwrap_err();
-        assert!(said.contains("line 14: \"pong\" is not one of reset, made-reset"), "{said}");
+        let error = read("Q-91", "ping").unwrap_err();
+        assert!(error.contains("line 2: a flood of ping needs HTTP/2, which group Q"), "{error}");
+        let error = read("H-91", "pong").unwrap_err();
+        assert!(error.contains("line 14: \"pong\" is not one of reset, made-reset"), "{error}");
     }
 
     const HELD: &str = r#"[family]
@@ -671,8 +671,8 @@ hold = "4s"
             ),
             ("[family.with]", "[family.what]", "line 13: invalid value: string \"what\", expected"),
         ] {
-            let said = read(&HELD.replace(old, new)).unwrap_err();
-            assert!(said.contains(part), "{old} -> {new}: {said}");
+            let error = read(&HELD.replace(old, new)).unwrap_err();
+            assert!(error.contains(part), "{old} -> {new}: {error}");
         }
         let rate = "[family]\nrun = \"tls.handshakes\"\nwith = { rate = -1, hold = \"2s\" }\n";
         assert!(read(rate).unwrap_err().contains("line 12: -1 is not a number of 0 or more"));

@@ -483,8 +483,8 @@ accept = ["saw:ack plain"]
             ("urgent = 3", "urgent = 70000", "line 16: \"70000\" is not a valid urgent pointer"),
             ("saw:ack", "saw:rain", "line 22: \"saw:rain\" is not a class"),
         ] {
-            let said = read_case("X-09.toml", &RAW.replace(old, new)).unwrap_err();
-            assert!(said.contains(part), "{old} -> {new}: {said}");
+            let error = read_case("X-09.toml", &RAW.replace(old, new)).unwrap_err();
+            assert!(error.contains(part), "{old} -> {new}: {error}");
         }
     }
 
@@ -523,8 +523,8 @@ accept = ["400"]
             (GOOD.replace("S-07", "K-07"), "line 2: `found` is missing"),
             (own.replace("MUST", "OUGHT"), "line 5: \"OUGHT\" is not a level"),
         ] {
-            let said = read_own("own.toml", &file).unwrap_err();
-            assert!(said.starts_with("own.toml: ") && said.contains(part), "{part}: {said}");
+            let error = read_own("own.toml", &file).unwrap_err();
+            assert!(error.starts_with("own.toml: ") && error.contains(part), "{part}: {error}");
         }
     }
 
@@ -549,8 +549,8 @@ what = 1"#,
             ("version = 1", "version = 1 1", "line 3: "),
         ];
         for (old, new, part) in table {
-            let said = read_case("S-07.toml", &GOOD.replace(old, new)).unwrap_err();
-            assert!(said.contains(part), "{old} -> {new}: {said}");
+            let error = read_case("S-07.toml", &GOOD.replace(old, new)).unwrap_err();
+            assert!(error.contains(part), "{old} -> {new}: {error}");
         }
     }
 

@@ -97,7 +97,7 @@ impl Downgrade {
     /// Returns the HTTP/2 frames of its stream. `ours`: field lines as in HTTP/1.1.
     pub(super) fn frames(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         let mut block = Vec::new();
-        let content = self.said(values, ours, &mut |name, value| {
+        let content = self.frames_text(values, ours, &mut |name, value| {
             write::field(name, value, &mut block);
         })?;
         let Some(content) = content else {
@@ -111,7 +111,7 @@ impl Downgrade {
     /// Returns the same request for HTTP/3, as pieces of its first stream.
     pub(super) fn pieces(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         let mut section = http3::write::PREFIX.to_vec();
-        let content = self.said(values, ours, &mut |name, value| {
+        let content = self.frames_text(values, ours, &mut |name, value| {
             http3::write::field(name, value, &mut section);
         })?;
         let head = http3::write::frame(http3::HEADERS, &section);
@@ -120,7 +120,7 @@ impl Downgrade {
     }
 
     /// Passes each field to `put` in order, and returns the content, if any.
-    fn said(
+    fn frames_text(
         &self,
         values: &Values,
         ours: &str,

@@ -10,20 +10,20 @@ fn values() -> Values {
 #[test]
 fn request_names_are_unique_and_framing_faults_are_listed() {
     let all = requests().unwrap();
-    let mut told = String::new();
+    let mut message = String::new();
     for request in &all {
         let bytes = request.bytes(&values(), "A: b\r\n").unwrap();
         let reading = framing::read(&bytes);
         let faults: Vec<&str> = reading.faults.iter().map(|fault| fault.text()).collect();
         let whole = if reading.is_exact(bytes.len()) { "clear" } else { "not clear" };
-        told.push_str(
+        message.push_str(
             format!("{}: {}: {whole}; {}", request.class.id(), request.name, faults.join(", "))
                 .trim_end_matches("; "),
         );
-        told.push('\n');
+        message.push('\n');
         assert_eq!(all.iter().filter(|other| other.name == request.name).count(), 1);
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(message);
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn every_downgrade_is_one_http3_stream() {
     let shown = |payload: &[u8]| payload.escape_ascii().to_string();
     for request in &all {
         let bytes = request.bytes(&values(), "A: b\r\n").unwrap();
-        let told = dialogue::http3::describe_pieces(&bytes, shown).unwrap();
-        assert!(told.starts_with("stream 0, end of stream: \\x01"), "{}: {told}", request.name);
-        assert!(request.has_frames() && told.contains(":path"), "{}: {told}", request.name);
+        let found = dialogue::http3::describe_pieces(&bytes, shown).unwrap();
+        assert!(found.starts_with("stream 0, end of stream: \\x01"), "{}: {found}", request.name);
+        assert!(request.has_frames() && found.contains(":path"), "{}: {found}", request.name);
     }
     let made = |name: &str| {
         let request = all.iter().find(|request| request.name == name).unwrap();

@@ -45,7 +45,7 @@ use units::{Nanos, quoted};
 /// | `announced:NAME,N` | the server's SETTINGS have at least this value, as `MAX_FRAME_SIZE,16384` |
 /// | `last-plain` | the last final response is that of a plain GET |
 /// | `first-data:N` | HTTP/2: the first DATA had at most this many bytes |
-/// | `stands` | HTTP/2: no GOAWAY, and the connection stays open |
+/// | `stays_open` | HTTP/2: no GOAWAY, and the connection stays open |
 /// | `pong` | HTTP/2: the PING after everything else was acknowledged |
 /// | `unheard` | QUIC datagrams: no reply |
 /// | `threefold` | QUIC datagrams: the replies have at most three times the bytes sent |
@@ -168,7 +168,7 @@ const WORDS: [Plainly; 30] = [
         own_bytes(talk) <= plain.body_len + plain.body_len / 10 + 1024
     }),
     ("prompt", "begin to answer within a second", prompt),
-    ("stands", "keep the connection", |talk, _| http2::stands(talk)),
+    ("stands", "keep the connection", |talk, _| http2::stays_open(talk)),
     ("pong", "acknowledge a PING afterwards", |talk, _| http2::pong(talk)),
     ("unheard", "not answer", |talk, _| http2::unheard(talk)),
     ("threefold", "send at most three times as much", |talk, _| http2::at_most(talk, 3)),
@@ -364,12 +364,12 @@ impl Word {
 
 /// Returns the responses to what the case itself sent.
 fn own(talk: &Talk) -> &[Response] {
-    talk.own_and_behind().0
+    talk.own_and_following().0
 }
 
 /// Returns the number of bytes received, without the response to the follow-up request.
 fn own_bytes(talk: &Talk) -> u64 {
-    let (_, behind) = talk.own_and_behind();
+    let (_, behind) = talk.own_and_following();
     let bytes = |answer: &Response| answer.head.len() as u64 + answer.body_len;
     talk.received.saturating_sub(behind.iter().map(bytes).sum())
 }

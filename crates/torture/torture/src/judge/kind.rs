@@ -117,7 +117,7 @@ fn followed_by_nothing(talk: &Talk) -> bool {
 
 /// Returns what happened to the valid request after the message.
 fn behind(talk: &Talk) -> FailureKind {
-    let (own, behind) = talk.own_and_behind();
+    let (own, behind) = talk.own_and_following();
     let refused = !own.is_empty() && own.iter().all(is_refusal);
     match behind {
         [] => FailureKind::NextHangs,
@@ -130,7 +130,7 @@ fn behind(talk: &Talk) -> FailureKind {
 
 /// Returns what happened to the message itself.
 fn own(talk: &Talk) -> FailureKind {
-    let (own, behind) = talk.own_and_behind();
+    let (own, behind) = talk.own_and_following();
     let over = has_ended(talk) && behind.is_empty();
     match own.first() {
         // what follows a message without a known end must not be processed
@@ -148,7 +148,7 @@ fn own(talk: &Talk) -> FailureKind {
 /// Returns whether a request behind the first was processed; behind a response that announces the
 /// close, its response counts as junk.
 fn serves_more(talk: &Talk) -> bool {
-    let (own, _) = talk.own_and_behind();
+    let (own, _) = talk.own_and_following();
     let junk = talk.replies.junk.as_ref().map_or(&[][..], |(_, bytes)| bytes);
     let served = |minor| junk.starts_with(format!("HTTP/1.{minor} 2").as_bytes());
     own.iter().skip(1).any(|one| !is_refusal(one)) || served(0) || served(1)
@@ -162,7 +162,7 @@ fn is_unframed(response: &Response) -> bool {
 /// Returns whether the content of a single request that was processed got a response of its own;
 /// 408 is sent to idle connections too.
 pub fn parses_content(talk: &Talk) -> bool {
-    let (own, _) = talk.own_and_behind();
+    let (own, _) = talk.own_and_following();
     let processed = own.first().is_some_and(|first| !is_refusal(first));
     processed && own[1..].iter().any(|second| second.status != 408) && is_single(talk)
 }

@@ -47,7 +47,7 @@ impl Renegotiation {
         })
     }
 
-    pub fn said(self) -> String {
+    pub fn description(self) -> String {
         match self {
             Renegotiation::Granted => "a new handshake starts".to_owned(),
             Renegotiation::Refused(NO_RENEGOTIATION) => "alert no_renegotiation".to_owned(),
@@ -75,7 +75,7 @@ impl Renegotiation {
     pub fn judgement(self, always: bool) -> Judgement {
         Judgement {
             outcome: self.judge(always).into(),
-            seen: self.said(),
+            seen: self.description(),
             expected: "alert no_renegotiation, or a closed connection".to_owned(),
             why: self.why(always).to_owned(),
             kind: None,
@@ -156,10 +156,14 @@ mod tests {
                 [ConversationOutcome::Inconclusive; 2],
             ),
         ];
-        for (raw, end, said, outcomes) in table {
+        for (raw, end, description, outcomes) in table {
             let renegotiation = Renegotiation::of(&heard(raw, end));
-            assert_eq!(renegotiation.said(), said);
-            assert_eq!([renegotiation.judge(false), renegotiation.judge(true)], outcomes, "{said}");
+            assert_eq!(renegotiation.description(), description);
+            assert_eq!(
+                [renegotiation.judge(false), renegotiation.judge(true)],
+                outcomes,
+                "{description}"
+            );
         }
     }
 }

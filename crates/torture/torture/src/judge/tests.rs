@@ -98,8 +98,8 @@ fn responses_are_judged_by_the_outcome_lists() {
         ),
     ];
     for (talk, expected) in table {
-        let said = judged(lists, RequirementLevel::Must, &talk);
-        assert!(said.starts_with(expected), "{said}\nexpected {expected}");
+        let found = judged(lists, RequirementLevel::Must, &talk);
+        assert!(found.starts_with(expected), "{found}\nexpected {expected}");
     }
 }
 
@@ -112,8 +112,8 @@ fn the_level_decides_the_outcome_of_a_violation() {
         (RequirementLevel::May, "advisory"),
         (RequirementLevel::Opinion, "advisory"),
     ] {
-        let said = judged(["400", "", ""], level, &odd);
-        assert!(said.starts_with(expected), "{level:?}: {said}");
+        let found = judged(["400", "", ""], level, &odd);
+        assert!(found.starts_with(expected), "{level:?}: {found}");
     }
 }
 
@@ -142,8 +142,8 @@ fn the_follow_up_must_be_in_step() {
         ),
     ];
     for (talk, expected) in table {
-        let said = judged(["2xx", "", ""], RequirementLevel::Must, &talk);
-        assert!(said.starts_with(expected), "{said}\nexpected {expected}");
+        let found = judged(["2xx", "", ""], RequirementLevel::Must, &talk);
+        assert!(found.starts_with(expected), "{found}\nexpected {expected}");
     }
 }
 
@@ -291,9 +291,9 @@ fn both_raw(talk: &Talk) -> String {
 }
 
 /// A conversation over QUIC in which these codes were recorded before we closed it.
-fn reported_over_quic(told: &[u64], follow_up_after: Option<usize>) -> Talk {
+fn reported_over_quic(found: &[u64], follow_up_after: Option<usize>) -> Talk {
     let mut bytes = Vec::new();
-    told.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));
+    found.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));
     let mut replies = Replies::http3(None, TablePermit::default());
     replies.take(&bytes);
     let end = TalkEnd::Broken(FailureClass::Protocol);
@@ -306,8 +306,8 @@ fn reported_over_quic(told: &[u64], follow_up_after: Option<usize>) -> Talk {
 fn our_own_close_is_not_a_server_error() {
     let cases = crate::catalogue::cases().unwrap();
     let case = cases.iter().find(|case| case.id == "Q-55").unwrap();
-    let outcome = |exchange: &Exchange, told: &[u64]| {
-        judge(exchange, case.level, &reported_over_quic(told, None), &talk_page()).outcome
+    let outcome = |exchange: &Exchange, found: &[u64]| {
+        judge(exchange, case.level, &reported_over_quic(found, None), &talk_page()).outcome
     };
     let by_server = |exchange| outcome(exchange, &[]) <= TestOutcome::Advisory;
     assert_eq!(case.exchanges.iter().filter(|one| by_server(one)).count(), 12);
@@ -324,8 +324,8 @@ fn our_own_close_is_not_a_server_error() {
         let followed = out_of_step(&reported_over_quic(&[ours], Some(0)), &talk_page());
         assert_eq!(followed.unwrap(), "a valid request on another stream got no complete response");
     }
-    let told = seen(&reported_over_quic(&[streams::BEYOND_LIMITS], None));
-    assert!(told.starts_with("it exceeded our") && told.ends_with("ended by us"), "{told}");
+    let found = seen(&reported_over_quic(&[streams::BEYOND_LIMITS], None));
+    assert!(found.starts_with("it exceeded our") && found.ends_with("ended by us"), "{found}");
 }
 
 #[test]

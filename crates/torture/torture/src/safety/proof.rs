@@ -212,7 +212,7 @@ impl Proof {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse_behind(text: &str) -> Result<Behind, String> {
+    pub fn parse_provider(text: &str) -> Result<Behind, String> {
         behind(text)
     }
 

@@ -46,8 +46,8 @@ mod tests {
             one("nginx 1.22.1", Confidence::Claimed),
         ];
         let rows = tally(&all);
-        let told: Vec<_> =
+        let lines: Vec<_> =
             rows.iter().map(|row| (row.name.as_str(), row.count, row.least.id())).collect();
-        assert_eq!(told, [("Apache 2.4", 1, "agreed"), ("nginx 1.22.1", 2, "claimed")]);
+        assert_eq!(lines, [("Apache 2.4", 1, "agreed"), ("nginx 1.22.1", 2, "claimed")]);
     }
 }

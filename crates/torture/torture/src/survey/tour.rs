@@ -188,10 +188,10 @@ mod tests {
         for question in asked {
             let script = script(&stop, question, Nanos::ZERO);
             let Move::Send(bytes) = &script.steps[0] else { panic!("{question} sends nothing") };
-            let said = String::from_utf8_lossy(bytes);
+            let text = String::from_utf8_lossy(bytes);
             // a line of junk has no fields
-            assert!(said.contains("User-Agent: who\r\n") || said == "loadstone\r\n\r\n", "{said}");
-            assert_eq!(said.ends_with("\r\n\r\n"), question != HALF, "{said}");
+            assert!(text.contains("User-Agent: who\r\n") || text == "loadstone\r\n\r\n", "{text}");
+            assert_eq!(text.ends_with("\r\n\r\n"), question != HALF, "{text}");
         }
         assert_eq!(after(PLAIN, Depth::Plain), None);
     }

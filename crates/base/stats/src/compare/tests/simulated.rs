@@ -60,7 +60,7 @@ fn the_same_server_is_rarely_called_different() {
 /// difference is 3 %, in four sessions of five.
 #[test]
 fn a_three_percent_change_is_found_as_often_as_stated() {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     for blocks in [6, 12, 24] {
         const SESSIONS: usize = 40;
         let sessions: Vec<Compared> =
@@ -70,15 +70,16 @@ fn a_three_percent_change_is_found_as_often_as_stated() {
         let able = sessions.iter().map(|figure| figure.detectable).sum::<f64>() / SESSIONS as f64;
         // the response of M/M/1 grows faster than the service time: 1/(μ − λ)
         let truth = (1_000.0 - 300.0) / (1_000.0 / 1.03 - 300.0) - 1.0;
-        said.push(format!("{blocks} blocks: {found:.2} found, {able:.4} detectable of {truth:.4}"));
+        lines
+            .push(format!("{blocks} blocks: {found:.2} found, {able:.4} detectable of {truth:.4}"));
         if able <= truth {
-            assert!(found >= 0.75, "{said:?}");
+            assert!(found >= 0.75, "{lines:?}");
         }
         if able <= 0.6 * truth {
-            assert!(found >= 0.97, "{said:?}");
+            assert!(found >= 0.97, "{lines:?}");
         }
         if able >= 2.0 * truth {
-            assert!(found <= 0.6, "{said:?}");
+            assert!(found <= 0.6, "{lines:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ fn run(config: SearchConfig, mut end: impl FnMut(Trial) -> TrialEnd) -> Search {
     let mut search = Search::new(config);
     while let Next::Try(trial) = search.next() {
         let ended = end(trial);
-        search.told(trial, ended);
+        search.record_end(trial, ended);
     }
     search
 }
@@ -106,7 +106,7 @@ fn an_interrupted_search_returns_its_result_so_far() {
     assert_eq!(search.capacity(), None);
     for _ in 0..3 {
         let Next::Try(trial) = search.next() else { panic!("three trials are not enough") };
-        search.told(trial, edge(150.0)(trial));
+        search.record_end(trial, edge(150.0)(trial));
     }
     let found = search.capacity().unwrap();
     assert!(found.at.low < 150.0 && found.at.high > 150.0, "{found:?}");

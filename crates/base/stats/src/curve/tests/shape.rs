@@ -25,7 +25,7 @@ fn staircase(capacity: f64, kept: f64, top: u32) -> Vec<(Purpose, Point)> {
     (1..=top).map(|step| (Purpose::Up, server(f64::from(step) * 50.0, capacity, kept))).collect()
 }
 
-fn said(curve: &Curve) -> String {
+fn curve_text(curve: &Curve) -> String {
     let knee = curve.knee.as_ref().map(|knee| knee.at);
     let (knee, overload) = (knee.unwrap_or_default(), &curve.overload);
     format!(
@@ -43,7 +43,7 @@ fn overload_has_a_shape() {
         (0.3, 12, "250 in 248..300, Collapse 0.31 at 500"),
         (1.0, 7, "261 in 248..300, Unseen NaN at NaN"),
     ] {
-        assert_eq!(said(&curve(&staircase(261.0, kept, top), Axis::Rate, &[])), expected);
+        assert_eq!(curve_text(&curve(&staircase(261.0, kept, top), Axis::Rate, &[])), expected);
     }
 }
 
@@ -57,14 +57,18 @@ fn a_knee_below_every_usable_step_has_no_lower_end() {
     assert_eq!((knee.low, knee.high, knee.is_open_below()), (0.0, 100.0, true));
     let note = "The knee may lie anywhere below 100, because no step below could be used: this \
         client was late, or at its own limit.";
-    assert!(limited.notes.iter().any(|said| said == note), "{:?}", limited.notes);
+    assert!(limited.notes.iter().any(|curve_text| curve_text == note), "{:?}", limited.notes);
     // the same where the first step was too high
     let high = curve(&steps[1..], Axis::Rate, &[]);
     let note = "The knee may lie anywhere below 100, because no step below was run: start lower.";
-    assert!(high.notes.iter().any(|said| said == note), "{:?}", high.notes);
+    assert!(high.notes.iter().any(|curve_text| curve_text == note), "{:?}", high.notes);
     let whole = curve(&staircase(100.0, 1.0, 8), Axis::Rate, &[]);
     assert!(!whole.knee.unwrap().at.is_open_below());
-    assert!(whole.notes.iter().all(|said| !said.contains("anywhere below")), "{:?}", whole.notes);
+    assert!(
+        whole.notes.iter().all(|curve_text| !curve_text.contains("anywhere below")),
+        "{:?}",
+        whole.notes
+    );
 }
 
 #[test]
@@ -88,7 +92,7 @@ fn one_dip_is_not_a_knee() {
     steps[3].1.achieved_per_s = 190.0;
     assert_eq!(curve(&steps, Axis::Rate, &[]).knee, None);
     steps[3].1.failure_share = 0.002;
-    assert_eq!(said(&curve(&steps, Axis::Rate, &[])), "150 in 148..200, Sag 0.75 at 300");
+    assert_eq!(curve_text(&curve(&steps, Axis::Rate, &[])), "150 in 148..200, Sag 0.75 at 300");
 }
 
 /// Short windows miss the calls in flight at their end: not a sign of saturation.
@@ -354,8 +358,9 @@ fn a_law_is_reported_only_if_the_steps_support_it() {
         }
         steps
     };
-    let told = |law: &Usl, extra| curve(&steps(law, extra), Axis::Population, &[]).usl.is_some();
-    assert!(told(&law(0.05, 0.01), None), "contention and coherency");
-    assert!(!told(&law(0.0, 0.0), None), "throughput grows with the users: no law");
-    assert!(!told(&law(0.05, 0.02), Some(2_000.0)), "a step above the law's maximum");
+    let record_end =
+        |law: &Usl, extra| curve(&steps(law, extra), Axis::Population, &[]).usl.is_some();
+    assert!(record_end(&law(0.05, 0.01), None), "contention and coherency");
+    assert!(!record_end(&law(0.0, 0.0), None), "throughput grows with the users: no law");
+    assert!(!record_end(&law(0.05, 0.02), Some(2_000.0)), "a step above the law's maximum");
 }

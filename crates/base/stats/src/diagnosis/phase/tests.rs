@@ -43,13 +43,13 @@ fn a_clock_and_its_period_are_detected() {
 
 #[test]
 fn a_sleep_of_the_same_length_is_not_a_clock() {
-    let told = |period, late, count, seeds| {
+    let describe = |period, late, count, seeds| {
         let phases = (0..seeds).map(|seed| phase(&slept(seed, period, late, count)));
         phases.filter(|found| matches!(found, Regularity::Locked(_))).count()
     };
     // few ticks: a walk of some forty steps is missed once in hundreds
     let seen = [(20.0, 1.0, 60, 200), (100.0, 0.2, 40, 200), (20.0, 0.15, 500, 20)]
-        .map(|(period, late, count, seeds)| told(period, late, count, seeds));
+        .map(|(period, late, count, seeds)| describe(period, late, count, seeds));
     assert!(seen[0] <= 1 && seen[1] <= 2 && seen[2] == 0, "{seen:?}");
 }
 

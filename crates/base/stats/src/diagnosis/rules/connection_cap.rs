@@ -115,7 +115,7 @@ mod tests {
     use crate::lives::Beats;
 
     /// Eight connections for 8 of 10 s, and refusals.
-    fn told(beat: impl Fn(u32) -> (u32, u32)) -> Option<Confidence> {
+    fn finding(beat: impl Fn(u32) -> (u32, u32)) -> Option<Confidence> {
         let window = Nanos::from_secs(10);
         let mut measurement = Measurement { window, elapsed: window, ..Measurement::default() };
         let total = &mut measurement.total;
@@ -133,9 +133,9 @@ mod tests {
     #[test]
     fn a_dead_server_is_not_a_connection_cap() {
         let until = |end: u32| move |at: u32| (10, if at < end { 10 } else { 0 });
-        assert_eq!(told(until(160)), None);
-        assert_eq!(told(until(200)), Some(Confidence::Certain));
+        assert_eq!(finding(until(160)), None);
+        assert_eq!(finding(until(200)), Some(Confidence::Certain));
         // two successes a second, the last 450 ms before the end
-        assert_eq!(told(|at| (1, u32::from(at % 10 == 0))), Some(Confidence::Certain));
+        assert_eq!(finding(|at| (1, u32::from(at % 10 == 0))), Some(Confidence::Certain));
     }
 }

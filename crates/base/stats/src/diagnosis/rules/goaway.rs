@@ -62,7 +62,7 @@ mod tests {
         find(&View::new(&Evidence::new(&measurement)))
     }
 
-    fn told(goaways: u64, streams: (u64, u64)) -> Option<String> {
+    fn finding(goaways: u64, streams: (u64, u64)) -> Option<String> {
         sign(goaways, streams, 1).map(|sign| sign.evidence)
     }
 
@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn connections_that_end_after_equal_streams_met_a_limit() {
         let text = "the server ended 3 connections by GOAWAY (NO_ERROR), each after 100 streams";
-        assert_eq!(told(3, (100, 100)).as_deref(), Some(text));
-        assert!(told(3, (100, 120)).is_some());
-        assert_eq!(told(3, (100, 121)), None);
-        assert_eq!(told(2, (100, 100)), None);
+        assert_eq!(finding(3, (100, 100)).as_deref(), Some(text));
+        assert!(finding(3, (100, 120)).is_some());
+        assert_eq!(finding(3, (100, 121)), None);
+        assert_eq!(finding(2, (100, 100)), None);
     }
 }

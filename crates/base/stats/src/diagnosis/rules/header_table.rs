@@ -66,7 +66,7 @@ mod tests {
 
     /// A connection carried 1,000 responses whose fields, 200,000 bytes, came as `coded`, with a
     /// table of `table`.
-    fn told(coded: u64, table: u32) -> Option<Confidence> {
+    fn finding(coded: u64, table: u32) -> Option<Confidence> {
         let mut facts = http2_facts(1_000);
         (facts.fields_received, facts.coded_received) = (200_000, coded);
         let mut measurement = measured(facts);
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn little_saving_is_reported_as_a_small_table() {
-        assert_eq!(told(100_000, 4_096), Some(Confidence::Possible));
-        assert_eq!(told(100_000, 100), Some(Confidence::Likely));
-        assert_eq!(told(99_000, 100), None);
+        assert_eq!(finding(100_000, 4_096), Some(Confidence::Possible));
+        assert_eq!(finding(100_000, 100), Some(Confidence::Likely));
+        assert_eq!(finding(99_000, 100), None);
     }
 }

@@ -142,7 +142,7 @@ mod tests {
     use units::Nanos;
 
     /// A thousand calls a second, one in ten of which is answered 503: successes in each second.
-    fn told(succeeded: [u64; 10]) -> Option<Confidence> {
+    fn finding(succeeded: [u64; 10]) -> Option<Confidence> {
         let mut measurement =
             Measurement { window: Nanos::from_secs(10), ..Measurement::default() };
         for (at, good) in succeeded.into_iter().enumerate() {
@@ -160,10 +160,14 @@ mod tests {
     #[test]
     fn refusals_by_chance_are_not_a_limiter() {
         let by_chance = [900, 909, 890, 912, 892, 905, 889, 907, 896, 910];
-        assert_eq!(told(by_chance), Some(Confidence::Possible));
+        assert_eq!(finding(by_chance), Some(Confidence::Possible));
         let limited = [920, 900, 901, 900, 899, 900, 900, 901, 899, 900];
-        assert_eq!(told(limited), Some(Confidence::Likely), "a full server sheds load like that");
+        assert_eq!(
+            finding(limited),
+            Some(Confidence::Likely),
+            "a full server sheds load like that"
+        );
         let chosen = [770, 750, 751, 750, 749, 750, 750, 751, 749, 750];
-        assert_eq!(told(chosen), Some(Confidence::Certain));
+        assert_eq!(finding(chosen), Some(Confidence::Certain));
     }
 }

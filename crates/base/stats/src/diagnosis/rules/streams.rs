@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     /// `held` of 1,000 requests were held back at a limit of `allowed`, of which `peak` were used.
-    fn told(allowed: u32, peak: u64, held: u64) -> Option<Confidence> {
+    fn finding(allowed: u32, peak: u64, held: u64) -> Option<Confidence> {
         let mut facts = http2_facts(1_000);
         (facts.streams_max, facts.streams_peak, facts.held_back) = (Some(allowed), peak, held);
         let measurement = measured(facts);
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn a_stream_limit_is_reported_if_requests_waited() {
-        assert_eq!(told(16, 16, 50), Some(Confidence::Certain));
-        assert_eq!(told(16, 16, 49), None);
+        assert_eq!(finding(16, 16, 50), Some(Confidence::Certain));
+        assert_eq!(finding(16, 16, 49), None);
         // the limit was never reached
-        assert_eq!(told(16, 15, 500), None);
-        assert_eq!(told(u32::MAX, 100, 500), None);
+        assert_eq!(finding(16, 15, 500), None);
+        assert_eq!(finding(u32::MAX, 100, 500), None);
     }
 }

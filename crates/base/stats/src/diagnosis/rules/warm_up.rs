@@ -164,7 +164,7 @@ mod tests {
         (0..20).map(|at| (level(at) * (1.0 + noise * normal())).max(0.01)).collect()
     }
 
-    fn told(level: impl Fn(usize) -> f64 + Copy, noise: f64) -> u64 {
+    fn finding(level: impl Fn(usize) -> f64 + Copy, noise: f64) -> u64 {
         let found = |seed: &u64| {
             let rows = rows(*seed, level, noise);
             levels(&rows).or_else(|| decay(&rows)).is_some()
@@ -185,7 +185,7 @@ mod tests {
         let straight = |at: usize| if at < 10 { 60.0 - 5.8 * at as f64 } else { 2.0 };
         let curved = |at: usize| 2.0 + 58.0 * (-(at as f64) / 2.0).exp();
         let slight = |at: usize| 10.0 + 10.0 * (1.0 - at as f64 / 8.0).max(0.0);
-        let seen = [told(straight, 0.05), told(curved, 0.05), told(slight, 0.05)];
+        let seen = [finding(straight, 0.05), finding(curved, 0.05), finding(slight, 0.05)];
         assert!(seen.iter().all(|count| *count >= SEEDS * 99 / 100), "{seen:?}");
         let ends = decay(&rows(1, straight, 0.05));
         assert_eq!(ends, Some(10));
@@ -207,7 +207,7 @@ mod tests {
             ("goes on falling", ongoing),
         ];
         for (name, level) in kinds {
-            let seen = [0.02, 0.1, 0.3].map(|noise| told(level, noise));
+            let seen = [0.02, 0.1, 0.3].map(|noise| finding(level, noise));
             // rows that are off by a third hide where a step lies, and whether a fall has ended
             let most = [SEEDS / 100, SEEDS / 100, SEEDS / 20];
             assert!(seen.iter().zip(most).all(|(count, most)| *count <= most), "{name}: {seen:?}");

@@ -98,7 +98,7 @@ mod tests {
 
     /// One connection with a round trip of 10 ms and a window of 100,000 bytes has received `bytes`
     /// in a second.
-    fn told(bytes: u64) -> Option<String> {
+    fn finding(bytes: u64) -> Option<String> {
         let mut measurement = measured(http2_facts(1_000));
         measurement.total.body_bytes = bytes;
         measurement.connections_peak = 1;
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn a_nearly_full_window_is_reported() {
         // a window each 10 ms is 10,000,000 bytes a second
-        let text = told(5_100_000).unwrap();
+        let text = finding(5_100_000).unwrap();
         assert!(text.contains("bandwidth-delay product of this path is 122 KiB at 100"), "{text}");
-        assert_eq!(told(4_900_000), None);
+        assert_eq!(finding(4_900_000), None);
     }
 }

@@ -201,7 +201,7 @@ struct HeadFields {
 enum Length {
     #[default]
     Unsaid,
-    Said(u64),
+    Declared(u64),
     Faulty(&'static str),
 }
 
@@ -232,10 +232,10 @@ impl HeadFields {
             self.length = match (self.length, decimal(text)) {
                 (Length::Faulty(what), _) => Length::Faulty(what),
                 (_, None) => Length::Faulty("Content-Length is not a number"),
-                (Length::Said(said), Some(length)) if said != length => {
+                (Length::Declared(declared), Some(length)) if declared != length => {
                     Length::Faulty("Content-Length is given twice and differs")
                 }
-                (_, Some(length)) => Length::Said(length),
+                (_, Some(length)) => Length::Declared(length),
             };
         }
         if none {
@@ -272,7 +272,7 @@ impl HeadFields {
         }
         match self.length {
             Length::Unsaid => BodyRule::UntilClose,
-            Length::Said(length) => BodyRule::Length(length),
+            Length::Declared(length) => BodyRule::Length(length),
             Length::Faulty(what) => BodyRule::Faulty(what),
         }
     }

@@ -348,10 +348,10 @@ mod tests {
     fn fields(table: &DynamicTable, section: &[u8]) -> Option<String> {
         match table.section(section, 1_000).ok()? {
             TableSection::Fields(fields, _) => {
-                let told = fields.iter().map(|(name, value)| {
+                let text = fields.iter().map(|(name, value)| {
                     format!("{}={}", name.escape_ascii(), value.escape_ascii())
                 });
-                Some(told.collect::<Vec<_>>().join(" "))
+                Some(text.collect::<Vec<_>>().join(" "))
             }
             TableSection::Waits(count) => Some(format!("waits for {count}")),
         }
@@ -428,9 +428,9 @@ mod tests {
             (b"\x3f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "a number without an end"),
             (b"\x3f\xbd\x01\x41a\x7f\xff\xff\x03", "a value larger than the table"),
         ] {
-            let told =
+            let sent =
                 if what == "above the capacity" { Malformed::Capacity } else { Malformed::Other };
-            assert_eq!(DynamicTable::new(220).instruct(bytes), Err(told), "{what}");
+            assert_eq!(DynamicTable::new(220).instruct(bytes), Err(sent), "{what}");
         }
     }
 

@@ -202,12 +202,12 @@ fn groups_are_judged() {
     ]
     .map(|(rule, members)| {
         let mut members = members.to_vec();
-        let said = match group(&rule, &mut members) {
+        let text = match group(&rule, &mut members) {
             None => "✓".to_owned(),
             Some(Difference { what, expected, got }) => format!("{what}: {expected} / {got}"),
         };
         let failed = members.iter().filter(|member| member.state.failed()).count();
-        format!("{said} ({failed} shown as failed)")
+        format!("{text} ({failed} shown as failed)")
     });
     insta::assert_snapshot!(rows.join("\n"));
 }

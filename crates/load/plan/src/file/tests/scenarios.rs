@@ -66,7 +66,7 @@ fn stages_replace_users_and_rate() {
 
 #[test]
 fn contradictions_are_refused() {
-    let said = |text: &str| match read(text) {
+    let describe = |text: &str| match read(text) {
         Err(why) => why,
         Ok(plan) => match validate(&plan) {
             Ok(()) => "nothing".to_owned(),
@@ -92,7 +92,7 @@ fn contradictions_are_refused() {
         "url = 'h'\n[[scenario]]\nname = 'a'\nload = { users = 1 }\n\
          [[scenario]]\nname = 'a'\nload = { users = 1 }",
     ]
-    .map(said)
+    .map(describe)
     .into();
     insta::assert_snapshot!(all.join("\n"));
 }

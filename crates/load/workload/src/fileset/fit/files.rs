@@ -6,7 +6,7 @@ use crate::fileset::{Law, Spec};
 use std::collections::BTreeMap;
 
 /// Files that the model has none of this size of, as a share of all.
-const STRANGE_MAX: f64 = 0.01;
+const UNKNOWN_SHARE_MAX: f64 = 0.01;
 /// A number of files, or their bytes, is the model's up to this factor.
 const COUNT_FACTOR: f64 = 1.01;
 
@@ -27,8 +27,8 @@ pub(super) fn law_of_files() -> Law {
 
 fn by_law(model: &FitModel, sizes: &[u64]) -> Fit {
     let law = law_of_files();
-    let said = "pages, embedded and single files: lognormal bodies, a Pareto tail";
-    let mut check = FitCheck::new("sizes of files", said, sizes.len());
+    let text = "pages, embedded and single files: lognormal bodies, a Pareto tail";
+    let mut check = FitCheck::new("sizes of files", text, sizes.len());
     if sizes.len() < 200 {
         let check = check.untold("at least 200 files are needed");
         return Fit { checks: vec![check], plots: Vec::new(), ..Fit::default() };
@@ -58,8 +58,8 @@ fn by_sizes(model: &FitModel, sizes: &[u64]) -> Fit {
             None => strange += 1,
         }
     }
-    let said = format!("{} sizes, each with its number of files", wanted.len());
-    let mut check = FitCheck::new("sizes of files", said, sizes.len());
+    let text = format!("{} sizes, each with its number of files", wanted.len());
+    let mut check = FitCheck::new("sizes of files", text, sizes.len());
     let all = set.files().len() as f64;
     let shares: Vec<f64> = wanted.values().map(|count| *count as f64 / all).collect();
     let counts: Vec<u64> = found.values().copied().collect();
@@ -69,7 +69,7 @@ fn by_sizes(model: &FitModel, sizes: &[u64]) -> Fit {
     check.within("all together", bytes, set.bytes() as f64, COUNT_FACTOR, FigureUnit::Bytes);
     let share = strange as f64 / sizes.len().max(1) as f64;
     check.figure("of other sizes", share, 0.0, FigureUnit::Share);
-    if share > STRANGE_MAX {
+    if share > UNKNOWN_SHARE_MAX {
         check.against.push(format!("{strange} files have a size that the model does not have"));
     }
     Fit { checks: vec![check], plots: Vec::new(), ..Fit::default() }

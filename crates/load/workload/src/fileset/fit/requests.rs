@@ -171,8 +171,8 @@ fn sizes(
         reference.order().iter().map(|row| files[*row as usize].size as f64).collect();
     found.sort_by(f64::total_cmp);
     wanted.sort_by(f64::total_cmp);
-    let said = "as in the model's own sequence";
-    let mut check = FitCheck::new("requested sizes", said, found.len());
+    let text = "as in the model's own sequence";
+    let mut check = FitCheck::new("requested sizes", text, found.len());
     if found.len() < REQUESTS_MIN || wanted.is_empty() {
         fit.checks.push(check.untold("too few requests are for files of the model"));
         return;
@@ -281,8 +281,8 @@ fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
     };
     let found = sorted(&requests.order, requests.targets.len());
     let wanted = sorted(&reference.order(), reference.set.files().len());
-    let said = "as in the model's own sequence";
-    let mut check = FitCheck::new("stack distances", said, found.len());
+    let text = "as in the model's own sequence";
+    let mut check = FitCheck::new("stack distances", text, found.len());
     if found.len() < REQUESTS_MIN || wanted.is_empty() {
         fit.checks.push(check.untold("too few requests are repeated"));
         return;
@@ -315,7 +315,7 @@ fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
 /// The times between two steps of a user.
 fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     let law: Law = surge::off_times();
-    let said = "Pareto, k = 1 s, a = 1.4, up to half an hour";
+    let text = "Pareto, k = 1 s, a = 1.4, up to half an hour";
     if requests.offs_s.is_empty() && requests.gaps_s.is_empty() {
         return;
     }
@@ -324,7 +324,7 @@ fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
         let mut gaps: Vec<f64> = requests.gaps_s.clone();
         gaps.retain(|gap| *gap > IDLE_MIN && *gap <= 1_800.0);
         gaps.sort_by(f64::total_cmp);
-        let mut check = FitCheck::new("OFF times", format!("{said}; its tail"), gaps.len());
+        let mut check = FitCheck::new("OFF times", format!("{text}; its tail"), gaps.len());
         if gaps.len() < OFFS_MIN {
             let why = format!("at least {OFFS_MIN} gaps of a client above {IDLE_MIN} s are needed");
             fit.checks.push(check.untold(why));
@@ -343,7 +343,7 @@ fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     }
     let mut offs = requests.offs_s.clone();
     offs.sort_by(f64::total_cmp);
-    let mut check = FitCheck::new("OFF times", said, offs.len());
+    let mut check = FitCheck::new("OFF times", text, offs.len());
     if offs.len() < OFFS_MIN {
         fit.checks.push(check.untold(format!("at least {OFFS_MIN} of them are needed")));
         return;
@@ -417,8 +417,8 @@ fn of_specweb99(fit: &mut Fit, requests: &Requests, rows: &RowsOfSet, directorie
     check.bins(&classes, &shares);
     not_elsewhere(&mut check, elsewhere, requests.order.len());
     fit.checks.push(check);
-    let said = "3.9, 5.9, 8.8, 17.7, 35.3, 11.8, 7.1, 5.0 and 4.4 %";
-    let mut check = FitCheck::new("files of a class", said, requests.order.len());
+    let text = "3.9, 5.9, 8.8, 17.7, 35.3, 11.8, 7.1, 5.0 and 4.4 %";
+    let mut check = FitCheck::new("files of a class", text, requests.order.len());
     let files = by(9, &|row| row % 9);
     let shares = specweb99::file_shares();
     for (file, (count, share)) in files.iter().zip(&shares).enumerate() {

@@ -97,9 +97,9 @@ pub fn read_log(text: &str) -> Result<Vec<PostForm>, String> {
         let wrong = |what: &str| format!("record {number}: {what}");
         let mut columns = line.split_whitespace();
         let mut next = |what: &str| columns.next().ok_or_else(|| wrong(&format!("no {what}")));
-        let told = next("number")?;
-        if told.parse() != Ok(number) {
-            return Err(wrong(&format!("its number is {told:?}")));
+        let reported = next("number")?;
+        if reported.parse() != Ok(number) {
+            return Err(wrong(&format!("its number is {reported:?}")));
         }
         next("time")?;
         next("process")?;
@@ -202,8 +202,8 @@ mod tests {
             (text.replace("       2 170", "       9 170"), "record 2: its number is \"9\""),
             (format!("{}\n1 2 3", text.lines().next().unwrap()), "record 1: no directory"),
         ] {
-            let told = read_log(&wrong).unwrap_err();
-            assert!(told.starts_with(why), "{told}");
+            let error = read_log(&wrong).unwrap_err();
+            assert!(error.starts_with(why), "{error}");
         }
         log.clear();
         assert_eq!(log.text(1).trim(), "0");

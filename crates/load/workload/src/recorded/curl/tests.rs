@@ -8,18 +8,18 @@ fn files(path: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-fn told(text: &str) -> String {
+fn summary(text: &str) -> String {
     match parse_curl(text, &files) {
         Err(error) => format!("error: {error}"),
         Ok(curl) => {
-            let told = curl.requests.iter().map(|one| {
+            let summary = curl.requests.iter().map(|one| {
                 let fields = one.headers.iter().map(|(name, value)| format!("{name}: {value}"));
                 let fields: Vec<String> = fields.collect();
                 let body = one.body.as_deref().map(String::from_utf8_lossy);
                 let body = body.map_or_else(String::new, |body| format!(" {body:?}"));
                 format!("{} {} [{}]{body}", one.method, one.url, fields.join("; "))
             });
-            told.collect::<Vec<_>>().join("\n")
+            summary.collect::<Vec<_>>().join("\n")
         }
     }
 }
@@ -65,7 +65,7 @@ fn a_command_is_the_request_that_curl_would_send() {
         ("curl --path-as-is h/a/b -- -c", "GET http://h/a/b []\nGET http://-c/ []".to_owned()),
         ("\u{feff}curl h/a/../b", "GET http://h/b []".to_owned()),
     ] {
-        assert_eq!(told(text), request, "{text}");
+        assert_eq!(summary(text), request, "{text}");
     }
 }
 
@@ -192,8 +192,8 @@ fn unsupported_options_name_a_fix() {
         ("curl h -F '=(;type=a/b'", "a form within a form"),
         ("curl h -H $'A: \\xff'", "has bytes that are not UTF-8"),
     ] {
-        let told = told(text);
-        assert!(told.starts_with("error: ") && told.contains(why), "{text}: {told}");
+        let summary = summary(text);
+        assert!(summary.starts_with("error: ") && summary.contains(why), "{text}: {summary}");
     }
 }
 

@@ -242,10 +242,10 @@ mod tests {
             };
             let holder = json!({"style": words[1], "explode": words[2] == "true"});
             for (value, expected) in values.iter().zip(&words[3..]) {
-                let told = written(place, &holder, value);
+                let reported = written(place, &holder, value);
                 let expected = if *expected == "-" { "" } else { expected };
-                let fits = told == expected || expected == "!" && told.starts_with("! ");
-                assert!(fits, "{line}: {told}");
+                let fits = reported == expected || expected == "!" && reported.starts_with("! ");
+                assert!(fits, "{line}: {reported}");
             }
         }
     }

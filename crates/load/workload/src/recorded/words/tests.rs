@@ -72,11 +72,11 @@ fn commands_end_where_a_shell_ends_them() {
         ("curl a\n  -k\n\n  curl b\n", &[&["curl", "a", "-k"], &["curl", "b"]]),
     ] {
         let split = split(text).unwrap();
-        let told: Vec<Vec<&str>> = split
+        let message: Vec<Vec<&str>> = split
             .iter()
             .map(|words| words.iter().map(|word| std::str::from_utf8(word).unwrap()).collect())
             .collect();
-        assert_eq!(told, commands, "{text}");
+        assert_eq!(message, commands, "{text}");
     }
     assert!(begins_command("$ time /usr/bin/curl http://h/"));
     assert!(!begins_command("# curl http://h/") && !begins_command("curly"));

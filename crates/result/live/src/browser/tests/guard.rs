@@ -82,14 +82,14 @@ fn beyond_loopback_a_token_is_needed() {
     let token = Token::new().unwrap();
     let guard = Guard { token: Some(token.clone()), port: PORT };
     let host = ("host", "192.0.2.7:8080");
-    let said = token.as_str();
+    let found = token.as_str();
     assert_eq!(ruled(&guard, "GET", "/", &[host]), "401");
     assert_eq!(ruled(&guard, "GET", "/?token=", &[host]), "401");
-    assert_eq!(ruled(&guard, "GET", &format!("/?token={}", &said[1..]), &[host]), "401");
-    let cookie = format!("loadstone-ui={said}; Path=/; HttpOnly; SameSite=Strict");
-    let with_token = format!("/result/run-1?x=1&token={said}");
+    assert_eq!(ruled(&guard, "GET", &format!("/?token={}", &found[1..]), &[host]), "401");
+    let cookie = format!("loadstone-ui={found}; Path=/; HttpOnly; SameSite=Strict");
+    let with_token = format!("/result/run-1?x=1&token={found}");
     assert_eq!(ruled(&guard, "GET", &with_token, &[host]), format!("{cookie} → /result/run-1"));
-    let pair = format!("a=b; loadstone-ui={said}");
+    let pair = format!("a=b; loadstone-ui={found}");
     let known = [host, ("cookie", pair.as_str())];
     assert_eq!(ruled(&guard, "GET", "/", &known), "pass");
     // the token does not authorize a foreign page

@@ -203,7 +203,8 @@ fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
 /// Content for a window without separate panels for it.
 fn endings_line(model: &Model, look: Look) -> Line<'static> {
     let so_far = &model.so_far;
-    let listed = |said: Vec<String>| if said.is_empty() { s("none") } else { said.join(", ") };
+    let listed =
+        |reported: Vec<String>| if reported.is_empty() { s("none") } else { reported.join(", ") };
     let statuses =
         so_far.statuses.iter().map(|(status, n)| format!("{status} {}", show::count(*n)));
     let failures = so_far.failures.iter();

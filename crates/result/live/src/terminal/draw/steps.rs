@@ -23,8 +23,8 @@ pub(super) fn rows(model: &Model, left: u16) -> u16 {
         return 0;
     }
     let steps = u16::try_from(model.subject.steps.len()).unwrap_or(u16::MAX).min(SHOWN);
-    let beside_graphs = left.saturating_sub(GRAPH_ROWS_MIN);
-    let room = if beside_graphs >= FIXED + STEPS_MIN { beside_graphs } else { left };
+    let next_to_graphs = left.saturating_sub(GRAPH_ROWS_MIN);
+    let room = if next_to_graphs >= FIXED + STEPS_MIN { next_to_graphs } else { left };
     let given = (steps + FIXED).min(room);
     if given < FIXED + STEPS_MIN.min(steps) { 0 } else { given }
 }

@@ -99,10 +99,10 @@ fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(ChangeKind, String)> {
                 std::cmp::Ordering::Equal if !fewer.is_empty() => ChangeKind::Eased,
                 std::cmp::Ordering::Equal => ChangeKind::Still,
             };
-            let said = |what: &str, names: Vec<&str>| {
+            let describe = |what: &str, names: Vec<&str>| {
                 (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
             };
-            let parts = [said("fails now", more), said("no longer fails", fewer)];
+            let parts = [describe("fails now", more), describe("no longer fails", fewer)];
             return Some((kind, parts.into_iter().flatten().collect::<Vec<_>>().join("; ")));
         }
     };

@@ -68,13 +68,13 @@ pub(super) fn figure(forest: &Forest) -> Markup {
     }
 }
 
-fn drawn(rows: &[ForestRow], reach: f64, told: &str, frame: &ForestFrame) -> Markup {
+fn drawn(rows: &[ForestRow], reach: f64, message: &str, frame: &ForestFrame) -> Markup {
     let scale = Scale::exact(-reach.min(FALL_MAX), reach, frame.axis);
     let bottom = frame.head + frame.row * rows.len() as f64;
     html! {
         div class=(format!("wide chart {}", frame.class)) {
             svg viewBox=(format!("0 0 {} {}", frame.width, bottom + 6.0)) role="img"
-                aria-label=(told) {
+                aria-label=(message) {
                 @for tick in ticks(&scale, frame) {
                     @let place = scale.place(tick);
                     @let x = coordinate(place);

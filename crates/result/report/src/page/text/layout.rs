@@ -150,7 +150,7 @@ impl Page {
     }
 
     /// Appends two pages side by side, `gap` spaces apart.
-    pub(crate) fn append_beside(&mut self, left: Page, right: Page, gap: usize) {
+    pub(crate) fn append_next_to(&mut self, left: Page, right: Page, gap: usize) {
         let column = left.width() + gap;
         let (left, right) = (left.finish(), right.finish());
         let (mut left, mut right) = (left.lines(), right.lines());

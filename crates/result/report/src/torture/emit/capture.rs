@@ -11,7 +11,7 @@ const MAGIC: u32 = 0xa1b2_3c4d;
 /// Link type of packets that begin with the IP header.
 const LINK_RAW: u32 = 101;
 /// Maximum captured bytes per packet.
-const SNAP: u32 = 65_535;
+const SNAPLEN: u32 = 65_535;
 /// Payload bytes per packet.
 const SEGMENT: usize = 1_400;
 /// Client port of the first conversation.
@@ -56,7 +56,7 @@ pub fn capture(kept: &[&Transcript]) -> Result<Vec<u8>, String> {
     }
     packets.sort_by_key(|(at, _)| *at);
     let mut out = Vec::new();
-    for word in [MAGIC, u32::from_le_bytes([2, 0, 4, 0]), 0, 0, SNAP, LINK_RAW] {
+    for word in [MAGIC, u32::from_le_bytes([2, 0, 4, 0]), 0, 0, SNAPLEN, LINK_RAW] {
         out.extend_from_slice(&word.to_le_bytes());
     }
     for (at, packet) in packets {
@@ -80,8 +80,8 @@ struct CapturedConnection<'p> {
 impl CapturedConnection<'_> {
     fn play(&mut self, kept: &Transcript) {
         let follow_up = kept.script.follow_up.as_deref().unwrap_or_default();
-        let said = [&kept.bytes(), follow_up].concat();
-        let (mut said, mut heard) = (said.as_slice(), kept.talk.raw.as_slice());
+        let reported = [&kept.bytes(), follow_up].concat();
+        let (mut reported, mut heard) = (reported.as_slice(), kept.talk.raw.as_slice());
         // with TLS the counts are those of the ciphertext
         let plain = kept.script.tls_name.is_none();
         let part = |rest: &mut &[u8], count: usize| {
@@ -99,7 +99,7 @@ impl CapturedConnection<'_> {
                     self.packet(at, 1, SYN | ACK, &[]);
                     self.packet(at, 0, ACK, &[]);
                 }
-                What::Sent(count) => self.data(at, 0, &part(&mut said, *count)),
+                What::Sent(count) => self.data(at, 0, &part(&mut reported, *count)),
                 What::Received(count) => self.data(at, 1, &part(&mut heard, *count)),
                 What::HalfClosed | What::ClosedByUs => self.packet(at, 0, FIN | ACK, &[]),
                 What::ResetByUs => self.packet(at, 0, RST | ACK, &[]),

@@ -490,23 +490,23 @@ fn both_reactors_report_the_same_events() {
 
 fn story(mut io: impl Io) -> Vec<String> {
     let (listener, peer) = listener();
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let mut served = connected(&mut io, &listener, &peer, 5);
     for piece in ["HTTP/1.1 200 OK\r\n", "\r\nbody"] {
         served.write_all(piece.as_bytes()).expect("written");
         let came = read_some(&mut io, 5, 64).expect("read");
-        told.push(String::from_utf8_lossy(&came).into_owned());
+        lines.push(String::from_utf8_lossy(&came).into_owned());
     }
     served.shutdown(std::net::Shutdown::Write).expect("half closed");
-    told.push(format!("{:?}", read_some(&mut io, 5, 64)));
-    told.push(format!("{:?}", write_all(&mut io, 5, b"still heard")));
+    lines.push(format!("{:?}", read_some(&mut io, 5, 64)));
+    lines.push(format!("{:?}", write_all(&mut io, 5, b"still heard")));
     let mut ready = Vec::new();
     io.wait(monotonic(), &mut ready);
     let mut got = [0; 11];
     served.read_exact(&mut got).expect("what was written");
-    told.push(String::from_utf8_lossy(&got).into_owned());
+    lines.push(String::from_utf8_lossy(&got).into_owned());
     io.close(5, Close::Reset);
     io.wait(monotonic(), &mut ready);
-    told.push(format!("{:?}", served.read(&mut got).map_err(|error| error.kind())));
-    told
+    lines.push(format!("{:?}", served.read(&mut got).map_err(|error| error.kind())));
+    lines
 }

@@ -53,13 +53,13 @@ fn an_invalid_record_ends_the_session() {
     let (mut wire, _) = through("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256");
     let mut plain = Vec::new();
     assert!(!wire.client.send_record(22, &[0; 20_000]), "longer than any record");
-    for (bytes, said) in [
+    for (bytes, sent) in [
         (&[23, 3, 3, 0, 3, 1, 2, 3][..], "cannot be decrypted"),
         (&[23, 3, 3, 0xff, 0xff][..], "65535 bytes"),
     ] {
         let (mut wire, _) = through("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256");
         let error = wire.client.feed(bytes, &mut plain).unwrap_err();
-        assert!(error.text.contains(said), "{}", error.text);
+        assert!(error.text.contains(sent), "{}", error.text);
         assert_eq!(wire.client.feed(&[0], &mut plain).unwrap_err().text, error.text);
     }
     assert!(plain.is_empty());

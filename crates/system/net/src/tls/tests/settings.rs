@@ -37,8 +37,8 @@ fn each_bad_file_is_named_by_its_option() {
         (Settings { key: bytes(&pki.client.key), ..base.clone() }, "--key", "needs --cert"),
         (Settings { cert: bytes(&pki.client.cert), ..base.clone() }, "--cert", "no private key"),
     ] {
-        let said = refusal(&settings);
-        assert!(said.contains(option) && said.contains(words), "{said}");
+        let sent = refusal(&settings);
+        assert!(sent.contains(option) && sent.contains(words), "{sent}");
     }
 }
 
@@ -55,15 +55,15 @@ fn the_certificate_file_may_contain_the_key() {
 fn combinations_that_leave_nothing() {
     let base = Settings { insecure: true, ..Settings::default() };
     let ciphers = strings(&["TLS_AES_128_GCM_SHA256"]);
-    let said = refusal(&Settings { versions: Versions::Tls12, ciphers, ..base.clone() });
-    assert!(said.contains("ciphers") && said.contains("TLS 1.2"), "{said}");
+    let sent = refusal(&Settings { versions: Versions::Tls12, ciphers, ..base.clone() });
+    assert!(sent.contains("ciphers") && sent.contains("TLS 1.2"), "{sent}");
     let groups = strings(&["X25519MLKEM768"]);
-    let said = refusal(&Settings { versions: Versions::Tls12, groups, ..base.clone() });
-    assert!(said.contains("groups") && said.contains("TLS 1.2"), "{said}");
-    let said = refusal(&Settings { alpn: strings(&[""]), ..base.clone() });
-    assert!(said.contains("ALPN"), "{said}");
-    let said = refusal(&Settings { alpn: vec!["x".repeat(256)], ..base.clone() });
-    assert!(said.contains("ALPN"), "{said}");
+    let sent = refusal(&Settings { versions: Versions::Tls12, groups, ..base.clone() });
+    assert!(sent.contains("groups") && sent.contains("TLS 1.2"), "{sent}");
+    let sent = refusal(&Settings { alpn: strings(&[""]), ..base.clone() });
+    assert!(sent.contains("ALPN"), "{sent}");
+    let sent = refusal(&Settings { alpn: vec!["x".repeat(256)], ..base.clone() });
+    assert!(sent.contains("ALPN"), "{sent}");
     assert!(refusal(&Settings { ciphers: strings(&["RC4"]), ..base.clone() }).contains("RC4"));
     assert!(refusal(&Settings { groups: strings(&["P-1"]), ..base }).contains("P-1"));
 }

@@ -28,8 +28,8 @@ fn refused((response, log): (String, String), status: u16, expected: &str) {
 #[tokio::test]
 async fn a_document_passes() {
     let stage = Stage::new();
-    let said = "printf 'Status: 404 Gone\\nContent-Type: text/plain\\nX-A: b\\n\\n'; echo \"in $PWD\"; echo no >&2";
-    let (response, log) = ran(&stage, said).await;
+    let text = "printf 'Status: 404 Gone\\nContent-Type: text/plain\\nX-A: b\\n\\n'; echo \"in $PWD\"; echo no >&2";
+    let (response, log) = ran(&stage, text).await;
     let folder = stage.folder.path().display();
     assert_eq!(response, format!("404\ncontent-type: text/plain\nx-a: b\n\nin {folder}\n"));
     assert_eq!(log, "CGI: no");

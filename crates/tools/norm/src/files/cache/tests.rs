@@ -1,10 +1,10 @@
 use super::*;
 use proptest::prelude::*;
 
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 fn cache(bytes_max: u64, entries_max: usize) -> Cache<u32> {
-    Cache::new(CacheBounds { file_max: 1_000, bytes_max, entries_max, look_again: LOOK })
+    Cache::new(CacheBounds { file_max: 1_000, bytes_max, entries_max, look_again: CHECK_INTERVAL })
 }
 
 fn ms(count: u64) -> Duration {

@@ -19,20 +19,20 @@ fn a_date_invalid_in_http_is_omitted() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a");
     std::fs::write(&path, "a").unwrap();
-    let said = |seconds: i64, now: u64| {
+    let describe = |seconds: i64, now: u64| {
         set_modified(&path, seconds);
         let face = Face::at(&opened(root.path(), "a"), UNIX_EPOCH + Duration::from_secs(now));
         let value = face.headers.get(header::LAST_MODIFIED);
         value.map(|value| value.to_str().unwrap().to_owned())
     };
     let date = "Sun, 06 Nov 1994 08:49:37 GMT";
-    assert_eq!(said(784_111_777, 1_000_000_000).as_deref(), Some(date));
+    assert_eq!(describe(784_111_777, 1_000_000_000).as_deref(), Some(date));
     // a file from the future was modified just now
-    assert_eq!(said(2_000_000_000, 784_111_777).as_deref(), Some(date));
-    assert_eq!(said(0, 0).as_deref(), Some("Thu, 01 Jan 1970 00:00:00 GMT"));
-    assert_eq!(said(-1, 1_000_000_000), None);
+    assert_eq!(describe(2_000_000_000, 784_111_777).as_deref(), Some(date));
+    assert_eq!(describe(0, 0).as_deref(), Some("Thu, 01 Jan 1970 00:00:00 GMT"));
+    assert_eq!(describe(-1, 1_000_000_000), None);
     assert_eq!(
-        said(10_000_000_000, DATES_END + 5).as_deref().map(|date| &date[12..16]),
+        describe(10_000_000_000, DATES_END + 5).as_deref().map(|date| &date[12..16]),
         Some("2286")
     );
 }

@@ -22,7 +22,7 @@ const DIED: u32 = 0x102;
 /// Bytes read off a stream at once.
 const CHUNK: usize = 64 << 10;
 /// The longest sleep: nothing is due by itself.
-const NAP: Nanos = Nanos::from_secs(3_600);
+const SLEEP_MAX: Nanos = Nanos::from_secs(3_600);
 
 /// The state machine, and the tasks that execute its decisions, by connection.
 struct QuicRange {
@@ -88,9 +88,9 @@ async fn keep_time(range: Shared, changed: Rc<Notify>) {
         range.borrow_mut().carry_out();
         let due = range.borrow().machine.due();
         let now = net::reactor::monotonic();
-        let left = if due == Nanos::NEVER { NAP } else { Nanos(due.0.saturating_sub(now.0)) };
+        let left = if due == Nanos::NEVER { SLEEP_MAX } else { Nanos(due.0.saturating_sub(now.0)) };
         tokio::select! {
-            () = tokio::time::sleep(Duration::from_nanos(left.min(NAP).0)) => {}
+            () = tokio::time::sleep(Duration::from_nanos(left.min(SLEEP_MAX).0)) => {}
             () = changed.notified() => {}
         }
     }

@@ -28,13 +28,13 @@ fn stream(number: u32) -> u64 {
 pub(super) const KINDS: [FloodFrames; 14] = [
     // CVE-2023-44487 over QUIC
     kind(FloodKind::ResetStreams, nothing, |flood, number| {
-        let mut said = write::on(stream(number), flood.block, true);
+        let mut pieces = write::on(stream(number), flood.block, true);
         // QUIC does not send streams that are canceled at once
         if let Some(before) = number.checked_sub(LATER) {
-            said.extend(write::reset(stream(before), CANCELLED));
-            said.extend(write::stop(stream(before), CANCELLED));
+            pieces.extend(write::reset(stream(before), CANCELLED));
+            pieces.extend(write::stop(stream(before), CANCELLED));
         }
-        said
+        pieces
     }),
     kind(FloodKind::OpenStreams, nothing, |flood, number| {
         write::on(stream(number), flood.block, false)

@@ -368,7 +368,7 @@ pub(super) fn noted(
 ) -> Judgement {
     let mut judgement =
         Judgement { outcome: shown.into(), seen: judge::seen(talk), why, ..Judgement::default() };
-    let affected = runner.life.hear(runner.world);
+    let affected = runner.life.observe(runner.world);
     accuse(affected, &mut judgement, talk, None);
     let execution = Execution { case, name, attempt, script, talk, judgement: &judgement };
     runner.report_with_effect(&execution, affected);

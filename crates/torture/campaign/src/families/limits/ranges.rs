@@ -131,7 +131,7 @@ fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (Limit
         };
     };
     let share = charged(came, asked);
-    let said = format!(
+    let text = format!(
         "{} for a page of {} and a request of {}",
         show::bytes(came),
         show::bytes(length),
@@ -139,9 +139,9 @@ fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (Limit
     );
     match share {
         SHARE_MAX.. => {
-            (LimitOutcome::Fail, format!("{said}: a short request causes a large response"))
+            (LimitOutcome::Fail, format!("{text}: a short request causes a large response"))
         }
-        SHARE_HELD.. => (LimitOutcome::Degraded, format!("{said}: more than the page itself")),
+        SHARE_HELD.. => (LimitOutcome::Degraded, format!("{text}: more than the page itself")),
         _ => (LimitOutcome::Pass, String::new()),
     }
 }

@@ -2,7 +2,7 @@
 //! again, and beyond.
 
 /// Maximum number of requests of a search.
-const ASKED_MAX: u32 = 200;
+const REQUESTS_MAX: u32 = 200;
 
 /// Result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ fn climb(
 fn halve(ask: &mut dyn FnMut(u64) -> Option<bool>, found: &mut LimitFound) -> Option<()> {
     let (Some(mut low), Some(mut high)) = (found.low, found.high) else { return Some(()) };
     let mut asked = 0;
-    while high - low > 1 && asked < ASKED_MAX {
+    while high - low > 1 && asked < REQUESTS_MAX {
         let middle = low + (high - low) / 2;
         match ask(middle)? {
             true => low = middle,

@@ -29,7 +29,7 @@ const STEP: u64 = 10;
 const PLAIN_PART: u64 = 4;
 
 /// If the median plain request takes this many times as long as the fastest, the machine is busy.
-const RESTLESS: u64 = 4;
+const BUSY_FACTOR: u64 = 4;
 
 /// Time the server needed, with the conversation.
 type Timed = (Nanos, TalkScript, Talk);
@@ -51,7 +51,7 @@ impl Timings {
         let mut plain = self.plain.clone();
         plain.sort_unstable();
         let median = plain.get(plain.len() / 2).copied().unwrap_or_default();
-        median > self.plain() * RESTLESS
+        median > self.plain() * BUSY_FACTOR
     }
 
     /// Returns whether the fastest large request takes longer than its size explains, and long

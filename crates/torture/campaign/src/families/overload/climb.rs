@@ -7,7 +7,7 @@ use super::load::{Flow, Route};
 use super::steps::LoadStep;
 use crate::Runner;
 use crate::knee::{Knee, Limit, RATE_LOW};
-use crate::pressure::{CPU_MAX, SICK_TRIES};
+use crate::pressure::{CPU_MAX, UNHEALTHY_TRIES};
 use torture::case::{Case, KneeSearch};
 use torture::judge::PressureOutcome;
 use units::{Nanos, show};
@@ -83,7 +83,7 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
         let ours = if step.is_followed() { None } else { is_ours(runner, &played, &step) };
         if let Some(limit) = ours {
             tries += 1;
-            if tries < SICK_TRIES && matches!(limit, Limit::Ourselves(_)) {
+            if tries < UNHEALTHY_TRIES && matches!(limit, Limit::Ourselves(_)) {
                 continue;
             }
             knee.limit = Some(limit);

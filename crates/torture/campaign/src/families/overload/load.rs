@@ -113,7 +113,7 @@ pub(super) struct Load {
     opened: VecDeque<Nanos>,
     calls: Vec<LoadedCall>,
     /// Maximum number of open connections.
-    stood: usize,
+    open_max: usize,
     /// Instants at which the server broke connections.
     broken_at: Vec<Nanos>,
     short: bool,
@@ -134,7 +134,7 @@ impl Load {
             again: VecDeque::new(),
             opened: VecDeque::new(),
             calls: Vec::new(),
-            stood: 0,
+            open_max: 0,
             broken_at: Vec::new(),
             short: false,
             cut_off: false,
@@ -164,7 +164,7 @@ impl Load {
     }
 
     pub(super) fn established(&self) -> u64 {
-        self.stood as u64
+        self.open_max as u64
     }
 
     pub(super) fn broken_at(&self) -> &[Nanos] {
@@ -237,7 +237,7 @@ impl Load {
     }
 
     /// Consumes arrived responses and abandons late requests.
-    fn hear(&mut self, now: Nanos, stage: &mut Conversations<'_>) {
+    fn observe(&mut self, now: Nanos, stage: &mut Conversations<'_>) {
         let busy: Vec<usize> =
             self.lines.iter().filter(|(_, line)| line.call.is_some()).map(|(at, _)| *at).collect();
         for place in busy {
@@ -395,11 +395,11 @@ impl Director for Load {
         for (place, talk) in &over {
             self.ended(now, *place, talk);
         }
-        self.hear(now, stage);
+        self.observe(now, stage);
         let next = self.begin(now, stage);
         self.tidy(now, stage);
         let open = self.lines.values().filter(|line| !line.dropped).count();
-        self.stood = self.stood.max(open);
+        self.open_max = self.open_max.max(open);
         if self.is_through(now) {
             self.over_at = now;
             return Wake::Done;

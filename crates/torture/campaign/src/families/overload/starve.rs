@@ -78,7 +78,7 @@ struct StarvationResult {
     due: u64,
     right: u64,
     /// 503 or 429, or another error response.
-    said: u64,
+    responded: u64,
     /// No response or a truncated one, in any form.
     unanswered: u64,
 }
@@ -90,7 +90,7 @@ impl StarvationResult {
             results.due += 1;
             match call.met {
                 Met::Right => results.right += 1,
-                Met::Shed | Met::Fault | Met::Wrong => results.said += 1,
+                Met::Shed | Met::Fault | Met::Wrong => results.responded += 1,
                 Met::Short | Met::Closed | Met::Reset | Met::Refused | Met::Silent => {
                     results.unanswered += 1;
                 }
@@ -106,7 +106,7 @@ impl StarvationResult {
             "of {} requests {} got their usual response, {} another one, {} none",
             count(self.due),
             count(self.right),
-            count(self.said),
+            count(self.responded),
             count(self.unanswered)
         )
     }
@@ -129,7 +129,7 @@ mod tests {
         };
         let calls: Vec<LoadedCall> = met.iter().enumerate().map(call).collect();
         let all = StarvationResult::of(&calls, ms(0), ms(1_000));
-        assert_eq!(all, StarvationResult { due: 5, right: 1, said: 2, unanswered: 2 });
+        assert_eq!(all, StarvationResult { due: 5, right: 1, responded: 2, unanswered: 2 });
         assert_eq!(StarvationResult::of(&calls, ms(100), ms(200)).due, 1);
     }
 }

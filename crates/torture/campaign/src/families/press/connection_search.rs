@@ -84,7 +84,7 @@ impl ConnectionSearch<'_> {
     /// effect now: all or none.
     fn find_places(&self, runner: &mut Runner<'_>, former: u64, hold: Nanos) -> Option<u64> {
         let count = enough(former);
-        let round = self.round(runner, count, hold.max(dwell(runner)));
+        let round = self.round(runner, count, hold.max(hold_time(runner)));
         match round.outcome {
             PressureOutcome::Inconclusive => None,
             // more workers were started for them
@@ -112,7 +112,7 @@ impl ConnectionSearch<'_> {
     fn climb(&self, runner: &mut Runner<'_>, most: u64, bracket: &mut Bracket) -> Option<Round> {
         let mut count = 1;
         loop {
-            let hold = if count == most { self.hold } else { dwell(runner) };
+            let hold = if count == most { self.hold } else { hold_time(runner) };
             let round = self.round(runner, count, hold);
             if round.outcome == PressureOutcome::Inconclusive || runner.is_stopped() {
                 return Some(Round { outcome: PressureOutcome::Inconclusive, ..round });
@@ -128,7 +128,7 @@ impl ConnectionSearch<'_> {
     fn narrow(&self, runner: &mut Runner<'_>, start: Nanos, bracket: &mut Bracket) -> bool {
         let Some((bad, _)) = &bracket.bad else { return false };
         let good = bracket.good.as_ref().map_or(0, |(count, _)| *count);
-        let hold = dwell(runner);
+        let hold = hold_time(runner);
         if bad - good <= 1
             || runner.now() + hold + ROUND > start + bounds::rounds_max(runner.world.governor())
             || runner.is_stopped()
@@ -197,8 +197,8 @@ impl ConnectionSearch<'_> {
         let second = self.round(runner, count, self.hold);
         if second.outcome == PressureOutcome::Inconclusive {
             round.health.followed = 1;
-            let said = "well-behaved clients were slow, and a second round was inconclusive";
-            round.notes.push(said.to_owned());
+            let text = "well-behaved clients were slow, and a second round was inconclusive";
+            round.notes.push(text.to_owned());
             return Some(PressureOutcome::Inconclusive.into());
         }
         round.health.rounds = 2;
@@ -212,9 +212,9 @@ impl ConnectionSearch<'_> {
         if round.outcome == PressureOutcome::Degraded && runner.life.has_other_workers(runner.world)
         {
             // a client that arrives during a worker start waits for it, once
-            let said = "the server started and stopped workers meanwhile, and clients waited for \
+            let text = "the server started and stopped workers meanwhile, and clients waited for \
                 them";
-            round.notes.push(said.to_owned());
+            round.notes.push(text.to_owned());
             return Some(LoadOutcome::Advisory);
         }
         None
@@ -239,7 +239,7 @@ impl ConnectionSearch<'_> {
             PressureOutcome::Denied if self.case.press => {
                 self.press(runner, self.make, count, LONG, Some(SERVED_AGAIN))
             }
-            _ => self.round(runner, count, dwell(runner)),
+            _ => self.round(runner, count, hold_time(runner)),
         };
         let (rounds, followed) = match second.outcome {
             PressureOutcome::Inconclusive => {
@@ -255,9 +255,9 @@ impl ConnectionSearch<'_> {
             let some = connections(count);
             second.notes.push(format!("{some} had an effect in {seen} of {} rounds", seen + 1));
             if runner.life.has_other_workers(runner.world) {
-                let said =
+                let text =
                     "the server started and stopped workers meanwhile, and its slots with them";
-                second.notes.push(said.to_owned());
+                second.notes.push(text.to_owned());
             }
             return conclude_as(result, LoadOutcome::Flaky, second);
         }
@@ -276,7 +276,7 @@ impl ConnectionSearch<'_> {
         count: u64,
         round: &mut Round,
     ) {
-        let polite = self.press(runner, control, count, dwell(runner), None);
+        let polite = self.press(runner, control, count, hold_time(runner), None);
         let learned = polite.outcome != PressureOutcome::Inconclusive;
         let denied = learned.then(|| polite.is_bound());
         round.health.control_denied = denied;
@@ -352,7 +352,7 @@ impl Bracket {
 
 /// Returns the duration of a round that only checks service: a probe's deadline, and time for
 /// enough probes.
-fn dwell(runner: &Runner<'_>) -> Nanos {
+fn hold_time(runner: &Runner<'_>) -> Nanos {
     runner.prober.deadline() + PROBE_WAIT_MORE
 }
 

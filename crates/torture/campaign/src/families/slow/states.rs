@@ -10,8 +10,8 @@ use units::Nanos;
 /// Declared size of a body that is not sent.
 const DECLARED: u64 = 1_000;
 /// Interval and amount of reading a response slowly.
-const SIP_EVERY: Nanos = Nanos::SECOND;
-const SIP: usize = 1_024;
+const READ_INTERVAL: Nanos = Nanos::SECOND;
+const READ_LEN: usize = 1_024;
 
 /// A state as held by a case.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +80,8 @@ impl SlowHold {
             }
             SlowState::Sipped => {
                 let mut steps = vec![Move::StopReading, send(get(big, target))];
-                for _ in 0..horizon.0 / SIP_EVERY.0 {
-                    steps.extend([Move::Pause(SIP_EVERY), Move::Sip(SIP)]);
+                for _ in 0..horizon.0 / READ_INTERVAL.0 {
+                    steps.extend([Move::Pause(READ_INTERVAL), Move::Sip(READ_LEN)]);
                 }
                 steps.push(Move::Read);
                 one(steps)

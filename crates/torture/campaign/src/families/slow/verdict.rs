@@ -39,20 +39,20 @@ impl HeldState {
 
     /// Returns what was sent before the first pause.
     pub(super) fn first_sent(&self) -> Vec<u8> {
-        let mut said = self.wanted.script.steps.iter().filter_map(|step| match step {
+        let mut reported = self.wanted.script.steps.iter().filter_map(|step| match step {
             Move::Send(bytes) => Some(bytes.clone()),
             _ => None,
         });
-        said.next().unwrap_or_default()
+        reported.next().unwrap_or_default()
     }
 
     /// Returns how it ended, without the response to the earlier request.
     fn parting(&self) -> String {
         let idle = self.wanted.state == SlowState::Idle;
-        let said = self.talk.replies.responses.len() > 1 || self.talk.replies.junk.is_some();
+        let is_reported = self.talk.replies.responses.len() > 1 || self.talk.replies.junk.is_some();
         match self.talk.end {
-            TalkEnd::Closed if idle && !said => "closed without a byte".to_owned(),
-            TalkEnd::Broken(_) if idle && !said => "reset without a byte".to_owned(),
+            TalkEnd::Closed if idle && !is_reported => "closed without a byte".to_owned(),
+            TalkEnd::Broken(_) if idle && !is_reported => "reset without a byte".to_owned(),
             _ => self.seen(),
         }
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub(super) const STOPPED: u8 = 1;
 /// A kept HTTP/3 GOAWAY, which has no code and is not an error: the first of our markers; the last
 /// is [`packets::FRAME`].
-const PARTING: u8 = 0x70;
+const GOAWAY_KEPT: u8 = 0x70;
 /// Maximum number of parsed streams; more are ignored.
 const STREAMS_MAX: usize = 20_000;
 
@@ -67,8 +67,8 @@ fn kept_kind(kind: u64) -> u8 {
     match (kind, u8::try_from(kind)) {
         (http3::HEADERS, _) => HEADERS,
         (http3::SETTINGS, _) => SETTINGS,
-        (http3::GOAWAY, _) => PARTING,
-        (_, Ok(RST_STREAM | PARTING..=packets::FRAME) | Err(_)) => u8::MAX,
+        (http3::GOAWAY, _) => GOAWAY_KEPT,
+        (_, Ok(RST_STREAM | GOAWAY_KEPT..=packets::FRAME) | Err(_)) => u8::MAX,
         (_, Ok(other)) => other,
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct ServerTable {
     /// Nothing that follows on the encoder stream can be parsed.
     broken: bool,
     /// Faults already recorded, and those to record.
-    told: BTreeSet<u64>,
+    reported: BTreeSet<u64>,
     news: Vec<u64>,
     owed: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl ServerTable {
     }
 
     fn report(&mut self, what: u64) {
-        if self.told.insert(what) {
+        if self.reported.insert(what) {
             self.news.push(what);
         }
     }
@@ -93,7 +93,7 @@ impl ServerTable {
     fn look_at_evicted(&mut self, before: u64) {
         let now = self.table.oldest();
         // one byte of a peer can evict an entry: check until there is something to record
-        if now == before || self.told.contains(&TABLE_EVICTED) {
+        if now == before || self.reported.contains(&TABLE_EVICTED) {
             return;
         }
         let refers = |used: &TableUse| used.entries.iter().any(|one| (before..now).contains(one));
@@ -175,10 +175,10 @@ mod tests {
     /// A capacity of 80 bytes; each entry takes 34.
     const BEGIN: &[u8] = b"\x3f\x31\x41a\x01b";
 
-    fn read(permit: (u64, u64, bool), said: &[(Option<u64>, &[u8])]) -> (Vec<u64>, Vec<u8>) {
+    fn read(permit: (u64, u64, bool), sent: &[(Option<u64>, &[u8])]) -> (Vec<u64>, Vec<u8>) {
         let (capacity, blocked, acknowledges) = permit;
         let mut table = ServerTable::new(TablePermit { capacity, blocked, acknowledges });
-        for (stream, bytes) in said {
+        for (stream, bytes) in sent {
             match stream {
                 None => table.instruct(bytes),
                 Some(stream) => {
@@ -193,8 +193,8 @@ mod tests {
     fn faults_of_the_server_table_are_detected() {
         let more: &[u8] = b"\x41c\x01d";
         let (first, second): (&[u8], &[u8]) = (b"\x02\0\x80", b"\x03\0\x80");
-        let of = |name: &str, permit, said: &[(Option<u64>, &[u8])], told: &[u64]| {
-            assert_eq!(read(permit, said).0, told, "{name}");
+        let of = |name: &str, permit, sent: &[(Option<u64>, &[u8])], reported: &[u64]| {
+            assert_eq!(read(permit, sent).0, reported, "{name}");
         };
         let begin = (None, BEGIN);
         let one = (Some(0), first);
@@ -225,17 +225,17 @@ mod tests {
 
     #[test]
     fn received_frames_are_acknowledged_like_a_client() {
-        let said = [(None, BEGIN), (Some(4), &b"\x02\0\x80"[..])];
-        assert_eq!(read((100, 0, true), &said).1, [1, 0x84]);
-        assert_eq!(read((100, 0, false), &said).1, []);
+        let sent = [(None, BEGIN), (Some(4), &b"\x02\0\x80"[..])];
+        assert_eq!(read((100, 0, true), &sent).1, [1, 0x84]);
+        assert_eq!(read((100, 0, false), &sent).1, []);
     }
 
     proptest::proptest! {
         #[test]
-        fn arbitrary_bytes_do_not_panic(said in proptest::collection::vec(proptest::prelude::any::<(bool, u8, Vec<u8>)>(), 0..12)) {
+        fn arbitrary_bytes_do_not_panic(sent in proptest::collection::vec(proptest::prelude::any::<(bool, u8, Vec<u8>)>(), 0..12)) {
             let mut table = ServerTable::new(TablePermit { capacity: 100, blocked: 2, acknowledges: true });
             table.instruct(BEGIN);
-            for (instruction, stream, bytes) in said {
+            for (instruction, stream, bytes) in sent {
                 if instruction {
                     table.instruct(&bytes);
                 } else {

@@ -106,12 +106,13 @@ impl Conversation {
     /// Handles a received segment.
     pub(in crate::talk) fn take_packet(&mut self, now: Nanos, head: &Head, payload: &[u8]) {
         let Some(raw) = &mut self.raw_talk else { return };
-        let ReceivedSegment { bytes, fin, broken, stands, saw } = raw.take(now, head, payload);
+        let ReceivedSegment { bytes, fin, broken, is_established, saw } =
+            raw.take(now, head, payload);
         self.note_segments(now);
         if let Some(kind) = saw {
             self.note(now, What::Saw(kind));
         }
-        if stands && self.connected.is_none() {
+        if is_established && self.connected.is_none() {
             self.connected = Some(now - self.script.start);
             self.note(now, What::Connected);
         }

@@ -39,8 +39,8 @@ impl Io for FloodingServer {
         None
     }
     fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
-        let told = |slot| Ready { slot, readable: true, writable: false, ended: false };
-        *ready = self.untold.drain(..).map(told).collect();
+        let describe = |slot| Ready { slot, readable: true, writable: false, ended: false };
+        *ready = self.untold.drain(..).map(describe).collect();
     }
 }
 
@@ -191,14 +191,14 @@ impl Io for PromptServer {
 }
 
 /// Returns how a conversation with these steps ends if it is left after all of them.
-fn ends_with(says: &'static [u8], steps: Vec<Move>) -> (TalkEnd, Nanos) {
-    script_ends_with(says, TalkScript::of(steps))
+fn ends_with(sent: &'static [u8], steps: Vec<Move>) -> (TalkEnd, Nanos) {
+    script_ends_with(sent, TalkScript::of(steps))
 }
 
-fn script_ends_with(says: &'static [u8], script: TalkScript) -> (TalkEnd, Nanos) {
+fn script_ends_with(sent: &'static [u8], script: TalkScript) -> (TalkEnd, Nanos) {
     let script = TalkScript { deadline: Nanos::SECOND, ..script };
     let mut all = All::new(vec![script]);
-    let mut io = PromptServer { now: Nanos::ZERO, says, unread: Vec::new() };
+    let mut io = PromptServer { now: Nanos::ZERO, says: sent, unread: Vec::new() };
     let mut governor = Governor::unbounded();
     let mut stage = Conversations::new(None, &mut governor);
     play(&mut io, &mut stage, &mut all, &mut |io, until, _| {
@@ -214,14 +214,14 @@ fn a_step_accepts_an_earlier_response() {
     let request = || Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
     let response = || Move::Await(Awaited::Response);
     let pause = || Move::Pause(Nanos::from_millis(100));
-    let says = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    let in_pause = ends_with(says, vec![request(), pause(), response(), Move::Close]);
+    let sent = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let in_pause = ends_with(sent, vec![request(), pause(), response(), Move::Close]);
     assert_eq!(in_pause, (TalkEnd::Ours, Nanos::from_millis(100)));
     // each response is consumed once
     let steps = vec![request(), pause(), request(), response(), response(), Move::Close];
-    assert_eq!(ends_with(says, steps), (TalkEnd::Ours, Nanos::from_millis(100)));
+    assert_eq!(ends_with(sent, steps), (TalkEnd::Ours, Nanos::from_millis(100)));
     let one_too_many = vec![request(), pause(), response(), response(), Move::Close];
-    assert_eq!(ends_with(says, one_too_many), (TalkEnd::Silent, Nanos::SECOND));
+    assert_eq!(ends_with(sent, one_too_many), (TalkEnd::Silent, Nanos::SECOND));
 }
 
 #[test]
@@ -230,9 +230,9 @@ fn a_step_accepts_an_earlier_head() {
     let interim = || Move::Await(Awaited::Interim);
     let pause = Move::Pause(Nanos::from_millis(100));
     let refused = b"HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
-    for says in [b"HTTP/1.1 100 Continue\r\n\r\n", &refused[..]] {
+    for sent in [b"HTTP/1.1 100 Continue\r\n\r\n", &refused[..]] {
         let steps = vec![head.clone(), pause.clone(), interim(), Move::Close];
-        assert_eq!(ends_with(says, steps), (TalkEnd::Ours, Nanos::from_millis(100)));
+        assert_eq!(ends_with(sent, steps), (TalkEnd::Ours, Nanos::from_millis(100)));
     }
     // a final response instead of 100 is still the response
     let response = Move::Await(Awaited::Response);
@@ -270,9 +270,9 @@ fn frame_steps_ignore_replies_before_the_last_action() {
     let request = || Move::Send(b"x".to_vec());
     let pause = Move::Pause(Nanos::from_millis(100));
     let awaits = || Move::Await(Awaited::Response);
-    let framed = |says: &'static [u8], steps: Vec<Move>| {
+    let framed = |sent: &'static [u8], steps: Vec<Move>| {
         let script = TalkScript { spoken: Spoken::Http2Raw, ..TalkScript::of(steps) };
-        script_ends_with(says, script)
+        script_ends_with(sent, script)
     };
     let in_pause = vec![request(), pause, awaits(), Move::Close];
     assert_eq!(framed(reset, in_pause), (TalkEnd::Silent, Nanos::SECOND));

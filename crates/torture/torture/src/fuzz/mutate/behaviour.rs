@@ -18,7 +18,7 @@ pub struct Behaviour {
     pub(super) interim: Vec<u16>,
     pub(super) length: u32,
     pub(super) time: usize,
-    pub(super) fate: &'static str,
+    pub(super) ending: &'static str,
     pub(super) junk: bool,
     pub(super) in_step: Option<usize>,
 }
@@ -33,7 +33,7 @@ impl Behaviour {
             interim: talk.replies.interim.iter().take(INTERIM_MAX).copied().collect(),
             length,
             time: TIMES.iter().filter(|end| waited(talk) >= **end).count(),
-            fate: fate(talk),
+            ending: ending(talk),
             junk: talk.replies.junk.is_some(),
             in_step: talk.before_follow_up.map(|before| responses.len().saturating_sub(before)),
         }
@@ -47,11 +47,11 @@ fn waited(talk: &Talk) -> Nanos {
     else {
         return talk.over;
     };
-    let said = talk.events[..heard].iter().rev().find(|one| matches!(one.what, What::Sent(_)));
-    talk.events[heard].at - said.map_or(Nanos::ZERO, |event| event.at)
+    let reported = talk.events[..heard].iter().rev().find(|one| matches!(one.what, What::Sent(_)));
+    talk.events[heard].at - reported.map_or(Nanos::ZERO, |event| event.at)
 }
 
-fn fate(talk: &Talk) -> &'static str {
+fn ending(talk: &Talk) -> &'static str {
     match talk.end {
         TalkEnd::Unconnected(_) => "unconnected",
         TalkEnd::Closed => "closed",

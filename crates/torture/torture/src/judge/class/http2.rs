@@ -32,11 +32,11 @@ pub(super) fn frames(talk: &Talk) -> &[FrameSeen] {
 /// NO_ERROR if there are none; or a close without GOAWAY, which RFC 9113 section 5.4.1 allows,
 /// unless we closed it.
 pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
-    let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY).peekable();
-    if said.peek().is_none() {
+    let mut reported = frames(talk).iter().filter(|frame| frame.kind == GOAWAY).peekable();
+    if reported.peek().is_none() {
         return has_ended(talk);
     }
-    said.filter_map(FrameSeen::code).any(|code| match codes {
+    reported.filter_map(FrameSeen::code).any(|code| match codes {
         [] => !is_no_error(code),
         _ => codes.contains(&code) || of_http3(codes) && matches!(code, GENERAL | APPLICATION),
     })
@@ -61,9 +61,9 @@ fn of_http3(codes: &[u32]) -> bool {
 /// Returns whether there was a stream error: RST_STREAM with one of these codes, or any if there
 /// are none.
 pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
-    let mut said = frames(talk).iter().filter(|frame| frame.kind == RST_STREAM);
+    let mut reported = frames(talk).iter().filter(|frame| frame.kind == RST_STREAM);
     // over QUIC a correctly read stream may be stopped or reset without an error
-    said.any(|frame| {
+    reported.any(|frame| {
         frame.code().is_some_and(|code| match codes {
             [] => !(frame.is_over_quic() && is_no_error(code)),
             _ => codes.contains(&code) || of_http3(codes) && code == GENERAL,
@@ -71,13 +71,13 @@ pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
     })
 }
 
-pub(super) fn stands(talk: &Talk) -> bool {
+pub(super) fn stays_open(talk: &Talk) -> bool {
     !is_over(talk) && !frames(talk).iter().any(|frame| frame.kind == GOAWAY)
 }
 
 /// Returns whether no datagram and no error was received.
 pub(super) fn unheard(talk: &Talk) -> bool {
-    datagrams::sums(frames(talk)).1 == 0 && stands(talk)
+    datagrams::sums(frames(talk)).1 == 0 && stays_open(talk)
 }
 
 /// Returns whether at most `times` times the sent bytes were received.
@@ -123,8 +123,8 @@ pub(super) fn pong(talk: &Talk) -> bool {
 
 /// Returns whether GOAWAY names an error.
 pub(super) fn named(talk: &Talk) -> bool {
-    let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY);
-    said.any(|frame| frame.code().is_some_and(|code| !is_no_error(code)))
+    let mut reported = frames(talk).iter().filter(|frame| frame.kind == GOAWAY);
+    reported.any(|frame| frame.code().is_some_and(|code| !is_no_error(code)))
 }
 
 /// Returns the number of acknowledged SETTINGS of ours.

@@ -159,9 +159,9 @@ fn the_table_rates_every_effect_once() {
 fn an_unknown_risk_is_reported_with_its_line() {
     let text = "id = \"S-99\"\nversion = 1\ntitle = \"t\"\nlevel = \"MUST\"\nrisk = \"dire\"\n\
                 ref = \"r\"\nwhy = \"w\"\n[[exchange]]\nname = \"x\"\nsend = ['']\naccept = [\"400\"]\n";
-    let told = read_case("x.toml", text).unwrap_err();
+    let error = read_case("x.toml", text).unwrap_err();
     assert_eq!(
-        told,
+        error,
         "x.toml: line 5: \"dire\" is not a risk; write one of smuggling, intermediaries, cost, \
         service, replay, splitting, disclosure"
     );

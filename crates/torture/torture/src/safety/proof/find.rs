@@ -113,14 +113,14 @@ fn look(claim: &Claim, place: ProofPlace, sources: &mut dyn Sources) -> Result<F
 fn look_at_files(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
     let mut same: Option<FoundProof> = None;
     for address in &claim.addresses {
-        let said = |why: String| format!("the file at {address}: {why}");
-        let bytes = sources.file(*address).map_err(said)?;
-        let proof = Proof::parse(&bytes).map_err(|error| said(error.to_string()))?;
-        proof.check(claim, sources.unix_seconds()).map_err(said)?;
+        let describe = |why: String| format!("the file at {address}: {why}");
+        let bytes = sources.file(*address).map_err(describe)?;
+        let proof = Proof::parse(&bytes).map_err(|error| describe(error.to_string()))?;
+        proof.check(claim, sources.unix_seconds()).map_err(describe)?;
         let found = FoundProof { proof, place: ProofPlace::File, digest: digest(&bytes) };
         match &same {
             Some(before) if before.digest != found.digest => {
-                return Err(said("it differs from the one at another address".to_owned()));
+                return Err(describe("it differs from the one at another address".to_owned()));
             }
             _ => same = Some(found),
         }
@@ -131,8 +131,8 @@ fn look_at_files(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof,
 fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
     let name = claim.name().ok_or("an address has no TXT record")?;
     let name = txt_name(name);
-    let said = |why: String| format!("TXT at {name}: {why}");
-    let records = sources.txt(&name).map_err(said)?;
+    let describe = |why: String| format!("TXT at {name}: {why}");
+    let records = sources.txt(&name).map_err(describe)?;
     let mut trouble = "there is none".to_owned();
     for bytes in &records {
         // there may be proofs for several testers; the one that names us counts
@@ -146,7 +146,7 @@ fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, S
             Err(why) => trouble = why,
         }
     }
-    Err(said(trouble))
+    Err(describe(trouble))
 }
 
 /// Returns the fingerprint of a tester: a digest of its secret.

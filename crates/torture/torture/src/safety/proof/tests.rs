@@ -60,7 +60,7 @@ fn errors_are_reported_with_their_line() {
         assert!(whole.contains(from), "{from}");
         Proof::parse(whole.replacen(from, to, 1).as_bytes()).unwrap_err().to_string()
     };
-    for (from, to, said) in [
+    for (from, to, outcome) in [
         ("torture/1", "torture/2", "line 1: it is not loadstone-torture/1"),
         ("tester: 0", "tester: ", "line 2: write a fingerprint of 64"),
         ("tester: 0123456789a", "tester: 0123456789A", "line 2: write a fingerprint of 64"),
@@ -89,7 +89,7 @@ fn errors_are_reported_with_their_line() {
         ("ops@example.org", &"x".repeat(1_000), "longer than 1024 bytes"),
     ] {
         let found = changed(from, to);
-        assert!(found.contains(said), "{from:?} -> {to:?}: {found}");
+        assert!(found.contains(outcome), "{from:?} -> {to:?}: {found}");
     }
 }
 
@@ -99,18 +99,18 @@ fn a_proof_permits_one_tester_one_host_and_a_time() {
     let proof = sample();
     assert_eq!(now(&proof, OPENS), Ok(()));
     assert_eq!(now(&proof, OPENS + 4 * 3600 - 1), Ok(()));
-    let said = |proof: &Proof, at: i64| now(proof, at).unwrap_err();
-    assert_eq!(said(&proof, OPENS - 1), "its time window opens at 2026-12-01T01:00Z");
-    assert_eq!(said(&proof, OPENS + 4 * 3600), "its time window closed at 2026-12-01T05:00Z");
+    let describe = |proof: &Proof, at: i64| now(proof, at).unwrap_err();
+    assert_eq!(describe(&proof, OPENS - 1), "its time window opens at 2026-12-01T01:00Z");
+    assert_eq!(describe(&proof, OPENS + 4 * 3600), "its time window closed at 2026-12-01T05:00Z");
     let open = Proof { window: None, ..sample() };
     let last = OPENS + 30 * 86_400;
     assert_eq!(now(&open, last + 22 * 3600), Ok(()), "all of the last day");
-    assert_eq!(said(&open, last + 23 * 3600), "its last day was 2026-12-31");
-    assert!(said(&open, OPENS - 2 * 86_400).contains("more than 31 days ahead"));
+    assert_eq!(describe(&open, last + 23 * 3600), "its last day was 2026-12-31");
+    assert!(describe(&open, OPENS - 2 * 86_400).contains("more than 31 days ahead"));
     let other = Proof { tester: TESTER.replace('0', "9"), ..sample() };
-    assert!(said(&other, OPENS).contains("it names another tester"));
+    assert!(describe(&other, OPENS).contains("it names another tester"));
     let other = Proof { host: "example.org:443".into(), ..sample() };
-    assert_eq!(said(&other, OPENS), "it is for example.org:443, not for www.example.org:443");
+    assert_eq!(describe(&other, OPENS), "it is for example.org:443, not for www.example.org:443");
 }
 
 /// A simulated internet.
@@ -143,11 +143,11 @@ fn the_proof_file_must_be_on_every_address() {
     let text = sample().to_file().into_bytes();
     let mut net = Net { now: OPENS, ..Net::default() };
     net.files.insert(claim().addresses[0], text.clone());
-    let said = find(&claim(), &mut net).unwrap_err();
-    assert!(said.contains("the file at [2001:db8::1]:443: 404; TXT at _loadstone"), "{said}");
+    let error = find(&claim(), &mut net).unwrap_err();
+    assert!(error.contains("the file at [2001:db8::1]:443: 404; TXT at _loadstone"), "{error}");
     net.files.insert(claim().addresses[1], text.trim_ascii_end().to_vec());
-    let said = find(&claim(), &mut net).unwrap_err();
-    assert!(said.contains("it differs from the one at another address"), "{said}");
+    let error = find(&claim(), &mut net).unwrap_err();
+    assert!(error.contains("it differs from the one at another address"), "{error}");
     net.files.insert(claim().addresses[1], text);
     let found = find(&claim(), &mut net).unwrap();
     assert_eq!((found.place, &found.proof), (ProofPlace::File, &sample()));

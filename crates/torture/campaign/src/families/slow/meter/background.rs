@@ -24,7 +24,7 @@ const SPARE_FOR: Nanos = Nanos::from_secs(10);
 /// New connections that must be served in addition to all of them.
 const RIGHT: u32 = 3;
 /// Interval of checking whether they are over, at most the probe interval.
-const LOOK_EVERY: Nanos = Nanos::from_millis(200);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(200);
 
 /// Limits with room for both: those for servers on this machine.
 const CONNECTIONS: u64 = 200;
@@ -86,7 +86,7 @@ pub(crate) fn release_background(runner: &mut Runner<'_>) {
     }
     let states: Vec<_> = wanted.iter().map(|one| one.state).collect();
     runner.states.forget(&states);
-    runner.world.carried().let_go();
+    runner.world.carried().release();
     runner.world.talk(Vec::new());
     runner.world.carried().take_over();
 }
@@ -157,7 +157,7 @@ struct AwaitCarried(OthersServed);
 impl Director for AwaitCarried {
     fn direct(&mut self, now: Nanos, stage: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
         let over = stage.carried_count() == 0 || self.0.is_full;
-        if over { Wake::Done } else { Wake::At(now + LOOK_EVERY) }
+        if over { Wake::Done } else { Wake::At(now + POLL_INTERVAL) }
     }
 }
 

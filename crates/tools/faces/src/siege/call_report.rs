@@ -17,7 +17,7 @@ pub(super) struct LoggedRequest {
 
 /// How a call counts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct CallReport {
     /// Requests now known to have succeeded: the call's own, and those whose redirect or challenge
     /// it answered.
     pub(super) hits: u32,

@@ -11,7 +11,7 @@ use url::Url;
 /// See the module.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Parcel {
+pub(super) struct PlanBundle {
     /// As TOML, with its secrets.
     plan: String,
     /// Values that the setup of journeys captured.
@@ -20,17 +20,17 @@ pub(super) struct Parcel {
     met: Vec<String>,
 }
 
-impl Parcel {
+impl PlanBundle {
     /// From a plan that the manager prepared.
     pub(super) fn of(
         plan: &Plan,
         endpoints: &[Endpoint],
         captured: &BTreeMap<String, String>,
-    ) -> Parcel {
+    ) -> PlanBundle {
         let known: Vec<String> =
             plan.targets.iter().map(|target| endpoint_key(&target.url)).collect();
         let keys = endpoints.iter().map(|endpoint| &endpoint.key);
-        Parcel {
+        PlanBundle {
             plan: plan::to_toml(plan, Secrets::Shown),
             given: captured.clone(),
             met: keys.filter(|key| !known.contains(key)).cloned().collect(),
@@ -43,7 +43,7 @@ impl Parcel {
 
     /// # Errors
     /// The bytes are malformed.
-    pub(super) fn read(bytes: &[u8]) -> Result<Parcel, String> {
+    pub(super) fn read(bytes: &[u8]) -> Result<PlanBundle, String> {
         serde_json::from_slice(bytes)
             .map_err(|error| format!("the data sent with the plan cannot be read: {error}"))
     }
@@ -100,16 +100,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parcel_carries_the_plan_and_the_findings() {
+    fn a_bundle_has_the_plan_and_the_findings() {
         let plan = Plan::for_url(Url::parse("http://127.0.0.1:8080/a").unwrap());
         let captured = BTreeMap::from([("token".into(), "s3cret".into())]);
-        let parcel = Parcel::read(&Parcel::of(&plan, &[], &captured).to_bytes()).unwrap();
-        assert_eq!(parcel.plan().unwrap(), plan);
-        assert_eq!(parcel.met, Vec::<String>::new());
-        let ready = parcel.open(&plan).unwrap();
+        let plan_bundle =
+            PlanBundle::read(&PlanBundle::of(&plan, &[], &captured).to_bytes()).unwrap();
+        assert_eq!(plan_bundle.plan().unwrap(), plan);
+        assert_eq!(plan_bundle.met, Vec::<String>::new());
+        let ready = plan_bundle.open(&plan).unwrap();
         assert_eq!(ready.captured()["token"], "s3cret");
         assert_eq!(ready.endpoints()[0].key, "http://127.0.0.1:8080");
-        let why = Parcel::read(b"{\"plan\": \"\", \"more\": 1}").unwrap_err();
+        let why = PlanBundle::read(b"{\"plan\": \"\", \"more\": 1}").unwrap_err();
         assert!(why.contains("cannot be read"), "{why}");
     }
 }

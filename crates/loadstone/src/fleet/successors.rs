@@ -13,7 +13,7 @@ use sample::PartMove;
 use units::Nanos;
 
 /// Minimum time between an offer and the first arrival of the new part.
-const TELL: Nanos = Nanos::from_secs(1);
+const OFFER_LEAD: Nanos = Nanos::from_secs(1);
 /// Slots of one lost part in total: the numbers of one agent's new slots fit into a message.
 const PIECES_MAX: usize = 65_536;
 
@@ -57,7 +57,7 @@ pub(super) struct Handover {
 #[derive(Debug, PartialEq, Eq)]
 struct Division {
     of: u32,
-    heirs: Vec<Vec<Vec<u32>>>,
+    successors: Vec<Vec<Vec<u32>>>,
 }
 
 /// Distribution of a lost agent's part.
@@ -93,8 +93,8 @@ impl PartTransfer {
             each[*worker].push(piece);
         }
         let mut each = each.into_iter();
-        let heirs = self.workers.iter().map(|workers| each.by_ref().take(*workers).collect());
-        Division { of: of * cut, heirs: heirs.collect() }
+        let successors = self.workers.iter().map(|workers| each.by_ref().take(*workers).collect());
+        Division { of: of * cut, successors: successors.collect() }
     }
 }
 
@@ -103,24 +103,25 @@ impl Merge {
     /// nothing any more. Calls due before are lost, and all of them if there is no time left.
     pub(super) fn redistribute(&mut self, wire: &Wire, lost: usize) {
         self.settle(lost);
-        let leaves_nothing = self.ledgers[lost].is_relieved();
+        let leaves_nothing = self.ledgers[lost].is_taken_over();
         if self.on_loss != OnLoss::Redistribute || self.stopped != Order::Go || leaves_nothing {
             return;
         }
-        let heirs: Vec<usize> = (0..self.ledgers.len())
-            .filter(|row| self.ledgers[*row].standing == LedgerState::Live)
-            .filter(|row| !self.ledgers[*row].is_relieved())
+        let successors: Vec<usize> = (0..self.ledgers.len())
+            .filter(|row| self.ledgers[*row].state == LedgerState::Live)
+            .filter(|row| !self.ledgers[*row].is_taken_over())
             .collect();
         let silent = wire.relieve(&self.names[lost]);
-        let at = self.edge_from(silent.max(net::reactor::monotonic() + TELL));
-        if heirs.is_empty() || at >= self.cut {
+        let at = self.edge_from(silent.max(net::reactor::monotonic() + OFFER_LEAD));
+        if successors.is_empty() || at >= self.cut {
             return;
         }
-        let weights: Vec<Vec<f64>> = heirs.iter().map(|row| self.ledgers[*row].weights()).collect();
+        let weights: Vec<Vec<f64>> =
+            successors.iter().map(|row| self.ledgers[*row].weights()).collect();
         let shared = PartTransfer::new(&weights);
         for part in self.ledgers[lost].leave() {
             let division = shared.divide(part.share.slots());
-            for (to, slots) in heirs.iter().zip(division.heirs) {
+            for (to, slots) in successors.iter().zip(division.successors) {
                 let all: Vec<u32> = sorted(slots.iter().flatten().copied());
                 let Ok(share) = Share::of_slots(&all, division.of) else { continue };
                 let shares = slots.iter().filter_map(|own| Share::of_slots(own, division.of).ok());
@@ -136,7 +137,7 @@ impl Merge {
         let name = wire.name(&self.names[lost]);
         crate::say(&format!(
             "from {seconds:.1} s, {} others take over the part of {name}",
-            heirs.len()
+            successors.len()
         ));
     }
 
@@ -153,8 +154,8 @@ impl Merge {
         step.answer = Answer::Refused(why);
         self.ledgers[to].refuse(number);
         self.ledgers[from].keep(number);
-        if self.ledgers[from].standing == LedgerState::Over {
-            self.ledgers[from].standing = LedgerState::Lost;
+        if self.ledgers[from].state == LedgerState::Over {
+            self.ledgers[from].state = LedgerState::Lost;
         }
     }
 
@@ -181,7 +182,7 @@ impl Merge {
     /// The transfers, for the report.
     pub(super) fn part_moves(&self) -> Vec<PartMove> {
         let from = self.setup.measure_from().as_secs_f64();
-        let told = |step: &Handover| {
+        let describe = |step: &Handover| {
             let (slots, of) = step.share.slots();
             PartMove {
                 from: self.names[step.from].clone(),
@@ -195,7 +196,7 @@ impl Merge {
                 },
             }
         };
-        self.moves.iter().map(told).collect()
+        self.moves.iter().map(describe).collect()
     }
 }
 
@@ -211,21 +212,21 @@ mod tests {
     use plan::{Arrivals, Think};
     use units::Rate;
 
-    fn divide(slots: (&[u32], u32), heirs: &[Vec<f64>]) -> Division {
-        PartTransfer::new(heirs).divide(slots)
+    fn divide(slots: (&[u32], u32), successors: &[Vec<f64>]) -> Division {
+        PartTransfer::new(successors).divide(slots)
     }
 
     fn owners(division: &Division) -> Vec<usize> {
         let of = |workers: &Vec<Vec<u32>>| workers.iter().map(Vec::len).sum::<usize>();
-        division.heirs.iter().map(of).collect()
+        division.successors.iter().map(of).collect()
     }
 
     #[test]
-    fn every_slot_goes_to_one_heir_by_its_weight() {
+    fn every_slot_goes_to_one_successor_by_its_weight() {
         let two = [vec![0.25], vec![0.25], vec![0.25]];
         let one = divide((&[2], 4), &two);
         assert_eq!(one.of, 12);
-        assert_eq!(one.heirs, [vec![vec![2]], vec![vec![6]], vec![vec![10]]]);
+        assert_eq!(one.successors, [vec![vec![2]], vec![vec![6]], vec![vec![10]]]);
         let even = divide((&[0, 3, 7], 8), &two);
         assert_eq!((even.of, owners(&even)), (8, vec![1, 1, 1]));
         let uneven = divide((&[1], 2), &[vec![1.0, 1.0], vec![0.5]]);
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(counts.iter().sum::<usize>(), (uneven.of / 2) as usize);
         assert!(counts[0] > 3 * counts[1] && counts[0] < 5 * counts[1], "{counts:?}");
         // the same load, arrival by arrival
-        let all = sorted(uneven.heirs.iter().flatten().flatten().copied());
+        let all = sorted(uneven.successors.iter().flatten().flatten().copied());
         let finer = Share::of_slots(&all, uneven.of).unwrap();
         let whole = Share::of_slots(&[1], 2).unwrap();
         assert!((0..999).all(|nth| finer.nth(nth) == whole.nth(nth)));

@@ -33,21 +33,24 @@ pub fn lanes(setup: &Arc<Setup>) -> Result<Vec<Arc<Setup>>, SetupError> {
 
 /// The workers of one core, one for each load.
 #[derive(Debug)]
-pub struct Crew {
+pub struct ScenarioWorkers {
     workers: Vec<(Worker, bool)>,
     rows: Rows,
 }
 
-impl Crew {
+impl ScenarioWorkers {
     /// `id`: the number of the core's worker; `workers`: one for each scenario, in the plan's order.
-    pub fn new(id: u32, workers: Vec<Worker>) -> Crew {
+    pub fn new(id: u32, workers: Vec<Worker>) -> ScenarioWorkers {
         let reached = vec![Nanos::ZERO; workers.len()];
         let rows = Rows { id, pending: BTreeMap::new(), reached, spare: None };
-        Crew { workers: workers.into_iter().map(|worker| (worker, false)).collect(), rows }
+        ScenarioWorkers {
+            workers: workers.into_iter().map(|worker| (worker, false)).collect(),
+            rows,
+        }
     }
 }
 
-impl Driven for Crew {
+impl Driven for ScenarioWorkers {
     fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn {
         let of = self.workers.len() as u32;
         let mut wake = None;
