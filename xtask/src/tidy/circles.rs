@@ -18,7 +18,7 @@ struct Held {
 struct Named {
     folder: &'static str,
     modules: &'static [&'static str],
-    #[expect(dead_code, reason = "for whoever reads this list")]
+    #[expect(dead_code, reason = "for the reader of this list")]
     reason: &'static str,
 }
 
@@ -53,13 +53,14 @@ const NAMED: &[Named] = &[
             "setup",
             "source",
             "speaker",
+            "token",
             "worker",
         ],
         reason: "one state machine: the worker, its connections and calls, and the source of its calls",
     },
     Named {
         folder: "crates/load/k6/src/",
-        modules: &["context", "http", "native", "test", "vu"],
+        modules: &["context", "http", "native", "socket", "test", "vu"],
         reason: "k6's functions run inside a user's context, which is made of the test and of them",
     },
     Named {
@@ -99,7 +100,7 @@ const NAMED: &[Named] = &[
     },
     Named {
         folder: "crates/load/plan/src/",
-        modules: &["file", "journey", "model", "options", "stack"],
+        modules: &["file", "journey", "masker", "model", "options", "stack"],
         reason: "a file is read by the rows of options, and a row reads the values of files",
     },
     Named {
@@ -114,7 +115,7 @@ const NAMED: &[Named] = &[
     },
     Named {
         folder: "crates/base/stats/src/",
-        modules: &["endings", "scenario", "snapshot"],
+        modules: &["endings", "scenario", "slices", "snapshot"],
         reason: "a snapshot holds those of scenarios, which are snapshots",
     },
     Named {

@@ -202,8 +202,7 @@ impl Setup {
         workers: u32,
         start: Nanos,
     ) -> Result<Setup, SetupError> {
-        let keys: BTreeMap<String, u32> =
-            endpoints.iter().enumerate().map(|(row, end)| (end.key.clone(), row as u32)).collect();
+        let keys = rows_by_key(&endpoints);
         let mut templates = Vec::with_capacity(plan.targets.len());
         let steps = plan.journeys.as_ref().map_or_else(Vec::new, |journeys| journeys.steps());
         for target in &plan.targets {
@@ -512,4 +511,9 @@ fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
         };
     }
     table
+}
+
+/// Row of each endpoint by its key.
+fn rows_by_key(endpoints: &[Endpoint]) -> BTreeMap<String, u32> {
+    endpoints.iter().enumerate().map(|(row, end)| (end.key.clone(), row as u32)).collect()
 }

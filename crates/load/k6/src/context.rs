@@ -70,7 +70,7 @@ pub struct Context {
     reseeded: Cell<bool>,
     /// Sent and received in the iteration.
     bytes: Cell<(u64, u64)>,
-    /// What a journey counts, since it was last taken; `None`: k6's own metrics are collected.
+    /// Counts of a journey since they were last taken; `None`: k6's own metrics are collected.
     journey: RefCell<Option<JourneyNotes>>,
     /// Iterations that a journey has begun.
     begun: Cell<u64>,

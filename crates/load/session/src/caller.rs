@@ -2,7 +2,6 @@
 //! examines before its run.
 
 use crate::over_quic;
-use crate::servers::HTTP1;
 use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{self, Exchange, Heard, Message, Outgoing, Pause, Request, Trouble};
 use engine::{Endpoint, endpoint_key};
@@ -16,6 +15,9 @@ use url::Url;
 
 /// Maximum delay until a signal is noticed.
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
+
+/// ALPN's name of HTTP/1.1 (RFC 7301 section 6).
+pub(crate) const HTTP1: &str = "http/1.1";
 
 /// Resolves an endpoint by the rules of a plan, or returns the reason.
 pub type Meet = Box<dyn Fn(&Url) -> Result<Endpoint, String>>;

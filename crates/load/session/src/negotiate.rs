@@ -2,9 +2,10 @@
 //! with each host, without a request, before the first call. Without TLS there is no ALPN, and
 //! HTTP/1.1 is used (prior knowledge, RFC 9113 section 3.3, is not assumed).
 
+use crate::caller::HTTP1;
 use crate::exit::Failure;
 use crate::first_call;
-use crate::servers::{HTTP1, offered, tls_client};
+use crate::servers::{offered, tls_client};
 use crate::session::Session;
 use crate::settled::Spoken;
 use plan::{HttpVersion, Plan, TlsPlan};

@@ -1,6 +1,6 @@
 //! The servers of a plan: names looked up, TLS prepared.
 
-use crate::caller::Meet;
+use crate::caller::{HTTP1, Meet};
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, connect_request, endpoint_key};
@@ -11,7 +11,6 @@ use url::Url;
 
 /// Default ALPN protocols.
 const OFFERED: [&str; 2] = [http2::ALPN, HTTP1];
-pub(crate) const HTTP1: &str = "http/1.1";
 
 /// Addresses of the servers, and the names to call them by.
 #[derive(Clone, Debug, Default)]

@@ -18,7 +18,7 @@ const FAULTS: [(&str, &str, &[&str]); 7] = [
     ("ws-unmasked,ws-any-version", "U-02,U-05", &[]),
 ];
 
-/// What was received, and the command.
+/// The received bytes and the command of each finding.
 fn findings(report: &str) -> Vec<(String, String)> {
     let mut received = String::new();
     let mut found = Vec::new();

@@ -1,17 +1,18 @@
 //! Sends one request to its server, over a separate connection.
 
 use crate::RecordedResponse;
-use crate::bodies::collect;
-use crate::proxy::ProxyState;
+use crate::bodies::{BodyRoom, collect};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Request, header};
 use hyper_util::rt::TokioIo;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Position, Url};
 
@@ -38,6 +39,13 @@ pub(crate) fn is_own(name: &str) -> bool {
     OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
+/// Shared by all requests: the TLS configuration and the room for bodies.
+#[derive(Clone, Copy)]
+pub(crate) struct Upstream<'a> {
+    pub(crate) tls: &'a Arc<ClientConfig>,
+    pub(crate) room: &'a BodyRoom,
+}
+
 /// Sends a request and waits for its complete response.
 ///
 /// # Errors
@@ -47,9 +55,9 @@ pub(crate) async fn forward(
     method: &str,
     headers: &[(String, String)],
     body: Bytes,
-    shared: &ProxyState,
+    upstream: Upstream<'_>,
 ) -> Result<RecordedResponse, String> {
-    let exchange = exchange(url, method, headers, body, shared);
+    let exchange = exchange(url, method, headers, body, upstream);
     let within = timeout(RESPONSE_MAX, exchange).await;
     within.unwrap_or_else(|_| Err(format!("no response within {} s", RESPONSE_MAX.as_secs())))
 }
@@ -59,7 +67,7 @@ async fn exchange(
     method: &str,
     headers: &[(String, String)],
     body: Bytes,
-    shared: &ProxyState,
+    upstream: Upstream<'_>,
 ) -> Result<RecordedResponse, String> {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = url.port_or_known_default().unwrap_or(80);
@@ -73,13 +81,14 @@ async fn exchange(
     }
     let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
     if url.scheme() != "https" {
-        return send(stream, request, shared).await;
+        return send(stream, request, upstream.room).await;
     }
     let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
-    let connector = TlsConnector::from(shared.tls().clone());
+    let connector = TlsConnector::from(upstream.tls.clone());
     let secured = timeout(CONNECT_MAX, connector.connect(name, stream)).await;
     let secured = secured.unwrap_or_else(|_| Err(too_late()));
-    send(secured.map_err(|error| format!("TLS with the server: {error}"))?, request, shared).await
+    send(secured.map_err(|error| format!("TLS with the server: {error}"))?, request, upstream.room)
+        .await
 }
 
 fn too_late() -> std::io::Error {
@@ -89,14 +98,14 @@ fn too_late() -> std::io::Error {
 async fn send(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     request: Request<Full<Bytes>>,
-    shared: &ProxyState,
+    room: &BodyRoom,
 ) -> Result<RecordedResponse, String> {
     let made = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = made.map_err(|error| error.to_string())?;
     let driver = ConnectionTask(tokio::spawn(connection));
     let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
     let (head, body) = response.into_parts();
-    let body = collect(body, &shared.room).await.map_err(|why| format!("the response: {why}"))?;
+    let body = collect(body, room).await.map_err(|why| format!("the response: {why}"))?;
     drop(driver);
     let reason = head.status.canonical_reason().unwrap_or_default().to_owned();
     let framing = [header::TRANSFER_ENCODING, header::CONNECTION];

@@ -1,7 +1,7 @@
 //! The client side: plain HTTP, TLS, and tunnels of a browser's proxy.
 
 use crate::bodies::{BodyRoom, collect};
-use crate::forward::{forward, is_own};
+use crate::forward::{Upstream, forward, is_own};
 use crate::{RecordedExchange, RecordedResponse, RecorderConfig};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -20,7 +20,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::server::Acceptor;
 use url::Url;
 
@@ -51,7 +50,7 @@ pub(crate) struct ProxyState {
     exchanges: Mutex<Vec<RecordedExchange>>,
     bytes: Mutex<usize>,
     /// Bodies that are being received or sent.
-    pub(crate) room: BodyRoom,
+    room: BodyRoom,
     troubles: Mutex<Vec<String>>,
 }
 
@@ -71,8 +70,8 @@ impl ProxyState {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn tls(&self) -> &Arc<ClientConfig> {
-        &self.config.tls
+    fn upstream(&self) -> Upstream<'_> {
+        Upstream { tls: &self.config.tls, room: &self.room }
     }
 
     pub(crate) fn take_troubles(&self) -> Vec<String> {
@@ -343,7 +342,7 @@ async fn record(
         }
     }
     let method = head.method.as_str();
-    let answered = forward(&url, method, &headers, body.clone(), shared).await;
+    let answered = forward(&url, method, &headers, body.clone(), shared.upstream()).await;
     let (response, shown) = match answered {
         Ok(answer) => {
             let shown = shown(&answer, &url, shared, (side, &seen));

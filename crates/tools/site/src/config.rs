@@ -6,10 +6,18 @@ use faulty::{Defect, Defects};
 use units::{Nanos, Seed, parse_size};
 
 use crate::faults::{self, Misbehaviour, Stall, TimeLaw, WrongLength};
-use crate::proper::ModelPace;
 use crate::route::SLEEP_MAX;
 use crate::weakness::{self, Cold, Contention, Late, RateLimit, Weaknesses};
 use crate::{AccessLog, Faults, Listen, SiteError};
+
+/// Times of the tokens of a language model's response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ModelPace {
+    /// From the request to the first token.
+    pub(crate) first: Nanos,
+    /// From one token to the next.
+    pub(crate) every: Nanos,
+}
 
 /// How `/sleep` serves several requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -102,7 +102,7 @@ fn refused_tokens_are_replaced_once_each_and_ever_later() {
 }
 
 #[test]
-fn a_failing_endpoint_is_asked_ever_later_until_the_token_expires() {
+fn a_failing_endpoint_is_asked_ever_later() {
     let tokens = tokens();
     ask(&tokens, 0, &good("one", ", \"expires_in\": 100"));
     let bad = heard(500, "{\"error\": \"server_error\", \"error_description\": \"no\\ndisk\"}");

@@ -136,10 +136,10 @@ fn take(
         Step::Call(call) => {
             let request = String::from_utf8_lossy(&call.template.bytes).into_owned();
             let at = now + call.wait;
-            if let Some(call) = &call.template.socket {
+            if let Some(socket) = &call.template.socket {
                 let (done, body, class) =
-                    on_socket(call, &call.template.bytes, at, sockets.entry(user).or_default());
-                if call.opens() {
+                    on_socket(socket, &call.template.bytes, at, sockets.entry(user).or_default());
+                if socket.opens() {
                     sent.push(((at - Nanos::SECOND).0 / 1_000_000, request));
                 }
                 let status = if class.is_none() { 101 } else { 0 };
@@ -153,7 +153,7 @@ fn take(
                 };
                 let head =
                     b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Protocol: chat\r\n\r\n";
-                let head = if call.opens() { &head[..] } else { b"" };
+                let head = if socket.opens() { &head[..] } else { b"" };
                 let outcome = Outcome::Succeeded;
                 guide.ended(user, &CallEnd { sample: &sample, outcome, head, body: &body });
                 return due.push(Reverse((done, user)));

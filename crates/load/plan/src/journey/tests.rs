@@ -155,7 +155,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
         (&format!("{ONE}chance = '0%'\n"), "line 8: chance: a chance of 0 disables the step"),
         (&format!("{ONE}think = 'soon'\n"), "line 8: think: "),
         (&format!("{ONE}timeout = '1s'\n"), "call in [timeouts]"),
-        (&format!("{ONE}expect = {{ outcome = 'closed' }}\n"), "outcome is for check plans"),
+        (&format!("{ONE}expect = {{ outcome = 'closed' }}\n"), "outcome works only in check plans"),
         (
             &format!("{ONE}[[journey.step]]\nname = 's'\nurl = '/'\n"),
             "is the name of an earlier step",

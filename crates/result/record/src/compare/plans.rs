@@ -68,7 +68,7 @@ fn flat(text: &str, scope: Scope) -> Option<Keys> {
     Some(keys)
 }
 
-/// What is called and by which protocol. The rate of messages is the load of a WebSocket.
+/// Keys of the calls and their protocol. The rate of messages is the load of a WebSocket.
 fn is_of_the_calls(key: &str) -> bool {
     // plans with journeys have one URL, others one for each target
     key == "url"

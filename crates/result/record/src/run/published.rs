@@ -316,7 +316,7 @@ impl RunRecord {
             lag_s: TimesRecord::of(&total.lag),
             by_outcome: TimesByOutcome::of(total),
             phases_s: PhasesRecord::of(total, &figures.dns),
-            status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
+            status: by_code(&total.status),
             failures: failures(total),
             bodies: BodiesRecord::of(report),
             per_url: rows::per_url(report),
@@ -368,6 +368,10 @@ impl RunRecord {
             measured: Some(MeasuredRecord::of(&report.measurement)),
         }
     }
+}
+
+fn by_code(status: &stats::StatusTally) -> BTreeMap<String, u64> {
+    status.seen().map(|(code, count)| (code.to_string(), count)).collect()
 }
 
 fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {

@@ -31,9 +31,9 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::LocalSet;
 use workload::fileset::FileSet;
 
-pub(crate) use self::model::ModelPace;
 pub(crate) use self::quic::QuicListener;
 use self::stream::Acceptor;
+use crate::config::ModelPace;
 use crate::counters::Counters;
 use crate::listen::Listener;
 use crate::{AccessLog, Config, Sleeping};

@@ -12,8 +12,8 @@ use super::Common;
 use super::body::{PageBody, Upload};
 use super::events::{EventText, Events};
 use super::pages::page_of;
+use crate::config::ModelPace;
 use crate::route::{EventPlan, ModelPage, SLEEP_MAX};
-use units::Nanos;
 
 /// Tokens of a response to a request that sets no maximum.
 const TOKENS_DEFAULT: u64 = 128;
@@ -21,15 +21,6 @@ const TOKENS_MAX: u64 = 100_000;
 const NAME_MAX: usize = 200;
 const JSON: &str = "application/json";
 const WORDS: [&str; 8] = ["a", "lamp", "turns", "above", "the", "dark", "water", "slowly"];
-
-/// Times of a response's tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ModelPace {
-    /// From the request to the first token.
-    pub(crate) first: Nanos,
-    /// From one token to the next.
-    pub(crate) every: Nanos,
-}
 
 /// A chat as requested.
 #[derive(Clone, Debug, PartialEq, Eq)]

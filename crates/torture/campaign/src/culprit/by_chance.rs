@@ -61,7 +61,7 @@ impl Repetitions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CrashVerdict {
     NotAgain,
-    /// Whether it depends on what is sent is not known.
+    /// Too few trials to tell a chance crash from one that depends on the request.
     TooFew,
     /// It follows only this conversation.
     Depends(usize),

@@ -17,7 +17,7 @@ use units::Nanos;
 /// Half heads that a server must sustain in addition to the states: as many connections as cases
 /// without load use at once, each of which occupies a worker.
 const SPARE: usize = 24;
-/// What each of them sends.
+/// The bytes that each of them sends.
 const SPARE_HEAD: &[u8] = b"GET / HTTP/1.1\r\n";
 /// Their maximum lifetime: until it is known whether the server is full.
 const SPARE_FOR: Nanos = Nanos::from_secs(10);
