@@ -126,13 +126,9 @@ impl Travel {
 
     /// A message about a user's response without its secrets, those of the user included.
     fn masked(&self, traveller: &Traveller, message: &str) -> String {
-        let mut text = self.masker.text(message);
-        CarriedView { travel: self, traveller }.secrets(&mut |value| {
-            if plan::is_secret_value(value) && text.contains(value) {
-                text = text.replace(value, "***");
-            }
-        });
-        text
+        let mut own = Masker::default();
+        CarriedView { travel: self, traveller }.secrets(&mut |value| own.add_value(value));
+        own.text(&self.masker.text(message))
     }
 
     /// Journey of an iteration, and the stream of its other random draws: a function of its index.

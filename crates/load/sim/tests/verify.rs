@@ -193,7 +193,7 @@ fn each_targets_times_are_known_over_time() {
     let measured = execute(plan, server, 2).measurement;
     let means = |target: usize| {
         let means = measured.slices.means(target).into_iter();
-        means.map(|mean| mean.map_or(0, |it| it.0 / 1_000_000)).collect::<Vec<u64>>()
+        means.map(|mean| mean.map_or(0, |it| (it.0 + 500_000) / 1_000_000)).collect::<Vec<u64>>()
     };
     assert_eq!(means(0), [10; 6]);
     let slow = means(1);

@@ -83,8 +83,10 @@ fn steps_and_plans_name_versions_of_their_own() {
     assert!(asked(&json, 0).ends_with("/hw"), "{json:#}");
     let ran = check(folder.path(), PLAN, &["--base", &plain, "--http", "4"]).expect(&[2]);
     assert!(ran.stderr.contains("\"4\" is not a version of HTTP"), "{ran:?}");
-    let ran = check(folder.path(), PLAN, &["--base", &plain, "--http", "auto"]).expect(&[2]);
-    assert!(ran.stderr.contains("give one of 1.0, 1.1, 2, 3"), "{ran:?}");
+    // without TLS a server cannot choose
+    let json =
+        check(folder.path(), PLAN, &["--base", &plain, "--http", "auto"]).expect(&[0]).json();
+    assert!(asked(&json, 0).ends_with("/hw"), "{json:#}");
     let ran = check(folder.path(), PLAN, &["--base", &plain, "--http", "3"]).expect(&[2]);
     assert!(ran.stderr.contains("HTTP/3 requires TLS"), "{ran:?}");
 }

@@ -82,8 +82,13 @@ export const options = { vus: 2, iterations: 4, thresholds: { checks: ['rate==1'
 export default function () {
   const log = [];
   const res = ws.connect(`${base}/ws?close=4001&after=3`, null, (socket) => {
-    socket.on('open', () => { for (const it of ['a', 'b', 'c', 'd']) socket.send(it); });
-    socket.on('message', (it) => { log.push(it); if (it === 'a') http.get(`${__ENV.SITE}/hw`); });
+    const words = ['a', 'b', 'c', 'd'];
+    socket.on('open', () => socket.send(words.shift()));
+    socket.on('message', (it) => {
+      log.push(it);
+      if (it === 'a') http.get(`${__ENV.SITE}/hw`);
+      socket.send(words.shift());
+    });
     socket.on('close', (code) => log.push(code));
   });
   check(res, { 101: (r) => r.status === 101 });

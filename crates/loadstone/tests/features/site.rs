@@ -98,6 +98,7 @@ fn every_option_of_the_site_arrives() {
     shares();
     misbehaviour();
     weaknesses();
+    language_model();
     let seen = SEEN.with_borrow(BTreeSet::clone);
     // over QUIC they are tested in http3.rs
     let here = |name: &str| !["http3", "early-data"].contains(&name);
@@ -111,6 +112,21 @@ fn takes(server: &Server, span: Duration) {
     let before = Instant::now();
     let response = server.get("/hw");
     assert!(before.elapsed() >= span, "{:?} for {response}", before.elapsed());
+}
+
+/// Two tokens at 20/s, the first after 60 ms.
+fn language_model() {
+    let server = Server::start(&["--tokens", "20/s", "--ttft", "60ms"]);
+    let body =
+        r#"{"stream": true, "max_tokens": 2, "messages": [{"role": "user", "content": "x"}]}"#;
+    let mut stream = server.connect();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\n";
+    let before = Instant::now();
+    write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(before.elapsed() >= Duration::from_millis(110), "{:?}", before.elapsed());
+    assert!(response.contains("data: [DONE]"), "{response}");
 }
 
 fn weaknesses() {

@@ -11,7 +11,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("http://host:99999/", &["http://host:99999/", "port"]),
     ("http://127.0.0.1:0/", &["port 0"]),
     (":80", &["\":80\"", "write http://host:port/path"]),
-    ("ftp://host/", &["\"ftp\"", "http, https, ws, wss, grpc and grpcs"]),
+    ("ftp://host/", &["\"ftp\"", "http, https, ws, wss, grpc or grpcs"]),
     ("file:///etc/passwd", &["\"file\"", "none of http"]),
     ("gone.toml", &["gone.toml", "cannot be read"]),
     ("-c|0|h", &["-c is 0", "-c 1"]),

@@ -160,7 +160,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
             &format!("{ONE}[[journey.step]]\nname = 's'\nurl = '/'\n"),
             "is the name of an earlier step",
         ),
-        (&format!("{ONE}[[journey.step]]\nname = 't'\n"), "give one of url (a request), connect"),
+        (&format!("{ONE}[[journey.step]]\nname = 't'\n"), "give one of url (a request), grpc"),
         (
             "[[journey]]\nname = 'j'\nrefresh = { step = 'q' }\n[[journey.step]]\nname = 's'\nurl = '/x'\n",
             "line 5: step: \"q\" is not a step of this journey",

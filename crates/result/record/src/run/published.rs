@@ -157,13 +157,9 @@ pub struct RunRecord {
     pub findings: Vec<Finding>,
     /// The server's own resources, where --sut watched them.
     pub sut: Option<SutRecord>,
-    /// Calls by kind of clients (--clients), in the plan's order; empty where all clients are
-    /// alike.
-    #[serde(default)]
-    pub by_clients: Vec<ClientsRecord>,
-    /// One for each scenario, in the plan's order; empty where the plan has none.
-    #[serde(default)]
-    pub by_scenario: Vec<ScenarioRecord>,
+    /// Calls by kind of clients and by scenario.
+    #[serde(flatten)]
+    pub parts: PartsRecord,
     /// The emulated path of all connections (--path).
     #[serde(default)]
     pub path: Option<PathRecord>,
@@ -246,6 +242,25 @@ impl ServerTimingsRecord {
     }
 }
 
+/// Calls by parts of the plan; its keys are in the run itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct PartsRecord {
+    /// Calls by kind of clients (--clients), in the plan's order; empty where all clients are
+    /// alike.
+    #[serde(default)]
+    pub by_clients: Vec<ClientsRecord>,
+    /// One for each scenario, in the plan's order; empty where the plan has none.
+    #[serde(default)]
+    pub by_scenario: Vec<ScenarioRecord>,
+}
+
+impl PartsRecord {
+    fn of(report: &RunReport) -> PartsRecord {
+        PartsRecord { by_clients: rows::by_clients(report), by_scenario: rows::by_scenario(report) }
+    }
+}
+
 /// Samples and checks of bodies; its keys are in the run itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
@@ -316,7 +331,7 @@ impl RunRecord {
             lag_s: TimesRecord::of(&total.lag),
             by_outcome: TimesByOutcome::of(total),
             phases_s: PhasesRecord::of(total, &figures.dns),
-            status: by_code(&total.status),
+            status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
             bodies: BodiesRecord::of(report),
             per_url: rows::per_url(report),
@@ -334,8 +349,7 @@ impl RunRecord {
             client: ClientRecord::of(report, figures),
             findings: report.findings.clone(),
             sut: report.sut.as_ref().map(SutRecord::of),
-            by_clients: rows::by_clients(report),
-            by_scenario: rows::by_scenario(report),
+            parts: PartsRecord::of(report),
             path: report.path.as_ref().map(PathRecord::of),
             stack: report.stack.as_ref().map(StackRecord::of),
             held: report.held.as_ref().map(HeldRecord::of),
@@ -368,10 +382,6 @@ impl RunRecord {
             measured: Some(MeasuredRecord::of(&report.measurement)),
         }
     }
-}
-
-fn by_code(status: &stats::StatusTally) -> BTreeMap<String, u64> {
-    status.seen().map(|(code, count)| (code.to_string(), count)).collect()
 }
 
 fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {

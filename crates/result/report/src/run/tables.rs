@@ -369,7 +369,7 @@ pub(super) fn metrics(document: &mut Document, forms: Forms, report: &RunRecord)
 
 /// Kinds of clients, each with its own kind of path.
 pub(super) fn clients(document: &mut Document, forms: Forms, report: &RunRecord) {
-    let all = &report.by_clients;
+    let all = &report.parts.by_clients;
     let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_clients(place)).collect();
     let ends = ends(&hists);
     let rows = all.iter().zip(&hists).map(|(row, response)| {
@@ -385,7 +385,7 @@ pub(super) fn clients(document: &mut Document, forms: Forms, report: &RunRecord)
 
 /// Several loads at once.
 pub(super) fn scenarios(document: &mut Document, forms: Forms, report: &RunRecord) {
-    let all = &report.by_scenario;
+    let all = &report.parts.by_scenario;
     let name = |row: &record::run::ScenarioRecord| words::printable(&row.name, 60);
     let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_scenario(place)).collect();
     let ends = ends(&hists);

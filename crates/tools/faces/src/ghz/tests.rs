@@ -229,10 +229,6 @@ fn counts(text: &str) -> Vec<(String, u64)> {
             let value = |name: &str| line.rsplit_once(name).map_or("", |(_, rest)| rest);
             add("count", value(" count=").split(',').next().unwrap_or_default());
             add("errors", value(",errors=").split(' ').next().unwrap_or_default());
-        } else if let Some((mark, rest)) = line.trim_start().split_once(" [")
-            && mark.parse::<f64>().is_ok()
-        {
-            add("bars", rest.split(']').next().unwrap_or_default());
         }
     }
     all.into_iter().collect()

@@ -34,6 +34,7 @@ fn every_option_that_is_listed_is_taken() {
             Some("TIME") => "20ms".to_owned(),
             Some("LENGTH/PERIOD") => "500ms/2s".to_owned(),
             Some("SHARE") => "1%".to_owned(),
+            Some("RATE") if option.name == "tokens" => "20/s".to_owned(),
             Some("RATE") => "100B/s".to_owned(),
             Some("RATE[:BURST[:STATUS]]") => "100/s:20:503".to_owned(),
             Some("TIME:TIMES") => "4s:5".to_owned(),
