@@ -117,8 +117,8 @@ fn takes(server: &Server, span: Duration) {
 /// Two tokens at 20/s, the first after 60 ms.
 fn language_model() {
     let server = Server::start(&["--tokens", "20/s", "--ttft", "60ms"]);
-    let body =
-        r#"{"stream": true, "max_tokens": 2, "messages": [{"role": "user", "content": "x"}]}"#;
+    let asked = r#""messages": [{"role": "user", "content": "x"}]"#;
+    let body = format!(r#"{{"model": "m", "stream": true, "max_tokens": 2, {asked}}}"#);
     let mut stream = server.connect();
     let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\n";
     let before = Instant::now();

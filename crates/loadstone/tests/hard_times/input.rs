@@ -12,7 +12,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("http://127.0.0.1:0/", &["port 0"]),
     (":80", &["\":80\"", "write http://host:port/path"]),
     ("ftp://host/", &["\"ftp\"", "http, https, ws, wss, grpc or grpcs"]),
-    ("file:///etc/passwd", &["\"file\"", "none of http"]),
+    ("file:///etc/passwd", &["\"file\"", "is not http"]),
     ("gone.toml", &["gone.toml", "cannot be read"]),
     ("-c|0|h", &["-c is 0", "-c 1"]),
     ("-c|x|h", &["'x'", "--connections"]),

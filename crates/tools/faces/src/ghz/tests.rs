@@ -207,15 +207,12 @@ fn counts(text: &str) -> Vec<(String, u64)> {
         let number: f64 = count.trim().parse().unwrap_or_else(|_| panic!("{name}: {count}"));
         *all.entry(name.to_owned()).or_default() += number as u64;
     };
-    if let Ok(json) = serde_json::from_str::<serde_json::Value>(text.trim()) {
-        let number = |at: &str| json.pointer(at).map(ToString::to_string).unwrap_or_default();
-        add("requested", &number("/options/total"));
-        add("count", &number("/count"));
-        for bar in json["histogram"].as_array().into_iter().flatten() {
-            add("bars", &bar["count"].to_string());
-        }
-        for detail in json["details"].as_array().into_iter().flatten() {
-            add(&detail["status"].to_string(), "1");
+    if text.trim_start().starts_with('{') {
+        // the details of the recorded reports are shortened, so they are no JSON
+        for (name, key) in [("requested", "\"total\":"), ("count", "\"count\":")] {
+            let number = text.split_once(key).map_or("", |(_, rest)| rest.trim_start());
+            let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
+            add(name, if end == 0 { "0" } else { &number[..end] });
         }
         return all.into_iter().collect();
     }
@@ -229,6 +226,12 @@ fn counts(text: &str) -> Vec<(String, u64)> {
             let value = |name: &str| line.rsplit_once(name).map_or("", |(_, rest)| rest);
             add("count", value(" count=").split(',').next().unwrap_or_default());
             add("errors", value(",errors=").split(' ').next().unwrap_or_default());
+        } else if let Some(count) = line.trim_start().strip_prefix("Count:") {
+            add("count", count);
+        } else if let Some((status, count)) =
+            line.strip_suffix("responses   ").and_then(|line| line.trim().split_once("]   "))
+        {
+            add(status.trim_start_matches('['), count);
         }
     }
     all.into_iter().collect()
