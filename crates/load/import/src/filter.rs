@@ -6,8 +6,9 @@ use crate::draft::{DraftBlock, DraftPiece, DraftStep, LeftOutList, PlanDraft};
 /// Names that a message lists.
 const LISTED_MAX: usize = 20;
 
+/// Keeps the requests that were asked for.
+///
 /// # Errors
-
 /// No element has the requested name.
 pub(crate) fn filter(draft: &mut PlanDraft, request: &ImportRequest<'_>) -> Result<(), String> {
     if let Some(wanted) = request.only {

@@ -221,7 +221,7 @@ fn token_plan(rate: f64, seconds: u64) -> Plan {
     let arrivals = plan::Arrivals::constant(units::Rate(rate));
     plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
     plan.stop.duration = Some(Nanos::from_secs(seconds));
-    plan.token.url = Some("http://auth.example/token".parse().unwrap());
+    plan.token.url = Some("http://auth.example/token".parse().expect("a URL"));
     (plan.token.client_id, plan.token.client_secret) = ("me".into(), "secret".into());
     plan
 }

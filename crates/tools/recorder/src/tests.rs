@@ -163,10 +163,10 @@ fn clients_keep_the_name_by_which_they_reach_it() {
 /// A time in a certificate: two digits of the year, month, day, hour, minute and second.
 fn utc_time(text: &[u8]) -> Option<time::OffsetDateTime> {
     let digits = text.strip_suffix(b"Z").filter(|it| it.iter().all(u8::is_ascii_digit))?;
-    let part = |at: usize| u8::try_from((digits[at] - b'0') * 10 + digits[at + 1] - b'0').ok();
-    let month = time::Month::try_from(part(2)?).ok()?;
-    let day = time::Date::from_calendar_date(2000 + i32::from(part(0)?), month, part(4)?).ok()?;
-    Some(day.with_hms(part(6)?, part(8)?, part(10)?).ok()?.assume_utc())
+    let part = |at: usize| (digits[at] - b'0') * 10 + digits[at + 1] - b'0';
+    let month = time::Month::try_from(part(2)).ok()?;
+    let day = time::Date::from_calendar_date(2000 + i32::from(part(0)), month, part(4)).ok()?;
+    Some(day.with_hms(part(6), part(8), part(10)).ok()?.assume_utc())
 }
 
 #[test]

@@ -58,11 +58,14 @@ pub(crate) fn repeat_conversation(
     Ok(())
 }
 
+/// Sends suspects together, and returns whether the server fails.
+type Trial<'a> = dyn FnMut(&mut Runner<'_>, &[Suspect]) -> Result<bool, SearchEnd> + 'a;
+
 /// Returns the smallest set that still fails together; a single one does not count.
 pub(crate) fn fewest_of(
     runner: &mut Runner<'_>,
     all: &[Suspect],
-    fails: &mut dyn FnMut(&mut Runner<'_>, &[Suspect]) -> Result<bool, SearchEnd>,
+    fails: &mut Trial<'_>,
 ) -> Vec<Suspect> {
     fewest(all, &mut |some| match some.is_empty() {
         true => Some(false),

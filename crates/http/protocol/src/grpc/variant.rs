@@ -234,7 +234,7 @@ mod tests {
         let joined = STANDARD.encode([message, end].concat());
         for text in [split, joined] {
             assert_eq!(read(form, text.as_bytes()), (1, b"grpc-status: 0\r\n".to_vec(), None));
-            assert_eq!(read(form, &text.as_bytes()[1..]).2.is_some(), true, "{text}");
+            assert!(read(form, &text.as_bytes()[1..]).2.is_some(), "{text}");
         }
         assert_eq!(Variant::WebText.body(prefixed(b""), false), b"AAAAAAA=");
     }

@@ -42,8 +42,9 @@ pub(crate) fn without_marks(line: &str) -> &str {
     line.trim_start_matches(['\u{feff}', '\0'])
 }
 
+/// Parses one line of an access log.
+///
 /// # Errors
-
 /// A part that is missing or malformed.
 pub fn parse_line(line: &str) -> Result<Entry, LineError> {
     let line = without_marks(line);
