@@ -371,12 +371,12 @@ impl RunRecord {
         all
     }
 
-    /// Response times of a row of [`RunRecord::by_clients`].
+    /// Response times of a row of `by_clients`.
     pub fn hist_of_clients(&self, row: usize) -> Hist {
         self.named_hist(&clients_name(row))
     }
 
-    /// Response times of a row of [`RunRecord::by_scenario`].
+    /// Response times of a row of `by_scenario`.
     pub fn hist_of_scenario(&self, row: usize) -> Hist {
         self.named_hist(&scenario_name(row))
     }

@@ -169,7 +169,7 @@ pub struct RunRecord {
     /// Idle connections held open during the load (--idle); null without them.
     #[serde(default)]
     pub held: Option<HeldRecord>,
-    /// Requests for tokens ([token]); left out where the plan has none.
+    /// Requests for OAuth tokens; left out where the plan has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokensRecord>,
     /// The machines that carried the run out together (loadstone fleet); left out where it was one
