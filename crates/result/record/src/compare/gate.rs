@@ -26,7 +26,7 @@ struct GateBound {
     answer: MarginAnswer,
     /// Judgment at that block.
     judged: Option<JudgedMargin>,
-    /// Why the figure cannot be judged.
+    /// Why a run has no such figure.
     lacking: Option<String>,
     /// Blocks that count for it, and those that do not.
     blocks: usize,
@@ -85,19 +85,21 @@ impl Gate {
     }
 
     /// Adds a block, the runs of each side in the order in which they were made. A block with a run
-    /// that is INVALID is left out: whether it is does not depend on the labels of the runs. Failures
-    /// count although the client was late.
+    /// that is INVALID, or that has too few calls for the figure, is left out: whether it is does not
+    /// depend on the labels of the runs. Failures count although the client was late.
     pub fn block(&mut self, before: &[RunRecord], after: &[RunRecord]) {
         let figures = self.bounds.len();
         let runs = || before.iter().chain(after);
         let mut counts = false;
         for watched in &mut self.bounds {
-            if runs().all(|run| watched.bound.counts(run)) {
+            let lacking = runs().find_map(|run| watched.bound.lacking(run));
+            if lacking.is_none() && runs().all(|run| watched.bound.counts(run)) {
                 watched.block(before, after, figures);
                 watched.blocks += 1;
                 counts = true;
             } else {
                 watched.invalid += 1;
+                watched.lacking = lacking.or(watched.lacking.take());
             }
         }
         *(if counts { &mut self.blocks } else { &mut self.invalid }) += 1;
@@ -122,8 +124,7 @@ impl Gate {
 
     /// No further block changes the answer.
     pub fn is_over(&self) -> bool {
-        self.answer() != MarginAnswer::Undecided
-            || self.bounds.iter().any(|one| one.lacking.is_some())
+        self.answer() != MarginAnswer::Undecided || self.bounds.iter().any(GateBound::is_hopeless)
     }
 
     /// The outcome of the gate.
@@ -145,7 +146,7 @@ impl Gate {
             bounds,
             help: Vec::new(),
         };
-        let lacking = self.bounds.iter().any(|one| one.lacking.is_some());
+        let lacking = self.bounds.iter().any(GateBound::is_hopeless);
         record.sentence = match lacking && answer == GateAnswer::Undecidable {
             true => "UNDECIDABLE: a bounded figure is missing in a run.".to_owned(),
             false => sentence(&record, end),
@@ -161,10 +162,11 @@ impl Gate {
         let mut help: Vec<String> = self
             .bounds
             .iter()
+            .filter(|one| one.answer == MarginAnswer::Undecided)
             .filter_map(|one| one.lacking.as_ref())
             .map(|why| format!("{why}: give longer runs (-d) or a higher rate."))
             .collect();
-        if !help.is_empty() {
+        if self.bounds.iter().any(GateBound::is_hopeless) {
             return help;
         }
         let undecided = || self.bounds.iter().filter(|one| one.answer == MarginAnswer::Undecided);
@@ -206,16 +208,18 @@ fn rounded_out(share: f64) -> f64 {
 }
 
 impl GateBound {
+    /// Not even the first block has the figure in every run.
+    fn is_hopeless(&self) -> bool {
+        self.blocks == 0 && self.lacking.is_some()
+    }
+
     fn block(&mut self, before: &[RunRecord], after: &[RunRecord], figures: usize) {
-        if self.lacking.is_none() {
-            self.lacking = before.iter().chain(after).find_map(|run| self.bound.lacking(run));
-        }
         let values = |runs: &[RunRecord]| runs.iter().map(|run| self.bound.value(run)).collect();
         let block = Block { before: values(before), after: values(after) };
         let margin = self.bound.margin();
         let Some(block) = scaled(margin.scale, &block) else { return };
         self.sequence.push(&block);
-        if self.answer == MarginAnswer::Undecided && self.lacking.is_none() {
+        if self.answer == MarginAnswer::Undecided {
             self.answer = margin.answer(&self.sequence, figures);
             if self.answer != MarginAnswer::Undecided {
                 self.judged = Some(margin.judged(&self.sequence, figures));
@@ -244,8 +248,8 @@ impl GateBound {
             text: String::new(),
         };
         record.text = match &self.lacking {
-            Some(why) => format!("{why}, so it cannot be judged"),
-            None => bound_sentence(&record),
+            Some(why) if self.is_hopeless() => format!("{why}, so it cannot be judged"),
+            _ => bound_sentence(&record),
         };
         record
     }

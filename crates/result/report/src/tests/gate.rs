@@ -120,6 +120,34 @@ fn the_time_that_a_bound_needs_follows_from_its_blocks() {
     assert!(record.help.iter().any(|help| help.contains(&time)), "{time}: {:?}", record.help);
 }
 
+/// A run that the machine interrupted has too few calls: its block is left out. A load that has too
+/// few from the first block on ends the gate at once.
+#[test]
+fn a_block_with_too_few_calls_is_left_out() {
+    let bounds = [FailIf::parse("p50 +5%").unwrap()];
+    let judged = |short: fn(usize) -> bool| {
+        let mut gate = Gate::new(&bounds);
+        let mut block = 0;
+        while !gate.is_over() && block < 12 {
+            let run = |index: usize| {
+                let mut run = RunRecord::of(&sessions::run(index, 1.0, 1.0));
+                if short(index) {
+                    run.response_time_s.count = 5;
+                }
+                run
+            };
+            gate.block(&[run(2 * block), run(2 * block + 1)], &[run(2 * block + 3), run(100)]);
+            block += 1;
+        }
+        (gate.record(&GateEnd::default()), block)
+    };
+    let (record, _) = judged(|index| index == 4);
+    assert_eq!((record.answer, record.blocks_invalid), (GateAnswer::Pass, 1), "{record:?}");
+    let (record, blocks) = judged(|index| index < 100);
+    assert_eq!((record.answer, blocks), (GateAnswer::Undecidable, 1));
+    assert!(record.help[0].contains("p50 needs 6 calls per run, but one has 5"), "{record:?}");
+}
+
 /// Every form shows an undecided bound as neither kept nor crossed.
 #[test]
 fn an_undecided_bound_is_neither_kept_nor_crossed() {
