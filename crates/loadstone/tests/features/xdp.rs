@@ -484,7 +484,8 @@ fn taken_meanwhile(
         let socket = UdpSocket::bind((taken, 0)).unwrap();
         socket.send_to(b"?", (near, 9)).unwrap();
     });
-    let own = ["--stack", "own:xdp=ls0", "--sources", sources, "-n", "20", "-c", "1"];
+    let own =
+        ["--stack", "own:xdp=ls0", "--sources", sources, "-n", "250", "-c", "1", "--think", "10ms"];
     let ran = finish(wire.command(&[&own[..], &[&server.url("/")]].concat()), b"");
     in_network(&wire.holders[1], move || drop(server));
     let mac = wire.there("ip -br link show ls1");
