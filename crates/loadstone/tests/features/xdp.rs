@@ -496,7 +496,7 @@ fn taken_meanwhile(
     // not in every run on a free machine, and the cause is unknown
     if !flat.join(" ").contains(&text) {
         let note = b"the address conflict was not seen during the run\n";
-        std::io::Write::write_all(&mut std::io::stderr(), note).ok();
+        std::io::stderr().write_all(note).ok();
     }
 }
 
