@@ -484,20 +484,14 @@ fn taken_meanwhile(
         let socket = UdpSocket::bind((taken, 0)).unwrap();
         socket.send_to(b"?", (near, 9)).unwrap();
     });
-    let own =
-        ["--stack", "own:xdp=ls0", "--sources", sources, "-n", "250", "-c", "1", "--think", "10ms"];
+    let own = ["--stack", "own:xdp=ls0", "--sources", sources, "-n", "20", "-c", "1"];
     let ran = finish(wire.command(&[&own[..], &[&server.url("/")]].concat()), b"");
     in_network(&wire.holders[1], move || drop(server));
     let mac = wire.there("ip -br link show ls1");
     let mac = mac.split_whitespace().nth(2).unwrap();
     let text = format!("is in use by {mac} as well: the server's packets");
     let flat: Vec<&str> = ran.stdout.split_whitespace().collect();
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    // not in every run on a free machine, and the cause is unknown
-    if !flat.join(" ").contains(&text) {
-        let note = b"the address conflict was not seen during the run\n";
-        std::io::stderr().write_all(note).ok();
-    }
+    assert!(flat.join(" ").contains(&text), "{text}\n{ran:#?}");
 }
 
 #[test]

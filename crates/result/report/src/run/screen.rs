@@ -62,10 +62,11 @@ const LEAST: Detail = Detail {
 const MORE: [fn(&mut Detail); 15] = [
     |detail| detail.causes.0 = 1,
     |detail| detail.across_runs = true,
+    // a finding may say that the figures are not the server's
+    |detail| detail.findings = (1, 0),
     |detail| detail.bars = Some(BARS_MIN),
     |detail| detail.asked = 130,
     |detail| detail.causes.0 = 2,
-    |detail| detail.findings = (1, 0),
     |detail| detail.findings = (1, 1),
     |detail| detail.urls = 4,
     |detail| detail.causes.0 = usize::MAX,
@@ -224,9 +225,9 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
 fn findings(report: &RunRecord, detail: Detail) -> Document {
     let mut document = Document::default();
     let (shown, advised) = detail.findings;
-    let reported = &report.server.sentence;
+    let sentence = &report.server.sentence;
     let mut shown: Vec<_> = report.findings.iter().take(shown).enumerate().collect();
-    shown.retain(|(index, finding)| *index < advised || finding.evidence != *reported);
+    shown.retain(|(index, finding)| *index < advised || finding.evidence != *sentence);
     let hidden = report.findings.len() - shown.len();
     if shown.is_empty() {
         return document;
@@ -240,7 +241,7 @@ fn findings(report: &RunRecord, detail: Detail) -> Document {
         let named = format!("{} ({})", finding.id, finding.confidence);
         document.add(
             SCREEN,
-            [match finding.evidence == *reported {
+            [match finding.evidence == *sentence {
                 true => Block::Lines(vec![format!("  {named}")]),
                 false => led("  ", Voice::Plain, format!("{named}: {}", finding.evidence)),
             }],

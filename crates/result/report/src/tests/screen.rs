@@ -122,6 +122,26 @@ fn every_report_fits_one_screen() {
     );
 }
 
+/// However many classes of response times need a row, a finding that doubts them is shown.
+#[test]
+fn a_finding_comes_before_the_histogram() {
+    let mut report = fixtures::valid();
+    report.findings = fixtures::troubled().findings;
+    let total = &mut report.measurement.total;
+    for times in [&mut total.succeeded, &mut total.plain, &mut total.timed_out] {
+        std::mem::take(times);
+    }
+    let mut drawn = 0;
+    for exponent in 0..18 {
+        let time = units::Nanos(1_000 << exponent);
+        (0..5_000).for_each(|_| report.measurement.total.plain.record(time));
+        let shown = text(&report, SCREEN);
+        assert!(shown.contains("What limits this server"), "{shown}");
+        drawn += usize::from(shown.contains("Response times, by calls"));
+    }
+    assert!((1..18).contains(&drawn), "{drawn} of 18 with a histogram");
+}
+
 #[test]
 fn a_wide_terminal_has_longer_bars() {
     let wide = |columns| {
