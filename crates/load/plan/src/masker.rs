@@ -10,26 +10,28 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use url::Url;
 
 /// Secrets of at least this length are masked wherever they occur. Shorter ones may occur in
 /// unrelated words, and are masked only in their own places.
-pub const SECRET_MIN: usize = 3;
-/// Most secrets that are looked for, in all their forms.
+const SECRET_MIN: usize = 3;
+/// Maximum number of secrets to look for; each form counts.
 const SECRETS_MAX: usize = 4_000;
-/// Longest text in which values with secret names are looked for.
+/// Maximum length of a text that is searched for values with secret names.
 const TEXT_MAX: usize = 64 << 10;
 /// Replacement for a secret in shown text.
 const SHOWN: &str = "***";
-/// Values that are no secrets, whatever their names are.
+/// Values that are never secrets, whatever their names are.
 const PLAIN: [&str; 6] = ["true", "false", "null", "none", "yes", "undefined"];
 
 /// Replaces secrets in texts.
 #[derive(Clone, Debug, Default)]
 pub struct Masker {
-    found: BTreeSet<String>,
+    /// With their lengths, the longest first: a secret may be part of another.
+    found: BTreeSet<(Reverse<usize>, String)>,
 }
 
 impl Masker {
@@ -46,6 +48,7 @@ impl Masker {
             None => {}
         }
         masker.add(&plan.token.client_secret);
+        plan.token.url.iter().for_each(|url| masker.add_url(url));
         for (name, value) in &plan.request.headers {
             masker.add_header(name, value);
         }
@@ -72,7 +75,7 @@ impl Masker {
     /// Adds a secret in the forms in which a server may return it: as it is, percent-encoded, and
     /// in strings of JSON and HTML.
     pub fn add(&mut self, secret: &str) {
-        // a mask, or a value that is put in later
+        // a mask, or a value that is inserted later
         let known = secret.contains(SHOWN) || secret.contains("{{") || PLAIN.contains(&secret);
         if secret.len() < SECRET_MIN || known || self.found.len() >= SECRETS_MAX {
             return;
@@ -98,10 +101,10 @@ impl Masker {
             light,
             encoded,
         ];
-        self.found.extend(forms);
+        self.found.extend(forms.map(|form| (Reverse(form.len()), form)));
     }
 
-    /// Adds a value that a user captured or took from a feeder. Short numbers are no secrets.
+    /// Adds a value that a user captured or took from a feeder. Short numbers are not secrets.
     pub fn add_value(&mut self, value: &str) {
         if is_secret_value(value) {
             self.add(value);
@@ -178,11 +181,13 @@ impl Masker {
         self.add_named(body);
     }
 
-    /// The secrets in all their forms, the longest first: one may be part of another.
+    /// The secrets in all their forms, the longest first.
     pub fn secrets(&self) -> Vec<&str> {
-        let mut all: Vec<&str> = self.found.iter().map(String::as_str).collect();
-        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        all
+        self.longest_first().collect()
+    }
+
+    fn longest_first(&self) -> impl Iterator<Item = &str> {
+        self.found.iter().map(|(_, secret)| secret.as_str())
     }
 
     /// The text without the secrets, and without values whose names indicate a secret.
@@ -191,7 +196,7 @@ impl Masker {
     }
 
     fn known(&self, mut text: String) -> String {
-        for secret in self.secrets() {
+        for secret in self.longest_first() {
             if text.contains(secret) {
                 text = text.replace(secret, SHOWN);
             }
@@ -201,17 +206,17 @@ impl Masker {
 
     /// Masks the beginning of a secret at the end of a text that was cut.
     fn cut(&self, text: &mut String) {
-        let cut = |secret: &&str| {
+        let cut = |secret: &str| {
             let mut parts = (SECRET_MIN..secret.len()).rev().filter_map(|end| secret.get(..end));
             parts.find(|part| text.ends_with(part)).map(str::len)
         };
-        if let Some(length) = self.secrets().iter().filter_map(cut).max() {
+        if let Some(length) = self.longest_first().filter_map(cut).max() {
             text.truncate(text.len() - length);
             text.push_str(SHOWN);
         }
     }
 
-    /// A line of a head without secrets. Of a cookie the value alone is one.
+    /// A line of a head without secrets. In a cookie only the value is a secret.
     pub fn field(&self, line: &str) -> String {
         let Some((name, value)) = line.split_once(':') else { return self.text(line) };
         if name.eq_ignore_ascii_case("set-cookie") {
@@ -271,9 +276,9 @@ impl Plan {
     }
 }
 
-/// Returns whether a value that a user captured or took from a feeder may be a secret: a short
-/// number is none.
-pub fn is_secret_value(value: &str) -> bool {
+/// Returns whether a value that a user captured or took from a feeder may be a secret. Short
+/// numbers are not secrets.
+fn is_secret_value(value: &str) -> bool {
     let is_short_number = value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit());
     value.len() >= SECRET_MIN && !is_short_number && !PLAIN.contains(&value)
 }
@@ -328,6 +333,10 @@ fn named_values(text: &str) -> Vec<Range<usize>> {
         let rest = &text[at + 1..];
         let start = at + 1 + (rest.len() - rest.trim_start_matches([' ', '\t']).len());
         let value = &text[start..];
+        // after a host, as in `session-api:8080`
+        if mark == ":" && !quoted && start == at + 1 && starts_with_port(value) {
+            continue;
+        }
         let range = if let Some(inside) = value.strip_prefix("\\\"") {
             start + 2..start + 2 + inside.find("\\\"").unwrap_or(inside.len())
         } else if let Some(inside) = value.strip_prefix('"') {
@@ -343,6 +352,13 @@ fn named_values(text: &str) -> Vec<Range<usize>> {
         }
     }
     all
+}
+
+/// Returns whether a text starts with a port, which is at most 65,535.
+fn starts_with_port(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let ends = |c: char| !c.is_alphanumeric() && c != '-' && c != '_';
+    (1..=5).contains(&digits) && text[digits..].chars().next().is_none_or(ends)
 }
 
 /// The name that a text ends with.
@@ -402,6 +418,9 @@ mod tests {
             ("Cookie: sid=a; b=c\nHost: h", "Cookie: ***\nHost: h"),
             ("at 12:30 x=y", "at 12:30 x=y"),
             ("token=", "token="),
+            ("at http://session-api:8080/a?token=x1y", "at http://session-api:8080/a?token=***"),
+            ("Host: auth:80\r\nauth: 80", "Host: auth:80\r\nauth: ***"),
+            (r#"{"max_tokens": 128, "n": 1280}"#, r#"{"max_tokens": 128, "n": 1280}"#),
             ("é=ü: token:", "é=ü: token:"),
         ] {
             assert_eq!(Masker::default().text(text), expected);
@@ -437,7 +456,7 @@ mod tests {
         assert!(!masker.secrets().contains(&"ann"));
     }
 
-    /// Every place of a plan that a secret can enter.
+    /// Every place of a plan that can contain a secret.
     #[test]
     fn a_plan_has_its_secrets_everywhere() {
         let text = r#"

@@ -7,6 +7,7 @@ use crate::file::{
     name_of,
 };
 use crate::fold::{self, Fold};
+use crate::masker::mask_named;
 use crate::{
     AbortRule, AddressFamily, AddressOrder, BodyRule, Gaps, HttpVersion, MaskRule, MessageAnswer,
     Migrate, Order, Priority, ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming,
@@ -96,7 +97,7 @@ pub(super) const PATH: Grammar<PathBuf> =
     one(|text, _| Ok(text.into()), |path, _| text(path.to_string_lossy()));
 pub(super) const PROXY: Grammar<url::Url> = one(|text, _| crate::parse_proxy(text), show_proxy);
 pub(super) const HTTP_URL: Grammar<url::Url> =
-    one(|text, _| crate::urls::parse_service_url(text), |url, _| text(url.as_str()));
+    one(|text, _| crate::urls::parse_service_url(text), show_service_url);
 pub(super) const CLIENT_LOGIN: Grammar<crate::ClientLogin> = one(
     |text, _| pick(text, &crate::token::CLIENT_LOGINS),
     |it, _| text(name_of(&crate::token::CLIENT_LOGINS, it)),
@@ -282,6 +283,14 @@ fn exact(number: f64) -> KeyValue {
 
 fn parse_number(text: &str) -> Result<f64, ParseError> {
     text.parse().map_err(|_| ParseError(format!("{} is not a number", quoted(text))))
+}
+
+/// A key in the query may be a secret.
+fn show_service_url(url: &url::Url, secrets: Secrets) -> KeyValue {
+    match secrets {
+        Secrets::Shown => text(url.as_str()),
+        Secrets::Masked => text(mask_named(url.as_str(), MASK)),
+    }
 }
 
 fn show_proxy(proxy: &url::Url, secrets: Secrets) -> KeyValue {
