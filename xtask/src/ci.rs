@@ -129,12 +129,11 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
 /// Every test of the workspace that is a separate program, by name.
 fn test_names(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     let mut metadata = cargo(root);
-    let reported =
-        shell::output(metadata.args(["metadata", "--no-deps", "--format-version", "1"]))?;
-    let reported: serde_json::Value = serde_json::from_str(&reported)?;
+    let json = shell::output(metadata.args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let facts: serde_json::Value = serde_json::from_str(&json)?;
     let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
-    let targets =
-        list(&reported["packages"]).into_iter().flat_map(|package| list(&package["targets"]));
+    let packages = list(&facts["packages"]);
+    let targets = packages.into_iter().flat_map(|package| list(&package["targets"]));
     let is_test =
         |target: &serde_json::Value| list(&target["kind"]).iter().any(|kind| kind == "test");
     let tests = targets.filter(is_test);

@@ -86,8 +86,8 @@ fn fuzz(root: &Path, target: &str) -> std::process::Command {
 }
 
 fn has_nightly() -> bool {
-    let reported = shell::output(std::process::Command::new("rustup").args(["toolchain", "list"]));
-    reported.is_ok_and(|list| list.lines().any(|line| line.starts_with("nightly")))
+    let output = shell::output(std::process::Command::new("rustup").args(["toolchain", "list"]));
+    output.is_ok_and(|list| list.lines().any(|line| line.starts_with("nightly")))
 }
 
 /// Runs the replaying tests, after making sure that there are some.

@@ -249,24 +249,24 @@ impl<'a> Stage<'a> {
     fn output(&mut self, shown: &Shown) -> anyhow::Result<String> {
         let command = &shown.command;
         eprintln!("$ {command}");
-        let (mut code, mut reported) = self.output_of(shown)?;
+        let (mut code, mut output) = self.output_of(shown)?;
         let mut tries = if self.check { 0 } else { TRIES };
-        while shown.allows(code) && !shown.may_be_shown(code, &reported) && tries > 0 {
+        while shown.allows(code) && !shown.may_be_shown(code, &output) && tries > 0 {
             eprintln!("  INVALID on this machine just now: once more");
             std::thread::sleep(PAUSE);
-            (code, reported) = self.output_of(shown)?;
+            (code, output) = self.output_of(shown)?;
             tries -= 1;
         }
         if !shown.allows(code) {
             self.faults.push(format!("{command:?} ended with {code}, not {}", shown.code));
-        } else if !self.check && !shown.may_be_shown(code, &reported) {
+        } else if !self.check && !shown.may_be_shown(code, &output) {
             let why = "the page does not ask for that; generate it on a quieter machine";
             self.faults.push(format!("{command:?} is INVALID ({code}): {why}"));
         }
         let home = self.folder.path().to_string_lossy();
-        let reported = reported.replace(home.as_ref(), "~");
+        let output = output.replace(home.as_ref(), "~");
         let ended = if shown.code == 0 { String::new() } else { format!("$ echo $?\n{code}\n") };
-        Ok(format!("$ {command}\n{}\n{ended}", reported.trim_end()))
+        Ok(format!("$ {command}\n{}\n{ended}", output.trim_end()))
     }
 
     /// Exit code and output of a command that is shown.
@@ -274,8 +274,8 @@ impl<'a> Stage<'a> {
         let command = &shown.command;
         let merged = if shown.errors { format!("{{ {command}; }} 2>&1") } else { command.clone() };
         let output = self.shell(&merged)?;
-        let reported = String::from_utf8(output.stdout).context("the output is not UTF-8")?;
-        Ok((output.status.code().unwrap_or(-1), reported))
+        let text = String::from_utf8(output.stdout).context("the output is not UTF-8")?;
+        Ok((output.status.code().unwrap_or(-1), text))
     }
 
     /// A command that must exit with 0; its measurement may be INVALID, because it is not shown.

@@ -104,8 +104,8 @@ fn build(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     let mut cargo = shell::cargo();
     cargo.current_dir(root).args(["build", "--profile", profile, "--package", "sim"]);
     cargo.args(["--example", EXAMPLE]);
-    let reported = shell::output(cargo.arg("--message-format=json-render-diagnostics"))?;
-    executable(&reported, EXAMPLE)
+    let messages = shell::output(cargo.arg("--message-format=json-render-diagnostics"))?;
+    executable(&messages, EXAMPLE)
         .context("cargo built no example `instructions` in crates/load/sim")
 }
 

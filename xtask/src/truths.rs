@@ -180,8 +180,8 @@ impl Tool<'_> {
             torture.args(["--post", "/post", "--seed", &seed]);
             let ran = torture.arg(&running.url).output()?;
             if ran.status.code() != Some(0) {
-                let reported = String::from_utf8_lossy(&ran.stdout).into_owned();
-                bail!("clean run {round} of {times} ended with {}: {reported}", ran.status);
+                let output = String::from_utf8_lossy(&ran.stdout).into_owned();
+                bail!("clean run {round} of {times} ended with {}: {output}", ran.status);
             }
             println!("clean run {round} of {times}: nothing found");
         }

@@ -151,11 +151,11 @@ fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         say(&hint);
         return Code::Usage.into();
     }
-    let reported = error.print();
+    let printed = error.print();
     if error.use_stderr() {
         return Code::Usage.into();
     }
-    match reported {
+    match printed {
         Ok(()) => Code::Done.into(),
         // `--help | head`: the reader has closed
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Code::Done.into(),

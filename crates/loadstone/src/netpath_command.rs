@@ -141,12 +141,12 @@ pub(crate) fn tell(facts: &PathFacts) -> Vec<String> {
         show::duration(facts.span)
     )];
     let record = PathRecord::of(facts);
-    for (kind, reported) in facts.kinds.iter().zip(&record.kinds) {
+    for (kind, result) in facts.kinds.iter().zip(&record.kinds) {
         if facts.kinds.len() > 1 {
             lines.push(format!("  {}: {} clients", kind.name, show::count(kind.clients.into())));
         }
-        lines.push(format!("  up: {}", report::path::direction(&reported.up)));
-        lines.push(format!("  down: {}", report::path::direction(&reported.down)));
+        lines.push(format!("  up: {}", report::path::direction(&result.up)));
+        lines.push(format!("  down: {}", report::path::direction(&result.down)));
         lines.push(format!("  configured round trip {}", show::duration(kind.rtt)));
     }
     lines.push(format!("  {}", report::path::emulation(&record)));

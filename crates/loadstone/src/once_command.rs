@@ -135,17 +135,23 @@ mod tests {
         assert!(!content(b"no \x1b[31m escapes").contains('\x1b'));
     }
 
-    #[test]
-    fn the_login_is_masked_also_where_the_server_repeats_it() {
-        let mut plan = Plan::for_url(url::Url::parse("http://h:8080/a?token=quer1").unwrap());
-        plan.request.auth = Some(plan::Auth::Bearer("s3cr3t-token".to_owned()));
+    /// The request of a plan, and what is shown of it when the connection is refused.
+    fn refused(plan: &Plan) -> (Template, String) {
         let url = &plan.targets[0].url;
-        let template = engine::build_template(&plan, url, "GET", &[], None, 0, false).unwrap();
+        let template = engine::build_template(plan, url, "GET", &[], None, 0, false).unwrap();
         let failed = engine::exchange::Trouble::new(
             sample::FailureClass::Refused,
             "connection refused".to_owned(),
         );
-        let text = shown(&plan, &template, &Heard::nothing(failed));
+        let text = shown(plan, &template, &Heard::nothing(failed));
+        (template, text)
+    }
+
+    #[test]
+    fn the_login_is_masked_also_where_the_server_repeats_it() {
+        let mut plan = Plan::for_url(url::Url::parse("http://h:8080/a?token=quer1").unwrap());
+        plan.request.auth = Some(plan::Auth::Bearer("s3cr3t-token".to_owned()));
+        let (template, text) = refused(&plan);
         assert!(text.starts_with("> GET /a?token=*** HTTP/1.1\n"), "{text}");
         assert!(text.to_lowercase().contains("\n> authorization: ***\n"), "{text}");
         let mut secrets = Masker::of(&plan);
@@ -158,13 +164,7 @@ mod tests {
     fn the_request_is_shown_in_the_version_that_was_sent() {
         let mut plan = Plan::for_url(url::Url::parse("http://h:8080/a?b=1").unwrap());
         plan.request.version = HttpVersion::Http2;
-        let url = &plan.targets[0].url;
-        let template = engine::build_template(&plan, url, "GET", &[], None, 0, false).unwrap();
-        let failed = engine::exchange::Trouble::new(
-            sample::FailureClass::Refused,
-            "connection refused".to_owned(),
-        );
-        let text = shown(&plan, &template, &Heard::nothing(failed));
+        let (_, text) = refused(&plan);
         assert!(text.starts_with("> GET /a?b=1 HTTP/2\n> "), "{text}");
         assert!(text.contains("no response: connection refused\n"), "{text}");
         assert!(!text.contains("took "), "{text}");

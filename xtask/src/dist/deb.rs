@@ -76,8 +76,8 @@ mod tests {
     #[test]
     fn control_has_the_fields_dpkg_requires() {
         let control = control("1.2.3", 1025, "libc6 (>= 2.34)");
-        let reported = ["Package: loadstone", "Version: 1.2.3", "Installed-Size: 2"];
-        for line in reported.iter().chain(&["Depends: libc6 (>= 2.34)"]) {
+        let expected = ["Package: loadstone", "Version: 1.2.3", "Installed-Size: 2"];
+        for line in expected.iter().chain(&["Depends: libc6 (>= 2.34)"]) {
             assert!(control.lines().any(|there| there == *line), "{control}");
         }
         assert!(control.ends_with('\n'));

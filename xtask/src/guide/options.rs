@@ -49,7 +49,7 @@ pub(super) fn compare(
 ) -> Vec<String> {
     let mut known: BTreeSet<&str> = help.values().flatten().map(String::as_str).collect();
     known.extend(EVERYWHERE);
-    let mut reported = BTreeSet::new();
+    let mut described = BTreeSet::new();
     let mut faults = Vec::new();
     for (name, text) in guide.iter().chain([other]).filter(|(name, _)| !of_another_tool(name)) {
         for line in text.lines().filter(|line| !line.contains("cargo xtask")) {
@@ -61,11 +61,11 @@ pub(super) fn compare(
         }
     }
     for (_, text) in guide {
-        reported.extend(named(text));
+        described.extend(named(text));
     }
     for (command, options) in help {
         let ours = options.iter().filter(|option| !FOREIGN.contains(&option.as_str()));
-        for option in ours.filter(|option| !reported.contains(*option)) {
+        for option in ours.filter(|option| !described.contains(*option)) {
             faults.push(format!("docs/guide: no page names {option} of {command}"));
         }
     }

@@ -85,8 +85,8 @@ fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Resu
     let rate = rate.to_string();
     let seconds = SECONDS.to_string();
     let program = ["taskset", "-c", "1", &pace, "send", SERVER, "9000", &rate, &seconds, "64"];
-    let (out, reported) = through(&mut netpath, &["rtt=20ms", "1"], &server, &program)?;
-    read(&out, &reported).with_context(|| format!("not understood: {out} {reported}"))
+    let (out, errors) = through(&mut netpath, &["rtt=20ms", "1"], &server, &program)?;
+    read(&out, &errors).with_context(|| format!("not understood: {out} {errors}"))
 }
 
 /// `sent received p50 p90 p99 rate call`, and the forwarder's own line.

@@ -130,9 +130,9 @@ fn goodput(
     // other programs' time slices would disturb whichever tool runs then
     let mut netpath = Command::new("chrt");
     netpath.args(["-r", "1"]).arg(binary).env("PATH", folders);
-    let (out, reported) = through(&mut netpath, &[path, seed], &server, &["sh", "-c", &script])?;
+    let (out, errors) = through(&mut netpath, &[path, seed], &server, &["sh", "-c", &script])?;
     let document: serde_json::Value =
-        serde_json::from_str(&out).with_context(|| format!("not understood: {out} {reported}"))?;
+        serde_json::from_str(&out).with_context(|| format!("not understood: {out} {errors}"))?;
     let calls = document["throughput_per_s"].as_f64().context("no throughput")?;
     Ok(calls * 0.2)
 }

@@ -141,11 +141,10 @@ impl Subject {
     pub(crate) fn version(&self) -> String {
         let Ok(mut command) = command(&self.version) else { return "unknown".to_owned() };
         let Ok(output) = command.stdin(Stdio::null()).output() else { return "unknown".to_owned() };
-        let reported = [output.stdout, output.stderr].concat();
-        let reported = String::from_utf8_lossy(&reported).into_owned();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
         let number = regex::Regex::new(r"[0-9]+(\.[0-9]+)+").ok();
-        let found =
-            number.and_then(|number| number.find(&reported).map(|at| at.as_str().to_owned()));
+        let found = number.and_then(|number| number.find(&text).map(|at| at.as_str().to_owned()));
         found.unwrap_or_else(|| "unknown".to_owned())
     }
 
@@ -224,9 +223,8 @@ impl Running {
     /// Its output.
     pub(crate) fn output(&self) -> String {
         let read = |name| std::fs::read_to_string(self.folder.path().join(name));
-        let reported =
-            [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat();
-        reported.trim().to_owned()
+        let both = [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat();
+        both.trim().to_owned()
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Noticed {
     Judged { conforming: bool },
     /// A response had a value of a metric: in millionths, `None` if it is not a number in range.
     Measured { metric: u32, value: Option<i64> },
-    /// A program asked for the end of the run; its words.
+    /// A script requested the end of the run, for this reason.
     Aborted { why: String },
     /// A user was to take a row of a feeder that has none left.
     RanDry { feeder: u32 },

@@ -49,7 +49,7 @@ causes! {
     FewSamples = "few-samples",
     /// Ended early, by a signal or a rule.
     Interrupted = "interrupted",
-    /// No valid token was left: the token endpoint gave none.
+    /// No valid token was left: the token endpoint issued none.
     Token = "token",
     /// A machine of a fleet was lost.
     AgentLost = "agent-lost",

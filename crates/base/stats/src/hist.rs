@@ -58,7 +58,7 @@ impl Hist {
         }
     }
 
-    /// Takes the histogram out, cleared: it keeps its memory.
+    /// Clears the histogram and moves it out, with its memory.
     pub(crate) fn take_cleared(&mut self) -> Hist {
         self.clear();
         std::mem::take(self)
@@ -226,7 +226,7 @@ impl Hist {
 pub struct Cumulative(Vec<(Nanos, u64)>);
 
 impl Cumulative {
-    /// From values, rising, each with its count.
+    /// Sums the counts of values, which are in ascending order.
     pub fn of(values: impl IntoIterator<Item = (Nanos, u64)>) -> Cumulative {
         let mut sum = 0;
         let counted = values.into_iter().map(|(value, count)| {

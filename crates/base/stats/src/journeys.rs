@@ -26,7 +26,7 @@ pub struct JourneyTally {
     pub dry: Vec<u64>,
     /// By row of the metric: numbers taken from responses.
     pub metrics: Vec<NumberTally>,
-    /// One row: programs that asked for the end of the run.
+    /// One row: scripts that requested the end of the run.
     pub aborted: Vec<Noted>,
 }
 
@@ -162,7 +162,7 @@ impl JourneyTally {
 /// `--abort-if`.
 pub const ABORTED_BY_SCRIPT: &str = "test.abort()";
 
-/// Origin of the end of a run: the rule with its option, or the words of a script.
+/// Reason for the end of a run: the rule with its option, or the message of a script.
 pub fn abort_source(reason: &str) -> String {
     match reason.starts_with(ABORTED_BY_SCRIPT) {
         true => reason.to_owned(),

@@ -440,7 +440,7 @@ pub struct Figures {
     abnormal: u64,
     /// Of a metric of the plan.
     numbers: NumberTally,
-    /// Receptions that took place, and those that were to.
+    /// Receptions that took place, and those that were expected.
     receptions: (u64, u64),
     /// Calls that ended with the status OK; `None`: no call had a status of gRPC.
     status_ok: Option<u64>,

@@ -3,7 +3,7 @@
 use crate::TargetTally;
 use units::Nanos;
 
-/// Maximum number of slices of a run; then neighbors are put together.
+/// Maximum number of slices of a run; beyond it, neighbors are merged.
 pub const SLICES_MAX: usize = 48;
 /// Maximum number of targets with slices.
 const TARGETS_MAX: usize = 1_000;
@@ -49,7 +49,7 @@ impl TargetSlices {
         }
     }
 
-    /// Puts neighbors together.
+    /// Merges neighboring slices.
     fn halve(&mut self) {
         let joined = self.slices.chunks(2).map(|pair| {
             let mut all = pair[0].clone();

@@ -57,7 +57,7 @@ impl Spread {
         counts.map(|(class, count)| (class, u64::from(*count)))
     }
 
-    /// The same as a block of a run, whose times are the upper ends of their classes.
+    /// Converts it to a block of a run; the times are the upper ends of their classes.
     pub fn block(&self) -> Block {
         let value = |class: usize| Nanos::from_secs_f64(Spread::ends_s(class).1);
         let times = Cumulative::of(self.iter().map(|(class, count)| (value(class), count)));

@@ -54,7 +54,7 @@ impl GrpcTally {
     }
 }
 
-/// Tokens that a stream of a language model reports of itself.
+/// Tokens that a stream of a language model reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUsage {
     /// Tokens of the response, and of the request; `None`: the stream does not report them.
@@ -71,7 +71,7 @@ pub struct TokenTally {
     pub input: u64,
     /// Streams that report their tokens.
     pub reporting: u64,
-    /// Events with content in the streams that `output` is of.
+    /// Events with content in the streams that `output` counts.
     pub events: u64,
 }
 

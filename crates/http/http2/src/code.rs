@@ -17,8 +17,8 @@ pub fn section(code: u32, reason: &str) -> &'static str {
         9 => return "4.3",
         _ => {}
     }
-    let sent = REASONS.iter().find(|(begins, _)| reason.starts_with(begins));
-    match (sent, code) {
+    let known = REASONS.iter().find(|(begins, _)| reason.starts_with(begins));
+    match (known, code) {
         (Some((_, section)), _) => section,
         (None, 5) => "5.1",
         _ => "5.4.1",

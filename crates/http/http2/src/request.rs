@@ -155,14 +155,14 @@ mod tests {
 
     #[test]
     fn messages_invalid_in_http2_are_refused() {
-        for (message, sent) in [
+        for (message, expected) in [
             ("nonsense", "not a whole request"),
             ("GET / HTTP/1.1\r\nHost: h\r\n", "not a whole request"),
             ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding"),
             ("CONNECT h:1 HTTP/1.1\r\n\r\n", "tunnel"),
         ] {
             let why = Request::from_http1(message.as_bytes(), "http").unwrap_err();
-            assert!(why.0.contains(sent), "{message}: {why}");
+            assert!(why.0.contains(expected), "{message}: {why}");
         }
     }
 }

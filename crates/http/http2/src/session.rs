@@ -305,8 +305,8 @@ impl Session {
     /// PRIORITY_UPDATE (RFC 9218 section 7.1), sent before the request: a later one might arrive
     /// after the response was sent. The library withholds it if the peer has not announced support.
     fn send_priority(&mut self, id: i32, request: &Request) {
-        let sent = request.fields().find(|(name, _)| *name == b"priority");
-        let Some((_, value)) = sent.filter(|_| id > 0) else { return };
+        let priority = request.fields().find(|(name, _)| *name == b"priority");
+        let Some((_, value)) = priority.filter(|_| id > 0) else { return };
         let none = ng::NGHTTP2_FLAG_NONE as u8;
         // SAFETY: a live session; the value is copied. It fails for lack of memory or if the value
         // exceeds a frame; the field has the same value then
@@ -385,11 +385,11 @@ impl Session {
         state.input = start..start + taken.len();
         state.news = None;
         // SAFETY: a live session and a slice that outlives the call
-        let sent = unsafe {
+        let result = unsafe {
             ng::nghttp2_session_mem_recv2(self.raw.as_ptr(), taken.as_ptr(), taken.len())
         };
-        if sent < 0 {
-            return Err(format!("{} (RFC 9113 section 5.4.1)", error_text(sent)));
+        if result < 0 {
+            return Err(format!("{} (RFC 9113 section 5.4.1)", error_text(result)));
         }
         if self.frame.have == FRAME_HEADER && self.frame.left == 0 {
             self.end_frame();

@@ -99,9 +99,8 @@ impl OutstandingStream {
     /// Unsent part of the request's body, as far as it is released.
     pub(crate) fn body_left(&self) -> &[u8] {
         let Some(unsent) = &self.unsent else { return &[] };
-        let released = |body: &Arc<[u8]>| body.len() - unsent.held;
-        let range = unsent.body.as_ref().map(|body| (body, unsent.body_at..released(body)));
-        range.and_then(|(body, range)| body.get(range)).unwrap_or_default()
+        let Some(body) = &unsent.body else { return &[] };
+        body.get(unsent.body_at..body.len() - unsent.held).unwrap_or_default()
     }
 
     /// Parts of the body are not released.
@@ -118,7 +117,7 @@ impl OutstandingStream {
         }
     }
 
-    /// Releases the next message; `None`: all are.
+    /// Releases the next message; `None`: all are released.
     pub(crate) fn release(&mut self) -> Option<ReleasedMessage> {
         let unsent = self.unsent.as_mut().filter(|unsent| unsent.held > 0)?;
         let body = unsent.body.as_deref()?;

@@ -96,13 +96,13 @@ fn responses_may_arrive_in_any_order() {
     let (mut session, mut server) = asked(3);
     server.respond(5, "200", b"third");
     server.respond(1, "404", b"");
-    let sent = feed_all(&mut session, &server.drain());
-    assert_eq!(sent, ["part 2 \"\"", "part 0 \"\" done", "part 1 \"third\" done"]);
+    let events = feed_all(&mut session, &server.drain());
+    assert_eq!(events, ["part 2 \"\"", "part 0 \"\" done", "part 1 \"third\" done"]);
     assert_eq!((session.facts().status, session.facts().body_bytes), (200, 5));
     assert_eq!(session.head(), b"HTTP/2 200\r\n\r\n");
     server.respond(3, "200", b"second");
-    let sent = feed_all(&mut session, &server.drain());
-    assert_eq!(sent, ["part 0 \"\"", "part 0 \"second\" done"]);
+    let events = feed_all(&mut session, &server.drain());
+    assert_eq!(events, ["part 0 \"\"", "part 0 \"second\" done"]);
     let facts = session.facts();
     assert_eq!((facts.status, facts.body_bytes, facts.framing_bytes), (200, 6, 9));
     assert!(facts.head_bytes >= 10 && session.outstanding() == 0);
@@ -125,8 +125,8 @@ fn a_reset_ends_only_its_stream() {
     let (mut session, mut server) = asked(3);
     server.reset(3, 2);
     server.reset(1, 7);
-    let sent = feed_all(&mut session, &server.drain());
-    assert_eq!(sent, ["gone 1 INTERNAL_ERROR by peer", "refused 0 REFUSED_STREAM by peer"]);
+    let events = feed_all(&mut session, &server.drain());
+    assert_eq!(events, ["gone 1 INTERNAL_ERROR by peer", "refused 0 REFUSED_STREAM by peer"]);
     server.respond(5, "200", b"x");
     assert_eq!(feed_all(&mut session, &server.drain()).last().unwrap(), "part 0 \"x\" done");
     let facts = session.take_facts();
@@ -137,8 +137,8 @@ fn a_reset_ends_only_its_stream() {
 fn goaway_refuses_unprocessed_streams() {
     let (mut session, mut server) = asked(3);
     server.go_away(1, 0);
-    let sent = feed_all(&mut session, &server.drain());
-    assert_eq!(sent, ["refused 1 REFUSED_STREAM by peer", "refused 1 REFUSED_STREAM by peer"]);
+    let events = feed_all(&mut session, &server.drain());
+    assert_eq!(events, ["refused 1 REFUSED_STREAM by peer", "refused 1 REFUSED_STREAM by peer"]);
     assert!(session.is_going_away() && session.capacity() == 0);
     server.respond(1, "200", b"last");
     assert_eq!(feed_all(&mut session, &server.drain()).last().unwrap(), "part 0 \"last\" done");
@@ -153,8 +153,8 @@ fn a_withdrawn_stream_is_reset_and_its_response_ignored() {
     let late = server.drain();
     server.feed(&sent(&mut session));
     assert_eq!(server.resets(), [(1, 8)]);
-    let data = feed_all(&mut session, &late);
-    assert_eq!(data, ["part 0 \"\"", "part 0 \"due\" done"]);
+    let events = feed_all(&mut session, &late);
+    assert_eq!(events, ["part 0 \"\"", "part 0 \"due\" done"]);
 }
 
 #[test]
@@ -245,14 +245,14 @@ fn fields_beyond_the_bound_reset_the_stream_alone() {
     server.respond_with(1, "200", &[("x", &"y".repeat(500))], b"");
     server.respond(3, "200", b"");
     let bytes = server.drain();
-    let mut data = feed_all(&mut session, &bytes);
+    let mut events = feed_all(&mut session, &bytes);
     sent(&mut session);
     while let Some(gone) = session.take_gone() {
-        data.push(format!("gone {} {}", gone.place, code_name(gone.code)));
+        events.push(format!("gone {} {}", gone.place, code_name(gone.code)));
         assert!(!gone.by_peer);
     }
-    assert!(data.contains(&"gone 0 INTERNAL_ERROR".to_owned()), "{data:?}");
-    assert!(data.iter().any(|line| line.ends_with("done")), "{data:?}");
+    assert!(events.contains(&"gone 0 INTERNAL_ERROR".to_owned()), "{events:?}");
+    assert!(events.iter().any(|line| line.ends_with("done")), "{events:?}");
     assert_eq!(session.violation(), None);
 }
 
@@ -261,8 +261,8 @@ fn interim_responses_and_trailers_are_counted_apart() {
     let (mut session, mut server) = asked(1);
     server.interim(1, "103");
     server.respond_with_trailers(1, b"body", &[("server-timing", "db;dur=1")]);
-    let sent = feed_all(&mut session, &server.drain());
-    assert!(sent.last().unwrap().ends_with("done"), "{sent:?}");
+    let events = feed_all(&mut session, &server.drain());
+    assert!(events.last().unwrap().ends_with("done"), "{events:?}");
     let facts = session.facts();
     assert_eq!((facts.status, facts.interim, facts.body_bytes), (200, 1, 4));
     assert!(facts.timed && facts.trailer_bytes > 9 && facts.framing_bytes > facts.trailer_bytes);
@@ -275,8 +275,8 @@ fn times_in_an_interim_response_are_not_the_response_s() {
     let (mut session, mut server) = asked(1);
     server.interim_with(1, "103", &[("server-timing", "early;dur=7")]);
     server.respond(1, "200", b"");
-    let sent = feed_all(&mut session, &server.drain());
-    assert!(sent.last().unwrap().ends_with("done"), "{sent:?}");
+    let events = feed_all(&mut session, &server.drain());
+    assert!(events.last().unwrap().ends_with("done"), "{events:?}");
     assert_eq!((session.facts().interim, session.facts().timed), (1, false));
     assert_eq!(session.timings(), b"");
 }
@@ -291,7 +291,7 @@ fn a_server_of_http1_is_named() {
 
 #[test]
 fn violations_cite_their_section() {
-    for (bytes, data, section) in [
+    for (bytes, expected, section) in [
         // DATA on stream 0, WINDOW_UPDATE of 0, SETTINGS of 5 bytes, CONTINUATION of nothing
         (&[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x'][..], "PROTOCOL_ERROR: DATA: stream_id == 0", "6.1"),
         (&[0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0], "PROTOCOL_ERROR: WINDOW_UPDATE", "6.9"),
@@ -313,7 +313,7 @@ fn violations_cite_their_section() {
         sent(&mut session);
         let why = session.violation().unwrap();
         let ends = format!("(RFC 9113 section {section})");
-        assert!(why.starts_with(data) && why.ends_with(&ends), "{why}");
+        assert!(why.starts_with(expected) && why.ends_with(&ends), "{why}");
     }
 }
 
@@ -393,9 +393,9 @@ fn a_priority_frame_needs_both_sides() {
         assert_eq!(feed_all(&mut session, settings), Vec::<String>::new());
         sent(&mut session);
         let both = prioritises && server_too;
-        let data = priorities(&ask(&mut session, &urgent, None));
+        let frames = priorities(&ask(&mut session, &urgent, None));
         let frame = both.then(|| "PRIORITY_UPDATE 1 u=1, i".to_owned());
-        assert_eq!(data, frame.into_iter().chain(["HEADERS 1".to_owned()]).collect::<Vec<_>>());
+        assert_eq!(frames, frame.into_iter().chain(["HEADERS 1".to_owned()]).collect::<Vec<_>>());
         // a request without a priority has the standard's default
         assert_eq!(priorities(&ask(&mut session, &get(), None)), ["HEADERS 3"]);
     }
@@ -435,7 +435,7 @@ fn messages_of_a_paced_request_leave_one_by_one() {
     assert_eq!((session.release(0, &mut out), session.release(1, &mut out)), (None, None));
 }
 
-/// A server that grants no window: the messages that follow are held back, and leave with it.
+/// Without a window from the server, further messages are held back until it grants one.
 #[test]
 fn released_messages_wait_for_the_window() {
     let message = [&[0, 0, 1, 0, 0][..], &[7; 1 << 16]].concat();

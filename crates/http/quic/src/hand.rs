@@ -161,9 +161,9 @@ impl Hand {
     ) -> Option<Hand> {
         let first_to = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
         let from = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
-        let mut sent_offsets = parameter_bytes((!shake.is(UNNAMED)).then_some(&from), WINDOW);
-        sent_offsets.extend_from_slice(&shake.parameters);
-        let session = sessions.start(name, sent_offsets, (tickets, !shake.is(NO_ALPN)))?;
+        let mut parameters = parameter_bytes((!shake.is(UNNAMED)).then_some(&from), WINDOW);
+        parameters.extend_from_slice(&shake.parameters);
+        let session = sessions.start(name, parameters, (tickets, !shake.is(NO_ALPN)))?;
         let mut hand = Hand {
             session,
             spaces: <[Space; 3]>::default(),
@@ -275,7 +275,7 @@ impl Hand {
         }
         self.tries += 1;
         self.heard_at = now;
-        let mut sent_offsets = false;
+        let mut resent = false;
         let speaks = self.speaks();
         for level in NumberSpace::ALL {
             let space = &mut self.spaces[level as usize];
@@ -286,11 +286,11 @@ impl Hand {
             }
             let lost = std::mem::take(&mut space.flight);
             for (_, one) in lost {
-                sent_offsets = true;
+                resent = true;
                 self.send(level, &one.frames, true);
             }
         }
-        if !sent_offsets {
+        if !resent {
             let known = |level: &NumberSpace| {
                 let held = *level == NumberSpace::Data && self.shaking.holds();
                 self.spaces[*level as usize].keys.is_some() && !held

@@ -442,9 +442,9 @@ impl<I: Io> Quic<I> {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link()) else { return };
-        let was_established = !link.has_ended();
+        let was_alive = !link.has_ended();
         link.send(&mut self.io, slot, self.clock.instant(now), &mut self.out);
-        if was_established && link.has_ended() {
+        if was_alive && link.has_ended() {
             self.news
                 .push((Ready { slot, readable: true, writable: true, ended: true }, generation));
         }
@@ -459,12 +459,12 @@ impl<I: Io> Quic<I> {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link()) else { return };
-        let sent = link.pump(&mut self.endpoint, now);
+        let news = link.pump(&mut self.endpoint, now);
         link.move_if_due(&mut self.io, slot, now);
-        if sent.any() {
+        if news.any() {
             let ended = link.has_ended();
-            let readable = sent.readable;
-            let writable = sent.writable;
+            let readable = news.readable;
+            let writable = news.writable;
             self.news.push((Ready { slot, readable, writable, ended }, generation));
         }
     }
@@ -536,15 +536,15 @@ impl<I: Io> Quic<I> {
                     for datagram in buffer[..count].chunks(each.max(1)) {
                         let bytes = bytes::BytesMut::from(datagram);
                         let remote = link.remote();
-                        let sent =
+                        let found =
                             self.endpoint.handle(now, remote, None, None, bytes, &mut self.out);
-                        if let Some(DatagramEvent::ConnectionEvent(handle, event)) = sent {
+                        if let Some(DatagramEvent::ConnectionEvent(handle, event)) = found {
                             link.process(handle, event);
                         }
                     }
                     // their content may fill the worker's buffer
-                    let data = link.pump(&mut self.endpoint, at);
-                    if data.writable {
+                    let news = link.pump(&mut self.endpoint, at);
+                    if news.writable {
                         let generation = self.lanes[slot as usize].generation;
                         let ready = Ready { slot, readable: true, writable: true, ended: false };
                         self.news.push((ready, generation));

@@ -464,7 +464,7 @@ impl QuicLink {
     pub(crate) fn pump(&mut self, endpoint: &mut Endpoint, now: Nanos) -> News {
         let before = self.inbox.waiting();
         let ended = self.has_ended();
-        let mut sent = News::default();
+        let mut news = News::default();
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
                 if let Some(answer) = endpoint.handle_event(self.handle, event) {
@@ -475,7 +475,7 @@ impl QuicLink {
             match event {
                 Event::Connected => {
                     self.stand(now);
-                    sent.writable = true;
+                    news.writable = true;
                     let allowed = allowed(&self.connection);
                     streams::put_code(self.inbox.pieces(), PieceKind::Allowed, 0, Some(allowed));
                 }
@@ -497,9 +497,9 @@ impl QuicLink {
             }
         }
         let lost = self.has_ended() && !ended;
-        sent.writable |= lost;
-        sent.readable = lost || sent.writable || self.inbox.waiting() > before;
-        sent
+        news.writable |= lost;
+        news.readable = lost || news.writable || self.inbox.waiting() > before;
+        news
     }
 
     /// The handshake is complete.

@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn an_alert_of_the_server_has_its_name() {
-        let unless_orderly = |alert, reason: &'static str| {
+        let described = |alert, reason: &'static str| {
             let error_code = TransportErrorCode::crypto(alert);
             let reason = reason.as_bytes().into();
             let close = ConnectionClose { error_code, frame_type: None, reason };
@@ -161,11 +161,11 @@ mod tests {
             (loss.class.expect("no orderly end"), loss.why.unwrap_or_default())
         };
         let tls = |text: &str| (FailureClass::Tls, text.to_owned());
-        assert_eq!(unless_orderly(40, ""), tls("received fatal alert: HandshakeFailure"));
+        assert_eq!(described(40, ""), tls("received fatal alert: HandshakeFailure"));
         let asked = "received fatal alert: CertificateRequired: none came";
-        assert_eq!(unless_orderly(116, "none came"), tls(asked));
-        assert_eq!(unless_orderly(250, ""), tls("received fatal alert: AlertDescription(0xfa)"));
-        assert_eq!(unless_orderly(120, ""), (FailureClass::Protocol, NO_HTTP3.to_owned()));
+        assert_eq!(described(116, "none came"), tls(asked));
+        assert_eq!(described(250, ""), tls("received fatal alert: AlertDescription(0xfa)"));
+        assert_eq!(described(120, ""), (FailureClass::Protocol, NO_HTTP3.to_owned()));
     }
 
     /// As over TCP, where one class contains all certificate errors.

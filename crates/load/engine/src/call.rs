@@ -78,7 +78,7 @@ impl Call {
         }
     }
 
-    /// Own time limit from the due instant, in place of the plan's.
+    /// Time limit from the due instant; replaces the plan's.
     pub(crate) fn time_limit(&self) -> Option<Nanos> {
         self.request.as_ref()?.socket.as_ref()?.timeout
     }

@@ -11,7 +11,7 @@ pub(crate) fn status(http_status: u16, end: &[u8], form: BodyForm) -> Status {
     }
     let json: Option<Value> = serde_json::from_slice(end).ok().filter(Value::is_object);
     let described = match &json {
-        // a response that is no stream describes its error like a unary one
+        // a response that is not a stream describes its error like a unary one
         Some(json) if is_unary || http_status != 200 => Some(json),
         Some(json) => json.get("error"),
         None => None,

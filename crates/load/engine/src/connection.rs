@@ -4,12 +4,12 @@
 //! [`Work`], which it takes from a list of its pool and returns, so that thousands of connections
 //! of thinking users use memory only for the calls in flight.
 
+mod intake;
 mod limits;
 mod paced;
 mod sockets;
 
 use crate::call::{Call, NO_USER};
-use crate::intake::Intake;
 use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
@@ -377,8 +377,8 @@ impl Work {
     pub(crate) fn submit_rendered<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> (T, u64) {
         let out = self.transport.plaintext();
         let before = out.len();
-        let reported = write(out);
-        (reported, (out.len() - before) as u64)
+        let result = write(out);
+        (result, (out.len() - before) as u64)
     }
 
     /// Marks the call whose request was just written as outstanding.
@@ -754,17 +754,6 @@ impl Conn {
 
     fn call_mut(&mut self, call: usize) -> Option<&mut Call> {
         self.work.as_mut()?.calls.get_mut(call)
-    }
-
-    /// Takes the collected parts of the call's response; [`Conn::give_intake`] returns them.
-    pub(crate) fn take_intake(&mut self, call: usize) -> Option<Box<Intake>> {
-        self.call_mut(call)?.intake.take()
-    }
-
-    pub(crate) fn give_intake(&mut self, call: usize, intake: Option<Box<Intake>>) {
-        if let Some(call) = self.call_mut(call) {
-            call.intake = intake;
-        }
     }
 
     /// One of a call's several responses is complete. Returns true if more follow on this

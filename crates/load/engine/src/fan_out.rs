@@ -296,7 +296,7 @@ mod tests {
         for number in 11..=1_000 {
             assert_eq!(member.note(number), ReceptionOrder::Again, "{number}");
         }
-        // a long loss takes a bounded memory
+        // a long loss takes bounded memory
         assert_eq!(member.note(1_000_000), ReceptionOrder::InOrder);
         assert_eq!(member.missed.len(), MISSED_MAX);
         assert_eq!(member.note(999_999), ReceptionOrder::Overtaken);

@@ -736,9 +736,9 @@ impl Feedback {
     }
 
     /// Observations of the guide since the last call.
-    pub(crate) fn collect_remarks(&mut self, process: &mut dyn FnMut(Remark)) {
+    pub(crate) fn collect_remarks(&mut self, take: &mut dyn FnMut(Remark)) {
         if let Some(guided) = &mut self.guided {
-            guided.process(process);
+            guided.collect_remarks(take);
         }
     }
 

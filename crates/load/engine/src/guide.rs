@@ -151,8 +151,8 @@ impl Guided {
     }
 
     /// Observations of the guide since the last call.
-    pub(crate) fn process(&mut self, process: &mut dyn FnMut(Remark)) {
-        self.guide.report(process);
+    pub(crate) fn collect_remarks(&mut self, take: &mut dyn FnMut(Remark)) {
+        self.guide.report(take);
     }
 
     /// A response arrived: the data needed by the guide is kept.

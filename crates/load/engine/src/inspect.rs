@@ -201,7 +201,7 @@ impl Inspect {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Frame that ends the body's call of gRPC, or the beginning of a body that is one message.
+    /// Takes the frame that ends the gRPC call, or the start of a body that is a single message.
     pub(crate) fn take_end(&mut self) -> Vec<u8> {
         match &mut self.events {
             Some(StreamReader::Messages { reader, .. }) => reader.take_end(),

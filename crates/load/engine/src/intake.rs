@@ -24,7 +24,7 @@ pub(crate) struct Intake {
     pub(crate) marks: StreamMarks,
     /// gRPC status of a call that must be logged, unless it is OK.
     pub(crate) status: Option<Box<protocol::grpc::Status>>,
-    /// End of a call of gRPC that is in its body.
+    /// End of a gRPC call that is part of the body.
     pub(crate) end: Vec<u8>,
 }
 

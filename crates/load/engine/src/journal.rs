@@ -239,17 +239,12 @@ impl Journal {
         }
     }
 
-    /// Events of a streamed response.
-    pub(crate) fn events(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
-        self.recorder.events(marks, count, due, now);
-    }
-
-    /// `count` messages of a response arrived: in order, they answer those that the call sends.
-    #[inline]
-    pub(crate) fn answers(
+    /// `count` events of a streamed response arrived: in order, the messages of a call of gRPC may
+    /// answer those that the call sends.
+    pub(crate) fn events(
         &mut self,
         grpc: &plan::GrpcPlan,
-        marks: &StreamMarks,
+        marks: &mut StreamMarks,
         count: u64,
         intended: Nanos,
         now: Nanos,
@@ -259,6 +254,7 @@ impl Journal {
             let due = numbers.map(|number| due_instant(intended, rate, number));
             self.recorder.answered_messages(due, intended, now);
         }
+        self.recorder.events(marks, count, intended, now);
     }
 
     /// A message of a stream, due then, was released. `held_back`: earlier ones wait for the peer.

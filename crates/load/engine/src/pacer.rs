@@ -12,7 +12,7 @@ pub(crate) struct PacedMessage {
     pub(crate) due: Nanos,
     pub(crate) slot: Slot,
     pub(crate) generation: u32,
-    /// Of the call.
+    /// Index of the call.
     pub(crate) index: u64,
     /// The call's due instant.
     intended: Nanos,
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(pacer.next(), ms(1_010));
         assert_eq!(pacer.take_due(ms(1_009)), None);
         let mut due = Vec::new();
-        // the loop comes late, after three messages of each were due
+        // the loop runs late, after three messages of each call were due
         while let Some(message) = pacer.take_due(ms(1_035)) {
             due.push((message.index, message.due));
             pacer.again(message);

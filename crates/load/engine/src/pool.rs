@@ -686,7 +686,7 @@ impl Pool {
     }
 
     /// If addresses are tried in order and none has accepted a connection yet: continues from
-    /// `address` to the next one. Returns false if there is none.
+    /// `address` to the next one. Returns false after the last address.
     pub(crate) fn give_up_address(&mut self, endpoint: u32, address: usize) -> bool {
         if self.setup.plan.connection.addresses != AddressOrder::FirstThatAnswers {
             return false;

@@ -44,8 +44,8 @@ impl Scripted {
     /// Passes a response, if the script needs them.
     pub(crate) fn take_response(&mut self, status: u16, head: &[u8], body: &[u8]) {
         if self.wants.responses {
-            let reported = self.part.response(status, head, body);
-            self.kept(reported);
+            let result = self.part.response(status, head, body);
+            self.kept(result);
         }
     }
 

@@ -594,7 +594,7 @@ mod tests {
             let mut seen = Vec::new();
             for worker in 0..3 {
                 let mut open = source(&setup, worker);
-                // some of its own sessions have ended when it learns of the other's
+                // some of its sessions have ended before it takes over the other worker's
                 seen.extend((0..40).filter_map(|_| Some(open.take()?.0)));
                 if worker == 1 {
                     open.take_over(&setup, &LateShare { share: setup.part(3).clone(), from });

@@ -115,7 +115,7 @@ impl Tokens {
         user.filter(|_| self.per_user).map_or(0, |id| usize::try_from(id).unwrap_or(usize::MAX))
     }
 
-    /// Holds `count` tokens, at least.
+    /// Provides for at least `count` tokens.
     pub fn provide(&self, count: u32) {
         let mut state = self.state();
         let count = state.held.len().max(count as usize);
@@ -215,12 +215,12 @@ impl Tokens {
     /// Why no token is usable any more: it expires or was refused, and was not renewed.
     pub fn lost(&self, now: Nanos) -> Option<String> {
         let state = self.state();
-        let expired = |token: &&HeldToken| token.failures > 0 && now + ENDS_EARLY >= token.expires;
-        let expired = state.held.iter().any(|token| expired(&token));
+        let expired = |token: &HeldToken| token.failures > 0 && now + ENDS_EARLY >= token.expires;
+        let expired = state.held.iter().any(expired);
         state.lost.clone().or_else(|| state.facts.trouble.clone().filter(|_| expired))
     }
 
-    /// Every token is there and lasts.
+    /// Returns whether every token is valid and no renewal is due.
     pub fn are_ready(&self, now: Nanos) -> bool {
         let state = self.state();
         state.held.iter().all(|token| token.is_usable(now) && token.next > now)
@@ -314,7 +314,7 @@ fn read_answer(url: &Url, heard: &Heard) -> Result<(Arc<str>, Option<Nanos>), St
 fn lifetime(json: Option<&serde_json::Value>) -> Option<Nanos> {
     let given = json?.get("expires_in")?;
     let seconds = given.as_f64().or_else(|| given.as_str()?.parse().ok())?;
-    // a century is no limit
+    // a lifetime of a century or more counts as unlimited
     (seconds.is_finite() && seconds < 3e9).then(|| Nanos::from_secs_f64(seconds.max(0.0)))
 }
 

@@ -290,12 +290,12 @@ mod tests {
             transport.release();
             transport.flush(&mut io, 0).ok();
         }
-        let reported = (transport.take_unsent(), transport.take_unsent());
+        let unsent = (transport.take_unsent(), transport.take_unsent());
         io.0 = 100;
         transport.send_close(&mut io, 0);
         let goodbye = if takes >= 12 { 99 } else { 100 };
         assert_eq!(io.0, goodbye, "a goodbye goes behind nothing else");
-        reported
+        unsent
     }
 
     #[test]

@@ -329,7 +329,7 @@ mod tests {
             let mut inquiry = Inquiry::about("/p.S/M").unwrap();
             assert!(inquiry.process(body).is_err(), "{body:?}");
         }
-        // a server that sends another file than the one asked for does not loop forever
+        // a server that sends a file other than the requested one causes no endless loop
         let mut inquiry = Inquiry::about("/p.S/M").unwrap();
         inquiry.process(&sent(&["a.proto"])).unwrap();
         assert!(inquiry.process(&sent(&["a.proto"])).is_err());

@@ -80,7 +80,7 @@ impl Schema {
         Ok(Schema { pool: compiler.descriptor_pool() })
     }
 
-    /// Puts schemas together that may share files.
+    /// Merges schemas that may share files.
     ///
     /// # Errors
     /// Files that contradict each other.

@@ -6,7 +6,7 @@ use crate::draft::{DraftBlock, DraftPiece, DraftStep, LeftOutList, PlanDraft};
 /// Names that a message lists.
 const LISTED_MAX: usize = 20;
 
-/// Keeps the requests that were asked for.
+/// Keeps the requests that `request` selects.
 ///
 /// # Errors
 /// No element has the requested name.

@@ -59,7 +59,7 @@ pub struct PostmanScript {
 /// Returns a script that makes the requests of a collection, with its environment.
 ///
 /// # Errors
-/// One of the texts is not of Postman.
+/// One of the texts is not a Postman file.
 pub fn postman_script(
     collection: &str,
     environment: Option<&str>,

@@ -349,7 +349,7 @@ fn chain(text: &str, from: usize) -> Option<(String, Option<Vec<String>>, usize)
         words.push(word.to_owned());
         if text.get(at..)?.starts_with('(') {
             let (list, end) = arguments(text, at + 1)?;
-            // a longer chain means more than its first link
+            // a longer chain asserts more than its first link
             if CHAIN.is_match(text.get(end..)?) {
                 return None;
             }

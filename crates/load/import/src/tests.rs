@@ -1,6 +1,5 @@
 //! Imports of small written files, compared as the resulting plans. Every plan is read by `plan`
-//! and
-//! validated.
+//! and validated.
 
 mod any;
 mod artillery;

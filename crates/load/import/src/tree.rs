@@ -352,7 +352,7 @@ impl LineFinder<'_> {
         Ok(TreeNode { line, value })
     }
 
-    /// Moves past the next place that looks like this key; does not move if there is none.
+    /// Moves past the next text that looks like this key. Without such a text, does nothing.
     fn seek(&mut self, key: &str) {
         let end = self.text.floor_char_boundary((self.at + LOOKAHEAD).min(self.text.len()));
         let rest = &self.text[self.at..end];

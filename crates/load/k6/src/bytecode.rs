@@ -23,7 +23,7 @@ pub(crate) fn key_of(name: &str) -> Option<&str> {
 /// Imports a module by its key, and everything that it imports; the promise is for its namespace.
 ///
 /// # Errors
-/// There is no memory. Errors of the module reject the promise.
+/// Out of memory. Errors of the module reject the promise.
 pub(crate) fn import<'js>(ctx: &Ctx<'js>, key: &str) -> Result<Promise<'js>, Error> {
     Module::import(ctx, format!("{BY_KEY}{key}"))
 }

@@ -66,7 +66,7 @@ pub struct Context {
     pub(crate) jars: RefCell<Vec<Jar>>,
     random: RefCell<Stream>,
     seed: Seed,
-    /// The script has chosen its random numbers itself.
+    /// The script has set its own random seed.
     reseeded: Cell<bool>,
     /// Sent and received in the iteration.
     bytes: Cell<(u64, u64)>,

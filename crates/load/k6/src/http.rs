@@ -392,7 +392,7 @@ fn cookies(context: &Context, ask: &HttpCall<'_>, url: &Url) -> Option<String> {
 /// A request that opens a WebSocket at a `ws` or `wss` URL.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The request is invalid; the text states why.
 pub(crate) fn upgrade(
     context: &Context,
     ask: &HttpCall<'_>,

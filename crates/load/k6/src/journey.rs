@@ -462,6 +462,8 @@ fn since(start: Instant) -> Nanos {
 #[derive(Debug)]
 pub struct ScriptActor {
     spec: ActorSpec,
+    /// By row of the script's metrics: the row in the plan; `None`: the plan does not have it.
+    metric_rows: Vec<Option<u32>>,
     data: Option<Arc<str>>,
     store: Arc<Mutex<Store>>,
     users: BTreeMap<u64, Vu>,
@@ -471,7 +473,11 @@ pub struct ScriptActor {
 
 impl ScriptActor {
     pub fn new(spec: ActorSpec) -> ScriptActor {
+        let row_of = |name: &String| spec.metrics.iter().position(|known| known == name);
+        let all = spec.script.test.program.metrics().defs.iter();
+        let metric_rows = all.map(|metric| row_of(&metric.name).map(|row| row as u32)).collect();
         ScriptActor {
+            metric_rows,
             data: spec.data.as_deref().map(Arc::from),
             store: Arc::default(),
             users: BTreeMap::new(),
@@ -540,16 +546,10 @@ impl ScriptActor {
         let notes = vu.context().take_notes();
         let checks = notes.checks.into_iter().map(|(name, met)| (!met).then_some(name)).collect();
         let values = notes.values.into_iter();
-        let values = values.filter_map(|(row, value)| Some((self.metric_row(row)?, value)));
-        let values = values.collect();
+        let row_of = |row: usize| self.metric_rows.get(row).copied().flatten();
+        let values = values.filter_map(|(row, value)| Some((row_of(row)?, value))).collect();
         self.users.insert(number, vu);
         ActorTurn { failure: None, checks, values, action }
-    }
-
-    /// Row in the plan of a metric of the script; `None`: the plan does not have it.
-    fn metric_row(&self, row: usize) -> Option<u32> {
-        let name = &self.spec.script.test.program.metrics().defs.get(row)?.name;
-        self.spec.metrics.iter().position(|known| known == name).map(|place| place as u32)
     }
 }
 
@@ -684,7 +684,7 @@ fn reply(heard: &CallResponse<'_>, now: Nanos) -> HttpReply {
     HttpReply { sample, head: heard.head.to_vec(), body: heard.body.to_vec() }
 }
 
-/// The reply of an exchange outside the run; `error`: there was none.
+/// The reply of an exchange outside the run; `error`: no reply arrived.
 pub fn stage_reply(status: u16, head: Vec<u8>, body: Vec<u8>, took: Nanos) -> HttpReply {
     let sample = Sample { status, ..at(Nanos::SECOND + took, took) };
     HttpReply { sample, head, body }

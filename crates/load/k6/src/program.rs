@@ -47,7 +47,7 @@ pub struct Program {
     frozen: OnceLock<Registry>,
     pub(crate) options: OnceLock<Options>,
     log: Mutex<Vec<LogLine>>,
-    /// There are lines: users look at this after each request, and at the lock only then.
+    /// The log has lines. Users read this after each request and lock the log only if it is set.
     has_lines: AtomicBool,
     pub counts: ProgramCounts,
 }

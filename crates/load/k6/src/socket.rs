@@ -21,7 +21,7 @@ pub enum SocketRequest {
         payload: Vec<u8>,
     },
     Ping,
-    /// Waits for what the server sends next; `None`: as long as calls may take.
+    /// Waits for the next frame of the server; `None`: for the timeout of calls.
     Listen(Option<Nanos>),
     Close(u16),
 }

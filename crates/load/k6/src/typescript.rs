@@ -791,7 +791,7 @@ impl Stripper<'_> {
 mod tests {
     use super::strip;
 
-    /// Blanks are no evidence: removed types leave theirs behind.
+    /// Removes all blanks: those around removed types remain.
     fn bare(text: &str) -> String {
         text.split_whitespace().collect()
     }

@@ -37,7 +37,7 @@ pub struct Site {
 /// Error that ends a run before it starts, or its script's part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptTrouble {
-    /// The script failed: its name, the line and what was wrong.
+    /// The script failed; the error has its name, the line and the reason.
     Script(String),
     /// `HOST:SERVICE REASON` of a name that has no address.
     Resolve(String),

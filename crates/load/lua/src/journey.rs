@@ -159,11 +159,12 @@ impl Actor for LuaActor {
     }
 }
 
-/// Failure outside of the coroutine, such as out of memory.
+/// One turn of a program, which has no metrics in Lua.
 fn turn(failure: Option<String>, checks: Vec<Option<String>>, action: ActorAction) -> ActorTurn {
     ActorTurn { failure, checks, values: Vec::new(), action }
 }
 
+/// Failure outside of the coroutine, such as out of memory.
 fn broke(error: mlua::Error) -> ActorTurn {
     turn(None, Vec::new(), ActorAction::Broke(sentence(&error)))
 }
@@ -183,19 +184,18 @@ fn headers(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
 }
 
 /// Parses the action of a script from the prelude's values.
-fn act(reported: Option<Table>) -> mlua::Result<ActorTurn> {
+fn act(answer: Option<Table>) -> mlua::Result<ActorTurn> {
     let over = |wait| turn(None, Vec::new(), ActorAction::Over { wait });
-    let Some(reported) = reported else { return Ok(over(Nanos::ZERO)) };
-    let wait = nanos(reported.raw_get("wait")?);
-    let failure: Option<LuaString> = reported.raw_get("failure")?;
+    let Some(answer) = answer else { return Ok(over(Nanos::ZERO)) };
+    let wait = nanos(answer.raw_get("wait")?);
+    let failure: Option<LuaString> = answer.raw_get("failure")?;
     let mut checks = Vec::new();
-    if let Some(found) = reported.raw_get::<Option<Table>>("checks")? {
+    if let Some(found) = answer.raw_get::<Option<Table>>("checks")? {
         for value in found.sequence_values::<Value>() {
             checks.push(value?.as_string().map(|text| text.to_string_lossy()));
         }
     }
-    let action = match (reported.raw_get::<Option<LuaString>>("why")?, reported.raw_get("request")?)
-    {
+    let action = match (answer.raw_get::<Option<LuaString>>("why")?, answer.raw_get("request")?) {
         (Some(why), _) => ActorAction::Broke(why.to_string_lossy()),
         (None, Some(request)) => ActorAction::Call(Box::new(call(&request, wait)?)),
         (None, None) => ActorAction::Over { wait },

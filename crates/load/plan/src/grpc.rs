@@ -1,6 +1,6 @@
 //! Calls of gRPC: what is sent, how its bytes are found, and which status is expected.
 
-use crate::{HttpVersion, Plan, Streaming};
+use crate::{HttpVersion, ID_MARK, Plan, Streaming};
 use protocol::grpc::{BodyForm, CONNECT_STREAM};
 pub use protocol::grpc::{Code as GrpcCode, Variant as GrpcVariant};
 use units::Rate;
@@ -25,12 +25,6 @@ pub struct GrpcPlan {
     pub answers: bool,
 }
 
-/// Maximum number of messages of a client stream.
-pub const GRPC_MESSAGES_MAX: u32 = 100_000;
-
-/// In a message, the number of the call, from 0.
-pub const CALL_ID_MARK: &str = "{id}";
-
 /// A step of a journey that is a call of gRPC. Its method is the URL of the step's request, and its
 /// message, as JSON, the body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,19 +44,18 @@ fn expects(status: &[u8], code: GrpcCode) -> bool {
 impl GrpcPlan {
     /// The message differs from call to call.
     pub fn message_differs(&self) -> bool {
-        let mark = CALL_ID_MARK.as_bytes();
         let message = self.message.as_deref().unwrap_or_default();
-        message.windows(mark.len()).any(|part| part == mark)
+        message.windows(ID_MARK.len()).any(|part| part == ID_MARK.as_bytes())
     }
 
-    /// The message of call `id`.
+    /// The message of call `id`, a number from 0.
     pub fn message_of(&self, id: u64) -> Option<Vec<u8>> {
         let message = self.message.as_ref()?;
         if !self.message_differs() {
             return Some(message.clone());
         }
         let text = String::from_utf8_lossy(message);
-        Some(text.replace(CALL_ID_MARK, &id.to_string()).into_bytes())
+        Some(text.replace(ID_MARK, &id.to_string()).into_bytes())
     }
 
     /// Returns whether a call with this status succeeded.
@@ -87,16 +80,13 @@ impl Plan {
         self.measure.stream == Some(Streaming::Grpc)
     }
 
-    /// Carries the calls in another way, with its fields in place of those of the previous one.
+    /// Changes the protocol variant, and replaces the fields of the previous one.
     pub fn carry_grpc(&mut self, variant: GrpcVariant) {
-        let headers = &mut self.request.headers;
         for field in self.grpc.variant.fields() {
-            headers.retain(|(name, value)| (&**name, &**value) != *field);
+            self.request.headers.retain(|(name, value)| (&**name, &**value) != *field);
         }
         for (name, value) in variant.fields() {
-            if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-                headers.push(((*name).to_owned(), (*value).to_owned()));
-            }
+            self.request.add_missing_header(name, value);
         }
         self.grpc.variant = variant;
     }
@@ -117,7 +107,7 @@ impl Plan {
         BodyForm::of(self.grpc.variant, kind.map_or("", |(_, value)| value))
     }
 
-    /// Some calls are of gRPC: all, or steps of journeys.
+    /// Returns whether calls are gRPC: all calls, or some steps of journeys.
     pub fn has_grpc(&self) -> bool {
         self.is_grpc() || !self.grpc_rows().is_empty()
     }
@@ -156,9 +146,7 @@ impl Plan {
         self.request.version = HttpVersion::Http2;
         self.request.method = "POST".to_owned();
         for (name, value) in GrpcVariant::Grpc.fields() {
-            if !self.request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-                self.request.headers.push(((*name).to_owned(), (*value).to_owned()));
-            }
+            self.request.add_missing_header(name, value);
         }
     }
 }

@@ -38,10 +38,8 @@ pub use file::{
     to_toml,
 };
 pub use form::{check_form_field, form_body};
-pub use grpc::{
-    CALL_ID_MARK, GRPC_MESSAGES_MAX, GrpcCode, GrpcPlan, GrpcStep, GrpcVariant, http_url,
-};
-pub use masker::{Masker, SECRET_MIN, is_secret_value};
+pub use grpc::{GrpcCode, GrpcPlan, GrpcStep, GrpcVariant, http_url};
+pub use masker::Masker;
 pub use model::*;
 pub use model_request::{ModelRequest, parse_tokens};
 pub use preset::SocketPreset;

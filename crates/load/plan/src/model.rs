@@ -350,6 +350,15 @@ pub struct RequestPlan {
     pub last_cookie: bool,
 }
 
+impl RequestPlan {
+    /// Adds a header unless there is one of this name.
+    pub(crate) fn add_missing_header(&mut self, name: &str, value: &str) {
+        if !self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            self.headers.push((name.to_owned(), value.to_owned()));
+        }
+    }
+}
+
 /// Authorization; masked wherever a plan is shown.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Auth {
@@ -453,7 +462,7 @@ pub struct Http2Plan {
     pub connection_window: u32,
     /// Bytes of the table with which the server may compress fields; 0: none.
     pub header_table: u32,
-    /// Maximum size of ours; the server's limit may be less.
+    /// Maximum size on our side; the server's limit may be lower.
     pub encoder_table: u32,
     /// Bytes of one frame's payload that the server may send: 16,384 to 2^24 − 1.
     pub frame_max: u32,

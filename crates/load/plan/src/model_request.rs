@@ -57,10 +57,7 @@ impl Plan {
         }
         self.request.body = Some(body.to_string().into_bytes());
         for (name, value) in fields {
-            let named = |(known, _): &(String, String)| known.eq_ignore_ascii_case(name);
-            if !self.request.headers.iter().any(named) {
-                self.request.headers.push((name.to_owned(), value.to_owned()));
-            }
+            self.request.add_missing_header(name, value);
         }
     }
 }

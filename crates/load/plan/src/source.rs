@@ -12,7 +12,7 @@ pub trait FileSource {
     /// The value of an environment variable.
     ///
     /// # Errors
-    /// One sentence that names the variable and what is wrong with it.
+    /// One sentence that names the variable and the problem.
     fn variable(&self, name: &str) -> Result<String, String> {
         Err(format!("the environment variable {} cannot be read here", units::quoted(name)))
     }

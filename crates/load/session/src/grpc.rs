@@ -107,7 +107,7 @@ impl Session {
     /// a misspelled name is no measurement.
     ///
     /// # Errors
-    /// No such method, with the names that are most like it.
+    /// There is no such method; the error lists the most similar names.
     pub(crate) fn check_grpc_method(&mut self) -> Result<(), Failure> {
         let plan = &*self.fit.plan.clone();
         let Some(url) = plan.targets.first().map(|target| &target.url) else { return Ok(()) };

@@ -9,7 +9,7 @@ use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use units::Nanos;
 
-/// Work of other programs during a shorter time decides nothing: it is counted in ticks of 10 ms.
+/// Shorter times are not judged: the work of other programs is counted in ticks of 10 ms.
 pub(crate) const FOREIGN_TIME_MIN: Nanos = Nanos::SECOND;
 
 /// Observations of a measurement in addition to its figures; `None` is ignored.

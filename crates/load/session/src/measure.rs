@@ -100,11 +100,12 @@ impl Session {
     ) -> Result<()> {
         let foreign = ForeignWatch::start();
         let sut = sut::watch(self.sut.as_ref(), &self.servers.endpoints)?;
+        // its thread opens its sockets before the start of the load is set
+        let renewal = Renewal::start(self, &plan)?;
         let setup = Arc::new(self.setup(plan, fit, logging)?);
         if let Some(sut) = &sut {
             sut.begin(setup.measure_from());
         }
-        let renewal = Renewal::start(self, &setup.plan)?;
         let mut observer = watch(&setup);
         if let Some(renewal) = &renewal {
             observer = Box::new(Watchers(vec![renewal.watcher(), observer]));
@@ -114,9 +115,9 @@ impl Session {
         let ahead = (setup.start - net::reactor::monotonic()).as_secs_f64();
         run.started_unix_s = crate::wall_clock::unix_seconds() + ahead;
         let (tls, cores) = (self.servers.tls.as_ref(), &fit.placement.cores);
-        let threads_of_run =
+        let worker_threads =
             WorkerThreads { setup: &setup, tls, cores, network: &fit.network, sources };
-        let driven = threads_of_run.run(&mut *observer, run);
+        let driven = worker_threads.run(&mut *observer, run);
         run.sut = sut.map(sut::SutWatch::end);
         let closed = observer.close();
         driven?;

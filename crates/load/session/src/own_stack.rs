@@ -52,10 +52,10 @@ pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
     if plan.driver.threads.is_none() {
         most = most.min(1 << used_bits(prefix).saturating_sub(2));
     }
-    let is_default_prefix = plan.driver.threads.is_none() || plan.client_count() > 0;
+    let is_default_count = plan.driver.threads.is_none() || plan.client_count() > 0;
     match shared_ground()
         .upgrade()
-        .filter(|ground| is_default_prefix && ground.prefix() == Some(prefix))
+        .filter(|ground| is_default_count && ground.prefix() == Some(prefix))
     {
         Some(ground) => most.min(ground.threads()),
         None => most,
@@ -112,7 +112,7 @@ fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
     let (first, last) = network.sources();
     let devices: Vec<&str> = network.devices().collect();
     let devices = devices.join(", ");
-    let queues_text =
+    let sources_text =
         if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
     let through = match (network.handover(), network.queues()) {
         (Handover::Xdp(hook), Some(queues)) => format!(
@@ -129,7 +129,7 @@ fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
     };
     let traits = traits.map_or_else(String::new, |traits| format!(" ({traits})"));
     format!(
-        "connections use Loadstone's own TCP{traits}: the server sees them come {queues_text}, {through}; the client's \
+        "connections use Loadstone's own TCP{traits}: the server sees them come {sources_text}, {through}; the client's \
          kernel TCP is not measured"
     )
 }
@@ -204,10 +204,10 @@ fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
 
 /// The existing devices with the user's addresses: they are shared by targets that are loaded in
 /// turns, like the queues of an AF_XDP device.
-static EXISTING: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
+static SHARED_GROUND: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
 
 fn shared_ground() -> MutexGuard<'static, Weak<Ground>> {
-    EXISTING.lock().unwrap_or_else(PoisonError::into_inner)
+    SHARED_GROUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Descriptors that a run opens in addition to its sockets: the program and its map, epoll

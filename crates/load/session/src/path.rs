@@ -109,8 +109,8 @@ impl EmulatedPath {
     /// Notes for the user before anything is sent.
     pub fn notes(&self) -> Vec<String> {
         let device = self.path.far_device();
-        let own_link = format!("the network device {device} exists on this host while this runs");
-        std::iter::once(own_link).chain(beyond(&self.asked.population)).collect()
+        let note = format!("the network device {device} exists on this host while this runs");
+        std::iter::once(note).chain(beyond(&self.asked.population)).collect()
     }
 
     /// Client addresses of the users, if the plan has kinds of clients.

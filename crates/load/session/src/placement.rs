@@ -29,7 +29,7 @@ const WORKERS_MAX: u32 = 1 << 10;
 /// bound to, or else the first.
 pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     let ours = host::cpu::affinity();
-    // a server that may run on every core does not affect the choice, and is not looked for
+    // a server that may run on every core does not affect the choice: it is not searched for
     let bound_servers =
         servers_by(endpoints, host::bound_listener_pids, host::listener::bound_unix_listener_pids);
     let local = endpoints.iter().any(is_loopback);

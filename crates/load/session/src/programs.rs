@@ -75,13 +75,13 @@ type FileQuestion = (String, Sender<FileContent>);
 /// Reads a script on a second thread, and here each file that it imports or opens.
 fn read_with(script: &ScriptPlan, files: &dyn FileSource) -> Result<PlannedScript, String> {
     let (questions, asked) = channel::<FileQuestion>();
-    // the script keeps the function that asks: only here is it clear when there are no more questions
+    // the script keeps the function that asks, so the sender is dropped here after reading
     let questions = Arc::new(Mutex::new(Some(questions)));
     std::thread::scope(|scope| {
-        let asking = questions.clone();
+        // a panic drops both holders of the sender, which ends the loop below
         let reading = scope.spawn(move || {
-            let end = asking.clone();
-            let read = read(script, OUTLINE_SEED, move |path| ask(&asking, path));
+            let end = questions.clone();
+            let read = read(script, OUTLINE_SEED, move |path| ask(&questions, path));
             end.lock().unwrap_or_else(PoisonError::into_inner).take();
             read
         });
@@ -233,9 +233,7 @@ pub(crate) fn run_stage(session: &mut Session, stage: ScriptStage) -> Result<(),
 
 /// Makes single exchanges by the rules of the plan.
 pub(crate) fn exchange_caller(plan: &Plan, session: &Session) -> Result<Caller, Failure> {
-    let mut settings = servers::tls_settings(plan);
-    // ALPN protocols offered for HTTP/1.x; other versions offer their own
-    settings.alpn = vec!["http/1.1".to_owned()];
+    let settings = servers::exchange_tls_settings(plan);
     let own = session.fit.network.own().map(|network| (network.clone(), plan.seed));
     let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
     let endpoints = &session.servers.endpoints;

@@ -151,7 +151,7 @@ impl Session {
     /// Makes the first call; returns its request too.
     fn call_first(&mut self) -> Result<(PlainCall, Template), Failure> {
         let plan = &self.authorized(&self.fit.plan);
-        let setup = Setup::new(plan.clone(), self.servers.endpoints.clone(), 1, Nanos::ZERO)
+        let setup = Setup::new(Plan::clone(plan), self.servers.endpoints.clone(), 1, Nanos::ZERO)
             .map_err(|error| Failure::usage(error.to_string()))?;
         let mut template = setup.targets.template(0).clone();
         // never send a non-GET step before the run
@@ -179,7 +179,7 @@ impl Session {
     /// # Errors
     /// The path cannot be entered.
     pub fn plain_call(&self, template: &Template, patience: Nanos) -> Result<PlainCall, Failure> {
-        let plan = self.authorized(&self.base.with_patience(patience));
+        let plan = self.authorized(&Arc::new(self.base.with_patience(patience)));
         let mut endpoint = self.servers.endpoints[template.endpoint as usize].clone();
         let (tls, network) = (self.servers.tls.as_ref(), &self.fit.network);
         let call = || first_call::make(&plan, &mut endpoint, tls, network.own(), template);

@@ -194,6 +194,12 @@ pub(crate) fn tls_client(plan: &Plan) -> Result<net::tls::Client> {
     Ok(net::tls::Client::new(&tls_settings(plan))?)
 }
 
+/// The TLS settings of a plan for single exchanges: ALPN offers HTTP/1.1, and messages of other
+/// versions offer their own.
+pub(crate) fn exchange_tls_settings(plan: &Plan) -> net::tls::Settings {
+    net::tls::Settings { alpn: vec![HTTP1.to_owned()], ..tls_settings(plan) }
+}
+
 /// The TLS settings of a plan.
 pub(crate) fn tls_settings(plan: &Plan) -> net::tls::Settings {
     let wanted = &plan.tls;

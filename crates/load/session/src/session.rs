@@ -292,8 +292,8 @@ impl Session {
     }
 
     /// Watches the resources of this server during each measurement.
-    pub fn watch_server(&mut self, who: Option<&sut::SutTarget>) {
-        self.sut = who.cloned();
+    pub fn watch_server(&mut self, target: Option<&sut::SutTarget>) {
+        self.sut = target.cloned();
     }
 
     /// Measures this plan from now on, whose timeouts differ from those of the opened session.

@@ -78,8 +78,7 @@ impl Posting {
     }
 
     fn ask(&self, url: &url::Url) -> Result<Vec<u8>, String> {
-        let mut settings = servers::tls_settings(&self.plan);
-        settings.alpn = vec!["http/1.1".to_owned()];
+        let settings = servers::exchange_tls_settings(&self.plan);
         let own = self.network.own().map(|network| (network.clone(), self.plan.seed));
         let caller = Caller::new(self.plan.timeouts.connect, settings)?.over(own);
         let meeting = servers::meeting(&self.plan);

@@ -168,7 +168,7 @@ impl SutWatch {
     /// Returned if there is no such process, or the URL does not answer.
     pub fn start(target: &SutTarget, addresses: &[SocketAddr]) -> Result<SutWatch, String> {
         let (target, addresses) = (target.clone(), addresses.to_vec());
-        let (stop, reported) = channel::<()>();
+        let (stop, stopped) = channel::<()>();
         let (begin, begun) = channel();
         let (ready, opened) = channel();
         // a reactor stays on the thread that made it
@@ -177,7 +177,7 @@ impl SutWatch {
                 // the receiver is gone only if the run has ended already
                 ready.send(Ok(())).ok();
                 match begun.recv() {
-                    Ok(measure_from) => follow(source, series, &reported, measure_from),
+                    Ok(measure_from) => follow(source, series, &stopped, measure_from),
                     Err(_) => series,
                 }
             }
@@ -211,7 +211,7 @@ impl SutWatch {
 fn follow(
     mut source: SutSource,
     mut series: SutSeries,
-    reported: &Receiver<()>,
+    stopped: &Receiver<()>,
     measure_from: Nanos,
 ) -> SutSeries {
     let mut before = (net::reactor::monotonic(), source.read());
@@ -221,7 +221,7 @@ fn follow(
             next += INTERVAL;
         }
         let wait = Duration::from_nanos((next - net::reactor::monotonic()).0);
-        let ended = !matches!(reported.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+        let ended = !matches!(stopped.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
         let after = (net::reactor::monotonic(), source.read());
         note(&mut series, &before, &after, measure_from);
         if ended || after.1.is_err() {

@@ -28,15 +28,15 @@ impl Session {
     /// Requests the tokens that the plan's calls need now. It blocks.
     ///
     /// # Errors
-    /// The token endpoint gave none.
+    /// The token endpoint issued no token.
     pub fn obtain_tokens(&self, plan: &Plan) -> Result<(), Failure> {
         let Some(tokens) = &self.tokens else { return Ok(()) };
         tokens.provide(plan.token_count());
         if tokens.are_ready(now()) {
             return Ok(());
         }
-        let mut caller = caller(plan)?;
-        // nothing arrives on it: a pause that ends
+        let mut caller = caller(plan.clone())?;
+        // nothing is ever sent on it: it serves as a pause
         let (_open, pause) = mpsc::channel::<()>();
         while !tokens.are_ready(now()) && crate::signals::caught() == 0 {
             let connected = request_due(tokens, &mut caller);
@@ -53,14 +53,14 @@ impl Session {
     }
 
     /// The plan for a single exchange, with the present token as its login.
-    pub(crate) fn authorized(&self, plan: &Plan) -> Plan {
-        let mut plan = plan.clone();
+    pub(crate) fn authorized(&self, plan: &Arc<Plan>) -> Arc<Plan> {
         let value = self.tokens.as_ref().and_then(|tokens| tokens.authorization(None));
-        if let Some(token) = value.as_deref().and_then(|value| value.strip_prefix("Bearer ")) {
-            plan.token = TokenPlan::default();
-            plan.request.auth = Some(Auth::Bearer(token.to_owned()));
-        }
-        plan
+        let token = value.as_deref().and_then(|value| value.strip_prefix("Bearer "));
+        let Some(token) = token else { return plan.clone() };
+        let mut plan = Plan::clone(plan);
+        plan.token = TokenPlan::default();
+        plan.request.auth = Some(Auth::Bearer(token.to_owned()));
+        Arc::new(plan)
     }
 }
 
@@ -81,25 +81,22 @@ fn request_due(tokens: &Tokens, caller: &mut Caller) -> Option<bool> {
 }
 
 /// Makes token requests by the rules of the plan, over this machine's sockets.
-fn caller(plan: &Plan) -> Result<Caller, Failure> {
-    let mut own = plan.clone();
-    let url = plan.token.url.as_ref();
-    let key = url.map(endpoint_key).unwrap_or_default();
+fn caller(mut plan: Plan) -> Result<Caller, Failure> {
+    let key = plan.token.url.as_ref().map(endpoint_key).unwrap_or_default();
     if plan.targets.iter().all(|target| endpoint_key(&target.url) != key) {
         // these belong to the server under test
-        (own.connection.unix, own.tls.server_name) = (None, None);
+        (plan.connection.unix, plan.tls.server_name) = (None, None);
     }
-    let mut settings = servers::tls_settings(&own);
-    settings.alpn = vec!["http/1.1".to_owned()];
-    let caller = Caller::new(own.timeouts.connect, settings).map_err(Failure::usage)?;
-    Ok(caller.by_plan([], servers::meeting(&own)))
+    let settings = servers::exchange_tls_settings(&plan);
+    let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
+    Ok(caller.by_plan([], servers::meeting(&plan)))
 }
 
 /// The renewal of tokens during a run.
 #[derive(Debug)]
 pub(crate) struct Renewal {
     tokens: Arc<Tokens>,
-    /// Its end is the end of the thread.
+    /// Dropping it ends the thread.
     _stop: Sender<()>,
 }
 
@@ -111,13 +108,19 @@ impl Renewal {
     pub(crate) fn start(session: &Session, plan: &Plan) -> Result<Option<Renewal>, Failure> {
         let Some(tokens) = session.tokens.clone() else { return Ok(None) };
         let (stop, stopped) = mpsc::channel::<()>();
+        let (refuse, refused) = mpsc::channel::<Failure>();
         let (plan, renewed) = (plan.clone(), tokens.clone());
         let body = move || {
-            let mut caller = caller(&plan);
+            let mut caller = match caller(plan) {
+                Ok(caller) => caller,
+                Err(why) => {
+                    refuse.send(why).ok();
+                    return;
+                }
+            };
+            drop(refuse);
             loop {
-                if let Ok(caller) = &mut caller
-                    && request_due(&renewed, caller).is_some()
-                {
+                if request_due(&renewed, &mut caller).is_some() {
                     continue;
                 }
                 let nap = (renewed.next_due() - now()).min(CHECK).max(Nanos::from_millis(1));
@@ -130,6 +133,9 @@ impl Renewal {
         };
         let thread = std::thread::Builder::new().name("tokens".into()).spawn(body);
         thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
+        if let Ok(why) = refused.recv() {
+            return Err(why);
+        }
         Ok(Some(Renewal { tokens, _stop: stop }))
     }
 

@@ -30,11 +30,11 @@ impl Watcher for Watchers {
 
     /// Every one is notified; the first error is returned.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
-        let mut events = Ok(());
+        let mut result = Ok(());
         for watcher in &mut self.0 {
-            events = events.and(watcher.calls(calls));
+            result = result.and(watcher.calls(calls));
         }
-        events
+        result
     }
 
     fn ends(&mut self, ends: &Ends) {

@@ -122,7 +122,7 @@ impl Streams {
     fn request(&mut self, now: Nanos, stream: u32, calls: u32) -> Vec<(Nanos, Action)> {
         let (treatment, content) = ((self.treatment)(self.seen), (self.body)(self.seen));
         self.seen += 1;
-        let mut lines = match treatment {
+        let mut actions = match treatment {
             StreamTreatment::Served => {
                 let head = frame(HEADERS, END_HEADERS, stream, &[STATUS_200]);
                 let body = frame(DATA, END_STREAM, stream, content);
@@ -142,16 +142,16 @@ impl Streams {
         if self.calls_max == Some(calls) {
             let payload = [stream.to_be_bytes(), 0u32.to_be_bytes()].concat();
             let goaway = frame(GOAWAY, 0, 0, &payload);
-            match (self.goaway_after, lines.last_mut()) {
+            match (self.goaway_after, actions.last_mut()) {
                 (Some(Nanos::ZERO), Some((_, Action::Bytes(response)))) => response.extend(goaway),
                 (Some(span), Some((answered, _))) => {
                     let at = *answered + span;
-                    lines.push((at, Action::Bytes(goaway)));
+                    actions.push((at, Action::Bytes(goaway)));
                 }
-                _ => lines.push((now, Action::Bytes(goaway))),
+                _ => actions.push((now, Action::Bytes(goaway))),
             }
         }
-        lines
+        actions
     }
 }
 
@@ -159,11 +159,11 @@ impl Server for Streams {
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
         let mut reading = self.clients.remove(&client).unwrap_or_default();
         reading.input.extend_from_slice(bytes);
-        let mut lines = Vec::new();
+        let mut actions = Vec::new();
         if !reading.greeted && reading.input.len() >= PREFACE {
             reading.input.drain(..PREFACE);
             reading.greeted = true;
-            lines.push((now, Action::Bytes(self.greeting())));
+            actions.push((now, Action::Bytes(self.greeting())));
         }
         while reading.greeted && reading.input.len() >= FRAME_HEADER {
             let [a, b, c, kind, flags, s, t, u, v] = reading.input[..FRAME_HEADER] else { break };
@@ -174,19 +174,19 @@ impl Server for Streams {
             reading.input.drain(..end);
             match kind {
                 SETTINGS if flags & ACK == 0 => {
-                    lines.push((now, Action::Bytes(frame(SETTINGS, ACK, 0, &[]))));
+                    actions.push((now, Action::Bytes(frame(SETTINGS, ACK, 0, &[]))));
                 }
                 // a request without content ends with its fields
                 HEADERS if flags & END_STREAM != 0 => {
                     reading.calls += 1;
                     let stream = u32::from_be_bytes([s, t, u, v]);
-                    lines.extend(self.request(now, stream, reading.calls));
+                    actions.extend(self.request(now, stream, reading.calls));
                 }
                 _ => {}
             }
         }
         self.clients.insert(client, reading);
-        lines
+        actions
     }
 
     fn ended(&mut self, _now: Nanos, client: Client) {

@@ -574,8 +574,8 @@ impl Host {
 
     fn receive(&mut self, now: Instant, client: SocketAddr, bytes: &[u8]) {
         let mut out = Vec::new();
-        let sent = self.endpoint.handle(now, client, None, None, bytes.into(), &mut out);
-        match sent {
+        let outcome = self.endpoint.handle(now, client, None, None, bytes.into(), &mut out);
+        match outcome {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(guest) = self.guests.get_mut(&handle) {
                     guest.connection.handle_event(event);
@@ -652,10 +652,10 @@ impl Host {
         while let Some(event) = guest.connection.poll() {
             let too_early =
                 world.early == EarlyDataMode::TooEarly && guest.connection.is_handshaking();
-            if let Event::ConnectionLost { reason: ConnectionError::ApplicationClosed(data) } =
+            if let Event::ConnectionLost { reason: ConnectionError::ApplicationClosed(close) } =
                 &event
             {
-                self.closed.push(data.error_code.into_inner());
+                self.closed.push(close.error_code.into_inner());
             }
             let requests = guest.process(event, &mut self.heard);
             for stream in requests {

@@ -329,8 +329,8 @@ fn end_of<D: Driven>(
         }
         let Some(wake) = turn_all(&mut runners, &mut bench) else { break };
         let wake = wake.min(renewed);
-        let is_reported = renewal.as_mut().is_some_and(TokenMachine::handle);
-        if !handle_all(&mut runners, world) && !is_reported {
+        let is_handled = renewal.as_mut().is_some_and(TokenMachine::handle);
+        if !handle_all(&mut runners, world) && !is_handled {
             let next = world.borrow().next_event();
             world.borrow_mut().advance(next.min(wake).min(stop_at.max(now + Nanos(1))));
         }

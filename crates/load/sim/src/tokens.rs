@@ -1,4 +1,4 @@
-//! Tokens in the made-up world: what the program's thread does, as one more machine in it.
+//! Tokens in the simulated world: an additional machine does what the program's thread does.
 
 use crate::world::{SimIo, World};
 use conduit::Peer;
@@ -43,7 +43,7 @@ impl TokenMachine {
         Some(machine)
     }
 
-    /// Does everything due; returns until when nothing else will be.
+    /// Processes everything that is due; returns when the next item is due.
     pub(crate) fn turn(&mut self) -> Nanos {
         loop {
             let now = self.io.world.borrow().now();

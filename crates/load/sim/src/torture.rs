@@ -236,7 +236,7 @@ impl Server for FiringRange {
 pub struct Field {
     world: Rc<RefCell<World>>,
     governor: Governor,
-    /// Another source of stops, asked every [`CHECK_INTERVAL`].
+    /// Another source of stops, polled every [`CHECK_INTERVAL`].
     outside: Option<Outside>,
     commands: Commands,
     sent_for: Vec<Done>,

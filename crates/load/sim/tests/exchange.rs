@@ -44,14 +44,14 @@ fn single(react: impl FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'sta
 #[test]
 fn a_response_is_the_same_however_it_is_cut() {
     for cut in 0..OK.len() {
-        let lines = single(move |now, _, _| {
+        let described = single(move |now, _, _| {
             let later = now + Nanos::from_millis(1);
             vec![
                 (now, Action::Bytes(OK[..cut].to_vec())),
                 (later, Action::Bytes(OK[cut..].to_vec())),
             ]
         });
-        assert_eq!(lines, "200 hello", "cut at {cut}");
+        assert_eq!(described, "200 hello", "cut at {cut}");
     }
 }
 

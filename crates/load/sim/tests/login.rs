@@ -250,13 +250,12 @@ fn tokens_are_renewed_before_they_expire() {
     assert_eq!(statuses(&done.measurement), [(200, 1_900)]);
     assert_eq!(done.measurement.total.counts.due, 1_900);
     assert!(done.measurement.total.response().max() < Nanos::from_millis(20));
-    // half of the lifetime is left each time; token requests are no calls
+    // half of the lifetime is left each time; token requests are not calls
     assert_eq!(asked.len(), 10, "{asked:?}");
     assert_eq!((done.tokens.obtained, done.tokens.renewed, done.tokens.failed), (10, 9, 0));
     assert_eq!(done.token_lost, None);
 }
 
-/// Each user has its own token, in warm-up and journeys alike.
 #[test]
 fn each_user_has_its_own_token() {
     let mut plan = token_plan(1.0, 5);
@@ -270,7 +269,7 @@ fn each_user_has_its_own_token() {
     assert!(["t0", "t1", "t2"].iter().all(|token| uses(token) > 300));
 }
 
-/// Without a token the run ends: refusals are no measurement of the server.
+/// Without a token the run ends: refused calls do not measure the server.
 #[test]
 fn a_run_ends_when_its_token_is_not_renewed() {
     let (done, asked) = run_with_tokens(token_plan(100.0, 60), Nanos::from_secs(10), 1);
@@ -282,7 +281,7 @@ fn a_run_ends_when_its_token_is_not_renewed() {
     assert_eq!(done.token_lost.as_deref(), Some(why));
 }
 
-/// A server that forgets its tokens every second is asked ever more rarely, not for each 401.
+/// A server that forgets its tokens every second gets ever fewer requests, not one per 401.
 #[test]
 fn refused_tokens_cause_no_storm() {
     let mut plan = token_plan(1_000.0, 20);

@@ -153,7 +153,7 @@ fn replayed(failure: &Failure, defects: &[Defect], target: &TestTarget) -> Strin
 
 #[test]
 fn planted_bugs_are_found_rated_and_replayed() {
-    let sent: Vec<String> = std::thread::scope(|scope| {
+    let reports: Vec<String> = std::thread::scope(|scope| {
         let all = GALLERY.iter().map(|one| (one, target()));
         let all = all.chain(FRAMES.iter().map(|one| (one, framed())));
         let all = all.chain(STREAMS.iter().map(|one| (one, target_over_quic())));
@@ -164,7 +164,7 @@ fn planted_bugs_are_found_rated_and_replayed() {
             .collect();
         running.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    insta::assert_snapshot!(sent.concat());
+    insta::assert_snapshot!(reports.concat());
 }
 
 #[test]

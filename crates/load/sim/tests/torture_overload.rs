@@ -142,30 +142,30 @@ fn an_unsustained_rate_is_reported_at_the_time_limit() {
 #[test]
 fn expensive_requests_may_starve_cheap_ones() {
     let both = [Defect::LimitedRate, Defect::StarvesCheap];
-    let sent = both.map(|defect| of(defect, &["R-03"], &usual()));
-    insta::assert_snapshot!(sent.join("\n"));
+    let results = both.map(|defect| of(defect, &["R-03"], &usual()));
+    insta::assert_snapshot!(results.join("\n"));
 }
 
 #[test]
 fn a_storm_is_survived_or_not() {
     let both = [Defect::LimitedRate, Defect::DiesOfMany];
-    let sent = both.map(|defect| of(defect, &["R-05"], &usual()));
-    insta::assert_snapshot!(sent.join("\n"));
+    let results = both.map(|defect| of(defect, &["R-05"], &usual()));
+    insta::assert_snapshot!(results.join("\n"));
 }
 
 #[test]
 fn a_restart_completes_open_requests_or_not() {
     let all = [Defect::LimitedRate, Defect::LosesInFlight, Defect::StaysAway];
-    let sent = all.map(|defect| of(defect, &["R-06"], &usual()));
-    insta::assert_snapshot!(sent.join("\n"));
+    let results = all.map(|defect| of(defect, &["R-06"], &usual()));
+    insta::assert_snapshot!(results.join("\n"));
 }
 
 #[test]
 fn a_starving_server_reports_errors_or_not() {
     let all =
         [Defect::LimitedRate, Defect::DiesStarved, Defect::SilentStarved, Defect::StaysStarved];
-    let sent = all.map(|defect| of(defect, &["R-07"], &usual()));
-    insta::assert_snapshot!(sent.join("\n"));
+    let results = all.map(|defect| of(defect, &["R-07"], &usual()));
+    insta::assert_snapshot!(results.join("\n"));
 }
 
 #[test]

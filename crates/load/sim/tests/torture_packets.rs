@@ -82,9 +82,9 @@ fn careful_handling_of_early_data_passes() {
         assert_eq!(skipped, if early == EarlyDataMode::Forgetful { 3 } else { 0 }, "{early:?}");
     }
     let shut = against(world(), &cases);
-    let lines: Vec<_> = shut.cases.iter().filter_map(|case| case.skipped.clone()).collect();
-    assert_eq!(lines.len(), 5);
-    assert!(lines[0].contains("no ticket that allows early data"), "{lines:?}");
+    let reasons: Vec<_> = shut.cases.iter().filter_map(|case| case.skipped.clone()).collect();
+    assert_eq!(reasons.len(), 5);
+    assert!(reasons[0].contains("no ticket that allows early data"), "{reasons:?}");
 }
 
 /// It executes a POST in early data, and again when replayed; for a GET that is permitted.
@@ -134,12 +134,12 @@ fn ignored_violations_are_found() {
             "a GET, with a ticket that the server does not",
         ),
     ];
-    for (ignored, case, sent) in planted {
+    for (ignored, case, part) in planted {
         let mut cases = cases();
         cases.retain(|one| one.id == case);
         let early = EarlyDataMode::Open;
         let found = findings(&against(QuicWorld { ignored, early, ..world() }, &cases));
-        assert!(found.iter().any(|line| line.contains(sent)), "{case}: {found:#?}");
+        assert!(found.iter().any(|line| line.contains(part)), "{case}: {found:#?}");
     }
 }
 

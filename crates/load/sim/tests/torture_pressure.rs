@@ -110,16 +110,16 @@ impl Prefork {
         }
         let heard = self.heard.entry(client).or_default();
         let Some(end) = heard.find("\r\n\r\n") else { return };
-        let parting = self.closes || heard[..end].contains("Connection: close");
+        let closes = self.closes || heard[..end].contains("Connection: close");
         heard.drain(..end + 4);
-        let field = if parting { "Connection: close\r\n" } else { "" };
+        let field = if closes { "Connection: close\r\n" } else { "" };
         self.served.insert(client);
         self.responses += 1;
         if self.fails_each.is_some_and(|each| self.responses.is_multiple_of(each)) {
             return self.act(now, client, Action::Bytes(FAILED.into()));
         }
         self.act(now, client, Action::Bytes(format!("{OK}{field}\r\nok").into_bytes()));
-        if parting {
+        if closes {
             self.act(now, client, Action::End);
         }
     }
@@ -440,7 +440,7 @@ fn an_inconclusive_round_confirms_nothing() {
         let health = case.health.expect("the case applied load");
         let seen = (health.followed, health.rounds, health.control_denied);
         assert_eq!(seen, (rounds, rounds, control), "{}", shown(case));
-        assert!(case.notes.iter().any(|sent| sent.contains(note)), "{}", shown(case));
+        assert!(case.notes.iter().any(|line| line.contains(note)), "{}", shown(case));
     }
 }
 
@@ -459,9 +459,9 @@ fn an_inconclusive_control_blames_nothing() {
         let result = of_field(field.watched(Box::new(interrupted)), &["W-15"]);
         let case = &result.cases[0];
         assert_eq!(case.outcome, outcome, "{}", shown(case));
-        let other = case.notes.iter().find(|sent| sent.contains("slowness is not the cause"));
+        let other = case.notes.iter().find(|line| line.contains("slowness is not the cause"));
         assert_eq!(other, None, "{}", shown(case));
-        assert!(case.notes.iter().any(|sent| sent.contains(note)), "{}", shown(case));
+        assert!(case.notes.iter().any(|line| line.contains(note)), "{}", shown(case));
     }
 }
 
@@ -501,8 +501,8 @@ fn cut_short(case: &CaseResult, after: u64) {
     let endless = case.measures.iter().find(|one| one.note.starts_with("no limit found"));
     assert_eq!(endless, None, "{after}: {}", shown(case));
     // unknown results are not reported
-    let is_reported = case.health.filter(|health| health.cut_short == health.recovery.is_some());
-    assert_eq!(is_reported, None, "{after}: {}", shown(case));
+    let contradictory = case.health.filter(|health| health.cut_short == health.recovery.is_some());
+    assert_eq!(contradictory, None, "{after}: {}", shown(case));
     // a round beyond its time limit is not repeated
     assert!(case.took < Nanos::from_secs(15), "{after}: {}", shown(case));
 }

@@ -116,16 +116,16 @@ fn a_late_response_delays_no_probe_and_a_missing_one_is_lost() {
 #[test]
 fn refusals_sheds_resets_and_truncations_are_distinguished() {
     let server = Scripted(|now: Nanos| {
-        let mut lines = vec![(now, Action::Bytes(OK.to_vec()))];
+        let mut actions = vec![(now, Action::Bytes(OK.to_vec()))];
         match (now - START).0 / 200_000_000 {
             0 => {}
-            1 => lines = vec![(now, Action::Bytes(BUSY.to_vec()))],
-            2 => lines = vec![(now, Action::Reset)],
-            3 => lines = vec![(now, Action::Bytes(OK[..39].to_vec())), (now, Action::End)],
+            1 => actions = vec![(now, Action::Bytes(BUSY.to_vec()))],
+            2 => actions = vec![(now, Action::Reset)],
+            3 => actions = vec![(now, Action::Bytes(OK[..39].to_vec())), (now, Action::End)],
             4 => return None,
-            _ => lines = vec![(now, Action::Bytes(CLOSING.to_vec()))],
+            _ => actions = vec![(now, Action::Bytes(CLOSING.to_vec()))],
         }
-        Some(lines)
+        Some(actions)
     });
     insta::assert_snapshot!(shown(&probed(server, Nanos::from_millis(1_400))));
 }

@@ -68,7 +68,7 @@ fn taken((settings, cases): &(Settings, Vec<Case>), defects: &[Defect]) -> (Nano
 
 #[test]
 fn a_run_respects_its_time_limit() {
-    let sent: Vec<String> = std::thread::scope(|scope| {
+    let results: Vec<String> = std::thread::scope(|scope| {
         let runs = [
             ("usual", usual(), &[][..]),
             ("usual, ten hangs", usual(), &HANGS),
@@ -100,5 +100,5 @@ fn a_run_respects_its_time_limit() {
             })
             .collect()
     });
-    assert_eq!(sent.len(), 4);
+    assert_eq!(results.len(), 4);
 }

@@ -54,9 +54,9 @@ pub enum ActorAction {
     Over {
         wait: Nanos,
     },
-    /// The program ends the run, and this iteration; its words.
+    /// The program ends the run and this iteration, for this reason.
     Abort(String),
-    /// The program failed in this iteration, which ends it: file, line and what was wrong.
+    /// The program failed, which ends this iteration; file, line and reason.
     Broke(String),
 }
 

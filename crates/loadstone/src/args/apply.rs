@@ -385,7 +385,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// Makes the request to a language model of a URL alone.
+    /// Builds the request to a language model if the plan has only its URL.
     fn settle_model(
         &self,
         plan: &mut Plan,
@@ -678,8 +678,8 @@ impl GivenOptions {
     /// no more than the connection's number of calls. `from_file`: the plan sets it.
     fn settle_streams(&self, plan: &mut Plan, from_file: bool) {
         let open = matches!(plan.load, Load::Open { session: None, .. });
-        let reported = from_file || self.has("streams");
-        if open && !reported && plan.request.version.has_streams() {
+        let given = from_file || self.has("streams");
+        if open && !given && plan.request.version.has_streams() {
             plan.connection.pipeline =
                 plan.connection.calls.unwrap_or(STREAMS_OPEN).clamp(1, STREAMS_OPEN);
         }

@@ -285,10 +285,10 @@ impl FleetTask {
         let mut task = FleetTask { agents, nats_server, on_loss, budgets, words };
         // options may also follow the plan: `fleet local PLAN --agents 4`
         if let Some(at) = task.words.iter().position(|word| word == "--agents") {
-            let reported = task.words.get(at + 1).and_then(|word| word.parse().ok());
-            let reported =
-                reported.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
-            task.agents = Some(reported);
+            let count = task.words.get(at + 1).and_then(|word| word.parse().ok());
+            let count =
+                count.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
+            task.agents = Some(count);
             task.words.drain(at..at + 2);
         }
         if task

@@ -73,7 +73,7 @@ fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
     ))
 }
 
-/// Hint for a command line with the error `said`: a word was meant as an option's value.
+/// Hint for a command line with the error `text`: a word was meant as an option's value.
 pub(crate) fn meant_as_value(text: &str, argv: &[OsString]) -> Option<String> {
     let words: Vec<String> =
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();

@@ -205,7 +205,7 @@ fn send(signal: Signal, to: &[Pid]) {
 /// meanwhile are adopted.
 fn end_all() -> Result<(), String> {
     let start = net::reactor::monotonic();
-    let mut lines: Vec<Pid> = Vec::new();
+    let mut signaled: Vec<Pid> = Vec::new();
     let mut pause = PAUSES.0;
     loop {
         let mut now = now();
@@ -222,17 +222,17 @@ fn end_all() -> Result<(), String> {
         }
         if passed > TERM_PATIENCE {
             signal_all(&now, Signal::KILL, &children());
-        } else if lines.is_empty() {
+        } else if signaled.is_empty() {
             // its group: the shell and its direct children
-            lines = children();
+            signaled = children();
             let outside: Vec<Pid> =
-                lines.iter().copied().filter(|pid| Some(*pid) != now.leader).collect();
+                signaled.iter().copied().filter(|pid| Some(*pid) != now.leader).collect();
             signal_all(&now, Signal::TERM, &outside);
         } else {
             let orphans: Vec<Pid> =
-                children().into_iter().filter(|pid| !lines.contains(pid)).collect();
+                children().into_iter().filter(|pid| !signaled.contains(pid)).collect();
             send(Signal::TERM, &orphans);
-            lines.extend(orphans);
+            signaled.extend(orphans);
         }
         drop(now);
         signals::pause(pause);

@@ -171,9 +171,8 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Makes the teardown steps of its plan at a server that keeps running; a server that is
-    /// started for a
-    /// run ends with it.
+    /// Makes the teardown steps of its plan at a server that keeps running; a server that is started
+    /// for a run ends with it.
     pub(super) fn tear_down(&self) -> Result<(), Failure> {
         self.running.as_ref().map_or(Ok(()), |target| target.clone().close())
     }

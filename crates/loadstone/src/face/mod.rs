@@ -119,8 +119,8 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         }
         Err(error) => return finish(broken(&face, &error), extras),
     };
-    let output = face.borrow().figures().map_or(Ok(()), |figures| stage.done(figures));
-    match output {
+    let done = face.borrow().figures().map_or(Ok(()), |figures| stage.done(figures));
+    match done {
         Ok(()) => code,
         Err(trouble) => finish(face.borrow_mut().cannot_start(&trouble), extras),
     }

@@ -183,7 +183,7 @@ impl AgentPost {
     fn word(&mut self, word: Word) {
         match word {
             Word::Prepared { step, hash, outcome } => {
-                let payload = match &outcome {
+                let facts = match &outcome {
                     Ok(ready) => Ok(ReadyFacts {
                         hash: ready.hash.clone(),
                         workers: ready.session.workers(),
@@ -192,14 +192,14 @@ impl AgentPost {
                     Err(why) => Err(why.clone()),
                 };
                 // nothing is kept of an obsolete plan
-                if self.machine.prepared(step, &hash, payload) {
+                if self.machine.prepared(step, &hash, facts) {
                     self.ready = outcome.ok();
                 }
             }
             Word::Row(row) => self.machine.row(row),
-            Word::Over(content) => {
-                self.dead_man |= content.ending == PartEnding::DeadMan;
-                self.machine.over(*content, net::reactor::monotonic());
+            Word::Over(report) => {
+                self.dead_man |= report.ending == PartEnding::DeadMan;
+                self.machine.over(*report, net::reactor::monotonic());
             }
         }
     }
@@ -248,8 +248,8 @@ impl AgentPost {
         ready.session.take_part(MachinePart { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
         let body = move || {
-            let content = guarded(|| carry_out(step, &ready, &give, &orders));
-            give.send(Word::Over(Box::new(content))).ok();
+            let report = guarded(|| carry_out(step, &ready, &give, &orders));
+            give.send(Word::Over(Box::new(report))).ok();
         };
         let thread = std::thread::Builder::new().name("run".into()).spawn(body);
         thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
@@ -357,13 +357,13 @@ fn carry_out(
     };
     match ready.session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch)) {
         Ok(run) => {
-            let mut content = own_words(&run);
+            let mut report = own_words(&run);
             let first = first.load(Ordering::Relaxed);
-            content.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
+            report.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
             if orders.lease.is_broken() {
-                content.ending = PartEnding::DeadMan;
+                report.ending = PartEnding::DeadMan;
             }
-            content
+            report
         }
         Err(error) => failed(format!("{error:#}")),
     }
@@ -373,10 +373,9 @@ fn carry_out(
 fn guarded(work: impl FnOnce() -> Final) -> Final {
     // no data of the part is used after a panic
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let content = panic.downcast_ref::<String>().map(String::as_str);
-        let content =
-            content.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-        failed(format!("{content}; this is a bug"))
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        failed(format!("{text}; this is a bug"))
     })
 }
 
@@ -469,9 +468,9 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_part_with_a_message() {
-        let content = guarded(|| panic!("row 7 of {}", 3));
-        let trouble = content.trouble.unwrap_or_default();
-        assert_eq!((content.ending, &*trouble), (PartEnding::Failed, "row 7 of 3; this is a bug"));
+        let report = guarded(|| panic!("row 7 of {}", 3));
+        let trouble = report.trouble.unwrap_or_default();
+        assert_eq!((report.ending, &*trouble), (PartEnding::Failed, "row 7 of 3; this is a bug"));
         assert_eq!(guarded(Final::default), Final::default());
     }
 
@@ -495,9 +494,9 @@ mod tests {
             (journey("{{f.v}}"), "the step s"),
             (journey("http://b.example/"), "the target b.example"),
         ];
-        for (text, content) in &elsewhere {
+        for (text, reason) in &elsewhere {
             let why = consent(text, &[]).unwrap_err();
-            assert!(why.contains(content) && why.contains("--targets"), "{why}");
+            assert!(why.contains(reason) && why.contains("--targets"), "{why}");
         }
         let why = consent("", &["https://c.example:443"]).unwrap_err();
         assert!(why.contains("the target c.example"), "{why}");

@@ -367,17 +367,17 @@ fn arm(wire: &mut Wire, plan: &Plan, agent_entries: &AgentEntries) -> Result<(Na
 
 /// Counts of the paths of all agents; `None` if the plan has no path.
 fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
-    let payload = finals.values().filter_map(|content| content.path.as_deref());
+    let texts = finals.values().filter_map(|report| report.path.as_deref());
     let read = |text: &str| serde_json::from_str(text).map(|path: PathRecord| path.facts());
-    let all: Result<Vec<PathFacts>, _> = payload.map(read).collect();
+    let all: Result<Vec<PathFacts>, _> = texts.map(read).collect();
     Ok(report::merged_paths(all.context("what an agent says of its path")?.into_iter()))
 }
 
 /// Fills in the costs of all agents.
 fn add_cost(driver: &mut Driver, finals: &BTreeMap<String, Final>) {
-    driver.busy = finals.values().flat_map(|content| content.busy.iter().copied()).collect();
-    driver.cpu_user_s = finals.values().map(|content| content.user_s).sum();
-    driver.cpu_system_s = finals.values().map(|content| content.system_s).sum();
+    driver.busy = finals.values().flat_map(|report| report.busy.iter().copied()).collect();
+    driver.cpu_user_s = finals.values().map(|report| report.user_s).sum();
+    driver.cpu_system_s = finals.values().map(|report| report.system_s).sum();
 }
 
 /// The machines and their parts, for the report.
@@ -389,7 +389,7 @@ fn facts(
 ) -> FleetFacts {
     let mut agents = Vec::new();
     for (agent, agent_entry) in wire.agent_entries() {
-        let content = finals.get(&agent).cloned().unwrap_or_default();
+        let report = finals.get(&agent).cloned().unwrap_or_default();
         let Some(account) = merge.account(&agent) else { continue };
         let labels = super::merge::labels(&agent_entry.hello);
         // the slots of all agents are the whole load: a million arrivals show the share
@@ -402,26 +402,26 @@ fn facts(
             labels,
             workers: parts.get(&agent).map_or(0, Vec::len) as u32,
             weight: parts.get(&agent).map_or(0.0, of_million),
-            offered: content.offered.max(account.offered),
+            offered: report.offered.max(account.offered),
             lost: account.lost,
             lost_at_s: account.lost_at_s,
             ending: account.ending,
-            p50: Nanos::from_secs_f64(content.p50_s),
-            p99: Nanos::from_secs_f64(content.p99_s),
-            slip_p99: Nanos::from_secs_f64(content.slip_p99_s),
-            busy: content.busy.iter().copied().fold(0.0, f64::max),
+            p50: Nanos::from_secs_f64(report.p50_s),
+            p99: Nanos::from_secs_f64(report.p99_s),
+            slip_p99: Nanos::from_secs_f64(report.slip_p99_s),
+            busy: report.busy.iter().copied().fold(0.0, f64::max),
             clock_ahead_s: agent_entry.ahead as f64 / 1e9,
             clock_bound: Nanos(agent_entry.bound),
-            clock_drift_s: content.drift_s.unwrap_or(f64::NAN),
-            first_call_s: content.first_s.unwrap_or(f64::NAN),
-            state: content.state,
-            causes: content.causes.into_iter().map(|cause| cause.id).collect(),
+            clock_drift_s: report.drift_s.unwrap_or(f64::NAN),
+            first_call_s: report.first_s.unwrap_or(f64::NAN),
+            state: report.state,
+            causes: report.causes.into_iter().map(|cause| cause.id).collect(),
             id: agent,
         });
     }
     let (server, moved) = (wire.server_version(), merge.part_moves());
     let mut refused = wire.refused();
-    finals.values().for_each(|content| refused.add(&content.refused));
+    finals.values().for_each(|report| refused.add(&report.refused));
     let RefusedMessages { foreign, late, replayed } = refused;
     let refused = RefusedFacts { foreign, late, replayed };
     FleetFacts { server, agents, moved, budgets: Vec::new(), refused }

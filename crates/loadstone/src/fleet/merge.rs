@@ -235,16 +235,16 @@ impl Merge {
         if self.ledgers[row].abandoned {
             return;
         }
-        let content = wire.finals().remove(agent).unwrap_or_default();
+        let report = wire.finals().remove(agent).unwrap_or_default();
         let ledger = &mut self.ledgers[row];
         ledger.state = LedgerState::Over;
-        if content.ending == PartEnding::Done {
+        if report.ending == PartEnding::Done {
             if ledger.has_taken_over() && self.stopped == Order::Go {
                 self.settle_up(row, observer);
             }
             return;
         }
-        let why = match (content.ending, content.trouble) {
+        let why = match (report.ending, report.trouble) {
             (PartEnding::DeadMan, _) if ledger.is_taken_over() => {
                 "others took over its part".to_owned()
             }

@@ -119,12 +119,12 @@ impl WatchPost {
     }
 
     fn message(&mut self, subject: &str, bytes: &[u8], at: Nanos) {
-        let content = if subject == self.subjects.command() {
+        let handled = if subject == self.subjects.command() {
             message::read(bytes).map(|command| self.machine.commanded(&command, at))
         } else {
             message::read(bytes).map(|content| self.machine.receive(content, at))
         };
-        if let Err(why) = content {
+        if let Err(why) = handled {
             crate::say(&why);
         }
     }

@@ -106,11 +106,9 @@ impl Wire {
     /// Reports of the agents about their parts.
     pub(super) fn finals(&self) -> BTreeMap<String, Final> {
         self.with(|manager| {
-            let content = manager.agent_entries().iter();
-            content
-                .filter_map(|(agent, agent_entry)| {
-                    Some((agent.clone(), agent_entry.content.clone()?))
-                })
+            let entries = manager.agent_entries().iter();
+            entries
+                .filter_map(|(agent, entry)| Some((agent.clone(), entry.content.clone()?)))
                 .collect()
         })
     }
@@ -285,11 +283,9 @@ impl Wire {
         let mut first = Nanos::NEVER;
         loop {
             let (there, complete) = self.with(|manager| {
-                let content = manager
-                    .agent_entries()
-                    .values()
-                    .filter_map(|agent_entry| agent_entry.held.as_ref());
-                let most = content.map(|held| held.agents as usize).max().filter(|most| *most > 0);
+                let entries = manager.agent_entries().values();
+                let held = entries.filter_map(|entry| entry.held.as_ref());
+                let most = held.map(|held| held.agents as usize).max().filter(|most| *most > 0);
                 if let (None, Some(most)) = (wanted, most) {
                     manager.expect(most);
                 }
@@ -350,11 +346,11 @@ fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
     while let Some(post) = manager.post() {
         match post {
             Post::All(command) => sender.send(subjects.command(), message::write(&command)),
-            Post::One(agent, mut payload) => {
-                if let ToAgent::Clock { returned, .. } = &mut payload.content {
+            Post::One(agent, mut post) => {
+                if let ToAgent::Clock { returned, .. } = &mut post.content {
                     *returned = net::reactor::monotonic().0;
                 }
-                sender.send(subjects.to(&agent), message::write(&payload));
+                sender.send(subjects.to(&agent), message::write(&post));
             }
         }
     }

@@ -79,7 +79,7 @@ pub(crate) fn run(
     sut::check(outputs.sut.as_ref())?;
     let Some(mut session) = Session::reach(&plan, name, &env)? else {
         let run = Session::unopened(&plan, name, &env).interrupted();
-        return reported(&RunRecord::of(&run), outputs, keep(keeper, &plan, outputs, &env)?);
+        return deliver(&RunRecord::of(&run), outputs, keep(keeper, &plan, outputs, &env)?);
     };
     session.watch_server(outputs.sut.as_ref());
     if let Some(fleet) = fleet {
@@ -121,7 +121,7 @@ fn measured(session: Session, outputs: &Outputs, onlookers: RunObservers) -> Res
         }
     };
     run.require_samples();
-    let code = reported(&RunRecord::of(&run), outputs, keeping)?;
+    let code = deliver(&RunRecord::of(&run), outputs, keeping)?;
     scripts.report()?;
     torn_down?;
     not_begun.map_or(Ok(code), Err)
@@ -143,16 +143,12 @@ fn keep(keeper: Keeper, plan: &Plan, outputs: &Outputs, env: &Env) -> Result<Kee
     keeper.run(&outputs.name, plan, &env.environment)
 }
 
-/// Writes the report to all its destinations, including the store; every one is attempted.
-fn deliver(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<(), Failure> {
+/// Writes the report to all its destinations, including the store, and returns the exit code of
+/// the run; every destination is attempted.
+fn deliver(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<Code, Failure> {
     let written = output::write(run, outputs);
     let kept = keeping.finish_run(run, outputs.quiet);
-    written.and(kept)
-}
-
-/// Writes the report, and returns the exit code of the run.
-fn reported(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<Code, Failure> {
-    deliver(run, outputs, keeping)?;
+    written.and(kept)?;
     Ok(exit_code(run))
 }
 

@@ -17,8 +17,8 @@ pub(super) fn visit(args: &SurveyArgs, listed: &Resolved, permit: &Permit) -> Ve
         listed.servers.iter().map(|one| questions(one, permit)).collect();
     let how =
         Asking { at_once: args.at_once as usize, per_second: u64::from(args.rate), wait: WAIT };
-    let reported = ask_name_servers(&asked, how, &|| crate::signals::caught() > 0);
-    listed.servers.iter().zip(reported).map(|(one, replies)| surveyed(one, &replies)).collect()
+    let all = ask_name_servers(&asked, how, &|| crate::signals::caught() > 0);
+    listed.servers.iter().zip(all).map(|(one, replies)| surveyed(one, &replies)).collect()
 }
 
 fn queries(one: &Listed, permit: &Permit) -> &'static [Query] {

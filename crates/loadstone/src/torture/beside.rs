@@ -257,8 +257,8 @@ fn too_much(plan: &Plan, class: Class) -> Option<String> {
         return Some(format!("it has no rate: set one of at most {most}/s"));
     };
     let above = rate > most as f64;
-    let reported = show::rate(rate);
-    above.then(|| format!("{reported} exceeds {most}/s, the limit for {} servers", class.id()))
+    let shown = show::rate(rate);
+    above.then(|| format!("{shown} exceeds {most}/s, the limit for {} servers", class.id()))
 }
 
 /// Receives the load's calls, and signals its end.

@@ -193,13 +193,13 @@ mod tests {
         let start = Nanos::from_secs(1_000);
         let after = |seconds| start + Nanos::from_secs(seconds);
         let mut lines = Lines { done: 17, now: "S-07 blank".to_owned(), ..Lines::new(start, 59) };
-        let printed_at: Vec<(u64, String)> = (0..200)
+        let printed: Vec<(u64, String)> = (0..200)
             .filter_map(|second| Some((second, lines.line(after(second), second / 60)?)))
             .collect();
-        let seconds: Vec<u64> = printed_at.iter().map(|(second, _)| *second).collect();
+        let seconds: Vec<u64> = printed.iter().map(|(second, _)| *second).collect();
         assert_eq!(seconds, [60, 120, 180]);
-        assert_eq!(printed_at[0].1, "17 of 59 cases in 1 m 00 s, 1 finding; now S-07 blank");
-        assert_eq!(printed_at[1].1, "17 of 59 cases in 2 m 00 s, 2 findings; now S-07 blank");
+        assert_eq!(printed[0].1, "17 of 59 cases in 1 m 00 s, 1 finding; now S-07 blank");
+        assert_eq!(printed[1].1, "17 of 59 cases in 2 m 00 s, 2 findings; now S-07 blank");
         assert_eq!(still(Nanos::from_secs(9)), "");
         assert_eq!(still(Nanos::from_secs(91)), "; the rest usually takes 1 m 40 s");
     }

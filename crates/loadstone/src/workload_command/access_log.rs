@@ -37,11 +37,11 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if let Some(second) = &args.second {
         return foreign::import_two(&mut input, second, args);
     }
-    let (mut plan, reported) = match from {
+    let (mut plan, summary) = match from {
         ImportFrom::Log => of_log(&mut input, args)?,
         from => recording::plan(from, &mut input, args)?,
     };
-    plan.not_imported = reported
+    plan.not_imported = summary
         .lines()
         .filter_map(|line| line.trim().strip_prefix("left out: "))
         .map(str::to_owned)
@@ -52,7 +52,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     let text = plan::to_toml(&plan, plan::Secrets::Shown);
     files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
-        crate::say(&reported);
+        crate::say(&summary);
     }
     Ok(Code::Done)
 }

@@ -20,7 +20,7 @@ pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
     }
     let sequence = workload::fileset::sequence(args.preset.spec, &options, Seed(args.seed))
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let (text, reported) = match args.format() {
+    let (text, rest) = match args.format() {
         Format::Urls => (urls(&sequence, args.base.as_ref()), String::new()),
         Format::Sessions => sessions(&sequence, args),
         Format::Plan => as_plan(&sequence, args)?,
@@ -29,7 +29,7 @@ pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
     if !args.quiet {
         let requests = show::count(sequence.requests());
         let steps = show::count(sequence.steps().count() as u64);
-        crate::say(&format!("{requests} requests in {steps} steps{reported}"));
+        crate::say(&format!("{requests} requests in {steps} steps{rest}"));
     }
     Ok(Code::Done)
 }

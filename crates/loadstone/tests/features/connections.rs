@@ -38,7 +38,7 @@ fn calls_sets_how_many_share_a_connection() {
     assert_eq!(uses.into_values().collect::<Vec<_>>(), [5; 4]);
 }
 
-/// Reads `count` requests, and reports it.
+/// Reads `count` requests; returns whether all of them arrived.
 fn take(reader: &mut BufReader<&TcpStream>, count: usize) -> bool {
     (0..count).all(|_| read_request(reader).is_some())
 }

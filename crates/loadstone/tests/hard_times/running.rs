@@ -92,7 +92,7 @@ pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     Some(behind(&front))
 }
 
-/// A command as an unprivileged user: for root it is `nobody`. `None`, with a message, if that user
+/// A command as an unprivileged user (`nobody` for root). `None`, with a message, if that user
 /// cannot start the binary.
 pub(crate) fn unprivileged(limits: &[&str]) -> Option<Command> {
     let mut front = Vec::new();

@@ -31,7 +31,7 @@ fn serves_everything() -> Scripted {
 fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (tell, found) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -47,10 +47,10 @@ fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
         stream.write_all(response).ok();
         stream.shutdown(std::net::Shutdown::Write).ok();
         stream.read_to_end(&mut seen).ok();
-        tell.send(seen).ok();
+        sender.send(seen).ok();
     });
     let out = command(port).output().unwrap();
-    found.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing was sent: {out:?}"))
+    receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing was sent: {out:?}"))
 }
 
 /// The form of a failure, if it can be expressed in it.

@@ -60,12 +60,11 @@ fn the_evidence_of_a_run_is_kept() {
     assert!(fs::read_to_string(one.join("case.toml")).unwrap().starts_with("id = \"F-09\""));
     let shrunk = failures.iter().map(|name| root.join("failures").join(name).join("shrunk.bin"));
     let shrunk: Vec<Vec<u8>> = shrunk.filter_map(|path| fs::read(path).ok()).collect();
-    let message: Vec<String> =
-        shrunk.iter().map(|bytes| bytes.escape_ascii().to_string()).collect();
+    let texts: Vec<String> = shrunk.iter().map(|bytes| bytes.escape_ascii().to_string()).collect();
     // this server only detects ends of heads and NUL; on a busy machine the 1.5 s of --quick may
     // end before the search is complete
     let has_both = |one: &String| one.contains("%00") && one.ends_with(r"\r\n\r\n");
-    assert!(matches!(&message[..], [one] if has_both(one)), "{message:?}");
+    assert!(matches!(&texts[..], [one] if has_both(one)), "{texts:?}");
     let wire = fs::read_to_string(one.join("wire.lsw")).unwrap();
     assert!(wire.starts_with("loadstone.wire/1\n") && wire.contains("\noutcome fail\n"), "{wire}");
 }

@@ -240,14 +240,14 @@ fn two_results_are_compared() {
     let (torn, other) = (file("torn.json"), file("other.json"));
     std::fs::write(&torn, &std::fs::read(&a).unwrap()[..200]).unwrap();
     std::fs::write(&other, "{\"schema\": \"loadstone.run/1\"}").unwrap();
-    for (bad, found) in [
+    for (bad, part) in [
         (torn.as_str(), "torn.json is damaged or not JSON"),
         (other.as_str(), "other.json is \"loadstone.run/1\", not loadstone.torture/1"),
         ("/nowhere.json", "\"/nowhere.json\" cannot be read"),
         (folder.path().to_str().unwrap(), "cannot be read"),
     ] {
         let ran = run(&["torture", "diff", &a, bad]).expect(&[2]);
-        assert!(ran.stderr.contains(found), "{bad}: {ran:?}");
+        assert!(ran.stderr.contains(part), "{bad}: {ran:?}");
     }
     let ran = run(&["torture", "diff", &a, &b, "--json", "x", "--md", "x"]).expect(&[2]);
     assert!(ran.stderr.contains("name the same file"), "{ran:?}");

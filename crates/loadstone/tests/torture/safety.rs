@@ -164,13 +164,13 @@ fn a_server_can_stop_the_run() {
 
 #[test]
 fn an_orphaned_run_stops() {
-    let (tell, found) = std::sync::mpsc::channel();
-    let tell = std::sync::Mutex::new(tell);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let sender = std::sync::Mutex::new(sender);
     // it never responds: only the stop ends the run
     let server = Scripted::start(move |mut stream, _| {
         let mut piece = [0; 4096];
         while matches!(stream.read(&mut piece), Ok(1..)) {
-            tell.lock().unwrap().send(()).ok();
+            sender.lock().unwrap().send(()).ok();
         }
     });
     let state = tempfile::tempdir().unwrap();
@@ -181,7 +181,7 @@ fn an_orphaned_run_stops() {
     command.env("XDG_STATE_HOME", state.path());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    found.recv().unwrap();
+    receiver.recv().unwrap();
     drop(child.stdin.take());
     let ran = child.wait_with_output().unwrap();
     let output = String::from_utf8_lossy(&ran.stdout);
@@ -210,12 +210,12 @@ fn third_party_machines_are_named_by_their_addresses() {
 
 #[test]
 fn every_plain_request_identifies_us() {
-    let (tell, found) = std::sync::mpsc::channel();
-    let tell = std::sync::Mutex::new(tell);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let sender = std::sync::Mutex::new(sender);
     let server = Scripted::start(move |mut stream, _| {
         let mut piece = [0; 4096];
         if let Ok(count @ 1..) = stream.read(&mut piece) {
-            tell.lock().unwrap().send(String::from_utf8_lossy(&piece[..count]).into_owned()).ok();
+            sender.lock().unwrap().send(String::from_utf8_lossy(&piece[..count]).into_owned()).ok();
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
         }
     });
@@ -224,7 +224,7 @@ fn every_plain_request_identifies_us() {
     let state = tempfile::tempdir().unwrap();
     finish(torture(state.path(), &[&options[..], &[&server.url("/")]].concat()), b"")
         .expect(&[0, 1]);
-    let all: Vec<String> = found.try_iter().collect();
+    let all: Vec<String> = receiver.try_iter().collect();
     assert!(
         all[0].contains("\r\nUser-Agent: loadstone-torture/")
             && all[0].contains(") for ticket 7\r\n")

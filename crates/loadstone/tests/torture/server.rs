@@ -147,8 +147,8 @@ fn a_correct_server_is_watched_without_remarks() {
     }
     let none = run(&[&only[..], &["--sut", "none", &url]].concat()).expect(&[0]).json();
     assert_eq!((&none["server"], &none["cases"][0]["server"]), (&Value::Null, &Value::Null));
-    let address = run(&["torture", "--only", "S-01", &url]).expect(&[0]).stdout;
-    assert!(address.contains("The server during the torture\n  loadstone (pid "), "{address}");
+    let output = run(&["torture", "--only", "S-01", &url]).expect(&[0]).stdout;
+    assert!(output.contains("The server during the torture\n  loadstone (pid "), "{output}");
 }
 
 #[test]

@@ -293,24 +293,24 @@ fn name_servers_of_debian_are_distinguished() {
 fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
     // rejected before anything is sent, wherever this runs
     let state = tempfile::tempdir().unwrap();
-    let describe = |list: &str, args: &[&str]| {
+    let refusal = |list: &str, args: &[&str]| {
         let mut command = program(&[&["survey", "-"], args].concat());
         command.env("XDG_STATE_HOME", state.path()).stdin(Stdio::piped());
         finish(command, list.as_bytes()).expect(&[2]).stderr
     };
-    let dark = describe(&format!("{PUBLIC}:8080\n"), &[]);
+    let dark = refusal(&format!("{PUBLIC}:8080\n"), &[]);
     assert!(dark.contains("203.0.113.7 is a public address: refused"), "{dark}");
-    assert!(describe(PUBLIC, &["--yes-i-may"]).contains("--owner"));
-    assert!(describe("169.254.169.254\n", &[]).contains("is a reserved address"));
-    assert!(describe("127.0.0.1:25\n", &[]).contains("port 25 belongs to another protocol"));
-    let unaudited = describe("10.0.0.1\n", &["--no-audit"]);
+    assert!(refusal(PUBLIC, &["--yes-i-may"]).contains("--owner"));
+    assert!(refusal("169.254.169.254\n", &[]).contains("is a reserved address"));
+    assert!(refusal("127.0.0.1:25\n", &[]).contains("port 25 belongs to another protocol"));
+    let unaudited = refusal("10.0.0.1\n", &["--no-audit"]);
     assert!(unaudited.contains("--no-audit is for servers on this machine: "), "{unaudited}");
     assert!(!state.path().join("loadstone/torture-audit.jsonl").exists());
     if !namespaces_are_to_be_had("--net") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let describe = in_public(
+    let output = in_public(
         folder.path(),
         &format!(
             "echo {PUBLIC}:8080 > list; $0 survey list; echo refused $?; \
@@ -329,7 +329,7 @@ fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
         "started: a survey of 1 server (public, 203.0.113.7:8080)",
         "visited 203.0.113.7:8080 (1 question): nginx 1.",
     ] {
-        assert!(describe.contains(part), "{part}: {describe}");
+        assert!(output.contains(part), "{part}: {output}");
     }
-    assert_eq!(describe.matches("\"question\"").count(), 1, "{describe}");
+    assert_eq!(output.matches("\"question\"").count(), 1, "{output}");
 }

@@ -123,14 +123,14 @@ pub struct PlotRecord {
 impl FitRecord {
     /// `of`: what was read; `broken`: its lines that could not be.
     pub fn of(of: &str, kind: FitKind, model: &FitModel, broken: u64, fit: &Fit) -> FitRecord {
-        let lines: Vec<bool> = fit.checks.iter().filter_map(FitCheck::fits).collect();
+        let judged: Vec<bool> = fit.checks.iter().filter_map(FitCheck::fits).collect();
         FitRecord {
             schema: SCHEMA.to_owned(),
             of: of.to_owned(),
             kind,
             model: model.spec.to_string(),
             seed: model.seed.0,
-            fits: !lines.is_empty() && lines.iter().all(|fits| *fits),
+            fits: !judged.is_empty() && judged.iter().all(|fits| *fits),
             broken,
             properties: fit.checks.iter().map(PropertyRecord::of).collect(),
             plots: fit.plots.iter().map(PlotRecord::of).collect(),

@@ -20,7 +20,7 @@ const FIGURES: [&str; 4] = ["throughput", "failures", "p50", "p99"];
 /// Runs that are looked at unless another number is given: the latest ones.
 pub const RUNS_LAST: usize = 60;
 
-/// Most runs of a history.
+/// Maximum number of runs of a history.
 pub const RUNS_MAX: usize = 500;
 
 /// A stored run.

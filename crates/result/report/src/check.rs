@@ -24,19 +24,19 @@ pub fn junit(record: &CheckRecord) -> String {
 }
 
 fn document(record: &CheckRecord) -> Document {
-    let mut notes = Document::default();
+    let mut document = Document::default();
     let name = safe(&format!("{} · {}", record.name, record.base));
-    notes.add(Forms::TEXT, [say(Voice::Plain, name), Block::Gap]);
+    document.add(Forms::TEXT, [say(Voice::Plain, name), Block::Gap]);
     // without a connection no step ran, and "skipped" on each line would be useless
     let tried = record.unreachable.is_none();
     for (forms, all) in [(Forms::QUIET, false), (Forms::LONG, tried)] {
         let steps = tree(&record.steps, all);
         if !steps.is_empty() {
-            notes.add(forms, [Block::Steps(steps), Block::Gap]);
+            document.add(forms, [Block::Steps(steps), Block::Gap]);
         }
     }
-    notes.add(Forms::TEXT, [say(Voice::Plain, summary(record))]);
-    notes
+    document.add(Forms::TEXT, [say(Voice::Plain, summary(record))]);
+    document
 }
 
 /// Steps with their members; or only those that failed.

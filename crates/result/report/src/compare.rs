@@ -151,9 +151,8 @@ fn sides(document: &mut Document, report: &CompareRecord) {
         add(&format!("{letter}   "), format!("{name} · {count} · {load}"));
         if let Some(command) = &side.command {
             let command = printable(command, COMMAND_CHARS_MAX);
-            let document =
-                if command == side.label { String::new() } else { format!(": {command}") };
-            add("    ", format!("restarted for each run{document}"));
+            let by = if command == side.label { String::new() } else { format!(": {command}") };
+            add("    ", format!("restarted for each run{by}"));
         }
     }
     let blocks = &report.order;
@@ -268,7 +267,7 @@ fn forest(contrast: Contrast<'_>) -> Block {
     let letter = contrast.letter;
     Block::Forest(Forest {
         title: format!("{letter} to A, with the interval"),
-        told: format!("Differences of {letter} to A with their intervals"),
+        label: format!("Differences of {letter} to A with their intervals"),
         rows,
     })
 }

@@ -234,8 +234,8 @@ fn requests(document: &mut Document, report: &RunRecord) {
 /// Resources of their machines used by the server, if it was watched, and by the client.
 fn resources(document: &mut Document, report: &RunRecord, along: Option<&Along>) {
     if let Some(sut) = report.sut.as_ref().map(SutRecord::series) {
-        let reported = words::sentence(&facts::server(&sut));
-        document.add(PAGE, [placed("server", "The server itself"), say(Voice::Plain, reported)]);
+        let text = words::sentence(&facts::server(&sut));
+        document.add(PAGE, [placed("server", "The server itself"), say(Voice::Plain, text)]);
         document.add(PAGE, server::over_time(&sut, along.map(|along| along.x)));
     }
     let client = words::sentence(&facts::client(report));

@@ -39,14 +39,14 @@ pub fn ask_name_servers(
 ) -> Vec<Vec<Option<Vec<u8>>>> {
     let next = AtomicUsize::new(0);
     let pace = QuestionPace::new(how.per_second);
-    let lines: Vec<Mutex<Vec<Option<Vec<u8>>>>> = all.iter().map(|_| Mutex::default()).collect();
+    let answers: Vec<Mutex<Vec<Option<Vec<u8>>>>> = all.iter().map(|_| Mutex::default()).collect();
     std::thread::scope(|scope| {
         for _ in 0..how.at_once.clamp(1, all.len().max(1)) {
             scope.spawn(|| {
                 while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let replies = visit(one, how.wait, &pace, stop);
                     let row = all.iter().position(|other| std::ptr::eq(other, one));
-                    if let Some(slot) = row.and_then(|row| lines.get(row)) {
+                    if let Some(slot) = row.and_then(|row| answers.get(row)) {
                         *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = replies;
                     }
                 }
@@ -56,7 +56,7 @@ pub fn ask_name_servers(
     let taken = |slot: Mutex<Vec<Option<Vec<u8>>>>| {
         slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     };
-    lines.into_iter().map(taken).collect()
+    answers.into_iter().map(taken).collect()
 }
 
 fn visit(
@@ -158,9 +158,9 @@ mod tests {
             NameServerVisit { server, messages },
         ];
         let how = Asking { at_once: 4, per_second: 1_000, wait: Duration::from_secs(2) };
-        let is_reported = ask_name_servers(&all, how, &|| false);
-        assert_eq!(is_reported[0], [None]);
-        assert_eq!(is_reported[1], [Some(b"\x00\x01a!".to_vec()), Some(b"\x00\x02b!".to_vec())]);
+        let answers = ask_name_servers(&all, how, &|| false);
+        assert_eq!(answers[0], [None]);
+        assert_eq!(answers[1], [Some(b"\x00\x01a!".to_vec()), Some(b"\x00\x02b!".to_vec())]);
         assert_eq!(ask_name_servers(&all, how, &|| true), [vec![], vec![]]);
     }
 }

@@ -17,14 +17,13 @@ pub fn listener_pid(address: SocketAddr) -> Option<u32> {
 /// All processes that hold a listening socket for the address, by number. Another user's are seen
 /// by root only. Reads the descriptors of every process, which takes milliseconds.
 pub fn listener_pids(address: SocketAddr) -> Vec<u32> {
-    holders(&inodes_of(address), pids())
+    holders(&inodes_of(address), pids)
 }
 
-/// Those of them that may not run on every core. Others are found by their affinity, so that the
+/// Those of them that may not run on every core. Their affinity is checked first, so that the
 /// descriptors of few processes are read.
 pub fn bound_listener_pids(address: SocketAddr) -> Vec<u32> {
-    let inodes = inodes_of(address);
-    if inodes.is_empty() { Vec::new() } else { holders(&inodes, bound()) }
+    holders(&inodes_of(address), bound)
 }
 
 fn inodes_of(address: SocketAddr) -> Vec<u64> {
@@ -54,13 +53,12 @@ fn listening(name: &str) -> Vec<Listening> {
 
 /// All processes that hold the listening Unix socket at `path`, by number.
 pub fn unix_listener_pids(path: &Path) -> Vec<u32> {
-    holders(&unix_inodes(path), pids())
+    holders(&unix_inodes(path), pids)
 }
 
 /// Those of them that may not run on every core.
 pub fn bound_unix_listener_pids(path: &Path) -> Vec<u32> {
-    let inodes = unix_inodes(path);
-    if inodes.is_empty() { Vec::new() } else { holders(&inodes, bound()) }
+    holders(&unix_inodes(path), bound)
 }
 
 fn unix_inodes(path: &Path) -> Vec<u64> {
@@ -109,7 +107,7 @@ fn inodes_for(sockets: &[Listening], address: SocketAddr) -> Vec<u64> {
 }
 
 /// Those of the processes with a descriptor for one of the sockets.
-fn holders(inodes: &[u64], among: Vec<u32>) -> Vec<u32> {
+fn holders(inodes: &[u64], among: fn() -> Vec<u32>) -> Vec<u32> {
     if inodes.is_empty() {
         return Vec::new();
     }
@@ -123,7 +121,7 @@ fn holders(inodes: &[u64], among: Vec<u32>) -> Vec<u32> {
             inode.is_some_and(|inode| inodes.contains(&inode))
         })
     };
-    let mut found: Vec<u32> = among.into_iter().filter(holds).collect();
+    let mut found: Vec<u32> = among().into_iter().filter(holds).collect();
     found.sort_unstable();
     found
 }
@@ -181,7 +179,7 @@ mod tests {
             assert_eq!(listener_pid(SocketAddr::new(ip, port)), Some(us));
         }
         assert!(!process_name(us).is_empty());
-        // of two cores or more, this process is bound to one
+        // a process that may run on every core is not among them
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let all = crate::cpu::online_cores().len();

@@ -174,9 +174,9 @@ impl Watched {
         loop {
             // its parent has not waited for it yet: /proc still has it
             let left = stat(self.process.pid).filter(|stat| stat.started == self.process.started);
-            let sent = self.handle.as_ref().and_then(Handle::ending);
-            let sent = sent.or_else(|| left.as_ref()?.status.map(Ending::of_status));
-            match sent {
+            let found = self.handle.as_ref().and_then(Handle::ending);
+            let found = found.or_else(|| left.as_ref()?.status.map(Ending::of_status));
+            match found {
                 Some(ending) => return ending,
                 None if left.is_none() || waited >= REAPED_WITHIN => return Ending::Unseen,
                 None => {}
@@ -280,10 +280,10 @@ mod tests {
             while watched.lives() {
                 std::thread::yield_now();
             }
-            let sent = watched.ending();
+            let ending = watched.ending();
             let killed = Ending::Signal { number: 9, core: false };
             // kernels before 6.15 forget it once it was waited for
-            assert!(sent == killed || waited && sent == Ending::Unseen, "{sent:?}");
+            assert!(ending == killed || waited && ending == Ending::Unseen, "{ending:?}");
             child.wait().unwrap();
         }
     }

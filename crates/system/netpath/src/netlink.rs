@@ -331,14 +331,14 @@ mod tests {
         };
         let via = attribute(RTA_GATEWAY, &[10, 0, 0, 1]);
         let out = attribute(RTA_OIF, &7_u32.to_ne_bytes());
-        let sent = [
+        let routes = [
             read_route(&answer(1, &[out.clone(), via])),
             read_route(&answer(1, std::slice::from_ref(&out))),
             read_route(&answer(RTN_LOCAL, &[out])),
             read_route(&answer(1, &[attribute(RTA_GATEWAY, &[10])])),
         ];
         let by = RouteFacts::By(Ipv4Addr::new(10, 0, 0, 1).into());
-        assert_eq!(sent, [Some(by), Some(RouteFacts::OnLink), Some(RouteFacts::Local), None]);
+        assert_eq!(routes, [Some(by), Some(RouteFacts::OnLink), Some(RouteFacts::Local), None]);
         let six = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
         let via = attribute(RTA_GATEWAY, &six.octets());
         assert_eq!(read_route(&answer(1, &[via])), Some(RouteFacts::By(six.into())));

@@ -377,10 +377,10 @@ impl NetPath {
     /// # Errors
     /// The forwarder has ended, with its reason.
     pub fn facts(&self) -> Result<PathFacts, PathTrouble> {
-        let (reply, sent) = channel();
+        let (reply, answer) = channel();
         self.line.send(ForwardOrder::ReportTally(reply));
         let silent = || std::io::Error::other("the forwarder does not respond; this is a bug");
-        let tally: Tally = sent
+        let tally: Tally = answer
             .recv_timeout(Duration::from_secs(10))
             .map_err(|_| PathTrouble::Other("the path".to_owned(), silent()))?;
         if let Some(why) = tally.broken {
@@ -494,10 +494,10 @@ mod tests {
         let describe = |prefix: &str, bits, device| {
             let network = prefix.parse().expect("an address");
             let by = taken_v6(routes, addresses, (network, bits), Some(device));
-            by.unwrap_or_else(|| "nobody".to_owned())
+            by.unwrap_or_else(|| "free".to_owned())
         };
         // a part of the device's own network, the same over another one, the host's own address
-        assert_eq!(describe("fd00:0:0:9:1::", 96, "eth0"), "nobody");
+        assert_eq!(describe("fd00:0:0:9:1::", 96, "eth0"), "free");
         let route = "a route to fd00:0:0:9::/64 goes through eth0";
         assert_eq!(describe("fd00:0:0:9:1::", 96, "eth1"), route);
         assert_eq!(
@@ -505,7 +505,7 @@ mod tests {
             "fd00:0:0:9::7 is an address of this host"
         );
         assert_eq!(describe("fd00::", 48, "eth0"), "fd00:0:0:9::7 is an address of this host");
-        assert_eq!(describe("2001:db8::", 32, "eth1"), "nobody");
+        assert_eq!(describe("2001:db8::", 32, "eth1"), "free");
     }
 
     /// A thousand single clients at once, including a large group, without conflicts.
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_somebodys_are_found() {
+    fn used_addresses_are_found() {
         let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\n\
                      eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\n\
                      eth0\t0001090A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\n";

@@ -79,7 +79,7 @@ impl Replies {
             }
             let at = head.length + 6;
             let old = sum_at(packet, at);
-            // a checksum of zero means that there is none (RFC 768)
+            // zero means that the packet has no checksum (RFC 768)
             if old != 0 {
                 let new = adjusted(old, head.source, asked);
                 put_sum(packet, at, if new == 0 { 0xffff } else { new });

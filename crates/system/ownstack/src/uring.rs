@@ -214,17 +214,17 @@ impl PacketRing {
     /// Submits all pushed requests, and processes completions: repeatedly while so many failures
     /// arrive that more are pending.
     fn enter(&mut self, look: Await) {
-        let mut sent = self.enter_once(look).refusals;
-        while sent >= REFUSALS_REPORTED {
-            sent = self.enter_once(Await::Now).refusals;
+        let mut refusals = self.enter_once(look).refusals;
+        while refusals >= REFUSALS_REPORTED {
+            refusals = self.enter_once(Await::Now).refusals;
         }
     }
 
     /// Processes completions until there are none.
     pub(crate) fn settle_all(&mut self) {
         for _ in 0..POLLS_MAX {
-            let sent = self.enter_once(Await::Now);
-            if sent.refusals + sent.arrivals == 0 {
+            let results = self.enter_once(Await::Now);
+            if results.refusals + results.arrivals == 0 {
                 return;
             }
         }

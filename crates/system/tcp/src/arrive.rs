@@ -35,13 +35,13 @@ impl Tcb {
         payload: &[u8],
         c: &mut Context<'_>,
     ) -> FromSegment {
-        let sent = match self.state {
+        let events = match self.state {
             TcpState::SynSent => self.arrive_unconnected(head, c),
             TcpState::Done => FromSegment::default(),
             _ => self.arrive_connected(head, payload, c),
         };
         self.cool(c);
-        sent
+        events
     }
 
     fn arrive_unconnected(&mut self, head: &Head, c: &mut Context<'_>) -> FromSegment {
@@ -65,9 +65,9 @@ impl Tcb {
             return FromSegment::default();
         }
         self.establish(head, c);
-        let sent = FromSegment { writable: self.has(bit::BLOCKED), ..FromSegment::default() };
+        let events = FromSegment { writable: self.has(bit::BLOCKED), ..FromSegment::default() };
         self.set(bit::BLOCKED, false);
-        sent
+        events
     }
 
     /// The peer has state of an earlier connection with the same addresses and ports: resets that
@@ -192,11 +192,11 @@ impl Tcb {
         {
             self.ts_recent = value;
         }
-        let mut sent = self.acknowledged(head, payload.len(), c);
+        let mut events = self.acknowledged(head, payload.len(), c);
         if self.state != TcpState::Done && length > 0 {
-            self.take_in(head, payload, &mut sent, c);
+            self.take_in(head, payload, &mut events, c);
         }
-        sent
+        events
     }
 
     /// Up to where the peer has our acknowledgment: the timestamp of the first segment after that
@@ -289,7 +289,7 @@ impl Tcb {
     }
 
     fn acknowledged(&mut self, head: &Head, payload: usize, c: &mut Context<'_>) -> FromSegment {
-        let mut sent = FromSegment::default();
+        let mut events = FromSegment::default();
         let old_window = self.snd_wnd;
         let latest = self.cold.as_ref().map_or(self.rcv_nxt, |cold| cold.snd_wl1);
         let newer = before(self.snd_una, head.ack) || not_after(latest, head.seq);
@@ -308,7 +308,7 @@ impl Tcb {
             cold.watch_at = watch;
             cold.probes = 0;
         }
-        let Some(cold) = &self.cold else { return sent };
+        let Some(cold) = &self.cold else { return events };
         let sacked = cold.sacked.sum_from(self.snd_una);
         let una = self.snd_una;
         let lost = if cold.recovering { self.unsent_lost(cold) } else { 0 };
@@ -317,7 +317,7 @@ impl Tcb {
         let twice = head.sacks().first().is_some_and(|(_, to)| not_after(*to, head.ack));
         let nothing = !advances && !news && payload == 0;
         if advances {
-            self.advance(head, &mut sent, c);
+            self.advance(head, &mut events, c);
         } else if let Some(cold) = &mut self.cold {
             let same = payload == 0 && self.snd_wnd == old_window && !head.has(flag::FIN);
             if head.ack == self.snd_una && self.snd_una != self.snd_nxt && same {
@@ -346,7 +346,7 @@ impl Tcb {
             self.reduce(una, sacked, lost);
             self.output(c);
         }
-        sent
+        events
     }
 
     /// Processes an acknowledgment during a recovery and computes how much may be sent. Before the
@@ -391,7 +391,7 @@ impl Tcb {
     }
 
     /// New bytes are acknowledged.
-    fn advance(&mut self, head: &Head, sent: &mut FromSegment, c: &mut Context<'_>) {
+    fn advance(&mut self, head: &Head, events: &mut FromSegment, c: &mut Context<'_>) {
         let acked = head.ack.wrapping_sub(self.snd_una);
         let segment = self.segment();
         let room = c.settings.send_max as usize;
@@ -439,7 +439,7 @@ impl Tcb {
         cold.eased = later(cold.eased, head.ack);
         if self.has(bit::BLOCKED) && self.cold.as_ref().is_some_and(|x| x.send.len() < room / 2) {
             self.set(bit::BLOCKED, false);
-            sent.writable = true;
+            events.writable = true;
         }
         match timed {
             Some((_, at)) => self.measure(c.now - at, true, c),
@@ -491,7 +491,7 @@ impl Tcb {
         &mut self,
         head: &Head,
         payload: &[u8],
-        sent: &mut FromSegment,
+        events: &mut FromSegment,
         c: &mut Context<'_>,
     ) {
         if !matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2) {
@@ -545,11 +545,11 @@ impl Tcb {
             }
             let at = c.stays_at.map(|at| at + skip);
             self.pass_on(kept, at, c.settings.receive_max);
-            sent.readable = true;
+            events.readable = true;
         }
         let delay = c.settings.delayed_ack;
-        self.end_of_peer(sent, c);
-        if at_once || sent.ended {
+        self.end_of_peer(events, c);
+        if at_once || events.ended {
             self.send_ack(c);
         } else {
             let due = c.now + delay;
@@ -593,7 +593,7 @@ impl Tcb {
     }
 
     /// Processes the FIN of the peer once everything before it has arrived.
-    fn end_of_peer(&mut self, sent: &mut FromSegment, c: &mut Context<'_>) {
+    fn end_of_peer(&mut self, events: &mut FromSegment, c: &mut Context<'_>) {
         let Some(cold) = &mut self.cold else { return };
         if cold.fin_at != Some(self.rcv_nxt) {
             return;
@@ -613,8 +613,8 @@ impl Tcb {
             cold.resend_at = Nanos::NEVER;
             cold.watch_at = Nanos::NEVER;
         }
-        sent.readable = true;
-        sent.ended = true;
+        events.readable = true;
+        events.ended = true;
     }
 }
 

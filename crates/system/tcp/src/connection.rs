@@ -532,10 +532,10 @@ impl Tcb {
         let Some(cold) = self.cold.as_ref().filter(|cold| cold.ack_at != WITH_BATCH) else {
             return;
         };
-        let sent = cold.announced.wrapping_sub(self.rcv_nxt);
-        let opened = window.saturating_sub(sent);
+        let announced = cold.announced.wrapping_sub(self.rcv_nxt);
+        let opened = window.saturating_sub(announced);
         // nearly closed, so the peer may be waiting
-        let narrow = sent < self.rcv_size / 2;
+        let narrow = announced < self.rcv_size / 2;
         if narrow && (opened >= 2 * u32::from(self.mss) || opened >= self.rcv_size / 2) {
             self.send_ack(c);
         }

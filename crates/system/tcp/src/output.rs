@@ -680,10 +680,10 @@ impl Tcb {
         let segment = self.segment();
         let sack = self.has(bit::SACK);
         let Some(cold) = &mut self.cold else { return };
-        let sent = cold.duplicates >= DUPLICATES
+        let is_lost = cold.duplicates >= DUPLICATES
             || sack && cold.sacked.sum_from(una) > u32::from(DUPLICATES - 1) * segment
             || before(una, cold.overdue);
-        if cold.recovering || !sent || before(una, cold.recover) || una == nxt {
+        if cold.recovering || !is_lost || before(una, cold.recover) || una == nxt {
             return;
         }
         cold.recovering = true;

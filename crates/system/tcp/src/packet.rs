@@ -336,9 +336,9 @@ fn read_icmp(ip: &Ip<'_>) -> Option<ArrivedPacket<'static>> {
     let ours = Flow { from: end(quoted.from, 0), to: end(quoted.to, 2) };
     let seq = word(quoted.body, 4);
     // a 16-bit field in IPv4, 32 bits in IPv6
-    let sent = if ip.protocol == ICMP { half(body, 6).into() } else { word(body, 4) };
+    let mtu = if ip.protocol == ICMP { half(body, 6).into() } else { word(body, 4) };
     Some(match too_large {
-        true => ArrivedPacket::TooLarge { ours, seq, mtu: sent.min(u16::MAX.into()) as u16 },
+        true => ArrivedPacket::TooLarge { ours, seq, mtu: mtu.min(u16::MAX.into()) as u16 },
         false => ArrivedPacket::Unreachable { ours, seq },
     })
 }
@@ -592,7 +592,7 @@ mod tests {
             put_head(&mut packet, router, flow6().from.address, body.len(), 0).expect("it fits");
             packet[6] = ICMPV6;
             packet.extend(body);
-            read(&packet, false).map(|sent| format!("{sent:?}").split('{').next().map(String::from))
+            read(&packet, false).map(|one| format!("{one:?}").split('{').next().map(String::from))
         };
         let name = |name: &str| Some(Some(name.to_owned()));
         assert_eq!(describe(2, 1_280, 0), name("TooLarge "));
@@ -682,9 +682,9 @@ mod tests {
             if let Some(protocol) = packet.get_mut(9).filter(|_| !six) {
                 *protocol = if *protocol & 1 == 0 { 6 } else { 1 };
             }
-            let (at, sent) = if six { (4, length.saturating_sub(40)) } else { (2, length) };
+            let (at, value) = if six { (4, length.saturating_sub(40)) } else { (2, length) };
             if let Some(room) = packet.get_mut(at..at + 2) {
-                room.copy_from_slice(&(sent as u16).to_be_bytes());
+                room.copy_from_slice(&(value as u16).to_be_bytes());
             }
             read(&packet, true);
         }

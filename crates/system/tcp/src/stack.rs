@@ -74,7 +74,7 @@ pub enum NotDone {
     Failed(FailureClass),
 }
 
-const NO_USER: u32 = u32::MAX;
+const UNUSED: u32 = u32::MAX;
 
 #[derive(Debug)]
 struct ConnectionRow {
@@ -82,7 +82,7 @@ struct ConnectionRow {
     /// The owner's slot.
     owner: u32,
     /// Events not yet reported to the owner.
-    reported: FromSegment,
+    pending: FromSegment,
     /// When the connection is examined again.
     scheduled: Nanos,
     /// It is in the list of rows whose timers must be examined.
@@ -329,7 +329,7 @@ impl TcpStack {
         let row = ConnectionRow {
             connection,
             owner: slot,
-            reported: FromSegment::default(),
+            pending: FromSegment::default(),
             scheduled: Nanos::NEVER,
             touched: false,
         };
@@ -351,7 +351,7 @@ impl TcpStack {
             if self.slots.capacity() <= slot as usize {
                 self.slots.reserve_exact(more.max(room_for_more(self.slots.len())));
             }
-            self.slots.resize(slot as usize + 1, NO_USER);
+            self.slots.resize(slot as usize + 1, UNUSED);
         }
         self.slots[slot as usize] = index;
         self.table.insert(TableKey::of(end), index);
@@ -426,7 +426,7 @@ impl TcpStack {
     }
 
     fn row(&self, slot: u32) -> Option<u32> {
-        self.slots.get(slot as usize).copied().filter(|row| *row != NO_USER)
+        self.slots.get(slot as usize).copied().filter(|row| *row != UNUSED)
     }
 
     /// Calls a function on the connection of a slot and processes the consequences.
@@ -455,7 +455,7 @@ impl TcpStack {
     fn settle(&mut self, now: Nanos, index: u32) {
         let row = &self.rows[index as usize];
         let over = matches!(row.connection.state, TcpState::Done | TcpState::TimeWait);
-        if !(over && row.owner == NO_USER) {
+        if !(over && row.owner == UNUSED) {
             return self.schedule(index);
         }
         let connection = &mut self.rows[index as usize].connection;
@@ -608,9 +608,9 @@ impl TcpStack {
     /// reset.
     pub fn close(&mut self, now: Nanos, slot: u32, reset: bool) {
         let Some(index) = self.row(slot) else { return };
-        self.slots[slot as usize] = NO_USER;
-        self.rows[index as usize].owner = NO_USER;
-        self.rows[index as usize].reported = FromSegment::default();
+        self.slots[slot as usize] = UNUSED;
+        self.rows[index as usize].owner = UNUSED;
+        self.rows[index as usize].pending = FromSegment::default();
         self.with(now, index, |connection, c| match reset {
             true => connection.abort(c),
             false => connection.orphan(c),
@@ -789,23 +789,23 @@ impl TcpStack {
 
     fn notify(&mut self, index: u32, reported: FromSegment) {
         let row = &mut self.rows[index as usize];
-        if row.owner == NO_USER || reported == FromSegment::default() {
+        if row.owner == UNUSED || reported == FromSegment::default() {
             return;
         }
-        if row.reported == FromSegment::default() {
+        if row.pending == FromSegment::default() {
             self.changed.push(index);
         }
-        row.reported.readable |= reported.readable;
-        row.reported.writable |= reported.writable;
-        row.reported.ended |= reported.ended;
+        row.pending.readable |= reported.readable;
+        row.pending.writable |= reported.writable;
+        row.pending.ended |= reported.ended;
     }
 
     /// Reports the changes since the last call, each slot once.
     pub fn changes(&mut self, mut each: impl FnMut(Readiness)) {
         for index in self.changed.drain(..) {
             let row = &mut self.rows[index as usize];
-            let FromSegment { readable, writable, ended } = std::mem::take(&mut row.reported);
-            if row.owner != NO_USER && (readable || writable || ended) {
+            let FromSegment { readable, writable, ended } = std::mem::take(&mut row.pending);
+            if row.owner != UNUSED && (readable || writable || ended) {
                 each(Readiness { slot: row.owner, readable, writable, ended });
             }
         }
@@ -861,7 +861,7 @@ impl TcpStack {
             if self.out.len() >= RESETS_AT_ONCE {
                 return Some(index);
             }
-            self.rows[index as usize].owner = NO_USER;
+            self.rows[index as usize].owner = UNUSED;
             if self.rows[index as usize].connection.state != TcpState::Done {
                 self.with(now, index, |connection, c| connection.abandon(c));
             }

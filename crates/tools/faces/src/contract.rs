@@ -47,7 +47,7 @@ pub trait Files {
     /// reflection: a serialized FileDescriptorSet.
     ///
     /// # Errors
-    /// The reason why there are none.
+    /// The descriptors are not available; the text states why.
     fn describe(&self, plan: &Plan) -> Result<Vec<u8>, String> {
         let place = plan.targets.first().map(|target| target.url.to_string());
         Err(format!("{} cannot be requested", place.unwrap_or_default()))

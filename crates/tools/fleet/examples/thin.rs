@@ -159,15 +159,15 @@ impl Desk {
             }
         }
         let ended = (net::reactor::monotonic() - stopped).as_secs_f64();
-        let content: u64 = self
+        let rows: u64 = self
             .machine
             .agent_entries()
             .values()
             .filter_map(|agent_entry| Some(agent_entry.content.as_ref()?.rows))
             .sum();
         println!(
-            "all had stopped {ended:.3} s after the word; {} of {content} rows were lost",
-            content - self.rows
+            "all had stopped {ended:.3} s after the word; {} of {rows} rows were lost",
+            rows - self.rows
         );
         self.machine.disband("the trial is over");
         self.turn();

@@ -99,7 +99,7 @@ impl NatsLink {
     ) -> Result<NatsLink, FleetError> {
         let (out, outgoing) = unbounded_channel();
         let (give, inbox) = channel();
-        let (tell, content) = channel();
+        let (tell, opened) = channel();
         let this = (place.clone(), credentials.clone());
         let body = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -126,7 +126,7 @@ impl NatsLink {
         let thread =
             thread.map_err(|error| FleetError(format!("cannot start a thread: {error}")))?;
         let gone = || FleetError::new("the network's thread ended; this is a bug");
-        let version = content.recv().map_err(|_| gone())??;
+        let version = opened.recv().map_err(|_| gone())??;
         Ok(NatsLink { out: LinkSender(out), inbox, version, thread: Some(thread) })
     }
 

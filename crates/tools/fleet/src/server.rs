@@ -209,7 +209,7 @@ fn launch(program: &Path, dir: &Path, port: Option<u16>) -> Result<(Child, u16),
     };
     let mut lines = BufReader::new(out).lines();
     let mut port = None;
-    let mut content = String::new();
+    let mut last_line = String::new();
     for line in lines.by_ref().map_while(Result::ok) {
         if let Some((_, place)) = line.split_once("Listening for client connections on ") {
             port = place.rsplit(':').next().and_then(|port| port.trim().parse().ok());
@@ -218,13 +218,13 @@ fn launch(program: &Path, dir: &Path, port: Option<u16>) -> Result<(Child, u16),
             break;
         }
         if !line.trim().is_empty() {
-            content = line;
+            last_line = line;
         }
     }
     let Some(port) = port else {
         child.kill().ok();
         child.wait().ok();
-        return Err(FleetError(format!("nats-server does not start: {content}")));
+        return Err(FleetError(format!("nats-server does not start: {last_line}")));
     };
     // further output is read and dropped: a full pipe would block it
     let drain = move || lines.for_each(drop);

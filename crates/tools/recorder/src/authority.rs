@@ -18,7 +18,7 @@ const NAME: &str = "Loadstone recorder (this machine only)";
 const NAMES_MAX: usize = 1_000;
 /// Validity of a certificate for a server. Apple's clients accept at most 398 days.
 const LEAF_VALID: Duration = Duration::from_secs(90 * 86_400);
-/// Certificates begin earlier, for clients whose clock is behind.
+/// Certificates are valid from this long ago, for clients whose clock is slow.
 const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
 
 /// The authority, and the certificates that it has signed.

@@ -16,7 +16,7 @@ const ALL_MAX: usize = 768 << 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyRoom(Arc<AtomicUsize>);
 
-/// A body, which gives its room back at its end.
+/// A body. Dropping it releases its room.
 struct CountedBody {
     bytes: Vec<u8>,
     room: BodyRoom,
@@ -24,7 +24,7 @@ struct CountedBody {
 }
 
 impl CountedBody {
-    /// Adds a part; false: there is no room for it.
+    /// Adds a part; returns false if there is no room for it.
     fn push(&mut self, part: &[u8]) -> bool {
         let before = self.room.0.fetch_add(part.len(), Ordering::Relaxed);
         self.counted += part.len();

@@ -51,7 +51,8 @@ impl Rate {
         (((middle - half) / (1.0 + weight)).max(0.0), ((middle + half) / (1.0 + weight)).min(1.0))
     }
 
-    /// Returns the rate with its interval: `3 of 60, 1.7 % to 13.7 %`.
+    /// Returns the rate with its interval: `3 of 60, which is 1.71 % to 13.7 % with 95 %
+    /// confidence`.
     pub(crate) fn text(self) -> String {
         let (low, high) = self.interval();
         let count = |number: u32| show::count(u64::from(number));

@@ -169,8 +169,8 @@ fn send_request(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
         Spoken::Http2 | Spoken::Http2Raw => write::opening(),
         Spoken::Http3 | Spoken::Datagrams => http3::write::opening(),
     };
-    let reported = [&opening, bytes].concat();
-    let mut script: TalkScript = runner.bare(vec![Move::Send(reported)], TIME);
+    let sent = [&opening, bytes].concat();
+    let mut script: TalkScript = runner.bare(vec![Move::Send(sent)], TIME);
     script.methods = vec!["POST".to_owned()];
     // frames go to a proxy before a recording origin, so no follow-up is needed
     script.follow_up = (followed && !frames).then(|| habits::plain_request(runner.target, ""));

@@ -129,8 +129,8 @@ pub(crate) fn suspect(
     keep(runner, case, &name, Rate::ONCE, (&last.script, talk), judgement, result);
 }
 
-/// Names the first hung request of this case if no client gets a response any more, although some did
-/// after it. Returns false if there is none.
+/// Names the first hung request of this case if no client gets a response any more, although some
+/// did after it. Returns false if there is no such request.
 fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> bool {
     let hung = runner.hangs.of_case(&case.id).cloned();
     let Some(HungRequest { name, script, talk, .. }) = hung.filter(|one| one.survived) else {

@@ -185,8 +185,8 @@ fn keep_leaking(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
 }
 
 fn leaked(held: &Held, levels: &[u64]) -> String {
-    let lines: Vec<String> = levels.iter().map(|level| (held.words)(*level)).collect();
-    let (before, rest) = lines.split_first().expect("it was sampled before the case");
+    let texts: Vec<String> = levels.iter().map(|level| (held.words)(*level)).collect();
+    let (before, rest) = texts.split_first().expect("it was sampled before the case");
     format!(
         "{} of the server: {before} before the case, {} after it and after each of two more such \
         rounds: resources of a round are not released",

@@ -183,8 +183,8 @@ impl Life {
         let Some((before, after)) = before.zip(after) else { return };
         if result.health.is_some() && result.outcome >= TestOutcome::Advisory {
             let grown = |of: fn(&ServerState) -> u64| of(&after).saturating_sub(of(&before));
-            let reported = overflow_text(grown(|one| one.overflows), grown(|one| one.cookies));
-            result.notes.extend(reported);
+            let text = overflow_text(grown(|one| one.overflows), grown(|one| one.cookies));
+            result.notes.extend(text);
         }
         result.server = Some(Meanwhile { before, after, deaths });
     }
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn server_exits_are_crashes_and_worker_exits_are_named() {
-        for (deaths, listeners, lost, reported) in [
+        for (deaths, listeners, lost, expected) in [
             (
                 &[(7, true, 11 | 0x80)][..],
                 &[9][..],
@@ -310,7 +310,7 @@ mod tests {
             (&[(8, false, 0)], &[7], true, "pass: a worker, httpd (pid 8), ended: exit code 0"),
             (&[], &[7], true, "pass: "),
         ] {
-            assert_eq!(judged(deaths, listeners, lost), reported);
+            assert_eq!(judged(deaths, listeners, lost), expected);
         }
     }
 }

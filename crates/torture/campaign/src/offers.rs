@@ -4,8 +4,7 @@
 use crate::scripts::LINGER;
 use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, habits};
 use dialogue::talk::{Move, Talk};
-use dialogue::text;
-use dialogue::text::Values;
+use dialogue::text::{self, Values};
 use torture::case::Need;
 use torture::judge;
 use torture::result::{Habits, RunResult};

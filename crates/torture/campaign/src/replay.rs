@@ -287,13 +287,13 @@ fn replay_gone(
     let script = again(runner.target, &failure.transcript.script);
     in_tries(runner, times, |runner, _| {
         let found = families::repeat_hang(runner, &script, with.times, with.patience);
-        let (outcome, reported, lost) = match found {
+        let (outcome, text, lost) = match found {
             Some((sent, Recovery::Never)) => {
                 (TestOutcome::Leak, families::gone_for_good(sent), true)
             }
             _ => (TestOutcome::Pass, "plain requests got responses".to_owned(), false),
         };
-        Tried::once(judgment_of(failure, outcome, reported), lost)
+        Tried::once(judgment_of(failure, outcome, text), lost)
     })
 }
 
@@ -309,14 +309,14 @@ fn replay_leak(
     in_tries(runner, times, |runner, _| {
         runner.life.observe(runner.world);
         let leaks = leak::leaks_again(runner, &failure.case, &script, count, &mut first);
-        let (outcome, reported) = match leaks {
+        let (outcome, text) = match leaks {
             None => (TestOutcome::Inconclusive, "the server's processes are not visible".into()),
             Some(leaks) if leaks.is_empty() => {
                 (TestOutcome::Pass, "the resources were released".into())
             }
             Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
         };
-        Tried::once(judgment_of(failure, outcome, reported), gate::pass(runner) == Recovery::Never)
+        Tried::once(judgment_of(failure, outcome, text), gate::pass(runner) == Recovery::Never)
     })
 }
 

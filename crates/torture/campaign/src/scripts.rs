@@ -81,8 +81,8 @@ pub(crate) fn segments(
     mut steps: Vec<Move>,
     deadline: Nanos,
 ) -> TalkScript {
-    let describe = |step: &Move| matches!(step, Move::Packet(PacketStep::Stream(_)));
-    if !steps.iter().any(describe) {
+    let is_stream = |step: &Move| matches!(step, Move::Packet(PacketStep::Stream(_)));
+    if !steps.iter().any(is_stream) {
         let plain = habits::plain_request(runner.target, "Connection: close\r\n");
         steps.insert(0, Move::Packet(PacketStep::Stream(PacketContent::Bytes(plain))));
     }

@@ -287,11 +287,11 @@ impl Governor {
     pub fn beacon(&mut self, now: Nanos) -> Option<TalkScript> {
         let beacon = self.beacon.as_mut().filter(|beacon| beacon.due <= now)?;
         beacon.due = now + BEACON_EVERY;
-        let sent = self.spent.since(beacon.before).words();
+        let spent = self.spent.since(beacon.before).words();
         let mut script = TalkScript { start: now, probe: true, ..beacon.script.clone() };
         for step in &mut script.steps {
             if let Move::Send(bytes) = step {
-                *bytes = String::from_utf8_lossy(bytes).replace(SPENT, &sent).into_bytes();
+                *bytes = String::from_utf8_lossy(bytes).replace(SPENT, &spent).into_bytes();
             }
         }
         Some(script)

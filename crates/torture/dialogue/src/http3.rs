@@ -214,16 +214,16 @@ pub fn table_permitted(steps: &[Move]) -> TablePermit {
             let Some(head) = piece.first_chunk::<HEAD>().and_then(Head::from_bytes) else {
                 continue;
             };
-            let sent = &piece[HEAD..];
+            let payload = &piece[HEAD..];
             match (head.kind, head.stream) {
                 (PieceKind::Data, CONTROL_STREAM)
-                    if sent.starts_with(&[CONTROL as u8, SETTINGS as u8]) =>
+                    if payload.starts_with(&[CONTROL as u8, SETTINGS as u8]) =>
                 {
-                    let Some((length, used)) = varint::get(&sent[2..]) else { continue };
-                    let end = sent.len().min(
+                    let Some((length, used)) = varint::get(&payload[2..]) else { continue };
+                    let end = payload.len().min(
                         usize::try_from(length).unwrap_or(usize::MAX).saturating_add(2 + used),
                     );
-                    for (id, value) in settings(&sent[2 + used..end]) {
+                    for (id, value) in settings(&payload[2 + used..end]) {
                         match id {
                             TABLE_CAPACITY => permit.capacity = value,
                             BLOCKED_STREAMS => permit.blocked = value,

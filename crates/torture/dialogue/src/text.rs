@@ -1,7 +1,7 @@
 //! The language of a case's bytes: text with escapes and macros, so that a head of 64 KiB is one
 //! readable line.
 //!
-//! | written | stands for |
+//! | macro | expansion |
 //! |---|---|
 //! | `\r` `\n` `\t` `\0` `\\` | the escaped byte |
 //! | `\xHH` | the byte with these two hexadecimal digits |
@@ -13,7 +13,7 @@
 //!
 //! Frames of HTTP/2, whether they may be sent or not; a text within may hold macros:
 //!
-//! | written | stands for |
+//! | macro | expansion |
 //! |---|---|
 //! | `{preface}` `{opening}` `{ack}` `{ping}` | the preface; the preface with SETTINGS and a window; a SETTINGS acknowledgment; a PING |
 //! | `{frame KIND FLAGS STREAM TEXT}` | a frame: `HEADERS` or 0 to 255, `END_STREAM+END_HEADERS` or 0 to 255, the stream, its payload |
@@ -26,14 +26,14 @@
 //!
 //! WebSocket:
 //!
-//! | written | stands for |
+//! | macro | expansion |
 //! |---|---|
 //! | `{socket}` `{upgrade TEXT}` | the path of the WebSocket; a valid handshake with these additional field lines |
 //! | `{ws OPTIONS TEXT}` | a frame: `text`, `binary`, `continuation`, `close`, `ping`, `pong` or an opcode, followed by `+more` (not the last), `+rsv1`, `+rsv2`, `+rsv3`, `+bare` (no mask), `+long16`, `+long64` (form of the length) or `+size=N` (declared length) |
 //!
 //! Streams of HTTP/3, by QUIC's numbers, and what is on them; numbers are decimal or begin with 0x:
 //!
-//! | written | stands for |
+//! | macro | expansion |
 //! |---|---|
 //! | `{open}` | a control stream with SETTINGS, and the two QPACK streams |
 //! | `{on STREAM TEXT}` `{last STREAM TEXT}` | bytes of a stream; the last bytes of a stream |
@@ -381,8 +381,8 @@ mod tests {
             ("{hex 0 1}", "not a byte"),
         ];
         for (text, part) in table {
-            let sent = made(text);
-            assert!(sent.starts_with("wrong: ") && sent.contains(part), "{text}: {sent}");
+            let result = made(text);
+            assert!(result.starts_with("wrong: ") && result.contains(part), "{text}: {result}");
         }
     }
 

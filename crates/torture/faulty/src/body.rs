@@ -1,6 +1,6 @@
 //! Strict parsing of request bodies, which are discarded.
 
-use super::head::{HeadRefusal, RequestHead};
+use super::head::{HeadRefusal, RequestHead, is_token};
 use super::{BODY_MAX, BUFFER_MAX, Defect, Defects, EXTENSIONS_MAX, TRAILERS_MAX};
 use units::Nanos;
 
@@ -42,9 +42,9 @@ pub(super) enum Taken {
 
 impl BodyReader {
     pub(super) fn of(head: &RequestHead, defects: &Defects) -> BodyReader {
-        let frames = head.field("upgrade").is_some();
+        let upgrades = head.field("upgrade").is_some();
         let left = head.method == "GET" && defects.contains(&Defect::LeavesBodies)
-            || frames && defects.contains(&Defect::TakesBodiesForFrames);
+            || upgrades && defects.contains(&Defect::TakesBodiesForFrames);
         let part = match head.length {
             _ if left => BodyPart::Done,
             _ if head.chunked => BodyPart::Size,
@@ -222,30 +222,30 @@ fn line(buffer: &mut &[u8]) -> Result<Option<Vec<u8>>, HeadRefusal> {
 
 /// Matches `*( ";" token [ "=" ( token / quoted-string ) ] )` (RFC 9112 section 7.1.1).
 fn is_extension(text: &[u8]) -> bool {
-    let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let token = |bytes: &[u8]| bytes.iter().take_while(|byte| is_token(**byte)).count();
     let mut rest = text;
     while let Some(after) = rest.strip_prefix(b";") {
-        let name = after.iter().take_while(|byte| token(byte)).count();
-        rest = &after[name..];
-        let value = rest.strip_prefix(b"=");
-        if let Some(quoted) = value.and_then(|value| value.strip_prefix(b"\"")) {
-            let Some(end) = quoted.iter().position(|byte| *byte == b'"') else { return false };
-            if quoted[..end].iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
-                return false;
-            }
-            rest = &quoted[end + 1..];
-        } else if let Some(value) = value {
-            let length = value.iter().take_while(|byte| token(byte)).count();
-            if length == 0 {
-                return false;
-            }
-            rest = &value[length..];
-        }
+        let name = token(after);
         if name == 0 {
             return false;
         }
+        rest = &after[name..];
+        let Some(value) = rest.strip_prefix(b"=") else { continue };
+        let length = value.strip_prefix(b"\"").map_or_else(|| token(value), quoted_length);
+        if length == 0 {
+            return false;
+        }
+        rest = &value[length..];
     }
     rest.is_empty()
+}
+
+/// Returns the length of a quoted value with both quotes; 0 if it is invalid. `text`: it follows
+/// the first quote.
+fn quoted_length(text: &[u8]) -> usize {
+    let control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
+    let end = text.iter().position(|byte| *byte == b'"');
+    end.filter(|end| !text[..*end].iter().any(control)).map_or(0, |end| end + 2)
 }
 
 /// Parses the number at the start of a chunk line.

@@ -100,14 +100,8 @@ impl Connection {
 
     /// Handles received bytes.
     pub(super) fn receive(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
-        if self.streams.is_some() {
-            return self.take_pieces(at, bytes);
-        }
-        if self.socket.is_some() {
-            return self.take_messages(at, bytes);
-        }
-        if self.speaks_frames(bytes) {
-            return self.take_frames(at, bytes);
+        if self.streams.is_some() || self.socket.is_some() || self.speaks_frames(bytes) {
+            return self.pass_on(at, bytes);
         }
         if !matches!(self.state, ReadPhase::Over) {
             if matches!(self.state, ReadPhase::Head) && self.buffer.is_empty() {
@@ -130,7 +124,7 @@ impl Connection {
                 // what follows the handshake belongs to the WebSocket
                 let rest = std::mem::take(&mut self.buffer);
                 let mut acts = std::mem::take(&mut self.acts);
-                acts.extend(self.take_messages(at, &rest));
+                acts.extend(self.pass_on(at, &rest));
                 return acts;
             }
             let late = self.served > before && self.buffer.ends_with(b"\r\n\r");
@@ -149,44 +143,25 @@ impl Connection {
         self.frames.is_some()
     }
 
-    fn take_frames(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
-        let Some(frames) = &mut self.frames else { return Vec::new() };
+    /// Passes received bytes to the protocol that replaces HTTP/1.1 on this connection.
+    fn pass_on(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
         (self.since, self.heard) = (at, at);
         if matches!(self.state, ReadPhase::Over) {
             return Vec::new();
         }
-        let acts = frames.receive(bytes);
-        self.dead |= frames.dead;
-        if frames.is_over() {
-            self.state = ReadPhase::Over;
-        }
-        acts
-    }
-
-    fn take_messages(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
-        let Some(socket) = &mut self.socket else { return Vec::new() };
-        (self.since, self.heard) = (at, at);
-        if matches!(self.state, ReadPhase::Over) {
+        let (acts, dead, over) = if let Some(frames) = &mut self.frames {
+            (frames.receive(bytes), frames.dead, frames.is_over())
+        } else if let Some(socket) = &mut self.socket {
+            (socket.receive(bytes), socket.dead, socket.is_over())
+        } else if let Some(streams) = &mut self.streams {
+            let acts = streams.receive(bytes);
+            self.hung += std::mem::take(&mut streams.hung);
+            (acts, streams.dead, streams.is_over())
+        } else {
             return Vec::new();
-        }
-        let acts = socket.receive(bytes);
-        self.dead |= socket.dead;
-        if socket.is_over() {
-            self.state = ReadPhase::Over;
-        }
-        acts
-    }
-
-    fn take_pieces(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
-        let Some(streams) = &mut self.streams else { return Vec::new() };
-        (self.since, self.heard) = (at, at);
-        if matches!(self.state, ReadPhase::Over) {
-            return Vec::new();
-        }
-        let acts = streams.receive(bytes);
-        self.dead |= streams.dead;
-        self.hung += std::mem::take(&mut streams.hung);
-        if streams.is_over() {
+        };
+        self.dead |= dead;
+        if over {
             self.state = ReadPhase::Over;
         }
         acts

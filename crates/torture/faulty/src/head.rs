@@ -5,7 +5,7 @@ mod fields;
 mod line;
 
 use super::{BUFFER_MAX, Defect, Defects, FIELD_MAX, FIELDS_MAX, HEAD_MAX, LINE_MAX};
-pub(super) use line::TargetForm;
+pub(super) use line::{TargetForm, is_token};
 use units::Nanos;
 
 /// Number of pairs and segments accepted with the defect that fails on many.

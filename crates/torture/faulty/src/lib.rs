@@ -21,7 +21,6 @@ mod worker;
 pub use defect::{Defect, DefectKind};
 pub use page::{BIG, BIG_LEN, COSTLY, OUTSIDE, PAGE, PATH, POST};
 pub use pool::{HELD_POOL, LEAKY_POOL, POOL};
-pub use socket::{FRAGMENTS_MAX, MESSAGE_MAX, SOCKET};
 pub use whole::{
     ACCEPT_EVERY, BACKLOG, Entry, FaultyServer, MANY, RECOVERY, RENEWAL, RESTART, RETRANSMIT,
 };

@@ -4,15 +4,15 @@
 use super::head::RequestHead;
 use super::{Act, Defect, Defects};
 use websocket::deflate::{self, Inflater};
-use websocket::frame::{Opcode, RSV1, write_frame};
+use websocket::frame::{CONTROL_MAX, Opcode, RSV1, write_frame};
 use websocket::utf8::Utf8Check;
 use websocket::{apply_mask, close, handshake};
 
 /// Path of the WebSocket.
-pub const SOCKET: &str = "/ws";
+const SOCKET: &str = "/ws";
 /// Maximum size of a message, after inflation, and maximum number of its fragments.
-pub const MESSAGE_MAX: u64 = 1 << 20;
-pub const FRAGMENTS_MAX: u32 = 10_000;
+const MESSAGE_MAX: u64 = 1 << 20;
+const FRAGMENTS_MAX: u32 = 10_000;
 
 /// Size of a frame whose memory cannot be allocated, with that defect.
 const HUGE: u64 = 1 << 62;
@@ -20,8 +20,6 @@ const HUGE: u64 = 1 << 62;
 const INFLATED_MAX: usize = 64 << 20;
 /// Number of pings on a connection that crash a server with that defect.
 const PINGS_MAX: u32 = 5_000;
-/// Maximum payload of a control frame.
-const CONTROL_MAX: u64 = 125;
 
 /// Reaction to a request for the path of the WebSocket.
 pub(super) enum Handshake {
@@ -241,7 +239,7 @@ impl SocketConnection {
                 self.fail(code, &mut acts);
             }
         }
-        self.buffer.drain(..at.min(self.buffer.len()));
+        self.buffer.drain(..at);
         acts
     }
 
@@ -250,7 +248,8 @@ impl SocketConnection {
         let starts = matches!(head.opcode, Opcode::Text | Opcode::Binary);
         let may_compress = self.inflater.is_some() && starts && head.rsv == RSV1;
         let reserved = head.rsv != 0 && !may_compress || matches!(head.opcode, Opcode::Reserved(_));
-        let long = head.opcode.is_control() && (head.length > CONTROL_MAX || !head.fin);
+        let too_long = head.length > CONTROL_MAX as u64;
+        let long = head.opcode.is_control() && (too_long || !head.fin);
         let continues = head.opcode == Opcode::Continuation;
         let mixed = starts && self.message.is_some() || continues && self.message.is_none();
         let cut = starts && !head.fin || continues;

@@ -417,14 +417,14 @@ impl QuicStreams {
     }
 
     fn acknowledge(&mut self, first: u8, prefix: u32, number: u64) {
-        let mut lines = Vec::new();
+        let mut bytes = Vec::new();
         let stream = self.decoder_stream.unwrap_or(self.next_stream);
         if self.decoder_stream.replace(stream).is_none() {
             self.next_stream += 4;
-            lines.push(DECODER);
+            bytes.push(DECODER);
         }
-        protocol::hpack::integer(first, prefix, number, &mut lines);
-        streams::put_data(&mut self.out, stream, &lines, false);
+        protocol::hpack::integer(first, prefix, number, &mut bytes);
+        streams::put_data(&mut self.out, stream, &bytes, false);
     }
 
     /// Returns the purpose of a stream of this type; unique ones may not be repeated.

@@ -151,7 +151,7 @@ impl FaultyServer {
             true => Connection::over_quic(&self.defects, from),
             false => Connection::new(&self.defects, from),
         };
-        let client_slot = ClientState {
+        let client = ClientState {
             connection,
             holds: false,
             queued: false,
@@ -161,7 +161,7 @@ impl FaultyServer {
             closed: false,
             parting: false,
         };
-        self.clients.insert(id, client_slot);
+        self.clients.insert(id, client);
         if self.has(Defect::DiesOfMany) && self.clients.len() > MANY {
             self.clients.remove(&id);
             self.die(at);
@@ -172,20 +172,19 @@ impl FaultyServer {
             self.do_later(at, id, Act::Close);
             self.close(at, id);
         } else if !self.pool.idle_is_free {
-            self.client_slot(at, id);
+            self.assign_slot(at, id);
         }
         entry
     }
 
     pub fn receive(&mut self, at: Nanos, id: u64, bytes: &[u8]) {
-        let Some(client_slot) = self.clients.get_mut(&id).filter(|client_slot| !client_slot.closed)
-        else {
+        let Some(client) = self.clients.get_mut(&id).filter(|client| !client.closed) else {
             return;
         };
-        let unread = client_slot.queued || client_slot.from > at;
+        let unread = client.queued || client.from > at;
         let most = if unread { WAITING_MAX } else { usize::MAX };
-        let room = most.saturating_sub(client_slot.waiting.len()).min(bytes.len());
-        client_slot.waiting.extend_from_slice(&bytes[..room]);
+        let room = most.saturating_sub(client.waiting.len()).min(bytes.len());
+        client.waiting.extend_from_slice(&bytes[..room]);
         self.serve(at, id);
     }
 
@@ -194,25 +193,24 @@ impl FaultyServer {
         if self.has(Defect::DropsHalfClosed) {
             self.acts.retain(|_, (owner, act)| *owner != id || !matches!(act, Act::Send(_)));
         }
-        let Some(client_slot) = self.clients.get_mut(&id).filter(|client_slot| !client_slot.closed)
-        else {
+        let Some(client) = self.clients.get_mut(&id).filter(|client| !client.closed) else {
             return;
         };
-        client_slot.half_closed = true;
+        client.half_closed = true;
         self.serve(at, id);
     }
 
     /// Records how many bytes wait for the client to read them.
     pub fn unsent(&mut self, at: Nanos, id: u64, bytes: u64) {
-        let Some(client_slot) = self.clients.get_mut(&id) else { return };
+        let Some(client) = self.clients.get_mut(&id) else { return };
         if bytes > 0 && self.defects.contains(&Defect::StandsStillUnread) {
             self.busy_until = self.busy_until.max(at + STANDSTILL);
         }
-        client_slot.connection.unsent(at, bytes);
-        if bytes > 0 && !std::mem::replace(&mut client_slot.holds, true) {
+        client.connection.unsent(at, bytes);
+        if bytes > 0 && !std::mem::replace(&mut client.holds, true) {
             self.pool.take_at_all_events();
         }
-        let over = client_slot.closed || client_slot.connection.is_idle() && self.pool.idle_is_free;
+        let over = client.closed || client.connection.is_idle() && self.pool.idle_is_free;
         if bytes == 0 && over {
             self.free(at, id);
         }
@@ -220,14 +218,12 @@ impl FaultyServer {
 
     /// Removes the connection; `reset`: the client broke it.
     pub fn gone(&mut self, at: Nanos, id: u64, reset: bool) {
-        let unheard =
-            self.clients.get(&id).is_some_and(|client_slot| client_slot.connection.served() == 0);
+        let unheard = self.clients.get(&id).is_some_and(|client| client.connection.served() == 0);
         self.resets += u64::from(reset);
         if reset && self.has(Defect::MixesAborted) {
             self.mix.leave(id);
         }
-        let several =
-            self.clients.get(&id).is_some_and(|client_slot| client_slot.connection.served() > 1);
+        let several = self.clients.get(&id).is_some_and(|client| client.connection.served() > 1);
         if reset && several && self.has(Defect::DiesOfAborts) {
             self.die(at);
         }
@@ -244,8 +240,8 @@ impl FaultyServer {
         if let Some(worker) = &mut self.worker {
             worker.forget(id);
         }
-        if let Some(client_slot) = self.clients.get_mut(&id) {
-            client_slot.connection.unsent(at, 0);
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.connection.unsent(at, 0);
         }
         self.close(at, id);
         self.clients.remove(&id);
@@ -262,7 +258,7 @@ impl FaultyServer {
         for id in self.clients.keys().copied().collect::<Vec<u64>>() {
             let owes = self.worker.as_ref().is_some_and(|worker| worker.owes(id));
             match self.clients.get_mut(&id) {
-                Some(client_slot) if owes => client_slot.parting = true,
+                Some(client) if owes => client.parting = true,
                 _ => {
                     self.do_later(at, id, Act::Close);
                     self.close(at, id);
@@ -288,7 +284,7 @@ impl FaultyServer {
         let due: Vec<u64> = self
             .clients
             .iter()
-            .filter(|(_, client_slot)| client_slot.due() <= at)
+            .filter(|(_, client)| client.due() <= at)
             .map(|(id, _)| *id)
             .collect();
         for id in due {
@@ -296,7 +292,7 @@ impl FaultyServer {
         }
         let done = self.worker.as_mut().map(|worker| worker.done(at)).unwrap_or_default();
         for (id, mut acts) in done {
-            let parting = self.clients.get(&id).is_some_and(|client_slot| client_slot.parting);
+            let parting = self.clients.get(&id).is_some_and(|client| client.parting);
             if parting && !acts.contains(&Act::Close) {
                 acts.push(Act::Close);
             }
@@ -342,14 +338,14 @@ impl FaultyServer {
     }
 
     /// Assigns a slot or a place in the queue; returns whether it has a slot.
-    fn client_slot(&mut self, at: Nanos, id: u64) -> bool {
-        let Some(client_slot) = self.clients.get_mut(&id) else { return false };
-        if client_slot.holds {
+    fn assign_slot(&mut self, at: Nanos, id: u64) -> bool {
+        let Some(client) = self.clients.get_mut(&id) else { return false };
+        if client.holds {
             return true;
         }
-        client_slot.holds = self.pool.take();
-        let holds = client_slot.holds;
-        if !holds && !std::mem::replace(&mut client_slot.queued, true) {
+        client.holds = self.pool.take();
+        let holds = client.holds;
+        if !holds && !std::mem::replace(&mut client.queued, true) {
             self.queue.push_back(id);
         }
         if self.pool.is_full() && self.has(Defect::RecoversSlowly) {
@@ -360,48 +356,44 @@ impl FaultyServer {
 
     /// Reads pending data.
     fn serve(&mut self, at: Nanos, id: u64) {
-        if !self
-            .clients
-            .get(&id)
-            .is_some_and(|client_slot| client_slot.from <= at && !client_slot.closed)
-        {
+        if !self.clients.get(&id).is_some_and(|client| client.from <= at && !client.closed) {
             return;
         }
-        if !self.client_slot(at, id) {
+        if !self.assign_slot(at, id) {
             return;
         }
-        let Some(client_slot) = self.clients.get_mut(&id) else { return };
-        let before = client_slot.connection.served();
-        client_slot.connection.nuls = self.nuls;
-        client_slot.connection.marked = self.marked;
-        client_slot.connection.requests = self.requests;
-        let bytes = std::mem::take(&mut client_slot.waiting);
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let before = client.connection.served();
+        client.connection.nuls = self.nuls;
+        client.connection.marked = self.marked;
+        client.connection.requests = self.requests;
+        let bytes = std::mem::take(&mut client.waiting);
         let mut acts = match bytes.is_empty() {
             true => Vec::new(),
-            false => client_slot.connection.receive(at, &bytes),
+            false => client.connection.receive(at, &bytes),
         };
-        if client_slot.half_closed {
-            client_slot.half_closed = false;
+        if client.half_closed {
+            client.half_closed = false;
             let keeps =
-                self.defects.contains(&Defect::KeepsBodies) && client_slot.connection.reads_body();
+                self.defects.contains(&Defect::KeepsBodies) && client.connection.reads_body();
             if keeps && self.leaked.len() < LEAK_MAX / LEAK {
                 self.leaked.extend(vec![vec![1; LEAK]; BODY_LEAK]);
             }
             if self.defects.contains(&Defect::DropsHalfClosed) {
                 acts.retain(|act| !matches!(act, Act::Send(_)));
             }
-            acts.extend(client_slot.connection.ended());
+            acts.extend(client.connection.ended());
         }
-        self.nuls = client_slot.connection.nuls;
-        self.marked = client_slot.connection.marked;
-        self.requests = client_slot.connection.requests;
-        let cost = client_slot.connection.take_cost();
-        for _ in 0..std::mem::take(&mut client_slot.connection.hung) {
+        self.nuls = client.connection.nuls;
+        self.marked = client.connection.marked;
+        self.requests = client.connection.requests;
+        let cost = client.connection.take_cost();
+        for _ in 0..std::mem::take(&mut client.connection.hung) {
             self.pool.lose();
         }
-        let dead = client_slot.connection.dead;
-        let idle = client_slot.connection.is_idle();
-        let served = client_slot.connection.served() - before;
+        let dead = client.connection.dead;
+        let idle = client.connection.is_idle();
+        let served = client.connection.served() - before;
         if served == 0 && !acts.is_empty() && self.has(Defect::MixesRefused) {
             self.mix.leave(id);
         }
@@ -443,9 +435,9 @@ impl FaultyServer {
     }
 
     fn wake(&mut self, at: Nanos, id: u64) {
-        let Some(client_slot) = self.clients.get_mut(&id) else { return };
-        if client_slot.waiting.is_empty() && !client_slot.half_closed {
-            let acts = client_slot.connection.wake();
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if client.waiting.is_empty() && !client.half_closed {
+            let acts = client.connection.wake();
             self.carry(at, id, acts);
         } else {
             self.serve(at, id);
@@ -471,9 +463,9 @@ impl FaultyServer {
 
     /// Handles the close of a connection by the server, or its loss.
     fn close(&mut self, at: Nanos, id: u64) {
-        if let Some(client_slot) = self.clients.get_mut(&id) {
-            client_slot.closed = true;
-            if !client_slot.connection.has_unsent() {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.closed = true;
+            if !client.connection.has_unsent() {
                 self.free(at, id);
             }
         }
@@ -481,8 +473,8 @@ impl FaultyServer {
 
     /// Passes a slot to the next waiting connection.
     fn free(&mut self, at: Nanos, id: u64) {
-        let Some(client_slot) = self.clients.get_mut(&id) else { return };
-        if !std::mem::take(&mut client_slot.holds) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if !std::mem::take(&mut client.holds) {
             return;
         }
         self.pool.give_back();
@@ -490,10 +482,10 @@ impl FaultyServer {
             return;
         }
         if let Some(next) = self.queue.pop_front() {
-            if let Some(client_slot) = self.clients.get_mut(&next) {
-                client_slot.queued = false;
+            if let Some(client) = self.clients.get_mut(&next) {
+                client.queued = false;
             }
-            self.client_slot(at, next);
+            self.assign_slot(at, next);
             self.serve(at, next);
         }
     }
@@ -524,9 +516,9 @@ impl FaultyServer {
         if let Some(worker) = &mut self.worker {
             worker.clear();
         }
-        for client_slot in self.clients.values_mut() {
-            client_slot.closed = true;
-            client_slot.holds = false;
+        for client in self.clients.values_mut() {
+            client.closed = true;
+            client.holds = false;
         }
         for id in self.clients.keys().copied().collect::<Vec<u64>>() {
             self.do_later(at, id, Act::Reset);

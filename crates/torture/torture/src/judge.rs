@@ -267,17 +267,17 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
 
 /// Describes error frames and the responses of streams.
 fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
-    let mut lines: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     for frame in frames.frames.iter().filter(|frame| is_reported(frame)) {
         let word = frame.to_string();
-        if !lines.contains(&word) {
-            lines.push(word);
+        if !words.contains(&word) {
+            words.push(word);
         }
     }
-    if lines.is_empty() && parts.is_empty() && frames.pong() {
-        lines.push("ignored".to_owned());
+    if words.is_empty() && parts.is_empty() && frames.pong() {
+        words.push("ignored".to_owned());
     }
-    parts.extend(lines);
+    parts.extend(words);
 }
 
 fn is_reported(frame: &FrameSeen) -> bool {

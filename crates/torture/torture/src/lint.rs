@@ -2,6 +2,7 @@
 //! each message. No additional requests are sent.
 
 use crate::case::RequirementLevel;
+use crate::framing::is_token;
 use dialogue::replies::Response;
 use httpdate::HttpDate;
 
@@ -224,9 +225,8 @@ fn is_status_line(line: &[u8]) -> bool {
 /// Returns whether the line starts with a token directly followed by a colon (RFC 9110 section
 /// 5.6.2).
 fn is_named(line: &[u8]) -> bool {
-    let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    let name = line.iter().take_while(|byte| token(byte)).count();
-    name > 0 && line.get(name) == Some(&b':')
+    let end = line.iter().position(|byte| *byte == b':');
+    end.is_some_and(|end| is_token(&line[..end]))
 }
 
 /// Returns whether the byte is a control character other than tab, including DEL.

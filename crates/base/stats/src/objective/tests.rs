@@ -263,7 +263,7 @@ fn an_objective_that_few_calls_meet_has_its_probability() {
         ("p99<50ms", 368, Looks::Once, None),
         ("p95<50ms", 20, Looks::Once, Some("64 % (72 calls reach 97.5 %)")),
         ("failures<1%", 100, Looks::Once, Some("63 % (368 calls reach 97.5 %)")),
-        // at any time less is certain
+        // an answer that holds at any time is less certain
         ("p99<50ms", 368, Looks::Always, Some("90 % (535 calls reach 97.5 %)")),
         ("p99<50ms", 535, Looks::Always, None),
     ] {

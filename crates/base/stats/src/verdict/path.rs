@@ -24,7 +24,7 @@ pub struct PathAnswer {
     pub turned: Option<String>,
 }
 
-/// The maximum delay of a response by lateness: on the way of the request and on its own way.
+/// Delay of a response by the lateness of the path: once for each direction.
 pub fn late_both_ways(facts: &PathFacts) -> Nanos {
     facts.late_p99 + facts.late_p99
 }

@@ -8,13 +8,13 @@ pub trait MessageCodec: Debug + Send + Sync {
     /// The body of a request, from a message as JSON or a list of them; `None`: an empty message.
     ///
     /// # Errors
-    /// Text that is no JSON, or does not fit the message; the place is named.
+    /// Text that is not JSON, or does not fit the message; the error names the place.
     fn request_body(&self, json: Option<&str>) -> Result<Vec<u8>, String>;
 
     /// The body of a response as JSON: its message, or the list of messages of a server stream.
     ///
     /// # Errors
-    /// A body that is no such message.
+    /// A body that is not such a message.
     fn response_json(&self, body: &[u8]) -> Result<String, String>;
 }
 

@@ -6,7 +6,7 @@ use super::{CONTENT_TYPE, Code, MessageFault, MessageReader, PREFIX_BYTES, Statu
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// How calls are carried.
+/// Protocol variant of gRPC calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     #[default]
@@ -165,7 +165,7 @@ pub struct ConnectError {
 }
 
 /// The status of a Connect call. `error`: described in the body or at the end of the stream;
-/// `ended`: the stream has an end, or the call has none.
+/// `ended`: the stream has its end frame, or the call is unary.
 pub fn connect_status(http_status: u16, error: Option<ConnectError>, ended: bool) -> Status {
     let named = |name: &str| match name {
         "canceled" => Some(Code::Cancelled),
@@ -216,13 +216,13 @@ mod tests {
         assert_eq!((count, &found[..], fault), (2, &end[..], None));
         let status = status_of(200, b"", &found);
         assert_eq!((status.code, &*status.message, status.sent), (Code::NotFound, "gone", true));
-        // the stream ended before its end
+        // the stream ended without its end frame
         assert_eq!(read(form, &prefixed(b"ab")), (1, Vec::new(), None));
         assert!(!status_of(200, b"", b"").sent);
         let twice = [frame(0x80, end), frame(0x80, end)].concat();
         assert_eq!(read(form, &twice).2, Some(MessageFault::Flag));
         assert_eq!(read(form, &frame(0x81, end)).2, Some(MessageFault::Flag));
-        // four GiB are announced and nothing is kept for them
+        // four GiB are announced and nothing is allocated for them
         assert_eq!(read(form, &[0x80, 255, 255, 255, 255, 1]).2, Some(MessageFault::Cut));
     }
 

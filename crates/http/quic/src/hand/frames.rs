@@ -399,8 +399,8 @@ mod tests {
             }
             let expected = refused.then_some(Err(FailureClass::Protocol));
             assert_eq!(hand.over, expected, "{what}");
-            let sent = first_reported(&mut hand) == Some(BEYOND_LIMITS);
-            assert_eq!(sent, refused, "{what}");
+            let reported = first_reported(&mut hand) == Some(BEYOND_LIMITS);
+            assert_eq!(reported, refused, "{what}");
         }
     }
 
@@ -418,9 +418,9 @@ mod tests {
         hand.take_frames(NumberSpace::Data, &given(3, 1, b"lost"));
         hand.take_frames(NumberSpace::Data, &given(5, 4, b"last"));
         hand.take_frames(NumberSpace::Data, &given(2, 0, b"late"));
-        let mut sent = std::mem::take(&mut hand.ready);
-        sent.sort();
-        assert_eq!(sent, [[0x19, 1], [0x19, 2], [0x19, 3]]);
+        let mut ready = std::mem::take(&mut hand.ready);
+        ready.sort();
+        assert_eq!(ready, [[0x19, 1], [0x19, 2], [0x19, 3]]);
         assert_eq!((&hand.to[..], hand.spare.len()), (&b"last"[..], 0));
         hand.take_frames(NumberSpace::Data, &given(9, 9, b"good"));
         assert_eq!((&hand.to[..], &hand.ready[..]), (&b"good"[..], &[vec![0x19, 5]][..]));

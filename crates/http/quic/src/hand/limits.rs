@@ -114,10 +114,8 @@ impl Limits {
     /// The bytes that a stream may have; if all streams together may not have more, some are
     /// reserved for the rest of the conversation.
     fn edge(&self, stream: u64, sent_offsets: &BTreeMap<u64, u64>) -> u64 {
-        let others = sent_offsets
-            .iter()
-            .filter(|(other, _)| **other != stream)
-            .map(|(_, sent_offsets)| sent_offsets);
+        let others =
+            sent_offsets.iter().filter(|(other, _)| **other != stream).map(|(_, offset)| offset);
         let left = self.data.saturating_sub(others.sum::<u64>());
         self.of_stream(stream).min(left.saturating_sub(LEFT))
     }

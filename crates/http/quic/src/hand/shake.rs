@@ -102,10 +102,10 @@ impl Hand {
             let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
             let level =
                 NumberSpace::ALL.into_iter().rev().find(known).unwrap_or(NumberSpace::Initial);
-            let mut lines = Vec::new();
-            let keys = self.session.write_handshake(&mut lines);
-            let spoke = !lines.is_empty();
-            self.send_handshake_bytes(level, lines);
+            let mut bytes = Vec::new();
+            let keys = self.session.write_handshake(&mut bytes);
+            let spoke = !bytes.is_empty();
+            self.send_handshake_bytes(level, bytes);
             match (keys, level) {
                 (Some(keys), NumberSpace::Initial) => self.spaces[1].keys = Some(keys),
                 (Some(keys), _) => {

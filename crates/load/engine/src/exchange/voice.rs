@@ -98,7 +98,7 @@ impl Voice {
         }
     }
 
-    /// Returns false as long as nothing shows that the peer uses this protocol.
+    /// Returns true once data from the peer shows that it uses this protocol.
     pub(super) fn is_met(&self) -> bool {
         match self {
             Voice::Http1(_) => true,

@@ -8,7 +8,7 @@ use stats::TokenUsage;
 /// Maximum size of an event in bytes; a longer one fails the stream.
 const EVENT_MAX: usize = 1 << 20;
 
-/// Reads one body as its pieces arrive; how it was cut never changes the result.
+/// Reads one body in pieces; the result does not depend on where it is cut.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenReader {
     api: ModelApi,
@@ -17,7 +17,7 @@ pub(crate) struct TokenReader {
     /// Data of the current event.
     data: Vec<u8>,
     has_data: bool,
-    /// The byte before was a carriage return, to which a line feed belongs.
+    /// The previous byte was a carriage return: a line feed belongs to it.
     after_return: bool,
     usage: TokenUsage,
     ended: bool,
@@ -74,7 +74,7 @@ impl TokenReader {
         events
     }
 
-    /// A line is whole with this last part. Returns true if an event with content ends with it.
+    /// Completes a line with its last part. Returns true if an event with content ends with it.
     fn end_line(&mut self, last: &[u8]) -> bool {
         let mut line = std::mem::take(&mut self.line);
         let whole = if line.is_empty() {

@@ -137,14 +137,8 @@ impl Performance<'_> {
     /// `None`: there was none yet, and the first step represents the journey.
     fn take(&mut self, act: ActorTurn, row: Option<u32>) -> Option<FailureClass> {
         let step = row.unwrap_or_else(|| self.row(0));
-        let masked = |text: String| self.travel.masked(self.traveller, &text);
-        let checks: Vec<_> = act.checks.into_iter().map(|found| found.map(masked)).collect();
-        let failure = act.failure.map(masked);
-        let broke = match &act.action {
-            ActorAction::Broke(why) => Some(masked(why.clone())),
-            _ => None,
-        };
-        for difference in checks {
+        for unmet in act.checks {
+            let difference = unmet.map(|text| self.masked(&text));
             self.note(Noticed::Checked { step, difference });
         }
         for (place, value) in act.values {
@@ -153,18 +147,26 @@ impl Performance<'_> {
             self.note(Noticed::Measured { metric, value });
         }
         let mut class = None;
-        if let Some(difference) = failure {
+        if let Some(why) = &act.failure {
             class = Some(FailureClass::Expectation);
-            self.traveller.mark_failed();
-            self.note(Noticed::Differed { step, difference });
+            self.fail(step, why);
         }
-        if let Some(difference) = broke {
+        if let ActorAction::Broke(why) = &act.action {
             class = Some(FailureClass::Script);
-            self.traveller.mark_failed();
-            self.note(Noticed::Differed { step, difference });
+            self.fail(step, why);
         }
         self.traveller.action = Some(act.action);
         class
+    }
+
+    fn fail(&mut self, step: u32, why: &str) {
+        let difference = self.masked(why);
+        self.traveller.mark_failed();
+        self.note(Noticed::Differed { step, difference });
+    }
+
+    fn masked(&self, message: &str) -> String {
+        self.travel.masked(self.traveller, message)
     }
 
     fn note(&mut self, fact: Noticed) {

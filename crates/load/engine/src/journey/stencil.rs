@@ -472,14 +472,14 @@ mod tests {
         traveller.keep("v", v.map(str::to_owned), Scope::Iteration);
         traveller.keep("w", Some(w.to_owned()), Scope::User);
         let view = CarriedView { travel: &travel, traveller: &traveller };
-        let mut remarks = String::new();
+        let mut results = String::new();
         // each request takes the memory of the one before
         let (mut room, mut spares) = (FillRoom::default(), Vec::new());
         for card in travel.steps.iter().filter(|card| !card.is_static) {
             let stencil = card.stencil.as_ref();
             let filled = stencil.and_then(|it| it.fill(&view, &mut room, &mut spares));
             let made = request::make(&plan, &card.step, &view, 0, false);
-            remarks.push(match (&filled, &made) {
+            results.push(match (&filled, &made) {
                 (Some(_), Ok(_)) => 'f',
                 (None, Ok(_)) => 'm',
                 (None, Err(_)) => '-',
@@ -503,7 +503,7 @@ mod tests {
             assert_eq!(format!("{:?}", filled.http3), format!("{:?}", made.http3));
             spares.push(filled);
         }
-        remarks
+        results
     }
 
     #[test]
@@ -514,15 +514,15 @@ mod tests {
             assert_eq!(with("plain", "00c0ffee"), "fffffmfm", "{version}");
             for v in ["a b/c?d#e%f&g=h+i", "ä€𝄞", "\"quoted\\", "..", "hOlE000000eLoH", "a\tb"]
             {
-                let remarks = with(v, "it's");
-                assert!(remarks.starts_with("fffff"), "{version}, {v}: {remarks}");
+                let results = with(v, "it's");
+                assert!(results.starts_with("fffff"), "{version}, {v}: {results}");
             }
         }
     }
 
     #[test]
     fn a_value_that_is_more_than_copied_is_left_to_the_maker() {
-        for (v, remarks) in [
+        for (v, results) in [
             (Some(" trimmed "), "mmfffmfm"),
             (Some("line\r\nX: y"), "--fff-f-"),
             // the next byte may then be the end of the field
@@ -531,7 +531,7 @@ mod tests {
             (Some("a.."), "fffffmmm"),
             (None, "--------"),
         ] {
-            assert_eq!(with_values("1.1", v, "w"), remarks, "{v:?}");
+            assert_eq!(with_values("1.1", v, "w"), results, "{v:?}");
         }
     }
 }

@@ -241,8 +241,8 @@ impl Traveller {
     /// The response reports an expired login. Returns true if another login is tried.
     pub(super) fn refresh(&mut self, travel: &Travel, row: u32, status: u16) -> bool {
         let Some(refresh) = &travel.journeys[self.journey].refresh else { return false };
-        let remarks = refresh.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
-        if !remarks || self.refreshed || row == refresh.row {
+        let is_due = refresh.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
+        if !is_due || self.refreshed || row == refresh.row {
             return false;
         }
         (self.refreshed, self.login_due) = (true, Some(refresh.row));

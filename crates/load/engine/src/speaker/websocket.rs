@@ -419,19 +419,21 @@ impl SocketSpeaker {
             SocketEvent::Nothing | SocketEvent::Ping => Event::Connection,
             SocketEvent::Pong => {
                 let payload = socket.payload(&Payload::Held, input);
-                let key = XxHash3_128::oneshot(payload) as u64;
                 match self.steps.as_ref().is_some_and(|steps| steps.listens) {
                     true => {
                         let event = steps::heard(opcode::PONG, payload);
                         self.receive_step_message(event, 0)
                     }
-                    false => self.receive_pong(key, now),
+                    false => {
+                        let key = XxHash3_128::oneshot(payload) as u64;
+                        self.receive_pong(key, now)
+                    }
                 }
             }
             SocketEvent::Close { code } => {
                 self.input_at = before;
-                let close = SocketClose::Server(code.unwrap_or(close::NO_STATUS));
                 let code = code.unwrap_or(close::NO_STATUS);
+                let close = SocketClose::Server(code);
                 self.end.get_or_insert(SocketEnd { close, violation: None });
                 self.receive_step_close(code)
             }

@@ -212,9 +212,9 @@ fn a_wrong_response_fails_its_call() {
         (
             // the announced advertisement is not the one in the file
             |_, head, body| {
-                let is_reported = head.windows(6).any(|at| at == b"Ad_id=");
+                let has_choice = head.windows(6).any(|at| at == b"Ad_id=");
                 if let Some(at) = body.windows(11).position(|at| at == b"<!WEB99CAD>")
-                    && is_reported
+                    && has_choice
                 {
                     body[at + 35] ^= 1;
                 }

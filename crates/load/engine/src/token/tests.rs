@@ -28,7 +28,7 @@ fn good(text: &str, expires: &str) -> Heard {
     heard(200, &format!("{{\"access_token\": \"{text}\", \"token_type\": \"bearer\"{expires}}}"))
 }
 
-/// At this second: requests what is due, with this answer.
+/// Requests the tokens that are due at second `at`; each request gets this answer.
 fn ask(tokens: &Tokens, at: u64, answer: &Heard) -> usize {
     let now = Nanos(at * SECOND);
     let rows = tokens.take_due(now);
@@ -92,7 +92,7 @@ fn refused_tokens_are_replaced_once_each_and_ever_later() {
         }
     }
     assert_eq!(requests, [1, 3, 6, 11, 20, 37, 68, 99]);
-    // a call that was sent with an earlier token says nothing of this one
+    // a refused call that was sent with an earlier token does not affect this one
     let mut fresh = Tokens::of(&plan()).unwrap().unwrap();
     fresh.provide(1);
     ask(&fresh, 5, &good("one", ""));

@@ -151,7 +151,7 @@ impl Worker {
         }
     }
 
-    /// Closes an idle connection to another endpoint to make room. Returns false if there is none.
+    /// Closes an idle connection to another endpoint to make room. Returns false without one.
     fn evict<I: Io>(&mut self, io: &mut I, endpoint: u32, now: Nanos) -> bool {
         let Some(slot) = self.pool.idle_elsewhere(endpoint) else { return false };
         self.close(io, slot, self.close_kind(), now);
@@ -278,9 +278,9 @@ impl Worker {
         let employed = self.pool.employ(slot);
         let written = if by_script && !self.proves {
             let feedback = &mut self.feedback;
-            let (reported, written) =
+            let (asked, written) =
                 employed.work.submit_rendered(|out| feedback.scripted_request(out));
-            (call.asked, call.responses_due) = reported;
+            (call.asked, call.responses_due) = asked;
             written
         } else {
             let proved = match self.proves {

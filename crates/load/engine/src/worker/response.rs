@@ -54,8 +54,8 @@ impl Worker {
             && let Some(call) = conn.call(row)
         {
             let (events, intended) = (intake.take_events(false), call.intended);
-            self.journal.answers(&self.setup.plan.grpc, &intake.marks, events, intended, now);
-            self.journal.events(&mut intake.marks, events, intended, now);
+            let grpc = &self.setup.plan.grpc;
+            self.journal.events(grpc, &mut intake.marks, events, intended, now);
         }
         conn.give_intake(row, Some(intake));
     }
@@ -186,7 +186,7 @@ impl Worker {
     /// Begins a sample of a failed response, which is about to leave its connection.
     #[cold]
     fn sample_failure(&mut self, slot: Slot, call: &mut Call, end: &End, now: Nanos) {
-        // before the bytes are copied: a load may fail as a whole
+        // checked before the bytes are copied: every call of a load may fail
         if !self.journal.wants_sample(call, end) {
             return;
         }
@@ -322,8 +322,8 @@ impl Worker {
         let mut intake = call.intake.take().unwrap_or_else(|| fresh(&mut self.intakes));
         if intake.is_stream() {
             let events = intake.take_events(true);
-            self.journal.answers(&self.setup.plan.grpc, &intake.marks, events, call.intended, now);
-            self.journal.events(&mut intake.marks, events, call.intended, now);
+            let grpc = &self.setup.plan.grpc;
+            self.journal.events(grpc, &mut intake.marks, events, call.intended, now);
         }
         let (decoded, mut wrong, print) = intake.judge(&self.setup.body);
         call.intake = Some(intake);

@@ -262,13 +262,9 @@ impl Worker {
     /// Part of a response, of which more is to come: its start is kept, because it may be cut short.
     #[inline(never)]
     fn sample_part(&mut self, slot: Slot, row: usize, piece: &[u8]) {
-        if piece.is_empty() {
-            return;
+        if !piece.is_empty() {
+            self.pool.conn_mut(slot).sample(row, piece, || fresh(&mut self.intakes));
         }
-        let conn = self.pool.conn_mut(slot);
-        let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
-        intake.sample(piece);
-        conn.give_intake(row, Some(intake));
     }
 
     /// Events of streams, in any order.

@@ -51,6 +51,11 @@ impl<'a> Table<'a> {
         self.left.remove(key)
     }
 
+    /// Value of a flag; false if the key is absent.
+    pub(crate) fn flag(&mut self, key: &'static str) -> Result<bool, ParseError> {
+        self.take(key).map_or(Ok(false), |node| node.flag())
+    }
+
     /// Value of a key, which still counts as unread.
     pub(crate) fn find(&self, key: &str) -> Option<Node<'a>> {
         self.left.get(key).copied()

@@ -199,14 +199,11 @@ fn a_script_is_kept_whole() {
 
 #[test]
 fn a_list_has_no_false_and_a_depth_one_name() {
-    let is_reported = error_of("url = 'h'\n[tls]\nalpn = [false]");
-    assert!(is_reported.contains("it cannot be false"), "{is_reported}");
-    let is_reported =
+    let message = error_of("url = 'h'\n[tls]\nalpn = [false]");
+    assert!(message.contains("it cannot be false"), "{message}");
+    let message =
         error_of("url = 'h'\n[request]\nhttp = '2'\n[connection]\npipeline = 2\nstreams = 3");
-    assert!(
-        is_reported.contains("it is the HTTP/2 name of pipeline: give one of them"),
-        "{is_reported}"
-    );
+    assert!(message.contains("it is the HTTP/2 name of pipeline: give one of them"), "{message}");
 }
 
 fn error_of(text: &str) -> String {

@@ -68,9 +68,9 @@ impl Plan {
         let mut all = Table::new();
         all.insert("journey".to_owned(), Value::Array(vec![Value::Table(table)]));
         // the lines refer to a generated text
-        let describe =
+        let reworded =
             |error: ParseError| wrong(error.0.split_once(": ").map_or("", |(_, it)| it).to_owned());
-        let read = read(&all.to_string(), &target.url, &NoFiles).map_err(describe)?;
+        let read = read(&all.to_string(), &target.url, &NoFiles).map_err(reworded)?;
         self.targets = super::targets(&read).into();
         self.journeys = Some(read);
         // scripts of k6 have their own cookie jars

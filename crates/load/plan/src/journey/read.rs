@@ -260,7 +260,7 @@ impl JourneyReader<'_> {
                     return Err(table.fault(PART_RULE));
                 };
                 let think = self.think(&mut table)?;
-                let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
+                let once = table.flag("once")?;
                 let (socket, ask) = self.socket_step(key, &mut table)?;
                 let (socket, stream) = (Some(socket), StepStream::No);
                 let step = JourneyStep::new(name, line, ask);
@@ -277,7 +277,7 @@ impl JourneyReader<'_> {
         (name, line): (String, usize),
     ) -> Result<JourneyStep, ParseError> {
         let think = self.think(table)?;
-        let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
+        let once = table.flag("once")?;
         let stream = table.take("stream").map(|node| stream_of(&node)).transpose()?;
         let stream = stream.unwrap_or_default();
         let ask = self.ask(url, table)?;

@@ -546,7 +546,7 @@ fn objectives_name_tags_and_metrics() {
         let found = refused(&text.replace(from, to));
         assert!(found.contains(why), "{found}");
     }
-    // a step may be called like a metric: its bounds have units
+    // a step may have the name of a metric, but its bounds have units
     let named = text.replace("name = 'b'", "name = 'metric b'").replace("kind=api:", "metric b:");
     let of = read(&named).unwrap().measure.slo[0].of.clone().unwrap();
     assert_eq!(of.rows, stats::SubjectRows::Targets([1].into()));

@@ -3,7 +3,7 @@
 use super::field::{KeyValue, NO_FIELD, PlanField, content, field, off};
 use super::grammar::*;
 use super::{Bound, Inputs, SETTING, Setting, least, most, within};
-use crate::file::Scalar;
+use crate::file::{Scalar, name_of};
 use crate::verify::{parse_manifest, parse_verify};
 use crate::{GrpcVariant, Verify};
 use units::{ParseError, quoted};
@@ -76,7 +76,7 @@ pub(super) static GRPC: &[Setting] = &[
         help: "Status codes of gRPC that count as success: OK,NOT_FOUND or 0,5 [default: OK]", ..GRPC_CALL },
     Setting { name: "grpc-protocol", value: "NAME", field: VARIANT,
         help: "How calls are carried: grpc, grpc-web, grpc-web-text or connect [default: grpc]",
-        more: "gRPC-Web and Connect go over any version of HTTP; without --http over 1.1, or over TLS over the server's choice of 1.1 and 2.", ..GRPC_CALL },
+        more: "gRPC-Web and Connect go over HTTP/1.1 and 2; without --http over 1.1, or over TLS over the server's choice of 1.1 and 2.", ..GRPC_CALL },
     Setting { name: "grpc-timeout", value: "TIME", field: DEADLINE,
         help: "Deadline sent to the server (grpc-timeout); --timeout is the client's", ..GRPC_CALL },
 ];
@@ -112,9 +112,7 @@ const VARIANT: PlanField = PlanField {
         Ok(())
     },
     show: |plan, _| {
-        let variant = plan.grpc.variant;
-        let name = GrpcVariant::ALL.iter().find(|(_, known)| *known == variant);
-        ("", KeyValue::One(Scalar::text(name.map_or("grpc", |(name, _)| name))))
+        ("", KeyValue::One(Scalar::text(name_of(&GrpcVariant::ALL, &plan.grpc.variant))))
     },
     ..NO_FIELD
 };

@@ -14,7 +14,7 @@ const ROW: Setting = Setting {
     ..SETTING
 };
 
-/// The table has something to say.
+/// Returns whether the plan has a token table.
 fn is_used(plan: &Plan) -> bool {
     plan.token != TokenPlan::default()
 }

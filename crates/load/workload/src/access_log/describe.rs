@@ -1,6 +1,6 @@
 //! Figures that describe the load of a log. The log is read once, in bounded memory: of more
-//! clients
-//! or targets than are kept, a sample is counted, and the figures that follow from it have an error.
+//! clients or targets than are kept, a sample is counted, and the figures that follow from it have
+//! an error.
 
 use crate::access_log::cells::{Arrivals, SampledCells};
 use crate::access_log::line::without_marks;

@@ -10,14 +10,28 @@ const PREFIXES: [&[u8]; 8] = [b"$", b"%", b"time", b"command", b"exec", b"sudo",
 
 /// Returns whether a line begins with curl, perhaps after a prompt or `time`.
 pub(crate) fn begins_command(line: &str) -> bool {
+    begins_with(line, "curl")
+}
+
+/// The same with another program.
+pub(crate) fn begins_with(line: &str, program: &str) -> bool {
     let mut words = line.split_ascii_whitespace().map(str::as_bytes);
-    words.find(|word| !is_prefix(word)).is_some_and(is_curl)
+    words.find(|word| !is_prefix(word)).is_some_and(|word| is_program(word, program))
 }
 
 /// Returns whether a word is the program curl.
 pub(crate) fn is_curl(word: &[u8]) -> bool {
-    let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
-    name == b"curl" || name.eq_ignore_ascii_case(b"curl.exe")
+    is_program(word, "curl")
+}
+
+/// Returns whether a word is this program, by its name or path.
+pub(crate) fn is_program(word: &[u8], program: &str) -> bool {
+    let program = program.as_bytes();
+    let file = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
+    let on_windows = |(name, end): (&[u8], &[u8])| {
+        name.eq_ignore_ascii_case(program) && end.eq_ignore_ascii_case(b".exe")
+    };
+    file == program || file.split_at_checked(program.len()).is_some_and(on_windows)
 }
 
 /// Returns whether a word may precede curl.

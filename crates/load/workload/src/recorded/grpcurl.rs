@@ -1,7 +1,7 @@
 //! grpcurl's command lines.
 
 use crate::recorded::RecordedError;
-use crate::recorded::commands::{ShellWord, is_prefix};
+use crate::recorded::commands::{ShellWord, begins_with, is_prefix, is_program};
 use crate::recorded::words;
 use units::{Nanos, quoted};
 
@@ -35,15 +35,7 @@ pub struct Grpcurl {
 pub fn is_grpcurl(text: &str) -> bool {
     let lines = text.lines().map(str::trim);
     let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.next().is_some_and(|line| {
-        let mut words = line.split_ascii_whitespace().map(str::as_bytes);
-        words.find(|word| !is_prefix(word)).is_some_and(is_program)
-    })
-}
-
-fn is_program(word: &[u8]) -> bool {
-    let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
-    name == b"grpcurl" || name.eq_ignore_ascii_case(b"grpcurl.exe")
+    lines.next().is_some_and(|line| begins_with(line, "grpcurl"))
 }
 
 /// Effect of an option.
@@ -51,7 +43,7 @@ fn is_program(word: &[u8]) -> bool {
 enum Does {
     Flag(fn(&mut Grpcurl)),
     Takes(fn(&mut Grpcurl, String) -> Result<(), String>),
-    /// It concerns the output.
+    /// It affects only the output.
     Nothing,
     NothingTaken,
     /// It is refused for this reason.
@@ -133,7 +125,7 @@ pub fn parse_grpcurl(text: &str) -> Result<Grpcurl, RecordedError> {
         return Err(RecordedError("it has more than one command; give one".to_owned()));
     }
     let mut words = words.into_iter().skip_while(|word| is_prefix(word)).peekable();
-    words.next_if(|word| is_program(word));
+    words.next_if(|word| is_program(word, "grpcurl"));
     read(words.map(text_of).collect::<Result<_, _>>()?).map_err(RecordedError)
 }
 

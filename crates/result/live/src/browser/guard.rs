@@ -104,8 +104,8 @@ fn known(token: &Token, uri: &Uri, headers: &HeaderMap) -> Ruling {
         return Ruling::Pass;
     }
     let query = uri.query().unwrap_or("");
-    let reported = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
-    if reported.is_some_and(|(_, value)| token.is(&value)) {
+    let given = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
+    if given.is_some_and(|(_, value)| token.is(&value)) {
         let value = format!("{COOKIE}={}; Path=/; HttpOnly; SameSite=Strict", token.as_str());
         return Ruling::Cookie { value, to: uri.path().to_owned() };
     }

@@ -19,10 +19,10 @@ pub(crate) fn event(
     sent: usize,
     agents: Vec<AgentNow>,
 ) -> (Value, usize) {
-    let (mut reported, rows) = match stored {
+    let (mut event, rows) = match stored {
         Stored::Run(run) => {
             let fresh: Vec<Value> = run.series.iter().skip(sent).map(second).collect();
-            let reported = json!({
+            let event = json!({
                 "seconds": fresh,
                 "facts": facts(run),
                 "failures": failures(&run.failures),
@@ -30,7 +30,7 @@ pub(crate) fn event(
                 "verdict": run.verdict.state.id(),
                 "causes": causes(&run.verdict),
             });
-            (reported, run.series.len())
+            (event, run.series.len())
         }
         Stored::Ramp(ramp) => {
             let fresh = ramp.steps.iter().skip(sent).map(|step| {
@@ -63,10 +63,10 @@ pub(crate) fn event(
         }
     };
     if !agents.is_empty() {
-        reported["agents"] = fleet(agents);
+        event["agents"] = fleet(agents);
     }
-    reported["progress"] = json!(progress.id());
-    (reported, rows)
+    event["progress"] = json!(progress.id());
+    (event, rows)
 }
 
 /// Rows of a fleet's machines, the lost ones first, then the slowest; the last row counts the

@@ -344,10 +344,10 @@ async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watc
         Ok((progress, live::event(&store.load(&id)?, progress, sent, store.agents(&id)?)))
     };
     let event = match watching.desk.read(look).await {
-        Ok((progress, (reported, rows))) => {
+        Ok((progress, (event, rows))) => {
             watching.sent = rows;
             watching.over = progress != Progress::Running;
-            Event::default().event("news").id(rows.to_string()).data(reported.to_string())
+            Event::default().event("news").id(rows.to_string()).data(event.to_string())
         }
         Err(refusal) => {
             watching.over = refusal.status != StatusCode::SERVICE_UNAVAILABLE;

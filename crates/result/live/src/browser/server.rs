@@ -28,7 +28,7 @@ pub struct UiConfig {
 pub struct Ui {
     address: SocketAddr,
     token: Option<Token>,
-    over: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<()>>,
     ended: mpsc::Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
@@ -48,7 +48,7 @@ impl Ui {
         let token = if address.ip().is_loopback() { None } else { Some(Token::new()?) };
         let guard = Guard { token: token.clone(), port: address.port() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (over, reported) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
         let (report_end, ended) = mpsc::channel();
         let body = move || {
             runtime.block_on(async move {
@@ -60,13 +60,13 @@ impl Ui {
                 tokio::select! {
                     // the server does not end by itself
                     _ = serving.into_future() => {}
-                    _ = reported => {}
+                    _ = stopped => {}
                 }
             });
             drop(report_end);
         };
         let thread = std::thread::Builder::new().name("ui".into()).spawn(body)?;
-        Ok(Ui { address, token, over: Some(over), ended, thread: Some(thread) })
+        Ok(Ui { address, token, stop: Some(stop), ended, thread: Some(thread) })
     }
 
     /// The address to open, with the token if one is needed.
@@ -92,7 +92,7 @@ impl Ui {
 impl Drop for Ui {
     fn drop(&mut self) {
         // dropping the sender is the shutdown signal
-        self.over.take();
+        self.stop.take();
         if let Some(thread) = self.thread.take() {
             // a panic there has already been printed
             thread.join().ok();

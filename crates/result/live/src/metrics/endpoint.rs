@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
-    over: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -32,7 +32,7 @@ impl Endpoint {
         listener.set_nonblocking(true).with_context(refused)?;
         let address = listener.local_addr().with_context(refused)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (over, reported) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
         let body = move || {
             runtime.block_on(async move {
                 let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
@@ -44,12 +44,12 @@ impl Endpoint {
                 tokio::select! {
                     // it has no end of its own
                     _ = serving.into_future() => {}
-                    _ = reported => {}
+                    _ = stopped => {}
                 }
             });
         };
         let thread = std::thread::Builder::new().name("metrics".into()).spawn(body)?;
-        Ok(Endpoint { address, over: Some(over), thread: Some(thread) })
+        Ok(Endpoint { address, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Its listening address, with the port that the kernel chose for 0.
@@ -61,7 +61,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         // dropping the sender is the shutdown signal
-        self.over.take();
+        self.stop.take();
         if let Some(thread) = self.thread.take() {
             // a panic there has already been printed
             thread.join().ok();

@@ -325,13 +325,13 @@ fn the_phase_and_the_time_left() {
         shown.lines().nth(1).unwrap().trim_start_matches("2,000/s, open load").trim().to_owned()
     };
     let counted = Subject { span_s: None, calls_max: Some(10_000), ..subject() };
-    let is_reported = [
+    let lines = [
         head(subject(), -3.0, true),
         head(subject(), 29.0, false),
         head(subject(), 120.0, false),
         head(counted, 4.0, false),
     ];
-    insta::assert_snapshot!(is_reported.join("\n"), @r"
+    insta::assert_snapshot!(lines.join("\n"), @r"
     warm-up  2.00 s left of it
     measuring  1 m 30 s left, 25.0 % done
     waiting for the last responses  2 m 00 s measured
@@ -344,7 +344,7 @@ fn the_time_left_of_all_steps() {
     let describe = |span: u64, at_most: bool, passed_s: f64| {
         TimeLeft { span: Nanos::from_millis(span), at_most }.after(passed_s)
     };
-    let describe = [
+    let lines = [
         describe(150_000, false, 0.0),
         describe(150_000, true, 30.0),
         describe(150_000, false, -5.0),
@@ -352,7 +352,7 @@ fn the_time_left_of_all_steps() {
         describe(1_000, true, 7.0),
         TimeLeft { span: Nanos::NEVER, at_most: true }.after(0.0),
     ];
-    insta::assert_snapshot!(describe.join("\n"), @r"
+    insta::assert_snapshot!(lines.join("\n"), @r"
     about 2 m 30 s
     at most 2 m 00 s
     about 2 m 30 s

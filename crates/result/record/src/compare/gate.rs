@@ -177,7 +177,7 @@ impl Gate {
             );
         }
         let open = record.bounds.iter().filter(|one| one.answer == GateAnswer::Undecidable);
-        // of each bound the blocks that count, which came at its own rate
+        // each bound has its own rate of blocks that count
         let waits = open.clone().map(|one| {
             let each = end.spent.as_secs_f64() / (one.blocks > 0).then_some(one.blocks)? as f64;
             Some((one.blocks_needed?, each * one.blocks_needed? as f64))

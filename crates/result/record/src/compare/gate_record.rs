@@ -57,7 +57,7 @@ pub struct GateRecord {
     pub spent_s: f64,
     /// Blocks that count for a bound.
     pub blocks: u64,
-    /// Blocks that count for none, because a run of them is INVALID.
+    /// Blocks that count for none, because a run of them is INVALID or has too few calls.
     pub blocks_invalid: u64,
     /// Servers started for each side; 0 where they were already running.
     pub restarts: Vec<u32>,
@@ -94,8 +94,8 @@ pub struct GateBoundRecord {
     /// Blocks that count for it.
     #[serde(default)]
     pub blocks: u64,
-    /// Blocks that do not count for it, because a run of them is INVALID. Bounds on `failures`
-    /// count runs with a late client.
+    /// Blocks that do not count for it, because a run of them is INVALID or has too few calls.
+    /// Bounds on `failures` count runs with a late client.
     #[serde(default)]
     pub blocks_invalid: u64,
     /// Blocks that would probably decide it; null where decided or unknown.

@@ -26,17 +26,17 @@ pub(super) fn findings(facts: &FleetFacts, report: &RunReport) -> Vec<Finding> {
 
 /// Each of a ramp's steps may have it; it is reported once, for the first.
 pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
-    let mut lines: Vec<Finding> = Vec::new();
+    let mut all: Vec<Finding> = Vec::new();
     for step in steps {
         let facts = step.run.fleet.iter();
         for mut found in facts.flat_map(|facts| findings(facts, &step.run)) {
-            if lines.iter().all(|known| known.id != found.id) {
+            if all.iter().all(|known| known.id != found.id) {
                 found.evidence = format!("at a load of {}: {}", step.point.level, found.evidence);
-                lines.push(found);
+                all.push(found);
             }
         }
     }
-    lines
+    all
 }
 
 /// Agents whose median response time is far from the median agent's: a mixture has quantiles that

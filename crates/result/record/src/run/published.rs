@@ -194,7 +194,7 @@ pub struct RunRecord {
     /// (failed + timed out + dropped) / due.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub failure_share: f64,
-    /// The quantiles that the plan lists; low and high are the 95 % interval by order statistics.
+    /// The quantiles that the plan lists.
     pub quantiles: Vec<QuantileRecord>,
     pub slo: Vec<SloRecord>,
     /// One for each run of a repeated plan; else empty.

@@ -145,7 +145,7 @@ fn why(row: &ChainRow) -> String {
         let id = row.request.class.id();
         return format!("{id}: the proxy turned one HTTP/2 request into output that {parted}");
     }
-    let reported = row.back.as_ref().map_or("disagrees", |(_, meeting)| meeting.text());
+    let verb = row.back.as_ref().map_or("disagrees", |(_, meeting)| meeting.text());
     let pair = match row.request.class {
         DisagreementClass::Control => String::new(),
         class => format!("{}: ", class.id()),
@@ -157,5 +157,5 @@ fn why(row: &ChainRow) -> String {
             on it"
         }
     };
-    format!("{pair}the proxy sends one request, and the server {reported}; {hit}")
+    format!("{pair}the proxy sends one request, and the server {verb}; {hit}")
 }

@@ -62,9 +62,9 @@ fn block(block: &Block, plots: &mut Plots) -> Markup {
         | Block::Sparks(_) => html! {},
         Block::Title(one) => title(one),
         Block::Heading(one) => heading(one, plots),
-        Block::Sentence(reported) => sentence(reported),
-        Block::Caution(reported) => caution(reported),
-        Block::Notice(reported) => notice(reported),
+        Block::Sentence(one) => sentence(one),
+        Block::Caution(one) => caution(one),
+        Block::Notice(one) => notice(one),
         Block::Facts(list) => facts(list),
         Block::Table(one) => table::table(one),
         Block::Code(code) => html! { pre { (code) } },
@@ -135,46 +135,46 @@ fn heading(one: &Heading, plots: &Plots) -> Markup {
     }
 }
 
-fn sentence(reported: &Sentence) -> Markup {
-    let class = match reported.voice {
+fn sentence(sentence: &Sentence) -> Markup {
+    let class = match sentence.voice {
         Voice::Plain => None,
         Voice::Answer => Some("answer"),
         Voice::Note => Some("note"),
         Voice::Soft => Some("soft"),
-        Voice::Head => return html! { h3 { (inline(&reported.words)) } },
+        Voice::Head => return html! { h3 { (inline(&sentence.words)) } },
     };
-    html! { p class=[class] { (inline(&reported.words)) } }
+    html! { p class=[class] { (inline(&sentence.words)) } }
 }
 
-fn caution(reported: &Caution) -> Markup {
-    let word = if reported.word.is_empty() { "Caution" } else { reported.word }.to_uppercase();
+fn caution(caution: &Caution) -> Markup {
+    let word = if caution.word.is_empty() { "Caution" } else { caution.word }.to_uppercase();
     html! {
-        section class="verdict degraded" { p class="word" { strong { (word) } " " (reported.text) } }
+        section class="verdict degraded" { p class="word" { strong { (word) } " " (caution.text) } }
     }
 }
 
-fn notice(reported: &Notice) -> Markup {
+fn notice(notice: &Notice) -> Markup {
     // the style of the word replaces the colon
-    let behind = reported.after_word().trim_start_matches(':').trim_start();
-    let goes_on = if reported.sentence.is_empty() { reported.meaning } else { behind };
+    let behind = notice.after_word().trim_start_matches(':').trim_start();
+    let goes_on = if notice.sentence.is_empty() { notice.meaning } else { behind };
     html! {
-        section class=(format!("verdict {}", class(reported.mood))) {
+        section class=(format!("verdict {}", class(notice.mood))) {
             p class="word" {
-                @if !reported.label.is_empty() { (reported.label) ": " }
-                strong { (reported.word) } " " (goes_on)
+                @if !notice.label.is_empty() { (notice.label) ": " }
+                strong { (notice.word) } " " (goes_on)
             }
-            @if let Some(example) = &reported.example {
+            @if let Some(example) = &notice.example {
                 p class="soft" { "It responds: " code { (example) } }
             }
-            @if !reported.reasons.is_empty() || !reported.items.is_empty() {
+            @if !notice.reasons.is_empty() || !notice.items.is_empty() {
                 ul {
-                    @for reason in &reported.reasons {
+                    @for reason in &notice.reasons {
                         li { code { (reason.id) } " " (reason.text) "." }
                     }
-                    @for item in &reported.items { li { (inline(item)) } }
+                    @for item in &notice.items { li { (inline(item)) } }
                 }
             }
-            (advice(&reported.reasons, reported.mood == Mood::Bad))
+            (advice(&notice.reasons, notice.mood == Mood::Bad))
         }
     }
 }

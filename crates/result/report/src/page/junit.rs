@@ -74,7 +74,7 @@ fn case(case: &TestCase) -> String {
     let head = format!("    <testcase name=\"{name}\" classname=\"{class}\"{time}");
     let inner = match &case.ending {
         CaseEnding::Passed => return format!("{head}/>\n"),
-        CaseEnding::Noted(reported) => format!("<system-out>{}</system-out>", escaped(reported)),
+        CaseEnding::Noted(text) => format!("<system-out>{}</system-out>", escaped(text)),
         CaseEnding::Skipped(why) => format!("<skipped message=\"{}\"/>", escaped(why)),
         CaseEnding::Unknown(why) => format!("<error message=\"{}\"/>", escaped(why)),
         CaseEnding::Failed { kind, message, account } => {

@@ -25,16 +25,16 @@ impl Markdown {
     fn block(&mut self, block: &Block) {
         match block {
             Block::Heading(heading) => self.heading(heading),
-            Block::Sentence(reported) => self.paragraph(&inline(&reported.words)),
-            Block::Caution(reported) => match reported.word {
-                "" => self.item(&format!("⚠️ {}", plain(&reported.text))),
-                word => self.paragraph(&format!("**{word}:** {}", plain(&reported.text))),
+            Block::Sentence(sentence) => self.paragraph(&inline(&sentence.words)),
+            Block::Caution(caution) => match caution.word {
+                "" => self.item(&format!("⚠️ {}", plain(&caution.text))),
+                word => self.paragraph(&format!("**{word}:** {}", plain(&caution.text))),
             },
             Block::Checked { good, text } => {
                 let mark = if *good { "✅" } else { "❌" };
                 self.item(&format!("{mark} {}", plain(text)));
             }
-            Block::Notice(reported) => self.notice(reported),
+            Block::Notice(notice) => self.notice(notice),
             Block::Facts(list) => list.rows.iter().for_each(|(label, words)| {
                 self.item(&format!("{}: {}", plain(label), inline(words)));
             }),
@@ -91,16 +91,16 @@ impl Markdown {
         }
     }
 
-    fn notice(&mut self, reported: &Notice) {
-        if !reported.sentence.is_empty() {
-            let (label, word, behind) = (reported.label, &reported.word, reported.after_word());
+    fn notice(&mut self, notice: &Notice) {
+        if !notice.sentence.is_empty() {
+            let (label, word, behind) = (notice.label, &notice.word, notice.after_word());
             let (colon, rest) = behind.strip_prefix(':').map_or(("", behind), |rest| (":", rest));
             self.paragraph(&format!("**{label} {word}{colon}** {}", plain(rest.trim_start())));
         }
-        if let Some(example) = &reported.example {
+        if let Some(example) = &notice.example {
             self.paragraph(&format!("It responds: {}", plain(example)));
         }
-        for reason in &reported.reasons {
+        for reason in &notice.reasons {
             let advice = words::sentence(&reason.advice);
             let text = format!("`{}`: {}. {}", reason.id, plain(&reason.text), plain(&advice));
             self.item(&text);

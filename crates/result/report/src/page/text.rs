@@ -63,7 +63,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
     match block {
         Block::Gap => page.blank(),
         Block::Heading(heading) => page.heading(&heading.text),
-        Block::Sentence(reported) => sentence(page, reported),
+        Block::Sentence(one) => sentence(page, one),
         Block::Caution(caution) => {
             let word = match caution.word {
                 "" => String::new(),
@@ -74,7 +74,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
         Block::Checked { good, text } => {
             page.wrapped(if *good { "  ✓ " } else { "  ✗ " }, text);
         }
-        Block::Notice(reported) => notice(page, reported),
+        Block::Notice(one) => notice(page, one),
         Block::Facts(list) => facts(page, list),
         Block::Table(table) if table.listed => listed(page, table, form),
         Block::Table(table) => self::table(page, table, form),
@@ -102,10 +102,10 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
 }
 
 /// A sentence after its lead, with colored badges.
-fn sentence(page: &mut Page, reported: &Sentence) {
+fn sentence(page: &mut Page, sentence: &Sentence) {
     let begin = page.mark();
-    page.wrapped(&reported.lead.bare(), &reported.words.bare());
-    for piece in &reported.lead.0 {
+    page.wrapped(&sentence.lead.bare(), &sentence.words.bare());
+    for piece in &sentence.lead.0 {
         if let Inline::Badge(mood, word) = piece {
             page.paint(begin, word, code(*mood));
         }
@@ -113,22 +113,22 @@ fn sentence(page: &mut Page, reported: &Sentence) {
 }
 
 /// The word in its column and in color, then this many reasons, the first of them with advice.
-fn notice(page: &mut Page, reported: &Notice) {
-    let notes = if reported.sentence.is_empty() { &reported.word } else { &reported.sentence };
+fn notice(page: &mut Page, notice: &Notice) {
+    let text = if notice.sentence.is_empty() { &notice.word } else { &notice.sentence };
     let begin = page.mark();
-    page.fact(reported.label, notes);
-    page.paint(begin, &reported.word, code(reported.mood));
-    if let Some(example) = &reported.example {
+    page.fact(notice.label, text);
+    page.paint(begin, &notice.word, code(notice.mood));
+    if let Some(example) = &notice.example {
         page.fact("", &format!("sample response: {example}"));
     }
-    let (shown, advised) = reported.shown;
-    for (index, reason) in reported.reasons.iter().take(shown).enumerate() {
+    let (shown, advised) = notice.shown;
+    for (index, reason) in notice.reasons.iter().take(shown).enumerate() {
         page.fact("", &format!("{}: {}", reason.id, reason.text));
         if index < advised && !reason.advice.is_empty() {
             page.wrapped(&" ".repeat(LABEL + 2), &reason.advice);
         }
     }
-    let causes = reported.reasons.iter().skip(shown).filter(|reason| reason.id != "note");
+    let causes = notice.reasons.iter().skip(shown).filter(|reason| reason.id != "note");
     match causes.count() {
         0 => {}
         1 => page.fact("", "1 more cause with --full"),

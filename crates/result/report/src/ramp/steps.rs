@@ -83,8 +83,8 @@ fn lines(axis: Axis, steps: &[&RampStepRecord]) -> Vec<String> {
             &show::count(step.run.connections.peak),
         ];
         let failed = failures(step);
-        let reported = failed.first().map_or("0", String::as_str);
-        lines.push(line(mark(step), &level, cells.map(String::as_str), reported));
+        let first_failure = failed.first().map_or("0", String::as_str);
+        lines.push(line(mark(step), &level, cells.map(String::as_str), first_failure));
         lines.extend(failed.iter().skip(1).map(|more| line("", "", [""; 6], more)));
     }
     lines

@@ -153,12 +153,12 @@ pub(super) fn marks(report: &RunRecord) -> Option<Block> {
 
 /// Response times as a table with what its words mean, by classes, and by quantile, side by side.
 pub(super) fn distribution(report: &RunRecord, all: &RunTimes, bars: usize) -> Block {
-    let times = of_page(|reported| super::tables::times(reported, Forms::PAGE, report, all));
+    let times = of_page(|document| super::tables::times(document, Forms::PAGE, report, all));
     let picture = histogram(&all.response, bars).into_iter().map(|block| match block {
         Block::Heading(heading) => subheading(heading.text),
         block => block,
     });
-    let phases = of_page(|reported| super::tables::phases(reported, Forms::PAGE, report));
+    let phases = of_page(|document| super::tables::phases(document, Forms::PAGE, report));
     let spectrum = super::charts::spectrum(report, &all.response);
     Block::Grid(filled([times, picture.collect(), spectrum, phases]))
 }
@@ -176,8 +176,8 @@ fn filled<const N: usize>(groups: [Vec<Block>; N]) -> Vec<Vec<Block>> {
 
 /// Outcomes of the calls, and failures by class with their statuses, side by side.
 pub(super) fn endings(report: &RunRecord) -> Block {
-    let came = of_page(|reported| outcomes(reported, Forms::PAGE, report));
-    let failed = of_page(|reported| failures(reported, Forms::PAGE, report));
+    let came = of_page(|document| outcomes(document, Forms::PAGE, report));
+    let failed = of_page(|document| failures(document, Forms::PAGE, report));
     Block::Grid(filled([came, failed]))
 }
 

@@ -62,7 +62,7 @@ const LEAST: Detail = Detail {
 const MORE: [fn(&mut Detail); 15] = [
     |detail| detail.causes.0 = 1,
     |detail| detail.across_runs = true,
-    // a finding may say that the figures are not the server's
+    // a finding may report that the figures are not the server's
     |detail| detail.findings = (1, 0),
     |detail| detail.bars = Some(BARS_MIN),
     |detail| detail.asked = 130,

@@ -318,6 +318,7 @@ pub(super) fn per_url(document: &mut Document, forms: Forms, report: &RunRecord,
         if report.journeys.is_some() { ("Per step", "step") } else { ("Per URL", "URL") };
     let tags = tagged.then(|| Column::new(ColumnKind::Text, "tags").only(Forms::PAGE));
     let counts = tags.into_iter().chain(["calls", "failed"].map(Column::from));
+    // after the name, the counts, the share and the distribution
     let place = 5 + usize::from(tagged);
     let mut table = ended_table((title, title), head, counts, rows);
     if shown.iter().any(|row| row.over_time_s.len() > 1) {

@@ -7,7 +7,7 @@ use super::chart::Tone;
 pub(crate) struct Forest {
     pub(crate) title: String,
     /// Alternative text.
-    pub(crate) told: String,
+    pub(crate) label: String,
     pub(crate) rows: Vec<ForestRow>,
 }
 

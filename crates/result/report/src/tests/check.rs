@@ -71,9 +71,9 @@ fn a_tree_of_marks() {
 
 #[test]
 fn failures_are_printed_in_plain_ascii() {
-    let is_reported = text(&mixed(), Style { unicode: false, quiet: true, ..PLAIN });
-    assert!(is_reported.is_ascii(), "{is_reported}");
-    insta::assert_snapshot!(is_reported);
+    let shown = text(&mixed(), Style { unicode: false, quiet: true, ..PLAIN });
+    assert!(shown.is_ascii(), "{shown}");
+    insta::assert_snapshot!(shown);
 }
 
 #[test]

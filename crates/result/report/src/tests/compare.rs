@@ -116,7 +116,7 @@ fn bounds_are_read_and_refused() {
     for good in ["p99 +5%", "p99+5%", "throughput -3.5 %", "failures +0.1%", "mean +0%"] {
         assert!(FailIf::parse(good).is_ok(), "{good}");
     }
-    let error: Vec<String> = [
+    let errors: Vec<String> = [
         "p99",
         "p98 +5%",
         "p99 +5",
@@ -129,7 +129,7 @@ fn bounds_are_read_and_refused() {
     .iter()
     .map(|bad| FailIf::parse(bad).unwrap_err().0)
     .collect();
-    insta::assert_snapshot!(error.join("\n"));
+    insta::assert_snapshot!(errors.join("\n"));
 }
 
 #[test]

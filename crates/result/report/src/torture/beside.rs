@@ -16,7 +16,7 @@ pub(super) fn load(document: &mut Document, record: &TortureRecord) {
         let heads = ["", "due", "answered", "lost", "p50", "p99", "max", "recovery"];
         document.add(forms, [Block::Table(DataTable::new(heads).with(rows))]);
     }
-    document.add(forms, without_impact(load).map(|reported| led("  ", Voice::Note, reported)));
+    document.add(forms, without_impact(load).map(|text| led("  ", Voice::Note, text)));
 }
 
 /// Describes the load, and its results before the first case.

@@ -16,9 +16,9 @@ pub fn chain_text(record: &ChainRecord, quiet: bool) -> String {
 }
 
 fn document(record: &ChainRecord) -> Document {
-    let mut page = Document::default();
+    let mut document = Document::default();
     let mut add =
-        |lead: &str, reported: String| page.add(Forms::TEXT, [led(lead, Voice::Plain, reported)]);
+        |lead: &str, text: String| document.add(Forms::TEXT, [led(lead, Voice::Plain, text)]);
     let over = if record.http == "2" { " over HTTP/2" } else { "" };
     let (front, class) = (words::safe(&record.front), record.class.id());
     add("", format!("Chain behind {front}{over} ({class})"));
@@ -32,13 +32,13 @@ fn document(record: &ChainRecord) -> Document {
         };
         add("  server  ", format!("{}: {what}", words::safe(back)));
     }
-    page.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary(record))]);
-    page.add(Forms::TEXT, words::cut_short(record.ended_early.as_deref(), record.interrupted));
+    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary(record))]);
+    document.add(Forms::TEXT, words::cut_short(record.ended_early.as_deref(), record.interrupted));
     for row in &record.requests {
         let forms = if row.disagrees { Forms::TEXT } else { Forms::LONG };
-        page.add(forms, one(row));
+        document.add(forms, one(row));
     }
-    page
+    document
 }
 
 fn summary(record: &ChainRecord) -> String {
@@ -75,7 +75,7 @@ fn one(row: &ChainRequestRecord) -> [Block; 3] {
     let mark = if row.disagrees { "DISAGREE " } else { "" };
     let head = format!("{mark}{}: {} ({})", row.pair, row.name, row.reference);
     let mut rows: Vec<(&str, String)> = Vec::new();
-    let mut add = |label, reported| rows.push((label, reported));
+    let mut add = |label, value| rows.push((label, value));
     let mut through = row.through.clone();
     if let Some(handling) = &row.handling {
         through = format!("{}; {through}", handling.replace('-', " "));

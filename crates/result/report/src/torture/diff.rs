@@ -24,23 +24,23 @@ pub fn markdown(diff: &DiffRecord) -> String {
 }
 
 fn document(diff: &DiffRecord) -> Document {
-    let mut change_text = Document::default();
+    let mut document = Document::default();
     let (both, summary) = (Forms::TEXT | Forms::MARKDOWN, summary(diff));
-    change_text.add(Forms::MARKDOWN, [title(summary.as_str())]);
-    change_text.add(both, [aligned(0, 3, [("A", side(&diff.a)), ("B", side(&diff.b))])]);
-    change_text.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
+    document.add(Forms::MARKDOWN, [title(summary.as_str())]);
+    document.add(both, [aligned(0, 3, [("A", side(&diff.a)), ("B", side(&diff.b))])]);
+    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
     for caution in &diff.cautions {
         let text = safe(caution);
-        change_text.add(Forms::TEXT, [led("Caution: ", Voice::Plain, text.as_str())]);
-        change_text.add(Forms::MARKDOWN, [Block::Caution(Caution { word: "", text })]);
+        document.add(Forms::TEXT, [led("Caution: ", Voice::Plain, text.as_str())]);
+        document.add(Forms::MARKDOWN, [Block::Caution(Caution { word: "", text })]);
     }
-    changes(&mut change_text, diff);
-    limits(&mut change_text, diff);
-    habits(&mut change_text, diff);
-    change_text
+    changes(&mut document, diff);
+    limits(&mut document, diff);
+    habits(&mut document, diff);
+    document
 }
 
-fn changes(change_text: &mut Document, diff: &DiffRecord) {
+fn changes(document: &mut Document, diff: &DiffRecord) {
     for (forms, all) in [(Forms::QUIET, false), (Forms::LONG | Forms::MARKDOWN, true)] {
         let shown = diff.changes.iter().filter(|change| all || change.is_worse());
         let rows: Vec<Vec<String>> = shown.map(row).collect();
@@ -54,7 +54,7 @@ fn changes(change_text: &mut Document, diff: &DiffRecord) {
             Column::text("Outcome"),
         ];
         let table = DataTable::new(columns).listed().with(rows);
-        change_text.add(forms, [Block::Gap, Block::Table(table)]);
+        document.add(forms, [Block::Gap, Block::Table(table)]);
     }
 }
 
@@ -65,7 +65,7 @@ fn row(change: &ChangeRecord) -> Vec<String> {
     vec![word, marked, change.case.clone(), change_text(change)]
 }
 
-fn limits(change_text: &mut Document, diff: &DiffRecord) {
+fn limits(document: &mut Document, diff: &DiffRecord) {
     let rows: Vec<Vec<String>> = diff.limits.iter().map(limit_row).collect();
     if rows.is_empty() {
         return;
@@ -75,17 +75,17 @@ fn limits(change_text: &mut Document, diff: &DiffRecord) {
         Column::text("Limit"),
         Column::word("Case").only(Forms::MARKDOWN),
     ];
-    change_text.add(Forms::LONG, [heading("Limits and deadlines")]);
-    change_text.add(Forms::LONG | Forms::MARKDOWN, [sides(columns.into(), rows)]);
+    document.add(Forms::LONG, [heading("Limits and deadlines")]);
+    document.add(Forms::LONG | Forms::MARKDOWN, [sides(columns.into(), rows)]);
 }
 
-fn habits(change_text: &mut Document, diff: &DiffRecord) {
+fn habits(document: &mut Document, diff: &DiffRecord) {
     let row = |one: &HabitChangeRecord| vec![one.name.clone(), one.a.clone(), one.b.clone()];
     let rows: Vec<Vec<String>> = diff.habits.iter().map(row).collect();
     if !rows.is_empty() {
-        change_text.add(Forms::LONG, [heading("Habits")]);
+        document.add(Forms::LONG, [heading("Habits")]);
         let columns = vec![Column::text("Habit").at_least(28)];
-        change_text.add(Forms::LONG | Forms::MARKDOWN, [sides(columns, rows)]);
+        document.add(Forms::LONG | Forms::MARKDOWN, [sides(columns, rows)]);
     }
 }
 

@@ -49,8 +49,8 @@ pub fn dry_run(plan: &DryRun<'_>) -> String {
 fn target(plan: &DryRun<'_>) -> Vec<Block> {
     let DryRun { report, target, wanting, .. } = *plan;
     let mut lines = Vec::new();
-    let mut add = |label: &str, reported: &str| {
-        lines.push(led(&format!("  {label:<13}"), Voice::Plain, reported));
+    let mut add = |label: &str, value: &str| {
+        lines.push(led(&format!("  {label:<13}"), Voice::Plain, value));
     };
     for address in &report.addresses {
         let address: IpAddr = *address;

@@ -38,13 +38,13 @@ pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
     if kept.script.is_raw() {
         return Err(no_socket(kept));
     }
-    let reported = match form {
+    let emitted = match form {
         ProbeForm::Sh => sh::script(kept),
         ProbeForm::Curl => curl::line(kept),
         ProbeForm::Nc => sh::line(kept),
         ProbeForm::RustTest => rust_test::test(kept),
     };
-    reported.map_err(|why| format!("{} {}: {why}", kept.case, safe(&kept.name)))
+    emitted.map_err(|why| format!("{} {}: {why}", kept.case, safe(&kept.name)))
 }
 
 /// Returns why a conversation of raw TCP segments has no such form.

@@ -68,15 +68,15 @@ pub fn severities() -> String {
 /// Returns the specification, the needs, and the parameters of a case.
 fn about(case: &Case) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
-    let mut add = |label: &str, reported: String| rows.push((label.to_owned(), reported));
+    let mut add = |label: &str, value: String| rows.push((label.to_owned(), value));
     add("level", format!("{}, {}", case.level.id(), case.reference));
     if let Some(risk) = case.risk {
         add("risk", format!("{}: {}", risk.id(), risk.reason()));
     }
     add("why", case.why.clone());
-    for (label, reported) in [("servers", &case.servers), ("found", &case.found)] {
-        if !reported.is_empty() {
-            add(label, reported.clone());
+    for (label, value) in [("servers", &case.servers), ("found", &case.found)] {
+        if !value.is_empty() {
+            add(label, value.clone());
         }
     }
     case.needs.iter().for_each(|need| add("needs", need.id().to_owned()));

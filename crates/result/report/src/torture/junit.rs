@@ -70,7 +70,7 @@ fn account(case: &CaseRecord, base: Option<&BaselineRecord>) -> String {
     let mut parts: Vec<String> = bad.map(one).collect();
     parts.extend(case.notes.iter().cloned());
     let impact = case.health.iter().flat_map(|health| words::impact(health, base));
-    parts.extend(impact.map(|(label, reported)| format!("{label}: {reported}")));
+    parts.extend(impact.map(|(label, text)| format!("{label}: {text}")));
     parts.extend(case.recovery_s.map(words::afterwards));
     parts.join("\n")
 }

@@ -28,7 +28,7 @@ pub(super) fn pressure(document: &mut Document, record: &TortureRecord) {
     };
     document.add(forms, [placed("felt", "Well-behaved clients under load")]);
     let before = record.baseline.as_ref().map(|base| format!("Before: {}.", words::baseline(base)));
-    document.add(forms, before.map(|reported| led("  ", Voice::Plain, reported)));
+    document.add(forms, before.map(|text| led("  ", Voice::Plain, text)));
     if let Some(chart) = chart {
         let note = "Where several probes share a position, the slowest is drawn; a lost probe is \
             drawn at its timeout. Bands mark the running cases. Probes are sent before the first \

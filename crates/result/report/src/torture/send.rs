@@ -98,10 +98,10 @@ pub(crate) fn shell_line(
     if bytes.is_empty() || dialogue::http3::describe_pieces(bytes, |_| String::new()).is_some() {
         return None;
     }
-    let (mut commands, mut from, mut length) = (Vec::new(), 0, 0);
     if pauses.iter().any(|pause| pause.other_action) {
         return None;
     }
+    let (mut commands, mut from) = (Vec::new(), 0);
     let half_closes = pauses.iter().any(|pause| pause.half_close);
     for pause in pauses.iter().filter(|pause| !pause.half_close) {
         let at = usize::try_from(pause.after_bytes).ok()?;
@@ -110,8 +110,7 @@ pub(crate) fn shell_line(
         from = at;
     }
     commands.extend(printing(bytes.get(from..)?, usize::MAX, LINE_MAX)?);
-    commands.iter().for_each(|command| length += command.len());
-    if length > LINE_MAX {
+    if commands.iter().map(String::len).sum::<usize>() > LINE_MAX {
         return None;
     }
     let url = Url::parse(target).ok()?;
@@ -276,7 +275,7 @@ mod tests {
         let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
         let long =
             [&b"GET /"[..], &[b'a'; 9_000], b" HTTP/1.1\r\n", &b"X: 1\r\n".repeat(5_000), b"\r\n"];
-        for (bytes, reported) in [
+        for (bytes, expected) in [
             (
                 request.repeat(1_000),
                 r"for i in $(seq 1000); do printf 'GET / HTTP/1.1\r\nHost: h\r\n\r\n'; done | nc h 80",
@@ -287,7 +286,7 @@ mod tests {
             ),
         ] {
             let line = shell_line("http://h/", &bytes, &[], false).unwrap();
-            assert_eq!(line, reported);
+            assert_eq!(line, expected);
             let prints = line.strip_suffix(" | nc h 80").unwrap();
             let out = std::process::Command::new("sh").arg("-c").arg(prints).output().unwrap();
             assert!(out.stdout == bytes);

@@ -36,7 +36,7 @@ pub(super) fn server(document: &mut Document, record: &TortureRecord) {
     document.add(Forms::PAGE, [say(Voice::Note, note)]);
     let events = events(record);
     if !events.is_empty() {
-        let rows = events.into_iter().map(|(case, reported)| (format!("{case}  "), reported));
+        let rows = events.into_iter().map(|(case, text)| (format!("{case}  "), text));
         document.add(forms, [aligned(2, 0, rows)]);
     }
 }
@@ -123,12 +123,12 @@ fn rows(record: &TortureRecord, server: &ServerRecord) -> Vec<Vec<String>> {
 fn events(record: &TortureRecord) -> Vec<(String, String)> {
     let early = record.server.iter().flat_map(|seen| grouped(&seen.deaths));
     let mut all: Vec<(String, String)> =
-        early.map(|reported| ("before the cases".to_owned(), reported)).collect();
+        early.map(|text| ("before the cases".to_owned(), text)).collect();
     for (case, before, seen) in observed(record) {
-        all.extend(grouped(&seen.deaths).into_iter().map(|reported| (case.id.clone(), reported)));
-        all.extend(left(case, before, &seen.after).map(|reported| (case.id.clone(), reported)));
+        all.extend(grouped(&seen.deaths).into_iter().map(|text| (case.id.clone(), text)));
+        all.extend(left(case, before, &seen.after).map(|text| (case.id.clone(), text)));
     }
-    all.extend(renewed(record).map(|reported| ("workers".to_owned(), reported)));
+    all.extend(renewed(record).map(|text| ("workers".to_owned(), text)));
     all
 }
 

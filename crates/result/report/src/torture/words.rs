@@ -147,7 +147,7 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
 pub(super) fn cut_short(ended_early: Option<&str>, interrupted: bool) -> Vec<Block> {
     let early = ended_early.map(|why| format!("It ended early: {}.", safe(why)));
     let interrupted = interrupted.then(|| "Interrupted before the end.".to_owned());
-    early.into_iter().chain(interrupted).map(|reported| say(Voice::Plain, reported)).collect()
+    early.into_iter().chain(interrupted).map(|text| say(Voice::Plain, text)).collect()
 }
 
 /// Describes the responses to plain requests after a case.
@@ -246,11 +246,11 @@ pub(crate) fn impact(
         lines.push(("followed", format!("{} of {} rounds", health.followed, health.rounds)));
     }
     if let Some(denied) = health.control_denied {
-        let is_reported = match denied {
+        let text = match denied {
             true => "as many well-behaved connections denied service too: a connection limit",
             false => "as many well-behaved connections did no harm: slowness is the cause",
         };
-        lines.push(("control", is_reported.to_owned()));
+        lines.push(("control", text.to_owned()));
     }
     lines
 }

@@ -94,7 +94,7 @@ struct RingSocket {
     last: u16,
     at: u16,
     /// Index in `heard`, if present.
-    reported: u32,
+    ready_index: u32,
     /// The batch of its last write, and where the bytes are until submission.
     batch: u64,
     start: u32,
@@ -122,7 +122,7 @@ impl Default for RingSocket {
             first: NONE,
             last: NONE,
             at: 0,
-            reported: 0,
+            ready_index: 0,
             batch: 0,
             start: 0,
             length: 0,
@@ -306,15 +306,15 @@ impl RingReactor {
     }
 
     fn notify(&mut self, slot: Slot, news: Ready) {
-        let reported = &mut self.sockets[slot as usize].reported;
-        match self.heard.get_mut(*reported as usize).filter(|before| before.slot == slot) {
+        let ready_index = &mut self.sockets[slot as usize].ready_index;
+        match self.heard.get_mut(*ready_index as usize).filter(|before| before.slot == slot) {
             Some(before) => {
                 before.readable |= news.readable;
                 before.writable |= news.writable;
                 before.ended |= news.ended;
             }
             None => {
-                *reported = self.heard.len() as u32;
+                *ready_index = self.heard.len() as u32;
                 self.heard.push(news);
             }
         }
@@ -322,12 +322,12 @@ impl RingReactor {
 
     /// Withdraws pending events of a connection.
     fn untell(&mut self, slot: Slot) {
-        let reported = self.sockets[slot as usize].reported;
-        let index = reported as usize;
+        let ready_index = self.sockets[slot as usize].ready_index;
+        let index = ready_index as usize;
         if self.heard.get(index).is_some_and(|event| event.slot == slot) {
             self.heard.swap_remove(index);
             if let Some(moved) = self.heard.get(index) {
-                self.sockets[moved.slot as usize].reported = reported;
+                self.sockets[moved.slot as usize].ready_index = ready_index;
             }
         }
     }

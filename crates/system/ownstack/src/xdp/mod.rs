@@ -376,12 +376,12 @@ impl XdpLink {
     /// checksum is absent, as between devices of one machine.
     pub(crate) fn receive(&mut self, now: Nanos, most: usize, mut each: impl FnMut(&[u8], bool)) {
         let XdpLink { queues, out, side, neighbours, answers, conflict, .. } = self;
-        let mut is_reported = false;
+        let mut is_hop_found = false;
         for queue in queues.iter_mut() {
             queue.receive(most, |frame| match side.parse(frame) {
                 LinkFrame::Packet(packet) => each(packet, is_sum_left_out(packet)),
                 LinkFrame::Told(neighbor, mac, answer) => {
-                    is_reported |= neighbours.update(now, neighbor, mac);
+                    is_hop_found |= neighbours.update(now, neighbor, mac);
                     answers.extend(answer.filter(|_| answers.len() < ANSWERS_MAX));
                 }
                 LinkFrame::Taken(address, by) => {
@@ -396,7 +396,7 @@ impl XdpLink {
             }
             queues[*out].flush();
         }
-        if is_reported && !self.held.is_empty() {
+        if is_hop_found && !self.held.is_empty() {
             let held = std::mem::take(&mut self.held);
             self.send(now, held.iter().map(|(_, packet)| packet.as_slice()));
         }

@@ -185,15 +185,15 @@ impl NdSide {
 /// The Ethernet address in the option of this type. `None` if the options are malformed (section
 /// 7.1.1).
 fn mac_option(mut options: &[u8], wanted: u8) -> Option<Option<Mac>> {
-    let mut sent = None;
+    let mut found = None;
     while let [kind, units, ..] = *options {
         let option = options.get(..usize::from(units) * 8).filter(|option| !option.is_empty())?;
         if kind == wanted {
-            sent = option.get(2..).and_then(|bytes| bytes.first_chunk()).map(|mac| Mac(*mac));
+            found = option.get(2..).and_then(|bytes| bytes.first_chunk()).map(|mac| Mac(*mac));
         }
         options = &options[option.len()..];
     }
-    options.is_empty().then_some(sent)
+    options.is_empty().then_some(found)
 }
 
 #[cfg(test)]
@@ -329,10 +329,10 @@ mod tests {
         let padded = [&whole[..], &[0; 9]].concat();
         assert!(matches!(we.parse(&padded), LinkFrame::Told(.., Some(_))));
         for length in 0..whole.len() {
-            let sent = we.parse(&whole[..length]);
+            let parsed = we.parse(&whole[..length]);
             // TCP handles truncated packets in its own way
-            let nothing = matches!(sent, LinkFrame::Nothing | LinkFrame::Packet(_));
-            assert!(nothing, "{length} bytes: {sent:?}");
+            let nothing = matches!(parsed, LinkFrame::Nothing | LinkFrame::Packet(_));
+            assert!(nothing, "{length} bytes: {parsed:?}");
         }
         // hop limit, checksum, an option of length zero
         for (at, byte) in [(21, 64), (56, 0), (79, 0)] {
@@ -349,7 +349,7 @@ mod tests {
     fn other_packets_are_tcps() {
         let mut frame = ours().probe(address("fd00:9::5"));
         frame[54] = 2;
-        let sent = ours().parse(&frame);
-        assert_eq!(sent, LinkFrame::Packet(&frame[ETHERNET_HEAD..]));
+        let parsed = ours().parse(&frame);
+        assert_eq!(parsed, LinkFrame::Packet(&frame[ETHERNET_HEAD..]));
     }
 }

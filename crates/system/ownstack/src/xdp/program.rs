@@ -387,7 +387,7 @@ mod tests {
         let first = "10.9.0.1".parse().expect("an address");
         let rows = program(&Steering { first, count: 254, part_bits: 6, parts_bits: 2, map: MAP });
         let other = [192, 0, 2, 9];
-        let sent = [1, 63, 64, 127, 128, 192, 254].map(|last| {
+        let effects = [1, 63, 64, 127, 128, 192, 254].map(|last| {
             let (to, from) = (ipv4([10, 9, 0, last]), arp([10, 9, 0, last], other));
             assert_eq!(does(&rows, &to), does(&rows, &from));
             assert_eq!(does(&rows, &to), does(&rows, &arp(other, [10, 9, 0, last])));
@@ -395,7 +395,7 @@ mod tests {
         });
         let socket = ["to socket 12", "to socket 13", "to socket 14", "to socket 15"];
         let [a, b, c, d] = socket;
-        assert_eq!(sent, [a, a, b, b, c, d, d]);
+        assert_eq!(effects, [a, a, b, b, c, d, d]);
     }
 
     fn octets(address: &str) -> [u8; 16] {
@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn the_bytes() {
         let rows = whole("10.9.0.1", 254);
-        let sent: Vec<String> = rows
+        let bytes: Vec<String> = rows
             .iter()
             .map(|it| {
                 let (offset, number) = (it.offset.to_le_bytes(), it.number.to_le_bytes());
@@ -485,7 +485,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            sent[..10],
+            bytes[..10],
             [
                 "bf16000000000000",
                 "6112000000000000",
@@ -510,7 +510,7 @@ mod tests {
             "0f52000000000000",
             "1811000009000000",
         ];
-        assert_eq!(sent[20..28], rest);
-        assert_eq!(sent[32..], ["b700000002000000", "9500000000000000"]);
+        assert_eq!(bytes[20..28], rest);
+        assert_eq!(bytes[32..], ["b700000002000000", "9500000000000000"]);
     }
 }

@@ -86,11 +86,11 @@ pub(crate) struct Places {
 }
 
 impl From<XdpRingOffset> for Places {
-    fn from(sent: XdpRingOffset) -> Places {
+    fn from(offsets: XdpRingOffset) -> Places {
         Places {
-            producer: sent.producer as usize,
-            consumer: sent.consumer as usize,
-            entries: sent.desc as usize,
+            producer: offsets.producer as usize,
+            consumer: offsets.consumer as usize,
+            entries: offsets.desc as usize,
         }
     }
 }

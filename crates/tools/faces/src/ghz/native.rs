@@ -95,7 +95,7 @@ fn message(options: &Options, given: &GivenData, add: &mut dyn FnMut(&str, &str)
     }
 }
 
-/// Options that no option or plan of ours is equivalent to, as comments of a shell.
+/// Options without an equivalent option or plan here, as shell comments.
 fn untranslated(options: &Options) -> String {
     let mut out = String::new();
     let mut note = |given: bool, text: &str| {

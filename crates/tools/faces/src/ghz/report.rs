@@ -16,7 +16,7 @@ use units::Nanos;
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub(super) options: &'a Options,
-    /// Request and metadata as given; metadata is absent if there is none.
+    /// Request and metadata as given; `None` without metadata.
     pub(super) data: Value,
     pub(super) metadata: Option<Value>,
     pub(super) is_binary: bool,

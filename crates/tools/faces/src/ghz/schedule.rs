@@ -125,7 +125,7 @@ pub(super) fn check(options: &Options) -> Result<(), String> {
 /// Due instants of an open load; `None`: calls follow responses.
 ///
 /// # Errors
-/// A schedule without an end.
+/// A schedule without an end, or with too many calls.
 pub(super) fn arrivals(options: &Options, total: Option<u64>) -> Result<Option<Arrivals>, String> {
     let limit = options.time_limit();
     let limit = if limit.is_zero() { Nanos::NEVER } else { limit };

@@ -68,7 +68,7 @@ names!(Function, "A function of Go's templates, of ghz or of Sprig.",
 );
 
 impl Function {
-    /// It belongs to Go's templates, and is known whatever the options say.
+    /// It belongs to Go's templates, and is known with any options.
     fn is_built_in(self) -> bool {
         matches!(self, Function::Print | Function::PrintLine | Function::Length)
     }

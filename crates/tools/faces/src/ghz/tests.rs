@@ -201,20 +201,20 @@ fn masked(text: &str) -> Vec<String> {
 }
 
 /// Counts of a report that do not depend on time.
-fn counts(text: &str) -> Vec<(String, u64)> {
+fn counts(text: &str) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::<String, u64>::new();
     let mut add = |name: &str, count: &str| {
         let number: f64 = count.trim().parse().unwrap_or_else(|_| panic!("{name}: {count}"));
         *all.entry(name.to_owned()).or_default() += number as u64;
     };
     if text.trim_start().starts_with('{') {
-        // the details of the recorded reports are shortened, so they are no JSON
+        // the details of the recorded reports are shortened, so they are not JSON
         for (name, key) in [("requested", "\"total\":"), ("count", "\"count\":")] {
-            let number = text.split_once(key).map_or("", |(_, rest)| rest.trim_start());
-            let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
-            add(name, if end == 0 { "0" } else { &number[..end] });
+            if let Some((_, rest)) = text.split_once(key) {
+                add(name, rest.split([',', '}', '\n']).next().unwrap_or_default());
+            }
         }
-        return all.into_iter().collect();
+        return all;
     }
     for line in text.lines() {
         let sample = line.split_once('{').zip(line.rsplit_once("} "));
@@ -223,7 +223,7 @@ fn counts(text: &str) -> Vec<(String, u64)> {
         {
             add(name, value);
         } else if line.starts_with("ghz_run,") {
-            let value = |name: &str| line.rsplit_once(name).map_or("", |(_, rest)| rest);
+            let value = |key: &str| line.rsplit_once(key).map_or("", |(_, rest)| rest);
             add("count", value(" count=").split(',').next().unwrap_or_default());
             add("errors", value(",errors=").split(' ').next().unwrap_or_default());
         } else if let Some(count) = line.trim_start().strip_prefix("Count:") {
@@ -234,7 +234,7 @@ fn counts(text: &str) -> Vec<(String, u64)> {
             add(status.trim_start_matches('['), count);
         }
     }
-    all.into_iter().collect()
+    all
 }
 
 /// Text after the reason of a Go library is not compared.

@@ -9,14 +9,14 @@ use plan::{HttpVersion, Plan};
 /// `plan`: what the face itself would run.
 pub(super) fn command(work: &Work, plan: &Plan) -> Ending {
     let options = &work.options;
-    let is_reported = options.rps > 0.0
+    let needs_plan = options.rps > 0.0
         || options.timing
         || options.rate.is_some()
         || work.asked.paths.len() > 1
         || options.connect_to.is_some()
         || options.headers.iter().any(|(name, _)| name.starts_with(':') || name == "user-agent")
         || (options.data.is_some() && options.cleartext == Cleartext::Http1);
-    if is_reported {
+    if needs_plan {
         return Ending::text(plan_script("h2load.toml", plan));
     }
     Ending::text(options_of(work, plan).join(" ") + "\n")

@@ -269,9 +269,8 @@ impl Tally {
     pub(super) fn rows(&self, from_start: bool) -> [SummaryRow; 3] {
         let seconds = |from: Nanos, to: Nanos| to.0.saturating_sub(from.0) as f64 / 1e9;
         let established = || {
-            let established =
-                |client: &&TalliedClient| !client.established.is_zero() && !from_start;
-            self.clients.iter().filter(established)
+            let counts = |client: &&TalliedClient| !client.established.is_zero() && !from_start;
+            self.clients.iter().filter(counts)
         };
         let connect: Vec<f64> =
             established().map(|client| seconds(client.opened, client.established)).collect();

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::httperf::sesslog::SessionRequest;
 
-    fn option_output(options: &Options, requests: usize, sequence: &[u32], once: bool) -> String {
+    fn visits(options: &Options, requests: usize, sequence: &[u32], once: bool) -> String {
         let get = SessionRequest { method: "GET", uri: b"/".to_vec(), contents: Vec::new() };
         let count = options.count();
         let work = Work {
@@ -159,14 +159,14 @@ mod tests {
     #[test]
     fn connections_take_the_servers_in_turn() {
         let options = |conns, calls, burst| Options { conns, calls, burst, ..Options::default() };
-        assert_eq!(option_output(&options(9, 1, 1), 1, &[], false), "0; 1");
-        assert_eq!(option_output(&options(9, 3, 2), 1, &[], false), "0,0 0; 1,1 1");
+        assert_eq!(visits(&options(9, 1, 1), 1, &[], false), "0; 1");
+        assert_eq!(visits(&options(9, 3, 2), 1, &[], false), "0,0 0; 1,1 1");
         // three URIs, two calls each: the pattern begins again after six connections
-        assert_eq!(option_output(&options(9, 2, 1), 3, &[], false), "0 1; 5 3; 1 2; 3 4; 2 0; 4 5");
-        assert_eq!(option_output(&options(2, 2, 1), 3, &[], false), "0 1; 5 3");
+        assert_eq!(visits(&options(9, 2, 1), 3, &[], false), "0 1; 5 3; 1 2; 3 4; 2 0; 4 5");
+        assert_eq!(visits(&options(2, 2, 1), 3, &[], false), "0 1; 5 3");
         // a list that ends
-        assert_eq!(option_output(&options(2, 2, 1), 3, &[], true), "0 1; 5");
-        assert_eq!(option_output(&options(3, 1, 1), 2, &[1, 1, 0], false), "1; 3; 0");
+        assert_eq!(visits(&options(2, 2, 1), 3, &[], true), "0 1; 5");
+        assert_eq!(visits(&options(3, 1, 1), 2, &[1, 1, 0], false), "1; 3; 0");
     }
 
     #[test]

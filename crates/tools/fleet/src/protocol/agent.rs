@@ -134,7 +134,7 @@ pub struct Agent {
     /// Number of sent messages.
     number: u64,
     /// The manager's messages that were received: those to us, and those to all.
-    announced: NumberWindow,
+    received: NumberWindow,
     commands: NumberWindow,
     refused: RefusedMessages,
     /// Machines of the fleet.
@@ -175,7 +175,7 @@ impl Agent {
             epoch: 0,
             welcome: false,
             number: 0,
-            announced: NumberWindow::default(),
+            received: NumberWindow::default(),
             commands: NumberWindow::default(),
             refused: RefusedMessages::default(),
             machines: 1,
@@ -245,7 +245,7 @@ impl Agent {
     /// know.
     fn follow(&mut self, epoch: u64, now: Nanos) {
         (self.epoch, self.hello.proof) = (epoch, 0);
-        (self.announced, self.commands) = (NumberWindow::default(), NumberWindow::default());
+        (self.received, self.commands) = (NumberWindow::default(), NumberWindow::default());
         (self.welcome, self.next_sign, self.next_probe) = (false, now, now);
         self.clock = ClockEstimate::default();
     }
@@ -273,7 +273,7 @@ impl Agent {
             }
             self.follow(epoch, now);
         }
-        if !self.announced.accept(stamp.number) {
+        if !self.received.accept(stamp.number) {
             self.refused.replayed += 1;
             return false;
         }
@@ -414,8 +414,8 @@ impl Agent {
         self.heard = now;
         if !command.unheard.contains(&self.id) {
             // never later than its arrival: a clock may be wrong by its bound
-            let content = self.offset().map_or(now, |offset| offset.here(Nanos(command.at)));
-            self.watched = self.watched.max(content.min(now));
+            let sent = self.offset().map_or(now, |offset| offset.here(Nanos(command.at)));
+            self.watched = self.watched.max(sent.min(now));
         }
         match &command.what {
             What::Beat | What::Measuring { .. } => {}
@@ -780,7 +780,7 @@ mod tests {
         let actions = std::iter::from_fn(|| agent.next_action());
         actions
             .filter_map(|action| {
-                if let AgentAction::Say(content) = action { Some(content.content) } else { None }
+                if let AgentAction::Say(message) = action { Some(message.content) } else { None }
             })
             .last()
     }

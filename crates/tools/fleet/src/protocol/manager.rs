@@ -190,7 +190,7 @@ pub struct Manager {
     run: u64,
     step: u64,
     /// Number of messages sent to all.
-    content: u64,
+    sent_count: u64,
     /// Number of proofs requested.
     proofs: u64,
     /// Processes that sent a hello and have no place yet, by the id of the agent or watch.
@@ -221,7 +221,7 @@ impl Manager {
             wanted: wanted.min(AGENTS_MAX),
             run: epoch,
             step: 0,
-            content: 0,
+            sent_count: 0,
             proofs: 0,
             applicants: BTreeMap::new(),
             refused: RefusedMessages::default(),
@@ -298,8 +298,8 @@ impl Manager {
         let named =
             self.agent_entries.iter().filter(|(_, agent_entry)| agent_entry.named.is_some());
         let unheard = named.map(|(agent, _)| agent.clone()).collect();
-        self.content += 1;
-        let (epoch, run, number) = (self.epoch, self.run, self.content);
+        self.sent_count += 1;
+        let (epoch, run, number) = (self.epoch, self.run, self.sent_count);
         let word = ManagerMessage { epoch, run, number, at: self.now.0, unheard, what };
         self.posts.push_back(Post::All(word));
     }
@@ -433,7 +433,7 @@ impl Manager {
             if !self.admits(agent, (session, hello.proof), held, now) {
                 return;
             }
-            self.agent_entry(agent, stamp, hello, now);
+            self.take_place(agent, stamp, hello, now);
         }
         self.one(agent, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
@@ -484,7 +484,7 @@ impl Manager {
     }
 
     /// Gives a process the place of an agent.
-    fn agent_entry(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
+    fn take_place(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
         let Some(agent_entry) = self.agent_entries.get_mut(agent) else {
             self.agent_entries.insert(agent.to_owned(), AgentEntry::new(hello, stamp.number, now));
             self.events.push_back(FleetEvent::Joined(agent.to_owned()));

@@ -42,7 +42,7 @@ pub struct FleetWatch {
     /// The run and the step that go on.
     step: Option<(u64, u64)>,
     number: u64,
-    announced: NumberWindow,
+    received: NumberWindow,
     commands: NumberWindow,
     refused: RefusedMessages,
     actions: VecDeque<WatchAction>,
@@ -60,7 +60,7 @@ impl FleetWatch {
             clock: ClockEstimate::default(),
             step: None,
             number: 0,
-            announced: NumberWindow::default(),
+            received: NumberWindow::default(),
             commands: NumberWindow::default(),
             refused: RefusedMessages::default(),
             actions: VecDeque::new(),
@@ -122,7 +122,7 @@ impl FleetWatch {
     fn follow(&mut self, epoch: u64, now: Nanos) {
         self.epoch = epoch;
         self.hello.proof = 0;
-        self.announced = NumberWindow::default();
+        self.received = NumberWindow::default();
         self.commands = NumberWindow::default();
         self.welcome = false;
         self.next_probe = now;
@@ -176,7 +176,7 @@ impl FleetWatch {
 
     /// Returns whether a message of our manager is new.
     fn accepts(&mut self, stamp: Stamp, now: Nanos) -> bool {
-        let fresh = self.announced.accept(stamp.number);
+        let fresh = self.received.accept(stamp.number);
         self.refused.replayed += u64::from(!fresh);
         if fresh {
             self.heard = now;

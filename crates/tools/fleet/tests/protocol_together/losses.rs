@@ -34,9 +34,9 @@ fn an_unheard_agent_stops_before_its_part_is_reassigned() {
     let fence = world.manager.relieve("A1");
     // suspected after 2 s, silenced 5 s later, and not half a second is wasted
     assert!(fence > world.now && fence < from + Nanos::from_millis(8_600), "{}", (fence - from).0);
-    let content = Nanos(fence.0 + 200 * MS) - start;
-    let number = world.manager.offer("A0", vec![vec![2], vec![]], 6, content);
-    world.manager.offer("A2", vec![vec![], vec![3]], 6, content);
+    let handover = Nanos(fence.0 + 200 * MS) - start;
+    let number = world.manager.offer("A0", vec![vec![2], vec![]], 6, handover);
+    world.manager.offer("A2", vec![vec![], vec![3]], 6, handover);
     // and even if it is received again before that
     world.members[1].mute = false;
     world.until(Nanos::from_secs(9), |world| world.members[1].stopped);
@@ -51,7 +51,7 @@ fn an_unheard_agent_stops_before_its_part_is_reassigned() {
     assert_eq!(takers, [1, 0, 1]);
     // each slot has one owner before the cut, and one after it
     let owned = |(share, from): &(workload::schedule::Share, Nanos)| {
-        assert_eq!(*from, content);
+        assert_eq!(*from, handover);
         share.count_of(600)
     };
     let taken: u64 = world.members.iter().flat_map(|member| &member.taken).map(owned).sum();
@@ -88,11 +88,11 @@ fn an_offer_is_repeated_until_answered_and_accepted_once() {
         taken.collect::<BTreeMap<_, _>>()
     };
     world.until(Nanos::from_secs(2), |world| answers(world).len() == 3);
-    let content = answers(&world);
+    let refusals = answers(&world);
     assert_eq!(world.members[0].taken.len(), 1);
-    assert_eq!(content[&number], None);
-    assert!(content[&1].as_ref().is_some_and(|why| why.contains("below 8")), "{content:?}");
-    assert!(content[&2].as_ref().is_some_and(|why| why.contains("too late")), "{content:?}");
+    assert_eq!(refusals[&number], None);
+    assert!(refusals[&1].as_ref().is_some_and(|why| why.contains("below 8")), "{refusals:?}");
+    assert!(refusals[&2].as_ref().is_some_and(|why| why.contains("too late")), "{refusals:?}");
 }
 
 /// The server throws away what a manager does not read in time, and closes its connection.
@@ -266,8 +266,8 @@ fn a_new_manager_ends_an_earlier_run() {
     // what is ready late is not taken for the new one
     agent.prepared(1, "old", Ok(ReadyFacts::default()));
     agent.prepared(1, "new", Err("it is new".into()));
-    let content = std::iter::from_fn(|| agent.next_action()).last();
-    let Some(AgentAction::Say(Stamped { stamp, content })) = content else { panic!("{content:?}") };
+    let last = std::iter::from_fn(|| agent.next_action()).last();
+    let Some(AgentAction::Say(Stamped { stamp, content })) = last else { panic!("{last:?}") };
     assert_eq!((stamp.run, content), (2, FromAgent::Unfit { step: 1, why: "it is new".into() }));
 }
 
@@ -288,13 +288,11 @@ fn silence_counts_from_the_send_time() {
     let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
     assert!(actions.contains(&AgentAction::Stop), "{actions:?}");
     agent.over(Final::default(), late);
-    let content = std::iter::from_fn(|| agent.next_action()).find_map(|action| match action {
-        AgentAction::Say(Stamped { content: FromAgent::Final(content), .. }) => {
-            Some(content.ending)
-        }
+    let ending = std::iter::from_fn(|| agent.next_action()).find_map(|action| match action {
+        AgentAction::Say(Stamped { content: FromAgent::Final(end), .. }) => Some(end.ending),
         _ => None,
     });
-    assert_eq!(content, Some(PartEnding::DeadMan));
+    assert_eq!(ending, Some(PartEnding::DeadMan));
 }
 
 #[test]

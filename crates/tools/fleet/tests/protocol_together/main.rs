@@ -339,14 +339,14 @@ fn an_agent_without_its_manager_stops_by_itself() {
     world.members.iter_mut().for_each(|member| {
         let now = Nanos(world.now.0.saturating_add_signed(member.ahead));
         member.agent.over(Final::default(), now);
-        let content =
+        let ending =
             std::iter::from_fn(|| member.agent.next_action()).find_map(|action| match action {
-                AgentAction::Say(Stamped { content: FromAgent::Final(content), .. }) => {
-                    Some(content.ending)
+                AgentAction::Say(Stamped { content: FromAgent::Final(end), .. }) => {
+                    Some(end.ending)
                 }
                 _ => None,
             });
-        assert_eq!(content, Some(PartEnding::DeadMan));
+        assert_eq!(ending, Some(PartEnding::DeadMan));
     });
     // what it counted is kept for a manager that takes the place of the silent one
     let limit = Nanos::from_secs(620);
@@ -425,23 +425,23 @@ fn another_managers_run_is_neither_ended_nor_taken_for_ours() {
     let now = Nanos::from_secs(5);
     let mut manager = Manager::new(3, 1, now);
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
-    let content =
+    let ended =
         |run| of_run(run, FromAgent::Final(Box::new(Final { step: 1, ..Final::default() })));
     let dismisses = |manager: &mut Manager| {
         std::iter::from_fn(|| manager.post())
             .any(|post| matches!(post, Post::All(word) if word.what == (What::Done { step: 1 })))
     };
-    manager.receive("A0", content(2), now);
+    manager.receive("A0", ended(2), now);
     assert!(!dismisses(&mut manager));
     let sealed = BTreeMap::from([("A0".to_owned(), vec![7])]);
     manager.prepare("hash", &sealed);
-    manager.receive("A0", content(2), now);
+    manager.receive("A0", ended(2), now);
     assert_eq!(manager.agent_entries()["A0"].content, None);
     assert!(!dismisses(&mut manager));
     manager.prepare("hash", &sealed);
-    manager.receive("A0", content(2), now);
+    manager.receive("A0", ended(2), now);
     assert!(!dismisses(&mut manager));
-    manager.receive("A0", content(3), now);
+    manager.receive("A0", ended(3), now);
     assert!(dismisses(&mut manager));
     assert_eq!(manager.refused().late, 4);
 }

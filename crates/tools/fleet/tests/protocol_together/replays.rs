@@ -145,16 +145,16 @@ fn an_agent_that_runs_on_refuses_the_words_of_its_earlier_run() {
 fn running(now: Nanos) -> (Manager, Vec<Stamped<FromAgent>>) {
     let mut manager = Manager::new(5, 1, now);
     let hello = Hello { protocol: PROTOCOL, session: 9, ..Hello::default() };
-    let content =
+    let stamped =
         |number, content| Stamped { stamp: Stamp { session: 9, run: 5, number }, content };
-    let first = content(1, FromAgent::Hello(hello.clone()));
+    let first = stamped(1, FromAgent::Hello(hello.clone()));
     manager.receive("A0", first.clone(), now);
     let proof = std::iter::from_fn(|| manager.post()).find_map(|post| match post {
         Post::One(_, Stamped { content: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
         _ => None,
     });
     let hello = Hello { proof: proof.expect("a proof is asked for"), ..hello };
-    let messages = vec![first, content(2, FromAgent::Hello(hello))];
+    let messages = vec![first, stamped(2, FromAgent::Hello(hello))];
     manager.receive("A0", messages[1].clone(), now);
     assert!(manager.complete());
     manager.adopt(5, 1, now);
@@ -222,7 +222,7 @@ fn a_second_process_with_the_same_credentials_is_refused() {
         while let Some(action) = second.next_action() {
             match action {
                 AgentAction::Say(content) => world.manager.receive("A1", content, world.now),
-                AgentAction::Exit { why: payload, .. } => why = why.or(Some((payload, world.now))),
+                AgentAction::Exit { why: reason, .. } => why = why.or(Some((reason, world.now))),
                 _ => {}
             }
         }

@@ -126,12 +126,12 @@ impl Gates {
         if self.0.is_empty() {
             return Ok(entered);
         }
-        let reported = Credentials::of(headers);
+        let given = Credentials::of(headers);
         for rule in &self.0 {
             if breaks.has(Break::AuthAnybody) {
                 continue;
             }
-            let user = reported.as_ref().and_then(|reported| rule.admits(reported, breaks));
+            let user = given.as_ref().and_then(|given| rule.admits(given, breaks));
             entered = Some(user.ok_or_else(|| unauthorised(rule, breaks))?);
         }
         Ok(entered)

@@ -114,17 +114,17 @@ impl Rule {
     }
 
     /// The user's name, if this user may enter and the password is right.
-    pub(super) fn admits(&self, reported: &Credentials, breaks: &Breaks) -> Option<String> {
-        let known = self.passwords.get(&reported.user);
+    pub(super) fn admits(&self, credentials: &Credentials, breaks: &Breaks) -> Option<String> {
+        let known = self.passwords.get(&credentials.user);
         // the same work for every name and password, so that timing reveals nothing
         let digest = |password: &str| Sha256::digest(password.as_bytes());
         let expected = digest(known.map_or("", String::as_str));
-        let same = bool::from(expected.ct_eq(&digest(&reported.password)));
+        let same = bool::from(expected.ct_eq(&digest(&credentials.password)));
         let right = known.is_some() && (same || breaks.has(Break::AuthPassword));
-        let barred = breaks.has(Break::AuthGroup) && self.by_group.contains(&reported.user);
-        let wilma = breaks.has(Break::AuthWilma) && reported.user == "wilma";
-        let allowed = self.allowed.contains(&reported.user) && !barred || wilma;
-        (right && allowed).then(|| reported.user.clone())
+        let barred = breaks.has(Break::AuthGroup) && self.by_group.contains(&credentials.user);
+        let wilma = breaks.has(Break::AuthWilma) && credentials.user == "wilma";
+        let allowed = self.allowed.contains(&credentials.user) && !barred || wilma;
+        (right && allowed).then(|| credentials.user.clone())
     }
 }
 

@@ -64,13 +64,13 @@ impl CgiProcess {
             Input::Pieces(pieces) => (Stdio::piped(), Some(pieces)),
         };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let (tell, reported) = oneshot::channel();
+        let (tell, started) = oneshot::channel();
         let (end, ended) = oneshot::channel();
         // held while the process lives; a runtime that is dropped waits for it, so that every
         // process is reaped
         spawn_blocking(move || keep(command, place, tell, end));
         let gone = |_| io::Error::other("the server is stopping");
-        let Started { stdin, stdout, stderr, kill } = reported.await.map_err(gone)??;
+        let Started { stdin, stdout, stderr, kill } = started.await.map_err(gone)??;
         let mut aside = JoinSet::new();
         if let (Some(stdin), Some(pieces)) = (stdin, pieces) {
             let pipe = pipe::Sender::from_owned_fd(OwnedFd::from(stdin))?;

@@ -76,7 +76,7 @@ pub(super) fn configures(name: &[u8]) -> bool {
     starts.iter().any(|start| name.starts_with(start))
 }
 
-/// No file of ours is deeper.
+/// No file of this site is deeper.
 const NAMES_MAX: usize = 128;
 
 /// The names along a decoded path. `None` for a path that no file of ours can have: it leads

@@ -241,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// Decides a whole request's fate and sets its timer.
+    /// Decides the treatment of a whole request and sets its timer.
     fn admit(&mut self, id: Id, request: &ExactRequest, core: &mut Core) {
         let now = net::reactor::monotonic();
         if let Some(stall) = &mut core.stall {

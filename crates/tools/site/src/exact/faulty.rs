@@ -196,7 +196,7 @@ mod tests {
     use crate::listen::Listener;
 
     /// Of no connection: its timer only ends a wait.
-    const NO_USER: Id = Id { index: u32::MAX, generation: 0 };
+    const NO_CONNECTION: Id = Id { index: u32::MAX, generation: 0 };
 
     #[test]
     fn a_full_site_does_not_listen_though_it_has_rested() {
@@ -216,13 +216,13 @@ mod tests {
         let (first, _second) = (connect(), connect());
         assert_eq!(server.turn().unwrap(), Turn::Again);
         assert_eq!((server.accepted, server.poller.listens()), (1, false));
-        server.core.set_timer(net::reactor::monotonic(), Duty::Linger, NO_USER);
+        server.core.set_timer(net::reactor::monotonic(), Duty::Linger, NO_CONNECTION);
         assert_eq!(server.turn().unwrap(), Turn::Again);
         assert!(server.rested() && !server.poller.listens());
         drop(first);
         // how long a broken server could block here
         let patience = net::reactor::monotonic() + Nanos::from_secs(5);
-        server.core.set_timer(patience, Duty::Linger, NO_USER);
+        server.core.set_timer(patience, Duty::Linger, NO_CONNECTION);
         while server.accepted == 1 && server.core.next_timer().is_some() {
             server.turn().unwrap();
         }

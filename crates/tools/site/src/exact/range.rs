@@ -80,7 +80,7 @@ struct ClientLine {
     /// The client has ended its side.
     client_done: bool,
     /// The range knows that bytes wait.
-    reported: bool,
+    notified: bool,
     interest: Interest,
 }
 
@@ -192,7 +192,7 @@ impl RangeLoop {
             ends: false,
             ended: false,
             client_done: false,
-            reported: false,
+            notified: false,
             interest: Interest::READ,
         };
         let id = self.lines.insert(line);
@@ -278,8 +278,8 @@ impl RangeLoop {
             }
         }
         let left = line.out.len();
-        if line.reported && left != before || left > 0 && !line.reported {
-            line.reported = left > 0;
+        if line.notified && left != before || left > 0 && !line.notified {
+            line.notified = left > 0;
             self.range.unsent(net::reactor::monotonic(), key_of(id), left as u64);
         }
         if left == 0 && line.ends && !line.ended {

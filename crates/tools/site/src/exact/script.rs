@@ -1,12 +1,12 @@
-//! Fate and time of each request: pure arithmetic on seeded streams, so that the n-th request of a
-//! seed has the same fate whatever the timing.
+//! Treatment and time of each request: pure arithmetic on seeded streams, so that the n-th request
+//! of a seed is treated the same, whatever the timing.
 
 use units::{Nanos, Purpose, Seed, Stream};
 
 use super::pace::Pace;
 use crate::Faults;
 
-/// The fate of one request.
+/// Treatment of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
     Answer,
@@ -31,7 +31,7 @@ impl Treatment {
     }
 }
 
-/// Draws fates and due instants.
+/// Draws treatments and due instants.
 #[derive(Debug)]
 pub(super) struct Script {
     faults: Faults,
@@ -66,7 +66,7 @@ impl Script {
         }
     }
 
-    /// The fate of the next request. Each fault share has its own stream and draws for every
+    /// Treatment of the next request. Each fault share has its own stream and draws for every
     /// request, so that enabling one does not change the others.
     pub(super) fn treatment(&mut self, now: Nanos) -> Treatment {
         let error = self.error.unit() < self.faults.error_share;
@@ -216,14 +216,14 @@ mod tests {
             let mut script = script(faults.clone());
             (0..20_000).map(|_| script.treatment(Nanos::ZERO)).collect::<Vec<Treatment>>()
         };
-        let fates = draw(&faults);
+        let all = draw(&faults);
         let share =
-            |treatment| fates.iter().filter(|found| **found == treatment).count() as f64 / 20_000.0;
+            |treatment| all.iter().filter(|found| **found == treatment).count() as f64 / 20_000.0;
         assert!((share(Treatment::Error) - 0.095).abs() < 0.01, "{}", share(Treatment::Error));
         assert!((share(Treatment::Reset) - 0.05).abs() < 0.01, "{}", share(Treatment::Reset));
-        assert_eq!(fates, draw(&faults));
+        assert_eq!(all, draw(&faults));
         let no_resets = draw(&Faults { reset_share: 0.0, ..faults });
-        let errors_stay = fates
+        let errors_stay = all
             .iter()
             .zip(&no_resets)
             .all(|(with, without)| *with == Treatment::Reset || with == without);

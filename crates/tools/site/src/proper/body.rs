@@ -92,6 +92,10 @@ impl Held {
         self.bytes.len() as u64
     }
 
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// False: too much is held already, and nothing was added.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         let more = bytes.len() as u64;

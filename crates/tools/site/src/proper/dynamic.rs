@@ -87,25 +87,25 @@ impl DynamicPages {
         let remote = remote.unwrap_or_default();
         let visitor = visitor(&head.headers);
         let script = head.uri.path().to_owned();
-        let reported =
+        let page_head =
             PageHead { software: SERVER, remote: &remote, script: &script, query: &query, visitor };
         match (path, head.method == Method::POST) {
-            (DynamicPath::InProcess, true) => self.post(body, &reported).await,
-            (DynamicPath::InProcess, false) => self.get(&reported),
-            (DynamicPath::ByCgi, false) => self.by_cgi(&reported).await,
+            (DynamicPath::InProcess, true) => self.post(body, &page_head).await,
+            (DynamicPath::InProcess, false) => self.get(&page_head),
+            (DynamicPath::ByCgi, false) => self.by_cgi(&page_head).await,
             (DynamicPath::ByCgi, true) => refusal(405, "POST goes to /specweb99.\n"),
         }
     }
 
-    fn get(&self, reported: &PageHead<'_>) -> Response<PageBody> {
-        match DynamicQuery::parse(reported.query) {
+    fn get(&self, page_head: &PageHead<'_>) -> Response<PageBody> {
+        match DynamicQuery::parse(page_head.query) {
             Some(DynamicQuery::Reset) => {
                 self.log().clear();
                 ok(TEXT, "The log of the POSTs is empty.\n")
             }
             Some(DynamicQuery::Fetch) => ok(TEXT, self.log().text(std::process::id())),
             Some(DynamicQuery::File(name)) if self.has(name) => {
-                let (page, shown) = page_of_file(self.seed, reported, name, Some(&self.ads));
+                let (page, shown) = page_of_file(self.seed, page_head, name, Some(&self.ads));
                 let response = ok(DYNAMIC_TYPE, page);
                 match shown {
                     Some(shown) => with(response, header::SET_COOKIE, &shown.to_string()),
@@ -117,12 +117,12 @@ impl DynamicPages {
     }
 
     /// Writes a record down; the response is the page of its file.
-    async fn post(&self, body: Upload, reported: &PageHead<'_>) -> Response<PageBody> {
+    async fn post(&self, body: Upload, page_head: &PageHead<'_>) -> Response<PageBody> {
         let Ok(body) = Limited::new(body, POST_MAX).collect().await else {
             return refusal(413, "A POST here has at most 4096 bytes and must be complete.\n");
         };
         let body = String::from_utf8_lossy(&body.to_bytes()).into_owned();
-        let user = reported.visitor.map(|visitor| visitor.user);
+        let user = page_head.visitor.map(|visitor| visitor.user);
         let Some((post, _)) = user.and_then(|user| PostForm::parse(&body, user)) else {
             let text = "Send urlroot, dir, class, num and client, and the cookie my_cookie.\n";
             return refusal(400, text);
@@ -134,12 +134,12 @@ impl DynamicPages {
         if !self.log().push(post, since.unwrap_or_default().as_secs()) {
             return refusal(507, "The log of the POSTs is full: ?command/Reset empties it.\n");
         }
-        let (page, _) = page_of_file(self.seed, reported, post.name, None);
+        let (page, _) = page_of_file(self.seed, page_head, post.name, None);
         ok(DYNAMIC_TYPE, page)
     }
 
     /// The page is created by a separate process (RFC 3875).
-    async fn by_cgi(&self, reported: &PageHead<'_>) -> Response<PageBody> {
+    async fn by_cgi(&self, page_head: &PageHead<'_>) -> Response<PageBody> {
         let Some(program) = &self.program else {
             return refusal(501, "This site has no program configured for its CGI pages.\n");
         };
@@ -150,14 +150,14 @@ impl DynamicPages {
             .env("GATEWAY_INTERFACE", "CGI/1.1")
             .env("REQUEST_METHOD", "GET")
             .env("SERVER_PROTOCOL", "HTTP/1.1")
-            .env("SERVER_SOFTWARE", reported.software)
-            .env("REMOTE_ADDR", reported.remote)
-            .env("SCRIPT_NAME", reported.script)
-            .env("QUERY_STRING", reported.query)
+            .env("SERVER_SOFTWARE", page_head.software)
+            .env("REMOTE_ADDR", page_head.remote)
+            .env("SCRIPT_NAME", page_head.script)
+            .env("QUERY_STRING", page_head.query)
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        if let Some(visitor) = reported.visitor {
+        if let Some(visitor) = page_head.visitor {
             command.env("HTTP_COOKIE", visitor.to_string());
         }
         match tokio::time::timeout(PROCESS_MAX, command.output()).await {

@@ -23,7 +23,7 @@ pub(super) enum EventText {
     Chat(Box<Chat>),
 }
 
-/// The schedule counts from the first poll of the body, not from event to event, so that no event
+/// Each event is due at a time after the start, not after the previous event, so that no event
 /// delays later ones.
 #[derive(Debug)]
 pub(super) struct Events {

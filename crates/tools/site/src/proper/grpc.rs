@@ -128,22 +128,17 @@ impl Conversation {
         Conversation { incoming, pending: Vec::new(), ended: false, chat, later: None }
     }
 
-    /// The answer to a message.
-    fn answer(&mut self, message: &[u8]) -> Option<Bytes> {
+    /// The answer to a message, and how long it waits.
+    fn answer(&mut self, message: &[u8]) -> Option<(Bytes, Duration)> {
         let Some(number) = &mut self.chat else {
-            return Some(reflection::answer(message, SCHEMA.as_ref()?).ok()?.into());
+            let answer = reflection::answer(message, SCHEMA.as_ref()?).ok()?;
+            return Some((answer.into(), Duration::ZERO));
         };
         let request = SayRequest::decode(message.get(PREFIX_BYTES..)?).ok()?;
         *number += 1;
         let reply = SayReply { text: request.text, number: *number };
-        let answer = Bytes::from(prefixed(&reply.encode_to_vec()));
-        if request.wait_ms > 0 {
-            let wait = Duration::from_millis(u64::from(request.wait_ms));
-            let sleep = Box::pin(tokio::time::sleep(wait));
-            self.later = Some((sleep, answer));
-            return Some(Bytes::new());
-        }
-        Some(answer)
+        let wait = Duration::from_millis(u64::from(request.wait_ms));
+        Some((prefixed(&reply.encode_to_vec()).into(), wait))
     }
 
     /// The next answer, or the trailers; `None` after them.
@@ -159,14 +154,15 @@ impl Conversation {
                 return Poll::Ready(Some(Frame::data(answer)));
             }
             if let Some(question) = self.take_message() {
-                let answer = self.answer(&question);
-                if self.later.is_some() {
-                    continue;
+                let Some((answer, wait)) = self.answer(&question) else {
+                    let end = self.end(Code::InvalidArgument, "not a request of this method");
+                    return Poll::Ready(Some(end));
+                };
+                if wait.is_zero() {
+                    return Poll::Ready(Some(Frame::data(answer)));
                 }
-                return Poll::Ready(Some(match answer {
-                    Some(answer) => Frame::data(answer),
-                    None => self.end(Code::InvalidArgument, "not a request of this method"),
-                }));
+                self.later = Some((Box::pin(tokio::time::sleep(wait)), answer));
+                continue;
             }
             if self.pending.len() > QUESTION_MAX {
                 let end = self.end(Code::ResourceExhausted, "the message is too long");
@@ -240,18 +236,16 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     let gzip = request.headers().get("grpc-encoding").is_some_and(|it| it.as_bytes() == b"gzip");
     let mut incoming = request.into_body();
     let mut held = common.hold();
-    let mut body = Vec::new();
     while let Some(Ok(frame)) = incoming.frame().await {
         let Ok(data) = frame.into_data() else { continue };
-        if body.len() as u64 + data.len() as u64 > common.body_max || !held.push(&data) {
+        if held.len() + data.len() as u64 > common.body_max || !held.push(&data) {
             return refused(Code::ResourceExhausted, "the messages are too long");
         }
-        body.extend_from_slice(&data);
     }
     if path == HEALTH {
         return reply(GrpcReplies::fixed(prefixed(&SERVING)));
     }
-    let requests = match requests(&body, gzip, common.body_max) {
+    let requests = match requests(held.bytes(), gzip, common.body_max) {
         Ok(requests) => requests,
         Err(code @ Code::ResourceExhausted) => return refused(code, "the messages are too long"),
         Err(code) => return refused(code, "the request is not a message of this method"),

@@ -39,7 +39,7 @@ impl Chat {
     /// Reads the body of a request.
     ///
     /// # Errors
-    /// The fault of the body, in words.
+    /// The body is malformed; the text states how.
     fn parse(page: ModelPage, body: &[u8]) -> Result<Chat, String> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| format!("the body is not JSON: {error}"))?;
@@ -186,16 +186,15 @@ pub(super) async fn respond(
     common: &Common,
 ) -> Response<PageBody> {
     let mut incoming = request.into_body();
-    let (mut held, mut body) = (common.hold(), Vec::new());
+    let mut held = common.hold();
     while let Some(frame) = incoming.frame().await {
         let Ok(frame) = frame else { return refused(400, "the body broke off") };
         let Ok(data) = frame.into_data() else { continue };
-        if body.len() as u64 + data.len() as u64 > common.body_max || !held.push(&data) {
+        if held.len() + data.len() as u64 > common.body_max || !held.push(&data) {
             return refused(413, "the body is too long");
         }
-        body.extend_from_slice(&data);
     }
-    let chat = match Chat::parse(page, &body) {
+    let chat = match Chat::parse(page, held.bytes()) {
         Ok(chat) => chat,
         Err(why) => return refused(400, &why),
     };

@@ -153,7 +153,7 @@ impl<'a> EchoServer<'a> {
         }
     }
 
-    /// Closes a connection whose room cannot be had: an echo would look like a room of one member.
+    /// Closes a connection that cannot join its room: an echo would look like a room of one member.
     fn refuse_room(&mut self) {
         let reason = format!("there are {ROOMS_MAX} rooms already");
         self.socket.close(Some(close::TRY_AGAIN_LATER), &reason, &mut self.out);

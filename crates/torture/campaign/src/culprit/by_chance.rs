@@ -17,7 +17,7 @@ use units::show;
 const ROUNDS: u32 = 20;
 /// Crashes after which the rate is known well enough.
 const CRASHES_MAX: u32 = 3;
-/// Crashes without which a rate, or a dependence on what is sent, is not claimed.
+/// Minimum number of crashes to report a rate or a dependence on what is sent.
 const CRASHES_MIN: u32 = 2;
 /// Probability that crashes by chance all follow the same one of the conversations, below which
 /// that one is the cause.
@@ -65,7 +65,7 @@ enum CrashVerdict {
     TooFew,
     /// It follows only this conversation.
     Depends(usize),
-    /// It follows different conversations, at last this one.
+    /// It follows different conversations, the last time this one.
     Chance(usize),
 }
 
@@ -120,7 +120,7 @@ pub(super) fn find(
     }
 }
 
-/// Describes a crash about whose cause the repetitions say too little.
+/// Describes a crash whose cause the repetitions do not show.
 fn unexplained(found: &Repetitions, tail: usize) -> String {
     let total = found.total();
     let end = match found.end {
@@ -208,7 +208,7 @@ mod tests {
             (&[0, 0, 0][..], CrashVerdict::NotAgain),
             (&[0, 1, 0], CrashVerdict::TooFew),
             (&[1, 0, 1], CrashVerdict::Chance(2)),
-            // one of two conversations: as likely as two heads
+            // twice after the same of two conversations: by chance in one of two runs
             (&[2, 0], CrashVerdict::TooFew),
             (&[6, 0], CrashVerdict::Depends(0)),
             (&[0, 3, 0, 0, 0], CrashVerdict::Depends(1)),

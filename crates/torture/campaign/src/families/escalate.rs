@@ -51,7 +51,7 @@ pub(super) fn run(
         }
     }
     let end = match (&lost, cut) {
-        (Some((level, reported)), _) => format!("at {} a probe was lost: {reported}", level.name()),
+        (Some((level, how)), _) => format!("at {} a probe was lost: {how}", level.name()),
         (None, Some(cut)) => cut.to_owned(),
         _ if result.outcome == TestOutcome::Fail => "then a response was a server error".to_owned(),
         _ => "the last level; every probe got a response".to_owned(),

@@ -239,8 +239,8 @@ fn leaked(
 ) {
     let words = |value: f64| (resource.words)(value.max(0.0) as u64);
     let why = format!(
-        "{} grows by {} per {requests} requests (at least {} with 95 % confidence), over {} batches without \
-        a sign of an end",
+        "{} grows by {} per {requests} requests (at least {} with 95 % confidence), over {} \
+        batches without a sign of an end",
         resource.what,
         words(slope.per_batch),
         words(slope.lower),

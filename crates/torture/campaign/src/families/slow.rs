@@ -36,8 +36,8 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
         return;
     }
     if held.iter().all(HeldState::was_answered_early) {
-        let reported = held.first().map(HeldState::seen).unwrap_or_default();
-        return result.skip(format!("responded before the body arrived: {reported}"));
+        let seen = held.first().map(HeldState::seen).unwrap_or_default();
+        return result.skip(format!("responded before the body arrived: {seen}"));
     }
     for held in held.iter().filter(|held| !held.was_answered_early()) {
         let steady = others.iter().find(|one| one.is_as(held));

@@ -379,11 +379,11 @@ mod tests {
                 [Inconclusive, Inconclusive, Inconclusive, Inconclusive],
             ),
         ];
-        for (raw, end, reported, outcomes) in table {
+        for (raw, end, expected, outcomes) in table {
             let reply = HandshakeReply::of(&talk(raw, end));
-            assert_eq!(reply.describe(), reported);
+            assert_eq!(reply.describe(), expected);
             let judged = [refused, answered, no_protocol, understood].map(|judge| judge(reply));
-            assert_eq!(judged, outcomes, "{reported}");
+            assert_eq!(judged, outcomes, "{expected}");
         }
     }
 

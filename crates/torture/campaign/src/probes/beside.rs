@@ -75,14 +75,14 @@ impl Director for Probed<'_> {
         over: Vec<(usize, Talk)>,
     ) -> Wake {
         let rest = self.probes.absorb(now, over);
-        let mut reported = self.notify_director();
+        let mut notified = self.notify_director();
         // its responses are read before the director decides, and due probes are sent before it
         // works
         let mut next = self.probes.begin(now, stage);
-        reported |= self.notify_director();
+        notified |= self.notify_director();
         if self.wake == Some(Wake::Done) {
             self.director.on_abandoned(rest);
-        } else if reported
+        } else if notified
             || !rest.is_empty()
             || self.director.watches()
             || !matches!(self.wake, Some(Wake::At(at)) if at > now)

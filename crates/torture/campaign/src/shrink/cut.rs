@@ -39,11 +39,11 @@ pub(super) fn moves(moves: &[Move]) -> Vec<Unit> {
 /// Returns whether the steps are pieces of QUIC streams: half of one would be parsed with what
 /// follows.
 pub(super) fn are_pieces(moves: &[Move]) -> bool {
-    let mut reported = moves.iter().filter_map(|step| match step {
+    let mut sent = moves.iter().filter_map(|step| match step {
         Move::Send(bytes) => Some(bytes),
         _ => None,
     });
-    reported.all(|bytes| http3::pieces(bytes).is_some())
+    sent.all(|bytes| http3::pieces(bytes).is_some())
 }
 
 /// Returns each of them.

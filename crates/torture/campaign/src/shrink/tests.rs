@@ -41,9 +41,8 @@ fn random_data_shrinks_to_the_cause() {
 fn stream_pieces_are_removed_completely() {
     use dialogue::http3::write;
     let bad = write::on(0, &[0, 1, 65], true);
-    let is_reported =
-        [write::opening(), write::on(4, b"more", false), bad.clone(), write::reset(4, 1)];
-    let (left, _) = shrunk(&is_reported.concat(), |bytes| has(bytes, &[0, 1, 65]));
+    let pieces = [write::opening(), write::on(4, b"more", false), bad.clone(), write::reset(4, 1)];
+    let (left, _) = shrunk(&pieces.concat(), |bytes| has(bytes, &[0, 1, 65]));
     assert_eq!(left, bad.escape_ascii().to_string());
 }
 

@@ -122,8 +122,8 @@ mod tests {
             (b"\x40", "a short header"),
             (b"", "a short header"),
         ] {
-            let sent = describe(&kept(CAME, bytes));
-            assert_eq!(sent, format!("{name} of {} bytes", bytes.len()));
+            let text = describe(&kept(CAME, bytes));
+            assert_eq!(text, format!("{name} of {} bytes", bytes.len()));
         }
     }
 

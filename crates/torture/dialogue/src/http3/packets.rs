@@ -186,7 +186,7 @@ const FACTS: [(&str, &str); 5] = [
 pub(crate) fn describe(row: u8) -> &'static str {
     let name = name(row);
     let fault = TABLE_FAULTS.iter().chain(&FACTS).find(|(fault, _)| *fault == name);
-    fault.map_or(name, |(_, sent)| sent)
+    fault.map_or(name, |(_, text)| text)
 }
 
 /// Returns whether the server's QPACK table has no faults.

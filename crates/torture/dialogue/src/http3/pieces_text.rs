@@ -52,8 +52,8 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
         PieceKind::Shake => {
             let (options, parameters) = described(payload);
             let with = if parameters.is_empty() { "" } else { ", transport parameters: " };
-            let sent = packets::options(options, &SHAKE_OPTIONS);
-            format!("handshake{sent}{with}{}", shown(parameters))
+            let options = packets::options(options, &SHAKE_OPTIONS);
+            format!("handshake{options}{with}{}", shown(parameters))
         }
         PieceKind::Hello => {
             let end = streams::code(payload).unwrap_or(0);
@@ -85,15 +85,15 @@ mod tests {
     #[test]
     fn only_stream_pieces_are_described() {
         let plain = |bytes: &[u8]| bytes.escape_ascii().to_string();
-        let is_reported =
+        let bytes =
             [write::on(2, &[0, 4, 0], false), write::reset(0, 0x10c), write::on(4, b"a", true)];
-        let is_reported = is_reported.concat();
+        let bytes = bytes.concat();
         assert_eq!(
-            describe_pieces(&is_reported, plain).unwrap(),
+            describe_pieces(&bytes, plain).unwrap(),
             "stream 2: \\x00\\x04\\x00 | stream 0: RESET_STREAM H3_REQUEST_CANCELLED | stream 4, \
             end of stream: a"
         );
-        assert_eq!(describe_pieces(&is_reported[..is_reported.len() - 1], plain), None, "cut");
+        assert_eq!(describe_pieces(&bytes[..bytes.len() - 1], plain), None, "cut");
         assert_eq!(describe_pieces(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", plain), None);
         assert_eq!(describe_pieces(b"\0\0\0\0", plain), None);
     }

@@ -5,7 +5,7 @@ use crate::http2::write::{self, PseudoFields};
 use crate::http2::{END_HEADERS, FLAGS, HEADERS, KINDS, PREFACE, RST_STREAM};
 use units::quoted;
 
-/// Appends the expansion of the macro to `out`; returns false if it is none of these.
+/// Appends the expansion of an HTTP/2 macro to `out`. Returns false for other macros.
 pub(super) fn expand(
     name: &str,
     argument: &str,
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn invalid_frame_macros_are_reported() {
-        for (text, sent) in [
+        for (text, why) in [
             ("{frame NEWS 0 0}", "\"NEWS\" is not part of a frame"),
             ("{frame DATA 0 x}", "\"x\" is not a valid number in a frame"),
             ("{framed}", "\"\" is not a valid number in a frame"),
@@ -143,7 +143,7 @@ mod tests {
             ("{frame DATA 0 1 {nothing}}", "\"nothing\" is not a macro"),
             ("{frame DATA 0 1 {ping}", "\"{frame DATA 0 1 {ping}\" has no }"),
         ] {
-            assert_eq!(made(text), Err(sent.to_owned()), "{text}");
+            assert_eq!(made(text), Err(why.to_owned()), "{text}");
         }
     }
 }

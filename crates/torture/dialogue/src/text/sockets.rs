@@ -3,13 +3,14 @@
 use super::{Values, expanded};
 use units::quoted;
 use websocket::apply_mask;
+use websocket::handshake::ClientOffer;
 
 /// The key of the example in RFC 6455 section 1.3, and that of its section 5.7: what is sent must
 /// not change from run to run.
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-/// Appends the expansion of the macro to `out`; returns false if it is none of these.
+/// Appends the expansion of a WebSocket macro to `out`. Returns false for other macros.
 pub(super) fn expand(
     name: &str,
     argument: &str,
@@ -28,17 +29,14 @@ pub(super) fn expand(
 /// Returns a valid handshake with these additional field lines.
 fn handshake(more: &str, values: &Values) -> Result<Vec<u8>, String> {
     let (path, host) = (&values.socket, &values.host);
-    let mut out = format!(
-        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n"
-    )
-    .into_bytes();
+    let mut out = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
+    ClientOffer::default().write_fields(KEY, &mut out);
     out.extend(expanded(more, values)?);
     out.extend_from_slice(b"\r\n");
     Ok(out)
 }
 
-/// How a frame is written.
+/// Options of a frame.
 struct FrameForm {
     first: u8,
     masked: bool,
@@ -53,7 +51,7 @@ const OPCODES: [(&str, u8); 6] =
     [("continuation", 0), ("text", 1), ("binary", 2), ("close", 8), ("ping", 9), ("pong", 10)];
 
 impl FrameForm {
-    /// Parses `text+more+rsv1`: an opcode, then what is unusual.
+    /// Parses `text+more+rsv1`: an opcode, followed by options.
     fn read(options: &str) -> Result<FrameForm, String> {
         let mut words = options.split('+');
         let opcode = words.next().unwrap_or_default();

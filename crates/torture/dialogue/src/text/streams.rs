@@ -9,7 +9,7 @@ use units::quoted;
 /// Maximum number of requests of one macro.
 const STREAMS_MAX: u64 = 10_000;
 
-/// Appends the expansion of the macro to `out`; returns false if it is none of these.
+/// Appends the expansion of an HTTP/3 macro to `out`. Returns false for other macros.
 pub(super) fn expand(
     name: &str,
     argument: &str,
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn invalid_stream_macros_are_reported() {
-        for (text, sent) in [
+        for (text, why) in [
             ("{h3 NEWS }", "\"NEWS\" is not a frame type"),
             ("{on x abc}", "\"x\" is not a stream or frame number"),
             ("{abort 0 CANCEL}", "\"CANCEL\" is not a stream or frame number"),
@@ -208,7 +208,7 @@ mod tests {
             ("{shake late }", "\"late\" is not an option of a handshake"),
             ("{hello 0 x}", "\"x\" is not a stream or frame number"),
         ] {
-            assert_eq!(made(text), Err(sent.to_owned()), "{text}");
+            assert_eq!(made(text), Err(why.to_owned()), "{text}");
         }
     }
 }

@@ -153,6 +153,6 @@ fn connect(authority: &[u8], defects: &Defects) -> Result<SplitTarget, HeadRefus
 }
 
 /// RFC 9110 section 5.6.2.
-pub(super) fn is_token(byte: u8) -> bool {
+pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -34,23 +34,23 @@ impl OwnTable {
             return Vec::new();
         }
         let capacity = if overfills { self.capacity + 1 } else { CAPACITY.min(self.capacity) };
-        let mut lines = vec![ENCODER];
-        protocol::hpack::integer(0b0010_0000, 5, capacity, &mut lines);
+        let mut bytes = vec![ENCODER];
+        protocol::hpack::integer(0b0010_0000, 5, capacity, &mut bytes);
         if capacity >= SIZE {
-            lines.extend(self.insert());
+            bytes.extend(self.insert());
         }
-        lines
+        bytes
     }
 
     /// Inserts an entry, which evicts the previous one.
     fn insert(&mut self) -> Vec<u8> {
-        let mut lines = Vec::new();
-        protocol::hpack::integer(0b0100_0000, 5, NAME.len() as u64, &mut lines);
-        lines.extend_from_slice(NAME);
-        protocol::hpack::integer(0, 7, VALUE.len() as u64, &mut lines);
-        lines.extend_from_slice(VALUE);
+        let mut bytes = Vec::new();
+        protocol::hpack::integer(0b0100_0000, 5, NAME.len() as u64, &mut bytes);
+        bytes.extend_from_slice(NAME);
+        protocol::hpack::integer(0, 7, VALUE.len() as u64, &mut bytes);
+        bytes.extend_from_slice(VALUE);
         self.inserted += 1;
-        lines
+        bytes
     }
 
     /// Returns the prefix of a response's section on this stream, and the line that refers to the

@@ -19,13 +19,13 @@ impl Arrival {
             return false;
         }
         let fields = fields(&self.bytes);
-        let describe = |word: &str| {
+        let has_option = |word: &str| {
             let options = fields.get("connection").into_iter().flatten();
             options.clone().any(|value| value.to_ascii_lowercase().contains(word))
         };
         match framing::read(&self.bytes).minor {
-            Some(0) => describe("keep-alive"),
-            _ => !describe("close"),
+            Some(0) => has_option("keep-alive"),
+            _ => !has_option("close"),
         }
     }
 }

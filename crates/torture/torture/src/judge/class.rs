@@ -20,7 +20,7 @@ use units::{Nanos, quoted};
 /// | `all:2xx` | there are responses, and all have this status |
 /// | `reject` | the first response is 4xx, 501 or 505, or the connection closes without one |
 /// | `answered` | there is a final response |
-/// | `one-answer` | there is exactly one, even behind one that announces the close |
+/// | `one-answer` | there is exactly one; a response after an announced close counts too |
 /// | `no-answer` | there is none |
 /// | `close` | the server closed the connection, gracefully or not |
 /// | `ended` | it responded or closed the connection: it does not hang |
@@ -45,7 +45,7 @@ use units::{Nanos, quoted};
 /// | `announced:NAME,N` | the server's SETTINGS have at least this value, as `MAX_FRAME_SIZE,16384` |
 /// | `last-plain` | the last final response is that of a plain GET |
 /// | `first-data:N` | HTTP/2: the first DATA had at most this many bytes |
-/// | `stays_open` | HTTP/2: no GOAWAY, and the connection stays open |
+/// | `stands` | HTTP/2: no GOAWAY, and the connection stays open |
 /// | `pong` | HTTP/2: the PING after everything else was acknowledged |
 /// | `unheard` | QUIC datagrams: no reply |
 /// | `threefold` | QUIC datagrams: the replies have at most three times the bytes sent |

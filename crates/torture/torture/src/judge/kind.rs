@@ -167,7 +167,7 @@ pub fn parses_content(talk: &Talk) -> bool {
     processed && own[1..].iter().any(|second| second.status != 408) && is_single(talk)
 }
 
-/// Returns whether what was sent is one HTTP/1 request, whose content is not a request either.
+/// Returns whether one HTTP/1 request was sent, whose content is not a request.
 fn is_single(talk: &Talk) -> bool {
     let sent = crate::record::sent(&talk.steps);
     let requests = sent.windows(VERSION.len()).filter(|here| *here == VERSION);

@@ -235,11 +235,11 @@ mod tests {
         let felt = [Held, Inconclusive, Shed, Degraded, Denied, Leak, Crashed];
         assert!(shown.is_sorted() && shown.map(TestOutcome::from).is_sorted());
         assert!(felt.is_sorted() && felt.map(TestOutcome::from).is_sorted());
-        let lines: Vec<TestOutcome> =
+        let own: Vec<TestOutcome> =
             shown.map(TestOutcome::from).into_iter().chain(felt.map(TestOutcome::from)).collect();
         let others: Vec<&str> = TestOutcome::ALL
             .into_iter()
-            .filter(|one| !lines.contains(one))
+            .filter(|one| !own.contains(one))
             .map(TestOutcome::id)
             .collect();
         assert_eq!(others, ["skipped", "unseen", "flaky"]);

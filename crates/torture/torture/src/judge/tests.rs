@@ -291,9 +291,9 @@ fn both_raw(talk: &Talk) -> String {
 }
 
 /// A conversation over QUIC in which these codes were recorded before we closed it.
-fn reported_over_quic(found: &[u64], follow_up_after: Option<usize>) -> Talk {
+fn reported_over_quic(kinds: &[u64], follow_up_after: Option<usize>) -> Talk {
     let mut bytes = Vec::new();
-    found.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));
+    kinds.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));
     let mut replies = Replies::http3(None, TablePermit::default());
     replies.take(&bytes);
     let end = TalkEnd::Broken(FailureClass::Protocol);
@@ -306,8 +306,8 @@ fn reported_over_quic(found: &[u64], follow_up_after: Option<usize>) -> Talk {
 fn our_own_close_is_not_a_server_error() {
     let cases = crate::catalogue::cases().unwrap();
     let case = cases.iter().find(|case| case.id == "Q-55").unwrap();
-    let outcome = |exchange: &Exchange, found: &[u64]| {
-        judge(exchange, case.level, &reported_over_quic(found, None), &talk_page()).outcome
+    let outcome = |exchange: &Exchange, kinds: &[u64]| {
+        judge(exchange, case.level, &reported_over_quic(kinds, None), &talk_page()).outcome
     };
     let by_server = |exchange| outcome(exchange, &[]) <= TestOutcome::Advisory;
     assert_eq!(case.exchanges.iter().filter(|one| by_server(one)).count(), 12);
@@ -324,8 +324,8 @@ fn our_own_close_is_not_a_server_error() {
         let followed = out_of_step(&reported_over_quic(&[ours], Some(0)), &talk_page());
         assert_eq!(followed.unwrap(), "a valid request on another stream got no complete response");
     }
-    let found = seen(&reported_over_quic(&[streams::BEYOND_LIMITS], None));
-    assert!(found.starts_with("it exceeded our") && found.ends_with("ended by us"), "{found}");
+    let text = seen(&reported_over_quic(&[streams::BEYOND_LIMITS], None));
+    assert!(text.starts_with("it exceeded our") && text.ends_with("ended by us"), "{text}");
 }
 
 #[test]

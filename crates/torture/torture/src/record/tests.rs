@@ -141,8 +141,8 @@ fn errors_are_reported_with_their_line() {
         (changed("hold yes", "hold on"), "neither yes nor no"),
         (read("").unwrap_err(), "it is empty"),
     ];
-    for (found, part) in table {
-        assert!(found.contains(part), "{found}: {part}");
+    for (error, part) in table {
+        assert!(error.contains(part), "{error}: {part}");
     }
 }
 

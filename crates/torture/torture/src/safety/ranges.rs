@@ -28,14 +28,14 @@ impl Ranges {
     pub fn parse(text: &str) -> Result<Ranges, String> {
         let mut all = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let reported = line.split('#').next().unwrap_or_default().trim();
-            if reported.is_empty() {
+            let range = line.split('#').next().unwrap_or_default().trim();
+            if range.is_empty() {
                 continue;
             }
             if all.len() == RANGES_MAX {
                 return Err(format!("more than {RANGES_MAX} ranges"));
             }
-            all.push(entry(reported).map_err(|why| format!("line {}: {why}", index + 1))?);
+            all.push(entry(range).map_err(|why| format!("line {}: {why}", index + 1))?);
         }
         Ok(Ranges { all })
     }
@@ -84,9 +84,9 @@ fn entry(line: &str) -> Result<(AddressRange, String), String> {
         ));
     }
     let wrong = || {
-        let reported = units::quoted(range);
+        let quoted = units::quoted(range);
         format!(
-            "{reported} is not a range of addresses: write one like 203.0.113.0/24 or 2001:db8::/32"
+            "{quoted} is not a range of addresses: write one like 203.0.113.0/24 or 2001:db8::/32"
         )
     };
     let (first, bits) = range.split_once('/').ok_or_else(wrong)?;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn invalid_ranges_are_reported_with_their_line() {
-        for (text, reported) in [
+        for (text, part) in [
             ("1.2.3.4/24 x", "line 1: \"1.2.3.4/24\" has bits set after the first 24"),
             ("\n1.2.3.0/33 x", "line 2: \"1.2.3.0/33\" is not a range"),
             ("1.2.3.0 x", "is not a range of addresses"),
@@ -155,7 +155,7 @@ mod tests {
             ("1.2.3.0/24 \u{7}", "the provider is missing"),
         ] {
             let why = Ranges::parse(text).unwrap_err();
-            assert!(why.contains(reported), "{why}");
+            assert!(why.contains(part), "{why}");
         }
         let long = "1.2.3.0/24 x\n".repeat(RANGES_MAX + 1);
         assert!(Ranges::parse(&long).unwrap_err().contains("more than 20000"));

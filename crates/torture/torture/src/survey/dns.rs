@@ -155,10 +155,10 @@ fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
 
 /// Returns the claim in a reply to `version.bind`. BIND returns a bare version.
 pub fn claim(reply: Option<&[u8]>) -> String {
-    let reported = reply.map(text).unwrap_or_default();
-    match reported.starts_with("9.") {
-        true => format!("BIND {reported}"),
-        false => reported,
+    let version = reply.map(text).unwrap_or_default();
+    match version.starts_with("9.") {
+        true => format!("BIND {version}"),
+        false => version,
     }
 }
 

@@ -23,8 +23,8 @@ pub fn questions() -> impl Iterator<Item = &'static str> {
 /// Returns the `Server` field, truncated if too long; empty: none.
 pub fn claim(talk: &Talk) -> String {
     let first = talk.replies.responses.first();
-    let reported = first.and_then(|response| response.field("server").next()).unwrap_or_default();
-    reported.chars().filter(|c| !c.is_control()).take(CLAIM_MAX).collect()
+    let claimed = first.and_then(|response| response.field("server").next()).unwrap_or_default();
+    claimed.chars().filter(|c| !c.is_control()).take(CLAIM_MAX).collect()
 }
 
 /// Returns the HTTP version of a reply, `1.0` or `1.1`.

@@ -65,7 +65,7 @@ mod tests {
     fn versions_are_parsed_from_claims() {
         let one =
             |claims: &'static [&'static str]| Fingerprint { software: "", claims, traits: &[] };
-        for (claims, reported, version) in [
+        for (claims, claim, version) in [
             (&["nginx"][..], "nginx/1.22.1", Some("1.22.1")),
             (&["nginx"], "nginx", Some("")),
             (&["nginx"], "nginx-rc", Some("")),
@@ -77,7 +77,7 @@ mod tests {
             (&["Caddy"], "caddy", Some("")),
             (&["é"], "e", None),
         ] {
-            assert_eq!(one(claims).version(reported), version, "{reported}");
+            assert_eq!(one(claims).version(claim), version, "{claim}");
         }
     }
 }

@@ -428,9 +428,9 @@ mod tests {
             (b"\x3f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "a number without an end"),
             (b"\x3f\xbd\x01\x41a\x7f\xff\xff\x03", "a value larger than the table"),
         ] {
-            let sent =
+            let expected =
                 if what == "above the capacity" { Malformed::Capacity } else { Malformed::Other };
-            assert_eq!(DynamicTable::new(220).instruct(bytes), Err(sent), "{what}");
+            assert_eq!(DynamicTable::new(220).instruct(bytes), Err(expected), "{what}");
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn heard(opcode: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 impl StepState {
-    /// The call under way waits for whatever the server sends.
+    /// The call in flight waits for any frame of the server.
     fn is_listening(&self) -> bool {
         self.asked.as_ref().is_some_and(|call| matches!(call.action, SocketAction::Listen))
     }

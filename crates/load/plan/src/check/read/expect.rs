@@ -136,7 +136,7 @@ impl Reader<'_> {
             contains: self.texts(table.take("contains"))?,
             lacks: self.texts(table.take("lacks"))?,
             length: table.take("length").map(|node| self.number(&node)).transpose()?,
-            graphql: table.take("graphql").map(|node| node.flag()).transpose()?.unwrap_or(false),
+            graphql: table.flag("graphql")?,
             ..Content::default()
         };
         for node in table.take("regex").iter().flat_map(Node::list) {

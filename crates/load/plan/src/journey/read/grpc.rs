@@ -26,7 +26,7 @@ impl JourneyReader<'_> {
             }
         }
         let think = self.think(table)?;
-        let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
+        let once = table.flag("once")?;
         let message = table.take("message").map(|node| self.grpc_message(&node)).transpose()?;
         let status = match table.take("grpc-status") {
             Some(node) => protocol::grpc::expected_codes(&self.reader.settled(&node)?)
@@ -50,7 +50,7 @@ impl JourneyReader<'_> {
         Ok(JourneyStep { think, once, stream, grpc, ..JourneyStep::new(name, line, ask) })
     }
 
-    /// A table or list, or a text that is JSON when its values are put in.
+    /// A table or list, or a text that is JSON once its values are inserted.
     fn grpc_message(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         match node.is_text() {
             true => self.reader.fill(node, node.text()?, Fill::Json),

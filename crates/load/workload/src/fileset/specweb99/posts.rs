@@ -97,9 +97,9 @@ pub fn read_log(text: &str) -> Result<Vec<PostForm>, String> {
         let wrong = |what: &str| format!("record {number}: {what}");
         let mut columns = line.split_whitespace();
         let mut next = |what: &str| columns.next().ok_or_else(|| wrong(&format!("no {what}")));
-        let reported = next("number")?;
-        if reported.parse() != Ok(number) {
-            return Err(wrong(&format!("its number is {reported:?}")));
+        let number_text = next("number")?;
+        if number_text.parse() != Ok(number) {
+            return Err(wrong(&format!("its number is {number_text:?}")));
         }
         next("time")?;
         next("process")?;

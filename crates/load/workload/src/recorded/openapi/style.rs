@@ -242,10 +242,11 @@ mod tests {
             };
             let holder = json!({"style": words[1], "explode": words[2] == "true"});
             for (value, expected) in values.iter().zip(&words[3..]) {
-                let reported = written(place, &holder, value);
+                let serialized = written(place, &holder, value);
                 let expected = if *expected == "-" { "" } else { expected };
-                let fits = reported == expected || expected == "!" && reported.starts_with("! ");
-                assert!(fits, "{line}: {reported}");
+                let fits =
+                    serialized == expected || expected == "!" && serialized.starts_with("! ");
+                assert!(fits, "{line}: {serialized}");
             }
         }
     }

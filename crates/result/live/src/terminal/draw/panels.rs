@@ -203,8 +203,7 @@ fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
 /// Content for a window without separate panels for it.
 fn endings_line(model: &Model, look: Look) -> Line<'static> {
     let so_far = &model.so_far;
-    let listed =
-        |reported: Vec<String>| if reported.is_empty() { s("none") } else { reported.join(", ") };
+    let listed = |parts: Vec<String>| if parts.is_empty() { s("none") } else { parts.join(", ") };
     let statuses =
         so_far.statuses.iter().map(|(status, n)| format!("{status} {}", show::count(*n)));
     let failures = so_far.failures.iter();

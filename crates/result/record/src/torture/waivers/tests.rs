@@ -76,7 +76,7 @@ fn a_waiver_covers_exactly_what_it_names() {
 #[test]
 fn file_errors_name_their_line() {
     let whole = |from: &str, to: &str| WHOLE.replace(from, to);
-    for (file, found) in [
+    for (file, start) in [
         (whole("S-07", "S-99"), "line 2: \"S-99\" is not a case"),
         (whole("until", "till"), "line 4: unknown field `till`"),
         (whole("2026-11-22", "2026-02-30"), "line 4: "),
@@ -98,7 +98,7 @@ fn file_errors_name_their_line() {
         ("[[waive".to_owned(), "line 1: "),
     ] {
         let error = read(&file, &cases()).unwrap_err();
-        assert!(error.starts_with(found), "{file}\n{error}");
+        assert!(error.starts_with(start), "{file}\n{error}");
     }
     assert_eq!(read("", &cases()), Ok(Vec::new()));
 }

@@ -62,19 +62,19 @@ pub(super) fn figure(forest: &Forest) -> Markup {
                 strong { (forest.title) }
                 span class="key" { "grey: what A differs by from itself" }
             }
-            (drawn(rows, reach, &forest.told, &BROAD))
-            (drawn(rows, reach, &forest.told, &NARROW))
+            (drawn(rows, reach, &forest.label, &BROAD))
+            (drawn(rows, reach, &forest.label, &NARROW))
         }
     }
 }
 
-fn drawn(rows: &[ForestRow], reach: f64, message: &str, frame: &ForestFrame) -> Markup {
+fn drawn(rows: &[ForestRow], reach: f64, label: &str, frame: &ForestFrame) -> Markup {
     let scale = Scale::exact(-reach.min(FALL_MAX), reach, frame.axis);
     let bottom = frame.head + frame.row * rows.len() as f64;
     html! {
         div class=(format!("wide chart {}", frame.class)) {
             svg viewBox=(format!("0 0 {} {}", frame.width, bottom + 6.0)) role="img"
-                aria-label=(message) {
+                aria-label=(label) {
                 @for tick in ticks(&scale, frame) {
                     @let place = scale.place(tick);
                     @let x = coordinate(place);

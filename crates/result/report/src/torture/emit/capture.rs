@@ -80,8 +80,8 @@ struct CapturedConnection<'p> {
 impl CapturedConnection<'_> {
     fn play(&mut self, kept: &Transcript) {
         let follow_up = kept.script.follow_up.as_deref().unwrap_or_default();
-        let reported = [&kept.bytes(), follow_up].concat();
-        let (mut reported, mut heard) = (reported.as_slice(), kept.talk.raw.as_slice());
+        let sent = [&kept.bytes(), follow_up].concat();
+        let (mut sent, mut heard) = (sent.as_slice(), kept.talk.raw.as_slice());
         // with TLS the counts are those of the ciphertext
         let plain = kept.script.tls_name.is_none();
         let part = |rest: &mut &[u8], count: usize| {
@@ -99,7 +99,7 @@ impl CapturedConnection<'_> {
                     self.packet(at, 1, SYN | ACK, &[]);
                     self.packet(at, 0, ACK, &[]);
                 }
-                What::Sent(count) => self.data(at, 0, &part(&mut reported, *count)),
+                What::Sent(count) => self.data(at, 0, &part(&mut sent, *count)),
                 What::Received(count) => self.data(at, 1, &part(&mut heard, *count)),
                 What::HalfClosed | What::ClosedByUs => self.packet(at, 0, FIN | ACK, &[]),
                 What::ResetByUs => self.packet(at, 0, RST | ACK, &[]),

@@ -37,8 +37,8 @@ fn each_bad_file_is_named_by_its_option() {
         (Settings { key: bytes(&pki.client.key), ..base.clone() }, "--key", "needs --cert"),
         (Settings { cert: bytes(&pki.client.cert), ..base.clone() }, "--cert", "no private key"),
     ] {
-        let sent = refusal(&settings);
-        assert!(sent.contains(option) && sent.contains(words), "{sent}");
+        let error = refusal(&settings);
+        assert!(error.contains(option) && error.contains(words), "{error}");
     }
 }
 
@@ -55,15 +55,15 @@ fn the_certificate_file_may_contain_the_key() {
 fn combinations_that_leave_nothing() {
     let base = Settings { insecure: true, ..Settings::default() };
     let ciphers = strings(&["TLS_AES_128_GCM_SHA256"]);
-    let sent = refusal(&Settings { versions: Versions::Tls12, ciphers, ..base.clone() });
-    assert!(sent.contains("ciphers") && sent.contains("TLS 1.2"), "{sent}");
+    let error = refusal(&Settings { versions: Versions::Tls12, ciphers, ..base.clone() });
+    assert!(error.contains("ciphers") && error.contains("TLS 1.2"), "{error}");
     let groups = strings(&["X25519MLKEM768"]);
-    let sent = refusal(&Settings { versions: Versions::Tls12, groups, ..base.clone() });
-    assert!(sent.contains("groups") && sent.contains("TLS 1.2"), "{sent}");
-    let sent = refusal(&Settings { alpn: strings(&[""]), ..base.clone() });
-    assert!(sent.contains("ALPN"), "{sent}");
-    let sent = refusal(&Settings { alpn: vec!["x".repeat(256)], ..base.clone() });
-    assert!(sent.contains("ALPN"), "{sent}");
+    let error = refusal(&Settings { versions: Versions::Tls12, groups, ..base.clone() });
+    assert!(error.contains("groups") && error.contains("TLS 1.2"), "{error}");
+    let error = refusal(&Settings { alpn: strings(&[""]), ..base.clone() });
+    assert!(error.contains("ALPN"), "{error}");
+    let error = refusal(&Settings { alpn: vec!["x".repeat(256)], ..base.clone() });
+    assert!(error.contains("ALPN"), "{error}");
     assert!(refusal(&Settings { ciphers: strings(&["RC4"]), ..base.clone() }).contains("RC4"));
     assert!(refusal(&Settings { groups: strings(&["P-1"]), ..base }).contains("P-1"));
 }

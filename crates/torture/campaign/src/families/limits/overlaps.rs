@@ -120,7 +120,7 @@ fn overlap(
         unit: Unit::Bytes,
         note: match at_bound {
             Ok(()) => format!("its own limit: accepted with {more}"),
-            Err(reported) => format!("the limit on {around}: refused with {more} ({reported})"),
+            Err(why) => format!("the limit on {around}: refused with {more} ({why})"),
         },
     });
 }

@@ -141,8 +141,8 @@ impl LoadStep {
     /// their number divided by the rate of responses (Little's law), however fast the fastest are.
     pub(crate) fn is_for_want_of(&self, quiet: Nanos, most: usize) -> Option<&'static str> {
         let quick = (quiet * AS_QUICK_FACTOR).max(quiet + AS_QUICK_MORE);
-        let reported = self.right >= SLOW_FEW as u64;
-        if self.unsent == 0 || !reported || self.share(self.right + self.unsent) < FOLLOWED {
+        let enough = self.right >= SLOW_FEW as u64;
+        if self.unsent == 0 || !enough || self.share(self.right + self.unsent) < FOLLOWED {
             return None;
         }
         let each = Nanos::from_secs_f64(most as f64 / self.goodput().max(f64::MIN_POSITIVE));

@@ -39,20 +39,20 @@ impl HeldState {
 
     /// Returns what was sent before the first pause.
     pub(super) fn first_sent(&self) -> Vec<u8> {
-        let mut reported = self.wanted.script.steps.iter().filter_map(|step| match step {
+        let mut sent = self.wanted.script.steps.iter().filter_map(|step| match step {
             Move::Send(bytes) => Some(bytes.clone()),
             _ => None,
         });
-        reported.next().unwrap_or_default()
+        sent.next().unwrap_or_default()
     }
 
     /// Returns how it ended, without the response to the earlier request.
-    fn parting(&self) -> String {
+    fn describe_end(&self) -> String {
         let idle = self.wanted.state == SlowState::Idle;
-        let is_reported = self.talk.replies.responses.len() > 1 || self.talk.replies.junk.is_some();
+        let has_bytes = self.talk.replies.responses.len() > 1 || self.talk.replies.junk.is_some();
         match self.talk.end {
-            TalkEnd::Closed if idle && !is_reported => "closed without a byte".to_owned(),
-            TalkEnd::Broken(_) if idle && !is_reported => "reset without a byte".to_owned(),
+            TalkEnd::Closed if idle && !has_bytes => "closed without a byte".to_owned(),
+            TalkEnd::Broken(_) if idle && !has_bytes => "reset without a byte".to_owned(),
             _ => self.seen(),
         }
     }
@@ -127,7 +127,7 @@ impl HeldState {
         };
         match (talk.end, word.into_iter().chain(self.end()).min()) {
             (TalkEnd::Unconnected(_), _) => Ended::Unseen(self.unseen().unwrap_or_default()),
-            // a response alone releases nothing
+            // a response without a close does not free the connection
             (TalkEnd::Silent, Some(_)) if self.end().is_none() => Ended::Never,
             (_, Some(at)) => Ended::After(at - since),
             (TalkEnd::Silent | TalkEnd::Open, None) => Ended::Never,
@@ -190,12 +190,12 @@ impl HeldState {
         };
         let how = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::Absolute)) => {
-                format!("absolute; {}", self.parting())
+                format!("absolute; {}", self.describe_end())
             }
             (Ended::After(_), Some(Shape::PerRead)) => {
-                format!("between reads; {}", self.parting())
+                format!("between reads; {}", self.describe_end())
             }
-            (Ended::After(_), None) => self.parting(),
+            (Ended::After(_), None) => self.describe_end(),
             (_, Some(Shape::PerRead)) => {
                 format!("between reads: none within {} of dripping", seconds(self.wanted.horizon))
             }

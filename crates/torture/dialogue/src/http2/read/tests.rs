@@ -52,26 +52,26 @@ fn responses_on_streams_are_parsed() {
         frame(PING, ACK, 0, &OCTETS),
         frame(GOAWAY, 0, 0, &[0, 0, 0, 5, 0, 0, 0, 11]),
     ];
-    let sent = describe(&input.concat());
+    let text = describe(&input.concat());
     for part in [
         "(103), SETTINGS 0 0 0, SETTINGS 1 0 0",
         "RST_STREAM REFUSED_STREAM, PING 1 0 8, GOAWAY ENHANCE_YOUR_CALM, 3: 200 5, 1: 200 2",
     ] {
-        assert!(sent.contains(part), "{part}: {sent}");
+        assert!(text.contains(part), "{part}: {text}");
     }
 }
 
 #[test]
 fn invalid_http2_is_junk() {
     let settings = frame(SETTINGS, 0, 0, &[]);
-    for (after, sent) in [
+    for (after, expected) in [
         (frame(CONTINUATION, 4, 1, b"x"), "a CONTINUATION without a header block"),
         (frame(HEADERS, 4, 1, &[0x80]), "an undecodable header block: an index of no entry"),
         (frame(HEADERS, 4, 1, &block(&[("a", "b")])), "a response without a status"),
         (frame(DATA, PADDED, 1, &[9]), "a frame with more padding than payload"),
         (write::head(16_385, DATA, 0, 1).to_vec(), "a frame of 16385 bytes, more than we allow"),
     ] {
-        assert!(describe(&[settings.clone(), after].concat()).ends_with(sent), "{sent}");
+        assert!(describe(&[settings.clone(), after].concat()).ends_with(expected), "{expected}");
     }
     assert_eq!(describe(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "it is HTTP/1.x");
     assert_eq!(describe(&frame(PING, 0, 0, &OCTETS)), "it does not begin with SETTINGS");
@@ -109,7 +109,7 @@ fn stream_pieces_are_parsed() {
     let response = [fields, unknown, write::frame(0, b"he"), write::frame(0, b"llo")].concat();
     let mut bytes = [control, write::on(0, &response, true), write::reset(4, 0x10e)].concat();
     bytes.extend(write::stop(8, 0x10b));
-    for (code, sent) in [
+    for (code, last) in [
         (0x105, "CONNECTION_CLOSE H3_FRAME_UNEXPECTED"),
         (0x200, "CONNECTION_CLOSE QPACK_DECOMPRESSION_FAILED"),
         (TRANSPORT | 0xa, "CONNECTION_CLOSE PROTOCOL_VIOLATION"),
@@ -128,7 +128,7 @@ fn stream_pieces_are_parsed() {
             let frames = replies.frames.as_ref().unwrap();
             assert!(frames.is_http3() && frames.goodbye() && frames.is_reset(4));
             let text: Vec<String> = frames.frames.iter().map(FrameSeen::to_string).collect();
-            let ends = ["RESET_STREAM H3_MESSAGE_ERROR", "STOP_SENDING H3_REQUEST_REJECTED", sent];
+            let ends = ["RESET_STREAM H3_MESSAGE_ERROR", "STOP_SENDING H3_REQUEST_REJECTED", last];
             assert_eq!(text[text.len() - 3..], ends, "{text:?}");
         }
     }

@@ -39,8 +39,8 @@ impl Io for FloodingServer {
         None
     }
     fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
-        let describe = |slot| Ready { slot, readable: true, writable: false, ended: false };
-        *ready = self.untold.drain(..).map(describe).collect();
+        let as_ready = |slot| Ready { slot, readable: true, writable: false, ended: false };
+        *ready = self.untold.drain(..).map(as_ready).collect();
     }
 }
 

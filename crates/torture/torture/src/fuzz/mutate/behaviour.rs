@@ -47,8 +47,8 @@ fn waited(talk: &Talk) -> Nanos {
     else {
         return talk.over;
     };
-    let reported = talk.events[..heard].iter().rev().find(|one| matches!(one.what, What::Sent(_)));
-    talk.events[heard].at - reported.map_or(Nanos::ZERO, |event| event.at)
+    let sent = talk.events[..heard].iter().rev().find(|one| matches!(one.what, What::Sent(_)));
+    talk.events[heard].at - sent.map_or(Nanos::ZERO, |event| event.at)
 }
 
 fn ending(talk: &Talk) -> &'static str {

@@ -32,11 +32,11 @@ pub(super) fn frames(talk: &Talk) -> &[FrameSeen] {
 /// NO_ERROR if there are none; or a close without GOAWAY, which RFC 9113 section 5.4.1 allows,
 /// unless we closed it.
 pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
-    let mut reported = frames(talk).iter().filter(|frame| frame.kind == GOAWAY).peekable();
-    if reported.peek().is_none() {
+    let mut goaways = frames(talk).iter().filter(|frame| frame.kind == GOAWAY).peekable();
+    if goaways.peek().is_none() {
         return has_ended(talk);
     }
-    reported.filter_map(FrameSeen::code).any(|code| match codes {
+    goaways.filter_map(FrameSeen::code).any(|code| match codes {
         [] => !is_no_error(code),
         _ => codes.contains(&code) || of_http3(codes) && matches!(code, GENERAL | APPLICATION),
     })
@@ -61,9 +61,9 @@ fn of_http3(codes: &[u32]) -> bool {
 /// Returns whether there was a stream error: RST_STREAM with one of these codes, or any if there
 /// are none.
 pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
-    let mut reported = frames(talk).iter().filter(|frame| frame.kind == RST_STREAM);
+    let mut resets = frames(talk).iter().filter(|frame| frame.kind == RST_STREAM);
     // over QUIC a correctly read stream may be stopped or reset without an error
-    reported.any(|frame| {
+    resets.any(|frame| {
         frame.code().is_some_and(|code| match codes {
             [] => !(frame.is_over_quic() && is_no_error(code)),
             _ => codes.contains(&code) || of_http3(codes) && code == GENERAL,
@@ -123,8 +123,8 @@ pub(super) fn pong(talk: &Talk) -> bool {
 
 /// Returns whether GOAWAY names an error.
 pub(super) fn named(talk: &Talk) -> bool {
-    let mut reported = frames(talk).iter().filter(|frame| frame.kind == GOAWAY);
-    reported.any(|frame| frame.code().is_some_and(|code| !is_no_error(code)))
+    let mut goaways = frames(talk).iter().filter(|frame| frame.kind == GOAWAY);
+    goaways.any(|frame| frame.code().is_some_and(|code| !is_no_error(code)))
 }
 
 /// Returns the number of acknowledged SETTINGS of ours.

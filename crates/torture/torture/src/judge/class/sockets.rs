@@ -2,7 +2,7 @@
 
 use super::{first, has_ended};
 use dialogue::talk::Talk;
-use websocket::frame::{Header, HeaderReader, Opcode};
+use websocket::frame::{CONTROL_MAX, Header, HeaderReader, Opcode};
 use websocket::{apply_mask, close};
 
 /// Maximum number of frames that are examined.
@@ -31,7 +31,7 @@ pub(crate) fn frames(talk: &Talk) -> Option<SocketFrames> {
             }
             Ok(Some(header)) => {
                 let length = usize::try_from(header.length).unwrap_or(usize::MAX);
-                let long = header.opcode.is_control() && (length > 125 || !header.fin);
+                let long = header.opcode.is_control() && (length > CONTROL_MAX || !header.fin);
                 let reserved = matches!(header.opcode, Opcode::Reserved(_)) || header.rsv & 3 != 0;
                 found.is_faulty |= header.mask.is_some() || long || reserved;
                 let Some(payload) = rest.get(..length) else { break };

@@ -99,18 +99,18 @@ fn a_proof_permits_one_tester_one_host_and_a_time() {
     let proof = sample();
     assert_eq!(now(&proof, OPENS), Ok(()));
     assert_eq!(now(&proof, OPENS + 4 * 3600 - 1), Ok(()));
-    let describe = |proof: &Proof, at: i64| now(proof, at).unwrap_err();
-    assert_eq!(describe(&proof, OPENS - 1), "its time window opens at 2026-12-01T01:00Z");
-    assert_eq!(describe(&proof, OPENS + 4 * 3600), "its time window closed at 2026-12-01T05:00Z");
+    let refusal = |proof: &Proof, at: i64| now(proof, at).unwrap_err();
+    assert_eq!(refusal(&proof, OPENS - 1), "its time window opens at 2026-12-01T01:00Z");
+    assert_eq!(refusal(&proof, OPENS + 4 * 3600), "its time window closed at 2026-12-01T05:00Z");
     let open = Proof { window: None, ..sample() };
     let last = OPENS + 30 * 86_400;
     assert_eq!(now(&open, last + 22 * 3600), Ok(()), "all of the last day");
-    assert_eq!(describe(&open, last + 23 * 3600), "its last day was 2026-12-31");
-    assert!(describe(&open, OPENS - 2 * 86_400).contains("more than 31 days ahead"));
+    assert_eq!(refusal(&open, last + 23 * 3600), "its last day was 2026-12-31");
+    assert!(refusal(&open, OPENS - 2 * 86_400).contains("more than 31 days ahead"));
     let other = Proof { tester: TESTER.replace('0', "9"), ..sample() };
-    assert!(describe(&other, OPENS).contains("it names another tester"));
+    assert!(refusal(&other, OPENS).contains("it names another tester"));
     let other = Proof { host: "example.org:443".into(), ..sample() };
-    assert_eq!(describe(&other, OPENS), "it is for example.org:443, not for www.example.org:443");
+    assert_eq!(refusal(&other, OPENS), "it is for example.org:443, not for www.example.org:443");
 }
 
 /// A simulated internet.

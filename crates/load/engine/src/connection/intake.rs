@@ -1,0 +1,29 @@
+//! Collected parts of responses in progress.
+
+use super::Conn;
+use crate::intake::Intake;
+
+impl Conn {
+    /// Takes the collected parts of the call's response; [`Conn::give_intake`] returns them.
+    pub(crate) fn take_intake(&mut self, call: usize) -> Option<Box<Intake>> {
+        self.call_mut(call)?.intake.take()
+    }
+
+    /// Keeps a piece of the call's response that may be a sample.
+    pub(crate) fn sample(
+        &mut self,
+        call: usize,
+        piece: &[u8],
+        fresh: impl FnOnce() -> Box<Intake>,
+    ) {
+        if let Some(call) = self.call_mut(call) {
+            call.intake.get_or_insert_with(fresh).sample(piece);
+        }
+    }
+
+    pub(crate) fn give_intake(&mut self, call: usize, intake: Option<Box<Intake>>) {
+        if let Some(call) = self.call_mut(call) {
+            call.intake = intake;
+        }
+    }
+}
