@@ -6,7 +6,7 @@ use sample::{FailureClass, Outcome, Sample};
 use units::Nanos;
 use workload::Template;
 
-/// The user of a call in a plain open load: none.
+/// Placeholder for the user of a call that has none, as in a plain open load.
 pub(crate) const NO_USER: u32 = u32::MAX;
 
 /// A call from its due instant to its outcome. Instants not reached yet are zero.
@@ -16,21 +16,21 @@ pub(crate) struct Call {
     pub(crate) target: u32,
     pub(crate) user: u32,
     pub(crate) asked: Asked,
-    /// Number of connections it has been put on; limits how often a call stranded by a close is
-    /// moved.
+    /// Number of connections the call has been put on; limits how often a call stranded by a close
+    /// is moved.
     pub(crate) tries: u16,
     /// At most 100 (`FOLLOW_MAX` of plans).
     pub(crate) redirects: u8,
-    /// Times it was resent to log in.
+    /// Redirects followed; at most 100 (`FOLLOW_MAX` of plans).
     pub(crate) logins: u8,
-    /// Outstanding responses, if a script sends several requests as one call.
+    /// Number of times the call was resent to log in.
     pub(crate) responses_due: u16,
-    /// The server answered 425 (Too Early): it may be sent only after a handshake (RFC 8470 section
-    /// 5.2).
+    /// The server answered 425 (Too Early): the call may be resent only after a handshake (RFC 8470
+    /// section 5.2).
     pub(crate) late: bool,
     /// A request that replaces the target's: from a redirect or a guide.
     pub(crate) request: Option<Box<Template>>,
-    /// The collected part of its response, if needed.
+    /// The collected part of the response, if it is needed.
     pub(crate) intake: Option<Box<Intake>>,
     pub(crate) intended: Nanos,
     pub(crate) admitted: Nanos,
@@ -46,7 +46,7 @@ pub(crate) struct Call {
     pub(crate) decoded_bytes: u64,
 }
 
-/// Bound by measurement: a larger struct is moved by a call of memcpy for each response.
+/// The limit was measured: a larger struct is moved by a call of memcpy for each response.
 const _: () = assert!(size_of::<Call>() <= 128);
 
 impl Call {
@@ -87,7 +87,7 @@ impl Call {
         !self.issued.is_zero()
     }
 
-    /// Adds one response's bytes.
+    /// Adds the bytes of one response.
     #[inline]
     pub(crate) fn add(&mut self, facts: &ResponseFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
@@ -138,7 +138,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// A complete response was received; `class`: its fault.
+    /// A complete response was received; `class`: the fault found in it.
     #[inline]
     pub(crate) fn answered(facts: &ResponseFacts, class: Option<FailureClass>) -> End {
         let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };

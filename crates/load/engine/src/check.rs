@@ -59,7 +59,7 @@ pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the steps for which `chosen` holds, in order. `told` receives each step when it is done.
+/// Runs the steps that `chosen` selects, in order. Passes each step to `told` when it is done.
 pub fn run_check(
     plan: &CheckPlan,
     chosen: &dyn Fn(&Step) -> bool,
@@ -196,14 +196,15 @@ impl Runner<'_> {
         }
     }
 
-    /// No server has been reached yet, and none is reachable now, against the expectation.
+    /// The step expects an unreachable server: no server has been reached yet, and none is
+    /// reachable now.
     fn unmet(&mut self, ask: &Ask, heard: &Heard) -> bool {
         self.met |= heard.connected;
         let silent = !self.met && heard.result.is_err();
         silent && ask.expect.outcome == plan::check::Wanted::Response
     }
 
-    /// Sends the requests at the same moment; impossible ones are returned as errors.
+    /// Sends the requests at the same moment; requests that cannot be sent are returned as errors.
     fn exchange(&mut self, asks: &[&Ask]) -> Vec<(Option<Outgoing>, Heard)> {
         let prepared: Vec<Result<Outgoing, String>> = asks
             .iter()
@@ -240,7 +241,7 @@ impl Runner<'_> {
         let mut difference = judge::difference(&ask.expect, &answered, &self.captured);
         if let (None, Ok(reply)) = (&difference, &heard.result) {
             for (name, wanted) in &ask.capture {
-                // there is no seed: of several values the first is taken
+                // there is no seed: the first of several values is taken
                 match capture::capture(
                     wanted,
                     &ResponseParts::of(reply),
@@ -328,7 +329,7 @@ fn silence(text: String) -> Heard {
     Heard::nothing(Trouble::new(FailureClass::WorkloadEnd, text))
 }
 
-/// Text for a step's request and its destination.
+/// Text that describes a step's request and its destination.
 fn asked(plan: &CheckPlan, action: &Action) -> String {
     match action {
         Action::Ask(ask) => asked_of(plan, ask),

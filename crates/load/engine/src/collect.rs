@@ -18,7 +18,7 @@ pub struct Row {
     pub worker: u32,
     pub start: Nanos,
     pub end: Nanos,
-    /// The edge of the series at which it ends; all workers have the same edges.
+    /// The edge of the series at which the row ends; all workers have the same edges.
     pub edge: Nanos,
     pub snapshot: Box<Snapshot>,
     pub open_connections: u64,
@@ -29,8 +29,8 @@ pub struct Row {
     pub last_done: Nanos,
     /// How late the worker issued its first call; `NEVER` before.
     pub first_late: Nanos,
-    /// CPU time of the worker since its previous row, and the elapsed time. The worker reads no
-    /// such clocks: its link fills them in.
+    /// CPU time of the worker since its previous row, and the elapsed time. The worker does not
+    /// read these clocks: its link fills them in.
     pub cpu: Nanos,
     pub passed: Nanos,
     /// The worker's last row.
@@ -42,7 +42,7 @@ pub struct Row {
 struct Pending {
     snapshot: Snapshot,
     span: Nanos,
-    /// Sums over the workers: CPU time less spinning, and the time in which it was used.
+    /// Sums over the workers: CPU time without spinning, and the time in which it was used.
     busy: Nanos,
     worker_time: Nanos,
     open_connections: u64,
@@ -56,7 +56,7 @@ struct Pending {
 pub struct Collector {
     setup: Arc<Setup>,
     pending: BTreeMap<Nanos, Pending>,
-    /// The latest edge each worker has reported; `NEVER` when it is done.
+    /// The latest edge each worker has reported; `NEVER` for a worker that is done.
     reached: Vec<Nanos>,
     total: Snapshot,
     series: Vec<Second>,
@@ -69,7 +69,7 @@ pub struct Collector {
     /// Time for which the abort rule's bound has been met without interruption.
     held: Nanos,
     aborted: Option<String>,
-    /// Of each objective: its part of the rows so far.
+    /// For each objective: its blocks, from the rows so far.
     blocks: Vec<Blocks>,
     /// True once `--until-sure` ended the run: every objective is decided.
     is_sure: bool,
@@ -102,7 +102,7 @@ impl Collector {
         let Row { worker, start, end, edge, mut snapshot, .. } = row;
         self.total.merge(&snapshot);
         for counts in [&self.total.counts, &self.total.warm_up] {
-            // law 2: a measurement that loses a call is worse than none
+            // law 2: a measurement that loses a call is worse than no measurement
             if let Err(broken) = counts.conserved() {
                 panic!("{broken}");
             }
@@ -127,8 +127,8 @@ impl Collector {
         (snapshot, &self.series[before..])
     }
 
-    /// Removes the counts that were added for a machine considered lost: it is back, and its own
-    /// rows follow.
+    /// Removes the counts that were added for a machine considered lost: the machine is back, and
+    /// its own rows follow.
     pub fn take_back(&mut self, measured: &Counts, warm_up: &Counts) {
         for (mine, theirs) in
             [(&mut self.total.counts, measured), (&mut self.total.warm_up, warm_up)]
@@ -220,9 +220,9 @@ impl Collector {
         }
     }
 
-    /// Scripts that end the run, and `--abort-if`: the bound must be met without interruption for the
-    /// rule's time. Rows that are not within the window are ignored: most figures of the warm-up and
-    /// of the time after the end are 0.
+    /// Checks scripts that end the run, and `--abort-if`: the bound must be met without
+    /// interruption for the rule's time. Rows outside the window are ignored: most figures of the
+    /// warm-up and of the time after the end are 0.
     fn watch(&mut self, edge: Nanos, pending: &Pending) {
         if let Some((_, why)) =
             pending.snapshot.journeys.aborted.iter().find_map(|it| it.example.as_ref())
@@ -299,7 +299,7 @@ impl Collector {
             self.intend_each(end);
             None
         };
-        // peaks of workers are added within an interval; the sum is reached if they coincide
+        // peaks of the workers within an interval are added; the sum is exact if they coincide
         self.total.flight_peak = self.flight_peak;
         Measurement {
             total: self.total,
@@ -318,16 +318,16 @@ impl Collector {
     }
 }
 
-/// Computes which arrivals of an open load fall due on a part of it: those that a silent machine
-/// has not reported.
+/// Computes which arrivals of an open load fall due on a part of it: the arrivals that a silent
+/// machine has not reported.
 #[derive(Clone, Debug)]
 pub struct Owed {
-    /// One for each open load, with its first arrival after the warm-up.
+    /// One schedule for each open load, with the index of its first arrival after the warm-up.
     schedules: Vec<(Schedule, u64)>,
 }
 
 impl Owed {
-    /// `None` in a closed loop, whose arrivals depend on the responses.
+    /// Returns `None` for a closed loop, whose arrivals depend on the responses.
     pub fn of(setup: &Arc<Setup>) -> Option<Owed> {
         let of = |setup: &Arc<Setup>| {
             let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
@@ -340,8 +340,8 @@ impl Owed {
         (!schedules.is_empty()).then_some(Owed { schedules })
     }
 
-    /// Arrivals of the measured phase and of the warm-up that are due on these parts of the load at
-    /// or before `until`.
+    /// Returns the arrivals of the measured phase and of the warm-up that are due on these parts of
+    /// the load at or before `until`.
     pub fn due(&self, parts: &[Share], until: Nanos) -> (u64, u64) {
         let sum = |total: u64| parts.iter().map(|part| part.count_of(total)).sum::<u64>();
         let of = |(schedule, first): &(Schedule, u64)| {
@@ -354,21 +354,21 @@ impl Owed {
     }
 }
 
-/// Intention of an open load's plan for the measured window.
+/// Load that an open load's plan intends for the measured window.
 #[derive(Clone, Debug)]
 pub struct Intention {
     schedule: Schedule,
-    /// The arrivals of the warm-up.
+    /// Number of arrivals of the warm-up.
     first: u64,
-    /// The parts of the load of this process, and its arrivals that are warm-up.
+    /// The parts of the load of this process, and its number of warm-up arrivals.
     parts: Vec<(Share, u64)>,
-    /// Length of the window by the clock, and its calls by count.
+    /// Length of the window if limited by time, and its calls if limited by count.
     most: Nanos,
     all: Option<u64>,
 }
 
 impl Intention {
-    /// `None` in a closed loop, whose plan has no rate.
+    /// Returns `None` for a closed loop, whose plan has no rate.
     pub fn of(setup: &Setup) -> Option<Intention> {
         let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
         let spec = arrival_spec(setup, arrivals);

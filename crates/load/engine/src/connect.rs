@@ -1,9 +1,9 @@
-//! The status of a call by Connect.
+//! Status of Connect calls.
 
 use protocol::grpc::{BodyForm, ConnectError, Status, connect_status};
 use serde_json::Value;
 
-/// The status. `end`: the body of a unary call, or the frame that ends a stream.
+/// Returns the status. `end`: the body of a unary call, or the frame that ends a stream.
 pub(crate) fn status(http_status: u16, end: &[u8], form: BodyForm) -> Status {
     let is_unary = matches!(form, BodyForm::Whole | BodyForm::Error);
     if is_unary && http_status == 200 {

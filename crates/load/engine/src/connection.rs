@@ -36,12 +36,12 @@ pub(crate) enum ConnState {
     Open,
 }
 
-/// Requests that are sent before the handshake is complete.
+/// Requests are sent before the handshake is complete.
 #[derive(Clone, Copy, Debug, Default)]
 struct Early {
     allowed: bool,
-    /// The oldest calls, whose requests were passed to TLS as early data; and those of them whose
-    /// bytes the socket accepted.
+    /// Number of the oldest calls whose requests were passed to TLS as early data, and how many of
+    /// them the socket accepted.
     released: u32,
     calls: u32,
 }
@@ -59,41 +59,42 @@ pub(crate) struct Conn {
     opened: Nanos,
     /// When requests could be sent; for the record.
     established: Nanos,
-    /// The slot's entry among the deadlines; `NEVER`: it has none. It outlives the connection.
+    /// Deadline entry of the slot; `NEVER` without an entry. The entry outlives the connection.
     armed: Nanos,
-    /// Time with a call outstanding, for conformity: the connection's life less its think time.
+    /// Time with a call outstanding, for the conformity test: the connection's life less its think
+    /// time.
     busy: Nanos,
     received: u64,
-    /// Counts openings of this slot.
+    /// Number of times this slot was opened.
     generation: u32,
     endpoint: u32,
     /// Row in the endpoint's addresses.
     address: u32,
     /// The user it belongs to, or [`NO_USER`].
     user: u32,
-    /// Calls put on it so far, and responses received.
+    /// Calls put on the connection so far, and responses received.
     assigned: u32,
     served: u32,
-    /// When its last call left, in steps of [`IDLE_STEP`] after its opening, which fits into a few
-    /// bytes per slot.
+    /// When its last call was removed, in steps of [`IDLE_STEP`] after its opening: a few bytes per
+    /// slot.
     idle_from: u32,
     state: ConnState,
     /// Why no request can be sent any more; for the record.
     broken: Option<FailureClass>,
-    /// Why a write failed. Data that the server sent before is still read.
+    /// Why a write failed. Data that the server sent before the failure is still read.
     unwritable: Option<FailureClass>,
-    /// The server closed it, or announced it.
+    /// The server closed the connection, or announced the close.
     by_server: bool,
 }
 
 /// Working state of a connection: outstanding calls, pending output, partial responses. For HTTP/1
-/// without TLS none of it outlives its calls.
+/// without TLS no part of it outlives its calls.
 #[derive(Debug)]
 pub(crate) struct Work {
     calls: VecDeque<Call>,
     speaker: Speaker,
     transport: Transport,
-    /// Calls put on it since bytes last went out: nothing can have been answered of these.
+    /// Calls put on the connection since its last write: the server cannot have answered them yet.
     unflushed: u32,
     early: Early,
     /// Reads the proxy's response to CONNECT, until the tunnel is established.
@@ -102,18 +103,17 @@ pub(crate) struct Work {
     connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
     setup: Option<(Nanos, Option<Nanos>)>,
-    /// When bytes were last received, when more of a request was last sent, or when waiting for
-    /// them began.
+    /// When bytes were last received, or more of a request was sent, or waiting for them began.
     progress: Nanos,
     busy_since: Nanos,
 }
 
-/// A connection that has just been given one more call.
+/// A connection to which a call was just assigned.
 #[derive(Debug)]
 pub(crate) struct Employed<'a> {
-    /// Where to put the call.
+    /// Working state that receives the call.
     pub(crate) work: &'a mut Work,
-    /// Calls put on the connection so far, with this one.
+    /// Calls put on the connection so far, including this one.
     pub(crate) assigned: u32,
     open: bool,
     armed: Nanos,
@@ -131,7 +131,7 @@ pub(crate) struct PutCall {
 }
 
 impl Employed<'_> {
-    /// Marks the call, of whose request `written` bytes were just written, as outstanding.
+    /// Marks the call as outstanding; `written` bytes of its request were just written.
     #[inline(always)]
     pub(crate) fn put(self, mut call: Call, written: u64, now: Nanos) -> PutCall {
         call.bytes_sent += written;
@@ -161,8 +161,8 @@ impl Work {
         }
     }
 
-    /// Makes it ready for a connection; buffers keep their memory. `direct`: the protocol has the
-    /// transport to itself, without TLS or tunnel.
+    /// Prepares the state for a connection; buffers keep their memory. `direct`: the protocol has
+    /// the transport to itself, without TLS or tunnel.
     #[inline]
     fn renew(&mut self, direct: bool, depth: u32) {
         self.calls.clear();
@@ -174,7 +174,7 @@ impl Work {
         self.calls.reserve_exact(depth as usize);
     }
 
-    /// It contains nothing that the next call of its connection needs.
+    /// Returns whether the state holds nothing that the next call of its connection needs.
     fn is_over(&self) -> bool {
         self.calls.is_empty()
             && self.setup.is_none()
@@ -187,11 +187,11 @@ impl Work {
         if call > 0 {
             self.bring_to_front(call);
         }
-        // always from the front, so the compiler need not copy the call
+        // always taken from the front, so the compiler need not copy the call
         self.calls.pop_front()
     }
 
-    /// Earlier calls keep their order after it.
+    /// Moves a call to the front. Earlier calls keep their order after it.
     #[cold]
     fn bring_to_front(&mut self, call: usize) {
         if let Some(call) = self.calls.remove(call) {
@@ -199,12 +199,12 @@ impl Work {
         }
     }
 
-    /// It is for WebSockets.
+    /// Returns whether the state is for a WebSocket.
     pub(crate) fn is_socket(&mut self) -> bool {
         self.speaker.socket().is_some()
     }
 
-    /// The connection is closed or idle.
+    /// Clears the state: the connection is closed or idle.
     pub(crate) fn clear(&mut self) {
         self.calls.clear();
         self.transport.close();
@@ -235,7 +235,7 @@ impl Conn {
         }
     }
 
-    /// Makes the slot ready for a new connection, which `connect` was called for at `now`.
+    /// Prepares the slot for a new connection, for which `connect` was called at `now`.
     pub(crate) fn renew(&mut self, endpoint: u32, address: usize, user: u32, now: Nanos) {
         self.state = ConnState::Connecting;
         self.generation = self.generation.wrapping_add(1);
@@ -262,8 +262,8 @@ impl Conn {
         (work.connected, work.progress, work.busy_since) = (now, self.opened, self.opened);
     }
 
-    /// Puts one more call on it. An idle one continues with the work that `take` returns; at most
-    /// `depth` calls will be outstanding.
+    /// Puts one more call on the connection. An idle connection continues with the state that
+    /// `take` returns; at most `depth` calls will be outstanding.
     #[inline(always)]
     pub(crate) fn employ(&mut self, take: impl FnOnce() -> Box<Work>, depth: u32) -> Employed<'_> {
         self.assigned += 1;
@@ -276,13 +276,13 @@ impl Conn {
         Employed { work, assigned: self.assigned, open, armed: self.armed }
     }
 
-    /// Returns state that it no longer needs, if idle.
+    /// Returns the working state if the connection is idle and no longer needs it.
     pub(crate) fn rest(&mut self) -> Option<Box<Work>> {
         let over = self.is_open() && self.work.as_ref().is_some_and(|work| work.is_over());
         if over { self.work.take() } else { None }
     }
 
-    /// The connection is closed; returns its working state.
+    /// Returns the working state of a closed connection.
     pub(crate) fn take_work(&mut self) -> Option<Box<Work>> {
         self.work.take()
     }
@@ -302,7 +302,7 @@ impl Conn {
         self.state == ConnState::Closed
     }
 
-    /// Returns whether this is still the connection with `generation`, and not closed.
+    /// Returns whether the slot still has the connection with `generation`, and it is open.
     #[inline]
     pub(crate) fn is_still(&self, generation: u32) -> bool {
         self.generation == generation && self.state != ConnState::Closed
@@ -327,7 +327,7 @@ impl Conn {
         self.user
     }
 
-    /// Detaches it from its user; returns the previous one.
+    /// Detaches the connection from its user; returns that user.
     pub(crate) fn release(&mut self) -> u32 {
         std::mem::replace(&mut self.user, NO_USER)
     }
@@ -342,7 +342,7 @@ impl Conn {
         self.opened
     }
 
-    /// It has carried its maximum number of calls.
+    /// Returns whether the connection has carried its maximum number of calls.
     pub(crate) fn is_used_up(&self, calls_max: u32) -> bool {
         self.assigned >= calls_max
     }
@@ -356,13 +356,13 @@ impl Conn {
             && self.assigned < calls_max
     }
 
-    /// The peer takes no further calls.
+    /// Returns whether the peer accepts no further calls.
     pub(crate) fn takes_no_more(&self, depth: u32) -> bool {
         self.work.as_deref().is_some_and(|work| work.speaker.capacity(depth) == 0)
     }
 }
 
-/// Calls going out.
+/// Outgoing calls.
 impl Work {
     /// Writes a call's request; returns its bytes.
     #[inline(always)]
@@ -373,7 +373,7 @@ impl Work {
         (out.len() - before) as u64
     }
 
-    /// A request rendered by another component; returns its result and the bytes.
+    /// Submits a request that another component rendered; returns the result and its bytes.
     pub(crate) fn submit_rendered<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> (T, u64) {
         let out = self.transport.plaintext();
         let before = out.len();
@@ -394,22 +394,22 @@ impl Work {
     }
 }
 
-/// Bytes going out.
+/// Outgoing bytes.
 impl Conn {
-    /// Bytes wait for the socket.
+    /// Returns whether bytes wait for the socket.
     #[inline]
     pub(crate) fn wants_to_write(&self) -> bool {
         self.state != ConnState::Closed
             && self.work.as_ref().is_some_and(|work| work.transport.has_unsent())
     }
 
-    /// Bytes wait for the socket or for TLS.
+    /// Returns whether bytes wait for the socket or for TLS.
     pub(crate) fn has_output(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.transport.has_output())
     }
 
-    /// Writes pending data as far as the socket accepts it. Returns true if these were its first
-    /// bytes, so the transport is established.
+    /// Writes pending data as far as the socket accepts it. Returns true if these were the first
+    /// bytes of the connection, so that the transport is established.
     ///
     /// # Errors
     /// The connection no longer exists.
@@ -434,8 +434,8 @@ impl Conn {
             work.unflushed = 0;
         }
         if resumed {
-            // more of a pending request was sent; the start of a new one is no progress of earlier
-            // ones
+            // more of a pending request was sent; the start of a new request is not progress of
+            // earlier ones
             work.progress = now;
         }
         if resumed
@@ -448,7 +448,7 @@ impl Conn {
     }
 }
 
-/// Before the handshake is over.
+/// Before the handshake is complete.
 impl Conn {
     /// Requests may go out with the first flight of a handshake.
     pub(crate) fn allow_early(&mut self, allowed: bool) {
@@ -457,7 +457,7 @@ impl Conn {
         }
     }
 
-    /// Like [`Conn::flush`], with the available requests, if the session can send them early.
+    /// Like [`Conn::flush`], for the available requests, if the session can send them early.
     #[cold]
     fn flush_early<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) -> Result<bool, IoError> {
         let Some(work) = self.work.as_deref_mut() else { return Ok(false) };
@@ -489,9 +489,9 @@ impl Conn {
     }
 }
 
-/// From the first byte out to the first request.
+/// From the first byte sent to the first request.
 impl Conn {
-    /// Sends CONNECT to a proxy, ahead of everything else.
+    /// Sends CONNECT to a proxy, before any other bytes.
     pub(crate) fn send_connect(&mut self, request: &[u8]) {
         if let Some(work) = &mut self.work {
             work.transport.send_bare(request);
@@ -505,7 +505,7 @@ impl Conn {
     }
 
     /// The transport is established: its first bytes were accepted at `now`. Returns when it was
-    /// established; `tunnel`: a proxy was asked for a tunnel, and its response has these limits.
+    /// established. `tunnel`: a tunnel was requested from a proxy, whose response has these limits.
     pub(crate) fn connect(&mut self, tunnel: Option<Limits>, now: Nanos) -> Nanos {
         let Some(work) = &mut self.work else { return now };
         // done with the first flush: `connect` had completed; otherwise it completes now
@@ -533,7 +533,7 @@ impl Conn {
     ) -> Result<bool, FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::Proxy) };
         let Some(reader) = &mut work.tunnel else { return Err(FailureClass::Proxy) };
-        // once for each connection: a cache would not help
+        // once for each connection: caching would not help
         let advance = reader.advance(&mut HeadCache::new(), bytes);
         let advance = advance.map_err(|_| FailureClass::Proxy)?;
         if !advance.done {
@@ -548,7 +548,7 @@ impl Conn {
         Ok(true)
     }
 
-    /// TLS negotiated a protocol other than the required one.
+    /// Returns whether TLS negotiated a protocol other than the required one.
     pub(crate) fn is_misled(&self, facts: Option<&TlsFacts>) -> bool {
         let demanded = self.work.as_ref().and_then(|work| work.speaker.demanded());
         demanded.is_some_and(|name| facts.is_none_or(|facts| facts.alpn != name))
@@ -558,18 +558,18 @@ impl Conn {
         self.work.as_ref().is_some_and(|work| work.speaker.is_multiplexed())
     }
 
-    /// The peer has closed, and nothing is outstanding.
+    /// Returns whether the peer has closed and nothing is outstanding.
     pub(crate) fn is_left(&self) -> bool {
         self.is_open() && self.work.as_ref().is_some_and(|work| work.speaker.is_over())
     }
 
-    /// Counts what was sent at `now` of requests that waited for room, or for a stream.
+    /// Counts the bytes sent at `now` for requests that waited for room, or for a stream.
     pub(crate) fn credit_late(&mut self, now: Nanos) {
         let Some(work) = &mut self.work else { return };
         while let Some(call) = work.speaker.take_opened() {
             if let Some(call) = work.calls.get_mut(call) {
-                // its wait ends now, unless its connection was established later; it has been in
-                // flight since it was issued (law 1)
+                // the wait ends now, unless the connection was established later; the call has been
+                // in flight since it was issued (law 1)
                 if call.issued >= self.established {
                     call.admitted = now;
                 }
@@ -587,8 +587,8 @@ impl Conn {
         }
     }
 
-    /// A call of its user waits here because the peer allows no further stream now: the protocol
-    /// holds it back until one is free.
+    /// Returns whether a call of the user waits here: the peer allows no further stream now, and
+    /// the protocol holds the call back until one is free.
     pub(crate) fn holds_back(&self, calls_max: u32) -> bool {
         let holds = |speaker: &Speaker| speaker.is_multiplexed() && speaker.capacity(u32::MAX) > 0;
         self.state != ConnState::Closed
@@ -596,26 +596,26 @@ impl Conn {
             && self.assigned < calls_max
     }
 
-    /// Counts of the protocol itself.
+    /// Takes the protocol's own counts.
     #[inline]
     pub(crate) fn take_protocol_facts(&mut self) -> Option<ProtocolFacts> {
         self.work.as_mut().filter(|work| !work.speaker.forgets())?.speaker.take_facts()
     }
 
-    /// Ciphertext in, plaintext out.
+    /// Decrypts ciphertext to plaintext.
     pub(crate) fn decrypt(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), TlsError> {
         let Some(work) = &mut self.work else { return Ok(()) };
         work.transport.decrypt(bytes, plain)
     }
 
-    /// The TLS handshake has just completed: its duration and parameters.
+    /// The TLS handshake has just completed: returns its duration and parameters.
     pub(crate) fn take_handshake(&self, now: Nanos) -> Option<(Nanos, Option<TlsFacts>)> {
         let work = self.work.as_ref()?;
         let over = self.state == ConnState::Handshake && !work.transport.is_handshaking();
         over.then(|| (now - work.connected, work.transport.tls_facts()))
     }
 
-    /// The peer ended the stream inside TLS.
+    /// Returns whether the peer ended the stream inside TLS.
     pub(crate) fn is_tls_closed(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.transport.is_tls_closed())
     }
@@ -637,13 +637,13 @@ impl Conn {
         connect
     }
 
-    /// Connect and TLS time, returned once.
+    /// Returns connect and TLS time, once.
     #[inline]
     pub(crate) fn take_setup_times(&mut self) -> Option<(Nanos, Option<Nanos>)> {
         self.work.as_mut()?.setup.take()
     }
 
-    /// The call that took them continues: they are kept for the next sample.
+    /// Keeps the setup times for the next sample: the call that took them continues.
     #[cold]
     pub(crate) fn give_setup_times(&mut self, times: Option<(Nanos, Option<Nanos>)>) {
         if let Some(work) = self.work.as_mut().filter(|_| self.state == ConnState::Open) {
@@ -651,15 +651,16 @@ impl Conn {
         }
     }
 
-    /// It has answered one call so far.
+    /// Returns whether the connection has answered exactly one call so far.
     pub(crate) fn has_served_once(&self) -> bool {
         self.served == 1
     }
 }
 
-/// Responses coming in.
+/// Incoming responses.
 impl Conn {
-    /// Bytes were received. Returns the establishment state, and whether they are encrypted.
+    /// Notes that bytes were received. Returns the establishment state, and whether the bytes are
+    /// encrypted.
     #[inline]
     pub(crate) fn touch(&mut self, now: Nanos) -> (ConnState, bool) {
         let Some(work) = &mut self.work else { return (self.state, false) };
@@ -667,8 +668,8 @@ impl Conn {
         (self.state, work.transport.is_encrypted())
     }
 
-    /// Processes plaintext of in-order responses: a piece of the oldest call's. Its first byte is
-    /// timestamped.
+    /// Processes plaintext of in-order responses: a piece of the response to the oldest call. Its
+    /// first byte is timestamped.
     #[inline(always)]
     pub(crate) fn receive_in_order(
         &mut self,
@@ -690,7 +691,7 @@ impl Conn {
         http1.process(shared, call.asked, input)
     }
 
-    /// Takes plaintext, one event's worth; the call's first byte is timestamped.
+    /// Processes the plaintext of one event; the first byte of the call's response is timestamped.
     pub(crate) fn process(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
         let Some(work) = &mut self.work else { return Err(Fault::Unasked) };
         let out = work.transport.plaintext();
@@ -704,10 +705,11 @@ impl Conn {
         heard
     }
 
-    /// The peer ended its side with calls outstanding. `Ok`: the oldest has its whole response.
+    /// The peer ended its side with calls outstanding. `Ok`: the response to the oldest call is
+    /// complete.
     ///
     /// # Errors
-    /// Meaning of that for the oldest call.
+    /// The failure of the oldest call that results.
     pub(crate) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::ClosedEarly) };
         match self.state {
@@ -733,7 +735,8 @@ impl Conn {
         self.work.as_ref().map_or_else(ResponseFacts::default, |work| work.speaker.facts())
     }
 
-    /// The bytes of its head, if heads are kept; of one in progress, the received part.
+    /// The bytes of the response's head, if heads are kept; the received part while the response is
+    /// in progress.
     pub(crate) fn head(&self) -> &[u8] {
         self.work.as_ref().map_or(&[], |work| work.speaker.head())
     }
@@ -743,7 +746,7 @@ impl Conn {
         self.work.as_ref().map_or(&[], |work| work.speaker.trailers())
     }
 
-    /// The speaker, while calls are in flight.
+    /// The protocol's speaker, while calls are in flight.
     pub(crate) fn speaker(&self) -> Option<&Speaker> {
         self.work.as_ref().map(|work| &work.speaker)
     }
@@ -768,7 +771,7 @@ impl Conn {
         true
     }
 
-    /// The call has its complete response, and leaves. `received`: bytes that count for conformity.
+    /// Removes a call with its complete response. `received`: bytes that count for conformity.
     #[inline(always)]
     pub(crate) fn take_served(&mut self, call: usize, received: u64, now: Nanos) -> Option<Call> {
         let work = self.work.as_mut()?;
@@ -778,12 +781,12 @@ impl Conn {
             self.busy += now - work.busy_since;
             self.idle_from = idle_steps(now - self.opened);
         }
-        // removed last, without moving it: a call is large, and each access would copy it
+        // removed last, without moving it: a call is large, and each earlier access would copy it
         work.take(call)
     }
 
-    /// The server closes it after the completed response, or it has carried its maximum number of
-    /// calls.
+    /// Returns whether the server closes the connection after the completed response, or the
+    /// connection has carried its maximum number of calls.
     #[inline]
     pub(crate) fn is_over(&mut self, persistent: bool, calls_max: u32) -> bool {
         let used_up = self.assigned >= calls_max && self.is_idle();
@@ -796,19 +799,19 @@ impl Conn {
 
 /// Failures and the end of the connection.
 impl Conn {
-    /// The peer has ended its side.
+    /// Notes that the peer has ended its side.
     pub(crate) fn end_by_server(&mut self) {
         self.by_server = true;
     }
 
-    /// Notes that a write failed; `false`: one had failed before.
+    /// Notes that a write failed; returns false if an earlier write failed too.
     pub(crate) fn note_unwritable(&mut self, class: FailureClass) -> bool {
         let first = self.unwritable.is_none();
         self.unwritable.get_or_insert(class);
         first
     }
 
-    /// Why the first failed write failed.
+    /// Returns why the first failed write failed.
     pub(crate) fn unwritable(&self) -> Option<FailureClass> {
         self.unwritable
     }
@@ -817,19 +820,19 @@ impl Conn {
         self.broken = Some(class);
     }
 
-    /// The oldest call's first-byte timeout has expired.
+    /// Returns whether the first-byte timeout of the oldest call has expired.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.call(0).is_some_and(|call| call.first_byte.is_zero())
     }
 
-    /// It has answered at least one call.
+    /// Returns whether the connection has answered at least one call.
     pub(crate) fn has_served(&self) -> bool {
         self.served > 0
     }
 
-    /// It has served, and no byte of its current calls was sent: the cause of its end precedes
-    /// them. Where responses come in any order, calls leave it in any order too, and it is unknown
-    /// which were written.
+    /// Returns whether the connection has served calls and sent no byte of its current ones: the
+    /// cause of its end precedes them. Where responses come in any order, calls are removed in any
+    /// order too, and it is unknown which were written.
     pub(crate) fn is_unwritten(&self) -> bool {
         let unwritten = |work: &Work| {
             let known = !work.calls.is_empty() && !work.speaker.is_multiplexed();
@@ -838,10 +841,10 @@ impl Conn {
         self.is_open() && self.has_served() && self.work.as_deref().is_some_and(unwritten)
     }
 
-    /// Counts the sent bytes of requests whose connection ends, without the unsent last ones.
-    /// Returns how many more than those of the calls on it. Over HTTP/2 and HTTP/3 a request counts
-    /// once it is passed to an open connection, because pending data may be frames of the protocol.
-    /// For a retried call, at most what all its attempts sent.
+    /// Reduces the count of sent bytes by the unsent requests at the end of a connection. Returns
+    /// how many more bytes were counted than the calls on it have. Over HTTP/2 and HTTP/3 a request
+    /// counts once it is passed to an open connection, because pending data may be frames of the
+    /// protocol. A retried call counts at most the bytes that all its attempts sent.
     pub(crate) fn take_back_unsent(&mut self) -> u64 {
         if self.is_open() && self.is_multiplexed() {
             return 0;
@@ -856,9 +859,9 @@ impl Conn {
         unsent
     }
 
-    /// The connection ends before its calls: they keep the sent bytes, and the received bytes of
-    /// partial responses. Call it once, before any call is removed, because the protocol knows them
-    /// by position.
+    /// Settles bytes when the connection ends before its calls: they keep the sent bytes, and the
+    /// received bytes of partial responses. Call this once, before any call is removed, because the
+    /// protocol identifies calls by position.
     pub(crate) fn settle_bytes(&mut self) {
         self.take_back_unsent();
         let calls =
@@ -877,17 +880,18 @@ impl Conn {
         }
     }
 
-    /// Removes the call that a break of the connection affects: the oldest.
+    /// Removes the oldest call: the one that a break of the connection affects.
     pub(crate) fn take_hit(&mut self) -> Option<Call> {
         self.work.as_mut()?.calls.pop_front()
     }
 
-    /// Where responses come in any order, a break affects every call with a partial response.
+    /// Removes the calls with a partial response: where responses come in any order, a break
+    /// affects all of them.
     pub(crate) fn take_begun(&mut self) -> Vec<Call> {
         let Some(work) = self.work.as_mut().filter(|work| work.speaker.is_multiplexed()) else {
             return Vec::new();
         };
-        // a sent message may have been processed, and is not resent
+        // a message that was sent may have been processed, and is not resent
         let sent_is_begun = work.speaker.socket().is_some();
         let (begun, rest) = work.calls.drain(..).partition::<Vec<_>, _>(|call| {
             !call.first_byte.is_zero() || sent_is_begun && !call.sent.is_zero()
@@ -896,7 +900,7 @@ impl Conn {
         begun
     }
 
-    /// Removes a call that is refused, or abandoned after `came` of its response.
+    /// Removes a call that was refused, or abandoned after `came` bytes of its response.
     pub(crate) fn take_failed(
         &mut self,
         call: usize,
@@ -925,12 +929,12 @@ impl Conn {
         self.work.as_mut()?.take(call).map(|call| (call, false))
     }
 
-    /// All outstanding calls.
+    /// Removes all outstanding calls.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Call> + '_ {
         self.work.iter_mut().flat_map(|work| work.calls.drain(..))
     }
 
-    /// Its record at its end; busy until `now` if calls are outstanding.
+    /// Record of the connection at its end; busy until `now` if calls are outstanding.
     pub(crate) fn life(&mut self, now: Nanos) -> ConnectionLife {
         let busy = self.work.as_ref().filter(|work| !work.calls.is_empty());
         let steps = idle_steps(now - self.opened).saturating_sub(self.idle_from);

@@ -22,13 +22,13 @@ pub struct CrawlPlan {
     pub start: Url,
     /// Maximum number of requested addresses, at least 1.
     pub calls_max: u64,
-    /// Maximum number of links between the start and a page; 0: the start and its parts only.
+    /// Maximum number of links between the start and a page; 0: only the start and its parts.
     pub depth_max: u32,
-    /// Concurrent requests, at least 1.
+    /// Maximum number of concurrent requests, at least 1.
     pub together: usize,
-    /// From sending a request to the end of its response.
+    /// Time limit from sending a request to the end of its response.
     pub timeout: Nanos,
-    /// Images, scripts, style sheets and the like are requested and listed as well as pages.
+    /// Images, scripts, style sheets and similar parts are requested and listed like pages.
     pub parts: bool,
     /// In order; a `User-Agent` here replaces ours.
     pub headers: Vec<(String, String)>,
@@ -39,7 +39,7 @@ pub struct CrawlPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub url: Url,
-    /// `404`, or why there was no response.
+    /// The status, such as `404`, or the reason why there was no response.
     pub why: String,
     /// The page that links to it; `None` for the start.
     pub found_on: Option<Url>,
@@ -51,19 +51,19 @@ pub struct Crawl {
     /// Addresses that answered with a status of 200 to 299, in request order.
     pub good: Vec<Url>,
     pub broken: Vec<Broken>,
-    /// Broken ones beyond those listed.
+    /// Number of broken addresses beyond those listed.
     pub more_broken: u64,
     pub asked: u64,
-    /// Different addresses on other sites, or of other schemes.
+    /// Number of different addresses on other sites, or with other schemes.
     pub elsewhere: u64,
-    /// Known addresses that a bound excluded.
+    /// Number of known addresses that a bound excluded.
     pub left_out: u64,
     /// The reason why no connection was made at all.
     pub unreachable: Option<String>,
     pub interrupted: bool,
 }
 
-/// Crawls the site, level by level. `told` receives the number of addresses requested and known.
+/// Crawls the site, level by level. Passes the number of addresses requested and known to `told`.
 ///
 /// # Errors
 /// A header that cannot be sent.
@@ -110,7 +110,7 @@ struct Place {
 struct Walk<'a> {
     plan: &'a CrawlPlan,
     next: VecDeque<Place>,
-    /// Everything that was ever in `next`.
+    /// Every address that was ever in `next`.
     seen: BTreeSet<String>,
     elsewhere: BTreeSet<String>,
     too_deep: BTreeSet<String>,
@@ -211,7 +211,7 @@ impl Walk<'_> {
     }
 }
 
-/// Frames are parts of a page and pages themselves.
+/// Frames count both as parts of a page and as pages.
 fn is_page_within(element: &str) -> bool {
     matches!(element, "frame" | "iframe")
 }

@@ -1,11 +1,10 @@
 //! Deadlines of connections: a heap with one entry that counts for each slot, put off lazily.
 //!
-//! A call's deadline is nearly always later than that of the previous call, and that of a slot's
-//! next connection later than that of the previous one. So an entry stays unchanged when the
+//! A call's deadline is nearly always later than that of the previous call, and a slot's next
+//! connection has a later deadline than its previous one. So an entry stays unchanged when the
 //! deadline moves later, and is examined again when it expires: the usual call touches no heap at
 //! all, nor does the usual connection. An entry replaced by an earlier one stays until its instant
-//! and is then ignored; code that lets a deadline move earlier calls `Pool::arm` or
-//! `Pool::arm_again`.
+//! and is then ignored; code that moves a deadline earlier calls `Pool::arm` or `Pool::arm_again`.
 
 use conduit::Slot;
 use std::cmp::Reverse;
@@ -17,7 +16,7 @@ pub(crate) struct Deadlines {
     heap: BinaryHeap<Reverse<(Nanos, Slot)>>,
 }
 
-/// An expired entry: a connection of this slot requested this instant.
+/// An expired entry: the connection in this slot asked to be examined at this instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm {
     pub(crate) at: Nanos,

@@ -1,5 +1,5 @@
-//! The instants at which a worker must act by itself: the next due call, the end of the current row
-//! and beat, the end of the run. Also how much there was to read in the previous turn, which
+//! The instants at which a worker must act without an event: the next due call, the end of the
+//! current row and beat, the end of the run. Also the amount of input in the previous turn, which
 //! determines how a late worker spends its time.
 
 use crate::setup::Setup;
@@ -8,28 +8,28 @@ use units::Nanos;
 /// Maximum wait, so that a stop request is handled soon.
 const WAIT_MAX: Nanos = Nanos::from_millis(50);
 
-/// Validity of the last check for orders: a worker delayed for longer checks again before it issues
-/// anything.
+/// Validity of the last check for orders: a worker that is delayed for longer checks again before
+/// it issues a call.
 const ORDER_MAX: Nanos = Nanos::from_millis(100);
 
 #[derive(Debug)]
 pub(crate) struct Edges {
-    /// When the current turn started, at which orders are checked.
+    /// Start of the current turn, at which orders are checked.
     turned: Nanos,
     /// The earliest instant at which a call may fall due; zero: check at once.
     next_due: Nanos,
     /// Nothing more falls due.
     stopping: bool,
-    /// From then on nothing more falls due: thinking users and sessions leave.
+    /// The instant after which nothing falls due: thinking users and sessions leave.
     last_due: Nanos,
     /// When calls in flight are abandoned: the end of the measured phase, or never.
     cut: Nanos,
     row_start: Nanos,
     row_end: Nanos,
     interval: Nanos,
-    /// The end of the current row or beat, whichever is first.
+    /// End of the current row or beat, whichever is first.
     edge: Nanos,
-    /// Time spent spinning up to the end of the row before.
+    /// Time spent spinning up to the end of the previous row.
     spun: Nanos,
     /// Readiness events handled in the turn before this one, and so far in this one.
     events_before: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Edges {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowEnd {
     pub(crate) start: Nanos,
-    /// The end set by the plan, equal for all workers.
+    /// End of the row as set by the plan, equal for all workers.
     pub(crate) edge: Nanos,
     /// Time spent spinning within the row.
     pub(crate) spun: Nanos,
@@ -77,12 +77,12 @@ impl Edges {
         self.events += 1;
     }
 
-    /// True if the previous turn found something to read.
+    /// Returns true if the previous turn had input to read.
     pub(crate) fn had_events(&self) -> bool {
         self.events_before > 0
     }
 
-    /// Nothing more falls due. False when that was so before.
+    /// Stops the load: nothing more falls due. Returns false if it had stopped before.
     pub(crate) fn stop(&mut self) -> bool {
         let first = !self.stopping;
         if first {
@@ -98,28 +98,28 @@ impl Edges {
         self.stopping
     }
 
-    /// The last instant at which something may fall due has passed.
+    /// Returns whether the last instant at which a call may fall due has passed.
     pub(crate) fn is_past_due(&self, now: Nanos) -> bool {
         now >= self.last_due
     }
 
-    /// Calls in flight are abandoned.
+    /// Returns whether calls in flight are abandoned.
     pub(crate) fn is_cut(&self, now: Nanos) -> bool {
         now >= self.cut
     }
 
-    /// Something is due, and may be issued within this turn.
+    /// Returns whether a call is due and may be issued within this turn.
     #[inline]
     pub(crate) fn is_due(&self, now: Nanos) -> bool {
         now >= self.next_due && now <= self.turned + ORDER_MAX
     }
 
-    /// Everything due has been issued; the next falls due at `at`.
+    /// Notes that everything due has been issued; the next call falls due at `at`.
     pub(crate) fn set_due(&mut self, at: Nanos) {
         self.next_due = at;
     }
 
-    /// One more call falls due at `at`.
+    /// Notes that one more call falls due at `at`.
     pub(crate) fn add_due(&mut self, at: Nanos) {
         self.next_due = self.next_due.min(at);
     }
@@ -149,7 +149,7 @@ impl Edges {
         over
     }
 
-    /// Returns until when to wait, if connections have until `deadline` and queued calls until
+    /// Returns how long to wait, if connections have until `deadline` and queued calls until
     /// `queued`.
     #[inline]
     pub(crate) fn wake(&self, now: Nanos, deadline: Nanos, queued: Nanos) -> Nanos {

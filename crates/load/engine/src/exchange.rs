@@ -1,6 +1,6 @@
 //! Single exchanges, each on a separate connection: all connections are made first, then all
-//! requests are sent at the same moment, and every response is kept completely. For checks, where
-//! the content matters and not its amount.
+//! requests are sent at the same moment, and every response is kept in full. Used by checks, where
+//! content matters rather than volume.
 
 mod message;
 mod terms;
@@ -27,7 +27,7 @@ pub struct Request {
     /// The CONNECT request for a tunnel through a proxy (RFC 9110 section 9.3.6).
     pub tunnel: Option<Vec<u8>>,
     pub message: Message,
-    /// From sending the requests to the end of the response.
+    /// Time limit from sending the requests to the end of the response.
     pub timeout: Nanos,
 }
 
@@ -37,7 +37,7 @@ pub struct Outgoing {
     /// Scheme, host and port determine the destination.
     pub url: Url,
     pub message: Message,
-    /// From sending it to the end of its response.
+    /// Time limit from sending the request to the end of its response.
     pub timeout: Nanos,
     /// Over TLS it is sent as HTTP/2 if the server prefers that to HTTP/1.1 (ALPN).
     pub negotiates: bool,
@@ -49,7 +49,7 @@ pub trait Caller {
     /// responses in request order.
     fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard>;
 
-    /// Returns whether it must end now: interrupted by the user.
+    /// Returns whether the exchange must end now because the user interrupted it.
     fn interrupted(&self) -> bool;
 }
 
@@ -59,7 +59,7 @@ pub struct Reply {
     pub facts: ResponseFacts,
     /// The final head as received.
     pub head: Vec<u8>,
-    /// Chunk framing removed, content coding not undone.
+    /// Body with chunk framing removed and content coding kept.
     pub body: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ impl Trouble {
         Trouble { class, text, way_out: None }
     }
 
-    /// The error text, and a hint.
+    /// The error text with a hint.
     pub fn with_way_out(&self) -> String {
         let untrusted = self.class == FailureClass::Certificate;
         match self.way_out.or(untrusted.then_some(TRUST)) {
@@ -89,7 +89,7 @@ impl Trouble {
         }
     }
 
-    /// The hint for callers whose only TLS options are --ca and --insecure.
+    /// The error text with the hint for callers whose only TLS options are --ca and --insecure.
     pub fn with_common_way_out(&self) -> String {
         let of_tls = matches!(self.class, FailureClass::Tls | FailureClass::Certificate);
         let way_out = self.way_out.filter(|_| !of_tls);
@@ -107,9 +107,9 @@ impl From<TlsError> for Trouble {
 #[derive(Clone, Debug)]
 pub struct Heard {
     pub result: Result<Reply, Trouble>,
-    /// A connection (and its TLS) was made.
+    /// A connection (with TLS if used) was established.
     pub connected: bool,
-    /// From sending the requests to the end; zero if never sent.
+    /// Time from sending the requests to the end; zero if they were never sent.
     pub took: Nanos,
 }
 
@@ -125,19 +125,19 @@ impl Heard {
 pub struct Contact {
     /// The address that accepted the connection.
     pub peer: Option<Peer>,
-    /// The protocol that TLS agreed on, by its name in ALPN, empty for none; `None`: no handshake was
-    /// completed, or it was QUIC's.
+    /// ALPN name of the protocol that TLS negotiated, empty for none; `None`: no handshake was
+    /// completed, or the connection uses QUIC.
     pub agreed: Option<String>,
     /// Streams that the peer permits at once, if it announced them.
     pub streams_max: Option<u64>,
-    /// When the response was complete, or was known to be missing.
+    /// When the response was complete, or had failed.
     pub at: Option<Nanos>,
 }
 
 /// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// Nothing to do until then, unless a connection becomes ready.
+    /// Nothing to do until this instant, unless a connection becomes ready.
     Until(Nanos),
     Over,
 }
@@ -147,14 +147,14 @@ pub const BODY_MAX: usize = 64 << 20;
 /// Size of one read, in bytes.
 const READ_SIZE: usize = 64 << 10;
 
-/// Establishment state of a connection; never goes back, except for the next address of
-/// `Connecting`.
+/// Establishment state of a connection. It never goes back, except that `Connecting` may try the
+/// next address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Connecting,
-    /// The proxy is asked for a tunnel.
+    /// A tunnel was requested from the proxy.
     Tunnel,
-    /// It has made one.
+    /// The proxy has established the tunnel.
     Through,
     Handshake,
     /// Waits for the other connections.
@@ -169,16 +169,16 @@ enum Stage {
 struct Line {
     request: Request,
     stage: Stage,
-    /// The next of the request's addresses.
+    /// Index of the next of the request's addresses.
     peer: usize,
     /// When its connection must be established.
     connect_by: Nanos,
     /// The address accepted the connection.
     taken: bool,
-    /// Talks to the proxy, if it uses one.
+    /// Protocol state with the proxy, if one is used.
     proxy: Option<Voice>,
     session: Option<Box<dyn TlsSession>>,
-    /// For the transport, of which `out_at` bytes have been written.
+    /// Output for the transport; `out_at` bytes of it have been written.
     out: Vec<u8>,
     out_at: usize,
     plain: Vec<u8>,
@@ -195,7 +195,7 @@ struct Line {
     connected: bool,
     /// The server has sent something after the handshake.
     answered: bool,
-    /// Our side closed it before the others finished.
+    /// Our side closed the connection before the others finished.
     parted: bool,
     heard: Option<(Result<Reply, Trouble>, Nanos)>,
 }
@@ -221,8 +221,9 @@ impl std::fmt::Debug for Exchange<'_> {
 }
 
 impl<'t> Exchange<'t> {
-    /// `connect`: maximum time for establishing a connection to one address, with everything that
-    /// precedes the request. `tls` is required if an HTTP/1.x request has a `tls_name`.
+    /// Creates an exchange. `connect`: maximum time for establishing a connection to one address,
+    /// including everything that precedes the request. `tls` is required if an HTTP/1.x request has
+    /// a `tls_name`.
     pub fn new(
         requests: Vec<Request>,
         connect: Nanos,
@@ -234,7 +235,7 @@ impl<'t> Exchange<'t> {
         Exchange { lines, tls, tls_http2, cache, terms, connect, begun: false, released: None }
     }
 
-    /// Settings that differ from those of a check.
+    /// Replaces settings that differ from those of a check.
     pub fn under(mut self, terms: Terms) -> Exchange<'t> {
         for line in &mut self.lines {
             line.limits = terms.limits;
@@ -244,13 +245,13 @@ impl<'t> Exchange<'t> {
         self
     }
 
-    /// `tls` makes the sessions of requests over HTTP/2.
+    /// Sets the TLS factory for sessions of HTTP/2 requests.
     pub fn http2_over(mut self, tls: Option<&'t mut dyn TlsFactory>) -> Exchange<'t> {
         self.tls_http2 = tls;
         self
     }
 
-    /// Does everything that can be done now.
+    /// Processes everything that can be done now.
     pub fn turn(&mut self, io: &mut impl Io) -> Pause {
         if !self.begun {
             self.begun = true;
@@ -272,7 +273,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// Runs all of it, for callers with nothing else to wait for.
+    /// Drives the exchange to its end, for callers with nothing else to wait for.
     pub fn drive(&mut self, io: &mut impl Io) {
         let mut ready = Vec::new();
         while let Pause::Until(at) = self.turn(io) {
@@ -283,7 +284,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// Takes one readiness event.
+    /// Processes one readiness event.
     pub fn handle(&mut self, io: &mut impl Io, event: Ready) {
         self.move_on(io, event.slot as usize);
     }
@@ -297,7 +298,7 @@ impl<'t> Exchange<'t> {
         self.hang_up(io);
     }
 
-    /// Of the connection of a request, by its number.
+    /// Facts of the connection of a request, by the request's number.
     pub fn contact(&mut self, request: usize) -> Contact {
         let Some(line) = self.lines.get_mut(request) else { return Contact::default() };
         let taken = line.peer.checked_sub(1).filter(|_| line.taken);
@@ -427,7 +428,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// The connection leads to the server: TLS comes next, if used.
+    /// The transport to the server is connected: TLS follows, if used.
     fn secure(&mut self, io: &mut impl Io, slot: usize) {
         let line = &mut self.lines[slot];
         let Some(name) = line.request.tls_name.clone() else {
@@ -447,7 +448,7 @@ impl<'t> Exchange<'t> {
                 line.session = Some(session);
                 line.stage = Stage::Handshake;
                 line.drain();
-                // data after the proxy's response
+                // data that follows the proxy's response
                 let early = std::mem::take(&mut line.plain);
                 line.take(&early, io, slot, &mut self.cache);
                 self.move_on(io, slot);
@@ -483,9 +484,9 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// The address refuses the connection: tries the next one, if any.
+    /// The address refuses the connection: tries the next address, if any.
     fn refused(&mut self, io: &mut impl Io, slot: usize, class: FailureClass) {
-        // the system does not know our own limit
+        // the system's error does not state our own limit
         let why = match class {
             FailureClass::ConnectTimeout => None,
             _ => io.why(slot as Slot),
@@ -545,7 +546,7 @@ impl Line {
         }
     }
 
-    /// The response is late, by its request's timeout or by a limit within that.
+    /// Ends a late response, whether by its request's timeout or by a limit within that.
     fn give_up(&mut self, now: Nanos, released: Option<Nanos>) {
         let whole = released.map_or(Nanos::NEVER, |start| start + self.request.timeout);
         match self.patience.next() {
@@ -562,7 +563,7 @@ impl Line {
         self.end_with(Trouble::new(class, text), now);
     }
 
-    /// Like [`Line::fail`], if the peer may not support the protocol.
+    /// Like [`Line::fail`], for a peer that may not support the protocol.
     fn fail_to_connect(&mut self, class: FailureClass, text: String, now: Nanos) {
         let unmet = matches!(
             class,
@@ -611,8 +612,8 @@ impl Line {
         }
     }
 
-    /// QUIC's handshake datagrams are read before the connection is established; data that the
-    /// server sends after its handshake may arrive with them.
+    /// Reads QUIC's handshake datagrams before the connection is established; data that the server
+    /// sends after its handshake may arrive with them.
     fn shake(&mut self, io: &mut impl Io, slot: usize) -> Result<(), IoError> {
         if !self.request.message.is_http3() {
             return Ok(());
@@ -714,7 +715,7 @@ impl Line {
         }
     }
 
-    /// Only the handshake was wanted: the server must not see an error.
+    /// Closes after a handshake without a request, so that the server does not see an error.
     fn part_in_peace(&mut self, now: Nanos) {
         if let Some(session) = &mut self.session {
             session.close();
@@ -808,7 +809,7 @@ impl Line {
     }
 }
 
-/// An unauthenticated close does not end a body.
+/// Message for a body that an unauthenticated close cannot end.
 const CUT: &str = "the connection was closed without TLS's close_notify, so that the body may be cut off \
                    (RFC 9112 section 9.8)";
 

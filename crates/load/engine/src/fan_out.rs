@@ -1,5 +1,6 @@
 //! Broadcasts over WebSockets: in each room one member publishes, and every other member should
-//! receive each message. A room belongs to one worker, so that all its instants are of one clock.
+//! receive each message. A room belongs to one worker, so that all its instants come from one
+//! clock.
 
 use crate::setup::Setup;
 use conduit::Slot;
@@ -7,11 +8,11 @@ use sample::FanOutEvent;
 use std::collections::VecDeque;
 use units::{Nanos, NumberMap};
 
-/// Time from due after which a message that a member has not received counts as lost. The timeout
-/// of calls applies if it is shorter.
+/// Time after the due instant when a message that a member has not received counts as lost. The
+/// timeout of calls applies if it is shorter.
 const REACH_MAX: Nanos = Nanos::from_secs(5);
 
-/// The latest messages of a room that are remembered for each member by a bit, to find duplicates.
+/// Number of latest messages of a room for which each member has a bit, to find duplicates.
 const REMEMBERED: u64 = 64;
 
 /// Maximum number of older messages remembered for each member because it has not received them.
@@ -25,7 +26,7 @@ const OPENS_MAX: u64 = 64;
 struct OpenRoom {
     /// Open members, the publisher first.
     open: Vec<Slot>,
-    /// Messages published so far.
+    /// Number of messages published so far.
     sequence: u64,
 }
 
@@ -33,16 +34,16 @@ struct OpenRoom {
 #[derive(Clone, Debug)]
 struct Member {
     room: usize,
-    /// The latest message received, from 1; and those before it, by bits.
+    /// Number of the latest message received, from 1, and bits for the messages before it.
     latest: u64,
     seen: u64,
-    /// Older messages that it has not received, in rising order.
+    /// Older messages that the member has not received, in ascending order.
     missed: VecDeque<u64>,
-    /// Messages published before it was open.
+    /// Number of messages published before the member joined.
     joined: u64,
 }
 
-/// Place of a received message among those of the member.
+/// Position of a received message relative to the member's other messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReceptionOrder {
     InOrder,
@@ -51,7 +52,7 @@ enum ReceptionOrder {
 }
 
 impl Member {
-    /// Notes the reception of message `number` of the room.
+    /// Notes that message `number` of the room was received.
     fn note(&mut self, number: u64) -> ReceptionOrder {
         let Some(behind) = self.latest.checked_sub(number) else {
             self.advance(number);
@@ -73,7 +74,7 @@ impl Member {
         ReceptionOrder::Overtaken
     }
 
-    /// Message `number` is the latest: those that leave the bits without a reception are
+    /// Makes message `number` the latest: messages whose bits are shifted out unreceived are
     /// remembered as missed.
     fn advance(&mut self, number: u64) {
         let oldest = self.latest.saturating_sub(REMEMBERED - 1).max(self.joined + 1);
@@ -105,13 +106,13 @@ struct Published {
     last: Nanos,
 }
 
-/// Meaning of a message that a member received.
+/// Kind of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reception {
     Event(FanOutEvent),
     /// The publisher's own copy.
     Own,
-    /// It was not published, or its time limit has passed.
+    /// The message was not published, or its time limit has passed.
     Unknown,
 }
 
@@ -119,23 +120,23 @@ pub(crate) enum Reception {
 #[derive(Debug)]
 pub(crate) struct FanOut {
     rooms: Vec<OpenRoom>,
-    /// Their numbers among those of all workers.
+    /// Numbers of these rooms among the rooms of all workers.
     numbers: Vec<u64>,
     members_each: u64,
-    /// Members requested so far.
+    /// Number of members requested so far.
     asked: u64,
     members: NumberMap<Member>,
     published: NumberMap<Published>,
-    /// Messages that are not settled, by the instants at which their time is over.
+    /// Unsettled messages, by their deadlines.
     deadlines: VecDeque<(Nanos, u64)>,
-    /// Settled ones, remembered until then to find duplicates.
+    /// Settled messages, remembered until their deadline to find duplicates.
     settled: VecDeque<(Nanos, u64)>,
     next_room: usize,
     patience: Nanos,
 }
 
 impl FanOut {
-    /// The rooms of worker `worker`; `None`: the plan has none.
+    /// Creates the rooms of worker `worker`; `None`: the plan has no rooms.
     pub(crate) fn of(setup: &Setup, worker: u32) -> Option<FanOut> {
         let rooms = setup.plan.websocket.rooms.filter(|_| setup.plan.is_websocket())?;
         let part = setup.part(worker);
@@ -154,8 +155,8 @@ impl FanOut {
         })
     }
 
-    /// Rooms whose members must be opened now: the place of each among the worker's rooms, and its
-    /// number. The publishers are the first.
+    /// Takes rooms whose members must be opened now: the place of each among the worker's rooms,
+    /// and its number. Publishers come first.
     pub(crate) fn take_unopened(&mut self) -> Vec<(usize, u64)> {
         let rooms = self.rooms.len() as u64;
         let now = self.unopened().min(OPENS_MAX);
@@ -175,13 +176,13 @@ impl FanOut {
         (self.rooms.len() as u64 * self.members_each).saturating_sub(self.asked)
     }
 
-    /// A connection for a member was begun.
+    /// Notes that a connection for a member was begun.
     pub(crate) fn begin(&mut self, slot: Slot, room: usize) {
         let member = Member { room, latest: 0, seen: 0, missed: VecDeque::new(), joined: u64::MAX };
         self.members.insert(u64::from(slot), member);
     }
 
-    /// The handshake of a member is over.
+    /// Notes that the handshake of a member is complete.
     pub(crate) fn open(&mut self, slot: Slot) {
         let Some(member) = self.members.get_mut(&u64::from(slot)) else { return };
         let room = &mut self.rooms[member.room];
@@ -190,14 +191,14 @@ impl FanOut {
         room.open.push(slot);
     }
 
-    /// A connection ended; it may be a member's.
+    /// Notes that a connection ended, which may be a member's.
     pub(crate) fn lose(&mut self, slot: Slot) {
         if let Some(member) = self.members.remove(&u64::from(slot)) {
             self.rooms[member.room].open.retain(|other| *other != slot);
         }
     }
 
-    /// The publisher of the room whose turn it is; `None`: none is open.
+    /// Returns the publisher of the room whose turn it is; `None`: no publisher is open.
     pub(crate) fn next_publisher(&mut self) -> Option<Slot> {
         let count = self.rooms.len();
         let mut turns = (0..count).map(|step| (self.next_room + step) % count);
@@ -206,7 +207,7 @@ impl FanOut {
         self.rooms[room].open.first().copied()
     }
 
-    /// A message with this key was published on `slot`.
+    /// Notes that a message with this key was published on `slot`.
     pub(crate) fn publish(&mut self, slot: Slot, key: u64, due: Nanos) {
         let Some(member) = self.members.get(&u64::from(slot)) else { return };
         let room = &mut self.rooms[member.room];
@@ -225,7 +226,7 @@ impl FanOut {
         self.deadlines.push_back((due + self.patience, key));
     }
 
-    /// A member received a message with this key.
+    /// Notes that a member received a message with this key.
     pub(crate) fn receive(&mut self, slot: Slot, key: Option<u64>, now: Nanos) -> Reception {
         let found = key.and_then(|key| self.published.get_mut(&key));
         let (Some(member), Some(published)) = (self.members.get_mut(&u64::from(slot)), found)
@@ -253,8 +254,8 @@ impl FanOut {
         Reception::Event(FanOutEvent::Delivered { due, at: now, in_order })
     }
 
-    /// Returns a message that every receiver has, or whose time limit has passed. Must be called
-    /// until it returns `None`.
+    /// Returns a message that every receiver has, or whose time limit has passed. Call it until it
+    /// returns `None`.
     pub(crate) fn take_settled(&mut self, now: Nanos) -> Option<FanOutEvent> {
         while let Some((_, key)) = self.settled.pop_front_if(|(deadline, _)| *deadline <= now) {
             self.published.remove(&key);

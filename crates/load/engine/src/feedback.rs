@@ -29,7 +29,7 @@ pub(crate) struct Feedback {
     source: Source,
     people: People,
     population: Option<Population>,
-    /// Failed calls of sessions, to be made again.
+    /// Failed calls of sessions, to be retried.
     again: VecDeque<Call>,
     /// Users make one call after another, without pauses, groups or visits.
     one_by_one: bool,
@@ -37,9 +37,9 @@ pub(crate) struct Feedback {
     guided: Option<Box<Guided>>,
     /// A script or a guide processes each response.
     attended: bool,
-    /// The end of the measured phase.
+    /// End of the measured phase.
     until: Nanos,
-    /// When the calls of a session fall due, if by the clock.
+    /// Schedule of the calls of a session, if they fall due by the clock.
     pace: Option<Pace>,
     /// A failed call does not end its session.
     survives: bool,
@@ -66,34 +66,34 @@ pub(crate) struct EndedCall {
     pub(crate) user: u32,
     pub(crate) target: u32,
     pub(crate) index: u64,
-    /// No byte of the request was sent: there was no connection to send it on.
+    /// No byte of the request was sent, because there was no connection.
     pub(crate) unopened: bool,
     pub(crate) outcome: Outcome,
-    /// Zero: there was no response.
+    /// Status code; zero without a response.
     pub(crate) status: u16,
 }
 
 /// When a user's next calls fall due, after one has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// This many now.
+    /// This many calls now.
     Now(u32),
-    /// At that instant; the user thinks until then.
+    /// The user thinks until that instant.
     Later(Nanos),
-    /// The number of users decreases: at that instant, or never again.
+    /// The user rests because the number of users decreases: until that instant, or forever.
     Rests(Option<Nanos>),
-    /// The same call, at the next check of due calls.
+    /// The same call again, at the next check of due calls.
     Again,
-    /// None now, and perhaps none any more.
+    /// No call now, and perhaps no further one.
     Nothing,
 }
 
 /// Role of a dropped call in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DroppedPart {
-    /// There is no session.
+    /// The call has no session.
     Nothing,
-    /// Its start: no call of it was made.
+    /// The call is the first of its session: no call of it was made.
     All,
     Rest,
 }
@@ -101,7 +101,7 @@ pub(crate) enum DroppedPart {
 /// A departed user.
 #[derive(Debug)]
 pub(crate) struct Retired {
-    /// Of a session: its record, and its connections, which end with it.
+    /// For a session: its record, and its connections, which end with it.
     pub(crate) session: Option<(SessionRecord, Vec<Slot>)>,
 }
 
@@ -126,7 +126,7 @@ impl Feedback {
         }
     }
 
-    /// Requests are made by `script` from now on.
+    /// Lets `script` make the requests from now on.
     pub(crate) fn attend_by_script(&mut self, script: Box<dyn Script>) {
         let mut scripted = Box::new(Scripted::new(script));
         if scripted.makes_pauses() && matches!(self.source, Source::Closed { .. }) {
@@ -136,7 +136,7 @@ impl Feedback {
         self.attended = true;
     }
 
-    /// Users are guided from now on.
+    /// Lets a guide lead the users from now on.
     pub(crate) fn attend_by_guide(&mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) {
         let guided = Guided::new(guide, directory, &mut self.people, self.setup.start);
         self.guided = Some(Box::new(guided));
@@ -144,21 +144,21 @@ impl Feedback {
         self.one_by_one = false;
     }
 
-    /// Takes over a part of the load; a closed loop has none to take over.
+    /// Takes over a part of the load. In a closed loop there is nothing to take over.
     pub(crate) fn take_over(&mut self, more: &LateShare) {
         if let Source::Open(open) = &mut self.source {
             open.take_over(&self.setup, more);
         }
     }
 
-    /// Nothing more falls due.
+    /// Stops the load: nothing more falls due.
     pub(crate) fn stop(&mut self) {
         if let Source::Open(open) = &mut self.source {
             open.stop();
         }
     }
 
-    /// The next instant at which a call falls due, repeated ones `now`.
+    /// The next instant at which a call falls due; retried calls fall due `now`.
     pub(crate) fn next_due(&self, now: Nanos) -> Nanos {
         let again = if self.again.is_empty() { Nanos::NEVER } else { now };
         self.source.next_due().min(self.people.next_due()).min(again)
@@ -169,12 +169,12 @@ impl Feedback {
         self.source.next_due()
     }
 
-    /// No call will fall due and none is in progress.
+    /// Returns whether no call will fall due and none is in progress.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.people.active == 0 && self.source.next_due() == Nanos::NEVER
     }
 
-    /// The next arrival of an open load.
+    /// Takes the next arrival of an open load.
     pub(crate) fn arrive(&mut self) -> Option<Arrived> {
         let Source::Open(open) = &mut self.source else { return None };
         let (arrival, content) = open.take()?;
@@ -207,8 +207,8 @@ impl Feedback {
         Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
     }
 
-    /// Of a session whose calls fall due by the clock: how many may be sent at `now`, limited by
-    /// its connection. Its next instant is recorded.
+    /// For a session whose calls fall due by the clock: returns how many may be sent at `now`,
+    /// limited by its connection, and records its next instant.
     fn fallen_due(&mut self, user: u32, now: Nanos) -> u32 {
         let Some(pace) = &self.pace else { return 0 };
         let person = &mut self.people.users[user as usize];
@@ -219,7 +219,8 @@ impl Feedback {
         let fallen = pace.due_within(now - person.started).min(all);
         let room = lanes(&self.setup).saturating_sub(person.outstanding);
         let count = fallen.saturating_sub(person.turns).min(u64::from(room)) as u32;
-        // without room the next response checks the clock: ticks that change nothing cost no time
+        // without room the next response checks the clock, so that ticks without effect cost no
+        // time
         if fallen < all && person.thinking == 0 && count < room {
             let at = person.started + pace.offset(fallen);
             self.people.think(at, user, 0);
@@ -236,13 +237,13 @@ impl Feedback {
         self.again.len()
     }
 
-    /// A guide decides what the users do next.
+    /// Returns whether a guide decides what the users do next.
     #[inline]
     pub(crate) fn is_guided(&self) -> bool {
         !self.one_by_one && self.guided.is_some()
     }
 
-    /// The user's next call, due at `intended`, and its endpoint; `None` if there is none left.
+    /// The user's next call, due at `intended`, and its endpoint; `None` without a further call.
     #[inline(always)]
     pub(crate) fn next_call(
         &mut self,
@@ -274,7 +275,7 @@ impl Feedback {
         Some((call, template.endpoint))
     }
 
-    /// The guided user's call due at `intended`, with its index; `None` if there is none.
+    /// The guided user's call due at `intended`, with its index; `None` without a further call.
     pub(crate) fn next_step(
         &mut self,
         user: u32,
@@ -313,7 +314,7 @@ impl Feedback {
         }
     }
 
-    /// Row of the endpoint that a guided user goes to. A new endpoint is looked up, and `add` gives
+    /// Row of the endpoint for a guided user's call. A new endpoint is looked up, and `add` gives
     /// it a row.
     pub(crate) fn endpoint_of(
         &mut self,
@@ -323,7 +324,7 @@ impl Feedback {
         self.guided.as_mut()?.endpoint_of(url, &self.setup, add)
     }
 
-    /// The row of the target list that the user's next call goes to.
+    /// Row of the target list for the user's next call.
     fn row_of(&self, user: u32, index: u64) -> Option<u32> {
         let person = &self.people.users[user as usize];
         match self.setup.script(person.id, person.turns) {
@@ -359,15 +360,16 @@ impl Feedback {
         let group = u64::from(lanes(&self.setup));
         let into = person.turns % group;
         if into > 0 {
-            // the response to the first is there: the rest of its group follows at once
+            // the response to the first call of the group has arrived: the rest of the group
+            // follows at once
             return (((group - into) as u32).min(person.left), Nanos::ZERO);
         }
         let count = if self.source.leads() { 1 } else { group as u32 };
         (count.min(person.left), think())
     }
 
-    /// Handles the end of a user's call whose next one falls due at once. Returns false if it did
-    /// nothing, and [`Feedback::follow`] decides.
+    /// Handles the end of a user's call whose next call falls due at once. Returns false if it did
+    /// nothing; then [`Feedback::follow`] decides.
     #[inline(always)]
     pub(crate) fn goes_on(&mut self, ended: &EndedCall) -> bool {
         let simply = self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded;
@@ -379,8 +381,8 @@ impl Feedback {
         simply
     }
 
-    /// Handles the end of a user's call: when does the next one fall due? `warm_up`: a call that
-    /// falls due now belongs to the warm-up.
+    /// Handles the end of a user's call: decides when the next one falls due. `warm_up`: a call
+    /// that falls due now belongs to the warm-up.
     pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
         let user = ended.user;
         let closed = matches!(self.source, Source::Closed { .. });
@@ -417,7 +419,7 @@ impl Feedback {
             };
         }
         let Some(person) = self.people.user(user) else { return Next::Nothing };
-        // inside a group with calls left the next one follows each that ends
+        // in a group with calls left, each call that ends starts the next one
         let within = self.source.parallel() != u32::MAX
             && self.setup.script(person.id, person.turns).is_some_and(|step| !step.first);
         let whole_group =
@@ -449,7 +451,7 @@ impl Feedback {
         Next::Later(now + pause)
     }
 
-    /// The user's next calls would fall due at `at`, when the number of users decreases.
+    /// Handles a user whose next calls would fall due at `at`, while the number of users decreases.
     fn rest(&mut self, user: u32, count: u32, at: Nanos) -> Option<Next> {
         let population = self.population.as_ref()?;
         let back = population.next(self.people.users[user as usize].id, at);
@@ -462,8 +464,8 @@ impl Feedback {
         Some(Next::Rests(back))
     }
 
-    /// A session's failed call falls due again at the next check of due calls: a server that
-    /// refuses at once must not receive a call from within its own refusal. It stays outstanding.
+    /// Schedules a session's failed call for the next check of due calls: a server that refuses at
+    /// once must not receive a call from within its own refusal. The call stays outstanding.
     fn repeat(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) {
         let index = self.people.next_index(warm_up).unwrap_or(ended.index);
         let asked = self.setup.targets.template(ended.target).asked;
@@ -473,13 +475,13 @@ impl Feedback {
 
 /// Users and sessions: which continue, which leave, and on which connection.
 impl Feedback {
-    /// The user has nothing outstanding.
+    /// Returns whether the user has nothing outstanding.
     #[inline]
     pub(crate) fn is_idle(&self, user: u32) -> bool {
         self.people.users[user as usize].outstanding == 0
     }
 
-    /// A user with nothing outstanding and nothing due leaves.
+    /// Removes a user with nothing outstanding and nothing due.
     pub(crate) fn retire_if_idle(&mut self, user: u32, now: Nanos) -> Option<Retired> {
         let person = &mut self.people.users[user as usize];
         if !person.active || person.outstanding + person.thinking > 0 {
@@ -501,7 +503,7 @@ impl Feedback {
         Some(Retired { session })
     }
 
-    /// A call of the user was dropped: a session ends with that.
+    /// Notes that a call of the user was dropped, which ends its session.
     pub(crate) fn drop_call(&mut self, user: u32) -> DroppedPart {
         let Some(person) = self.people.user(user) else { return DroppedPart::Nothing };
         person.outstanding -= 1;
@@ -514,7 +516,7 @@ impl Feedback {
         DroppedPart::Rest
     }
 
-    /// A call of the user has failed on its connection: a session ends with that.
+    /// Notes that a call of the user failed on its connection, which ends its session.
     pub(crate) fn fail_session(&mut self, user: u32) {
         if self.guided.is_none() {
             self.people.fail_session(user, &self.source);
@@ -552,7 +554,7 @@ impl Feedback {
         self.people.user(user).map_or(&[], |person| person.more())
     }
 
-    /// A connection was opened for the user; `several`: in addition to existing ones.
+    /// Notes that a connection was opened for the user; `several`: in addition to existing ones.
     pub(crate) fn give_connection(&mut self, user: u32, slot: Slot, several: bool) {
         if let Some(person) = self.people.user(user) {
             person.connections += 1;
@@ -563,7 +565,7 @@ impl Feedback {
         }
     }
 
-    /// A step of the user's journey opened a WebSocket.
+    /// Notes that a step of the user's journey opened a WebSocket.
     pub(crate) fn give_socket(&mut self, user: u32, slot: Slot) {
         if let Some(person) = self.people.user(user) {
             person.connections += 1;
@@ -576,7 +578,7 @@ impl Feedback {
         self.people.user(user)?.belongings.as_ref()?.socket
     }
 
-    /// The user leaves the connection, which continues.
+    /// Separates the user from the connection, which continues.
     pub(crate) fn part_from_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {
             person.conn = None;
@@ -599,7 +601,7 @@ impl Feedback {
         }
     }
 
-    /// The user's connection no longer exists.
+    /// Notes that the user's connection no longer exists.
     pub(crate) fn lose_connection(&mut self, user: u32, slot: Slot) {
         let Some(person) = self.people.user(user) else { return };
         if person.conn == Some(slot) {
@@ -611,8 +613,8 @@ impl Feedback {
         }
     }
 
-    /// The user's connection accepts no further calls, or there is none; the session may end with
-    /// it.
+    /// Notes that the user's connection accepts no further calls, or that there is none; the
+    /// session may end with it.
     pub(crate) fn end_with_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {
             self.source.connection_over(person);
@@ -628,7 +630,7 @@ impl Feedback {
         }
     }
 
-    /// The server's challenge known to the user, or to all calls without one.
+    /// The latest login challenge of the server to this user, or to all calls without a user.
     pub(crate) fn login_of(&mut self, user: u32) -> &mut KnownChallenge {
         match self.people.users.get_mut(user as usize) {
             Some(person) => &mut person.own().login,
@@ -636,7 +638,7 @@ impl Feedback {
         }
     }
 
-    /// Takes the cookies of a response's head into the user's jar.
+    /// Adds the cookies of a response's head to the user's jar.
     pub(crate) fn take_cookies(&mut self, user: u32, from: &Template, head: &[u8]) {
         let last_alone = self.setup.plan.request.last_cookie;
         let Some(person) = self.people.user(user) else { return };
@@ -673,12 +675,12 @@ impl Feedback {
         self.script.as_mut()?.peer()
     }
 
-    /// The script's error, once.
+    /// Returns the script's error, once.
     pub(crate) fn script_failure(&mut self) -> Option<String> {
         self.script.as_mut()?.take_failure()
     }
 
-    /// A script or a guide needs bodies.
+    /// Returns whether a script or a guide needs bodies.
     pub(crate) fn wants_bodies(&self) -> bool {
         self.script.as_ref().is_some_and(|script| script.wants_responses())
             || self.guided.as_ref().is_some_and(|guided| guided.keeps_bodies())
@@ -702,12 +704,12 @@ impl Feedback {
         }
     }
 
-    /// A guide is notified of each call's end.
+    /// Returns whether a guide is notified of each call's end.
     pub(crate) fn is_attended_to_the_end(&self) -> bool {
         self.guided.as_ref().is_some_and(|guided| guided.attends_to_each())
     }
 
-    /// The run ends with the last user.
+    /// Returns whether the run ends with the last user.
     pub(crate) fn ends_with_its_users(&self) -> bool {
         self.guided.as_ref().is_some_and(|guided| guided.ends_with_its_users())
             && matches!(self.source, Source::Closed { .. })
@@ -727,7 +729,7 @@ impl Feedback {
         }
     }
 
-    /// Values that the user captured or took from a feeder.
+    /// Adds the values that the user captured or took from a feeder.
     pub(crate) fn add_secrets(&mut self, user: u32, add: &mut dyn FnMut(&str)) {
         let id = self.user_id(user);
         if let (Some(guided), Some(id)) = (&self.guided, id) {
@@ -755,7 +757,7 @@ impl Feedback {
     }
 }
 
-/// Returns whether the users of a closed loop just make one call after another.
+/// Returns whether the users of a closed loop only make one call after another.
 fn one_by_one(setup: &Setup) -> bool {
     let plain = |think: &Think, session: &Option<plan::SessionPlan>| {
         *think == Think::None && session.is_none() && setup.plan.connection.group.is_none()

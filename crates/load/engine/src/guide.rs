@@ -13,17 +13,17 @@ use workload::{CallEnd, Guide, Step, Template, WholeResponse};
 
 /// Resolves endpoints during a run. It may block: the worker waits.
 pub trait Directory: std::fmt::Debug + Send {
-    /// `None`: the name has no address.
+    /// Returns `None` if the name has no address.
     fn endpoint(&mut self, url: &Url) -> Option<Endpoint>;
 }
 
-/// A call whose response will be judged.
+/// An answered call that will be judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnsweredCall {
     /// Row of the target list.
     pub(crate) row: u32,
     pub(crate) status: u16,
-    /// From the first byte of the request to the end of the response.
+    /// Time from the first byte of the request to the end of the response.
     pub(crate) took: Nanos,
     pub(crate) now: Nanos,
 }
@@ -37,13 +37,13 @@ const MET_MAX: usize = 1_000;
 pub(crate) struct Guided {
     guide: Box<dyn Guide>,
     directory: Box<dyn Directory>,
-    /// Discovered endpoints; `None`: it cannot be resolved.
+    /// Discovered endpoints; `None`: the name cannot be resolved.
     met: BTreeMap<String, Option<u32>>,
     /// The last URL looked up, with the result.
     last_met: Option<(Arc<Url>, Option<u32>)>,
-    /// By row of the user: the next call.
+    /// The next call of each user, by the user's row.
     next_calls: Vec<Option<Step>>,
-    /// The response to the call that has just ended.
+    /// Head of the response to the call that has just ended.
     head: Vec<u8>,
     body: Vec<u8>,
     keeps_bodies: bool,
@@ -113,7 +113,7 @@ impl Guided {
         self.next_calls.get_mut(user as usize)?.take()
     }
 
-    /// The user's next step is a pause, which is now over.
+    /// The user's next step is a pause that has just ended.
     pub(crate) fn take_pause(&mut self, user: u32) -> bool {
         let next_call = self.next_calls.get_mut(user as usize);
         next_call.is_some_and(|next_call| {
@@ -121,7 +121,7 @@ impl Guided {
         })
     }
 
-    /// A user has arrived, whose first call falls due at once.
+    /// A user has arrived; its first call falls due at once.
     pub(crate) fn begin(&mut self, row: u32, user: &mut User, now: Nanos) {
         let count = self.next_calls.len().max(row as usize + 1);
         self.next_calls.resize(count, None);
@@ -145,7 +145,7 @@ impl Guided {
         self.guide.judge(user, &WholeResponse { row, status, head, body, took, now }, planned)
     }
 
-    /// Values that the user captured or took from a feeder.
+    /// Adds the values that the user captured or took from a feeder.
     pub(crate) fn add_secrets(&self, user: u64, add: &mut dyn FnMut(&str)) {
         self.guide.secrets(user, add);
     }
@@ -155,7 +155,7 @@ impl Guided {
         self.guide.report(take);
     }
 
-    /// A response arrived: the data needed by the guide is kept.
+    /// Keeps the data of a response that the guide needs.
     pub(crate) fn keep(&mut self, head: &[u8], body: impl FnOnce(&mut Vec<u8>)) {
         self.head.clear();
         self.head.extend_from_slice(head);
@@ -172,12 +172,12 @@ impl Guided {
         note
     }
 
-    /// A user's WebSocket has ended, and these messages wait for a call.
+    /// Passes the messages that still wait for a call when a user's WebSocket ends.
     pub(crate) fn end_socket(&mut self, user: u64, left: Vec<Vec<u8>>) {
         self.guide.socket_ended(user, left);
     }
 
-    /// The guide gets the request of a call that has ended.
+    /// Returns the request of a call that has ended to the guide.
     pub(crate) fn take_back(&mut self, template: Box<Template>) {
         self.guide.take_back(template);
     }

@@ -16,7 +16,7 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    /// `None`: the plan has nothing of this kind.
+    /// Creates the timers; `None` if the plan needs none.
     pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Box<Timed>> {
         let heartbeats = Heartbeats::of(plan, worker);
         let pacer = plan.grpc.message_rate.map(Pacer::new);
@@ -34,7 +34,8 @@ pub(crate) struct Heartbeats {
 }
 
 impl Heartbeats {
-    /// Those of worker `worker`; `None`: the plan has none, or pings are its calls.
+    /// Creates the heartbeats of worker `worker`; `None`: the plan has none, or its calls are
+    /// pings.
     pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Heartbeats> {
         let interval = plan.websocket.ping.filter(|_| plan.speaks_websocket())?;
         if plan.holds_websockets() {
@@ -44,13 +45,13 @@ impl Heartbeats {
         Some(Heartbeats { interval, phases, due: BinaryHeap::new() })
     }
 
-    /// A connection was established.
+    /// Notes that a connection was established.
     pub(crate) fn begin(&mut self, slot: Slot, generation: u32, now: Nanos) {
         let phase = Nanos(self.phases.below(self.interval.0.max(1)));
         self.due.push(Reverse((now + phase, slot, generation)));
     }
 
-    /// A connection was pinged.
+    /// Notes that a connection was pinged.
     pub(crate) fn again(&mut self, slot: Slot, generation: u32, now: Nanos) {
         self.due.push(Reverse((now + self.interval, slot, generation)));
     }
@@ -59,7 +60,7 @@ impl Heartbeats {
         self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// A connection that is to be pinged, by slot and generation.
+    /// Takes the next connection to ping, by slot and generation.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Slot, u32)> {
         if self.next() > now {
             return None;

@@ -1,5 +1,6 @@
 //! Idle connections held open during a load: wraps any driver, so the worker does not see them.
-//! They are opened in batches, watched, and counted if the server closes one. None is reopened.
+//! They are opened in batches, watched, and counted if the server closes one. They are not
+//! reopened.
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{FailureClass, HeldFacts, QuicEnd, SocketFacts};
@@ -14,17 +15,18 @@ const SCRATCH: usize = 4 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeldState {
     Pending,
-    /// Since this instant.
+    /// Open since this instant.
     Open(Nanos),
     Over,
 }
 
-/// A [`HeldState`] in eight bytes, of which there may be a million.
+/// A [`HeldState`] in eight bytes; there may be a million of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HeldLine(Nanos);
 
 impl HeldLine {
-    /// `Nanos::NEVER` is not an instant, and no connection has the one before it.
+    /// Marks a connection that has ended: the instant just before `Nanos::NEVER`, which does not
+    /// occur.
     const OVER: Nanos = Nanos::NEVER;
     const PENDING: Nanos = Nanos(Nanos::NEVER.0 - 1);
 
@@ -47,14 +49,15 @@ impl From<HeldState> for HeldLine {
     }
 }
 
-/// A driver with held connections: these have the slots from 0 on, the worker's follow.
+/// A driver with held connections: they use the slots from 0 on, the worker's connections the slots
+/// after them.
 #[derive(Debug)]
 pub struct HeldAlongside<I> {
     io: I,
     count: u32,
     peers: Vec<Peer>,
     nodelay: bool,
-    /// One for each that was opened.
+    /// One entry for each connection that was opened.
     lines: Vec<HeldLine>,
     pending: u32,
     since: Nanos,
@@ -64,7 +67,7 @@ pub struct HeldAlongside<I> {
 }
 
 impl<I: Io> HeldAlongside<I> {
-    /// `count` connections, to each of `peers` in turn.
+    /// Adds `count` connections, to each of `peers` in turn.
     pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> HeldAlongside<I> {
         let facts = HeldFacts { wanted: count.into(), ..HeldFacts::default() };
         HeldAlongside {
@@ -116,7 +119,7 @@ impl<I: Io> HeldAlongside<I> {
         }
     }
 
-    /// Checks whether a pending one is established or has failed.
+    /// Checks whether a pending connection is established or has failed.
     fn settle(&mut self, slot: Slot) {
         match self.io.write(slot, &[]) {
             Err(IoError::WouldBlock) => {}

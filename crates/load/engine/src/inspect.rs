@@ -29,7 +29,7 @@ pub(crate) struct BodyTest {
     hashes: bool,
     /// Some bodies are streams of events.
     streams: bool,
-    /// Some are messages of gRPC.
+    /// Some bodies are gRPC messages.
     grpc: bool,
     /// See [`BodyTest::looks`].
     looks: bool,
@@ -51,12 +51,12 @@ impl BodyTest {
         Ok(BodyTest { rule, regex, length, decode, hashes, streams, grpc: false, looks })
     }
 
-    /// `grpc`: some bodies are messages of gRPC.
+    /// Creates the tests; `grpc`: some bodies are gRPC messages.
     pub(crate) fn of_grpc(self, grpc: bool) -> BodyTest {
         BodyTest { grpc, ..self }
     }
 
-    /// Returns whether some bodies are messages of gRPC.
+    /// Returns whether some bodies are gRPC messages.
     #[inline]
     pub(crate) fn is_grpc(&self) -> bool {
         self.grpc
@@ -85,8 +85,8 @@ impl BodyTest {
     }
 }
 
-/// Number of encoded bytes decoded at a time. Content grows up to 1,032 times (deflate), so a
-/// connection needs about 1 MiB for it, whatever a server sends.
+/// Number of encoded bytes decoded at a time. Decoding expands up to 1,032 times (deflate), so a
+/// connection needs about 1 MiB for it, whatever the server sends.
 const PIECE_LEN: usize = 1 << 10;
 
 /// Counts the events of a body.
@@ -151,7 +151,7 @@ pub(crate) struct Inspect {
     hashing: Hashing,
     /// The body so far if it must be searched; otherwise scratch memory for one piece.
     kept: Vec<u8>,
-    /// Still equal to the expected body.
+    /// The body still equals the expected one.
     equal: bool,
     /// If the body is a stream of events: its state, and uncollected events.
     events: Option<StreamReader>,
@@ -209,7 +209,7 @@ impl Inspect {
         }
     }
 
-    /// Processes a piece of the body; `head` is the response's, `last`: it is the end of the body.
+    /// Processes a piece of the body. `head` is the response's; `last`: this is the last piece.
     pub(crate) fn take(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
         if !self.begun {
             self.begun = true;
@@ -321,7 +321,7 @@ mod tests {
 
     const GZIP: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n";
 
-    /// Passes the body in two pieces cut at every place; all results must agree.
+    /// Passes the body in two pieces, cut at every place; all results must agree.
     fn verdict(test: &BodyTest, body: &[u8]) -> Option<FailureClass> {
         let judge = |cut: usize| {
             let mut inspect = Inspect::default();

@@ -11,7 +11,7 @@ use stats::{SAMPLE_BYTES_MAX, StreamMarks};
 /// Maximum size of a body kept for a script or a guide, in bytes; the rest is cut off.
 const BODY_MAX: usize = 16 << 20;
 
-/// Belongs to one call, so that responses may arrive interleaved.
+/// The state belongs to one call, so that responses may arrive interleaved.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     inspect: Inspect,
@@ -22,7 +22,7 @@ pub(crate) struct Intake {
     sample: Vec<u8>,
     /// State of the response as a stream of events.
     pub(crate) marks: StreamMarks,
-    /// gRPC status of a call that must be logged, unless it is OK.
+    /// gRPC status of a call, to be logged unless it is OK.
     pub(crate) status: Option<Box<protocol::grpc::Status>>,
     /// End of a gRPC call that is part of the body.
     pub(crate) end: Vec<u8>,

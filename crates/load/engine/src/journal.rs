@@ -28,7 +28,7 @@ struct Sampling {
     class: FailureClass,
     status: u16,
     sample: FailedResponse,
-    /// Of the plan, the user and the request.
+    /// Secrets of the plan, the user and the request.
     secrets: Masker,
 }
 
@@ -36,7 +36,7 @@ struct Sampling {
 #[derive(Debug)]
 pub(crate) struct SampleStart {
     pub(crate) start: Vec<u8>,
-    /// Bytes of the body.
+    /// Number of body bytes.
     pub(crate) length: u64,
     pub(crate) secrets: Masker,
 }
@@ -47,7 +47,8 @@ pub(crate) struct Journal {
     /// A clear snapshot for the next row.
     spare: Box<Snapshot>,
     logging: Logging,
-    /// Finished calls are logged, reported, ends of streams, or counted by kinds of clients.
+    /// Finished calls are logged or reported, are the ends of streams, or are counted by kind of
+    /// client.
     watched: bool,
     log: Vec<CallRecord>,
     /// The log contains a failure that must be passed on at once.
@@ -57,16 +58,16 @@ pub(crate) struct Journal {
     responses_left: u64,
     /// Samples of failed responses so far, without their bytes: they bound the further ones.
     sampled: FailedResponses,
-    /// The failed response whose bytes are being looked for.
+    /// The failed response whose bytes are still arriving.
     sampling: Option<Sampling>,
-    /// Bytes received with finished calls, and the number that ends the run.
+    /// Bytes received with finished calls, and the number of bytes that ends the run.
     received: u64,
     received_max: u64,
     last_done: Nanos,
     /// TCP_INFO samples still to be taken for the plan's share.
     facts_owed: f64,
     facts_share: f64,
-    /// Connections open now, and maximum within the row.
+    /// Connections open now, and the maximum within the row.
     open_count: u32,
     open_peak: u32,
 }
@@ -127,7 +128,7 @@ impl Journal {
         }
     }
 
-    /// A due call finds no connection, and the queue is full.
+    /// Counts a due call for which there was no connection and no room in the queue.
     pub(crate) fn drop_call(&mut self, intended: Nanos) {
         self.recorder.dropped(intended, FailureClass::ConnectionLimit);
     }
@@ -146,7 +147,7 @@ impl Journal {
         self.recorder.of_kind(kind, sample, end.outcome);
     }
 
-    /// A response to a call with more outstanding, due at `intended`.
+    /// Counts a response to a call with further outstanding responses, due at `intended`.
     pub(crate) fn response_before_last(&mut self, status: u16, intended: Nanos, now: Nanos) {
         self.recorder.response_before_last(status, intended, now);
     }
@@ -156,7 +157,7 @@ impl Journal {
         self.logging.calls
     }
 
-    /// Finished calls are reported individually.
+    /// Returns whether finished calls are reported individually.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.watched
@@ -167,7 +168,7 @@ impl Journal {
         self.watched = true;
     }
 
-    /// Observations of a guide.
+    /// Adds observations of a guide.
     pub(crate) fn process(&mut self, remark: Remark) {
         self.recorder.process(remark);
     }
@@ -208,7 +209,7 @@ impl Journal {
         self.sampling = Some(Sampling { class, status, sample, secrets });
     }
 
-    /// A sample has begun whose bytes may be incomplete.
+    /// Returns whether a sample has begun whose bytes may be incomplete.
     #[inline]
     pub(crate) fn is_sampling(&self) -> bool {
         self.sampling.is_some()
@@ -239,8 +240,8 @@ impl Journal {
         }
     }
 
-    /// `count` events of a streamed response arrived: in order, the messages of a call of gRPC may
-    /// answer those that the call sends.
+    /// Counts `count` events of a streamed response. In order, the messages of a gRPC call may
+    /// answer the messages that the call sends.
     pub(crate) fn events(
         &mut self,
         grpc: &plan::GrpcPlan,
@@ -257,12 +258,13 @@ impl Journal {
         self.recorder.events(marks, count, intended, now);
     }
 
-    /// A message of a stream, due then, was released. `held_back`: earlier ones wait for the peer.
+    /// Counts a message of a stream that was due at that instant and was released. `held_back`:
+    /// earlier ones wait for the peer.
     pub(crate) fn message_released(&mut self, held_back: bool, due: Nanos) {
         self.recorder.message_released(held_back, due);
     }
 
-    /// A response to a call of gRPC had this status.
+    /// Counts the status of a response to a gRPC call.
     pub(crate) fn grpc_status(&mut self, status: &protocol::grpc::Status, due: Nanos) {
         let code = status.code;
         let message = || {
@@ -272,7 +274,7 @@ impl Journal {
         self.recorder.grpc_status(u32::from(code.number()), status.sent, due, message);
     }
 
-    /// A call with an expected stream has ended.
+    /// Counts the end of a call with an expected stream.
     pub(crate) fn stream_over(
         &mut self,
         marks: StreamMarks,
@@ -283,13 +285,13 @@ impl Journal {
         self.recorder.stream_over(marks, end, due, now);
     }
 
-    /// A body was compared with its target's.
+    /// Counts a body that was compared with its target's.
     #[inline]
     pub(crate) fn body_compared(&mut self) {
         self.recorder.now.verified.compared += 1;
     }
 
-    /// It differed from its target's.
+    /// Counts a body that differed from its target's.
     #[cold]
     pub(crate) fn wrong_body(&mut self, wrong: WrongBody) {
         self.recorder.now.verified.add(wrong);
@@ -310,7 +312,7 @@ impl Journal {
         }
     }
 
-    /// Early data of calls, and its fate.
+    /// Counts early data of calls, and whether it was accepted.
     #[cold]
     pub(crate) fn count_early(&mut self, early: &EarlyFacts) {
         self.recorder.now.connections.early.merge(early);
@@ -352,7 +354,7 @@ impl Journal {
         self.recorder.messages(&news.counts, news.time, now);
     }
 
-    /// Fate of a message for a room.
+    /// Counts the result of a message for a room.
     pub(crate) fn fan_out(&mut self, event: FanOutEvent) {
         self.recorder.fan_out(event);
     }
@@ -361,7 +363,7 @@ impl Journal {
         self.recorder.now.sessions.started += self.if_measured(intended);
     }
 
-    /// The first call of a session was dropped, and the session with it.
+    /// Counts a session whose first call was dropped.
     pub(crate) fn session_dropped(&mut self, intended: Nanos) {
         self.recorder.now.sessions.dropped += self.if_measured(intended);
     }
@@ -388,13 +390,14 @@ impl Journal {
         self.recorder.now.connections.attempted += 1;
     }
 
-    /// A connection has a socket.
+    /// Counts a connection that has a socket.
     pub(crate) fn connection_begun(&mut self) {
         self.open_count += 1;
         self.open_peak = self.open_peak.max(self.open_count);
     }
 
-    /// Requests can go out, `connect` after the opening and, with TLS, `tls` after that.
+    /// Counts a connection on which requests can be sent: `connect` after the opening and, with
+    /// TLS, `tls` after that.
     pub(crate) fn connection_established(&mut self, connect: Nanos, tls: Option<Nanos>) {
         self.recorder.connection_opened(connect, tls);
     }
@@ -403,7 +406,7 @@ impl Journal {
         *self.recorder.now.connections.tls.entry(facts).or_default() += 1;
     }
 
-    /// The first response on a connection arrived, `took` after its request was sent.
+    /// Counts the first response on a connection, which arrived `took` after its request was sent.
     pub(crate) fn connection_answered(&mut self, took: Nanos) {
         self.recorder.connection_answered(took);
     }
@@ -413,8 +416,8 @@ impl Journal {
     }
 
     /// Returns whether to query the kernel about a connection that is being closed after
-    /// `responses`: that costs a system call, so of those with one response only the plan's share
-    /// is queried.
+    /// `responses`. A query costs a system call, so of connections with a single response only the
+    /// plan's share is queried.
     pub(crate) fn wants_facts(&mut self, responses: u32) -> bool {
         let share = self.facts_share;
         let asks = share > 0.0 && (responses > 1 || self.facts_owed >= 1.0);
@@ -422,7 +425,7 @@ impl Journal {
         asks
     }
 
-    /// An established connection is closed.
+    /// Counts an established connection that is closed.
     pub(crate) fn connection_lived(
         &mut self,
         life: &ConnectionLife,
@@ -446,7 +449,7 @@ impl Journal {
         self.recorder.beat(now)
     }
 
-    /// Passes on collected records, if many or urgent.
+    /// Passes on collected records if there are many, or an urgent one.
     #[inline]
     pub(crate) fn hand_over(&mut self, link: &mut dyn Link) {
         if self.log.len() >= LOG_BATCH || self.log_urgent {

@@ -31,11 +31,11 @@ use workload::{Actor, Guide};
 #[derive(Debug)]
 pub struct Travel {
     plan: Plan,
-    /// By row.
+    /// Steps by row.
     steps: Vec<StepCard>,
     blocks: Vec<BlockCard>,
     journeys: Vec<JourneyCard>,
-    /// Running sums of the weights.
+    /// Running sums of the weights of the journeys.
     sums: Vec<f64>,
     feeders: Vec<plan::journey::Feeder>,
     /// Values shared by all users: variables, and values that the setup captured.
@@ -44,7 +44,7 @@ pub struct Travel {
     masker: Masker,
     patterns: BTreeMap<String, Regex>,
     seed: Seed,
-    /// Iterations of the measured phase, of all workers.
+    /// Maximum number of iterations in the measured phase, over all workers.
     most: Option<u64>,
     /// Each user makes one iteration.
     single: bool,
@@ -54,12 +54,13 @@ pub struct Travel {
 }
 
 impl Travel {
-    /// `given`: values that the setup captured. `None` if the plan has no journeys.
+    /// Prepares the journeys. `given`: values that the setup captured. `None` if the plan has no
+    /// journeys.
     pub fn new(plan: &Plan, given: &BTreeMap<String, String>) -> Option<Arc<Travel>> {
         Travel::with_codecs(plan, given, &Codecs::new())
     }
 
-    /// The same for a plan with calls of gRPC.
+    /// The same for a plan with gRPC calls.
     pub fn with_codecs(
         plan: &Plan,
         given: &BTreeMap<String, String>,
@@ -115,7 +116,7 @@ impl Travel {
         self.guide_with(share, Vec::new())
     }
 
-    /// The same with the programs that run journeys, by the rows of these.
+    /// The same, with the programs that run journeys, by row of the journey.
     pub fn guide_with(
         self: &Arc<Travel>,
         share: Share,
@@ -124,7 +125,7 @@ impl Travel {
         Box::new(guide::JourneyGuide::new(self.clone(), share, actors))
     }
 
-    /// A message about a user's response without its secrets, those of the user included.
+    /// A message about a user's response, without secrets of the plan or of the user.
     fn masked(&self, traveller: &Traveller, message: &str) -> String {
         let mut own = Masker::default();
         CarriedView { travel: self, traveller }.secrets(&mut |value| own.add_value(value));

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Nanos, Rate};
 
-/// The next message of one call.
+/// The next message of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PacedMessage {
     pub(crate) due: Nanos,
@@ -43,7 +43,7 @@ impl Pacer {
         self.due.push(Reverse(message));
     }
 
-    /// The message was sent, and others follow it.
+    /// The message was sent, and the call has further ones.
     pub(crate) fn again(&mut self, message: PacedMessage) {
         let number = message.number + 1;
         let due = due_instant(message.intended, self.rate, number);

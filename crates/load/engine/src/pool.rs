@@ -29,7 +29,7 @@ pub(crate) struct Pool {
     open_count: u32,
     opened_count: u64,
     opens_this_turn: u32,
-    /// The plan's, followed by those that a guide's users reached.
+    /// The endpoints of the plan, followed by those that a guide's users reached.
     endpoints: Vec<EndpointState>,
     /// Calls in the endpoints' queues.
     queued: u64,
@@ -44,49 +44,50 @@ pub(crate) struct Pool {
     last_in_turn: Slot,
 }
 
-/// Purpose of an opened connection.
+/// The reason for which a connection was opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opener {
     pub(crate) user: u32,
     /// The user or session it belongs to, if clients have their own addresses.
     pub(crate) id: Option<u64>,
-    /// Nothing may be sent before its handshake is complete.
+    /// Nothing may be sent before the handshake is complete.
     pub(crate) late: bool,
 }
 
 #[derive(Debug)]
 struct PoolSlot {
     conn: Conn,
-    /// It is in the list of connections with bytes to write.
+    /// The connection is in the list of connections with bytes to write.
     dirty: bool,
-    /// It is in its endpoint's list of connections that can take a call.
+    /// The connection is in its endpoint's list of connections that can take a call.
     listed: bool,
-    /// The client whose address it has, or [`NO_USER`].
+    /// The client whose address the connection uses, or [`NO_USER`].
     client: u32,
 }
 
-/// Memory of a plain HTTP/1 connection between its calls (docs/design/own-stack.md).
+/// The size of a plain HTTP/1 connection between its calls (docs/design/own-stack.md).
 const _: () = assert!(size_of::<PoolSlot>() <= 88);
 
-/// Kept spare boxes: keeping those of a moment in which all connections had calls would take more
-/// memory than all idle connections.
+/// Maximum number of spare boxes: boxes from a moment in which all connections had calls would take
+/// more memory than all idle connections.
 const SPARE_MAX: usize = 1_024;
 
-/// Number of outstanding calls per connection for which memory is reserved; more take it when they
-/// arrive.
+/// Number of outstanding calls per connection for which memory is reserved; further calls allocate
+/// it when they arrive.
 const CALLS_PREPARED_MAX: u32 = 128;
 
 #[derive(Debug)]
 struct EndpointState {
     endpoint: Arc<Endpoint>,
-    /// Connections that can take a call, the latest used last.
+    /// Connections that can take a call, the most recently used last.
     ready: Vec<(Slot, u32)>,
     /// Calls that wait for a connection, in order of their due instants.
     queue: VecDeque<Call>,
-    /// If addresses are tried in order: the current one, and whether one accepted a connection.
+    /// If addresses are tried in order: the current one, and whether an address has accepted a
+    /// connection.
     address: usize,
     reached: bool,
-    /// Its connections are WebSockets that steps of journeys open.
+    /// The connections are WebSockets that steps of journeys open.
     socket: bool,
 }
 
@@ -97,7 +98,7 @@ struct PoolLimits {
     queue: u64,
     /// Maximum number of outstanding requests, and of calls, on one connection.
     depth: u32,
-    /// Of these, the number that a connection is prepared for.
+    /// Number of these calls for which a connection is prepared.
     prepared: u32,
     /// Calls use the connections in turn once all are open, like WebSocket messages in an open
     /// load.
@@ -105,7 +106,7 @@ struct PoolLimits {
     calls: u32,
     /// Maximum number of connections of one user.
     per_user: u32,
-    /// The shortest of the limits on a call's time, counted from when it is due.
+    /// The shortest limit on a call's time, counted from its due instant.
     open: Nanos,
     /// The same for a connection that is still being opened.
     opening: Nanos,
@@ -172,7 +173,7 @@ impl EndpointState {
 }
 
 impl Pool {
-    /// Of worker `worker`; `tls` is needed where an endpoint has TLS.
+    /// Creates the pool of worker `worker`; `tls` is required if an endpoint uses TLS.
     pub(crate) fn new(
         setup: &Arc<Setup>,
         worker: u32,
@@ -223,7 +224,7 @@ impl Pool {
         &mut self.slots[slot as usize].conn
     }
 
-    /// Every slot that was ever used.
+    /// All slots that were ever used.
     pub(crate) fn slots(&self) -> std::ops::Range<Slot> {
         0..self.slots.len() as Slot
     }
@@ -232,13 +233,13 @@ impl Pool {
         self.opens_this_turn
     }
 
-    /// Calls that one connection carries.
+    /// Maximum number of calls on one connection.
     #[inline]
     pub(crate) fn calls_max(&self) -> u32 {
         self.limits.calls
     }
 
-    /// A user may have more than one connection.
+    /// Returns whether a user may have more than one connection.
     #[inline]
     pub(crate) fn has_several_per_user(&self) -> bool {
         self.limits.per_user > 1
@@ -247,26 +248,27 @@ impl Pool {
 
 /// Connections that can take a call.
 impl Pool {
-    /// The connection can take one more call to `endpoint`.
+    /// Returns whether the connection can take one more call to `endpoint`.
     #[inline]
     pub(crate) fn fits(&self, slot: Slot, endpoint: u32) -> bool {
         let conn = self.conn(slot);
         conn.endpoint() == endpoint && conn.takes(self.limits.depth, self.limits.calls)
     }
 
-    /// The peer accepts no further calls on this connection.
+    /// Returns whether the peer accepts no further calls on this connection.
     pub(crate) fn takes_no_more(&self, slot: Slot) -> bool {
         self.conn(slot).takes_no_more(self.limits.depth)
     }
 
-    /// The user's connection to `endpoint` is full, and holds the call back until there is room.
+    /// Returns whether the user's connection to `endpoint` is full, and holds the call back until
+    /// there is room.
     pub(crate) fn holds_back(&self, slot: Slot, endpoint: u32, user: u32) -> bool {
         let conn = self.conn(slot);
         conn.endpoint() == endpoint && conn.user() == user && conn.holds_back(self.limits.calls)
     }
 
-    /// For a user who may have several connections and whose first is full: another one, or the
-    /// first if no more may be opened. `None` if one more must be opened.
+    /// For a user who may have several connections and whose first is full: another connection, or
+    /// the first if no more may be opened. `None` if one more must be opened.
     pub(crate) fn another(
         &self,
         first: Option<Slot>,
@@ -356,7 +358,7 @@ impl Pool {
         }
     }
 
-    /// An idle connection to another endpoint, which may make room.
+    /// An idle connection to another endpoint, which may be closed to make room.
     pub(crate) fn idle_elsewhere(&mut self, endpoint: u32) -> Option<Slot> {
         let others = (0..self.endpoints.len() as u32).filter(|other| *other != endpoint);
         for other in others {
@@ -394,7 +396,7 @@ impl Pool {
         Some(call)
     }
 
-    /// A queued call whose timeout has expired.
+    /// Removes a queued call whose timeout has expired.
     pub(crate) fn dequeue_expired(&mut self, now: Nanos) -> Option<Call> {
         let limit = self.setup.plan.timeouts.call;
         let over = |call: &Call| call.intended + limit <= now;
@@ -405,7 +407,7 @@ impl Pool {
         Some(call)
     }
 
-    /// All calls that wait for anything.
+    /// Removes all calls that wait for a connection or a retry.
     pub(crate) fn drain_waiting(&mut self) -> Vec<Call> {
         let mut calls = std::mem::take(&mut self.stranded);
         for endpoint in &mut self.endpoints {
@@ -419,7 +421,7 @@ impl Pool {
         self.queued > 0
     }
 
-    /// Returns when the oldest queued call is abandoned; `NEVER` if none waits.
+    /// Returns when the oldest queued call is abandoned; `NEVER` if the queue is empty.
     #[inline]
     pub(crate) fn queue_deadline(&self) -> Nanos {
         let oldest = self.endpoints.iter().filter_map(|endpoint| endpoint.queue.front());
@@ -462,7 +464,7 @@ impl Pool {
         }
     }
 
-    /// A connection with bytes to write out.
+    /// Takes a connection with bytes to write.
     #[inline]
     pub(crate) fn take_dirty(&mut self) -> Option<Slot> {
         while let Some(slot) = self.dirty.pop() {
@@ -489,7 +491,7 @@ impl Pool {
         }
     }
 
-    /// Data arrived: if that can move a deadline earlier, the connection is examined.
+    /// Examines the connection after data arrived, if data can move a deadline earlier.
     #[inline]
     pub(crate) fn arm_again(&mut self, slot: Slot) {
         if self.limits.moves_earlier
@@ -512,7 +514,7 @@ impl Pool {
         self.deadlines.next()
     }
 
-    /// A connection whose deadline has passed.
+    /// Takes a connection whose deadline has passed.
     pub(crate) fn pop_expired(&mut self, now: Nanos) -> Option<Slot> {
         while let Some(alarm) = self.deadlines.pop_until(now) {
             let conn = &mut self.slots[alarm.slot as usize].conn;
@@ -530,7 +532,7 @@ impl Pool {
 
 /// Opening and closing.
 impl Pool {
-    /// One more connection may be open.
+    /// Returns whether one more connection may be open.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.open_count < self.limits.connections
@@ -599,8 +601,7 @@ impl Pool {
         self.slots.len() as Slot - 1
     }
 
-    /// A call is about to be put on the connection, which may have been idle; its bytes must be
-    /// written.
+    /// Prepares a connection, which may have been idle, for a call; its bytes must be written.
     #[inline(always)]
     pub(crate) fn employ(&mut self, slot: Slot) -> Employed<'_> {
         let Pool { slots, spare, setup, keeps_heads, limits, dirty, .. } = self;
@@ -612,7 +613,8 @@ impl Pool {
         entry.conn.employ(|| work(spare, setup, *keeps_heads), limits.prepared)
     }
 
-    /// The connection may have no call in flight: then it needs little memory until the next one.
+    /// Releases memory of a connection that may have no call in flight: it needs little until the
+    /// next call.
     pub(crate) fn rest(&mut self, slot: Slot) {
         if let Some(work) = self.slots[slot as usize].conn.rest() {
             self.give_back(work);
@@ -626,11 +628,11 @@ impl Pool {
         }
     }
 
-    /// A TLS session for a connection to `name`; `user`: whose sessions it resumes, if users have
-    /// their own.
+    /// A TLS session for a connection to `name`; `user`: the user whose sessions it resumes, if
+    /// users have their own.
     ///
     /// # Errors
-    /// A name that cannot be checked, or there is no TLS.
+    /// The name cannot be checked, or there is no TLS.
     pub(crate) fn tls_session(
         &mut self,
         name: &str,
@@ -664,13 +666,13 @@ impl Pool {
         &self.endpoints[row as usize].endpoint
     }
 
-    /// One that the plan does not name; its row.
+    /// Adds an endpoint that the plan does not name; returns its row.
     pub(crate) fn add_endpoint(&mut self, endpoint: Endpoint) -> u32 {
         self.endpoints.push(EndpointState::new(endpoint, &self.setup));
         self.endpoints.len() as u32 - 1
     }
 
-    /// Connections to it are WebSockets that steps of journeys open.
+    /// Returns whether connections to the endpoint are WebSockets that steps of journeys open.
     pub(crate) fn is_socket(&self, endpoint: u32) -> bool {
         self.endpoints[endpoint as usize].socket
     }
@@ -680,13 +682,13 @@ impl Pool {
         self.endpoints[endpoint as usize].address
     }
 
-    /// The endpoint accepted a connection.
+    /// Notes that the endpoint accepted a connection.
     pub(crate) fn mark_reached(&mut self, endpoint: u32) {
         self.endpoints[endpoint as usize].reached = true;
     }
 
-    /// If addresses are tried in order and none has accepted a connection yet: continues from
-    /// `address` to the next one. Returns false after the last address.
+    /// If addresses are tried in order and none has accepted a connection yet: continues after
+    /// `address` with the next one. Returns false after the last address.
     pub(crate) fn give_up_address(&mut self, endpoint: u32, address: usize) -> bool {
         if self.setup.plan.connection.addresses != AddressOrder::FirstThatAnswers {
             return false;

@@ -1,5 +1,5 @@
-//! Logins whose proof follows from the request: the fields sent with a call, and the meaning of a
-//! server's challenge. A login that is a plain field, like Basic, is in the rendered request.
+//! Logins whose proof depends on the request: the fields sent with a call, and the interpretation
+//! of a server's challenge. A login that is a plain field, like Basic, is in the rendered request.
 
 use crate::call::Call;
 use crate::feedback::Feedback;
@@ -12,19 +12,20 @@ use protocol::login::sigv4::{Signer, ToSign};
 use units::{Nanos, Purpose, Seed};
 use workload::{SocketAction, Template};
 
-/// Times that one call is sent again to log in: at first, and while nonces are too old.
+/// Maximum number of times that one call is resent to log in: for the first challenge, and while
+/// nonces are stale.
 const LOGINS_MAX: u8 = 3;
 
 /// A user's copy of the server's last challenge.
 pub(crate) type KnownChallenge = Option<Box<Answers>>;
 
-/// Requests of the plan need individual proofs.
+/// Returns whether requests of the plan need individual proofs.
 pub fn proves(plan: &Plan) -> bool {
     plan.uses_tokens()
         || matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }))
 }
 
-/// Heads of responses are looked at for challenges.
+/// Returns whether heads of responses are searched for challenges.
 pub(crate) fn is_challenged(plan: &Plan) -> bool {
     matches!(plan.request.auth, Some(Auth::Digest { .. }))
 }
@@ -58,7 +59,7 @@ pub(crate) fn proved(
     template_with_proof(&setup.plan, template, known.as_deref_mut(), unix_s)
 }
 
-/// The server refuses the token that the call carried.
+/// Notes that the server refuses the token that the call carried.
 #[cold]
 pub(crate) fn refuse_token(setup: &Setup, feedback: &mut Feedback, call: &Call, now: Nanos) {
     let Some(tokens) = &setup.tokens else { return };
@@ -88,7 +89,7 @@ pub(crate) fn take_challenge(
     true
 }
 
-/// A response's head requires the plan's login.
+/// Returns whether a response's head requires the plan's login.
 pub(crate) fn asks_for(plan: &Plan, head: &[u8]) -> bool {
     is_challenged(plan) && challenge(fields::all(head, "www-authenticate")).is_some()
 }
@@ -100,8 +101,8 @@ fn answers(plan: &Plan, seed: Seed, id: u64, challenge: Challenge) -> Option<Ans
     Some(Answers::new(challenge, user, password, cnonce))
 }
 
-/// A single request as first sent: signed, if that needs no challenge. `unix_s`: now. `None`:
-/// unchanged.
+/// Signs a single request before it is first sent, if that needs no challenge. `unix_s`: current
+/// time. `None`: unchanged.
 pub fn first_proof(plan: &Plan, template: &Template, unix_s: u64) -> Option<Template> {
     template_with_proof(plan, template, None, unix_s)
 }
@@ -141,7 +142,7 @@ fn template_with_proof(
     with_fields(plan, template, &made).ok()
 }
 
-/// A message on an open WebSocket, which has no fields.
+/// Returns whether the request is a message on an open WebSocket, which has no fields.
 fn is_message(template: &Template) -> bool {
     let socket = template.socket.as_ref();
     socket.is_some_and(|call| !matches!(call.action, SocketAction::Connect))

@@ -1,8 +1,8 @@
-//! Loads that a ramp tries, and their order: a state machine without I/O that returns the next step
-//! and receives its result. The steps themselves are ordinary runs.
+//! The loads that a ramp tries, and their order: a state machine without I/O that returns the next
+//! step and receives its result. The steps themselves are ordinary runs.
 //!
 //! Order of the phases: the way up (given levels, or doubled until the server cannot keep up and
-//! then filled in), or in its place the search; the way down; overload; recovery.
+//! then filled in) or the search; the way down; overload; recovery.
 
 mod left;
 mod levels;
@@ -20,20 +20,20 @@ use stats::curve::{
 use std::collections::VecDeque;
 use units::{Nanos, Seed};
 
-/// Most steps of one target.
+/// Maximum number of steps of one target.
 pub const STEPS_MAX: usize = 1_000;
 
 /// Multiples of the knee, or of the capacity, that are tried as overload: WebMark's overload and
 /// twice the load.
 pub const OVERLOAD_FACTORS: [f64; 4] = [1.0, 1.1, 1.5, 2.0];
 
-/// The ordinary load after an overload, as a share of the knee.
+/// Load of the recovery after an overload, as a share of the knee.
 pub const POLITE_SHARE: f64 = 0.2;
 
 /// Maximum number of halvings if even the first level is too much.
 const HALVINGS_MAX: u32 = 10;
 
-/// Levels that are added between the last one that the server kept up with and the first that it
+/// Number of levels added between the last one that the server kept up with and the first that it
 /// did not.
 const FILL_IN: usize = 5;
 
@@ -47,26 +47,26 @@ const GAIN_MIN: f64 = 1.10;
 /// Levels of the way up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Range {
-    /// These.
+    /// Exactly these levels.
     Given(Vec<f64>),
-    /// From this one on, doubled until the knee is passed, up to `to`.
+    /// Starts at this level, doubles until the knee is passed, at most up to `to`.
     Automatic { from: f64, to: f64 },
 }
 
-/// Course of a ramp for one target.
+/// Settings of a ramp for one target.
 #[derive(Clone, Debug)]
 pub struct Course {
     pub axis: Axis,
     pub range: Range,
     /// Runs of each level of the way up and down, at least 1.
     pub repeat: u32,
-    /// The levels of a given way up in random order, by this seed.
+    /// Seed for a random order of the levels of a given way up.
     pub shuffle: Option<u64>,
-    /// The same levels again on the way down.
+    /// The same levels run again on the way down.
     pub down: bool,
-    /// Overload past the knee, and the recovery after it.
+    /// Overload past the knee, and the recovery after it, are tried.
     pub overload: bool,
-    /// Search for the capacity under these in place of the staircase.
+    /// Objectives for a search for the capacity, which replaces the staircase.
     pub find: Option<SearchConfig>,
     pub objectives: Vec<Objective>,
     /// Length of a step.
@@ -77,11 +77,11 @@ pub struct Course {
     pub recovery_max: Nanos,
 }
 
-/// A step to be run.
+/// A planned step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlannedStep {
     pub purpose: Purpose,
-    /// Calls a second, or users (then whole).
+    /// Calls per second, or a whole number of users.
     pub level: f64,
     /// From 0, among the steps of the same purpose and level.
     pub repeat: u32,
@@ -114,7 +114,7 @@ pub struct Agenda {
     /// The search's current trial.
     trial: Option<Trial>,
     given_out: usize,
-    /// The level of the way up that was returned last.
+    /// The last level of the way up that was returned.
     last_up: Option<f64>,
 }
 
@@ -133,7 +133,8 @@ impl Agenda {
         }
     }
 
-    /// The next step, to be answered by [`Agenda::record`]; `None` if there is none left.
+    /// Returns the next step; its result goes to [`Agenda::record`]. `None`: there is no further
+    /// step.
     pub fn next_step(&mut self) -> Option<PlannedStep> {
         loop {
             if self.given_out >= STEPS_MAX || self.unusable().is_some() {
@@ -166,7 +167,7 @@ impl Agenda {
         }
     }
 
-    /// Why it ends early: too few of its steps are usable for a conclusion.
+    /// Why the ramp ends early: too few of its steps are usable for a conclusion.
     pub fn unusable(&self) -> Option<String> {
         crumbs(self.done.iter().map(|(purpose, point)| (*purpose, point)))
     }
@@ -240,7 +241,7 @@ impl Agenda {
         }
     }
 
-    /// Users are whole and at least one.
+    /// Rounds to whole users, at least one.
     fn whole(&self, level: f64) -> f64 {
         match self.course.axis {
             Axis::Rate | Axis::Loss | Axis::RoundTrip | Axis::LinkRate => level,
@@ -248,11 +249,11 @@ impl Agenda {
         }
     }
 
-    /// A load chosen by the program: rounded to four digits.
+    /// Rounds a load chosen by the program to four digits.
     fn round(&self, level: f64) -> f64 {
         let unit = 10f64.powf(level.log10().floor() - 3.0);
         let rounded = (level / unit).round() * unit;
-        // a whole unit below 1 is not exact in binary; its text is
+        // a multiple of a unit below 1 is not exact in binary; its text is
         self.whole(format!("{rounded:.9}").parse().unwrap_or(level))
     }
 
@@ -272,7 +273,7 @@ impl Agenda {
         self.queue_level(Purpose::Up, (last * 2.0).min(to));
     }
 
-    /// Even the first level was too much.
+    /// Continues below the first level, which was too much.
     fn halve(&mut self) {
         let up = self.way_up();
         let Some(lowest) = up.first().filter(|_| up.len() <= HALVINGS_MAX as usize) else {
@@ -285,7 +286,7 @@ impl Agenda {
         self.queue_level(Purpose::Up, half);
     }
 
-    /// Levels between the last one kept up with and the first one not.
+    /// Adds levels between the last one that the server kept up with and the first that it did not.
     fn fill_in(&mut self) {
         self.phase = Phase::FillIn;
         let up = self.way_up();
@@ -371,7 +372,7 @@ impl Agenda {
         }
     }
 
-    /// The way up so far, by level.
+    /// Results of the way up so far, by level.
     fn way_up(&self) -> Vec<Climbed> {
         let mut points: Vec<Point> = self
             .done
@@ -409,12 +410,12 @@ impl Agenda {
 struct Climbed {
     at: f64,
     achieved: f64,
-    /// Most of its runs kept up with the load.
+    /// Returns whether most of the level's runs kept up with the load.
     follows: bool,
     limited: bool,
 }
 
-/// Fisher and Yates' shuffle.
+/// Fisher-Yates shuffle.
 fn shuffle(planned_steps: &mut [PlannedStep], seed: u64) {
     let mut random = Seed(seed).stream(units::Purpose::Steps, 0);
     for index in (1..planned_steps.len()).rev() {

@@ -13,7 +13,7 @@ use workload::{Stripped, Template};
 /// A redirect that is followed.
 #[derive(Clone, Copy, Debug)]
 pub struct Redirect<'a> {
-    /// The request that was redirected.
+    /// The request that is redirected.
     pub from: &'a Template,
     /// As returned by [`location`].
     pub url: &'a Url,
@@ -70,8 +70,8 @@ pub(crate) fn own_fields(plan: &Plan, template: &Template) -> Vec<(String, Strin
     fields.filter(|(name, value)| !by_itself(name, value)).collect()
 }
 
-/// The URL that a Location field leads to. A login in it is ignored. Bytes that are not UTF-8 are
-/// percent-encoded, as browsers do. `None`: it is not a URL.
+/// The URL of a Location field. A login in the URL is ignored. Bytes that are not UTF-8 are
+/// percent-encoded, as browsers do. `None`: the value is not a URL.
 pub fn location(from: &Url, value: &[u8]) -> Option<Url> {
     let mut url = match std::str::from_utf8(value) {
         Ok(text) => from.join(text).ok()?,
@@ -89,8 +89,8 @@ pub fn location(from: &Url, value: &[u8]) -> Option<Url> {
     Some(url)
 }
 
-/// How a redirect changes the request (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a
-/// POST into GET as every browser does, 307 and 308 repeat it unchanged. `None`: no redirect.
+/// Method after a redirect (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a POST into
+/// GET as every browser does, 307 and 308 repeat it unchanged. `None`: no redirect.
 pub fn redirect_method(status: u16, method: &str) -> Option<&str> {
     match status {
         303 if method == "HEAD" => Some("HEAD"),

@@ -7,7 +7,7 @@ use protocol::http1::fields;
 /// Maximum number of values that a capture examines, if it does not take the first.
 const FOUND_MAX: usize = 10_000;
 
-/// The value of a capture. `draw`: a random number below its argument.
+/// Returns the value of a capture. `draw`: a random number below its argument.
 ///
 /// # Errors
 /// The expression, and the beginning of the searched text.
@@ -46,7 +46,7 @@ pub(crate) fn capture(
     Ok(String::from_utf8_lossy(&found[at]).into_owned())
 }
 
-/// Values at the places of a capture: at least one.
+/// Values at the places of a capture; never empty.
 fn places(
     capture: &Capture,
     seen: &ResponseParts<'_>,
@@ -95,7 +95,7 @@ fn in_json(place: &JsonPlace, body: &[u8], most: usize) -> Vec<Vec<u8>> {
     place.texts(body, &document, most).into_iter().map(String::into_bytes).collect()
 }
 
-/// The values under which a response sets a cookie.
+/// Values of the cookies with this name that a response sets.
 fn cookies<'a>(head: &'a [u8], name: &'a str) -> impl Iterator<Item = Vec<u8>> + 'a {
     fields::set_cookies(head).filter_map(move |field| {
         let pair = field.split(|byte| *byte == b';').next()?;
@@ -120,7 +120,7 @@ mod tests {
     const PAGE: &[u8] =
         b"<form><input name=csrf value=t1></form><p class=n>One</p><p class=n>Two</p>";
 
-    /// The value, or what is missing.
+    /// Returns the value, or a description of the missing part.
     fn taken(words: &str, body: &[u8]) -> String {
         let text = format!(
             "version = 1\n[check]\nbase = 'h'\n[[step]]\nname = 'a'\nurl = '/'\n\

@@ -108,7 +108,7 @@ fn status(wanted: &[(u16, u16)], got: u16) -> Judged {
     Err(Difference::new("status", expected, got.to_string()))
 }
 
-/// Several fields of one name are one list (RFC 9110 §5.3).
+/// Parts of a complete response, owned or borrowed.
 fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn ValueSource) -> Judged {
     let values: Vec<Vec<u8>> =
         fields::all(head, name).map(|value| fields::unfold(value).into_owned()).collect();
@@ -123,7 +123,7 @@ fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn ValueSource
     }
 }
 
-/// The requirement of a rule, and whether a value meets it.
+/// Compares a response with all of its expectations.
 ///
 /// # Errors
 /// The rule's own text cannot be rendered.
@@ -151,12 +151,12 @@ pub(crate) fn meets(
     })
 }
 
-/// Returns whether bytes are not as wanted.
+/// Returns whether the bytes differ from the expected ones.
 pub(crate) fn content_differs(wanted: &Content, bytes: &[u8], values: &dyn ValueSource) -> bool {
     weigh("message", wanted, bytes, bytes.len() as u64, values).is_err()
 }
 
-/// `what`: body, content.
+/// Compares content with a rule. `what`: body, content.
 pub(super) fn content(
     what: &str,
     wanted: &Content,
@@ -231,7 +231,7 @@ fn exact(what: &str, wanted: &[u8], got: &[u8]) -> Judged {
         return Ok(());
     }
     let same = wanted.iter().zip(got).take_while(|(a, b)| a == b).count();
-    // some equal text before the difference shows its place
+    // some equal text before the difference shows where it is
     let from = same.saturating_sub(12);
     let what = if same == 0 { what.to_owned() } else { format!("{what} at byte {}", same + 1) };
     Err(Difference::new(what, excerpt(wanted, from), excerpt(got, from)))
@@ -320,8 +320,8 @@ fn same_json(wanted: &serde_json::Value, got: &serde_json::Value) -> bool {
     }
 }
 
-/// Returns whether a filled-in text is the value, whose digits the body has: compared as text, so
-/// that long integers are exact, or by value if one of them is a fraction.
+/// Returns whether a filled-in text equals the value, whose digits are taken from the body:
+/// compared as text, so that long integers are exact, or by value if one of the two is a fraction.
 fn is_written(text: &str, got: &serde_json::Value, digits: &[String]) -> bool {
     let Some(digits) = digits.first() else { return false };
     let is_fraction = |text: &str| text.contains(['.', 'e', 'E']);
@@ -330,12 +330,12 @@ fn is_written(text: &str, got: &serde_json::Value, digits: &[String]) -> bool {
             && serde_json::from_str(text).is_ok_and(|wanted| same_json(&wanted, got))
 }
 
-/// 64-bit integers are compared as such: as doubles, different ones above 2^53 would be the same.
+/// Compares 64-bit integers as integers: as doubles, different values above 2^53 would be equal.
 fn same_number(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     let whole = |it: &serde_json::Number| it.as_i128();
     match (whole(a), whole(b), a.as_f64(), b.as_f64()) {
         (Some(a), Some(b), ..) => a == b,
-        // within a double's whole numbers the conversion is exact
+        // exact within the range of whole numbers that a double represents
         (Some(whole), None, _, Some(real)) | (None, Some(whole), Some(real), _) => {
             real.fract().abs().total_cmp(&0.0).is_eq() && real as i128 == whole
         }
@@ -353,8 +353,8 @@ fn time(least: Option<Nanos>, most: Option<Nanos>, took: Nanos) -> Judged {
     }
 }
 
-/// Requests sent together, each already judged. In a group that permits some failures, these are
-/// not failures themselves.
+/// Judges requests that were sent together. If the group permits some failures, they do not count
+/// as failures.
 pub(super) fn group(group: &Group, members: &mut [StepResult]) -> Option<Difference> {
     let difference = weigh_group(group, members).err();
     if difference.is_none() {
@@ -456,7 +456,7 @@ pub(crate) fn excerpt(bytes: &[u8], from: usize) -> String {
     format!("{before}{shown:?}{after}")
 }
 
-/// The beginning of a text, as it is.
+/// The beginning of a text, unchanged.
 fn excerpt_of(text: &str) -> String {
     if text.chars().count() <= EXCERPT {
         return text.to_owned();

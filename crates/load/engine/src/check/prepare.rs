@@ -70,7 +70,7 @@ pub(super) fn prepare(
     Ok(Outgoing { url: made.url, message, timeout: ask.timeout, negotiates })
 }
 
-/// The parts of a request, with every value put in.
+/// The parts of a request, with all values inserted.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) url: Url,
@@ -82,7 +82,7 @@ pub(crate) struct Assembled {
 }
 
 /// # Errors
-/// A missing value, or one that makes an invalid URL or request: a sentence.
+/// A value is missing, or makes the URL or request invalid.
 pub(crate) fn assemble(
     base: &Url,
     ask: &Ask,
@@ -106,8 +106,8 @@ pub(crate) fn assemble(
     Ok(Assembled { url, target, headers, body, authorization })
 }
 
-/// Destination of a step's URL, and its path as written: paths are sent unchanged, so that dot
-/// segments reach the server.
+/// Splits a step's URL into its destination and its path as written: paths are sent unchanged, so
+/// that dot segments reach the server.
 pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), String> {
     if text.starts_with('/') {
         return Ok((with_target(base, text), Some(text.to_owned())));
@@ -139,7 +139,7 @@ fn expanded(
     pairs.iter().map(|(name, value)| Ok((name.clone(), value.expand(captured)?))).collect()
 }
 
-/// A default field, unless the step has one of that name.
+/// Adds a default field, unless the step has a field of that name.
 fn add(headers: &mut Vec<(String, String)>, name: &str, value: String) {
     if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
         headers.push((name.to_owned(), value));

@@ -67,7 +67,7 @@ impl CheckWorld for Table {
         !self.files.is_empty()
     }
 
-    /// Each access sees the next state of the file, and then the last one.
+    /// Each access sees the next state of the file; after the last state, that state again.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
         let found = self.files.iter_mut().find(|(known, _)| *known == path);
         let (_, states) = found.ok_or_else(|| format!("{path}: no such file"))?;
@@ -96,8 +96,8 @@ fn plan(steps: &str) -> CheckPlan {
     from_toml(&text, &Given::default(), &NoFiles).unwrap()
 }
 
-/// A line per step: its state, and the difference or reason.
-/// Steps that passed, failed and were skipped.
+/// One line per step: its state, and the difference or reason. Steps that passed, failed and were
+/// skipped are counted.
 fn counts(result: &CheckResult) -> (usize, usize, usize) {
     let count = |of: fn(&State) -> bool| result.steps.iter().filter(|step| of(&step.state)).count();
     (

@@ -4,7 +4,8 @@ use super::Conn;
 use crate::intake::Intake;
 
 impl Conn {
-    /// Takes the collected parts of the call's response; [`Conn::give_intake`] returns them.
+    /// Takes the collected parts of the call's response; [`Conn::give_intake`] returns them to the
+    /// connection.
     pub(crate) fn take_intake(&mut self, call: usize) -> Option<Box<Intake>> {
         self.call_mut(call)?.intake.take()
     }

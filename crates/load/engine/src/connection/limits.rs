@@ -22,7 +22,7 @@ impl Conn {
         at
     }
 
-    /// The call whose deadline has passed, and the event it waited for.
+    /// The call whose deadline has passed, and the event that it waited for.
     pub(crate) fn expired(&self, limits: &Timeouts, now: Nanos) -> Option<(usize, FailureClass)> {
         let work = self.work.as_ref()?;
         let over = |call: &Call| work.deadline_of(call, limits) <= now;
@@ -43,7 +43,7 @@ impl Conn {
         Some((row, class))
     }
 
-    /// Sets the instant of its entry among the deadlines, if it needs an earlier one than it has.
+    /// Sets the instant of the slot's deadline entry, if an earlier one is needed.
     pub(crate) fn arm(&mut self, limits: &Timeouts) -> Option<Nanos> {
         let at = self.deadline(limits);
         if at < self.armed {
@@ -72,15 +72,15 @@ impl Conn {
     }
 }
 
-/// Returns when the call must be over.
+/// Returns the deadline of the whole call.
 fn call_due(call: &Call, limits: &Timeouts) -> Nanos {
     call.intended + call.time_limit().unwrap_or(limits.call)
 }
 
 impl Work {
-    /// Each call has its own deadlines. An existing entry, at `armed`, is for the earliest of the
-    /// previous ones: only the newest call can be more urgent, and examining all would cost each
-    /// call as many steps.
+    /// Earliest deadline where each call has its own. An existing entry, at `armed`, is for the
+    /// earliest of the previous calls: only the newest call can be more urgent, and examining all
+    /// would cost each call as many steps.
     fn deadline_of_streams(&self, armed: Nanos, limits: &Timeouts) -> Nanos {
         let looked_at = if armed == Nanos::NEVER { self.calls.len() } else { 1 };
         let newest = self.calls.iter().rev().take(looked_at);
@@ -104,7 +104,7 @@ impl Work {
     fn first_byte_due(&self, call: &Call, limits: &Timeouts) -> Nanos {
         match limits.first_byte {
             Some(limit) if call.first_byte.is_zero() && !call.sent.is_zero() => {
-                // while others' responses arrive, only the call's own request counts
+                // while other responses arrive, only the call's own request counts as progress
                 let asked = match self.speaker.is_multiplexed() {
                     true => call.written,
                     false => self.progress,

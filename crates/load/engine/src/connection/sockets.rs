@@ -21,7 +21,7 @@ impl Conn {
         }
     }
 
-    /// The oldest call on the WebSocket has nothing more to wait for.
+    /// Concludes the oldest call on the WebSocket, which has nothing more to wait for.
     pub(crate) fn conclude_sent(&mut self) -> Conclusion {
         let Some(work) = self.work.as_mut() else { return Conclusion::ByEvent };
         let sent = !work.transport.has_output();
@@ -47,13 +47,13 @@ impl Conn {
         self.work.as_mut()?.speaker.socket()?.take_answer()
     }
 
-    /// Messages that wait for a call when the WebSocket ends.
+    /// Takes messages that still wait for a call when the WebSocket ends.
     pub(crate) fn take_left_over(&mut self) -> Vec<Vec<u8>> {
         let socket = self.work.as_mut().and_then(|work| work.speaker.socket());
         socket.map(SocketSpeaker::take_left_over).unwrap_or_default()
     }
 
-    /// It is a WebSocket.
+    /// Returns whether the connection is a WebSocket.
     pub(crate) fn is_socket(&mut self) -> bool {
         self.work.as_mut().is_some_and(|work| work.speaker.socket().is_some())
     }

@@ -91,7 +91,7 @@ fn every_page_is_found_once_and_nothing_elsewhere_is_asked() {
     let broken: Vec<String> = found.broken.iter().map(|b| format!("{} {}", b.why, b.url)).collect();
     assert_eq!(broken, ["404 http://h:81/gone"]);
     assert_eq!(found.broken[0].found_on.as_ref().map(Url::as_str), Some("http://h:81/"));
-    // the mail address, the other port, the login
+    // the excluded addresses: the mail address, the other port, the login
     assert_eq!((found.asked, found.elsewhere, found.left_out), (9, 3, 0));
     assert_eq!(world.most_at_once, 2);
     let wanted = "GET / HTTP/1.1\r\nHost: h:81\r\n";
@@ -110,7 +110,7 @@ fn bounds_hold_and_report_omissions() {
     // of the start: /a and /gone are too deep
     assert_eq!(bounded(|plan| plan.depth_max = 0), ("/ /i.png".to_owned(), 2, 2));
     let two = bounded(|plan| plan.depth_max = 2);
-    // a frame of /a is as deep as /a; /deep is found from there
+    // a frame of /a has the depth of /a; /deep is found from there
     assert_eq!(two, ("/ /a /i.png /b?q=1&r=2 /f /deep".to_owned(), 7, 1));
     assert_eq!(bounded(|plan| plan.calls_max = 3), ("/ /a /i.png".to_owned(), 3, 3));
     let pages = bounded(|plan| plan.parts = false);

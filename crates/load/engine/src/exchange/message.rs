@@ -8,12 +8,12 @@ use sample::FailureClass;
 use url::Url;
 use workload::Template;
 
-/// Hint if there is no HTTP/3 peer.
+/// Hint for a server without HTTP/3.
 pub(super) const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP \
     get through? --http 2 uses TCP.";
-/// The same if there is a peer.
+/// The same hint for a server that supports HTTP/3.
 pub(super) const ASK_OVER_TCP: &str = "--http 2 uses TCP.";
-/// Hint if the peer may not support HTTP/2.
+/// Hint for a server that may not support HTTP/2.
 pub(super) const SPEAK_HTTP1: &str =
     "Does the server speak HTTP/2 on this port? --http 1.1 uses the older protocol.";
 
@@ -26,13 +26,13 @@ pub enum Message {
     Http1 { bytes: Vec<u8>, asked: Asked },
     /// One stream of a connection.
     Http2 { request: http2::Request, cookie: Option<String>, last: bool },
-    /// The same over QUIC.
+    /// One stream of a QUIC connection.
     Http3 { request: protocol::http3::Coded, cookie: Option<String>, last: bool },
 }
 
 impl Message {
     /// Converts a complete HTTP/1 request for the version that carries it. `last`: the connection
-    /// carries no other.
+    /// carries no further request.
     ///
     /// # Errors
     /// Reason why that version cannot carry it.
@@ -54,7 +54,7 @@ impl Message {
         })
     }
 
-    /// A request of HTTP/1.1 in the form of HTTP/2; `None`: HTTP/2 cannot carry it.
+    /// Converts an HTTP/1.1 request to HTTP/2; `None`: HTTP/2 cannot carry it.
     pub fn over_http2(&self, url: &Url) -> Option<Message> {
         let Message::Http1 { bytes, asked } = self else { return None };
         Message::translated(HttpVersion::Http2, url, bytes.clone(), *asked, false).ok()
@@ -77,7 +77,7 @@ impl Message {
         Message::Http1 { bytes, asked: template.asked }
     }
 
-    /// The bytes of a request over HTTP/1.x; none of another.
+    /// The bytes of a request over HTTP/1.x; empty for other versions.
     #[cfg(test)]
     pub(crate) fn http1_bytes(&self) -> &[u8] {
         match self {
@@ -86,7 +86,7 @@ impl Message {
         }
     }
 
-    /// It uses QUIC.
+    /// Returns whether the request uses QUIC.
     pub fn is_http3(&self) -> bool {
         matches!(self, Message::Http3 { .. })
     }
@@ -95,8 +95,8 @@ impl Message {
         matches!(self, Message::Handshake)
     }
 
-    /// Returns whether our side closes the connection after the response: over HTTP/1.x the server
-    /// does, on request.
+    /// Returns whether our side closes the connection after the response. Over HTTP/1.x the server
+    /// closes it, as the request asks.
     pub(super) fn ends_connection(&self) -> bool {
         match self {
             Message::Handshake => true,
@@ -105,12 +105,12 @@ impl Message {
         }
     }
 
-    /// Hint if no connection is established.
+    /// Hint for the case that no connection is established.
     pub(super) fn unmet_way_out(&self) -> Option<&'static str> {
         self.is_http3().then_some(OVER_TCP)
     }
 
-    /// Checks that TLS negotiated HTTP/2, if that is next.
+    /// Checks that TLS negotiated HTTP/2, if the request needs it.
     pub(super) fn disagreement(&self, agreed: &str) -> Option<Trouble> {
         matches!(self, Message::Http2 { .. }).then(|| not_http2(agreed)).flatten()
     }

@@ -1,4 +1,4 @@
-//! Settings of exchanges that limit the time of each part of a response, and do not need its whole
+//! Settings of exchanges that limit the time of each part of a response, and do not need the whole
 //! body.
 
 use conduit::OpenOptions;
@@ -32,10 +32,10 @@ pub struct ResponseLimits {
     pub progress: Option<Nanos>,
     /// Longest pause until the response begins; `None`: the same limit.
     pub answer: Option<Nanos>,
-    /// Kept bytes of a body. A body above [`super::BODY_MAX`] bytes is not read further, and the
-    /// response is truncated. `None`: all are kept, and a longer body is a failure.
+    /// Number of body bytes to keep. A body above [`super::BODY_MAX`] bytes is not read further,
+    /// and the response is truncated. `None`: all are kept, and a longer body is a failure.
     pub body_kept: Option<usize>,
-    /// Bytes of the response's head that are read.
+    /// Maximum number of bytes of the response's head that are read.
     pub head_max: u32,
     /// Time for the server to close a connection as announced.
     pub linger: Nanos,
@@ -58,7 +58,7 @@ pub(super) struct Patience {
 }
 
 impl ResponseLimits {
-    /// The request goes out now.
+    /// The request is sent now.
     pub(super) fn begin(&self, now: Nanos) -> Patience {
         let first_byte = self.first_byte.map(|span| now + span);
         let progress = self.answer.or(self.progress).map(|span| now + span);

@@ -15,7 +15,7 @@ pub(super) enum Voice {
     Http1(ResponseReader),
     Streams {
         speaker: Box<Speaker>,
-        /// Data of the protocol arrived.
+        /// The peer has sent data of this protocol.
         met: bool,
     },
 }
@@ -23,9 +23,9 @@ pub(super) enum Voice {
 /// Result of processing a piece of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct VoiceOutput {
-    /// Bytes that are used up.
+    /// Number of bytes processed.
     pub(super) used: usize,
-    /// Some of it was the response's.
+    /// Some of the bytes belonged to the response.
     pub(super) begun: bool,
     /// The response is complete.
     pub(super) done: bool,
@@ -55,7 +55,7 @@ impl Voice {
         }
     }
 
-    /// Appends the request to `out`; for HTTP/1.x its bytes are moved from the message.
+    /// Appends the request to `out`; for HTTP/1.x its bytes are moved out of the message.
     pub(super) fn ask(&mut self, message: &mut Message, out: &mut Vec<u8>) {
         match (self, message) {
             (Voice::Http1(reader), Message::Http1 { bytes, asked }) => {
@@ -73,7 +73,7 @@ impl Voice {
     /// Processes input; content is appended to `body`, protocol replies to `out`.
     ///
     /// # Errors
-    /// There will be no complete response.
+    /// The response cannot be completed.
     pub(super) fn process(
         &mut self,
         cache: &mut HeadCache,
@@ -87,7 +87,7 @@ impl Voice {
         }
     }
 
-    /// The peer has ended its side. `Ok`: that was the end of the response.
+    /// The peer has ended its side. `Ok`: this ends the response.
     pub(super) fn receive_end(&mut self) -> Result<(), Trouble> {
         match self {
             Voice::Http1(reader) => reader.end_of_input().map_err(|error| misread(&error, &[])),
@@ -132,7 +132,7 @@ impl Voice {
     pub(super) fn reply(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
             Voice::Http1(reader) => (reader.facts(), reader.head().to_vec()),
-            // no connection outlives its one request here
+            // a connection is never reused after its one request here
             Voice::Streams { speaker, .. } => {
                 let facts = ResponseFacts { persistent: true, ..speaker.facts() };
                 (facts, speaker.head().to_vec())
@@ -199,7 +199,7 @@ fn receive_streams(
     Ok(VoiceOutput { used, begun, done: false })
 }
 
-/// Why there is no response on this stream, with the peer's code if it reset it.
+/// Returns why this stream has no response, with the peer's code if it reset the stream.
 fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
     let code = match speaker.take_facts() {
         Some(ProtocolFacts::Http2(facts)) => facts.resets.into_keys().next().map(http2_code_name),
@@ -212,7 +212,7 @@ fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
     }
 }
 
-/// The input violates the protocol; if nothing came before, it may be another protocol.
+/// The input violates the protocol; as the first input, it may be of another protocol.
 fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
     let (Fault::Broken { class }, over_http2) = (fault, matches!(speaker, Speaker::Http2(_)))
     else {
@@ -232,10 +232,10 @@ pub(super) fn closed_early() -> Trouble {
     misread(&ResponseError::ClosedEarly, &[])
 }
 
-/// Failure for an unreadable HTTP/1.x response. `at`: the bytes at which parsing failed.
+/// Failure for an unparsable HTTP/1.x response. `at`: the bytes at which parsing failed.
 fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
     let class = class_of(error);
-    // a TLS record of an alert (RFC 8446 §5.1)
+    // a TLS alert record (RFC 8446 §5.1)
     let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);
     let text = if alert {
         "the server responded in TLS: is this a port for https://?".to_owned()

@@ -1,5 +1,5 @@
-//! Streams of language models: events with content are counted, and the tokens that the stream reports
-//! of itself are read. Server-Sent Events with JSON, as OpenAI and Anthropic send them.
+//! Streams of language models: events with content are counted, and the token counts in the stream
+//! are read. Server-Sent Events with JSON, as OpenAI and Anthropic send them.
 
 use plan::ModelApi;
 use serde_json::Value;
@@ -43,8 +43,8 @@ impl TokenReader {
         self.usage
     }
 
-    /// Returns whether a whole body has failed: it reported an error, an event was not JSON, or it
-    /// has no end mark.
+    /// Returns whether a whole body has failed: it reported an error, an event was not JSON, or the
+    /// end mark is missing.
     pub(crate) fn is_broken(&self) -> bool {
         self.failed || !self.ended
     }
@@ -94,7 +94,7 @@ impl TokenReader {
         counts
     }
 
-    /// A field of an event: only its data matters, whose JSON names the type.
+    /// Processes a field of an event. Only data fields matter: their JSON names the type.
     fn take_field(&mut self, line: &[u8]) {
         let Some(value) = line.strip_prefix(b"data:") else { return };
         let value = value.strip_prefix(b" ").unwrap_or(value);
@@ -185,7 +185,7 @@ impl TokenReader {
         false
     }
 
-    /// The last report counts: some servers report with every event.
+    /// Takes reported token counts. The last report counts: some servers report with every event.
     fn report(&mut self, input: &Value, output: &Value) {
         self.usage.input = input.as_u64().or(self.usage.input);
         self.usage.output = output.as_u64().or(self.usage.output);

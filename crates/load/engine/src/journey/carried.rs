@@ -33,10 +33,10 @@ impl Carried {
 /// The row of a feeder that an iteration took.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
-    /// The iteration has taken one. Otherwise the rest belongs to an earlier iteration.
+    /// The iteration has taken a row. Otherwise the other fields belong to an earlier iteration.
     pub(super) is_taken: bool,
     pub(super) row: u64,
-    /// Its values, where they are generated.
+    /// The values of the row, if they are generated.
     pub(super) generated: Vec<String>,
 }
 
@@ -45,11 +45,11 @@ pub(super) struct Taken {
 pub(super) enum ValuePlace {
     User,
     Iteration,
-    /// Places of a feeder and of a column of it.
+    /// Places of a feeder and of one of its columns.
     Fed(usize, usize),
-    /// Captured, or shared by all.
+    /// Captured, or shared by all users.
     Named(String),
-    /// It has no value.
+    /// The name has no value.
     Nowhere,
 }
 

@@ -46,12 +46,12 @@ struct Leader {
     spares: Vec<Box<Template>>,
     room: FillRoom,
     share: Share,
-    /// Iterations begun by this worker, and their maximum.
+    /// Iterations begun by this worker, and their maximum number.
     begun: u64,
     most: u64,
-    /// The iterations before this one have been counted in `turns`.
+    /// Iterations before this one have been counted in `turns`.
     counted: u64,
-    /// By place of the feeder: iterations that take a row of it, among those counted.
+    /// By place of the feeder: number of counted iterations that take a row of it.
     turns: Vec<u64>,
     /// By row of the journey: the program that runs it.
     actors: Vec<Option<Box<dyn Actor>>>,
@@ -132,7 +132,8 @@ impl Leader {
         true
     }
 
-    /// The user's next call; skips iterations without calls. `fresh`: it is at the end of one.
+    /// Returns the user's next call; skips iterations without calls. `fresh`: the user is at the
+    /// end of an iteration.
     fn lead(&mut self, traveller: &mut Traveller, mut fresh: bool, now: Nanos) -> Step {
         for _ in 0..EMPTY_MAX {
             if fresh && !self.begin(traveller, now) {
@@ -169,7 +170,7 @@ impl Leader {
         Step::Leave
     }
 
-    /// The part of the program, if one runs the user's journey.
+    /// The part of the program, if a program runs the user's journey.
     fn stage<'a>(
         &'a mut self,
         traveller: &'a mut Traveller,
@@ -409,7 +410,7 @@ pub(super) fn words(difference: &Difference) -> String {
     format!("{what}: expected {expected}, got {got}")
 }
 
-/// The class of a call whose response differs there.
+/// Failure class of a call whose response differs at this place.
 fn class_of(difference: &Difference) -> FailureClass {
     match &difference.what {
         what if what == "status" => FailureClass::Status,

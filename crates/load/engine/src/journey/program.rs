@@ -18,12 +18,12 @@ pub(super) enum Op {
     Step {
         row: u32,
     },
-    /// Start of a block; if it is skipped, execution continues at `past`.
+    /// Start of a block; if the block is skipped, execution continues at `past`.
     Enter {
         block: u32,
         past: u32,
     },
-    /// End of a block's round; the next one begins at `start`.
+    /// End of a round of a block; the next round begins at `start`.
     Exit {
         block: u32,
         start: u32,
@@ -36,14 +36,14 @@ pub(super) struct StepCard {
     pub(super) step: JourneyStep,
     /// The request has no inserted values: it is the plan's target of its row.
     pub(super) is_static: bool,
-    /// Its request with holes for values, if it can be cut that way.
+    /// The request with holes for values, if it can be cut that way.
     pub(super) stencil: Option<Stencil>,
-    /// Its response must be compared with more than the plan's own expectations.
+    /// The response must be compared with more than the plan's own expectations.
     pub(super) expects: bool,
     pub(super) looks_at_bodies: bool,
-    /// Its response is not checked and nothing is captured from it.
+    /// The response is not checked, and nothing is captured from it.
     pub(super) judges_nothing: bool,
-    /// Converts its messages, if it is a call of gRPC.
+    /// Converts the messages, if the step is a gRPC call.
     pub(super) codec: Option<Arc<dyn MessageCodec>>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct JourneyCard {
     pub(super) think: Option<Think>,
     pub(super) failure: AfterFailure,
     pub(super) refresh: Option<Refresh>,
-    /// If a program runs it: row of the first of its steps.
+    /// If a program runs the journey: row of its first step.
     pub(super) first_row: u32,
     /// Rows of the program's metrics.
     pub(super) metrics: Vec<u32>,
@@ -130,7 +130,7 @@ impl StepCard {
     }
 }
 
-/// Its message is encoded for each call.
+/// The message is encoded for each call.
 fn is_made(step: &JourneyStep) -> bool {
     step.grpc.is_some() && !matches!(step.ask.body, Body::Bytes(_))
 }
@@ -138,7 +138,7 @@ fn is_made(step: &JourneyStep) -> bool {
 /// Converters of the messages of steps, by row.
 pub type Codecs = BTreeMap<u32, Arc<dyn MessageCodec>>;
 
-/// The step with its message in bytes, if that is the same in each call.
+/// The step with its message as bytes, if all calls send the same message.
 fn with_encoded_message(
     step: &JourneyStep,
     codec: Option<&dyn MessageCodec>,
@@ -156,7 +156,7 @@ fn with_encoded_message(
 }
 
 impl JourneyCard {
-    /// Blocks are added to `blocks`.
+    /// Compiles a journey; its blocks are added to `blocks`.
     pub(super) fn of(
         journey: &Journey,
         feeders: Vec<usize>,

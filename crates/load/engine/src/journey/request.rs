@@ -9,13 +9,13 @@ use protocol::grpc::MessageCodec;
 use std::collections::BTreeMap;
 use workload::Template;
 
-/// Returns whether it is a request whose bytes are always the same.
+/// Returns whether the bytes of the request are always the same.
 pub(super) fn is_static(step: &JourneyStep) -> bool {
     step.socket.is_none() && step.grpc.is_none() && step.is_settled()
 }
 
-/// The request of a step's row in the target list: its own, if no values are inserted; otherwise a
-/// GET of the base, which only the first call may send.
+/// The request of a step's row in the target list: the step's own, if no values are inserted;
+/// otherwise a GET of the base, which only the first call may send.
 pub(crate) fn template(
     plan: &Plan,
     step: &JourneyStep,
@@ -34,7 +34,7 @@ pub(crate) fn template(
 /// The request with its values.
 ///
 /// # Errors
-/// A missing value, or one that makes an invalid request.
+/// A value is missing or makes the request invalid.
 pub(super) fn make(
     plan: &Plan,
     step: &JourneyStep,
@@ -49,10 +49,10 @@ pub(super) fn make(
     build(plan, step, &made, endpoint, absolute)
 }
 
-/// The request of a call of gRPC whose message has inserted values.
+/// The request of a gRPC call whose message has inserted values.
 ///
 /// # Errors
-/// As [`make`], or a message that does not fit.
+/// Like [`make`]; also returned if a message does not fit.
 pub(super) fn make_grpc(
     plan: &Plan,
     step: &JourneyStep,

@@ -1,4 +1,4 @@
-//! Journeys that a program runs: its calls, and its judgment of their responses.
+//! Journeys that a program runs: its calls, and its assessment of their responses.
 
 use super::Travel;
 use super::carried::CarriedView;
@@ -38,7 +38,7 @@ impl Performance<'_> {
         self.take(act, None);
     }
 
-    /// The user's next call; `None`: the iteration is over.
+    /// Returns the user's next call; `None`: the iteration is over.
     pub(super) fn lead(&mut self) -> Option<Step> {
         for _ in 0..REFUSED_MAX {
             match self.traveller.action.take() {
@@ -112,7 +112,7 @@ impl Performance<'_> {
         class.or(self.take(act, Some(heard.row)))
     }
 
-    /// A call has ended. The program is notified here of a call without a response.
+    /// Notes the end of a call. The program is notified here of a call without a response.
     pub(super) fn ended(&mut self, came: &CallEnd<'_>) {
         let sample = came.sample;
         let failed = came.outcome != Outcome::Succeeded;
@@ -133,8 +133,8 @@ impl Performance<'_> {
         }
     }
 
-    /// Records the program's judgment of the ended call, and its next action. `row`: of that call;
-    /// `None`: there was none yet, and the first step represents the journey.
+    /// Records the program's judgment of the ended call, and its next action. `row`: row of that
+    /// call; `None`: there was no call yet, and the first step represents the journey.
     fn take(&mut self, act: ActorTurn, row: Option<u32>) -> Option<FailureClass> {
         let step = row.unwrap_or_else(|| self.row(0));
         for unmet in act.checks {
@@ -183,7 +183,7 @@ impl Performance<'_> {
         self.travel.journeys[self.traveller.journey].first_row + step
     }
 
-    /// The request of a call, and the user's socket where it opens one.
+    /// The request of a call, and the WebSocket of the user if the call opens one.
     fn template(&mut self, call: &ActedCall) -> Result<Template, String> {
         if let Some(socket) = call.socket.as_ref().filter(|it| !it.opens()) {
             let url = self.traveller.socket.as_ref().ok_or(sockets::NOT_OPEN)?;

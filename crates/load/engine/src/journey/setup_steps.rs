@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use units::Nanos;
 use workload::{ActedCall, Jar, Template};
 
-/// Why such a step failed.
+/// Reason why a setup or teardown step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupStepError {
     pub step: String,
@@ -24,11 +24,11 @@ pub struct SetupStepError {
     pub connected: bool,
 }
 
-/// Runs the steps in order, with the plan's login unless they have their own; `unix_s`: now, for
-/// signatures. Captured values are added to `values`, cookies to `jar`.
+/// Runs the steps in order, with the plan's login unless a step has its own; `unix_s`: current time
+/// for signatures. Captured values are added to `values`, cookies to `jar`.
 ///
 /// # Errors
-/// The first step that cannot be made, or whose response is not as expected.
+/// The first step that cannot be sent, or whose response is not as expected.
 pub fn run_setup_steps(
     plan: &Plan,
     steps: &[JourneyStep],
@@ -104,7 +104,7 @@ fn perform_step(
 /// Makes a call of a program outside of the run; the program keeps its cookies itself.
 ///
 /// # Errors
-/// The request cannot be sent, or no complete response arrives: the class of the failure.
+/// The class of the failure if the request cannot be sent, or no complete response arrives.
 pub fn make_call(
     plan: &Plan,
     call: &ActedCall,

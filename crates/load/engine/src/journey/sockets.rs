@@ -13,14 +13,14 @@ use std::sync::Arc;
 use url::Url;
 use workload::{AwaitedMessages, MessageFilter, SocketAction, SocketCall, Template};
 
-/// A step that needs a WebSocket, and none was opened.
+/// Message for a step that needs a WebSocket when none is open.
 pub(super) const NOT_OPEN: &str = "no WebSocket is open: a step with connect must come first";
 
-/// Returns the call of a step. `open`: URL of the user's WebSocket, which a step that opens one
-/// replaces.
+/// Returns the call of a step. `open`: URL of the user's WebSocket; a step that opens a WebSocket
+/// replaces it.
 ///
 /// # Errors
-/// A value that is missing, no WebSocket, or an invalid request.
+/// A value is missing, no WebSocket is open, or the request is invalid.
 pub(super) fn call(
     travel: &Arc<Travel>,
     step: &JourneyStep,

@@ -1,9 +1,9 @@
-//! A step's request, cut once, with holes for values: filling it takes a few copies, while making
-//! it goes from text to URL to bytes.
+//! A step's request, cut once, with holes for values. Filling it takes a few copies; making it from
+//! scratch goes from text to URL to bytes.
 //!
-//! It is cut from the output of [`request::make`] with marks in place of values, so that there is
-//! one way to make a request. A request that cannot be cut, and a value that needs more than a
-//! copy, are left to [`request::make`]: then nothing is filled.
+//! It is cut from the output of [`request::make`] with marks in place of values, so that requests
+//! are made in only one way. If a request cannot be cut, or a value needs more than a copy,
+//! [`request::make`] makes the request.
 
 use super::carried::{CarriedView, ValuePlace};
 use super::program::SharedProgram;
@@ -31,18 +31,19 @@ pub(super) struct Stencil {
     version: HttpVersion,
     /// Request line and field lines, except Connection.
     head: Vec<StencilPart>,
-    /// The Connection line, on a connection that stays open and with the last call on one.
+    /// The Connection line, for a connection that stays open and for the last call of a connection.
     kept: String,
     last: String,
     /// The empty line and the body.
     tail: Tail,
     /// Bytes to reserve.
     room: usize,
-    /// Some calls are the last ones of their connections, or the request is translated from that form.
+    /// Some calls are the last ones of their connections, or the request is translated from that
+    /// form.
     needs_last: bool,
 }
 
-/// Memory in which requests are put together.
+/// Memory in which requests are assembled.
 #[derive(Debug, Default)]
 pub(super) struct FillRoom {
     head: String,
@@ -72,7 +73,7 @@ struct Hole {
 /// Encoding of an inserted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Put {
-    /// Unchanged, in the value of a field.
+    /// Unchanged, in a field value.
     Field,
     Text(Fill),
     /// Part of a URL whose dot segments are resolved (RFC 3986 section 5.2.4).
@@ -112,18 +113,18 @@ const UNRESERVED: [bool; 256] = {
     table
 };
 
-/// Unchanged in a URL and in a form: `~` is not, in a form.
+/// Returns whether the byte is unchanged in a URL and in a form; `~` is encoded in a form.
 fn is_unreserved(value: &str) -> bool {
     value.bytes().all(|byte| UNRESERVED[usize::from(byte)])
 }
 
-/// Unchanged in a JSON string (RFC 8259 section 7).
+/// Returns whether the byte is unchanged in a JSON string (RFC 8259 section 7).
 fn is_plain_json(value: &str) -> bool {
     value.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
-/// Returns false for bytes that are refused in a field's value (RFC 9110 section 5.5), and for
-/// blanks at its ends, which would be trimmed.
+/// Returns false for bytes that field values may not contain (RFC 9110 section 5.5), and for blanks
+/// at the ends, which would be trimmed.
 fn is_plain_field(value: &str) -> bool {
     let edge = |byte: Option<&u8>| !matches!(byte, None | Some(b' ' | b'\t'));
     let bytes = value.as_bytes();
@@ -177,21 +178,21 @@ impl ValueSource for ValueMarks<'_> {
     fn value(&self, name: &str) -> Option<&str> {
         let number = self.given.get();
         self.given.set(number + 1);
-        // the order differs from the above: there is no stencil
+        // the order differs from the order above: there is no stencil
         self.holes.get(number).filter(|(known, _)| *known == name)?;
         self.texts.get(number).map(String::as_str)
     }
 }
 
 impl Stencil {
-    /// `None`: the request must be made again each time.
+    /// Returns `None` if the request must be made again each time.
     pub(super) fn of(
         plan: &Plan,
         step: &JourneyStep,
         feeders: &[Feeder],
         shared: &mut SharedProgram,
     ) -> Option<Stencil> {
-        // a step on a WebSocket is a message; a value at the beginning is a separate URL; with a
+        // a step on a WebSocket is a message; a value at the beginning makes another URL; with a
         // proxy the target is a complete URL
         if step.socket.is_some()
             || step.ask.url.beginning().is_empty()
@@ -236,12 +237,12 @@ impl Stencil {
             head,
             tail,
         };
-        // each mark was found at its place, and once
+        // each mark was found once, at its place
         (holes == marks.holes.len()).then_some(stencil)
     }
 
-    /// The request with its values, in the memory of one of `spares`; `None`: it must be made by
-    /// [`request::make`], which also reports what is wrong with a value.
+    /// The request with its values, in the memory of one of `spares`. `None`: it must be made by
+    /// [`request::make`], which also reports invalid values.
     #[expect(
         clippy::vec_box,
         reason = "a call holds its request in a box, which goes back as it is"
@@ -293,7 +294,7 @@ impl Stencil {
         })
     }
 
-    /// Turns the request of any step, or of a redirect, into one of this step.
+    /// Turns the request of any step, or of a redirect, into a request of this step.
     fn renew(&self, template: &mut Template) {
         template.url.renew(&self.base);
         if !Arc::ptr_eq(&template.method, &self.method) {
@@ -315,7 +316,7 @@ fn put_together(out: &mut Vec<u8>, [head, connection, tail]: [&[u8]; 3]) -> usiz
 }
 
 impl Tail {
-    /// Bytes, excluding those of values.
+    /// Number of bytes, excluding those of values.
     fn length(&self) -> usize {
         match self {
             Tail::Plain(bytes) => bytes.len(),
@@ -337,7 +338,7 @@ fn holes(parts: &[StencilPart]) -> usize {
     parts.iter().filter(|part| matches!(part, StencilPart::Hole(_))).count()
 }
 
-/// Writes the parts over what is in `out`. `length`: of the body.
+/// Writes the parts over the contents of `out`. `length`: length of the body.
 fn fill(
     parts: &[StencilPart],
     values: &CarriedView<'_>,
@@ -372,7 +373,7 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// `None` if a mark occurs in it twice.
+    /// Cuts the text at its marks; `None` if a mark occurs twice.
     fn cut(&self, text: &str) -> Option<Vec<StencilPart>> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         for (number, mark) in self.marks.texts.iter().enumerate() {
@@ -455,8 +456,8 @@ mod tests {
         user = "{{v}}:{{w}}"
     "#;
 
-    /// For each step with values: whether its request was filled, and whether it could be made.
-    /// Both must be equal.
+    /// For each step with values: whether its request was filled, and whether it could be made. The
+    /// two requests must be equal.
     fn with_values(version: &str, v: Option<&str>, w: &str) -> String {
         let text = STEPS.replace("[load]", &format!("[request]\nhttp = \"{version}\"\n[load]"));
         let mut plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
@@ -473,7 +474,7 @@ mod tests {
         traveller.keep("w", Some(w.to_owned()), Scope::User);
         let view = CarriedView { travel: &travel, traveller: &traveller };
         let mut results = String::new();
-        // each request takes the memory of the one before
+        // each request takes the memory of the previous one
         let (mut room, mut spares) = (FillRoom::default(), Vec::new());
         for card in travel.steps.iter().filter(|card| !card.is_static) {
             let stencil = card.stencil.as_ref();
@@ -525,7 +526,7 @@ mod tests {
         for (v, results) in [
             (Some(" trimmed "), "mmfffmfm"),
             (Some("line\r\nX: y"), "--fff-f-"),
-            // the next byte may then be the end of the field
+            // the next byte may then be the last of the field
             (Some(""), "mmfffmmm"),
             // a whole URL loses its dot segments
             (Some("a.."), "fffffmmm"),

@@ -40,27 +40,27 @@ pub(super) struct Traveller {
     pub(super) user_number: String,
     pub(super) iteration_number: String,
     pub(super) journey: usize,
-    /// The next operation.
+    /// Index of the next operation.
     at: usize,
-    /// Rounds left of the current step; 0: not begun.
+    /// Remaining rounds of the current step; 0: not begun.
     rounds: u32,
     inside: Vec<Inside>,
     took: Nanos,
     failed: bool,
-    /// Calls of this iteration.
+    /// Calls of this iteration so far.
     pub(super) calls: u32,
-    /// Draws of this iteration.
+    /// Random draws of this iteration.
     stream: Stream,
-    /// Kept for an iteration, or as long as the user exists.
+    /// Values kept for an iteration, or for the lifetime of the user.
     pub(super) carried: Carried,
     pub(super) kept: Carried,
-    /// By place of the feeder.
+    /// Rows taken, by place of the feeder.
     pub(super) taken: Vec<Taken>,
     /// Steps that run once and have succeeded.
     done: BTreeSet<u32>,
-    /// A login to repeat before the step whose response reported an expired one.
+    /// A login to repeat before the step whose response reported an expired login.
     login_due: Option<u32>,
-    /// It has logged in again for the current step.
+    /// The user has logged in again for the current step.
     refreshed: bool,
     /// The pause before the next call.
     pub(super) pause: Nanos,
@@ -70,9 +70,9 @@ pub(super) struct Traveller {
     pub(super) iteration: u64,
     /// Next action of a program's journey.
     pub(super) action: Option<ActorAction>,
-    /// The expected statuses of the call in flight.
+    /// Statuses expected of the call in flight.
     pub(super) statuses: Vec<u16>,
-    /// It has received the result.
+    /// The user has received the result.
     pub(super) answered: bool,
 }
 
@@ -120,7 +120,7 @@ impl Traveller {
         (self.login_due, self.refreshed) = (None, false);
     }
 
-    /// The next call of the iteration. Blocks that end before it are reported.
+    /// Returns the next call of the iteration. Blocks that end before it are reported.
     pub(super) fn advance(
         &mut self,
         travel: &Travel,
@@ -202,17 +202,17 @@ impl Traveller {
         self.at += 1;
     }
 
-    /// The innermost block is done: a transaction.
+    /// Ends the innermost block, which is a transaction.
     fn leave_block(&mut self, travel: &Travel, now: Nanos, remarks: &mut Vec<Remark>) {
         let Some(Inside { block, took, failed, .. }) = self.inside.pop() else { return };
         let transaction = travel.blocks[block as usize].transaction;
-        // without a call there is nothing to time
+        // without a call there is no time to report
         if took > Nanos::ZERO || failed {
             remarks.push(Remark { at: now, fact: Noticed::Together { transaction, took, failed } });
         }
     }
 
-    /// The iteration is over, with its open blocks.
+    /// Ends the iteration, with its open blocks.
     pub(super) fn finish(&mut self, travel: &Travel, now: Nanos, remarks: &mut Vec<Remark>) {
         while !self.inside.is_empty() {
             self.leave_block(travel, now, remarks);
@@ -223,7 +223,7 @@ impl Traveller {
         }
     }
 
-    /// The current step cannot be made.
+    /// Skips the current step, which cannot be made.
     pub(super) fn skip(&mut self) {
         if self.login_due.take().is_none() {
             self.rounds = 0;
@@ -232,13 +232,13 @@ impl Traveller {
         self.mark_failed();
     }
 
-    /// The iteration has failed, with its open blocks.
+    /// Marks the iteration and its open blocks as failed.
     pub(super) fn mark_failed(&mut self) {
         self.failed = true;
         self.inside.iter_mut().for_each(|inside| inside.failed = true);
     }
 
-    /// The response reports an expired login. Returns true if another login is tried.
+    /// Handles a response that reports an expired login. Returns true if another login is tried.
     pub(super) fn refresh(&mut self, travel: &Travel, row: u32, status: u16) -> bool {
         let Some(refresh) = &travel.journeys[self.journey].refresh else { return false };
         let is_due = refresh.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
@@ -249,7 +249,7 @@ impl Traveller {
         true
     }
 
-    /// A call of it has ended.
+    /// Notes the end of a call of this user.
     pub(super) fn ended(&mut self, travel: &Travel, row: u32, took: Nanos, failed: bool) {
         self.calls += 1;
         self.turns += 1;
@@ -285,7 +285,7 @@ impl Traveller {
         }
     }
 
-    /// Keeps the captured values, or that there were none.
+    /// Keeps the captured values, or notes that there were none.
     pub(super) fn keep(&mut self, name: &str, value: Option<String>, scope: Scope) {
         match scope {
             Scope::Iteration => self.carried.set(name, value),

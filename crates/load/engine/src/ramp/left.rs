@@ -9,9 +9,9 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepsLeft {
     pub steps: usize,
-    /// Total time of their holds.
+    /// Total hold time of these steps.
     pub held: Nanos,
-    /// The results decide how many of them run.
+    /// The count is a maximum: results decide how many of the steps run.
     pub at_most: bool,
 }
 
@@ -39,7 +39,7 @@ impl Add for StepsLeft {
 }
 
 impl Agenda {
-    /// The steps after the last returned one. A ramp that cannot continue has none.
+    /// The steps after the last returned one; none for a ramp that cannot continue.
     pub fn left(&self) -> StepsLeft {
         if self.unusable().is_some() {
             return StepsLeft::default();
@@ -94,7 +94,7 @@ impl Agenda {
         if rest.at_most { down.at_most() } else { down }
     }
 
-    /// Overload and recovery, which a ramp without a knee does not have.
+    /// Steps of overload and recovery; a ramp without a knee has none.
     fn beyond(&self) -> StepsLeft {
         if !self.course.overload {
             return StepsLeft::default();
@@ -117,7 +117,7 @@ impl Agenda {
     }
 }
 
-/// Doublings from one level until the other is reached.
+/// Number of doublings from one level until the other is reached.
 fn doublings(from: f64, to: f64) -> usize {
     let times = (to / from).log2().ceil();
     if times.is_finite() { (times.max(0.0) as usize).min(STEPS_MAX) } else { 0 }

@@ -5,9 +5,9 @@ use super::STEPS_MAX;
 /// Progression of a staircase from its lowest level to its highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Staircase {
-    /// By the same difference.
+    /// Adds the same difference.
     Step(f64),
-    /// By the same factor, above 1.
+    /// Multiplies by the same factor, above 1.
     Factor(f64),
 }
 
@@ -33,7 +33,7 @@ pub fn geometric(from: f64, to: f64, factor: f64) -> Option<Vec<f64>> {
 }
 
 impl Staircase {
-    /// The levels from `from` to `to`; users are whole. `None`: as [`linear`].
+    /// The levels from `from` to `to`; numbers of users are whole. `None`: as for [`linear`].
     pub fn levels(self, from: f64, to: f64, whole: bool) -> Option<Vec<f64>> {
         let mut levels = match self {
             Staircase::Step(step) => linear(from, to, step)?,
@@ -47,7 +47,7 @@ impl Staircase {
     }
 }
 
-/// Rounding may leave the last level close to `to`.
+/// Ends the list at `to`: rounding may leave the last level close to it.
 fn closed(mut levels: Vec<f64>, to: f64) -> Vec<f64> {
     match levels.last_mut() {
         Some(last) if (*last - to).abs() <= 1e-6 * to => *last = to,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Response of a server of this capacity to an offered rate, in a step of five seconds.
+/// Result of a five-second step at an offered rate against a server of this capacity.
 fn saturates(capacity: f64, level: f64) -> Point {
     let achieved = level.min(capacity);
     let busy = (level / capacity).min(0.999);
@@ -50,7 +50,7 @@ fn course(range: Range) -> Course {
     }
 }
 
-/// All steps with their purposes, and the curve at the end.
+/// Runs all steps; returns them with their purposes, and the curve at the end.
 fn walk(course: Course, react: impl Fn(f64) -> Point) -> (Vec<(Purpose, f64)>, Curve) {
     let mut agenda = Agenda::new(course);
     let mut steps = Vec::new();

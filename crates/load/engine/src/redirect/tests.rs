@@ -92,7 +92,7 @@ fn a_trusted_host_gets_them_on_any_port_but_not_in_cleartext() {
     assert_eq!(to("https://other.example/b"), "GET /b; Host: other.example; X-Other: 1");
 }
 
-/// RFC 9110 section 15.4: a method that has become GET takes the content and its fields with it.
+/// RFC 9110 section 15.4: a method that has become GET loses the content and its fields.
 #[test]
 fn content_and_its_fields_go_with_the_method() {
     let mut plan = plan();
