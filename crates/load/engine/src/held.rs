@@ -25,7 +25,7 @@ enum HeldState {
 struct HeldLine(Nanos);
 
 impl HeldLine {
-    /// Marks a connection that has ended: the instant just before `Nanos::NEVER`, which does not
+    /// Marker of an ended connection: the instant just before `Nanos::NEVER`, which does not
     /// occur.
     const OVER: Nanos = Nanos::NEVER;
     const PENDING: Nanos = Nanos(Nanos::NEVER.0 - 1);

@@ -410,7 +410,7 @@ impl Agenda {
 struct Climbed {
     at: f64,
     achieved: f64,
-    /// Returns whether most of the level's runs kept up with the load.
+    /// Most of the level's runs kept up with the load.
     follows: bool,
     limited: bool,
 }

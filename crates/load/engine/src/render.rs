@@ -1,4 +1,4 @@
-//! From a plan and a URL to bytes.
+//! Renders requests: from a plan and a URL to bytes.
 
 use crate::upgrade::upgrade_fields;
 use percent_encoding::percent_decode_str;
@@ -7,11 +7,11 @@ use protocol::http1::request::{RequestError, RequestHead, Target, Version, basic
 use url::{Position, Url};
 use workload::{Stripped, Template};
 
-/// Renders one request of a plan. `own`: the fields of its target, each of which replaces the
-/// plan's field of that name. `absolute`: for a plain HTTP proxy.
+/// Renders one request of a plan. `own`: the target's fields, each of which replaces the plan's
+/// field of that name. `absolute`: for a plain HTTP proxy.
 ///
 /// # Errors
-/// A method, field or URL that would break the message's framing.
+/// Fails if a method, field or URL would break the message's framing.
 pub fn build_template(
     plan: &Plan,
     url: &Url,
@@ -31,9 +31,9 @@ pub fn build_template(
 pub(crate) struct Own<'a> {
     /// Path and query as they are sent.
     pub(crate) target: &'a str,
-    /// In place of the plan's fields of the same names.
+    /// Fields that replace the plan's fields of the same names.
     pub(crate) headers: &'a [(String, String)],
-    /// In place of the plan's login.
+    /// Login that replaces the plan's.
     pub(crate) authorization: Option<&'a str>,
     pub(crate) body: Option<&'a [u8]>,
     /// Fields that redirects have removed.
@@ -49,13 +49,14 @@ impl Own<'_> {
     }
 }
 
-/// The header field is for one server alone: credentials, and a Host field from the user.
+/// Returns whether the header field is for one server alone: credentials, or a Host field from the
+/// user.
 fn is_for_one_server(name: &str) -> bool {
     name.eq_ignore_ascii_case("host") || plan::is_secret_header(name)
 }
 
-/// The header field describes the content of a request: a request without content has none of these
-/// (RFC 9110 section 15.4).
+/// Returns whether the header field describes the content of a request: a request without content
+/// has none of these (RFC 9110 section 15.4).
 pub(crate) fn describes_content(name: &str) -> bool {
     let prefixed = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
     let others =
@@ -154,7 +155,7 @@ pub(crate) fn translated(
     Ok((Some(request), None))
 }
 
-/// A request that the plan gives as bytes.
+/// A request given as bytes in the plan.
 pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -> Template {
     let end = raw.windows(4).position(|at| at == b"\r\n\r\n");
     let cookie_at = end.map_or(raw.len(), |at| at + 2);
@@ -167,7 +168,7 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
         last: raw.to_vec(),
         cookie_at,
         cookie_at_last: cookie_at,
-        // a plan for HTTP/2 or HTTP/3 has no requests in bytes
+        // a plan for HTTP/2 or HTTP/3 has no requests given as bytes
         http2: None,
         http3: None,
         stripped: Stripped::default(),
@@ -178,7 +179,7 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
 /// The CONNECT request that opens a tunnel through a proxy to `authority` (`host:port`).
 ///
 /// # Errors
-/// Credentials of the proxy that cannot be sent.
+/// Fails if the proxy's credentials cannot be sent.
 pub fn connect_request(plan: &Plan, authority: &str, proxy: &Url) -> Result<Vec<u8>, RequestError> {
     let headers: Vec<(String, String)> = proxy_login(proxy)?.into_iter().collect();
     let head = RequestHead {
@@ -209,14 +210,14 @@ fn proxy_login(proxy: &Url) -> Result<Option<(String, String)>, RequestError> {
 fn version(plan: &Plan) -> Version {
     match plan.request.version {
         HttpVersion::Http10 => Version::Http10,
-        // the form before translation
+        // the request before translation
         HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto => {
             Version::Http11
         }
     }
 }
 
-/// The constant login of every request; `None` if each needs an individual proof.
+/// The constant login of every request; `None` if each request needs its own proof.
 fn authorization(auth: &Auth) -> Result<Option<String>, RequestError> {
     match auth {
         Auth::Basic { user, password } => basic_authorization(user, password).map(Some),
@@ -228,7 +229,7 @@ fn authorization(auth: &Auth) -> Result<Option<String>, RequestError> {
 /// The same request with further fields, at the end of its head.
 ///
 /// # Errors
-/// Fields that the plan's protocol cannot carry.
+/// Fails if the plan's protocol cannot carry the fields.
 pub(crate) fn with_fields(
     plan: &Plan,
     template: &Template,

@@ -12,10 +12,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::Nanos;
 
-/// The loads of a run, each with its own setup; a single one is the run itself.
+/// The loads of a run, each with its own setup; a single load is the run itself.
 ///
 /// # Errors
-/// As [`Setup::new`]: a request that cannot be made.
+/// Like [`Setup::new`]; fails if a request cannot be made.
 pub fn lanes(setup: &Arc<Setup>) -> Result<Vec<Arc<Setup>>, SetupError> {
     if setup.plan.scenarios.is_empty() {
         return Ok(vec![setup.clone()]);
@@ -76,7 +76,8 @@ impl Driven for ScenarioWorkers {
     }
 }
 
-/// The driver of one of several workers: every `of`-th slot of the shared driver belongs to it.
+/// The driver of one of several workers: every `of`-th slot of the shared driver belongs to this
+/// worker.
 struct OwnSlots<'a, I> {
     io: &'a mut I,
     number: u32,
@@ -142,18 +143,18 @@ impl<I: Io> Io for OwnSlots<'_, I> {
         self.io.why(self.slot(slot))
     }
 
-    /// Waits for all of its workers.
+    /// Waits for all workers of the core.
     fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
     }
 
-    /// Counted once, by the first of them.
+    /// Counted once, by the first worker.
     fn spin(&self) -> Nanos {
         if self.number == 0 { self.io.spin() } else { Nanos::ZERO }
     }
 }
 
-/// The link as one of several workers has it.
+/// The link of one of several workers.
 struct WorkerLink<'a> {
     number: usize,
     rows: &'a mut Rows,
@@ -191,14 +192,14 @@ impl Link for WorkerLink<'_> {
 struct Rows {
     id: u32,
     pending: BTreeMap<Nanos, Row>,
-    /// The latest edge of each; `NEVER` when it is done.
+    /// The latest edge of each worker; `NEVER` when it is done.
     reached: Vec<Nanos>,
     /// The memory of a collected row, cleared, for the next one.
     spare: Option<Box<Snapshot>>,
 }
 
 impl Rows {
-    /// Adds a row and returns its memory, cleared; passes on what is complete.
+    /// Adds a row and returns its memory, cleared; passes on completed rows.
     fn add(&mut self, number: usize, row: Row, link: &mut dyn Link) -> Box<Snapshot> {
         self.reached[number] = if row.last { Nanos::NEVER } else { row.edge };
         let (worker, spare) = (self.id, &mut self.spare);

@@ -1,4 +1,4 @@
-//! A script that creates a worker's requests. Without one, none of this is used.
+//! A script that creates a worker's requests. Without a script, none of this is used.
 
 use conduit::Peer;
 use protocol::http1::response::Asked;
@@ -41,7 +41,7 @@ impl Scripted {
         self.kept(made).unwrap_or(Nanos::ZERO)
     }
 
-    /// Passes a response, if the script needs them.
+    /// Passes a response to the script, if it needs responses.
     pub(crate) fn take_response(&mut self, status: u16, head: &[u8], body: &[u8]) {
         if self.wants.responses {
             let result = self.part.response(status, head, body);
@@ -57,12 +57,12 @@ impl Scripted {
         self.part.stopped()
     }
 
-    /// The error, once.
+    /// Returns the error, once.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         Some(self.failure.take()?.0)
     }
 
-    /// Keeps the first failure until the next turn ends the run with it.
+    /// Keeps the first failure; the next turn ends the run with it.
     fn kept<T>(&mut self, result: Result<T, ScriptError>) -> Option<T> {
         match result {
             Ok(value) => Some(value),

@@ -21,7 +21,7 @@ use url::Url;
 use workload::schedule::Share;
 use workload::{Targets, Template};
 
-/// One scheme, host and port that calls go to.
+/// Scheme, host and port of calls.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// As returned by [`endpoint_key`].
@@ -37,7 +37,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Nothing precedes the first request: no TLS, no tunnel.
+    /// Returns whether nothing precedes the first request: no TLS, no tunnel.
     #[inline]
     pub(crate) fn is_direct(&self) -> bool {
         self.tunnel.is_none() && self.tls_name.is_none()
@@ -53,26 +53,26 @@ pub fn endpoint_key(url: &Url) -> String {
 /// Clients that each have their own address and path.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// The addresses of the first clients, never empty. Those of the others follow them: with two
-    /// of them client 2 follows client 0, and client 3 follows client 1. Users are assigned to
-    /// workers in turn, so each worker can have its own network.
+    /// The addresses of the first clients, never empty. The addresses of later clients follow them:
+    /// with two of them client 2 follows client 0, and client 3 follows client 1. Users are
+    /// assigned to workers in turn, so each worker can have its own network.
     pub firsts: Arc<[Ipv4Addr]>,
     /// Kind of each client; never empty.
     pub kinds: Arc<[u32]>,
 }
 
 impl Crowd {
-    /// User or session `id` is this client.
+    /// Client that user or session `id` represents.
     pub(crate) fn client(&self, id: u64) -> u32 {
         (id % self.kinds.len().max(1) as u64) as u32
     }
 
-    /// Of user or session `id`.
+    /// Kind of user or session `id`.
     pub(crate) fn kind(&self, id: u64) -> u32 {
         self.kinds.get(self.client(id) as usize).copied().unwrap_or(0)
     }
 
-    /// Of a client.
+    /// Address of a client.
     pub(crate) fn address(&self, client: u32) -> IpAddr {
         let (client, networks) = (client as usize, self.firsts.len().max(1));
         let first = self.firsts.get(client % networks).copied();
@@ -99,7 +99,7 @@ pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
     }
 }
 
-/// Why a plan could not be prepared.
+/// Reason why a plan could not be prepared.
 #[derive(Debug)]
 pub struct SetupError(pub String);
 
@@ -117,11 +117,11 @@ pub struct Setup {
     pub plan: Plan,
     pub endpoints: Vec<Endpoint>,
     pub targets: Targets,
-    /// Workers of this process; in a fleet other machines have more.
+    /// Workers of this process; in a fleet other machines have further workers.
     pub workers: u32,
-    /// The part of the load of each of them; all parts of the run add up to the whole.
+    /// The part of the load of each worker; all parts of the run add up to the whole.
     shares: Vec<Share>,
-    /// First instant of the run (the warm-up, when there is one).
+    /// First instant of the run (start of the warm-up, if there is one).
     pub start: Nanos,
     pub(crate) seed: Seed,
     pub(crate) body: BodyTest,
@@ -134,7 +134,7 @@ pub struct Setup {
     pub tokens: Option<Arc<Tokens>>,
     /// Kinds of the users and sessions, if the plan has kinds of clients.
     pub crowd: Option<Crowd>,
-    /// Seconds since 1970 at the instant 0 of the run's clock: signatures are dated.
+    /// Seconds since 1970 at the instant 0 of the run's clock, for signatures with dates.
     pub unix_s: u64,
     /// Protocol of the connections.
     pub(crate) protocol: Protocol,
@@ -144,9 +144,9 @@ pub struct Setup {
     scripts: Vec<Vec<VisitStep>>,
     /// Event formats of targets, by row; empty if there are no streams.
     streams: Vec<Option<Streaming>>,
-    /// Expected gRPC statuses by row, where they are not the plan's.
+    /// Expected gRPC statuses by row, where they differ from the plan's.
     grpc_status: Vec<Vec<u8>>,
-    /// Form of bodies with messages of gRPC.
+    /// Form of bodies with gRPC messages.
     pub(crate) grpc_form: BodyForm,
 }
 
@@ -158,21 +158,21 @@ pub struct LateShare {
     pub from: Nanos,
 }
 
-/// Treatment of finished calls, in addition to counting.
+/// Handling of finished calls, in addition to counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
-    /// Each is passed on, in batches.
+    /// Each call is passed on, in batches.
     pub calls: bool,
-    /// A failed one is not kept back until its batch is full.
+    /// A failed call is passed on at once, not with its batch.
     pub failures_at_once: bool,
     /// Ends of connections and of sessions are passed on too.
     pub ends: bool,
-    /// For this many of each worker's calls the start of their response is kept, up to
-    /// [`RESPONSE_KEPT_MAX`] bytes. Over HTTP/2 that is the head alone, in HTTP/1 form, with the
+    /// Number of calls of each worker for which the start of the response is kept, up to
+    /// [`RESPONSE_KEPT_MAX`] bytes. Over HTTP/2 only the head is kept, in HTTP/1 form, with the
     /// stream's id in place of the reason.
     pub responses: u64,
     /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
-    /// response is kept with its call, and that of a truncated one.
+    /// response is kept with its call, and so is that of a truncated one.
     pub lenient: Leniency,
 }
 
@@ -190,11 +190,11 @@ pub(crate) fn paced(plan: &Plan, mut template: Template) -> Template {
 }
 
 impl Setup {
-    /// `endpoints` must hold one with the key of each target's URL; `workers` is at least 1 and not
-    /// above the number of users or connections.
+    /// `endpoints` must hold an endpoint with the key of each target's URL; `workers` is at least 1
+    /// and at most the number of users or connections.
     ///
     /// # Errors
-    /// A request that cannot be rendered, a target without endpoint, an expression that does not
+    /// Fails if a request cannot be rendered, a target has no endpoint, or an expression does not
     /// compile.
     pub fn new(
         plan: Plan,
@@ -267,10 +267,10 @@ impl Setup {
         })
     }
 
-    /// Its guides may open WebSockets.
+    /// Prepares for guides that may open WebSockets.
     ///
     /// # Errors
-    /// Settings of WebSockets that cannot be used.
+    /// Fails if settings of WebSockets cannot be used.
     pub fn expect_sockets(&mut self) -> Result<(), SetupError> {
         if self.sockets.is_none() && !self.plan.is_websocket() {
             let terms = SocketTerms::new(&self.plan).map_err(SetupError)?.guided();
@@ -279,7 +279,7 @@ impl Setup {
         Ok(())
     }
 
-    /// A clear snapshot, in which recording a usual call of the plan does not allocate.
+    /// A clear snapshot with enough memory to record a usual call of the plan without allocating.
     pub fn fresh_snapshot(&self) -> Box<Snapshot> {
         let mut fresh = Box::new(Snapshot::prepared(self.plan.row_count()));
         if !self.plan.measure.folds.patterns.is_empty() {
@@ -322,7 +322,7 @@ impl Setup {
         self.streams.get(target as usize).copied().flatten()
     }
 
-    /// The target's calls are of gRPC.
+    /// Returns whether the target's calls are gRPC.
     pub(crate) fn is_grpc(&self, target: u32) -> bool {
         self.stream(target) == Some(Streaming::Grpc)
     }
@@ -369,7 +369,7 @@ impl Setup {
         self.status_ok[usize::from(status.min(999))]
     }
 
-    /// Heads must be kept if a field of theirs determines the next action.
+    /// Returns whether heads must be kept because one of their fields determines the next action.
     pub(crate) fn keeps_heads(&self) -> bool {
         let request = &self.plan.request;
         // a response over HTTP/2 passes on only its head
@@ -379,7 +379,7 @@ impl Setup {
         challenged || read || shown || self.body.is_grpc()
     }
 
-    /// Calls are messages without an answer.
+    /// Returns whether calls are messages without an answer.
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(&self.protocol, Protocol::WebSocket(terms) if !terms.has_answers())
     }
@@ -389,10 +389,11 @@ impl Setup {
         self.part(worker).count_of(total)
     }
 
-    /// The workers take these parts of the load, as one machine of several: one worker each.
+    /// Gives the workers these parts of the load, as one machine of several: one worker for each
+    /// part.
     ///
     /// # Errors
-    /// No part.
+    /// Fails if there is no part.
     pub fn with_shares(mut self, shares: Vec<Share>) -> Result<Setup, SetupError> {
         if shares.is_empty() {
             return Err(SetupError("no part of the load is left for this machine".into()));
@@ -433,7 +434,7 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
         plan.http2;
     let head_max = plan.connection.head_max;
     Ok(match plan.request.version {
-        // a choice left to the server was resolved before
+        // a protocol left to the server's choice was resolved before
         HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => {
             Protocol::Http1(head_limits(plan))
         }
@@ -454,7 +455,7 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
     })
 }
 
-/// Limits of the head of a response of HTTP/1.
+/// Limits on the head of an HTTP/1 response.
 pub(crate) fn head_limits(plan: &Plan) -> Limits {
     Limits { head_max: plan.connection.head_max as usize, ..Limits::default() }
 }
@@ -470,7 +471,7 @@ fn stepped_sockets(plan: &Plan) -> Result<Option<Protocol>, String> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VisitStep {
     pub(crate) target: u32,
-    /// The first of its group, and the pause before that group.
+    /// The first call of its group, and the pause before that group.
     pub(crate) first: bool,
     pub(crate) pause: Nanos,
     /// Calls from here to the end of the group.

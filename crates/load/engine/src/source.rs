@@ -20,13 +20,13 @@ pub(crate) struct User {
     pub(crate) id: u64,
     pub(crate) conn: Option<Slot>,
     pub(crate) outstanding: u32,
-    /// Entries in the heap of thinkers.
+    /// Number of entries in the heap of thinkers.
     pub(crate) thinking: u32,
-    /// Calls left; `u32::MAX` if only the run's end limits them.
+    /// Calls left; `u32::MAX` if only the end of the run limits them.
     pub(crate) left: u32,
     pub(crate) turns: u64,
     pub(crate) belongings: Option<Box<UserExtras>>,
-    /// A session with a failed call.
+    /// The session has a failed call.
     pub(crate) failed: bool,
     pub(crate) active: bool,
     /// The session's record, and its retried calls.
@@ -40,21 +40,21 @@ pub(crate) struct User {
 /// entry in the heap of thinkers is additional.
 const _: () = assert!(size_of::<User>() <= 80);
 
-/// State for users of some plans only.
+/// State that only users of some plans have.
 #[derive(Debug, Default)]
 pub(crate) struct UserExtras {
-    /// Further connections, if one user may have several.
+    /// Further connections, if a user may have several.
     pub(crate) more: Vec<Slot>,
     pub(crate) jar: Option<Box<Jar>>,
-    /// The cookie set last, if only that one is sent.
+    /// The latest cookie, if only that one is sent.
     pub(crate) cookie: Option<Box<str>>,
     pub(crate) login: KnownChallenge,
-    /// The WebSocket that a step of its journey opened.
+    /// The WebSocket that a step of the user's journey opened.
     pub(crate) socket: Option<Slot>,
 }
 
 impl User {
-    /// The same, for writing.
+    /// Like [`User::own`], for writing.
     pub(crate) fn own(&mut self) -> &mut UserExtras {
         self.belongings.get_or_insert_default()
     }
@@ -80,19 +80,19 @@ impl User {
 #[derive(Clone, Debug)]
 pub(crate) struct Population {
     levels: Levels,
-    /// The first instant of the measured phase, from which on the levels count.
+    /// First instant of the measured phase, at which the levels begin.
     from: Nanos,
 }
 
 impl Population {
-    /// `None` if all users exist all the time.
+    /// Returns `None` if all users exist all the time.
     pub(crate) fn of(setup: &Setup) -> Option<Population> {
         let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
         let stages = setup.plan.stages.as_ref().filter(|_| closed)?;
         Some(Population { levels: stages.levels.clone(), from: setup.measure_from() })
     }
 
-    /// The first instant, from `at` on, at which user `id` exists; `None`: no longer.
+    /// The first instant, from `at` on, at which user `id` exists; `None`: it never exists again.
     pub(crate) fn next(&self, id: u64, at: Nanos) -> Option<Nanos> {
         if at < self.from && self.levels.first() > id as f64 {
             return Some(at);
@@ -113,25 +113,25 @@ pub(crate) enum Source {
 pub(crate) struct OpenSource {
     arrivals: ArrivalProcess,
     next: Option<Arrival>,
-    /// Nothing more arrives, whatever parts of the load are taken over.
+    /// Nothing more arrives, even if parts of the load are taken over.
     stopped: bool,
     pub(crate) session: Option<SessionPlan>,
 }
 
 #[derive(Debug)]
 enum ArrivalProcess {
-    /// By the schedule; with the index of the first arrival after the warm-up.
+    /// Sessions that start on a schedule, with the index of the first arrival after the warm-up.
     Scheduled(Box<Strands>, u64),
-    /// Sessions one after another: each end starts the next.
+    /// Consecutive sessions: each end starts the next.
     InTurn(Turns),
 }
 
-/// The parts of a schedule that one worker has: its own, and those taken over from others.
+/// The parts of a schedule that one worker has: its own, and those taken over from other workers.
 #[derive(Debug)]
 struct Strands {
-    /// Each with its next arrival; never empty.
+    /// Each part with its next arrival; never empty.
     all: Vec<(Schedule, Option<Arrival>)>,
-    /// The one with the earliest arrival.
+    /// Index of the part with the earliest arrival.
     earliest: usize,
 }
 
@@ -171,10 +171,10 @@ impl Strands {
 /// Sessions of a closed loop.
 #[derive(Debug)]
 struct Turns {
-    /// Due instants of the due ones.
+    /// Instants of the sessions that are due.
     due: VecDeque<Nanos>,
     started: u64,
-    /// This worker's part of the count, and the instant after which none falls due.
+    /// This worker's part of the count, and the instant after which no session falls due.
     most: u64,
     until: Nanos,
     share: Share,
@@ -197,7 +197,7 @@ impl Turns {
         Some(Arrival { index: self.share.nth(given), intended })
     }
 
-    /// The next arrival, or an earlier due one.
+    /// The next arrival, or a due session if that is earlier.
     fn sooner(&mut self, next: Arrival) -> Arrival {
         let Some(due) = self.due.front().copied().filter(|due| *due < next.intended) else {
             return next;
@@ -214,7 +214,7 @@ impl Turns {
         }
     }
 
-    /// In the order of the instants: some users may start after the first sessions end.
+    /// In ascending order of the instants: some users may start after the first sessions end.
     fn put(&mut self, due: Nanos) {
         let at = self.due.partition_point(|known| *known <= due);
         self.due.insert(at, due);
@@ -285,7 +285,7 @@ impl OpenSource {
         Some((arrival, content))
     }
 
-    /// A session has ended, which may start the next one.
+    /// Notes the end of a session, which may start the next one.
     pub(crate) fn session_over(&mut self, now: Nanos) {
         if let ArrivalProcess::InTurn(turns) = &mut self.arrivals {
             turns.over(now);
@@ -320,14 +320,14 @@ pub(crate) fn arrival_spec(setup: &Setup, arrivals: &Arrivals) -> ArrivalSpec {
     }
 }
 
-/// Users, the thinkers among them, and the counters that give calls their indices.
+/// Users, including those that think, and the counters that give calls their indices.
 #[derive(Debug)]
 pub(crate) struct People {
     pub(crate) users: Vec<User>,
     free: Vec<u32>,
     thinking: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     pub(crate) active: u32,
-    /// Calls begun in the warm-up and in the measured phase.
+    /// Number of calls begun in the warm-up and in the measured phase.
     warm_calls: u64,
     calls: u64,
     /// This worker's part of `-n` in a closed loop.
@@ -384,7 +384,7 @@ impl People {
         self.users.len() as u32 - 1
     }
 
-    /// The user's visit is over.
+    /// Removes a user whose visit is over.
     pub(crate) fn retire(&mut self, row: u32) {
         let user = &mut self.users[row as usize];
         if user.active {
@@ -401,7 +401,7 @@ impl People {
         if row == NO_USER { None } else { self.users.get_mut(row as usize) }
     }
 
-    /// A call of the user has failed on its connection: a session ends with that.
+    /// Notes that a call of the user failed on its connection, which ends its session.
     pub(crate) fn fail_session(&mut self, row: u32, source: &Source) {
         if let (Source::Open(_), Some(user)) = (source, self.user(row)) {
             user.failed = true;
@@ -409,7 +409,7 @@ impl People {
         }
     }
 
-    /// `count` calls of the user fall due at `at`.
+    /// Schedules `count` calls of the user for `at`.
     pub(crate) fn think(&mut self, at: Nanos, row: u32, count: u32) {
         self.users[row as usize].thinking += 1;
         if self.thinking.len() == self.thinking.capacity() {
@@ -418,7 +418,8 @@ impl People {
         self.thinking.push(Reverse((at, row, count)));
     }
 
-    /// Delays every thinking user, the earliest first: `span` returns the delay for a user's row.
+    /// Delays every thinking user, starting with the earliest: `span` returns the delay for a
+    /// user's row.
     pub(crate) fn put_off(&mut self, mut span: impl FnMut(u32) -> Nanos) {
         // sorted from the last to the first, because the heap is reversed
         let mut entries = std::mem::take(&mut self.thinking).into_sorted_vec();
@@ -442,7 +443,7 @@ impl People {
     }
 
     /// The index of the next call of users; `None` when the worker's part of the count is done.
-    /// Warm-up calls are counted separately from zero, so they do not consume it.
+    /// Warm-up calls are counted separately from zero, and do not reduce that part.
     #[inline]
     pub(crate) fn next_index(&mut self, warm_up: bool) -> Option<u64> {
         let counter = if warm_up { &mut self.warm_calls } else { &mut self.calls };
@@ -508,7 +509,7 @@ impl Source {
         }
     }
 
-    /// Sessions follow visits, whose groups wait for their last response.
+    /// Sessions follow visits: each group waits for the last response of the previous group.
     pub(crate) fn is_scripted(&self) -> bool {
         self.session().is_some_and(|session| !session.visits.is_empty())
     }
@@ -518,22 +519,22 @@ impl Source {
         self.session().and_then(|session| session.parallel).unwrap_or(u32::MAX)
     }
 
-    /// The first call of a group is sent alone.
+    /// Returns whether the first call of a group is sent alone.
     pub(crate) fn leads(&self) -> bool {
         self.session().is_some_and(|session| session.lead)
     }
 
-    /// Each session walks the targets independently.
+    /// Returns whether each session walks the targets independently.
     pub(crate) fn has_own_order(&self) -> bool {
         self.session().is_some_and(|session| session.own_order)
     }
 
-    /// A failed call of the user will be retried.
+    /// Notes that a failed call of the user will be retried.
     pub(crate) fn retries(&self, user: &User) -> bool {
         user.retries < RETRIES_MAX && self.session().is_some_and(|session| session.retry)
     }
 
-    /// The user's connection no longer exists; this may end the user's session.
+    /// Notes that the user's connection no longer exists; this may end the user's session.
     pub(crate) fn connection_over(&self, user: &mut User) {
         if self.session().is_some_and(|session| session.one_connection) {
             user.left = 0;

@@ -1,6 +1,6 @@
-//! Protocol of a connection: between the bytes of a transport and its calls. Bytes and calls go in;
-//! bytes and, per call, events come out. No I/O, no clock, no counting: pool, deadlines and journal
-//! do not depend on the protocol.
+//! Protocol of a connection, between the bytes of a transport and its calls: bytes and calls go
+//! in; bytes and, per call, events come out. No I/O, no clock, no counting: pool, deadlines and
+//! journal do not depend on the protocol.
 //!
 //! A speaker names a call by its position among the outstanding ones of its connection, in their
 //! order: 0 is the oldest. When a call is done, refused, failed or withdrawn its position is
@@ -36,16 +36,17 @@ use workload::Template;
 pub(crate) enum Protocol {
     Http1(Limits),
     Http2(SessionSettings),
-    /// Over a connection that has streams itself ([`conduit::streams`]).
+    /// HTTP/3, over a connection that provides streams ([`conduit::streams`]).
     Http3(::protocol::http3::SessionSettings),
     /// HTTP/1.1 upgraded to WebSocket: calls are messages.
     WebSocket(Arc<SocketTerms>),
-    /// A multiplexed protocol for the tests of this seam.
+    /// A multiplexed protocol that tests this interface.
     #[cfg(test)]
     Numbered,
 }
 
-/// One connection's protocol state. An enum: calls of it are on the hot path, and inlined.
+/// One connection's protocol state. It is an enum because its calls are on the hot path, and
+/// inlined.
 #[derive(Debug)]
 pub(crate) enum Speaker {
     Http1(Http1),
@@ -66,7 +67,7 @@ pub(crate) struct ReadCaches {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) template: &'a Template,
-    /// It is the last that the connection carries.
+    /// The request is the last one on the connection.
     pub(crate) last: bool,
     /// The value of a Cookie field.
     pub(crate) cookie: Option<&'a str>,
@@ -85,7 +86,7 @@ pub(crate) enum ProtocolFacts {
 /// Kind of a piece of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
-    /// Consumed bytes of the input; none if one piece of it has several events.
+    /// Number of consumed bytes of the input; zero if one piece of input has several events.
     pub(crate) consumed: usize,
     pub(crate) event: Event,
 }
@@ -93,20 +94,20 @@ pub(crate) struct Heard {
 /// Meaning of a piece of input for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Nothing: it concerned only the connection, and may have been answered.
+    /// The input concerned only the connection, and may have been answered.
     Connection,
-    /// Part of a response, of which `body` is content within the input; `done`: its end.
+    /// Part of a response. `body`: the content within the input; `done`: the response ends here.
     Response { call: usize, body: Range<usize>, done: bool },
-    /// The peer has not processed the call and will not: it may be put on another connection.
+    /// The peer has not processed the call and will not do so: it may be put on another connection.
     Refused { call: usize },
     /// The peer abandons this call; the connection continues.
     Failed { call: usize, class: FailureClass },
 }
 
-/// Why the connection cannot be used any further.
+/// Reason why the connection cannot be used any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Bytes without a request. No call fails because of them.
+    /// Bytes arrived without a request. No call fails because of them.
     Unasked,
     /// The input cannot be parsed.
     Broken { class: FailureClass },
@@ -127,8 +128,8 @@ macro_rules! each {
 }
 
 impl Speaker {
-    /// `keeps_heads`: the head of a complete response is available. `lenient`: what is accepted
-    /// beyond HTTP/1.x.
+    /// `keeps_heads`: the head of a complete response is available. `lenient`: deviations from
+    /// HTTP/1.x that are accepted.
     pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Speaker {
         match protocol {
             Protocol::Http1(limits) => Speaker::Http1(Http1::new(keeps_heads, lenient, limits)),
@@ -150,15 +151,15 @@ impl Speaker {
         each!(self, protocol => protocol.start(out));
     }
 
-    /// Maximum number of outstanding calls, if the plan permits `depth`. It may change with the
-    /// peer's announcements; zero: no further call.
+    /// Maximum number of outstanding calls, if the plan permits `depth`. It may change with
+    /// announcements of the peer; zero: no further call.
     #[inline]
     pub(crate) fn capacity(&self, depth: u32) -> u32 {
         each!(self, protocol => protocol.capacity(depth))
     }
 
-    /// Responses may come in any order: each call has its own deadlines, and the connection
-    /// outlives an abandoned call.
+    /// Returns whether responses may come in any order: then each call has its own deadlines, and
+    /// the connection outlives an abandoned call.
     #[inline]
     pub(crate) fn is_multiplexed(&self) -> bool {
         match self {
@@ -175,7 +176,7 @@ impl Speaker {
         each!(self, protocol => protocol.ask(request, out));
     }
 
-    /// Sends a given message; does nothing for another protocol than this.
+    /// Sends a given message; does nothing if the connection uses another protocol.
     pub(crate) fn submit_message(&mut self, message: &Message, out: &mut Vec<u8>) {
         match (self, message) {
             (Speaker::Http2(http2), Message::Http2 { request, cookie, .. }) => {
@@ -188,7 +189,7 @@ impl Speaker {
         }
     }
 
-    /// Processes plaintext, one event at a time: call again with the rest, while there is any.
+    /// Processes plaintext, one event at a time: call this again while there is input left.
     /// Protocol replies go into `out`, with [`Event::Connection`]. An in-order protocol is
     /// processed separately: see [`Http1::process`].
     pub(crate) fn process(
@@ -207,25 +208,26 @@ impl Speaker {
         }
     }
 
-    /// The peer has ended its side with calls outstanding. `Ok`: that was the end of the oldest
-    /// call's response.
+    /// The peer has ended its side with calls outstanding. `Ok`: this ends the oldest call's
+    /// response.
     pub(crate) fn receive_end(&mut self) -> Result<(), FailureClass> {
         each!(self, protocol => protocol.receive_end())
     }
 
-    /// Our side abandons the call. Returns true if the connection continues without it.
+    /// Abandons the call on our side. Returns true if the connection continues without it.
     pub(crate) fn withdraw(&mut self, call: usize, out: &mut Vec<u8>) -> bool {
         each!(self, protocol => protocol.withdraw(call, out))
     }
 
-    /// Facts of the completed response, or of the received part of a failed one, from its last
-    /// event until the next.
+    /// Facts of the completed response, or of the received part of a failed one; valid from its
+    /// last event until the next event.
     #[inline(always)]
     pub(crate) fn facts(&self) -> ResponseFacts {
         each!(self, protocol => protocol.facts())
     }
 
-    /// The bytes of its head, if heads are kept; of one in progress, the received part.
+    /// The bytes of the response's head, if heads are kept; the received part while the response is
+    /// in progress.
     pub(crate) fn head(&self) -> &[u8] {
         each!(self, protocol => protocol.head())
     }
@@ -250,7 +252,7 @@ impl Speaker {
         }
     }
 
-    /// The name by which the peer must choose the protocol in ALPN; `None`: any will do.
+    /// The name by which the peer must choose the protocol in ALPN; `None`: any choice is accepted.
     pub(crate) fn demanded(&self) -> Option<&'static str> {
         matches!(self, Speaker::Http2(_)).then_some(::http2::ALPN)
     }
@@ -263,7 +265,7 @@ impl Speaker {
         }
     }
 
-    /// Part of a call's request that was sent later, one call at a time.
+    /// The next call of whose request a further part was sent.
     pub(crate) fn take_late(&mut self) -> Option<Late> {
         match self {
             Speaker::Http2(http2) => http2.take_late(),
@@ -280,7 +282,7 @@ impl Speaker {
         }
     }
 
-    /// A call that waited for a stream, and whose request is being sent now.
+    /// The next call that waited for a stream and whose request is being sent now.
     pub(crate) fn take_opened(&mut self) -> Option<usize> {
         match self {
             Speaker::Http3(http3) => http3.take_opened(),
@@ -289,7 +291,8 @@ impl Speaker {
         }
     }
 
-    /// The connection is finished: nothing is outstanding, and the peer accepts nothing further.
+    /// Returns whether the connection is finished: nothing is outstanding, and the peer accepts
+    /// nothing further.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Speaker::Http2(http2) => http2.is_over(),
@@ -298,7 +301,8 @@ impl Speaker {
         }
     }
 
-    /// It has no counts, and with nothing outstanding there is no state to keep for the next call.
+    /// Returns whether the connection has no counts, and no state to keep for the next call when
+    /// nothing is outstanding.
     #[inline]
     pub(crate) fn forgets(&self) -> bool {
         matches!(self, Speaker::Http1(_))

@@ -1,6 +1,6 @@
-//! Tokens of OAuth 2.0 client credentials (RFC 6749 section 4.4): when to request one, the request,
-//! and the meaning of the answer. Time is an argument; the caller makes the exchanges. Workers read
-//! tokens while they run, and report the ones that the server refuses.
+//! Tokens of OAuth 2.0 client credentials (RFC 6749 section 4.4): when to request one, the
+//! request, and the interpretation of the answer. Time is an argument; the caller makes the
+//! exchanges. Workers read tokens while they run, and report tokens that the server refuses.
 
 use crate::exchange::{Heard, Message, Outgoing};
 use crate::render::{Own, build_own};
@@ -16,20 +16,20 @@ use url::{Position, Url, form_urlencoded};
 pub const TOKENS_AT_ONCE_MAX: usize = 16;
 /// Longest wait for an answer to a token request.
 const PATIENCE_MAX: Nanos = Nanos::from_secs(10);
-/// Pause after a failed request, doubled by each further failure, and its maximum. The same holds
-/// for tokens that the server refuses one after another.
+/// Pause after a failed request, doubled by each further failure, and its maximum. The same applies
+/// to tokens that the server refuses in a row.
 const PAUSE: Nanos = Nanos::SECOND;
 const PAUSE_MAX: Nanos = Nanos::from_secs(30);
-/// Least time from a token to its renewal, however short it lives.
+/// Minimum time from a token to its renewal, however short its lifetime.
 const RENEWALS_APART: Nanos = Nanos::from_millis(250);
-/// Failed requests after which a refused token is not replaced any more.
+/// Failed requests after which a refused token is no longer replaced.
 const FAILURES_MAX: u32 = 3;
-/// Time before the expiry of a token that cannot be renewed at which the run ends: the order reaches
-/// the workers later.
+/// Time before the expiry of a token that cannot be renewed at which the run ends, because the
+/// order takes time to reach the workers.
 const ENDS_EARLY: Nanos = Nanos::from_millis(100);
-/// Longest token, in bytes; servers refuse longer heads.
+/// Maximum length of a token in bytes; servers refuse longer heads.
 const TOKEN_MAX: usize = 16 << 10;
-/// Characters of the server's explanation in a message.
+/// Maximum number of characters of the server's explanation in a message.
 const EXPLANATION_MAX: usize = 200;
 
 /// The tokens of a session: one, or one for each user.
@@ -47,7 +47,7 @@ pub struct Tokens {
 struct TokenState {
     held: Vec<HeldToken>,
     facts: TokenFacts,
-    /// Why no usable token is left.
+    /// The reason why no usable token is left.
     lost: Option<String>,
 }
 
@@ -58,12 +58,12 @@ struct HeldToken {
     value: Option<Arc<str>>,
     obtained: Nanos,
     expires: Nanos,
-    /// When to request the next one.
+    /// When to request the next token.
     next: Nanos,
     is_asked: bool,
-    /// The server answered 401 to it.
+    /// The server answered 401 to this token.
     refused: bool,
-    /// Tokens refused in a row, and requests failed in a row.
+    /// Number of tokens refused in a row, and of requests failed in a row.
     refusals: u32,
     failures: u32,
 }
@@ -91,10 +91,10 @@ fn pause_after(count: u32) -> Nanos {
 }
 
 impl Tokens {
-    /// For a plan's token table; `None` if it has none.
+    /// Creates the tokens for a plan's token table; `None` without a table.
     ///
     /// # Errors
-    /// A request that cannot be rendered.
+    /// Fails if a request cannot be rendered.
     pub fn of(plan: &Plan) -> Result<Option<Tokens>, String> {
         let Some(url) = plan.token.url.clone() else { return Ok(None) };
         Ok(Some(Tokens {
@@ -127,8 +127,8 @@ impl Tokens {
         self.state().held.get(self.row(user))?.value.clone()
     }
 
-    /// The server answered 401 to a request sent at this instant. Another token is requested, once
-    /// for each token.
+    /// Notes that the server answered 401 to a request sent at this instant. Another token is
+    /// requested, once for each token.
     pub fn refuse(&self, user: Option<u64>, sent: Nanos, now: Nanos) {
         let row = self.row(user);
         let mut state = self.state();
@@ -138,7 +138,7 @@ impl Tokens {
         }
         token.refused = true;
         token.refusals += 1;
-        // the first one is replaced at once
+        // the first refused token is replaced at once
         let pause = match token.refusals {
             1 => Nanos::ZERO,
             more => pause_after(more - 1),
@@ -146,14 +146,14 @@ impl Tokens {
         token.next = token.next.min(now + pause);
     }
 
-    /// When the next request is due; `NEVER` if none is.
+    /// When the next request is due; `NEVER` without one.
     pub fn next_due(&self) -> Nanos {
         let state = self.state();
         let waiting = state.held.iter().filter(|token| !token.is_asked);
         waiting.map(|token| token.next).min().unwrap_or(Nanos::NEVER)
     }
 
-    /// The tokens to request now, by row; an answer to each must follow.
+    /// Returns the tokens to request now, by row; the caller must report an answer for each.
     pub fn take_due(&self, now: Nanos) -> Vec<usize> {
         let mut state = self.state();
         let asked = state.held.iter().filter(|token| token.is_asked).count();
@@ -177,7 +177,7 @@ impl Tokens {
         }
     }
 
-    /// The answer to the request for the token of this row, which was sent at `sent`.
+    /// Processes the answer to the request for the token of this row, which was sent at `sent`.
     pub fn answered(&self, row: usize, heard: &Heard, sent: Nanos, now: Nanos) {
         let read = read_answer(&self.url, heard);
         let state = &mut *self.state();
@@ -212,7 +212,7 @@ impl Tokens {
         }
     }
 
-    /// Why no token is usable any more: it expires or was refused, and was not renewed.
+    /// The reason why no token is usable any more: it expired or was refused, and was not renewed.
     pub fn lost(&self, now: Nanos) -> Option<String> {
         let state = self.state();
         let expired = |token: &HeldToken| token.failures > 0 && now + ENDS_EARLY >= token.expires;
@@ -226,7 +226,7 @@ impl Tokens {
         state.held.iter().all(|token| token.is_usable(now) && token.next > now)
     }
 
-    /// Counts since the last call.
+    /// Returns the counts since the last call.
     pub fn take_facts(&self) -> TokenFacts {
         let mut state = self.state();
         state.lost = None;

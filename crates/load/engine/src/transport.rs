@@ -5,16 +5,16 @@ use sample::TlsFacts;
 
 #[derive(Debug, Default)]
 pub(crate) struct Transport {
-    /// Bytes for the socket, of which `out_at` have been written.
+    /// Output for the socket; `out_at` bytes of it have been written.
     out: Vec<u8>,
     out_at: usize,
     /// Plaintext that waits until the connection is established, or for TLS to encrypt it.
     held: Vec<u8>,
-    /// Bytes of plaintext that TLS has encrypted since `out` was last empty: none of them is sent
-    /// as long as nothing of `out` is.
+    /// Bytes of plaintext that TLS has encrypted since `out` was last empty. They count as unsent
+    /// as long as no byte of `out` is sent.
     sealed: usize,
     tls: Option<Box<dyn TlsSession>>,
-    /// The protocol's output goes to the socket unchanged: no TLS, no tunnel before it.
+    /// The protocol's output goes to the socket unchanged: no TLS, and no tunnel before it.
     direct: bool,
 }
 
@@ -24,12 +24,12 @@ const BUFFER_KEPT_MAX: usize = 16 << 10;
 /// Result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flushed {
-    /// There was nothing to send.
+    /// Nothing had to be sent.
     Nothing,
     /// The socket accepts nothing now.
     Blocked,
-    /// Some bytes were accepted; `resumed`: some were left over from the previous flush, `whole`:
-    /// none are left now.
+    /// Some bytes were accepted; `resumed`: some of them were left over from the previous flush,
+    /// `whole`: no bytes are left.
     Taken { resumed: bool, whole: bool },
 }
 
@@ -66,19 +66,19 @@ impl Transport {
         self.tls = Some(session);
     }
 
-    /// Bytes wait for the socket.
+    /// Returns whether bytes wait for the socket.
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         self.out_at < self.out.len()
     }
 
-    /// Bytes wait for the socket or for TLS.
+    /// Returns whether bytes wait for the socket or for TLS.
     pub(crate) fn has_output(&self) -> bool {
         !self.held.is_empty() || self.has_unsent()
     }
 
     /// Number of unsent bytes of the protocol; reported once, because the connection ends. Once the
-    /// socket has accepted any TLS data, it is unknown which part: all of it counts as sent.
+    /// socket has accepted any TLS data, the accepted part is unknown: all of it counts as sent.
     pub(crate) fn take_unsent(&mut self) -> u64 {
         if self.direct {
             let count = self.out.len() - self.out_at;
@@ -91,12 +91,13 @@ impl Transport {
         count as u64
     }
 
-    /// Nothing is queued and nothing will be encrypted: only the memory is still needed.
+    /// Returns whether nothing is queued and nothing will be encrypted: only the memory is still
+    /// needed.
     pub(crate) fn is_plain(&self) -> bool {
         self.direct && !self.has_output()
     }
 
-    /// Encrypts held data. Without TLS it stays unchanged.
+    /// Releases held data to TLS. Without TLS it stays unchanged.
     #[inline]
     pub(crate) fn release(&mut self) {
         if !self.held.is_empty()
@@ -109,7 +110,7 @@ impl Transport {
         }
     }
 
-    /// Sends held data as early data, all of it, if the session can; returns whether it did.
+    /// Sends all held data as early data, if the session can; returns whether it did.
     pub(crate) fn release_early(&mut self) -> bool {
         let Some(tls) = self.tls.as_mut().filter(|_| !self.held.is_empty()) else { return false };
         if !tls.send_early(&self.held) {
@@ -126,7 +127,7 @@ impl Transport {
         self.tls.as_ref()?.early_read()
     }
 
-    /// Ciphertext in, plaintext out; TLS replies wait to be sent.
+    /// Decrypts ciphertext; replies of TLS are queued for sending.
     pub(crate) fn decrypt(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), TlsError> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         let fed = tls.feed(bytes, plain);
@@ -138,7 +139,7 @@ impl Transport {
         self.tls.as_ref().is_some_and(|tls| tls.handshaking())
     }
 
-    /// The peer's close_notify has been read.
+    /// Returns whether the peer's close_notify has been read.
     pub(crate) fn is_tls_closed(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.closed())
     }
@@ -147,11 +148,11 @@ impl Transport {
         self.tls.as_ref()?.facts()
     }
 
-    /// Writes what waits, until all is gone or the socket takes no more.
+    /// Writes queued bytes until none are left or the socket accepts no more.
     ///
     /// # Errors
-    /// The first write failed. An error of a later one shows again, with its reason, when the
-    /// connection is read.
+    /// Returned if the first write fails. An error of a later write is not returned: reading the
+    /// connection reports it again, with its reason.
     #[inline]
     pub(crate) fn flush<I: Io>(&mut self, io: &mut I, slot: Slot) -> Result<Flushed, IoError> {
         if !self.has_unsent() {
@@ -174,8 +175,9 @@ impl Transport {
         Ok(Flushed::Taken { resumed, whole: true })
     }
 
-    /// Sends close_notify: if the socket does not accept it at once, the connection closes without
-    /// it. The same if encrypted bytes wait: withdrawn requests would be sent before close_notify.
+    /// Sends close_notify. If the socket does not accept it at once, or encrypted bytes wait, the
+    /// connection closes without it: withdrawn requests would otherwise be sent before
+    /// close_notify.
     pub(crate) fn send_close<I: Io>(&mut self, io: &mut I, slot: Slot) {
         if self.has_unsent() {
             return;
@@ -187,8 +189,8 @@ impl Transport {
         }
     }
 
-    /// The connection is closed or idle: keys and buffers of large requests are freed; others keep
-    /// their memory.
+    /// Releases keys and buffers of large requests when the connection is closed or idle; other
+    /// buffers keep their memory.
     pub(crate) fn close(&mut self) {
         self.tls = None;
         if self.out.capacity() > BUFFER_KEPT_MAX {
@@ -207,7 +209,7 @@ mod tests {
     use sample::{FailureClass, SocketFacts};
     use units::Nanos;
 
-    /// A record is its length and the bytes as they are.
+    /// A record is its length and the unchanged bytes.
     #[derive(Debug, Default)]
     struct BareRecords {
         out: Vec<u8>,
@@ -244,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Accepts this many bytes per write, in order; then it is broken.
+    /// Accepts this many bytes per write, in order; then the transport is broken.
     struct Breaking(usize);
 
     impl Io for Breaking {

@@ -1,4 +1,4 @@
-//! Bodies compared with their targets', by length and hash.
+//! Compares bodies with the bodies of their targets, by length and hash.
 
 use plan::Plan;
 use plan::verify::{Knowledge, TargetBody};
@@ -6,14 +6,14 @@ use sample::BodyPrint;
 use std::sync::OnceLock;
 use twox_hash::XxHash3_128;
 
-/// A body's hash as its pieces arrive. XXH3 with 128 bits: as fast as memory, the same on every
+/// Hash of a body that arrives in pieces. XXH3 with 128 bits: as fast as memory, the same on every
 /// machine, and printed by `xxh128sum`.
 #[derive(Default)]
 pub(crate) enum Hashing {
     /// No byte yet.
     #[default]
     None,
-    /// It arrived in one piece: no state is needed.
+    /// The body arrived in one piece: no state is needed.
     Whole(u128),
     Pieces(Box<XxHash3_128>),
 }
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Hashing {
 }
 
 impl Hashing {
-    /// `last`: this piece is the end of the body.
+    /// Adds a piece. `last`: it ends the body.
     #[inline]
     pub(crate) fn add(&mut self, piece: &[u8], last: bool) {
         match self {
@@ -53,21 +53,22 @@ impl Hashing {
     }
 }
 
-/// The bodies of a plan's targets. Those known only from a response are learned once for all
-/// workers, and never change after that: the only state that workers share while they measure.
+/// The bodies of a plan's targets. Bodies known only from a response are learned once for all
+/// workers, and never change after that. This is the only state that workers share while they
+/// measure.
 #[derive(Debug)]
 pub(crate) struct KnownBodies(Vec<OnceLock<BodyPrint>>);
 
-/// A body that differs from its target's.
+/// A body that differs from the body of its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotItsBody {
     pub(crate) expected: BodyPrint,
-    /// The target that it belongs to.
+    /// The target that the body belongs to.
     pub(crate) of: Option<u32>,
 }
 
 impl KnownBodies {
-    /// `None`: bodies are not compared.
+    /// Returns `None` if bodies are not compared.
     ///
     /// # Errors
     /// The target's body is unknown.
@@ -78,7 +79,8 @@ impl KnownBodies {
         known.collect::<Result<_, _>>().map(|all| Some(KnownBodies(all)))
     }
 
-    /// Compares a body with its target's, which it becomes if none is known.
+    /// Compares a body with the body of its target. If that is unknown, this body is stored as the
+    /// target's.
     #[inline]
     pub(crate) fn check(&self, target: u32, got: BodyPrint) -> Option<NotItsBody> {
         let expected = *self.0.get(target as usize)?.get_or_init(|| got);
@@ -155,7 +157,7 @@ mod tests {
             (0, "a", None),
             (1, "b", None),
             (0, "a", None),
-            // unknown, then the other's, then one that was the first for its target
+            // unknown, then the other's, then a body that was the first for its target
             (1, "c", Some((print("b"), None))),
             (1, "a", Some((print("b"), Some(0)))),
             (2, "a", None),

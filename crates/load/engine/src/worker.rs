@@ -30,11 +30,11 @@ use workload::{Guide, RequestMaker, Script};
 /// Orders of the collector to the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Go on.
+    /// Continue.
     Go,
     /// Nothing more falls due; calls in flight are followed to their outcome.
     Stop,
-    /// Abandon calls in flight, now.
+    /// Abandon calls in flight now.
     Abandon,
 }
 
@@ -48,10 +48,10 @@ pub trait Link {
     /// Passes on finished calls, if calls are logged; empties the list.
     fn log(&mut self, calls: &mut Vec<CallRecord>);
 
-    /// The script failed with this text; this worker is done.
+    /// Reports that the script failed with this text; this worker is done.
     fn broken(&mut self, text: String);
 
-    /// The parts of the load to take over after the first `taken` of them.
+    /// Returns the parts of the load to take over after the first `taken` of them.
     fn more(&mut self, _taken: usize) -> Option<LateShare> {
         None
     }
@@ -62,13 +62,13 @@ pub trait Link {
     }
 }
 
-/// Rounds of calls without responses that a turn concludes before it reads.
+/// Maximum number of rounds in which a turn concludes calls without responses before it reads.
 const CONCLUSIONS_MAX: u32 = 16;
 
 /// Next action of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Wait for readiness, at most until then.
+    /// Wait for readiness, at most until this instant.
     Wait(Nanos),
     /// The run is over; all connections are closed.
     Done,
@@ -77,9 +77,9 @@ pub enum Turn {
 /// One core's part of a run. Owns everything it touches.
 ///
 /// It has four independent parts and carries calls between them. The `Pool` has the connections and
-/// the calls that wait for one; a connection has its `Speaker`, which alone knows the protocol. The
-/// `Edges` are the instants at which the worker acts by itself. The `Feedback` decides which call
-/// comes next, from the plan or from responses. The `Journal` counts.
+/// the calls that wait for one; a connection has its `Speaker`, the only part that knows the
+/// protocol. The `Edges` are the instants at which the worker acts without an event. The `Feedback`
+/// decides which call comes next, from the plan or from responses. The `Journal` counts.
 ///
 /// A turn checks the link for orders, ends the finished beat or row, passes on logged data,
 /// abandons calls past their deadline, issues due calls, and writes the connections that this
@@ -95,7 +95,7 @@ pub enum Turn {
 pub struct Worker {
     setup: Arc<Setup>,
     id: u32,
-    /// Parts of the load that it has taken over.
+    /// Number of parts of the load that the worker has taken over.
     taken: usize,
     arrivals_this_turn: u32,
     pool: Pool,
@@ -104,19 +104,20 @@ pub struct Worker {
     journal: Journal,
     /// Bodies are examined, by the plan's expectations or by a script.
     looks: bool,
-    /// Each request needs an individual proof.
+    /// Each request needs its own proof.
     proves: bool,
-    /// Requests are sent as their templates: none is signed, scripted, or has a user's cookies.
+    /// Requests are sent as their templates: no request is signed, scripted, or has a user's
+    /// cookies.
     ready_made: bool,
     /// Makes the content of requests, call by call.
     maker: Option<Box<dyn RequestMaker>>,
-    /// Some responses let their call be resent: those to logins, and to early data.
+    /// Some responses cause their call to be resent: those to logins, and to early data.
     repeats: bool,
     shared: ReadCaches,
     /// Input just read, and its decrypted form; shared by all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
-    /// WebSockets that are pinged, and streams whose messages have a rate.
+    /// WebSockets with heartbeats, and streams whose messages have a rate.
     timed: Option<Box<Timed>>,
     /// Rooms of WebSockets, and the messages for them.
     fan_out: Option<Box<FanOut>>,
@@ -133,7 +134,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Worker `id` of `setup.workers`; `tls` is needed if an endpoint has TLS.
+    /// Creates worker `id` of `setup.workers`; `tls` is required if an endpoint uses TLS.
     pub fn new(setup: Arc<Setup>, id: u32, tls: Option<Box<dyn TlsFactory + Send>>) -> Worker {
         let received_max = setup.plan.stop.bytes.map_or(u64::MAX, |total| setup.share(total, id));
         let proves = proof::proves(&setup.plan);
@@ -165,7 +166,7 @@ impl Worker {
         }
     }
 
-    /// The same worker with its requests made by `script`; they go to the plan's first target.
+    /// Lets `script` make the worker's requests; they go to the plan's first target.
     #[must_use]
     pub fn with_script(mut self, script: Box<dyn Script>) -> Worker {
         self.feedback.attend_by_script(script);
@@ -173,16 +174,16 @@ impl Worker {
         self.attend()
     }
 
-    /// The same worker with guided users. The load is closed without think times and sessions, or
-    /// consists of arriving sessions; each user stays until the guide lets it leave.
+    /// Lets a guide lead the worker's users. The load is closed without think times and sessions,
+    /// or consists of arriving sessions; each user stays until the guide lets it leave.
     #[must_use]
     pub fn with_guide(mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) -> Worker {
         self.feedback.attend_by_guide(guide, directory);
         self.attend()
     }
 
-    /// The same worker with the content of its requests made by `maker`; method, URL and fields are
-    /// the target's.
+    /// Lets `maker` make the content of the worker's requests; method, URL and fields are the
+    /// target's.
     #[must_use]
     pub fn with_maker(mut self, maker: Box<dyn RequestMaker>) -> Worker {
         self.maker = Some(maker);
@@ -200,7 +201,7 @@ impl Worker {
         self
     }
 
-    /// Processes everything due and returns until when nothing else will be.
+    /// Processes everything due and returns when the next item is due.
     pub fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn {
         let now = io.now();
         self.pool.start_turn();
@@ -236,7 +237,7 @@ impl Worker {
         Turn::Wait(self.edges.wake(now, deadline, queued))
     }
 
-    /// Takes one readiness event.
+    /// Processes one readiness event.
     #[inline]
     pub fn handle<I: Io>(&mut self, io: &mut I, ready: Ready) {
         self.edges.count_event();
@@ -264,7 +265,7 @@ impl Worker {
         }
     }
 
-    /// Sends heartbeats and messages of streams that are due; returns when the next one is.
+    /// Sends heartbeats and messages of streams that are due; returns when the next is due.
     #[cold]
     fn send_timed<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
         self.send_heartbeats(io, now).min(self.send_paced(io, now))
@@ -320,8 +321,8 @@ impl Worker {
         now
     }
 
-    /// Ends sent messages that have no answer, and waits whose messages have already arrived.
-    /// Returns true if a call ended.
+    /// Ends calls whose messages have no answer and were sent, and waits whose messages have
+    /// already arrived. Returns true if a call ended.
     fn conclude_sent<I: Io>(&mut self, io: &mut I, now: Nanos) -> bool {
         let mut any = false;
         let slots = std::mem::take(&mut self.sent_alone);
@@ -351,7 +352,7 @@ impl Worker {
         }
     }
 
-    /// Takes over parts left by others.
+    /// Takes over parts of the load from other workers.
     fn take_over(&mut self, link: &mut dyn Link) {
         while let Some(more) = link.more(self.taken) {
             self.taken += 1;
@@ -366,7 +367,7 @@ impl Worker {
         }
     }
 
-    /// Ends the run now, whatever is in flight.
+    /// Ends the run now, with its calls in flight.
     fn give_up<I: Io>(&mut self, io: &mut I, link: &mut dyn Link, now: Nanos) -> Turn {
         self.abandon(io, now);
         self.end_row(io, link, now, true);
@@ -389,12 +390,12 @@ impl Worker {
     }
 }
 
-/// Runs on a driver: a worker, or several of one core.
+/// Runs on a driver: a worker, or several workers of one core.
 pub trait Driven {
-    /// Processes everything due and returns until when nothing else will be.
+    /// Processes everything due and returns when the next item is due.
     fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn;
 
-    /// Takes one readiness event.
+    /// Processes one readiness event.
     fn handle<I: Io>(&mut self, io: &mut I, ready: Ready);
 }
 
@@ -420,7 +421,7 @@ pub fn drive<I: Io>(worker: &mut impl Driven, io: &mut I, link: &mut dyn Link) {
     }
 }
 
-/// Ready events, the ends of connections first: calls that another event makes due must not be
+/// Ready events, with the ends of connections first: calls that another event makes due must not be
 /// written to a connection whose end the kernel has reported.
 pub fn ends_first(ready: &[Ready]) -> impl Iterator<Item = &Ready> {
     let of = |ended| ready.iter().filter(move |event| event.ended == ended);

@@ -1,6 +1,6 @@
 //! The loop of a worker thread over each kind of network. The engine's worker is generic over its
-//! network; this crate compiles it for the real ones: once, and optimized in every profile, unlike
-//! the rest of the program. It starts no thread and opens no connection.
+//! network. This crate compiles it once for the real networks, and optimizes it in every profile,
+//! unlike the rest of the program. It starts no thread and opens no connection.
 #![forbid(unsafe_code)]
 
 use conduit::{Io, Peer};
@@ -12,13 +12,13 @@ use sample::HeldFacts;
 /// The connections of one worker thread.
 #[derive(Debug)]
 pub enum Network {
-    /// Sockets of the kernel, by epoll.
+    /// Kernel sockets with epoll.
     Sockets(Reactor),
-    /// Sockets of the kernel, by io_uring.
+    /// Kernel sockets with io_uring.
     Ring(Box<RingReactor>),
-    /// Our own TCP.
+    /// The program's own TCP.
     Own(Box<OwnStack>),
-    /// QUIC over datagram sockets of the kernel.
+    /// QUIC over kernel datagram sockets.
     #[cfg(feature = "quic")]
     Quic(Box<quic::Quic<Reactor>>),
 }
@@ -39,12 +39,12 @@ impl Network {
 #[derive(Clone, Debug)]
 pub struct HeldCount {
     pub count: u32,
-    /// Connections go to each of these in turn.
+    /// Connections are made to each of these in turn.
     pub peers: Vec<Peer>,
 }
 
 /// Runs the loads of worker thread `id` to their ends, one worker for each load. With `scenarios`,
-/// even a single load is counted by scenario. Returns the fate of the connections in `held`.
+/// even a single load is counted by scenario. Returns the final state of the connections in `held`.
 pub fn run(
     id: u32,
     mut workers: Vec<Worker>,
@@ -66,7 +66,7 @@ pub fn run(
     Some(beside.facts())
 }
 
-/// The usual case, for which the loop is compiled with each network: its calls are inlined.
+/// The usual case, for which the loop is compiled with each network so that its calls are inlined.
 fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
     match network {
         Network::Sockets(mut io) => drive(worker, &mut io, link),
@@ -78,7 +78,7 @@ fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
 }
 
 /// Several loads, or connections held alongside them. A virtual call for each read and write costs
-/// less than one more copy of the whole engine for every network.
+/// less than another copy of the whole engine for every network.
 fn run_all(
     id: u32,
     mut workers: Vec<Worker>,

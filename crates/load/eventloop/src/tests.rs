@@ -28,7 +28,7 @@ fn server() -> SocketAddr {
     address
 }
 
-/// Requests have no body, so each ends with an empty line.
+/// Answers one request. Requests have no body, so each ends with an empty line.
 fn answer(mut stream: TcpStream) {
     let (mut request, mut piece) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = stream.read(&mut piece) {
@@ -71,7 +71,7 @@ fn setup(address: SocketAddr) -> Arc<Setup> {
     Arc::new(Setup::new(plan, vec![endpoint], 1, net::reactor::monotonic()).unwrap())
 }
 
-/// Calls that succeeded, and what became of held connections.
+/// Number of succeeded calls, and the final state of the held connections.
 fn outcome(loads: usize, network: Network, held: Option<u32>) -> (u64, Option<(u64, u64)>) {
     let address = server();
     let workers = (0..loads).map(|_| Worker::new(setup(address), 0, None)).collect();

@@ -1,4 +1,4 @@
-//! The server's reflection service: questions, and the descriptors in its responses
+//! The server's reflection service: requests, and the descriptors in its responses
 //! (`grpc/reflection/v1/reflection.proto`; `v1alpha` has the same messages).
 
 use crate::schema::split;
@@ -14,10 +14,10 @@ pub const PATHS: [&str; 2] = [
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
 
-/// Files that a server may send; more are refused.
+/// Maximum number of files that a server may send; more are refused.
 const FILES_MAX: usize = 10_000;
 
-/// The messages have more fields; these are the ones that are used.
+/// Subset of the message fields that is used here.
 #[derive(Clone, PartialEq, Message)]
 struct Question {
     #[prost(oneof = "question::QuestionKind", tags = "3, 4, 7")]
@@ -72,23 +72,23 @@ struct ErrorAnswer {
     message: String,
 }
 
-/// Asks a server for the descriptors of one service, a body at a time: [`Inquiry::question`] is sent,
-/// [`Inquiry::process`] takes the response, until there are no more questions.
+/// Requests the descriptors of one service from a server, one body at a time: [`Inquiry::question`]
+/// is sent, [`Inquiry::process`] takes the response, until there are no more questions.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     service: String,
     files: Vec<FileDescriptorProto>,
     wanted: BTreeSet<String>,
     begun: bool,
-    /// The server does not know the service: its list of services is asked for.
+    /// The server does not know the service: its list of services is requested.
     lists: bool,
 }
 
 impl Inquiry {
-    /// About the service that a path names.
+    /// Starts an inquiry about the service in a path.
     ///
     /// # Errors
-    /// A path of another form than `/package.Service/Method`.
+    /// Fails if the path is not of the form `/package.Service/Method`.
     pub fn about(path: &str) -> Result<Inquiry, SchemaError> {
         let (service, _) = split(path)?;
         Ok(Inquiry {
@@ -100,7 +100,7 @@ impl Inquiry {
         })
     }
 
-    /// The body of the next request; `None`: all descriptors are there.
+    /// The body of the next request; `None`: all descriptors have been received.
     pub fn question(&self) -> Option<Vec<u8>> {
         use question::QuestionKind;
         let kinds: Vec<QuestionKind> = match (self.lists, self.begun) {
@@ -114,11 +114,11 @@ impl Inquiry {
         (!kinds.is_empty()).then(|| kinds.into_iter().flat_map(body).collect())
     }
 
-    /// Takes the body of a response.
+    /// Processes the body of a response.
     ///
     /// # Errors
-    /// A body that is no such response; a service that the server does not know, with those that it
-    /// does.
+    /// Fails if the body is not such a response, or the server does not know the service; then the
+    /// error lists the services that it knows.
     pub fn process(&mut self, body: &[u8]) -> Result<(), SchemaError> {
         let asked = std::mem::take(&mut self.wanted);
         for message in messages(body)? {
@@ -174,20 +174,20 @@ impl Inquiry {
         ))
     }
 
-    /// Result of the search.
+    /// Result of the inquiry.
     ///
     /// # Errors
-    /// Descriptors that contradict each other.
+    /// Fails if the descriptors contradict each other.
     pub fn schema(self) -> Result<Schema, SchemaError> {
         Schema::from_files(self.files)
     }
 }
 
-/// The body of a response to `body`, of a server that has the services of `schema`: the descriptors of
-/// all its files, or its services.
+/// Builds the response body to `body`, for a server that has the services of `schema`: the
+/// descriptors of all its files, or its services.
 ///
 /// # Errors
-/// A body that is no such request.
+/// Fails if the body is not such a request.
 pub fn answer(body: &[u8], schema: &Schema) -> Result<Vec<u8>, SchemaError> {
     let mut out = Vec::new();
     for message in messages(body)? {
@@ -228,7 +228,7 @@ pub fn answer(body: &[u8], schema: &Schema) -> Result<Vec<u8>, SchemaError> {
     Ok(out)
 }
 
-/// The messages of a body.
+/// Splits a body into its messages.
 fn messages(mut body: &[u8]) -> Result<Vec<&[u8]>, SchemaError> {
     let torn = || SchemaError("the server's reflection response is cut off".to_owned());
     let mut found = Vec::new();

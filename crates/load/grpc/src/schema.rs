@@ -13,7 +13,7 @@ const SCHEMA_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of names listed by an error.
 const NAMES_MAX: usize = 8;
 
-/// Why there is no request: one sentence for the user.
+/// Reason why there is no request: one sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError(pub String);
 
@@ -39,7 +39,7 @@ impl Schema {
     /// Builds the schema from a serialized FileDescriptorSet that includes its imports.
     ///
     /// # Errors
-    /// Invalid bytes, or a set that lacks an import.
+    /// Fails if the bytes are invalid, or the set lacks an import.
     pub fn from_set(bytes: &[u8]) -> Result<Schema, SchemaError> {
         if bytes.len() > SCHEMA_BYTES_MAX {
             return Err(error("the descriptor set is above 64 MiB"));
@@ -55,7 +55,7 @@ impl Schema {
     /// Builds the schema from the files that the server's reflection sends, in any order.
     ///
     /// # Errors
-    /// A set in which an import is missing, or that contradicts itself.
+    /// Fails if an import is missing, or the files contradict each other.
     pub fn from_files(files: Vec<FileDescriptorProto>) -> Result<Schema, SchemaError> {
         let mut pool = DescriptorPool::new();
         pool.add_file_descriptor_protos(files)
@@ -63,16 +63,17 @@ impl Schema {
         Ok(Schema { pool })
     }
 
-    /// Builds the schema from the `.proto` file `name`. `read` gives the text of a file by the name
-    /// under which it is imported.
+    /// Builds the schema from the `.proto` file `name`. `read` returns the text of a file by the
+    /// name under which it is imported.
     ///
     /// # Errors
-    /// The first error of the file or of one that it imports, with its place.
+    /// Returns the first error of the file or of an imported one, with its place.
     pub fn compile(
         name: &str,
         read: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Schema, SchemaError> {
-        // the compiler keeps its resolver for longer than a borrow: all files are read before
+        // all files are read before, because the compiler keeps its resolver for longer than a
+        // borrow
         let files = Gathered(gather(name, read)?);
         let mut compiler = protox::Compiler::with_file_resolver(files);
         compiler.include_imports(true);
@@ -83,7 +84,7 @@ impl Schema {
     /// Merges schemas that may share files.
     ///
     /// # Errors
-    /// Files that contradict each other.
+    /// Fails if the files contradict each other.
     pub fn merged<'a>(all: impl Iterator<Item = &'a Schema>) -> Result<Schema, SchemaError> {
         let mut files: Vec<FileDescriptorProto> = Vec::new();
         for file in all.flat_map(Schema::files) {
@@ -94,12 +95,12 @@ impl Schema {
         Schema::from_files(files)
     }
 
-    /// The files that describe it.
+    /// The files that describe the schema.
     pub fn files(&self) -> impl Iterator<Item = &FileDescriptorProto> {
         self.pool.file_descriptor_protos()
     }
 
-    /// Full names of its services.
+    /// Full names of the services.
     pub fn services(&self) -> impl Iterator<Item = String> {
         self.pool.services().map(|service| service.full_name().to_owned())
     }
@@ -121,10 +122,10 @@ impl Schema {
         self.pool.encode_to_vec()
     }
 
-    /// The method that the path of a URL names: `/package.Service/Method`.
+    /// Returns the method in the path of a URL: `/package.Service/Method`.
     ///
     /// # Errors
-    /// A service or method that is not there; the message lists those that are.
+    /// Fails if the service or method does not exist; the message lists those that do.
     pub fn method(&self, path: &str) -> Result<GrpcMethod, SchemaError> {
         let (service, method) = split(path)?;
         let Some(found) = self.pool.get_service_by_name(service) else {
@@ -142,7 +143,7 @@ impl Schema {
 /// Service and method of a path.
 ///
 /// # Errors
-/// Another form than `/package.Service/Method`.
+/// Fails if the path is not of the form `/package.Service/Method`.
 pub(crate) fn split(path: &str) -> Result<(&str, &str), SchemaError> {
     let trimmed = path.trim_start_matches('/');
     trimmed
@@ -165,7 +166,7 @@ fn unknown(kind: &str, name: &str, mut known: Vec<String>) -> SchemaError {
     error(format!("there is no {kind} {}; known: {list}{rest}", quoted(name)))
 }
 
-/// Letters that must change to make one name of the other (Levenshtein), without regard to case.
+/// Number of letters to change to make one name from the other (Levenshtein), ignoring case.
 fn distance(a: &str, b: &str) -> usize {
     let letters = |text: &str| text.to_lowercase().chars().take(200).collect::<Vec<_>>();
     let (a, b) = (letters(a), letters(b));
@@ -194,8 +195,7 @@ impl FileResolver for Gathered {
     }
 }
 
-/// Reads a file and what it imports, except for files of google.protobuf, which come with the
-/// compiler.
+/// Reads a file and its imports, except for files of google.protobuf, which the compiler includes.
 fn gather(
     name: &str,
     read: &dyn Fn(&str) -> Option<String>,
@@ -220,7 +220,7 @@ fn gather(
     Ok(files)
 }
 
-/// An error of the compiler with file, line and column.
+/// Formats a compiler error with file, line and column.
 fn located(why: protox::Error) -> SchemaError {
     if why.is_file_not_found() {
         return error(format!("{why}; name its folder with --proto-path"));
@@ -245,7 +245,7 @@ impl GrpcMethod {
         format!("/{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
     }
 
-    /// Full name of its service.
+    /// Full name of the service.
     pub fn service(&self) -> String {
         self.descriptor.parent_service().full_name().to_owned()
     }
@@ -264,35 +264,35 @@ impl GrpcMethod {
         self.descriptor.output().name().to_owned()
     }
 
-    /// Checks the bytes of a request's message.
+    /// Checks the bytes of a request message.
     ///
     /// # Errors
-    /// Bytes that are not such a message.
+    /// Fails if the bytes are not such a message.
     pub fn check(&self, message: &[u8]) -> Result<(), SchemaError> {
         let decoded = DynamicMessage::decode(self.descriptor.input(), message);
         decoded.map(drop).map_err(|why| error(why.to_string()))
     }
 
-    /// The client may send several messages.
+    /// Returns whether the client may send several messages.
     pub fn is_client_streaming(&self) -> bool {
         self.descriptor.is_client_streaming()
     }
 
-    /// The server may send several messages.
+    /// Returns whether the server may send several messages.
     pub fn is_server_streaming(&self) -> bool {
         self.descriptor.is_server_streaming()
     }
 
-    /// The client or the server may send several messages.
+    /// Returns whether the client or the server may send several messages.
     pub fn has_stream(&self) -> bool {
         self.is_client_streaming() || self.is_server_streaming()
     }
 
-    /// The body of a request, from a message as JSON, or a list of them for a stream of the client;
-    /// `None`: an empty message.
+    /// Builds the body of a request from a JSON message, or from a list of them for a client
+    /// stream; `None`: an empty message.
     ///
     /// # Errors
-    /// Text that is no JSON, or does not fit the message; the place is named.
+    /// Fails if the text is not JSON, or does not fit the message; the error names the place.
     pub fn request(&self, json: Option<&[u8]>) -> Result<Vec<u8>, SchemaError> {
         let Some(json) = json else { return Ok(prefixed(&[])) };
         let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -317,7 +317,7 @@ impl GrpcMethod {
         Ok(body)
     }
 
-    /// The bytes of one message of a request, from JSON.
+    /// Builds the bytes of one message of a request, from JSON.
     ///
     /// # Errors
     /// As [`GrpcMethod::request`].
@@ -337,10 +337,10 @@ impl GrpcMethod {
         Ok(message.encode_to_vec())
     }
 
-    /// A message of the response as JSON, its fields as the `.proto` file names them.
+    /// Converts a message of the response to JSON, with the field names of the `.proto` file.
     ///
     /// # Errors
-    /// Bytes that are not such a message.
+    /// Fails if the bytes are not such a message.
     pub fn response_json(&self, message: &[u8]) -> Result<String, SchemaError> {
         let decoded = DynamicMessage::decode(self.descriptor.output(), message)
             .map_err(|why| error(format!("the response does not decode: {why}")))?;
@@ -491,7 +491,7 @@ mod tests {
         let again = Schema::from_set(&set).unwrap();
         assert!(again.method("/shop.v1.Cart/Add").is_ok());
         for cut in 0..set.len() {
-            // no panic, whatever is missing
+            // no panic, even with missing fields
             let _schema = Schema::from_set(&set[..cut]);
         }
         assert!(Schema::from_set(b"\xff\xff").unwrap_err().0.contains("--include_imports"));

@@ -22,7 +22,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
         target: String::new(),
         headers: Vec::new(),
     };
-    // the client of Artillery follows redirects and waits ten seconds
+    // Artillery's client follows redirects and waits ten seconds
     reader.draft.settings.follow = Some(10);
     reader.draft.settings.timeout = Some(Nanos::from_secs(10));
     if let Some(config) = root.get("config") {
@@ -178,7 +178,7 @@ impl DraftReader<'_> {
         for (key, inner) in node.map() {
             match key.as_str() {
                 "ensure" => self.ensure(inner),
-                // its assertions in the steps are read; each step has a row of its own
+                // its assertions in the steps are read; each step has its own row
                 "expect" | "metrics-by-endpoint" | "apdex" | "fake-data" => {}
                 other => self.draft.left_out.add(
                     inner.line,
@@ -277,7 +277,7 @@ impl DraftReader<'_> {
         self.draft.tables.push(table);
     }
 
-    /// `before` and `after`: steps that are made once.
+    /// `before` and `after`: steps that run once.
     fn once(&mut self, node: Option<&TreeNode>) -> Vec<DraftStep> {
         let Some(node) = node else { return Vec::new() };
         let pieces = self.flow(node.list_at("flow"), 0);

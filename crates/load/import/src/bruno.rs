@@ -1,4 +1,4 @@
-//! Bruno collections: `.bru` files, one or a folder of them.
+//! Bruno collections: `.bru` files, a single one or a folder of them.
 
 use crate::draft::*;
 use crate::place::tidy;
@@ -114,7 +114,7 @@ fn blocks(text: &str) -> Vec<BruBlock<'_>> {
     all
 }
 
-/// The enabled `name: value` lines of a block, with their lines in the file.
+/// The enabled `name: value` lines of a block, with their line numbers in the file.
 fn pairs<'b>(block: &'b BruBlock<'_>) -> impl Iterator<Item = (usize, &'b str, &'b str)> {
     let numbered = block.lines.iter().enumerate();
     numbered.filter_map(|(index, line)| {
@@ -344,7 +344,7 @@ fn assertion(subject: &str, rule: &str, step: &mut DraftStep) -> bool {
         | "startsWith" | "isString" | "isNumber" | "isBoolean" | "isJson" | "isNotEmpty" => {
             (verb, value.trim())
         }
-        // a value alone is equal
+        // a value without an operator means equality
         _ => ("eq", rule),
     };
     let value = value.trim_matches(['"', '\'']);

@@ -12,7 +12,7 @@ use crate::text::Text;
 use tools::{CommandTool, Key, tool_named};
 use units::Nanos;
 
-/// Reads the first command of a text; others are listed.
+/// Reads the first command of a text; further commands are listed.
 pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
     let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
     let mut lines = first_lines(&joined);
@@ -37,7 +37,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
         words
     };
     command.words(words);
-    // targets of vegeta come through the pipe
+    // targets of vegeta arrive through the pipe
     let piped = at.checked_sub(1).and_then(|before| commands.get(before));
     if let Some(words) =
         piped.filter(|words| words.first().is_some_and(|it| it == "echo" || it == "printf"))
@@ -68,7 +68,7 @@ fn tool_of(words: &[String]) -> Option<(&'static CommandTool, &[String])> {
     Some((tool, &words[before + 1..]))
 }
 
-/// Commands between pipes, each as its words; quotes and backslashes as a shell has them.
+/// Splits a pipeline into commands and words, with quotes and backslashes as in a shell.
 fn pipeline(line: &str) -> Result<Vec<Vec<String>>, String> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
@@ -104,7 +104,7 @@ fn pipeline(line: &str) -> Result<Vec<Vec<String>>, String> {
     Ok(commands)
 }
 
-/// Meaning of a command's words.
+/// Settings that a command's words specify.
 #[derive(Debug, Default)]
 struct Given {
     url: Option<String>,
@@ -329,7 +329,7 @@ impl ToolCommand<'_> {
     }
 }
 
-/// `30`, `30s`, `5M`, `100ms`: a number alone is of seconds.
+/// `30`, `30s`, `5M`, `100ms`: a number without a unit is in seconds.
 fn time(text: &str) -> Option<Nanos> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {

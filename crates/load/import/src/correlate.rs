@@ -1,5 +1,5 @@
-//! Two recordings (HAR) of the same visit: values that differ between them are not constants. One that an
-//! earlier response has becomes a capture, another one is made by a generator.
+//! Two recordings (HAR) of the same visit: values that differ between them are not constants. A
+//! value that occurs in an earlier response becomes a capture; any other value is generated.
 
 mod find;
 mod recording;
@@ -12,22 +12,22 @@ use find::{FoundValue, find};
 use recording::{RecordedExchange, Slot, exchanges};
 use url::Url;
 
-/// Values that differ, of one visit.
+/// Maximum number of differing values in a visit.
 const DIFFERENCES_MAX: usize = 2_000;
 
-/// A plan, and what was changed in it.
+/// A plan, and the changes that were made in it.
 #[derive(Clone, Debug)]
 pub struct Correlation {
     pub imported: Imported,
-    /// Lines of a diff: what was recorded, and what the plan has in its place.
+    /// Lines of a diff: the recorded text, and its replacement in the plan.
     pub diff: Vec<String>,
 }
 
-/// Makes a journey of one recording: its requests in order, with their pauses. Nothing is known of
-/// values that change.
+/// Makes a journey from one recording: its requests in order, with their pauses. Changing values
+/// are unknown.
 ///
 /// # Errors
-/// The text is not a HAR, or has no request.
+/// Fails if the text is not a HAR, or has no request.
 pub fn import_visit(recording: &str) -> Result<Imported, ImportError> {
     let exchanges = exchanges(recording).map_err(ImportError)?;
     let pairs: Vec<(usize, usize)> = (0..exchanges.len()).map(|row| (row, row)).collect();
@@ -39,10 +39,10 @@ pub fn import_visit(recording: &str) -> Result<Imported, ImportError> {
     Ok(visit((&exchanges, &exchanges), &pairs, head, None)?.imported)
 }
 
-/// Makes a plan of a visit that was recorded twice.
+/// Makes a plan from a visit that was recorded twice.
 ///
 /// # Errors
-/// A text that is not a HAR, or recordings that have no request in common.
+/// Fails if a text is not a HAR, or the recordings have no request in common.
 pub fn correlate(
     first: &str,
     second: &str,
@@ -64,7 +64,7 @@ pub fn correlate(
     visit((&first, &second), &pairs, head, base)
 }
 
-/// The journey of exchanges that two recordings have in common.
+/// The journey of exchanges that both recordings have.
 fn visit(
     (first, second): (&[RecordedExchange], &[RecordedExchange]),
     pairs: &[(usize, usize)],
@@ -104,7 +104,7 @@ fn visit(
     Ok(Correlation { imported, diff })
 }
 
-/// Requests of both recordings that are the same: the next one with the same method and shape of path.
+/// Pairs equal requests of both recordings: the next one with the same method and shape of path.
 fn aligned(first: &[RecordedExchange], second: &[RecordedExchange]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut from = 0;
@@ -124,7 +124,7 @@ struct Correlator<'a> {
     pairs: &'a [(usize, usize)],
     draft: PlanDraft,
     diff: Vec<String>,
-    /// Values of both recordings and the name that replaces them.
+    /// Values of both recordings, with the name that replaces them.
     known: Vec<(String, String, Text)>,
 }
 
@@ -152,7 +152,7 @@ impl Correlator<'_> {
         steps
     }
 
-    /// The request of a step, with names in place of values that differ.
+    /// Builds the request of a step, with names in place of differing values.
     fn request(
         &mut self,
         number: usize,
@@ -261,8 +261,8 @@ fn shown(text: &Text) -> String {
     }
 }
 
-/// Both values without what they have in common at their ends, up to characters that end a token; and
-/// the lengths of the common ends.
+/// Both values without their common ends, up to characters that end a token; and the lengths of the
+/// common ends.
 fn core_of(one: &str, two: &str) -> Option<((String, String), (usize, usize))> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let common = one
@@ -295,7 +295,7 @@ fn core_of(one: &str, two: &str) -> Option<((String, String), (usize, usize))> {
     (!core.0.is_empty() && !core.1.is_empty()).then_some((core, (start, end)))
 }
 
-/// How values of this kind are made.
+/// Returns how values of this kind are generated.
 fn maker_of(one: &str, two: &str) -> Option<Maker> {
     let both = |fits: fn(&str) -> bool| fits(one) && fits(two);
     if both(is_uuid) {
@@ -339,7 +339,7 @@ fn is_uuid(text: &str) -> bool {
         && groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// A value in the place of the part that it replaces.
+/// Puts a value in the place of the part that it replaces.
 pub(super) fn with_replaced(source: &str, parts: &[(std::ops::Range<usize>, Text)]) -> Text {
     let mut text = Text::default();
     let mut at = 0;

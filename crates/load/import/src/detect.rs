@@ -15,7 +15,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// As the user knows it.
+    /// Name for the user.
     pub fn name(self) -> &'static str {
         match self {
             Format::Postman => "Postman collection",
@@ -39,7 +39,8 @@ pub(crate) const METHODS: [&str; 9] =
 pub(crate) const TOOLS: [&str; 8] =
     ["ab", "siege", "hey", "vegeta", "oha", "wrk", "wrk2", "bombardier"];
 
-/// The format of a file by the start of its content; `None` if no reader of this crate supports it.
+/// Detects the format of a file from the start of its content; `None` if no reader of this crate
+/// supports it.
 pub fn detect(name: &str, start: &str) -> Option<Format> {
     let text = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let has = |word: &str| text.contains(word);
@@ -67,7 +68,7 @@ fn detect_json(text: &str) -> Option<Format> {
     let has = |word: &str| text.contains(word);
     let dense: String = text.chars().filter(|c| !c.is_whitespace()).take(4096).collect();
     match () {
-        // recordings and descriptions, which may contain anything
+        // recordings and API descriptions, which may contain any text
         () if dense.starts_with("{\"log\":") || has("\"openapi\"") || has("\"swagger\"") => None,
         () if has("schema.getpostman.com") || has("\"_postman_id\"") => Some(Format::Postman),
         () if has("\"__export_format\"") || dense.contains("\"_type\":\"export\"") => {
@@ -80,7 +81,8 @@ fn detect_json(text: &str) -> Option<Format> {
     }
 }
 
-/// A line for each target, as `vegeta attack -format=json` reads them.
+/// Returns whether the text has a JSON target on each line, as `vegeta attack -format=json` reads
+/// them.
 fn is_vegeta_json(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     let node = crate::tree::parse_json(line);
@@ -144,7 +146,8 @@ fn is_siege_line(line: &str) -> bool {
     line.starts_with("http://") || line.starts_with("https://") || variable
 }
 
-/// Why a file of another tool cannot be imported, and what to do; `None` of other files.
+/// Returns why a file of another tool cannot be imported, and what to do instead; `None` for other
+/// files.
 pub fn refusal(name: &str, start: &str) -> Option<&'static str> {
     let has = |word: &str| start.contains(word);
     let ending = name.rsplit('.').next().unwrap_or_default();

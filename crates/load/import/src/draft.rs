@@ -1,27 +1,28 @@
-//! A plan before it is written: what a file of another tool asks for, in our terms but with its names.
+//! A plan before it is written: the settings of another tool's file, in the terms of plans but
+//! with the file's names.
 
 use crate::text::{Maker, Text};
 use units::Nanos;
 
-/// Everything that a file asks for.
+/// All settings of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlanDraft {
     /// Values by name. A value may itself contain names.
     pub(crate) vars: Vec<(String, Text)>,
-    /// Names whose values are made for each iteration.
+    /// Names whose values are generated for each iteration.
     pub(crate) made: Vec<(String, Maker)>,
     pub(crate) tables: Vec<DataTable>,
     pub(crate) setup: Vec<DraftStep>,
     pub(crate) journeys: Vec<DraftJourney>,
     pub(crate) teardown: Vec<DraftStep>,
-    /// In place of journeys: requests that are made in turn, without values.
+    /// Requests that are made in turn, without values; they replace journeys.
     pub(crate) targets: Vec<DraftStep>,
     /// Pause after each response.
     pub(crate) think: Option<String>,
     pub(crate) settings: DraftSettings,
     pub(crate) loads: Vec<LoadPart>,
     pub(crate) slo: Vec<String>,
-    /// Changes of meaning, for the head of the plan.
+    /// Changes of meaning, for the comment at the start of the plan.
     pub(crate) notes: Vec<String>,
     pub(crate) left_out: LeftOutList,
 }
@@ -53,7 +54,7 @@ pub(crate) struct DraftSettings {
     pub(crate) http: Option<&'static str>,
     pub(crate) timeout: Option<Nanos>,
     pub(crate) connect_timeout: Option<Nanos>,
-    /// A connection for each call.
+    /// Uses a new connection for each call.
     pub(crate) close: bool,
 }
 
@@ -102,9 +103,9 @@ pub(crate) struct DraftStep {
     pub(crate) guard: DraftGuard,
     pub(crate) once: bool,
     pub(crate) think: Option<String>,
-    /// A failure of these fails the call.
+    /// Expectations; a failed one fails the call.
     pub(crate) expect: Checks,
-    /// A failure of these is counted.
+    /// Checks; failures are counted.
     pub(crate) check: Checks,
     pub(crate) captures: Vec<Capture>,
 }
@@ -145,7 +146,7 @@ pub(crate) struct Checks {
 #[derive(Clone, Debug)]
 pub(crate) enum JsonRule {
     Text(Text),
-    /// A number, a truth value, as JSON has it.
+    /// A number or truth value in JSON form.
     Raw(String),
 }
 
@@ -163,10 +164,10 @@ pub(crate) enum DraftRule {
 pub(crate) struct Capture {
     pub(crate) name: String,
     pub(crate) from: CaptureFrom,
-    /// Its first group, or the whole match, is the value.
+    /// The value is the first group, or the whole match.
     pub(crate) regex: Option<Text>,
     pub(crate) take: Option<&'static str>,
-    /// Kept for as long as the user exists.
+    /// The value is kept for the lifetime of the user.
     pub(crate) user: bool,
     pub(crate) optional: bool,
 }
@@ -186,11 +187,11 @@ pub(crate) enum CaptureFrom {
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPart {
     pub(crate) name: String,
-    /// Names of journeys; empty for all.
+    /// Names of journeys; empty means all.
     pub(crate) journeys: Vec<String>,
     pub(crate) start: Nanos,
     pub(crate) duration: Option<Nanos>,
-    /// Iterations, of all users.
+    /// Number of iterations over all users.
     pub(crate) iterations: Option<u64>,
     pub(crate) kind: LoadKind,
 }
@@ -199,7 +200,7 @@ pub(crate) struct LoadPart {
 pub(crate) enum LoadKind {
     Users(u64),
     Rate(f64),
-    /// Length and the levels at its ends; of users, or of arrivals per second.
+    /// Length and the levels at both ends, in users or arrivals per second.
     Stages(Vec<(Nanos, f64, f64)>, bool),
 }
 
@@ -208,9 +209,9 @@ pub(crate) enum LoadKind {
 pub struct LeftOut {
     /// From 1; 0 if the format has no lines.
     pub line: usize,
-    /// The element by its name in the file.
+    /// Name of the element in the file.
     pub what: String,
-    /// Why, and what to do about it.
+    /// Reason, and what to do about it.
     pub why: String,
 }
 
@@ -227,7 +228,7 @@ impl std::fmt::Display for LeftOut {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftOutList(pub(crate) Vec<LeftOut>);
 
-/// Entries of the list; more of them are counted.
+/// Maximum length of the list; further entries are only counted.
 const LEFT_OUT_MAX: usize = 1_000;
 
 impl LeftOutList {
@@ -239,7 +240,7 @@ impl LeftOutList {
     }
 }
 
-/// Characters of a name or a reason.
+/// Maximum number of characters of a name or a reason.
 const SHOWN_MAX: usize = 200;
 
 /// A text on one line, without control characters.

@@ -2,7 +2,7 @@
 
 use crate::text::{DraftPart, Maker, Text};
 
-/// The value of a dynamic variable; `None` of one that is not known.
+/// The value of a dynamic variable; `None` if the variable is unknown.
 pub(crate) fn dynamic(name: &str) -> Option<Text> {
     let made = |maker: Maker| Some(Text(vec![DraftPart::Made(maker)]));
     let one_of =

@@ -1,15 +1,15 @@
-//! Leaves out what the user does not want: other folders, methods that change data.
+//! Leaves out requests that the user does not want: other folders, methods that change data.
 
 use crate::ImportRequest;
 use crate::draft::{DraftBlock, DraftPiece, DraftStep, LeftOutList, PlanDraft};
 
-/// Names that a message lists.
+/// Maximum number of names in a message.
 const LISTED_MAX: usize = 20;
 
 /// Keeps the requests that `request` selects.
 ///
 /// # Errors
-/// No element has the requested name.
+/// Fails if no element has the requested name.
 pub(crate) fn filter(draft: &mut PlanDraft, request: &ImportRequest<'_>) -> Result<(), String> {
     if let Some(wanted) = request.only {
         let mut known = Vec::new();
@@ -57,7 +57,7 @@ fn named(pieces: Vec<DraftPiece>, wanted: &str, known: &mut Vec<String>) -> Vec<
     pieces.into_iter().filter_map(keep).collect()
 }
 
-/// Returns whether the method of a request is one of those that are left out, which is then noted.
+/// Returns whether the method of a request is excluded, and notes it if so.
 fn skipped(step: &DraftStep, request: &ImportRequest<'_>, left_out: &mut LeftOutList) -> bool {
     let skipped =
         request.skip_methods.iter().any(|method| method.eq_ignore_ascii_case(&step.method));

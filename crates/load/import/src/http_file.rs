@@ -39,7 +39,8 @@ struct DraftReader<'a> {
     draft: PlanDraft,
     request: &'a ImportRequest<'a>,
     parts: Vec<DraftPiece>,
-    /// Names of requests (`# @name login`) and where they are, for `{{login.response.body.token}}`.
+    /// Names of requests (`# @name login`) and their positions, for
+    /// `{{login.response.body.token}}`.
     named: Vec<(String, usize)>,
 }
 
@@ -111,7 +112,7 @@ impl DraftReader<'_> {
         step: &mut DraftStep,
     ) {
         let mut whole = text.to_owned();
-        // a query may go on in the next lines
+        // a query may continue on the next lines
         while let Some((_, more)) = lines.next_if(|(_, it)| {
             it.starts_with([' ', '\t']) && it.trim_start().starts_with(['?', '&'])
         }) {
@@ -269,7 +270,7 @@ impl DraftReader<'_> {
         end
     }
 
-    /// `{{login.response.body.token}}` is a capture of the request called login.
+    /// `{{login.response.body.token}}` captures from the request named login.
     fn capture_named(&mut self) {
         let mut wanted: Vec<(usize, Capture)> = Vec::new();
         let named = std::mem::take(&mut self.named);
@@ -323,7 +324,7 @@ fn names_of(step: &DraftStep) -> Vec<String> {
     names.collect()
 }
 
-/// A response handler of JetBrains' client in Postman's words.
+/// Translates a response handler of JetBrains' client to Postman's functions.
 fn jetbrains(script: &str) -> String {
     script
         .replace("client.global.set(", "pm.globals.set(")

@@ -7,7 +7,7 @@ use crate::scripts::{self, ClientScript};
 use crate::text::Text;
 use crate::tree::{TreeNode, Value, parse_json, parse_yaml};
 
-/// Folders in one another.
+/// Maximum nesting depth of folders.
 const DEPTH_MAX: usize = 50;
 
 pub(crate) fn read(text: &str) -> Result<PlanDraft, String> {
@@ -167,7 +167,7 @@ impl DraftReader {
         parts
     }
 
-    /// Values; those inside of objects have their keys with dots between them.
+    /// Values; nested objects have keys joined by dots.
     fn environment(&mut self, data: Option<&TreeNode>) {
         fn flat(node: &TreeNode, name: &str, out: &mut Vec<(String, String, usize)>, depth: usize) {
             if let Some(value) = node.scalar() {

@@ -22,9 +22,9 @@ use roxmltree::{Document, Node, ParsingOptions};
 use scope::JmxScope;
 use units::Nanos;
 
-/// Nodes of a document.
+/// Maximum number of nodes of a document.
 const NODES_MAX: u32 = 4_000_000;
-/// Elements in one another.
+/// Maximum nesting depth of elements.
 const DEPTH_MAX: usize = 100;
 
 pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
@@ -58,7 +58,8 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     Ok(reader.draft)
 }
 
-/// The nesting depth of the elements, without parsing: the parser uses the stack for each level.
+/// Returns the nesting depth of the elements without parsing: the parser uses the stack for each
+/// level.
 fn nesting(text: &str) -> usize {
     let (mut depth, mut most) = (0_usize, 0);
     for (at, _) in text.match_indices('<') {
@@ -82,7 +83,7 @@ struct DraftReader<'a> {
     draft: PlanDraft,
     request: &'a ImportRequest<'a>,
     document: &'a Document<'a>,
-    /// Pauses before the samplers of the thread group that is being read, in order: lowest and highest.
+    /// Pauses before the samplers of the current thread group, in order: lowest and highest.
     pauses: Vec<(Nanos, Nanos)>,
     groups: usize,
 }
@@ -119,7 +120,7 @@ impl<'a> DraftReader<'a> {
         self.functions.text(source, line, &mut self.draft.left_out)
     }
 
-    /// The top of the plan: configuration for all, thread groups.
+    /// Top level of the plan: configuration for all, thread groups.
     fn tree(&mut self, tree: Node<'_, '_>, outer: &JmxScope, depth: usize) {
         if depth > DEPTH_MAX {
             return;
@@ -205,7 +206,7 @@ impl<'a> DraftReader<'a> {
         self.draft.loads.push(load);
     }
 
-    /// Steps of a setup group: once, in order.
+    /// Steps of a setup group, which run once, in order.
     fn plain_steps(&mut self, pieces: Vec<DraftPiece>, out: &mut Vec<DraftStep>) {
         for piece in pieces {
             match piece {
@@ -230,8 +231,8 @@ impl<'a> DraftReader<'a> {
         }
     }
 
-    /// Timers pause before a sampler; a plan pauses after a step. Returns the pause of the journey if all
-    /// are the same.
+    /// Timers pause before a sampler; a plan pauses after a step. Returns the pause of the journey
+    /// if all are the same.
     fn place_pauses(&mut self, parts: &mut [DraftPiece]) -> Option<String> {
         let pauses = std::mem::take(&mut self.pauses);
         let first = pauses.first().copied()?;

@@ -1,10 +1,10 @@
-//! Files of other load tools and HTTP clients become plans: Postman, JMeter, Artillery, Bruno, Insomnia,
-//! `.http` files, vegeta, siege and the command lines of small load tools.
+//! Converts files of other load tools and HTTP clients to plans: Postman, JMeter, Artillery,
+//! Bruno, Insomnia, `.http` files, vegeta, siege and the command lines of small load tools.
 //!
-//! One way in ([`import`]) and one model (`draft`) for all of them: a reader makes a draft, and `write`
-//! prints it as a plan with comments. What a reader does not know is listed with its name and line, in
-//! the plan and in the result; it never refuses a file. Layer 3: texts in, text out; files are read by
-//! the caller. Nothing of a file is executed.
+//! All of them share one entry point ([`import`]) and one model (`draft`): a reader makes a
+//! draft, and `write` prints it as a plan with comments. Elements that a reader does not know are
+//! listed with name and line, in the plan and in the result; they never make it refuse a file.
+//! Layer 3: texts in, text out; files are read by the caller. No part of a file is executed.
 #![forbid(unsafe_code)]
 
 mod artillery;
@@ -37,7 +37,7 @@ use draft::PlanDraft;
 use plan::FileSource;
 use url::Url;
 
-/// Bytes of all texts of one import.
+/// Maximum size of all texts of one import in bytes.
 pub const TEXT_MAX: usize = 64 << 20;
 
 /// A text with the name of its file.
@@ -50,24 +50,25 @@ pub struct Document {
 /// Input of an import, and its settings.
 #[derive(Clone, Copy)]
 pub struct ImportRequest<'a> {
-    /// One file; of Bruno also the files of a folder.
+    /// One file; for Bruno also the files of a folder.
     pub documents: &'a [Document],
     /// A Postman environment.
     pub environment: Option<&'a Document>,
     /// Files that the documents name: data, bodies, uploads.
     pub files: &'a dyn FileSource,
-    /// The server in place of the file's.
+    /// Server that replaces the file's.
     pub base: Option<&'a Url>,
-    /// Only the folder, block, journey or request of this name.
+    /// Imports only the folder, block, journey or request of this name.
     pub only: Option<&'a str>,
     /// Requests with these methods are left out.
     pub skip_methods: &'a [String],
-    /// JMeter's properties, as `-J name=value` gives them.
+    /// JMeter properties, as given with `-J name=value`.
     pub properties: &'a [(String, String)],
 }
 
 impl ImportRequest<'_> {
-    /// A file that a document names, and its path from here: relative paths start at the document.
+    /// A file named in a document, and its path from the current folder: relative paths start at
+    /// the document.
     fn read(&self, file: &str) -> Result<(String, Vec<u8>), String> {
         let folders = self.documents.iter().map(|document| folder_of(&document.name));
         let folder = folders.min_by_key(|folder| folder.len()).unwrap_or_default();
@@ -90,21 +91,21 @@ impl std::fmt::Debug for ImportRequest<'_> {
     }
 }
 
-/// A plan made of a file.
+/// A plan made from a file.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The plan file, with comments.
     pub toml: String,
-    /// Elements that are not in it, in the order of the file.
+    /// Elements that are not in the plan, in the order of the file.
     pub left_out: Vec<LeftOut>,
     pub journeys: usize,
-    /// Steps of the journeys, or targets if there are none.
+    /// Number of steps of the journeys, or of targets if there are none.
     pub steps: usize,
     pub captures: usize,
     pub checks: usize,
 }
 
-/// Why a file cannot be imported.
+/// Reason why a file cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError(pub String);
 
@@ -116,10 +117,10 @@ impl std::fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Makes a plan of a file.
+/// Makes a plan from a file.
 ///
 /// # Errors
-/// A text that is not of the format, or has no request.
+/// Fails if the text is not of the format, or has no request.
 pub fn import(format: Format, request: &ImportRequest<'_>) -> Result<Imported, ImportError> {
     let first =
         request.documents.first().ok_or_else(|| ImportError("there is no file".to_owned()))?;

@@ -1,16 +1,17 @@
-//! Names of another tool's variables become names of the plan: variables, captures, columns of feeders.
+//! Converts names of another tool's variables to names of the plan: variables, captures, columns
+//! of feeders.
 
 use crate::draft::{DataTable, LeftOutList};
 use crate::text::{DraftPart, Maker, Text};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Variables whose values contain variables, one inside the other.
+/// Maximum nesting depth of variables whose values contain variables.
 const EXPANSION_MAX: usize = 8;
-/// Feeders and columns of one plan, fewer than a plan may have.
+/// Maximum number of feeders and columns of one plan; below the limit for plans.
 const FEEDERS_MAX: usize = 56;
 const COLUMNS_MAX: usize = 250;
 
-/// A feeder whose rows are made.
+/// A feeder whose rows are generated.
 #[derive(Debug)]
 pub(crate) struct MadeFeeder {
     pub(crate) name: String,
@@ -22,7 +23,7 @@ pub(crate) struct MadeFeeder {
 /// Resolves names while the steps are written in order.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// First values, by the file's names.
+    /// Initial values, by the file's names.
     vars: BTreeMap<String, Text>,
     /// Columns of feeders, by the file's names.
     columns: BTreeMap<String, String>,
@@ -30,10 +31,10 @@ pub(crate) struct Names {
     captured_ever: BTreeSet<String>,
     /// Names that an earlier step captures.
     captured: BTreeSet<String>,
-    /// Names that are kept for as long as their user exists.
+    /// Names that are kept for the lifetime of their user.
     kept: BTreeSet<String>,
     plan_names: BTreeMap<String, String>,
-    /// Variables of the plan.
+    /// Variables that the plan uses.
     pub(crate) used: BTreeMap<String, String>,
     pub(crate) made: Vec<MadeFeeder>,
     pub(crate) left_out: LeftOutList,
@@ -108,7 +109,7 @@ impl Names {
         self.captured.contains(name) || self.kept.contains(name) && !self.without_user
     }
 
-    /// The text with the values of constants in place of their names.
+    /// Replaces names of constants in the text by their values.
     pub(crate) fn expanded(&self, text: &Text, depth: usize) -> Text {
         let mut out = Text::default();
         for part in &text.0 {
@@ -134,7 +135,7 @@ impl Names {
             || self.vars.contains_key(name)
     }
 
-    /// The name in the plan whose value is meant; `None` if its value is made of several.
+    /// The name in the plan for a value; `None` if its value has several parts.
     pub(crate) fn single(&mut self, name: &str, line: usize) -> Option<String> {
         if self.is_captured(name) {
             return Some(self.plan_name(name));
@@ -163,7 +164,7 @@ impl Names {
         Some(plan_name)
     }
 
-    /// The text as the plan has it.
+    /// Renders the text for the plan.
     pub(crate) fn render(&mut self, text: &Text, line: usize) -> String {
         let mut out = String::new();
         self.put(text, line, 0, &mut out);
@@ -199,7 +200,8 @@ impl Names {
         }
     }
 
-    /// A backslash or a brace before a name would become a part of its mark: variables take their place.
+    /// A backslash or a brace before a name would become a part of its mark, so variables replace
+    /// them.
     fn insert(&mut self, value: &str, out: &mut String) {
         let mut before = Vec::new();
         while value.starts_with("{{") {
@@ -229,7 +231,7 @@ impl Names {
         }
     }
 
-    /// A column that no other place of the plan uses, as far as there is room.
+    /// A column that no other part of the plan uses, while there is room.
     fn column_of(&mut self, maker: &Maker, wanted: Option<&str>) -> String {
         let (feeder, column, random, wraps) = match maker {
             Maker::Uuid => ("made", "uuid", false, false),
@@ -300,7 +302,7 @@ fn column_name(name: &str) -> String {
     if name.is_empty() { "value".to_owned() } else { name }
 }
 
-/// A value for a step that is made once.
+/// A value for a step that runs once.
 fn constant_of(maker: &Maker, number: u64) -> String {
     let digits = |length: usize| {
         let text = number.to_string();

@@ -4,10 +4,10 @@ use crate::names::Names;
 use crate::text::{DraftPart, Text};
 use url::Url;
 
-/// The server if the file names none.
+/// Server used if the file names none.
 pub(crate) const NO_SERVER: &str = "http://localhost:8080";
 
-/// A text that begins like a URL of the web: its origin, and what follows.
+/// Splits a text that begins like a web URL into its origin and the rest.
 pub(crate) fn split_origin(text: &str) -> Option<(Url, usize)> {
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     let scheme = if lower.starts_with("http://") { 7 } else { 8 };
@@ -16,13 +16,13 @@ pub(crate) fn split_origin(text: &str) -> Option<(Url, usize)> {
     }
     let end = text[scheme..].find(['/', '?', '#']).map_or(text.len(), |at| scheme + at);
     let mut url = Url::parse(&text[..end]).ok().filter(Url::has_host)?;
-    // a login in the URL becomes none of the plan's server
+    // a login in the URL is not applied to the plan's server
     let cleared = url.set_username("").and_then(|()| url.set_password(None));
     cleared.ok().map(|()| (url, end))
 }
 
-/// A URL text in one form: with a scheme or a leading slash, without a fragment, spaces and characters
-/// outside of ASCII percent-encoded.
+/// Normalizes a URL: with a scheme or a leading slash, without a fragment, spaces and non-ASCII
+/// characters percent-encoded.
 pub(crate) fn tidy(url: Text) -> Text {
     let mut url = without_fragment(url).map_plain(encode);
     if let Some(DraftPart::Plain(first)) = url.0.first_mut() {
@@ -66,14 +66,14 @@ fn encode(text: &str) -> String {
 pub(crate) struct PlanServer {
     /// The plan's URL.
     pub(crate) base: Url,
-    /// The origin in the file whose place it takes.
+    /// The origin in the file that the base replaces.
     pub(crate) origin: Option<Url>,
-    /// A name without a value that URLs begin with, in the place of a server.
+    /// A name without a value at the start of URLs, in place of a server.
     pub(crate) unknown: Option<String>,
 }
 
 impl PlanServer {
-    /// The server of these URLs, the first one that names one; `base` overrides it.
+    /// The server of these URLs: the first that one of them names. `base` overrides it.
     pub(crate) fn of(urls: &[&Text], names: &Names, base: Option<&Url>) -> PlanServer {
         let mut unknown = None;
         for url in urls {
@@ -94,7 +94,7 @@ impl PlanServer {
         PlanServer { base: base.cloned().unwrap_or_else(fallback), origin: None, unknown }
     }
 
-    /// A URL as a step of the plan has it: relative to the base if it goes there.
+    /// A URL as a step of the plan writes it: relative to the base if it leads there.
     pub(crate) fn relative(&self, url: &Text, names: &Names) -> Text {
         let full = names.expanded(url, 0);
         let rest = match (split_origin(full.beginning()), full.0.first()) {
@@ -112,7 +112,7 @@ impl PlanServer {
             _ => None,
         };
         let Some(rest) = rest else { return url.clone() };
-        // names that stand for whole parts of the path stay names
+        // names that represent whole parts of the path stay names
         let rest = if rest.beginning().is_empty() || url.0.len() == full.0.len() {
             rest
         } else {
@@ -141,8 +141,8 @@ fn without_prefix(text: &Text, end: usize) -> Text {
     out
 }
 
-/// The part of a URL after its server with names as they were written, if the server is all in its
-/// first name.
+/// The part of a URL after its server, with names as written, if the first name contains the whole
+/// server.
 fn kept_names(url: &Text, expanded: Text) -> Text {
     match &url.0[..] {
         [DraftPart::Named(_), DraftPart::Plain(second), rest @ ..] if second.starts_with('/') => {

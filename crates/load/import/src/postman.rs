@@ -9,7 +9,7 @@ use crate::{ImportError, ImportRequest};
 
 pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
     let root = parse_json(text).map_err(|why| format!("it is not JSON: {why}"))?;
-    // an answer of Postman's API wraps the collection
+    // a response of Postman's API wraps the collection
     let root = root.get("collection").unwrap_or(&root);
     if root.get("item").is_none() {
         let why = match root.get("requests").is_some() {
@@ -52,14 +52,14 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostmanScript {
     pub text: String,
-    /// The files that it opens, by their names.
+    /// The files that the script opens, by name.
     pub files: Vec<(String, String)>,
 }
 
 /// Returns a script that makes the requests of a collection, with its environment.
 ///
 /// # Errors
-/// One of the texts is not a Postman file.
+/// Fails if one of the texts is not a Postman file.
 pub fn postman_script(
     collection: &str,
     environment: Option<&str>,
@@ -98,7 +98,7 @@ pub fn postman_script(
     Ok(PostmanScript { text, files })
 }
 
-/// Names of the requests, each once.
+/// Collects the names of the requests, each once.
 fn gather_names(items: &[TreeNode], names: &mut Vec<String>) {
     for item in items {
         gather_names(item.list_at("item"), names);
@@ -125,7 +125,7 @@ struct DraftReader<'a> {
     deletes: usize,
 }
 
-/// A text in which `{{name}}` is a variable, or with a dollar sign a dynamic one.
+/// A text in which `{{name}}` is a variable, or a dynamic one with a dollar sign.
 pub(crate) fn text_of(source: &str, line: usize, left_out: &mut LeftOutList) -> Text {
     Text::braces(source, &mut |name| {
         if !name.starts_with('$') {
@@ -369,7 +369,7 @@ impl<'a> DraftReader<'a> {
                 }
             }
         }
-        // the boundary is made with the body
+        // the boundary is generated with the body
         step.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
         step.body = multipart(fields, uploads, step.line, &mut self.draft.left_out);
     }
@@ -443,7 +443,7 @@ impl<'a> DraftReader<'a> {
     }
 }
 
-/// A URL in parts, as one text.
+/// Joins a URL in parts to one text.
 fn raw_url(node: &TreeNode) -> String {
     let joined = |key: &str, separator: &str| match node.get(key) {
         Some(part) if part.text().is_some() => part.text().unwrap_or_default().to_owned(),
@@ -502,7 +502,7 @@ pub(crate) fn set_api_key(step: &mut DraftStep, name: &str, value: Text, in_quer
     step.url.append(value);
 }
 
-/// A form; fields of the same name make a text of it.
+/// A form; fields of the same name are joined to a text.
 pub(crate) fn form(fields: Vec<(String, Text)>, step: &mut DraftStep) -> Body {
     let twice =
         (1..fields.len()).any(|at| fields[..at].iter().any(|(name, _)| *name == fields[at].0));
@@ -544,7 +544,7 @@ pub(crate) fn multipart(
     Body::Multipart(kept, uploads)
 }
 
-/// The content of a file as a body, if the file is here.
+/// The content of a file as a body, if the file is available.
 pub(crate) fn file_body(
     file: &str,
     line: usize,

@@ -1,5 +1,5 @@
-//! Scripts of Postman and clients like it: statements that take values out of responses and check them are
-//! recognized by their form. Nothing is executed; what is not recognized is listed.
+//! Scripts of Postman and similar clients: statements that capture values from responses or check
+//! them are recognized by their form. Nothing is executed; unrecognized statements are listed.
 
 mod expression;
 
@@ -12,13 +12,13 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientScript<'a> {
     pub(crate) text: &'a str,
-    /// Of its first line in the file.
+    /// Line of the script's first line in the file.
     pub(crate) line: usize,
-    /// It runs before the request.
+    /// The script runs before the request.
     pub(crate) before: bool,
 }
 
-/// Bytes of a script that are looked at.
+/// Maximum size of a script in bytes.
 const SCRIPT_MAX: usize = 256 << 10;
 
 fn pattern(text: &str) -> Regex {
@@ -41,14 +41,14 @@ static LEGACY: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 static CHAIN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*\.\s*(\w+)\s*"));
-/// Lines that do nothing of interest, once what is recognized is blanked out.
+/// Lines without effect, once recognized parts are blanked out.
 static IDLE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"^(?:[\s{}();,]*|"use strict"|'use strict'|(?:pm\.test|test|it|describe)\s*\(\s*(?:"[^"]*"|'[^']*'|`[^`]*`)\s*,\s*(?:async\s*)?(?:function\s*\w*\s*\(\s*\w*\s*\)|\(\s*\w*\s*\)\s*=>|\w+\s*=>)?[\s{}();]*|console\.\w+\s*\(.*\)\s*;?[\s{}();]*|try\s*\{[\s]*|\}?\s*catch\s*(?:\(\s*\w*\s*\))?\s*\{[\s{}();]*)$"#,
     )
 });
 
-/// Adds what a script does to a step, and lists the rest.
+/// Adds the effects of a script to a step, and lists the rest.
 pub(crate) fn apply(script: &ClientScript<'_>, step: &mut DraftStep, draft: &mut PlanDraft) {
     if script.text.len() > SCRIPT_MAX {
         draft.left_out.add(
@@ -72,14 +72,14 @@ pub(crate) fn apply(script: &ClientScript<'_>, step: &mut DraftStep, draft: &mut
     reader.list_rest();
 }
 
-/// The line breaks of a text, so that lines keep their numbers.
+/// Keeps the line breaks of a text, so that lines keep their numbers.
 fn keep_lines(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect()
 }
 
 struct ScriptReader<'a, 's> {
     aliases: Aliases,
-    /// The script without what was recognized.
+    /// The script without recognized parts.
     rest: String,
     script: &'a ClientScript<'s>,
     step: &'a mut DraftStep,
@@ -333,7 +333,7 @@ fn status_of(reason: &str) -> Option<&'static str> {
 }
 
 /// `.to.be.oneOf([200, 201])` after an expectation: the last word of the chain, its arguments, and
-/// where it ends. A chain with `not` is not read.
+/// its end. A chain with `not` is not recognized.
 fn chain(text: &str, from: usize) -> Option<(String, Option<Vec<String>>, usize)> {
     let mut at = from;
     let mut words: Vec<String> = Vec::new();
@@ -365,7 +365,7 @@ fn verb(words: &[String]) -> String {
     last.cloned().unwrap_or_default()
 }
 
-/// An expression that makes a value.
+/// An expression that generates a value.
 fn maker_of(expression: &str, aliases: &Aliases) -> Option<Maker> {
     let dense: String =
         aliases.resolved(expression).chars().filter(|c| !c.is_whitespace()).collect();

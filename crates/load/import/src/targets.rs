@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use units::Nanos;
 
-/// Targets of one list.
+/// Maximum number of targets in a list.
 const TARGETS_MAX: usize = 100_000;
 
 /// The rate of `vegeta attack` without options.

@@ -1,5 +1,5 @@
-//! Imports of small written files, compared as the resulting plans. Every plan is read by `plan`
-//! and validated.
+//! Imports of small handwritten files, compared as the resulting plans. Every plan is read by
+//! `plan` and validated.
 
 mod any;
 mod artillery;
@@ -36,7 +36,7 @@ fn test_files() -> TestFiles {
     ]))
 }
 
-/// How a file is imported.
+/// Options of an import.
 #[derive(Default)]
 struct How {
     name: &'static str,
@@ -70,7 +70,7 @@ fn try_import(format: Format, text: &str, how: &How) -> Result<Imported, String>
     import(format, &request).map_err(|error| error.0)
 }
 
-/// The plan that is made of a text, which is read and validated.
+/// Returns the plan for a text, after reading and validating it.
 fn with(format: Format, text: &str, how: &How) -> Imported {
     let imported = try_import(format, text, how).unwrap_or_else(|why| panic!("{why}\n{text}"));
     check_plan(&imported.toml);
@@ -95,7 +95,7 @@ fn left_out(imported: &Imported) -> Vec<String> {
     imported.left_out.iter().map(ToString::to_string).collect()
 }
 
-/// The plan below its head: without the comments on what was left out.
+/// The plan without the comments at its head about omitted elements.
 fn below_head(imported: &Imported) -> &str {
     let at = imported.toml.find("version = 1").unwrap_or(0);
     &imported.toml[at..]

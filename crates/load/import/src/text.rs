@@ -1,4 +1,4 @@
-//! Texts of other tools, in which names stand for values.
+//! Texts of other tools, in which names represent values.
 
 /// A text and the values that are inserted into it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -7,22 +7,22 @@ pub(crate) struct Text(pub(crate) Vec<DraftPart>);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DraftPart {
     Plain(String),
-    /// A variable, by the name that the other tool has for it.
+    /// A variable, by its name in the other tool.
     Named(String),
-    /// A value that is made for each iteration.
+    /// A value that is generated for each iteration.
     Made(Maker),
 }
 
-/// How a value is made.
+/// Generator of values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Maker {
     Uuid,
     Hex(usize),
     Digits(usize),
     Letters(usize),
-    /// Drawn.
+    /// Random.
     Range(i64, i64),
-    /// One after the other, over all users.
+    /// Counts up, over all users.
     Counter(i64, i64),
     OneOf(Vec<String>),
     /// Seconds and milliseconds since 1970: rising numbers that look like a time.
@@ -56,7 +56,7 @@ impl Text {
         Some(out)
     }
 
-    /// The one variable that is the whole text.
+    /// The variable that makes up the whole text.
     pub(crate) fn single_name(&self) -> Option<&str> {
         match &self.0[..] {
             [DraftPart::Named(name)] => Some(name),
@@ -88,7 +88,7 @@ impl Text {
         }
     }
 
-    /// Changes the plain parts.
+    /// Transforms the plain parts.
     pub(crate) fn map_plain(mut self, change: impl Fn(&str) -> String) -> Text {
         for part in &mut self.0 {
             if let DraftPart::Plain(text) = part {
@@ -98,15 +98,15 @@ impl Text {
         self
     }
 
-    /// Reads a text in which `{{name}}` is a value; `read` says what a name is. A name that is empty or
-    /// spans lines is plain text.
+    /// Parses a text in which `{{name}}` is a value; `read` interprets a name. A name that is empty
+    /// or spans lines is plain text.
     pub(crate) fn braces(source: &str, read: &mut dyn FnMut(&str) -> Text) -> Text {
         let mut text = Text::default();
         let mut rest = source;
         while let Some((before, after)) = rest.split_once("{{") {
             let Some((name, tail)) = after.split_once("}}") else { break };
             if name.trim().is_empty() || name.contains(['\n', '{']) {
-                // the first brace may be text, and the second one begin a name
+                // the first brace may be text, and a name may begin at the second
                 text.push_str(before);
                 text.push_str("{");
                 rest = &rest[before.len() + 1..];
@@ -121,7 +121,7 @@ impl Text {
     }
 }
 
-/// Reads a text in which every `{{name}}` is a variable.
+/// Parses a text in which every `{{name}}` is a variable.
 #[cfg(test)]
 pub(crate) fn variables(source: &str) -> Text {
     Text::braces(source, &mut |name| Text::named(name))

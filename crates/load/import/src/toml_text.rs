@@ -1,6 +1,6 @@
-//! Values as TOML, in the form that is easiest to read.
+//! Values as TOML, in the most readable form.
 
-/// A key: bare if it may be.
+/// A key: bare if possible.
 pub(crate) fn key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match !name.is_empty() && name.chars().all(bare) {
@@ -9,7 +9,8 @@ pub(crate) fn key(name: &str) -> String {
     }
 }
 
-/// A text: literal where escapes would be needed otherwise, over several lines where it has them.
+/// A text: a literal string where escapes would be needed otherwise, and a multi-line one if it has
+/// line breaks.
 pub(crate) fn text(value: &str) -> String {
     let odd = |c: char| c.is_control() && c != '\n' && c != '\t';
     let plain = !value.contains(odd);
@@ -40,7 +41,7 @@ fn basic(value: &str) -> String {
     out
 }
 
-/// A list of texts, or the one text.
+/// A list of texts, or a single text.
 pub(crate) fn texts(values: &[String]) -> String {
     match values {
         [one] => text(one),
@@ -61,7 +62,7 @@ pub(crate) fn one_line(value: &str) -> String {
     }
 }
 
-/// `{ a = 1, b = 2 }` of pairs that are TOML already.
+/// `{ a = 1, b = 2 }` from pairs that are already TOML.
 pub(crate) fn inline(pairs: &[(String, String)]) -> String {
     let pairs: Vec<String> =
         pairs.iter().map(|(name, value)| format!("{name} = {value}")).collect();

@@ -1,8 +1,9 @@
-//! Documents in JSON or YAML as trees whose nodes know their lines, so that every remark can name one.
+//! Documents in JSON or YAML as trees whose nodes have line numbers, so that every remark can
+//! name its line.
 
 use serde_yaml_ng::Value as Yaml;
 
-/// Levels of nesting; deeper documents are refused.
+/// Maximum nesting depth; deeper documents are refused.
 const DEPTH_MAX: usize = 100;
 /// Nodes of one document.
 const NODES_MAX: usize = 2_000_000;
@@ -18,11 +19,11 @@ pub(crate) struct TreeNode {
 pub(crate) enum Value {
     Null,
     Bool(bool),
-    /// As it was written.
+    /// The number as written.
     Number(String),
     Text(String),
     List(Vec<TreeNode>),
-    /// In the order of the document.
+    /// Entries in the order of the document.
     Map(Vec<(String, TreeNode)>),
 }
 
@@ -31,7 +32,7 @@ impl TreeNode {
         self.map().iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
-    /// The value below several keys, one inside the other.
+    /// The value at a path of nested keys.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&TreeNode> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
@@ -135,7 +136,7 @@ impl TreeNode {
 /// Parses JSON.
 ///
 /// # Errors
-/// A sentence with the line.
+/// One sentence that names the line.
 pub(crate) fn parse_json(text: &str) -> Result<TreeNode, String> {
     let mut parser = JsonParser { text, at: 0, line: 1, nodes: 0 };
     let node = parser.value(0)?;
@@ -226,7 +227,7 @@ impl JsonParser<'_> {
         }
         let raw = self.text.get(start..=end).ok_or_else(|| self.fault("a text is damaged"))?;
         let text = serde_json::from_str(raw).or_else(|_| {
-            // some exports have line breaks and tabs inside of a text
+            // some exports have line breaks and tabs inside a text
             let repaired = raw.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
             serde_json::from_str(&repaired)
         });
@@ -289,11 +290,11 @@ impl JsonParser<'_> {
     }
 }
 
-/// Parses YAML, the first document of it. The library keeps no positions, so lines are found by looking
-/// for each key and each item of a list in the text, in the order of the document.
+/// Parses the first document of a YAML text. The library keeps no positions, so lines are found by
+/// searching the text for each key and each item of a list, in document order.
 ///
 /// # Errors
-/// Text that is not YAML, with its place.
+/// Fails if the text is not YAML; the error has the position.
 pub(crate) fn parse_yaml(text: &str) -> Result<TreeNode, String> {
     let value: Yaml = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
     let mut finder = LineFinder { text, at: 0, line: 1, nodes: 0, budget: SCANNED_MAX };
@@ -302,15 +303,15 @@ pub(crate) fn parse_yaml(text: &str) -> Result<TreeNode, String> {
 
 struct LineFinder<'a> {
     text: &'a str,
-    /// After the last key that was found.
+    /// Position after the last key that was found.
     at: usize,
     line: usize,
     nodes: usize,
-    /// Bytes that may still be looked at.
+    /// Number of bytes that may still be searched.
     budget: usize,
 }
 
-/// Bytes in which the next key is looked for, and bytes that are looked at in all.
+/// Maximum number of bytes searched for the next key, and in total.
 const LOOKAHEAD: usize = 64 << 10;
 const SCANNED_MAX: usize = 64 << 20;
 
@@ -371,7 +372,7 @@ impl LineFinder<'_> {
     }
 }
 
-/// Returns whether the text at a place is a key of YAML.
+/// Returns whether the text at a position is a YAML key.
 fn is_key(text: &str, at: usize, key: &str) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + key.len()..].trim_start_matches(['"', '\'']);

@@ -1,4 +1,4 @@
-//! A draft as the text of a plan.
+//! Writes a draft as the text of a plan.
 
 mod finish;
 mod parts;
@@ -24,7 +24,7 @@ pub(crate) struct WrittenPlan {
 /// Writes the plan.
 ///
 /// # Errors
-/// A file in which there is no request.
+/// Fails if the file has no request.
 pub(crate) fn write(
     mut draft: PlanDraft,
     head: &str,
@@ -226,7 +226,7 @@ pub(crate) fn number(value: f64) -> String {
     if text.is_empty() || text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A time in the largest unit that it is a whole number of.
+/// A time in the largest unit that gives a whole number.
 pub(crate) fn span(time: Nanos) -> String {
     match time.0 {
         0 => "0s".to_owned(),

@@ -1,5 +1,5 @@
-//! Modules as bytecode: each is compiled once per program, and users load the result. Bytecode has no
-//! source text, which the engine otherwise keeps for every function of every user.
+//! Modules as bytecode: each is compiled once per program, and users load the result. Bytecode
+//! has no source text, which the engine otherwise keeps for every function of every user.
 //!
 //! The engine resolves imports when it compiles, so a module is compiled in a runtime where every
 //! import is an empty module. A user imports the bytecode by the key of the module; the engine then
@@ -10,17 +10,17 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::{Declared, WriteOptions};
 use rquickjs::{Context, Ctx, Error, Function, Module, Promise, Runtime};
 
-/// Stack of a compilation, which runs on the stack of a user.
+/// Stack size of a compilation, which runs on the stack of a user.
 const STACK_BYTES: usize = 256 << 10;
-/// Prefix of names that are keys of modules, and not to be resolved.
+/// Prefix of names that are keys of modules and need no resolution.
 const BY_KEY: &str = "loadstone:";
 
-/// The key in a name that [`import`] has made.
+/// The key in a name that [`import`] has created.
 pub(crate) fn key_of(name: &str) -> Option<&str> {
     name.strip_prefix(BY_KEY)
 }
 
-/// Imports a module by its key, and everything that it imports; the promise is for its namespace.
+/// Imports a module and its imports by its key; the promise resolves to its namespace.
 ///
 /// # Errors
 /// Out of memory. Errors of the module reject the promise.
@@ -31,7 +31,7 @@ pub(crate) fn import<'js>(ctx: &Ctx<'js>, key: &str) -> Result<Promise<'js>, Err
 /// Declares a module of the program by its key.
 ///
 /// # Errors
-/// Its text is not a module: an exception of `ctx`.
+/// Fails with an exception of `ctx` if the text is not a module.
 pub(crate) fn declare<'js>(
     ctx: &Ctx<'js>,
     program: &Program,
@@ -58,7 +58,7 @@ fn compile(key: &str, text: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// Makes an empty module of any name.
+/// A loader that creates an empty module for any name.
 struct EmptyModules;
 
 impl Resolver for EmptyModules {

@@ -5,7 +5,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use std::io::Write as _;
 
 /// # Errors
-/// The coding is not available.
+/// Fails if the coding is not available.
 pub(crate) fn compress(coding: &str, data: &[u8]) -> Result<Vec<u8>, String> {
     let made = match coding {
         "gzip" => {

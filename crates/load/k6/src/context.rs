@@ -11,7 +11,7 @@ use std::time::Instant;
 use units::{Nanos, Purpose, Seed, Stream};
 use workload::Jar;
 
-/// A pause is cut to a day.
+/// A pause is shortened to a day.
 const SLEEP_MAX_S: f64 = 86_400.0;
 
 /// The scenario that a user currently belongs to.
@@ -26,13 +26,13 @@ pub struct ScenarioFacts {
     pub tags: Vec<(String, String)>,
 }
 
-/// Numbers of the iteration under way.
+/// Numbers of the current iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IterationFacts {
-    /// Of the user over all scenarios, and in this one.
+    /// Number over all scenarios of the user, and in the current one.
     pub of_user: u64,
     pub in_scenario: u64,
-    /// Of the scenario, over all users.
+    /// Number in the scenario, over all users.
     pub of_scenario: u64,
 }
 
@@ -68,11 +68,11 @@ pub struct Context {
     seed: Seed,
     /// The script has set its own random seed.
     reseeded: Cell<bool>,
-    /// Sent and received in the iteration.
+    /// Bytes sent and received in the iteration.
     bytes: Cell<(u64, u64)>,
     /// Counts of a journey since they were last taken; `None`: k6's own metrics are collected.
     journey: RefCell<Option<JourneyNotes>>,
-    /// Iterations that a journey has begun.
+    /// Number of iterations that a journey has begun.
     begun: Cell<u64>,
     /// The user's WebSocket: its URL, when it was opened, and when a ping without a pong was sent.
     pub(crate) socket_url: RefCell<String>,
@@ -120,7 +120,7 @@ impl Context {
         self.suspension.release_stack(bottom);
     }
 
-    /// The user belongs to this scenario from now on.
+    /// Assigns the user to this scenario from now on.
     pub fn set_scenario(&self, facts: Arc<ScenarioFacts>, base: Nanos) {
         self.base.set(base);
         let mut tags = self.tags.borrow_mut();
@@ -129,18 +129,19 @@ impl Context {
         *self.scenario.borrow_mut() = Some(facts);
     }
 
-    /// The user belongs to no scenario, as in setup.
+    /// Removes the user from its scenario, as in setup.
     pub fn leave_scenario(&self) {
         self.tags.borrow_mut().clear();
         *self.scenario.borrow_mut() = None;
     }
 
-    /// The group of functions that are not iterations: `::setup`.
+    /// Sets the group of functions that are not iterations: `::setup`.
     pub fn set_group(&self, path: &str) {
         path.clone_into(&mut self.group.borrow_mut());
     }
 
-    /// An iteration begins; the cookies of the one before go unless the options keep them.
+    /// Begins an iteration; the cookies of the previous one are dropped unless the options keep
+    /// them.
     pub fn set_iteration(&self, facts: IterationFacts, keep_cookies: bool) {
         self.iteration.set(facts);
         self.group.borrow_mut().clear();
@@ -174,8 +175,8 @@ impl Context {
         *self.random.borrow_mut() = Seed(seed).stream(Purpose::Scripts, 0);
     }
 
-    /// The random numbers of an iteration, by its number over all users: they are the same for any
-    /// number of workers, whichever runtime carries it out.
+    /// Sets the random numbers of an iteration, by its number over all users: they are the same for
+    /// any number of workers and any runtime.
     pub(crate) fn seed_iteration(&self, iteration: u64) {
         if !self.reseeded.get() {
             *self.random.borrow_mut() = self.seed.stream(Purpose::Scripts, iteration);
@@ -207,7 +208,7 @@ impl Context {
         self.journey.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// A plan counts and judges its calls; k6's metrics are not collected.
+    /// Returns whether a plan counts and judges the calls; then k6's metrics are not collected.
     fn is_in_journey(&self) -> bool {
         self.journey.borrow().is_some()
     }
@@ -231,7 +232,7 @@ impl Context {
         *self.stop.borrow_mut() = None;
     }
 
-    /// The current task must end.
+    /// Interrupts the current task.
     pub(crate) fn interrupt(&self) {
         self.stopping.set(true);
         self.stop.borrow_mut().get_or_insert(VuFailure::Interrupted);
@@ -246,7 +247,7 @@ impl Context {
         self.stop.borrow_mut().take()
     }
 
-    /// Asked by the engine every some thousand steps.
+    /// Called by the engine every few thousand steps; returns whether the script must stop.
     pub(crate) fn must_stop(&self, now: Instant) -> bool {
         if self.stopping.get() {
             return true;
@@ -256,7 +257,7 @@ impl Context {
         over
     }
 
-    /// Adds the reason to an exception that a limit of ours has caused.
+    /// Adds the reason to an exception that one of our limits caused.
     pub(crate) fn explain(&self, text: String) -> String {
         if self.too_long.get() {
             let place =
@@ -275,7 +276,7 @@ impl Context {
         text
     }
 
-    /// Waits for the answer to a request. `None`: the task was interrupted.
+    /// Suspends the user until the answer to a request arrives. `None`: the task was interrupted.
     pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
         self.suspension.suspend(request)
     }
@@ -293,7 +294,7 @@ impl Context {
         }
     }
 
-    /// Pauses; false: the task was interrupted.
+    /// Pauses; returns false if the task was interrupted.
     pub(crate) fn sleep(&self, seconds: f64) -> bool {
         let span = Nanos::from_secs_f64(seconds.clamp(0.0, SLEEP_MAX_S));
         self.exchange(VuRequest::Sleep(span)).is_some()
@@ -311,7 +312,7 @@ impl Context {
         options.is_none_or(|it| it.system_tags.iter().any(|tag| tag == name))
     }
 
-    /// The tags of every value of the user, with `more`; sorted by name, later ones win.
+    /// The tags of every value of the user, and `more`, sorted by name; later ones win.
     pub(crate) fn all_tags(
         &self,
         more: impl Iterator<Item = (String, String)>,
@@ -336,7 +337,7 @@ impl Context {
         all.into_iter().collect()
     }
 
-    /// Adds a value with tags as names and values, one after the other.
+    /// Adds a value; `tags` has names and values in turn.
     pub(crate) fn record(&self, metric: usize, value: f64, tags: &[String]) {
         if let Some(notes) = self.journey.borrow_mut().as_mut() {
             notes.values.push((metric, value));
@@ -367,7 +368,7 @@ impl Context {
         self.bytes.set((before_sent + sent, before_received + received));
     }
 
-    /// Adds the values of an iteration that is over; `took`: without its pause to the minimum.
+    /// Adds the values of a finished iteration; `took`: without its pause to the minimum.
     pub fn end_iteration(&self, took: Nanos, completed: bool) {
         let (sent, received) = self.bytes.replace((0, 0));
         self.group.borrow_mut().clear();

@@ -1,4 +1,4 @@
-//! Digests and encodings by their names in scripts.
+//! Digests and encodings by the names that scripts use.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -29,7 +29,7 @@ fn one<D: Digest + EagerHash>(data: &[u8], key: Option<&[u8]>) -> Option<Vec<u8>
 }
 
 /// # Errors
-/// The variant of base64 is unknown.
+/// Fails if the variant of base64 is unknown.
 pub(crate) fn base64_encode(data: &[u8], form: &str) -> Result<String, String> {
     match form {
         "std" => Ok(STANDARD.encode(data)),
@@ -41,7 +41,7 @@ pub(crate) fn base64_encode(data: &[u8], form: &str) -> Result<String, String> {
 }
 
 /// # Errors
-/// The variant is unknown, or the text is not base64.
+/// Fails if the variant is unknown, or the text is not base64.
 pub(crate) fn base64_decode(text: &str, form: &str) -> Result<Vec<u8>, String> {
     let made = match form {
         "std" => STANDARD.decode(text),

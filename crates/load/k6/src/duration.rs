@@ -5,7 +5,7 @@ use units::Nanos;
 /// `1m30s`, `1.5s`, `2d`, or a number of milliseconds.
 ///
 /// # Errors
-/// It is something else, negative, or longer than 100 years.
+/// Fails if the text is anything else, negative, or longer than 100 years.
 pub fn parse(text: &str) -> Result<Nanos, String> {
     let wrong = || format!("invalid duration '{text}'; write it like 30s, 1m30s or 500ms");
     let text = text.trim();
@@ -42,7 +42,7 @@ fn seconds(value: f64) -> Option<Nanos> {
     (0.0..=3.2e9).contains(&value).then(|| Nanos((value * 1e9).round() as u64))
 }
 
-/// As Go prints a duration: `1m30s`, `500ms`, `0s`.
+/// Formats a duration like Go: `1m30s`, `500ms`, `0s`.
 pub fn show(span: Nanos) -> String {
     let nanos = span.0;
     if nanos == 0 {

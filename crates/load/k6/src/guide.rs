@@ -1,5 +1,5 @@
-//! The users of one worker: each is resumed with what it waited for, and asks for the next call or
-//! pause.
+//! The users of one worker: each is resumed with the answer it waited for, and requests the next
+//! call or pause.
 
 use crate::context::{Context, IterationFacts};
 use crate::http::{HttpReply, WireRequest};
@@ -20,9 +20,9 @@ use workload::{
     WholeResponse,
 };
 
-/// How often users look whether setup or the last user is done.
+/// Interval at which users check whether setup or the last user is done.
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(2);
-/// The longest pause in a test that may be stopped from outside.
+/// Maximum pause in a test that may be stopped from outside.
 const PAUSE_MAX: Nanos = Nanos::from_millis(200);
 
 /// Makes a guide for each worker.
@@ -38,9 +38,9 @@ impl Guides for ScriptGuides {
 /// Current activity of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum GuideState {
-    /// Its runtime does not exist yet.
+    /// The user's runtime does not exist yet.
     Fresh,
-    /// It waits for the end of setup.
+    /// The user waits for the end of setup.
     Waiting,
     Idle,
     Iteration {
@@ -48,7 +48,7 @@ enum GuideState {
         began: Nanos,
         moved: bool,
     },
-    /// Setup or teardown, and when its time is up.
+    /// Setup or teardown, and its time limit.
     Stage {
         teardown: bool,
         until: Nanos,
@@ -65,9 +65,9 @@ struct Member {
     place: usize,
     membership: Membership,
     iterations: u64,
-    /// The end of the pause under way.
+    /// The end of the current pause.
     wake: Option<Nanos>,
-    /// URL of its WebSocket, and messages that it sent before it ended.
+    /// URL of the user's WebSocket, and messages that arrived before it ended.
     socket: Option<Arc<Url>>,
     left: VecDeque<Vec<u8>>,
     reply: Option<Box<HttpReply>>,
@@ -224,7 +224,7 @@ impl Member {
         }
     }
 
-    /// Tests that may stop at any time keep pauses short.
+    /// Longest pause: tests that may stop at any time keep pauses short.
     fn longest_pause(&self, test: &Test) -> Nanos {
         if test.stops_early() { PAUSE_MAX } else { Nanos::from_secs(3_600) }
     }
@@ -242,7 +242,7 @@ impl Member {
         self.wait_for(test, request, now)
     }
 
-    /// Passes what the user waited for.
+    /// Resumes a user with the answer that it waited for.
     fn go_on(&mut self, test: &Test, now: Nanos, (until, over): (Nanos, bool)) -> Drive {
         if let GuideState::Stage { teardown, .. } = self.state
             && !self.is_under_way()
@@ -282,7 +282,7 @@ impl Member {
         self.wait_for(test, request, now)
     }
 
-    /// Turns what the user waits for into the next step.
+    /// Turns the event that a user waits for into the next step.
     fn wait_for(&mut self, test: &Test, request: VuRequest, now: Nanos) -> Drive {
         if let GuideState::Iteration { moved, .. } = &mut self.state {
             *moved = !matches!(request, VuRequest::Finished(_)) || *moved;
@@ -302,7 +302,7 @@ impl Member {
         }
     }
 
-    /// An action on the user's WebSocket as a call.
+    /// Makes a call from an action on the user's WebSocket.
     fn use_socket(&mut self, test: &Test, request: SocketRequest, now: Nanos) -> Drive {
         let until = match self.state {
             GuideState::Iteration { until, .. } | GuideState::Stage { until, .. } => until,
@@ -360,7 +360,7 @@ impl Member {
                 if rest > now {
                     return pause(rest - now);
                 }
-                // an iteration that waited for nothing must not keep the worker from its other users
+                // an iteration without waits must not keep the worker from its other users
                 if moved { Drive::Again } else { pause(Nanos(1)) }
             }
             _ => self.leave(),
@@ -440,7 +440,7 @@ impl Member {
         self.vu = None;
     }
 
-    /// The first user runs teardown when all others have left.
+    /// Ends a user; the first user runs teardown when all others have left.
     fn finish(&mut self, test: &Test, now: Nanos) -> Drive {
         let wanted =
             self.id == 0 && self.vu.is_some() && test.has_teardown() && test.base().is_some();
@@ -477,7 +477,7 @@ impl Guide for ScriptGuide {
         true
     }
 
-    /// Which statuses count as failed is decided by the script.
+    /// The script decides which statuses count as failed.
     fn judge(
         &mut self,
         _: u64,
@@ -513,7 +513,7 @@ fn socket_step(template: Template) -> Drive {
     Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
 }
 
-/// The request as the engine sends it.
+/// Converts the request to the form that the engine sends.
 fn template(wire: &WireRequest) -> Template {
     let bytes = wire.bytes();
     Template {

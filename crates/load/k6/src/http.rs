@@ -25,12 +25,12 @@ pub struct WireRequest {
     pub body: Vec<u8>,
     /// Value of its tag `name`; empty: it has none.
     pub name: String,
-    /// Pairs of first and last expected status; `None`: every status is expected.
+    /// Pairs of first and last expected status; `None`: all statuses are expected.
     pub expected: Option<Vec<u32>>,
 }
 
 impl WireRequest {
-    /// The bytes of the request by HTTP/1.1.
+    /// The bytes of the request in HTTP/1.1.
     pub fn bytes(&self) -> Vec<u8> {
         let path = &self.url[url::Position::BeforePath..url::Position::AfterQuery];
         let mut out = format!("{} {path} HTTP/1.1\r\n", self.method).into_bytes();
@@ -47,12 +47,12 @@ impl WireRequest {
 #[derive(Clone, Debug, Default)]
 pub struct HttpReply {
     pub sample: Sample,
-    /// The head as received, and the body before decoding; empty without a whole response.
+    /// The head as received, and the body before decoding; empty without a complete response.
     pub head: Vec<u8>,
     pub body: Vec<u8>,
 }
 
-/// Request of the script.
+/// A request of the script.
 pub(crate) struct HttpCall<'js> {
     method: String,
     url: String,
@@ -68,7 +68,7 @@ pub(crate) struct HttpCall<'js> {
     auth: String,
     compression: String,
     jar: i32,
-    /// Bodies are discarded unless the request wants one.
+    /// Bodies are discarded unless the request asks for its body.
     discards: bool,
     ctx: Ctx<'js>,
 }
@@ -141,7 +141,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     jars(native, context)
 }
 
-/// Cookie jars by number; 0 is the user's own.
+/// Cookie jars by number; 0 is the user's default jar.
 fn jars<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
     native.set(
@@ -227,14 +227,14 @@ fn parse(ctx: &Ctx<'_>, text: &str) -> Result<Url> {
     Url::parse(text).map_err(|why| Exception::throw_message(ctx, &format!("\"{text}\": {why}")))
 }
 
-/// Names and values of a Cookie field, one after the other.
+/// Names and values of a Cookie field, in turn.
 fn pairs(header: Option<String>) -> Vec<String> {
     let header = header.unwrap_or_default();
     let all = header.split("; ").filter_map(|pair| pair.split_once('='));
     all.flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()
 }
 
-/// A request under way, from hop to hop.
+/// A request in progress, from hop to hop.
 struct Hop {
     method: String,
     url: Url,
@@ -325,7 +325,7 @@ fn percent_decoded(text: &str) -> String {
     })
 }
 
-/// A header's name as Go writes it: `content-type` becomes `Content-Type`.
+/// Writes a header's name like Go: `content-type` becomes `Content-Type`.
 fn canonical(name: &str) -> String {
     let mut start = true;
     let letters = name.chars().map(|letter| {
@@ -336,7 +336,7 @@ fn canonical(name: &str) -> String {
     letters.collect()
 }
 
-/// The answer to a challenge for Digest.
+/// The answer to a Digest challenge.
 fn digest(context: &Context, hop: &Hop, head: &[u8]) -> Option<String> {
     let challenge = login::challenge(fields::all(head, "www-authenticate"))?;
     let cnonce = format!("{:016x}", context.random().next_u64());
@@ -359,7 +359,7 @@ fn absorb(context: &Context, ask: &HttpCall<'_>, url: &Url, head: &[u8]) {
     }
 }
 
-/// The URL with the scheme of HTTP.
+/// The URL with the scheme http or https.
 fn as_http(url: &Url) -> std::borrow::Cow<'_, Url> {
     let scheme = match url.scheme() {
         "ws" => "http",
@@ -370,7 +370,7 @@ fn as_http(url: &Url) -> std::borrow::Cow<'_, Url> {
     Url::parse(&text).map_or(std::borrow::Cow::Borrowed(url), std::borrow::Cow::Owned)
 }
 
-/// The Cookie field: those of the jar, with those of the request.
+/// The Cookie field: cookies of the jar and of the request.
 fn cookies(context: &Context, ask: &HttpCall<'_>, url: &Url) -> Option<String> {
     // a WebSocket belongs to the HTTP server that opens it (RFC 6265 section 5.4)
     let url = &as_http(url);
@@ -413,7 +413,7 @@ pub(crate) fn upgrade(
     Ok(wire)
 }
 
-/// The request of a hop as it goes out.
+/// The request of a hop as it is sent.
 fn wire_of(context: &Context, ask: &HttpCall<'_>, hop: &Hop) -> WireRequest {
     let options = context.program.options();
     let given =
@@ -482,12 +482,12 @@ fn blocks(patterns: &[String], host: Option<&str>) -> bool {
     })
 }
 
-/// The status of the class marks a host that the options block.
+/// A sample whose status marks a host that the options block.
 fn blocked_sample(now: Nanos) -> Sample {
     Sample { issued: now, sent: now, done: now, intended: now, admitted: now, ..Sample::default() }
 }
 
-/// A reply after the time limit counts as missing, and the request as timed out.
+/// Drops a reply after the time limit: the request counts as timed out.
 fn within(mut reply: HttpReply, limit: Nanos) -> HttpReply {
     let sample = &mut reply.sample;
     let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
@@ -500,7 +500,7 @@ fn within(mut reply: HttpReply, limit: Nanos) -> HttpReply {
     reply
 }
 
-/// A reply with what scripts and values need of it.
+/// A reply with the facts that scripts and values need.
 struct SeenResponse {
     sample: Sample,
     head: Vec<u8>,
@@ -610,7 +610,7 @@ impl SeenResponse {
         context.all_tags(all.chain(own))
     }
 
-    /// Where a redirect leads.
+    /// Returns the target of a redirect.
     fn leads_to(&self, hop: &Hop) -> Option<Hop> {
         let keeps = match self.status {
             301..=303 => false,
@@ -785,7 +785,7 @@ pub(crate) fn failure(sample: &Sample, status: u16) -> (String, u32) {
     (text.to_owned(), code)
 }
 
-/// A URL that nothing can be sent to: a response with an error, and no value.
+/// A response with an error and without a value, for a URL to which nothing can be sent.
 fn bad_url<'js>(context: &Context, ask: &HttpCall<'js>) -> Result<Object<'js>> {
     let error = format!("invalid URL: \"{}\"; write it like http://host/path", ask.url);
     context.program.log("warning", "", format!("VuRequest Failed: {error}"));

@@ -21,14 +21,15 @@ use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, Iteration
 
 /// Metric of the results of checks.
 const CHECKS: &str = "checks";
-/// Maximum number of metrics of a script: those of a plan.
+/// Maximum number of metrics of a script: the limit for plans.
 const METRICS_MAX: usize = 50;
-/// A script that opens a WebSocket.
+/// Message for a script that opens a WebSocket.
 const NO_SOCKETS: &str = "a script with WebSockets has no equivalent as a journey; run it by \
                           loadstone k6 run, or write steps with connect, send and expect";
 /// Name of calls that have neither a `name` tag nor a group.
 pub const STEP: &str = "request";
-/// Maximum number of steps of one script; calls with further names are counted under the first one.
+/// Maximum number of steps of one script; calls with further names are counted under the first
+/// step.
 const STEPS_MAX: usize = 100;
 /// Maximum number of consecutive pauses without a request; then the iteration is ended.
 const PAUSES_MAX: u32 = 100_000;
@@ -46,9 +47,9 @@ pub struct PlannedScript {
     test: Test,
     /// Row of the scenario whose function is called.
     scenario: usize,
-    /// Server of its first request.
+    /// Server of the script's first request.
     home: Option<Url>,
-    /// Servers that its text or its variables name.
+    /// Servers named in the script's text or variables.
     named: Vec<Url>,
 }
 
@@ -58,7 +59,7 @@ impl PlannedScript {
     /// server.
     ///
     /// # Errors
-    /// The script is wrong, or has several scenarios and none is named.
+    /// Fails if the script is invalid, or has several scenarios and none is named.
     pub fn read(
         name: &str,
         args: &[String],
@@ -94,7 +95,7 @@ impl PlannedScript {
         self.home.as_ref()
     }
 
-    /// Servers that the text names besides the first one.
+    /// Servers named in the text, except for the first.
     pub fn further_servers(&self) -> Vec<String> {
         let home = self.home.as_ref().map(Url::origin);
         let mut known = BTreeSet::new();
@@ -102,7 +103,7 @@ impl PlannedScript {
         all.map(|it| it.ascii_serialization()).filter(|it| known.insert(it.clone())).collect()
     }
 
-    /// Names of its calls: literal `name` tags and groups.
+    /// Names of the script's calls: literal `name` tags and groups.
     pub fn steps(&self) -> Vec<String> {
         let mut all = vec![STEP.to_owned()];
         for text in self.test.program.all_texts() {
@@ -116,8 +117,8 @@ impl PlannedScript {
         all
     }
 
-    /// Names of the metrics that it gives numbers to: its own, and its checks where a threshold is
-    /// about them.
+    /// Names of the metrics for which the script provides numbers: its own, and its checks if a
+    /// threshold refers to them.
     pub fn metrics(&self) -> Vec<String> {
         let all = self.test.program.metrics().defs.iter().skip(CUSTOM_FROM);
         let mut names: Vec<String> = all.map(|metric| metric.name.clone()).collect();
@@ -128,10 +129,10 @@ impl PlannedScript {
         names
     }
 
-    /// Files that it has read, without the script itself.
+    /// Files that the script has read, without the script itself.
     ///
     /// # Errors
-    /// One of them is not text.
+    /// Fails if one of the files is not text.
     pub fn files(&self) -> Result<Vec<(String, String)>, String> {
         self.test.program.files_read()
     }
@@ -144,12 +145,12 @@ impl PlannedScript {
         }
     }
 
-    /// The load of its scenario as options of `run`.
+    /// The load of the script's scenario as options of `run`.
     pub fn load_options(&self) -> Vec<(&'static str, String)> {
         load_options(&self.test.options().scenarios[self.scenario].executor)
     }
 
-    /// Its thresholds as objectives, and those that have no equivalent.
+    /// The script's thresholds as objectives, and thresholds that have no equivalent.
     pub fn objectives(&self) -> (Vec<String>, Vec<String>) {
         let mut ours = Vec::new();
         let mut left = Vec::new();
@@ -202,7 +203,7 @@ impl PlannedScript {
         given.chain(literals).filter_map(|text| Url::parse(&text).ok()).collect()
     }
 
-    /// The user belongs to the scenario.
+    /// Assigns the user to the scenario.
     fn enter(&self, vu: &Vu) {
         vu.context().set_scenario(self.test.facts[self.scenario].clone(), Nanos::SECOND);
     }
@@ -216,7 +217,7 @@ pub enum ScriptStage {
 }
 
 impl ScriptStage {
-    /// Name of its function in the script.
+    /// Name of the function in the script.
     pub fn function(self) -> &'static str {
         match self {
             ScriptStage::Setup => "setup",
@@ -225,7 +226,7 @@ impl ScriptStage {
     }
 }
 
-/// The row of the scenario that is run.
+/// The row of the scenario to run.
 fn choose(test: &Test, wanted: Option<&str>) -> Result<usize, String> {
     let all = &test.options().scenarios;
     let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
@@ -246,7 +247,7 @@ fn choose(test: &Test, wanted: Option<&str>) -> Result<usize, String> {
     }
 }
 
-/// An executor as options of `run`.
+/// Converts an executor to options of `run`.
 fn load_options(executor: &Executor) -> Vec<(&'static str, String)> {
     let span = |span: &Nanos| crate::duration::show(*span);
     let iterations = |vus: &u64, count: u64, max: &Nanos| {
@@ -283,7 +284,7 @@ fn load_options(executor: &Executor) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Formats stages, each with both of its levels; a stage without length is a jump between its
+/// Formats stages, each with its two levels; a stage without length is a jump between its
 /// neighbors.
 fn stages_text(start: f64, stages: &[RampStage], show: impl Fn(f64) -> String) -> String {
     let mut level = start;
@@ -299,8 +300,8 @@ fn stages_text(start: f64, stages: &[RampStage], show: impl Fn(f64) -> String) -
     parts.join(", ")
 }
 
-/// A threshold as an objective; `None`: it has no equivalent. `own`: its metric is one of the
-/// script's.
+/// A threshold as an objective; `None`: it has no equivalent. `own`: its metric belongs to the
+/// script.
 fn objective(
     metric: &MetricThresholds,
     expression: &crate::threshold::Expression,
@@ -360,11 +361,11 @@ pub struct ActorSpec {
     pub script: Arc<PlannedScript>,
     /// Replaces the script's first server.
     pub base: Url,
-    /// Further servers that it may call.
+    /// Further servers that the script may call.
     pub servers: Vec<Url>,
-    /// Names of the steps of its journey, by row.
+    /// Names of the steps of the journey, by row.
     pub steps: Vec<String>,
-    /// Names of its metrics, by row.
+    /// Names of the script's metrics, by row.
     pub metrics: Vec<String>,
     /// Result of `setup`, as JSON.
     pub data: Option<String>,
@@ -372,11 +373,11 @@ pub struct ActorSpec {
 }
 
 impl ActorSpec {
-    /// Runs `setup` or `teardown`; `exchange` makes its requests. Returns what `setup` returned, as
+    /// Runs `setup` or `teardown`; `exchange` makes its requests. Returns the result of `setup`, as
     /// JSON.
     ///
     /// # Errors
-    /// It failed: its text with the line.
+    /// Fails with the text and line of the script's error.
     pub fn run_stage(
         &self,
         stage: ScriptStage,
@@ -415,14 +416,14 @@ impl ActorSpec {
         }
     }
 
-    /// Prints what the script has logged.
+    /// Prints the lines that the script has logged.
     fn print(&self) {
         for line in self.script.test.program.take_log() {
             (self.console)(&line.text);
         }
     }
 
-    /// A request as the plan makes it.
+    /// A request in the form of plans.
     fn call(&self, vu: &Vu, wire: WireRequest, wait: Nanos) -> Result<ActedCall, String> {
         let WireRequest { method, mut url, mut headers, body, name, expected } = wire;
         let authority = url[Position::BeforeHost..Position::AfterPort].to_owned();
@@ -462,7 +463,8 @@ fn since(start: Instant) -> Nanos {
 #[derive(Debug)]
 pub struct ScriptActor {
     spec: ActorSpec,
-    /// By row of the script's metrics: the row in the plan; `None`: the plan does not have it.
+    /// By row of the script's metrics: the row in the plan; `None`: the plan does not have the
+    /// metric.
     metric_rows: Vec<Option<u32>>,
     data: Option<Arc<str>>,
     store: Arc<Mutex<Store>>,
@@ -553,12 +555,12 @@ impl ScriptActor {
     }
 }
 
-/// A turn with nothing but an action.
+/// A turn with only an action.
 fn bare(action: ActorAction) -> ActorTurn {
     ActorTurn { failure: None, checks: Vec::new(), values: Vec::new(), action }
 }
 
-/// Statuses that are as expected; empty: those of the plan.
+/// Expected statuses; empty: those of the plan.
 fn expected_statuses(pairs: Option<&[u32]>) -> Vec<u16> {
     match pairs {
         Some([200, 399]) => Vec::new(),
@@ -577,13 +579,13 @@ fn is_same_server(a: &Url, b: &Url) -> bool {
         && a.port_or_known_default() == b.port_or_known_default()
 }
 
-/// The URL at another server.
+/// The URL with another server.
 fn moved(url: &Url, base: &Url) -> Url {
     let path = &url[Position::BeforePath..Position::AfterQuery];
     base.join(path).unwrap_or_else(|_| url.clone())
 }
 
-/// Ends the task under way.
+/// Ends the current task.
 fn interrupt(vu: &mut Vu, now: Nanos) {
     for _ in 0..16 {
         if !vu.is_under_way() {
@@ -593,7 +595,7 @@ fn interrupt(vu: &mut Vu, now: Nanos) {
     }
 }
 
-/// An exception with its first line of the stack.
+/// An exception with the first line of its stack.
 fn one_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let head = lines.next().unwrap_or_default();
@@ -690,7 +692,7 @@ pub fn stage_reply(status: u16, head: Vec<u8>, body: Vec<u8>, took: Nanos) -> Ht
     HttpReply { sample, head, body }
 }
 
-/// The reply of an exchange that failed.
+/// The reply for an exchange that failed.
 pub fn stage_failure(class: FailureClass) -> HttpReply {
     let sample = Sample { class: Some(class), ..at(Nanos::SECOND, Nanos::ZERO) };
     HttpReply { sample, ..HttpReply::default() }

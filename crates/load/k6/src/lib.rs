@@ -1,11 +1,11 @@
 //! k6 scripts as a source of calls: a JavaScript runtime for each user, k6's modules, options,
-//! executors, metrics, thresholds and end-of-test summary. Layer 4: it runs programs of the user's,
-//! which read files; instants come from the engine.
+//! executors, metrics, thresholds and end-of-test summary. Layer 4: it runs programs of the user,
+//! which read files; instants are provided by the engine.
 //!
-//! A user is a [`vu::Vu`]: a runtime on its own stack that is resumed with an answer and returns what
-//! it waits for. [`guide::ScriptGuide`] drives the users of one worker; everything else is a pure
-//! function of the options and of what was collected. [`journey`] runs the functions of a script as
-//! journeys of a plan instead.
+//! A user is a [`vu::Vu`]: a runtime on its own stack that is resumed with an answer and returns
+//! the event it waits for next. [`guide::ScriptGuide`] drives the users of one worker; everything
+//! else is a pure function of the options and the collected data. [`journey`] runs the functions of
+//! a script as journeys of a plan instead.
 
 mod bytecode;
 mod compress;
@@ -34,5 +34,5 @@ pub use context::{Context, IterationFacts, ScenarioFacts};
 pub use http::{HttpReply, WireRequest};
 pub use socket::SocketRequest;
 
-/// The version of k6 whose surface this is.
+/// The version of k6 whose interface is provided.
 pub const VERSION: &str = "2.2.0";

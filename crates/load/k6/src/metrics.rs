@@ -1,4 +1,4 @@
-//! Metrics as k6 defines them: what is known of each, and what a worker has collected.
+//! Metrics as defined by k6: their properties, and the data that a worker has collected.
 
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -68,7 +68,7 @@ pub struct Registry {
     pub defs: Vec<MetricDef>,
     by_name: BTreeMap<String, usize>,
     pub subs: Vec<SubMetric>,
-    /// An output wants every value with its tags.
+    /// An output requires every value with its tags.
     pub keeps_points: bool,
 }
 
@@ -134,7 +134,7 @@ impl Registry {
     /// The row of a metric that a script declares.
     ///
     /// # Errors
-    /// The name cannot be one, or belongs to another kind.
+    /// Fails if the name is invalid, or belongs to another kind.
     pub fn declare(
         &mut self,
         name: &str,
@@ -186,7 +186,7 @@ const BUCKET_RATIO: f64 = 1.001;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trend {
     exact: Vec<f64>,
-    /// By number of the bucket, once there are too many values.
+    /// Counts by bucket number, once there are too many values.
     buckets: BTreeMap<i32, u64>,
     pub count: u64,
     pub sum: f64,
@@ -375,7 +375,7 @@ fn merge_gauges(this: &mut MetricSink, that: &MetricSink) {
     }
 }
 
-/// A check, and how often its predicate held.
+/// A check, and the number of times its predicate held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckCount {
     pub name: String,

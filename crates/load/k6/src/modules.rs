@@ -1,4 +1,4 @@
-//! Names of modules and their texts: k6's own, jslib's by name, and files.
+//! Modules by name: k6's own, those of jslib, and files.
 
 use crate::program::{Program, normalize};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -62,13 +62,13 @@ const NATIVE: &[(&str, &[&str])] = &[
     ("k6/secrets", &[]),
     ("k6/ws", &["connect", "Socket"]),
     ("k6/websockets", &["WebSocket"]),
-    // ours: what an import of a Postman collection with its scripts uses
+    // internal: used by imports of Postman collections with scripts
     ("loadstone/postman", &["collection"]),
     ("k6/experimental/fs", &["open", "SeekMode"]),
     ("k6/experimental/csv", &["parse", "Parser"]),
 ];
 
-/// Libraries of jslib.k6.io that are built in: the part of the address that names them, and the text.
+/// Built-in libraries of jslib.k6.io: the part of the address that names them, and the text.
 const LIBRARIES: &[(&str, &str)] = &[
     ("k6-utils", include_str!("js/k6_utils.js")),
     ("k6-summary", include_str!("js/k6_summary.js")),
@@ -79,16 +79,16 @@ const LIBRARIES: &[(&str, &str)] = &[
 /// Target of a name in an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModuleRef {
-    /// One of k6's.
+    /// A module of k6.
     Native(&'static str),
-    /// One of jslib's, by its row.
+    /// A module of jslib, by its row.
     Library(&'static str),
     File(String),
-    /// Why it cannot be imported.
+    /// Reason why the module cannot be imported.
     Refused(String),
 }
 
-/// Resolves a name as it is written in the file `from`.
+/// Resolves a name as written in the file `from`.
 pub fn resolve(from: &str, name: &str) -> ModuleRef {
     if let Some((known, _)) = NATIVE.iter().find(|(known, _)| *known == name) {
         return ModuleRef::Native(known);
@@ -123,7 +123,7 @@ pub fn resolve(from: &str, name: &str) -> ModuleRef {
 }
 
 impl ModuleRef {
-    /// The name under which the engine knows the module.
+    /// The name by which the engine identifies the module.
     fn key(&self) -> Option<String> {
         match self {
             ModuleRef::Native(name) => Some((*name).to_owned()),
@@ -137,7 +137,7 @@ impl ModuleRef {
 /// The text of a module by its key.
 ///
 /// # Errors
-/// There is no such file.
+/// Fails if there is no such file.
 pub fn text(program: &Program, key: &str) -> Result<Arc<str>, String> {
     if let Some((name, exports)) = NATIVE.iter().find(|(known, _)| *known == key) {
         return Ok(native_text(name, exports).into());

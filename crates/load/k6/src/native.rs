@@ -1,4 +1,4 @@
-//! Native functions that the built-in modules rest on.
+//! Native functions on which the built-in modules are based.
 
 use crate::bytecode;
 use crate::context::Context;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes that `randomBytes` makes at most in one call.
+/// Maximum number of bytes that one call of `randomBytes` makes.
 const RANDOM_BYTES_MAX: f64 = 16.0 * 1024.0 * 1024.0;
 
 /// Modules that are loaded when a user first needs them.
@@ -365,7 +365,7 @@ fn numbers<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a buffer; none of a detached one.
+/// The bytes of a buffer; empty if it is detached.
 pub(crate) fn view<'a>(data: &'a ArrayBuffer<'_>) -> &'a [u8] {
     // SAFETY: no script runs while the slice is in use, so the buffer is neither changed nor detached.
     unsafe { data.as_bytes() }.unwrap_or_default()
@@ -419,7 +419,7 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
         "evaluateFile",
         Func::from(move |ctx: Ctx<'js>, key: String| -> Result<Value<'js>> {
             let text = p.text(&key).map_err(|why| Exception::throw_message(&ctx, &why))?;
-            // on one line with the first of the file, so that line numbers are the file's
+            // on one line with the first line of the file, so that line numbers match the file's
             let wrapped = format!("(function (module, exports, require) {{{text}\n}})");
             let mut options = rquickjs::context::EvalOptions::default();
             options.strict = false;

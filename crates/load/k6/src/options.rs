@@ -30,7 +30,7 @@ pub struct Options {
     pub tags: Vec<(String, String)>,
     pub system_tags: Vec<String>,
     pub blocked_hosts: Vec<String>,
-    /// As JSON, for `test.options` and `inspect`.
+    /// The options as JSON, for `test.options` and `inspect`.
     pub json: Value,
 }
 
@@ -81,7 +81,7 @@ const KNOWN: &[&str] = &[
     "features",
 ];
 
-/// Options of k6 that change what a test does and are not available here.
+/// Options of k6 that change the behavior of a test and are not available here.
 const REFUSED: &[(&str, &str)] = &[
     ("paused", "start the test when it shall begin"),
     ("executionSegment", "use `loadstone fleet` for a load from several machines"),
@@ -123,14 +123,14 @@ pub struct Findings {
     pub warnings: Vec<String>,
 }
 
-/// Layers put on top of each other.
+/// Layers, merged in order.
 #[derive(Clone, Debug, Default)]
 pub struct Layers(Map<String, Value>);
 
 const EXECUTION: [&str; 4] = ["duration", "iterations", "stages", "scenarios"];
 
 impl Layers {
-    /// Puts the options of a layer over those of the layers before; `place`: where they are from.
+    /// Merges the options of a layer over those of the previous layers; `place`: their source.
     pub fn apply(&mut self, layer: &Value, place: &str, findings: &mut Findings) {
         let Value::Object(layer) = layer else {
             findings.errors.push(format!("{place}: options must be an object"));
@@ -282,7 +282,7 @@ impl FlattenTexts for Option<Vec<Option<&str>>> {
     }
 }
 
-/// A text as it is; another value as JSON.
+/// A text unchanged; any other value as JSON.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -25,7 +25,7 @@ impl Calendar {
     }
 }
 
-/// RFC 3339 in UTC; fractions are left out where they are zero.
+/// RFC 3339 in UTC; a zero fraction is omitted.
 pub fn rfc3339(unix_ns: i128) -> String {
     let seconds = unix_ns.div_euclid(1_000_000_000);
     let fraction = unix_ns.rem_euclid(1_000_000_000);
@@ -94,7 +94,7 @@ fn number(value: f64) -> serde_json::Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
 }
 
-/// The columns of the CSV output: the system tags by name, then the others in one.
+/// The columns of the CSV output: the system tags by name, and one for all others.
 fn csv_tags(test: &Test) -> Vec<&str> {
     let system = test.options().system_tags.iter().map(String::as_str);
     let mut all: Vec<&str> = system.filter(|tag| !["vu", "iter", "url"].contains(tag)).collect();
@@ -137,7 +137,7 @@ fn quoted(cell: &str) -> String {
     cell.to_owned()
 }
 
-/// A line of the log as k6 writes it to a pipe.
+/// A log line in the format that k6 writes to a pipe.
 pub fn log_line(line: &LogLine, unix_ns: i128) -> String {
     let plain = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/@^+".contains(c))

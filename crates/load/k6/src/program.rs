@@ -1,4 +1,4 @@
-//! A script with its files and everything that its users share.
+//! A script with its files and all state that its users share.
 
 use crate::metrics::{MetricKind, Registry};
 use crate::options::Options;
@@ -6,33 +6,33 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Reads a file: its bytes, or the sentence of the operating system.
+/// Reads a file; returns its bytes, or the message of the operating system.
 pub type ReadFile = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
 
-/// A line of the script's console, or one of ours.
+/// A line of the script's console, or one of the program's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     pub level: &'static str,
     pub text: String,
-    /// `console` or `stacktrace`; empty for the runner's own.
+    /// `console` or `stacktrace`; empty for lines of the runner.
     pub source: &'static str,
 }
 
 /// Arrays by name: each element as JSON.
 type SharedArrays = BTreeMap<String, Arc<Vec<String>>>;
 
-/// Lines that are kept until they are printed.
+/// Maximum number of lines that are kept until they are printed.
 const LOG_LINES_MAX: usize = 100_000;
 
-/// A file of the script as it is written, and as it is run.
+/// A file of the script as written, and as run.
 #[derive(Clone, Debug)]
 struct SourceText {
     written: Arc<str>,
-    /// Without types, where it is TypeScript.
+    /// The text without types, for TypeScript.
     run: Arc<str>,
 }
 
-/// A script, and what all its users share.
+/// A script, and all state that its users share.
 pub struct Program {
     /// Normalized path of the script.
     pub entry: String,
@@ -40,7 +40,7 @@ pub struct Program {
     read: ReadFile,
     texts: Mutex<BTreeMap<String, Result<SourceText, String>>>,
     blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
-    /// Compiled modules by key; `None`: it cannot be compiled.
+    /// Compiled modules by key; `None`: the module cannot be compiled.
     codes: Mutex<BTreeMap<String, Option<Arc<Vec<u8>>>>>,
     shared: Mutex<SharedArrays>,
     registry: Mutex<Registry>,
@@ -108,7 +108,8 @@ impl Program {
     /// The row of a metric that a script declares.
     ///
     /// # Errors
-    /// As [`Registry::declare`]; or it was not declared when the options were read.
+    /// Like [`Registry::declare`]; also fails if the metric was not declared when the options were
+    /// read.
     pub fn declare(&self, name: &str, kind: MetricKind, is_time: bool) -> Result<usize, String> {
         let Some(frozen) = self.frozen.get() else {
             return self.registry().declare(name, kind, is_time);
@@ -135,10 +136,10 @@ impl Program {
         self.options.get()
     }
 
-    /// The text of a module, with types removed where it is TypeScript.
+    /// The text of a module, with types removed for TypeScript.
     ///
     /// # Errors
-    /// It cannot be read, or is not UTF-8.
+    /// Fails if the module cannot be read, or is not UTF-8.
     pub fn text(&self, path: &str) -> Result<Arc<str>, String> {
         if let Some(known) = locked(&self.texts).get(path) {
             return known.clone().map(|text| text.run);
@@ -174,7 +175,7 @@ impl Program {
     /// The bytes of a file that the script opens, read once for all users.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if the file cannot be read.
     pub fn open(&self, from: &str, path: &str) -> Result<Arc<Vec<u8>>, String> {
         let path = normalize(from, path.strip_prefix("file://").unwrap_or(path));
         if let Some(known) = locked(&self.blobs).get(&path) {
@@ -194,7 +195,7 @@ impl Program {
     /// Files that were imported or opened, without the script itself, by their paths.
     ///
     /// # Errors
-    /// One of them is not text.
+    /// Fails if one of the files is not text.
     pub fn files_read(&self) -> Result<Vec<(String, String)>, String> {
         let mut all: Vec<(String, String)> = Vec::new();
         for (path, text) in locked(&self.texts).iter() {
@@ -236,7 +237,7 @@ pub fn entry_path(name: &str) -> String {
     normalize("", name)
 }
 
-/// `path` as seen from the file `from`, without `.` and `..`.
+/// `path` relative to the file `from`, without `.` and `..`.
 pub(crate) fn normalize(from: &str, path: &str) -> String {
     let base = if path.starts_with('/') { "" } else { from.rsplit_once('/').map_or("", |it| it.0) };
     let rooted = path.starts_with('/') || base.starts_with('/');

@@ -1,6 +1,6 @@
-//! A look at the text of a script before it runs: its tokens, its imports, and the lines of names.
+//! Scans the text of a script before it runs: its tokens, its imports, and the lines of names.
 
-/// A token: what it is, and its bytes in the text.
+/// A token: its kind, and its bytes in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
@@ -25,7 +25,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte == b'#' || byte >= 0x80
 }
 
-/// The tokens of a text, without comments and blanks. What cannot be read ends them.
+/// Splits a text into tokens, without comments and blanks. Stops at text that cannot be tokenized.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut scanner =
         Scanner { bytes: text.as_bytes(), at: 0, out: Vec::new(), braces: Vec::new() };
@@ -37,7 +37,7 @@ struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     out: Vec<Token>,
-    /// Open braces; true: of a template.
+    /// Open braces; true: the brace of a template.
     braces: Vec<bool>,
 }
 
@@ -115,7 +115,7 @@ impl Scanner<'_> {
         self.push(TokenKind::Text, start);
     }
 
-    /// From a backquote, or from the brace that ends an expression, to the next of either.
+    /// Scans from a backquote, or from the brace that ends an expression, to the next of either.
     fn template(&mut self) {
         let start = self.at;
         self.at += 1;
@@ -279,8 +279,8 @@ pub(crate) fn values_of_key(text: &str, key: &str) -> Vec<String> {
     named.map(|three| word(&three[2]).trim_matches(['"', '\'', '`']).to_owned()).collect()
 }
 
-/// Names that calls may have: literal values of `name` in `tags: { … }`, and literal first arguments
-/// of `group(…)`.
+/// Names that calls may have: literal values of `name` in `tags: { … }`, and literal first
+/// arguments of `group(…)`.
 pub(crate) fn call_names(text: &str) -> Vec<String> {
     let all = tokens(text);
     let word = |row: usize| all.get(row).map_or("", |token| &text[token.start..token.end]);
@@ -302,7 +302,7 @@ pub(crate) fn call_names(text: &str) -> Vec<String> {
     found
 }
 
-/// Literal URLs with a whole host, without those of imports.
+/// Literal URLs with a complete host, except those of imports.
 pub(crate) fn urls(text: &str) -> Vec<String> {
     let imported = imports(text);
     let mut found = Vec::new();
@@ -313,7 +313,7 @@ pub(crate) fn urls(text: &str) -> Vec<String> {
         let whole = &text[token.start..token.end];
         let inner = whole.trim_matches(['"', '\'', '`']);
         let inner = inner.strip_suffix("${").map_or(inner, |before| {
-            // a host that an expression continues is not whole
+            // a host that is continued by an expression is not complete
             let host = before.split_once("://").map_or("", |it| it.1);
             if host.contains('/') { before } else { "" }
         });

@@ -1,4 +1,4 @@
-//! Executors: which user begins an iteration when. Computed from the options; the clock is an
+//! Executors: decide when each user begins an iteration. Computed from the options; the clock is an
 //! argument.
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// One line for people, as k6 prints it.
+    /// Description in one line, as printed by k6.
     pub fn describe(&self) -> String {
         let show = crate::duration::show;
         let graceful = || {
@@ -114,7 +114,7 @@ impl Executor {
         }
     }
 
-    /// Options of an executor of this name, besides those that all have.
+    /// Options of an executor of this name, besides the options that all executors have.
     pub(crate) fn keys(id: &str) -> &'static [&'static str] {
         match id {
             "shared-iterations" | "per-vu-iterations" => &["vus", "iterations", "maxDuration"],
@@ -154,8 +154,8 @@ impl Executor {
         }
     }
 
-    /// Iterations that begin until a user of row `row` is not needed any more, as far as they are
-    /// bounded by a count.
+    /// Number of iterations that begin until a user of row `row` is no longer needed, if a count
+    /// limits them.
     pub fn problems(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.users() == 0 {
@@ -212,12 +212,12 @@ pub fn windows(start: u64, stages: &[RampStage], row: u64) -> Vec<(Nanos, Nanos)
     all
 }
 
-/// The instant of arrival `index` (from 0) after the start; `None`: there is none.
+/// The instant of arrival `index` (from 0) after the start; `None` after the last.
 pub fn arrival(executor: &Executor, index: u64) -> Option<Nanos> {
     match executor {
         Executor::ConstantArrivalRate { rate, unit, duration, .. } => {
             let at = Nanos((index as f64 * unit.0 as f64 / rate) as u64);
-            // k6 begins the one that falls due with the end as well
+            // k6 also begins the iteration that is due exactly at the end
             (at <= *duration).then_some(at)
         }
         Executor::RampingArrivalRate { start, unit, stages, .. } => {
@@ -227,7 +227,7 @@ pub fn arrival(executor: &Executor, index: u64) -> Option<Nanos> {
     }
 }
 
-/// When the integral of the rate reaches `number`.
+/// Instant when the integral of the rate reaches `number`.
 fn ramped_arrival(start: f64, unit_s: f64, stages: &[RampStage], number: u64) -> Option<Nanos> {
     let (mut rate, mut done, mut at) = (start, 0.0, 0.0);
     let number = number as f64;
@@ -249,16 +249,16 @@ fn ramped_arrival(start: f64, unit_s: f64, stages: &[RampStage], number: u64) ->
     None
 }
 
-/// A scenario while the test runs; shared between workers.
+/// State of a scenario while the test runs; shared between workers.
 #[derive(Debug)]
 pub struct ScenarioProgress {
     pub scenario: Scenario,
     /// Next iteration of shared iterations, and next arrival.
     claimed: AtomicU64,
-    /// Iterations begun, for numbering.
+    /// Number of iterations begun, for numbering.
     begun: AtomicU64,
     pub dropped: AtomicU64,
-    /// Users beyond those allocated that have been started.
+    /// Number of started users beyond those allocated.
     extra: AtomicU64,
 }
 
@@ -267,9 +267,9 @@ pub struct ScenarioProgress {
 pub enum UserTurn {
     /// An iteration begins at `at`, and is interrupted at `until`.
     Begin { at: Nanos, until: Nanos },
-    /// The user looks again at that instant.
+    /// The user checks again at that instant.
     Wait(Nanos),
-    /// The scenario needs the user no more.
+    /// The scenario no longer needs the user.
     Over,
 }
 
@@ -281,7 +281,7 @@ pub struct Membership {
     pub iterations: u64,
     /// A user beyond those allocated has been started.
     pub started: bool,
-    /// An arrival that it will begin.
+    /// An arrival reserved for this user.
     pub reserved: Option<Nanos>,
 }
 
@@ -301,7 +301,7 @@ impl ScenarioProgress {
         self.scenario.start + self.scenario.executor.length()
     }
 
-    /// The last instant at which an iteration can be under way.
+    /// The last instant at which an iteration may be running.
     pub fn hard_end(&self) -> Nanos {
         self.end() + self.scenario.graceful_stop
     }
@@ -345,7 +345,7 @@ impl ScenarioProgress {
                     None => UserTurn::Over,
                     Some((from, _)) if into < *from => UserTurn::Wait(start + *from),
                     Some((_, to)) => {
-                        // at the end of the last stage the graceful stop counts
+                        // at the end of the last stage the graceful stop applies
                         let last = start + *to >= end;
                         let limit =
                             if last { self.hard_end() } else { start + *to + *graceful_ramp_down };
@@ -359,7 +359,8 @@ impl ScenarioProgress {
         }
     }
 
-    /// A free user takes the next arrival. Arrivals that fell due while no user was free are dropped.
+    /// Assigns the next arrival to a free user. Arrivals that fell due while no user was free are
+    /// dropped.
     fn arrive(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
         let start = self.scenario.start;
         if let Some(at) = own.reserved.take_if(|at| *at <= now) {
@@ -395,12 +396,12 @@ impl ScenarioProgress {
         }
     }
 
-    /// A user beyond those allocated is started once an arrival finds no free user: that arrival is
+    /// Starts a user beyond those allocated once an arrival finds no free user: that arrival is
     /// dropped, as in k6, and the next ones find the new user.
     fn wait_for_rate(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
         let start = self.scenario.start;
         let index = self.claimed.load(Ordering::Relaxed);
-        // users wait in line: one is started at a time
+        // users are started one at a time
         let ahead = (own.row - pre).saturating_sub(self.extra.load(Ordering::Relaxed));
         let Some(at) = arrival(&self.scenario.executor, index).map(|at| start + at) else {
             return UserTurn::Over;
@@ -419,7 +420,7 @@ impl ScenarioProgress {
         self.dropped.swap(0, Ordering::Relaxed) + self.count_unclaimed(now)
     }
 
-    /// Arrivals that no user has taken although they were due before `now`.
+    /// Counts arrivals that were due before `now` and that no user has taken.
     fn count_unclaimed(&self, now: Nanos) -> u64 {
         let mut index = self.claimed.load(Ordering::Relaxed);
         let first = index;
@@ -433,7 +434,7 @@ impl ScenarioProgress {
     }
 }
 
-/// Which scenarios each user serves, in the order of their starts.
+/// Scenarios of each user, in the order of their starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roster {
     /// By user: scenario, and the number of the user in it.
@@ -441,7 +442,7 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Users serve several scenarios where these do not overlap.
+    /// Users serve several scenarios if these do not overlap.
     pub fn of(scenarios: &[Scenario]) -> Roster {
         let mut users: Vec<Vec<(usize, u64)>> = Vec::new();
         let mut busy: Vec<Nanos> = Vec::new();

@@ -26,9 +26,9 @@ pub enum SocketRequest {
     Close(u16),
 }
 
-/// Status of an action that has succeeded.
+/// Status of an action that succeeded.
 const OPEN: u16 = 101;
-/// Code of a connection that ends without a close frame (RFC 6455 section 7.1.5).
+/// Code for a connection that ends without a close frame (RFC 6455 section 7.1.5).
 const ABNORMAL: u16 = 1006;
 
 pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
@@ -130,8 +130,8 @@ fn open<'js>(ctx: &Ctx<'js>, context: &Context, made: &Object<'js>) -> Result<Ob
     Ok(answer)
 }
 
-/// Waits for what the server sends: its opcode and its content; `None`: nothing until the time is
-/// up, which -1 leaves to the limit of calls.
+/// Waits for a frame of the server; returns its opcode and its content. `None`: no frame arrived in
+/// time; a time of -1 means the limit of calls.
 fn listen<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Array<'js>>> {
     let limit = (ms >= 0.0).then(|| Nanos::from_secs_f64((ms / 1e3).min(86_400.0)).max(Nanos(1)));
     let reply = exchange(ctx, context, SocketRequest::Listen(limit))?;
@@ -175,7 +175,7 @@ fn count(context: &Context, kind: u8) {
     }
 }
 
-/// The session on the WebSocket is over.
+/// Ends the session on the WebSocket.
 fn end(context: &Context) {
     if let Some(began) = context.socket_began.take() {
         let took = (context.now() - began).as_millis_f64();

@@ -10,7 +10,7 @@ pub struct TestSummary<'a> {
     pub test: &'a Test,
     pub all: &'a Store,
     pub elapsed_s: f64,
-    /// The metrics that a compact text leaves out are shown too.
+    /// Also shows the metrics that a compact text omits.
     pub full: bool,
 }
 
@@ -122,7 +122,7 @@ impl TestSummary<'_> {
         out.push_str("  █ THRESHOLDS \n\n");
         let parents: Vec<&str> = all.iter().map(|metric| metric.name.as_str()).collect();
         for metric in &all {
-            // a sub-metric is shown beneath its parent, where that has thresholds too
+            // a sub-metric is shown below its parent if it has thresholds too
             let beneath = parents.contains(&metric.metric.as_str());
             let sub = metric.name.strip_prefix(&metric.metric).filter(|rest| !rest.is_empty());
             let sub = sub.filter(|_| beneath);
@@ -268,7 +268,7 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// A sub-metric is shown by its tags alone.
+/// The label of a sub-metric is its tags only.
 fn label(name: &str) -> String {
     match name.split_once('{') {
         Some((_, tags)) => format!("  {{ {} }}", tags.trim_end_matches('}')),
@@ -305,7 +305,7 @@ fn percent(share: f64) -> String {
     format!("{:.2}%", (share * 10_000.0).trunc() / 100.0)
 }
 
-/// Up to this number of decimals, without zeros at the end.
+/// At most this number of decimals, without trailing zeros.
 fn fixed(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     if !text.contains('.') {
@@ -319,7 +319,7 @@ fn truncated(value: f64, digits: i32) -> String {
     fixed((value * power).trunc() / power, digits.unsigned_abs() as usize)
 }
 
-/// A value as people read it.
+/// A value in human-readable form.
 pub fn human(value: f64, kind: MetricKind, contains: Contains, unit: Option<&str>) -> String {
     if kind == MetricKind::Rate {
         return percent(value);
@@ -450,7 +450,7 @@ impl TestSummary<'_> {
         all
     }
 
-    /// The file of `--summary-export`: values lifted up, thresholds true where they are crossed.
+    /// The file of `--summary-export`: values one level higher, thresholds true if crossed.
     pub fn export(&self) -> Value {
         let mut metrics = Map::new();
         for row in self.rows() {

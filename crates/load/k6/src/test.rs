@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
 
-/// Maximum duration of a request unless the script sets another one.
+/// Maximum duration of a request unless the script sets another.
 pub const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// Exit codes of k6.
@@ -29,7 +29,7 @@ pub mod exit {
     pub const MARKED_FAILED: u8 = 110;
 }
 
-/// Why a test cannot be run: what is printed, and how k6 ends.
+/// Reason why a test cannot be run: the message, and k6's exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
     pub text: String,
@@ -45,7 +45,7 @@ pub struct OuterOptions {
     pub flags: Option<Value>,
 }
 
-/// Why a test ends before its scenarios do.
+/// Reason why a test ends before its scenarios do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
     Aborted(String),
@@ -83,7 +83,7 @@ impl Test {
     /// Reads a script: its imports, its init code, its options.
     ///
     /// # Errors
-    /// Everything that is wrong with it, and the exit code.
+    /// Fails with everything that is wrong with the script, and the exit code.
     pub fn load(program: Program, outer: &OuterOptions, seed: u64) -> Result<Test, LoadError> {
         let program = Arc::new(program);
         let refused = refused_imports(&program);
@@ -142,7 +142,7 @@ impl Test {
         let aborts = options.thresholds.iter().flat_map(|it| &it.all).any(|it| it.abort_on_fail);
         let text = program.text(&program.entry).unwrap_or_default();
         let may_stop = aborts || text.contains("abort");
-        // set once: nothing else sets it
+        // set only here, so it is not set yet
         drop(program.options.set(options));
         Test {
             program,
@@ -189,7 +189,7 @@ impl Test {
         all
     }
 
-    /// Keeps every value with its tags, for an output. To be called before the test begins.
+    /// Keeps every value with its tags, for an output. Must be called before the test begins.
     pub fn keep_points(&self) {
         self.program.registry().keeps_points = true;
     }
@@ -205,7 +205,7 @@ impl Test {
         all
     }
 
-    /// Ends the test early; the first reason counts.
+    /// Stops the test early; the first reason counts.
     pub fn stop(&self, reason: StopReason) {
         let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
         stop.get_or_insert(reason);
@@ -242,7 +242,7 @@ impl Test {
         }
     }
 
-    /// Notes that a user was there at `now`.
+    /// Notes that a user was present at `now`.
     pub(crate) fn note_end(&self, now: Nanos) {
         self.last.fetch_max(now.0, Ordering::Relaxed);
     }
@@ -257,7 +257,7 @@ impl Test {
         Nanos(self.last.load(Ordering::Relaxed)).max(self.origin())
     }
 
-    /// The exit code of a teardown that failed.
+    /// Exit code for a failed teardown.
     pub fn teardown_code(&self) -> Option<u8> {
         *self.teardown_failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -267,7 +267,7 @@ impl Test {
         self.options().thresholds.iter().flat_map(|it| &it.all).any(|it| it.abort_on_fail)
     }
 
-    /// The longest time that a request may take: k6's 60 s, or what the script asks for.
+    /// Maximum time of a request: k6's 60 s, or the script's value.
     pub fn longest_request(&self) -> Nanos {
         let text = self.program.text(&self.program.entry).unwrap_or_default();
         let asked = scan::values_of_key(&text, "timeout").into_iter();
@@ -275,8 +275,8 @@ impl Test {
         asked.fold(REQUEST_TIMEOUT, Nanos::max)
     }
 
-    /// Result of the script's `handleSummary`: texts by the name of their place. `None`: there is
-    /// no such function.
+    /// Result of the script's `handleSummary`: texts by destination. `None`: there is no such
+    /// function.
     pub fn handle_summary(&self, data: &Value) -> Option<Result<Vec<(String, String)>, String>> {
         self.exports.contains("handleSummary").then(|| self.call_summary(data))
     }
@@ -296,7 +296,7 @@ impl Test {
             wants_result: true,
         };
         let mut request = vu.resume(VuAnswer::Run(task), self.end());
-        // there is no network any more
+        // the network is no longer available
         while let VuRequest::Sleep(_) | VuRequest::Http(_) | VuRequest::Socket(_) = request {
             request = vu.resume(VuAnswer::Interrupt, self.end());
         }
@@ -340,8 +340,8 @@ impl Test {
         self.progress.iter().map(ScenarioProgress::hard_end).max().unwrap_or(Nanos::ZERO)
     }
 
-    /// The thresholds that are crossed now: names of their metrics. `for_abort`: only those that end
-    /// the test, after their delay.
+    /// The thresholds that are crossed now: names of their metrics. `for_abort`: only thresholds
+    /// that end the test, after their delay.
     pub fn crossed(&self, all: &Store, elapsed_s: f64, for_abort: bool) -> Vec<String> {
         let mut names = Vec::new();
         for metric in &self.options().thresholds {
@@ -360,7 +360,7 @@ impl Test {
         names
     }
 
-    /// The value that a threshold is about; `None`: nothing was collected.
+    /// The value that a threshold tests; `None`: nothing was collected.
     pub fn value_of(
         &self,
         all: &Store,
@@ -418,7 +418,7 @@ fn refused_imports(program: &Program) -> Vec<String> {
     refused
 }
 
-/// Puts the layers of options on top of each other.
+/// Merges the layers of options.
 fn consolidate(exported: Option<&Value>, outer: &OuterOptions, findings: &mut Findings) -> Options {
     let mut layers = Layers::default();
     if let Some((name, config)) = &outer.config {
@@ -436,7 +436,7 @@ fn consolidate(exported: Option<&Value>, outer: &OuterOptions, findings: &mut Fi
     layers.finish(findings)
 }
 
-/// Checks of the complete script: functions that are missing, metrics that thresholds name.
+/// Checks the complete script: missing functions, and metrics that thresholds name.
 fn check(
     program: &Program,
     options: &Options,
@@ -486,7 +486,7 @@ fn check(
     }
 }
 
-/// Puts the file and the line before a finding that names an option in quotes.
+/// Adds file and line to a finding that names an option in quotes.
 fn with_line(file: &str, text: &str, finding: String) -> String {
     let mut names = finding.split('"').skip(1).step_by(2);
     let line = names.find_map(|name| scan::line_of_key(text, name));

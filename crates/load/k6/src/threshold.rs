@@ -12,7 +12,7 @@ pub enum Aggregate {
     Min,
     Max,
     Median,
-    /// In percent.
+    /// A percentile in percent.
     Percentile(f64),
 }
 
@@ -29,10 +29,10 @@ pub enum Operator {
 /// One expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    /// As it is written.
+    /// The expression as written.
     pub source: String,
     pub aggregate: Aggregate,
-    /// As it is printed: `p(95)`.
+    /// The aggregate as printed: `p(95)`.
     pub shown: String,
     operator: Operator,
     value: f64,
@@ -50,7 +50,7 @@ const OPERATORS: [(&str, Operator); 7] = [
 
 impl Expression {
     /// # Errors
-    /// It is not `aggregation operator number`.
+    /// Fails if the text is not `aggregation operator number`.
     pub fn parse(source: &str) -> Result<Expression, String> {
         let wrong = |why: &str| {
             format!(
@@ -81,7 +81,7 @@ impl Expression {
         }
     }
 
-    /// The operator and the number of an upper or a lower bound; `None`: it tests for equality.
+    /// The operator and the number of an upper or a lower bound; `None` for equality.
     pub fn bound(&self) -> Option<(&'static str, f64)> {
         let exact = matches!(self.operator, Operator::Equal | Operator::NotEqual);
         let found = OPERATORS.iter().find(|(_, operator)| *operator == self.operator && !exact);
@@ -154,14 +154,14 @@ impl Aggregate {
 pub struct Threshold {
     pub expression: Expression,
     pub abort_on_fail: bool,
-    /// Not judged for an abort before this time, in seconds.
+    /// Time in seconds before which the threshold cannot abort the test.
     pub delay_s: f64,
 }
 
 /// All thresholds of one metric or sub-metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricThresholds {
-    /// As it is written: `http_req_duration{status:200}`.
+    /// The name as written: `http_req_duration{status:200}`.
     pub name: String,
     pub metric: String,
     pub tags: Vec<(String, String)>,
@@ -171,7 +171,7 @@ pub struct MetricThresholds {
 /// Splits `name{tag:value,…}`.
 ///
 /// # Errors
-/// The braces are not closed, or hold something else.
+/// Fails if the braces are not closed, or contain anything else.
 pub fn split_name(name: &str) -> Result<(String, Vec<(String, String)>), String> {
     let Some((metric, rest)) = name.split_once('{') else {
         return Ok((name.to_owned(), Vec::new()));

@@ -1,4 +1,4 @@
-//! TypeScript to JavaScript by removing types. Lines stay where they are; nothing is checked.
+//! TypeScript to JavaScript by removing types. Line numbers are kept; types are not checked.
 
 mod types;
 
@@ -20,7 +20,7 @@ enum SyntaxFrame {
 /// The text as JavaScript.
 ///
 /// # Errors
-/// `:LINE: ` and a construct that is not read.
+/// `:LINE: ` and an unsupported construct.
 pub(crate) fn strip(text: &str) -> Result<String, String> {
     let all = tokens(text);
     let types = Types { text, all: &all };
@@ -47,13 +47,13 @@ pub(crate) fn strip(text: &str) -> Result<String, String> {
 #[derive(Clone, Debug)]
 struct BracketLevel {
     frame: SyntaxFrame,
-    /// Conditional operators whose colon has not been read yet.
+    /// Number of conditional operators whose colon has not been read yet.
     questions: u32,
-    /// A declaration of variables is under way.
+    /// The parser is in a declaration of variables.
     declares: bool,
     /// A binding, a parameter or a member of a class begins here.
     begins: bool,
-    /// The brackets are a pattern of a binding: a type may follow them.
+    /// The brackets are a destructuring pattern: a type may follow them.
     pattern: bool,
 }
 
@@ -72,7 +72,7 @@ struct Stripper<'a> {
     /// Text to insert after a token.
     inserted: Vec<(usize, String)>,
     frames: Vec<BracketLevel>,
-    /// Parameters of the constructor under way that become properties.
+    /// Parameters of the current constructor that become properties.
     properties: Vec<String>,
 }
 
@@ -198,13 +198,13 @@ impl<'a> Stripper<'a> {
         }
     }
 
-    /// `as` between a value and a type, rather than a name.
+    /// Returns whether `as` is an operator between a value and a type, rather than a name.
     fn is_operator_place(&self, at: usize) -> bool {
         let next = self.word(at + 1);
         !matches!(next, "" | "," | ")" | "}" | "=" | ":" | ";" | "." | "(" | "=>") || next == "{"
     }
 
-    /// Arguments or parameters of types: `<T, U>` before a call, a template or parameters.
+    /// Type arguments or type parameters: `<T, U>` before a call, a template or parameters.
     fn angle(&mut self, at: usize) -> usize {
         let Some(end) = self.types.skip_arguments(at) else { return at + 1 };
         let next = self.word(end);
@@ -222,7 +222,7 @@ impl<'a> Stripper<'a> {
         at >= 2 && self.word(at - 2) == "new"
     }
 
-    /// Statements that are types, or have their own grammar.
+    /// Handles statements that are types, or have their own grammar.
     fn statement(&mut self, at: usize) -> Result<Option<usize>, (usize, String)> {
         let (word, next) = (self.word(at), self.word(at + 1));
         let before = self.before(at);
@@ -282,7 +282,7 @@ impl<'a> Stripper<'a> {
         self.is_word(at + 1) && matches!(self.word(at + 2), "=" | "<")
     }
 
-    /// Removes a statement that is a type; returns what follows.
+    /// Removes a statement that is a type; returns the token after it.
     fn remove_statement(&mut self, at: usize) -> usize {
         let end = self.types.statement_end(at);
         self.remove(at, end);
@@ -350,12 +350,12 @@ impl<'a> Stripper<'a> {
         made.push_str(" return e; })({});");
         made.push_str(&"\n".repeat(lines));
         self.remove(at, end + 1);
-        // the newlines of the original go with it: those of the replacement take their place
+        // the newlines of the original are removed too: those of the replacement take their place
         self.inserted.push((at, made));
         end + 1
     }
 
-    /// The head of a class.
+    /// Handles the head of a class.
     fn class(&mut self, at: usize) -> usize {
         let mut row = at + 1;
         while row < self.removed.len() && self.word(row) != "{" {
@@ -381,7 +381,7 @@ impl<'a> Stripper<'a> {
         row + 1
     }
 
-    /// The head of a function up to its parameters.
+    /// Handles the head of a function up to its parameters.
     fn function(&mut self, at: usize) -> usize {
         let mut row = at + 1;
         while row < self.removed.len() && !matches!(self.word(row), "(" | "<") {
@@ -428,7 +428,7 @@ impl Stripper<'_> {
         Ok(at + 1)
     }
 
-    /// Parameters of an arrow function or a method.
+    /// Returns whether the parenthesis opens the parameters of an arrow function or a method.
     fn opens_parameters(&mut self, at: usize) -> bool {
         if self.before(at) == "catch" {
             return true;
@@ -467,7 +467,7 @@ impl Stripper<'_> {
         }
     }
 
-    /// The colon before a brace belongs to a value, not to a label or a case.
+    /// Returns whether the colon before a brace belongs to a value, not to a label or a case.
     fn is_value_colon(&self, at: usize) -> bool {
         let mut row = at.saturating_sub(2);
         while row > 0 && !matches!(self.word(row), ";" | "{" | "}" | "case" | "default") {
@@ -494,7 +494,7 @@ impl Stripper<'_> {
         at + 1
     }
 
-    /// The type of the result, and the body.
+    /// Handles the result type and the body.
     fn after_parameters(&mut self, close: usize) -> usize {
         let mut at = close + 1;
         if self.word(at) == ":" {
@@ -544,7 +544,7 @@ impl Stripper<'_> {
         at
     }
 
-    /// A variable or parameter.
+    /// Handles a variable or parameter.
     fn binding(&mut self, at: usize) -> StripStep {
         let word = self.word(at);
         let modifier = matches!(word, "public" | "private" | "protected" | "readonly" | "override");
@@ -582,7 +582,7 @@ impl Stripper<'_> {
 
 /// Classes.
 impl Stripper<'_> {
-    /// A line of a class body on which another member begins.
+    /// Returns whether another member of the class body begins on this line.
     fn starts_member(&self, at: usize) -> bool {
         self.types.starts_line(at)
             && self.ends_expression(at)
@@ -590,7 +590,7 @@ impl Stripper<'_> {
             && !matches!(self.word(at), "instanceof" | "in")
     }
 
-    /// A member of a class, up to its parameters or its value.
+    /// Handles a member of a class, up to its parameters or its value.
     fn member(&mut self, at: usize) -> StripStep {
         let mut row = at;
         let mut without_body = false;
@@ -679,7 +679,7 @@ impl Stripper<'_> {
 
 /// The result.
 impl Stripper<'_> {
-    /// Removes imported names that only types used, and imports of which nothing is left.
+    /// Removes imported names that only types used, and imports that become empty.
     fn drop_unused_imports(&mut self) {
         let all = self.types.all;
         let mut at = 0;
@@ -699,7 +699,7 @@ impl Stripper<'_> {
         }
     }
 
-    /// Names in `export { … }` that only a removed type declares.
+    /// Removes names in `export { … }` that only a removed type declares.
     fn drop_exported_types(&mut self) {
         for at in 0..self.types.all.len() {
             if self.word(at) != "export" || self.removed[at] || self.word(at + 1) != "{" {
@@ -722,7 +722,7 @@ impl Stripper<'_> {
         }
     }
 
-    /// Returns whether a name has another place that is kept, outside of `from` to `to`.
+    /// Returns whether a kept token outside of `from` to `to` has this name.
     fn is_used(&self, name: &str, from: usize, to: usize) -> bool {
         let mut kept = self.types.all.iter().enumerate().filter(|(place, _)| !self.removed[*place]);
         kept.any(|(place, token)| {
@@ -771,7 +771,7 @@ impl Stripper<'_> {
             let replaced =
                 self.inserted.iter().any(|(place, made)| *place == row && made.starts_with("var "));
             if self.removed[row] {
-                // lines stay, unless the replacement of an enumeration has them
+                // line numbers stay, except where an enumeration's replacement has the line breaks
                 let inner = &text[token.start..token.end];
                 out.extend(inner.chars().filter(|letter| *letter == '\n'));
             } else {

@@ -1,5 +1,5 @@
-//! One user of a script: a JavaScript runtime on a stack of its own, so that a request or a pause deep
-//! inside callbacks suspends the user and nothing else.
+//! One user of a script: a JavaScript runtime on a separate stack, so that a request or a pause
+//! deep inside callbacks suspends only this user.
 
 use crate::context::Context;
 use crate::http::{HttpReply, WireRequest};
@@ -15,15 +15,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-/// Bytes of address space for the stack of one user; pages that are never touched take no memory.
+/// Address space of the stack of one user in bytes; untouched pages take no memory.
 const STACK_BYTES: usize = 1 << 20;
-/// The part of it that scripts may use. The rest is for native functions.
+/// The part of the stack that scripts may use. The rest is for native functions.
 const SCRIPT_STACK_BYTES: usize = 512 << 10;
-/// Part of the stack below a suspended user that is kept: more than the switch itself uses.
+/// Part of the stack below a suspended user that is kept: more than the context switch uses.
 const STACK_MARGIN: usize = 16 << 10;
-/// Memory of one user's runtime.
+/// Maximum memory of one user's runtime.
 pub const MEMORY_BYTES_MAX: usize = 256 << 20;
-/// Time that a script may run without a request or a pause.
+/// Maximum time that a script may run without a request or a pause.
 pub const SLICE_MAX: Duration = Duration::from_secs(10);
 
 /// Event that a user waits for.
@@ -33,11 +33,11 @@ pub enum VuRequest {
     Ready { options: Option<String>, exports: Vec<String> },
     /// A pause.
     Sleep(Nanos),
-    /// A response.
+    /// A response to a request.
     Http(Box<WireRequest>),
-    /// The end of an action on its WebSocket.
+    /// The end of an action on the user's WebSocket.
     Socket(Box<SocketRequest>),
-    /// A task is over; the user is idle.
+    /// A task has ended; the user is idle.
     Finished(Result<Option<String>, VuFailure>),
 }
 
@@ -57,21 +57,21 @@ pub enum VuAnswer {
 /// A function of the script to be called.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Name of the export.
+    /// Name of the exported function.
     pub function: String,
-    /// Its argument as JSON.
+    /// Argument of the function as JSON.
     pub argument: Option<Arc<str>>,
     pub iteration: u64,
-    /// The result is wanted as JSON.
+    /// The caller wants the result as JSON.
     pub wants_result: bool,
 }
 
-/// Why a task failed.
+/// Reason why a task failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VuFailure {
     /// An exception: its text with the stack.
     Exception(String),
-    /// `test.abort()`: its message.
+    /// `test.abort()`, with its message.
     Abort(String),
     Interrupted,
 }
@@ -80,7 +80,7 @@ pub enum VuFailure {
 pub struct Vu {
     coroutine: Coroutine<VuAnswer, VuRequest, ()>,
     context: Rc<Context>,
-    /// A task has begun and is not over.
+    /// A task has begun and not ended.
     under_way: bool,
 }
 
@@ -99,7 +99,7 @@ impl Vu {
     /// Starts a user: runs the script's init code.
     ///
     /// # Errors
-    /// The init code failed, or there is no memory for the stack.
+    /// Fails if the init code fails, or there is no memory for the stack.
     pub fn new(
         program: &Arc<Program>,
         context: Context,
@@ -129,12 +129,13 @@ impl Vu {
         &self.context
     }
 
-    /// Returns whether a task has begun and is not over.
+    /// Returns whether a task has begun and not ended.
     pub fn is_under_way(&self) -> bool {
         self.under_way
     }
 
-    /// Passes an answer; returns what the user waits for next. `now` is on the clock of the run.
+    /// Passes an answer; returns the next event that the user waits for. `now` is on the clock of
+    /// the run.
     pub fn resume(&mut self, answer: VuAnswer, now: Nanos) -> VuRequest {
         if self.coroutine.done() {
             return VuRequest::Finished(Err(VuFailure::Interrupted));
@@ -153,7 +154,7 @@ impl Vu {
 
 impl Drop for Vu {
     fn drop(&mut self) {
-        // two answers: one ends a task that is under way, the next one the user
+        // two answers: the first ends a task in progress, the second the user
         self.context.interrupt();
         for _ in 0..16 {
             if self.coroutine.done() {
@@ -170,7 +171,7 @@ impl Drop for Vu {
     }
 }
 
-/// The suspension point of a user: set while its coroutine is alive.
+/// Suspension point of a user; set while its coroutine is alive.
 #[derive(Debug, Default)]
 pub(crate) struct Suspension {
     yielder: Cell<Option<*const Yielder<VuAnswer, VuRequest>>>,
@@ -183,7 +184,7 @@ impl Suspension {
         self.yielder.set(Some(yielder));
     }
 
-    /// Gives the memory of the stack below a suspended user back to the system. `bottom`: the lowest
+    /// Returns the memory of the stack below a suspended user to the system. `bottom`: the lowest
     /// address of its stack, at which a guard page begins.
     ///
     /// The init code uses far more of the stack than iterations do.
@@ -201,7 +202,8 @@ impl Suspension {
         }
     }
 
-    /// Suspends the coroutine that runs this; outside of one, the answer is to end.
+    /// Suspends the current coroutine; outside of a coroutine, returns the answer that ends the
+    /// user.
     pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
         let Some(yielder) = self.yielder.get() else { return VuAnswer::End };
         let mark = 0_u8;
@@ -211,7 +213,7 @@ impl Suspension {
     }
 }
 
-/// The life of a user, on its own stack.
+/// Main function of a user, on its own stack.
 fn live(program: &Arc<Program>, context: &Rc<Context>) {
     let made = runtime(program, context);
     let (runtime, js) = match made {
@@ -355,7 +357,7 @@ fn run<'js>(
     json.catch(ctx).map_err(|error| failure(host, context, error))
 }
 
-/// Runs jobs and timers until nothing is left to wait for.
+/// Runs jobs and timers until none are left.
 fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Result<(), VuFailure> {
     loop {
         while ctx.execute_pending_job() {}
@@ -370,7 +372,7 @@ fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Resul
     }
 }
 
-/// Waits until the promise is settled, and everything else is as well.
+/// Waits until the promise is settled, and all jobs and timers are done.
 fn settle<'js>(
     ctx: &Ctx<'js>,
     host: &Object<'js>,
@@ -384,7 +386,7 @@ fn settle<'js>(
     }
 }
 
-/// The text of an exception, or the reason for which the host stopped the script.
+/// The text of an exception, or the reason why the host stopped the script.
 fn failure<'js>(host: &Object<'js>, context: &Context, error: CaughtError<'js>) -> VuFailure {
     let text = match error {
         CaughtError::Exception(exception) => {

@@ -1,5 +1,5 @@
-//! The scripts in `fixtures` against what k6 1.8.1 printed for them and how it ended, numbers that
-//! depend on time masked. The users run in virtual time against a simulated server.
+//! The scripts in `fixtures` against the output and exit codes of k6 1.8.1, with time-dependent
+//! numbers masked. The users run in virtual time against a simulated server.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -16,7 +16,7 @@ use support::{Ran, Reply, run};
 
 const BASE: &str = "http://127.0.0.1:8000";
 
-/// The server that k6 ran against.
+/// The simulated server, which answers like the one that k6 ran against.
 fn answer(request: &str) -> Reply {
     let (head, body) = request.split_once("\r\n\r\n").unwrap_or((request, ""));
     let mut lines = head.split("\r\n");
@@ -58,7 +58,7 @@ fn answer(request: &str) -> Reply {
     Reply::Whole(head, if method == "HEAD" { String::new() } else { text })
 }
 
-/// Replaces what depends on time, and blanks.
+/// Replaces time-dependent numbers, and blanks.
 fn masked(text: &str) -> Vec<String> {
     let rules = [
         (r"=[0-9.]+(ms|µs|s|ns)\b", "=T"),

@@ -27,7 +27,7 @@ fn load(files: Files) -> Result<Test, LoadError> {
     load_with(files, &OuterOptions::default())
 }
 
-/// Answers a request after 10 ms: the path decides how.
+/// Answers a request after 10 ms; the path selects the answer.
 fn answer(request: &str) -> Reply {
     let path = request.split(' ').nth(1).unwrap_or_default();
     let path = path.split('?').next().unwrap_or_default();
@@ -304,7 +304,8 @@ fn executors_begin_iterations_when_k6_does() {
     let of = |name: &str| ran.count(&format!("iterations{{scenario:{name}}}"));
     let counts: Vec<u64> = ["a", "b", "c", "d", "e", "f", "g"].into_iter().map(of).collect();
     // b: from 0.5 s to 2 s and from 1 s to 1.5 s; e: 3 users, each with 3 whole iterations, the
-    // fourth ends after the graceful stop; d: the last one finds the user busy; g: 4 of 10 find the user free
+    // fourth ends after the graceful stop; d: the last arrival finds the user busy; g: 4 of 10 find
+    // the user free
     assert_eq!(counts, [11, 7, 4, 3, 9, 7, 4]);
     assert_eq!(ran.count("dropped_iterations"), 8);
 }

@@ -1,4 +1,4 @@
-//! Names and addresses. Scripts get addresses as objects; here they are text, `ip:port`.
+//! Names and addresses. Scripts receive addresses as objects; here they are text, `ip:port`.
 
 use crate::director::ScriptTrouble;
 use crate::state::failure;
@@ -25,12 +25,12 @@ pub(crate) fn native(lua: &Lua) -> mlua::Result<Table> {
     Ok(native)
 }
 
-/// An address as text back to what it was.
+/// Parses an address from its text.
 pub(crate) fn parse(text: &str) -> mlua::Result<SocketAddr> {
     text.parse().map_err(|_| mlua::Error::runtime(format!("{text} is not an address")))
 }
 
-/// The addresses of a host; `service` is a port, `http` or `https`.
+/// Resolves the addresses of a host; `service` is a port, `http` or `https`.
 fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, ScriptTrouble> {
     let unresolved = |why: &str| ScriptTrouble::Resolve(format!("{host}:{service} {why}"));
     let port = match service {
@@ -49,7 +49,7 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, ScriptTrouble> 
     Ok(found.collect())
 }
 
-/// Why no address of `host` could be connected to, in the system's words.
+/// The system's reason why no address of `host` accepted a connection.
 pub(crate) fn why_unreachable(host: &str, service: &str) -> String {
     let Ok(found) = resolve(host, service) else { return "Name or service not known".into() };
     let mut why = String::from("no address");

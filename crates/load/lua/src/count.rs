@@ -1,6 +1,6 @@
 //! Counts the requests in a script's text: called once, for the first text.
 
-/// Methods that wrk's parser knows.
+/// Methods that wrk's parser accepts.
 const METHODS: &[&str] = &[
     "DELETE",
     "GET",
@@ -34,11 +34,11 @@ const METHODS: &[&str] = &[
 /// Maximum number of requests in one text.
 const REQUESTS_MAX: u16 = 10_000;
 
-/// Counts the consecutive requests in `text`; an incomplete last one is ignored if there are
+/// Counts the consecutive requests in `text`; an incomplete last request is ignored if there are
 /// others.
 ///
 /// # Errors
-/// `REASON at LINE:COLUMN`, as wrk prints it.
+/// Fails with `REASON at LINE:COLUMN`, as wrk prints it.
 pub(crate) fn requests(text: &[u8]) -> Result<u16, String> {
     let mut at = 0;
     let mut count = 0;
@@ -64,7 +64,7 @@ pub(crate) fn requests(text: &[u8]) -> Result<u16, String> {
 /// Error in a text, and its byte offset.
 type SyntaxError = (&'static str, usize);
 
-/// The length of the message that begins the text; `None` when it is not complete.
+/// Length of the message at the start of the text; `None` if it is incomplete.
 fn message(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let Some(line) = request_line(text)? else { return Ok(None) };
     let Some(BodyFields { end, length, chunked }) = fields(text, line)? else { return Ok(None) };
@@ -168,7 +168,7 @@ impl UrlPart {
     }
 }
 
-/// From the blanks before `HTTP/` to the end of the line.
+/// Parses from the blanks before `HTTP/` to the end of the line.
 fn version(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     let blanks = text[from..].iter().take_while(|byte| **byte == b' ').count();
     let mut at = from + blanks;
@@ -219,7 +219,7 @@ struct BodyFields {
     chunked: bool,
 }
 
-/// The fields that begin at `at`; `None` where the empty line is missing.
+/// Parses the fields that begin at `at`; `None` if the empty line is missing.
 fn fields(text: &[u8], mut at: usize) -> Result<Option<BodyFields>, SyntaxError> {
     const NO_LF: &str = "strict mode assertion failed";
     let (mut length, mut chunked) = (0, false);
@@ -247,7 +247,7 @@ fn fields(text: &[u8], mut at: usize) -> Result<Option<BodyFields>, SyntaxError>
     }
 }
 
-/// The offset of the line end after a value, which may continue in a line that starts with a blank.
+/// The offset of the line end after a value, which may continue on a line that starts with a blank.
 fn value(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     let mut at = from;
     loop {
@@ -266,7 +266,7 @@ fn value(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     }
 }
 
-/// A length; `Err`: the offset of what is not a digit.
+/// Parses a length; `Err`: offset of the first character that is not a digit.
 fn number(value: &[u8]) -> Result<usize, usize> {
     let blanks = value.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let digits = value.trim_ascii();
@@ -280,7 +280,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// The length of a chunked body, its last empty line included (no trailers).
+/// The length of a chunked body, including its last empty line (no trailers).
 fn chunks(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let mut at = 0;
     loop {

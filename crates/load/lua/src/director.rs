@@ -1,4 +1,5 @@
-//! A script from its text to the workers' parts, and to `done` at the end: wrk's order of steps.
+//! The stages of a script in wrk's order: from its text to the workers' parts, and `done` at the
+//! end.
 
 use crate::count;
 use crate::figures::{RecordedValues, RunSums, object, summary};
@@ -9,7 +10,7 @@ use mlua::{Function, LuaString, Table};
 use std::sync::Arc;
 use workload::{Script, Wants};
 
-/// A script's text under its name, or why it could not be read.
+/// A script's text under its name, or the reason why it could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     pub name: String,
@@ -20,9 +21,9 @@ pub struct Program {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     pub scheme: String,
-    /// Without the brackets of an IPv6 address.
+    /// Host without the brackets of an IPv6 address.
     pub host: String,
-    /// As in the URL; `None` if it has none.
+    /// Port in the URL; `None` if absent.
     pub port: Option<String>,
     /// Path and query.
     pub path: String,
@@ -30,18 +31,18 @@ pub struct Site {
     /// `None`: GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
-    /// `print` and `io.write` go to standard error.
+    /// `print` and `io.write` write to standard error.
     pub aside: bool,
 }
 
-/// Error that ends a run before it starts, or its script's part in it.
+/// Error that ends a run before it starts, or only its script's part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptTrouble {
     /// The script failed; the error has its name, the line and the reason.
     Script(String),
-    /// `HOST:SERVICE REASON` of a name that has no address.
+    /// `HOST:SERVICE REASON` for a name without an address.
     Resolve(String),
-    /// The same of a server that takes no connection.
+    /// The same for a server that accepts no connection.
     Connect(String),
     /// The script's request is invalid: `REASON at LINE:COLUMN`.
     Request(String),
@@ -67,13 +68,14 @@ pub struct Director {
 }
 
 impl Director {
-    /// Loads the script and looks for the server: every address is connected to once, and those
-    /// that take no connection are left out.
+    /// Loads the script and finds the server: connects to every address once, and leaves out
+    /// addresses that accept no connection.
     ///
-    /// `complain` receives errors in the text itself; the run continues without it, as in wrk.
+    /// `complain` receives errors in the text itself; the run continues without the script, as in
+    /// wrk.
     ///
     /// # Errors
-    /// No address, none that accepts a connection, or the script failed meanwhile.
+    /// Fails if there is no address, none accepts a connection, or the script fails meanwhile.
     pub fn new(
         program: &Program,
         site: &Site,
@@ -102,7 +104,7 @@ impl Director {
     /// Makes the threads' states and runs `setup` and `init` for each.
     ///
     /// # Errors
-    /// The script failed, or its first text is no request.
+    /// Fails if the script fails, or its first text is not a request.
     pub fn make_states(
         &mut self,
         program: &Program,
@@ -133,7 +135,7 @@ impl Director {
         Ok(parts)
     }
 
-    /// One thread's state, with the script loaded, set up and given its arguments.
+    /// One thread's state, with the script loaded, set up and its arguments passed.
     fn begin(
         &mut self,
         program: &Program,
@@ -162,7 +164,7 @@ impl Director {
         Ok(shared)
     }
 
-    /// Returns whether the script wants the figures at the end.
+    /// Returns whether the script needs the figures at the end.
     pub fn wants_done(&self) -> bool {
         self.main.has("done")
     }
@@ -177,7 +179,7 @@ impl Director {
     /// Calls the script's `done`. Times in microseconds; requests per second of a thread.
     ///
     /// # Errors
-    /// The script failed.
+    /// Fails if the script fails.
     pub fn done(
         &self,
         figures: &RunSums,
@@ -204,7 +206,7 @@ fn look(state: &LuaState) -> Result<Wants, ScriptTrouble> {
     Ok(Wants { pauses: state.has("delay"), responses: state.has("response"), requests })
 }
 
-/// One request's text.
+/// Text of one request.
 fn text(state: &LuaState) -> Result<Vec<u8>, ScriptTrouble> {
     let made: Option<LuaString> = state.request.call(()).map_err(|error| trouble(&error))?;
     Ok(made.map(|text| text.as_bytes().to_vec()).unwrap_or_default())

@@ -23,7 +23,7 @@ pub struct RunSums {
     pub errors: Errors,
 }
 
-/// Recorded values with their counts, ascending; mean and standard deviation of them.
+/// Recorded values with their counts, ascending, and their mean and standard deviation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedValues {
     pub values: Vec<(u64, u64)>,
@@ -44,7 +44,7 @@ impl RecordedValues {
         self.values.last().map_or(0, |(value, _)| *value)
     }
 
-    /// The value of rank round(p/100 · n + 0.5), as wrk counts ranks, and never beyond the last.
+    /// The value of rank round(p/100 · n + 0.5), as wrk counts ranks, and at most the last.
     fn percentile(&self, percent: f64) -> u64 {
         let count = self.count();
         let rank = (percent / 100.0 * count as f64 + 0.5).round().clamp(0.0, count as f64) as u64;
@@ -58,14 +58,14 @@ impl RecordedValues {
         self.max()
     }
 
-    /// The `row`-th value, counted from 1, and how often it was recorded.
+    /// The `row`-th value, counted from 1, and its count.
     fn row(&self, row: f64) -> (u64, u64) {
         let index = (row - 1.0).max(0.0) as usize;
         self.values.get(index).copied().unwrap_or((0, 0))
     }
 }
 
-/// The object that a script gets for it.
+/// The object that a script receives.
 pub(crate) fn object(state: &LuaState, spread: RecordedValues) -> mlua::Result<Value> {
     let lua = &state.lua;
     let named = lua.create_table()?;

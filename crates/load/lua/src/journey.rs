@@ -9,26 +9,26 @@ use units::{Nanos, Purpose, Seed};
 use url::Url;
 use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
 
-/// A sleep is cut to a day.
+/// A sleep is shortened to a day.
 const SLEEP_MAX_S: f64 = 86_400.0;
 
 /// Arguments of a journey's script.
 #[derive(Clone, Debug)]
 pub struct JourneySpec {
-    /// Its name in messages: the file's.
+    /// Name for messages: the file's.
     pub name: String,
     pub text: Vec<u8>,
-    /// Its arguments from `args[1]` on; `args[0]` is the base.
+    /// Arguments from `args[1]` on; `args[0]` is the base.
     pub args: Vec<String>,
     pub steps: Vec<String>,
-    /// Base of its URLs.
+    /// Base of relative URLs.
     pub base: Url,
-    /// Hosts that it may call in addition to the base.
+    /// Hosts that the script may call in addition to the base.
     pub servers: Vec<Url>,
-    /// Variables, and what the setup captured.
+    /// Variables, and values that the setup captured.
     pub given: Vec<(String, String)>,
     pub seed: u64,
-    /// Redirects its output to standard error.
+    /// Redirects the script's output to standard error.
     pub aside: bool,
 }
 
@@ -49,19 +49,19 @@ pub struct LuaActor {
     leave_off: Function,
     forget: Function,
     flush: Function,
-    // last: what refers to it goes first
+    // last: fields that refer to it are dropped first
     lua: Lua,
 }
 
 // SAFETY: as for `LuaState`: every reference into the state is a field of this struct or inside the
-// state itself; none escapes, and nothing in it is bound to a thread.
+// state itself; no reference escapes, and nothing in the state is bound to a thread.
 unsafe impl Send for LuaActor {}
 
 impl LuaActor {
     /// Loads the script and calls its `init`.
     ///
     /// # Errors
-    /// The script is wrong, or has no function `journey`.
+    /// Fails if the script is invalid, or has no function `journey`.
     pub fn new(spec: &JourneySpec) -> Result<LuaActor, ScriptTrouble> {
         LuaActor::make(spec).map_err(|error| crate::state::trouble(&error))
     }
@@ -159,7 +159,7 @@ impl Actor for LuaActor {
     }
 }
 
-/// One turn of a program, which has no metrics in Lua.
+/// Runs one turn of the program. Programs in Lua have no metrics.
 fn turn(failure: Option<String>, checks: Vec<Option<String>>, action: ActorAction) -> ActorTurn {
     ActorTurn { failure, checks, values: Vec::new(), action }
 }
@@ -169,7 +169,7 @@ fn broke(error: mlua::Error) -> ActorTurn {
     turn(None, Vec::new(), ActorAction::Broke(sentence(&error)))
 }
 
-/// Fields by their names in small letters; several of one name are joined (RFC 9110 section 5.3).
+/// Fields by their names in lowercase; several of one name are joined (RFC 9110 section 5.3).
 fn headers(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, value) in fields::fields(head) {
@@ -229,8 +229,8 @@ fn nanos(seconds: f64) -> Nanos {
     Nanos((seconds.clamp(0.0, SLEEP_MAX_S) * 1e9) as u64)
 }
 
-/// Host functions of a script. A failure is nil and a reason: the prelude raises the error, because
-/// it knows the script's line.
+/// Host functions of a script. On failure they return nil and a reason: the prelude raises the
+/// error, because it knows the script's line.
 fn native(lua: &Lua, base: &Url, servers: &[Url]) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     let allowed: BTreeSet<String> = servers.iter().chain([base]).map(server).collect();
@@ -277,7 +277,7 @@ fn server(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The absolute URL of a text of the script's, or of a server's.
+/// The absolute URL of a URL text from the script or from a server.
 fn resolve(
     from: &Url,
     text: &str,
@@ -329,9 +329,9 @@ fn urlencoded(all: &[(String, String)]) -> String {
 /// interface.
 ///
 /// # Errors
-/// It makes a journey, and is wrong.
+/// Fails if the text makes a journey, and is invalid.
 pub fn outline(name: &str, text: &[u8]) -> Result<Option<Outline>, ScriptTrouble> {
-    // nothing else can define it in the text itself
+    // no other code can define it in the text itself
     if !text.windows(7).any(|word| word == b"journey") {
         return Ok(None);
     }
@@ -367,7 +367,7 @@ fn read_outline(name: &str, text: &[u8]) -> mlua::Result<Option<Outline>> {
     Ok(Some(Outline { steps, servers }))
 }
 
-/// The text begins a function of that name, whatever else is wrong with it.
+/// Returns whether the text begins a function of that name, regardless of other errors.
 fn defines(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     text.lines().any(|line| {
@@ -377,7 +377,7 @@ fn defines(text: &[u8]) -> bool {
     })
 }
 
-/// Inspecting a script prints nothing, and one with wrk's interface finds its table.
+/// Inspecting a script prints nothing, and a script with wrk's interface finds its table.
 const QUIET: &str = "\
 print = function() end
 io.write = function() end

@@ -1,12 +1,12 @@
-//! JSON as values of Lua, and back.
+//! JSON as Lua values, and back.
 
 use mlua::{Lua, MetaMethod, UserData, UserDataMethods, UserDataRef, Value};
 use serde_json::{Number, Value as Json};
 
-/// Tables in tables, at most; a table that holds itself ends here too.
+/// Maximum nesting depth of tables; a table that contains itself is cut here too.
 const DEPTH_MAX: u32 = 64;
 
-/// JSON's null is nil: it leaves its place in an object free, and ends an array for `#`.
+/// JSON's null is nil: its key is absent from an object, and it ends an array for `#`.
 pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
     Ok(match value {
         Json::Null => Value::Nil,
@@ -33,15 +33,15 @@ pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
     })
 }
 
-/// Whole numbers are exact as doubles up to this one.
+/// Largest value up to which all whole numbers are exact as doubles.
 const DOUBLES_MAX: u64 = 1 << 53;
 
 fn is_beyond_doubles(number: &Number) -> bool {
     number.as_i128().is_some_and(|whole| whole.unsigned_abs() > u128::from(DOUBLES_MAX))
 }
 
-/// An integer of 64 bits that Lua's numbers, which are doubles, cannot hold. It keeps its digits as text and
-/// in JSON. Two of them can be compared; arithmetic makes doubles of them.
+/// A 64-bit integer that Lua's numbers, which are doubles, cannot hold. It keeps its digits as text
+/// and in JSON. Two of them can be compared; arithmetic converts them to doubles.
 #[derive(Debug)]
 struct WholeNumber(Number);
 
@@ -78,10 +78,10 @@ fn double(value: &Value) -> mlua::Result<f64> {
     number.map_err(|_| mlua::Error::runtime(format!("arithmetic with a {}", value.type_name())))
 }
 
-/// A table with entries from 1 on is an array; an empty one is an object.
+/// A table with entries from 1 on is an array; an empty table is an object.
 ///
 /// # Errors
-/// A value that JSON cannot express.
+/// Fails for a value that JSON cannot express.
 pub(crate) fn from_lua(value: &Value) -> Result<Json, String> {
     within(value, DEPTH_MAX)
 }
@@ -121,7 +121,7 @@ fn within(value: &Value, depth: u32) -> Result<Json, String> {
 }
 
 fn numbered(number: f64) -> Result<Json, String> {
-    // whole numbers are written as such
+    // whole numbers are written without a fraction
     if number.fract() == 0.0 && number.abs() <= DOUBLES_MAX as f64 {
         return Ok((number as i64).into());
     }

@@ -1,6 +1,6 @@
-//! Scripts as a source of requests, on LuaJIT. wrk's have the whole Lua interface of wrk 4: one state
-//! for each worker and one for `setup` and `done`, as there. Those of journeys have one small interface
-//! of ours, and a state for each worker. Layer 4: it runs programs of the user's,
+//! Scripts as a source of requests, on LuaJIT. Scripts for wrk have the whole Lua interface of wrk
+//! 4: one state for each worker and one for `setup` and `done`. Scripts for journeys have a small
+//! interface of this program, and a state for each worker. Layer 4: it runs programs of the user,
 //! which may read files, look names up and take time.
 //!
 //! A script has the rights of the user who starts it: there is no sandbox, because wrk has none and

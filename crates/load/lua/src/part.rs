@@ -1,4 +1,4 @@
-//! One worker's part of a script, as the engine asks it.
+//! One worker's part of a script, for the engine.
 
 use crate::state::sentence;
 use crate::thread::WorkerState;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use units::Nanos;
 use workload::{Script, ScriptError, Wants};
 
-/// A script's wait is cut to an hour.
+/// A script's wait is shortened to an hour.
 const PAUSE_MAX_MS: f64 = 3_600_000.0;
 
 #[derive(Debug)]
 pub(crate) struct ScriptPart {
     shared: Arc<WorkerState>,
     wants: Wants,
-    /// The request of a script that has no `request`: the same each time.
+    /// The request of a script without the function `request`: the same each time.
     fixed: Option<Vec<u8>>,
 }
 

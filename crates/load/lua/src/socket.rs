@@ -8,7 +8,7 @@ use workload::{AwaitedMessages, MessageFilter, SocketAction, SocketCall};
 /// Maximum wait for messages: a day.
 const WAIT_MAX_S: f64 = 86_400.0;
 
-/// The HTTP URL of the same place as a WebSocket URL; other texts stay as they are.
+/// The HTTP URL that corresponds to a WebSocket URL; other texts are unchanged.
 pub(crate) fn as_http(text: &str) -> String {
     for (scheme, http) in [("ws://", "http://"), ("wss://", "https://")] {
         if let Some(rest) = text.strip_prefix(scheme) {
@@ -18,15 +18,15 @@ pub(crate) fn as_http(text: &str) -> String {
     text.to_owned()
 }
 
-/// The WebSocket URL of the same place as an HTTP URL.
+/// The WebSocket URL that corresponds to an HTTP URL.
 pub(crate) fn as_ws(url: &str) -> String {
     url.replacen("http", "ws", 1)
 }
 
-/// Reads the call that the prelude has put together; `None`: it is a request.
+/// Reads the call that the prelude has built; `None`: it is a request.
 ///
 /// # Errors
-/// Another value than the prelude's.
+/// Fails for a value that the prelude did not build.
 pub(crate) fn call(value: &Value) -> mlua::Result<Option<Arc<SocketCall>>> {
     let Value::Table(table) = value else { return Ok(None) };
     let kind = table.raw_get::<LuaString>("kind")?.to_string_lossy();
@@ -61,7 +61,7 @@ fn awaited(table: &Table) -> mlua::Result<AwaitedMessages> {
     Ok(AwaitedMessages { filter, count: table.raw_get("count")? })
 }
 
-/// Messages with a text in them, and with values at JSON pointers (RFC 6901).
+/// Messages that contain a text, or values at JSON pointers (RFC 6901).
 #[derive(Debug)]
 struct ScriptFilter {
     contains: Option<Vec<u8>>,

@@ -5,7 +5,8 @@ use mlua::{Error, Function, HookTriggers, Lua, Table, VmState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Instructions that a script may take to load, and again for `setup` or `init`: seconds of work.
+/// Maximum number of instructions that a script may take to load, and again for `setup` or `init`:
+/// seconds of work.
 const START_MAX: u64 = 1_000_000_000;
 
 /// Instructions between two checks of the instruction limit.
@@ -20,7 +21,7 @@ print = function(...)
   io.write(table.concat(parts, '\\t'), '\\n')
 end";
 
-/// Debian's paths of Lua modules: LuaJIT as we build it searches only `/usr/local`. The folder of C
+/// Debian's paths of Lua modules: LuaJIT as built here searches only `/usr/local`. The folder of C
 /// modules is named after the machine, in GCC's notation.
 const FOLDERS: &str = "\
 package.path = package.path .. ';/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua'
@@ -30,24 +31,24 @@ if machine then
 end
 package.cpath = package.cpath .. ';/usr/lib/lua/5.1/?.so'";
 
-/// A Lua state with the ways into its script.
+/// A Lua state with the entry points of its script.
 #[derive(Debug)]
 pub(crate) struct LuaState {
     pub(crate) request: Function,
     pub(crate) response: Function,
     pub(crate) delay: Function,
     flush: Function,
-    /// Makers of the objects that scripts get.
+    /// Constructors of the objects that scripts receive.
     pub(crate) thread: Function,
     pub(crate) spread: Function,
     pub(crate) wrk: Table,
-    // last: what refers to it goes first
+    // last: fields that refer to it are dropped first
     pub(crate) lua: Lua,
 }
 
-// SAFETY: every reference into the state is a field of this struct or inside the state itself; none
-// escapes. So all of it moves between threads at once, and nothing in it is bound to a thread: the
-// Lua library is used without thread-local storage.
+// SAFETY: every reference into the state is a field of this struct or inside the state itself; no
+// reference escapes. So all of it moves between threads at once, and nothing in it is bound to a
+// thread: the Lua library is used without thread-local storage.
 unsafe impl Send for LuaState {}
 
 impl LuaState {
@@ -95,7 +96,8 @@ impl LuaState {
         bounded(&self.lua, || chunk.exec()).map_err(|error| sentence(&error))
     }
 
-    /// Calls `wrk.NAME` with these arguments, and no longer than a script may take to start.
+    /// Calls `wrk.NAME` with these arguments; limited to the instructions that a script may take to
+    /// start.
     pub(crate) fn start<A: mlua::IntoLuaMulti>(
         &self,
         name: &str,
@@ -110,18 +112,17 @@ impl LuaState {
         self.lua.globals().get::<Function>(name).is_ok()
     }
 
-    /// Flushes the script's output, before anything that we print.
+    /// Flushes the script's output before the program prints.
     pub(crate) fn flush(&self) {
         // a script that has closed or replaced io has nothing to flush
         self.flush.call::<()>(()).ok();
     }
 }
 
-/// A state with all libraries and nothing of ours in it. `aside`: what is printed goes to standard
-/// error.
+/// A state with all libraries and no script. `aside`: output is printed to standard error.
 pub(crate) fn open(aside: bool) -> mlua::Result<Lua> {
-    // SAFETY: all libraries are opened, `ffi` and `debug` among them, because scripts of wrk's
-    // have them; such a script is trusted as any program that the user starts.
+    // SAFETY: all libraries are opened, `ffi` and `debug` among them, because wrk's scripts have
+    // them; such a script is trusted like any program that the user starts.
     let lua = unsafe { Lua::unsafe_new() };
     lua.load(FOLDERS).set_name("=wrk").exec()?;
     if aside {
@@ -130,7 +131,8 @@ pub(crate) fn open(aside: bool) -> mlua::Result<Lua> {
     Ok(lua)
 }
 
-/// Interprets, so that instructions are counted, and ends what takes too many of them.
+/// Uses the interpreter, so that instructions are counted, and ends code that takes too many of
+/// them.
 pub(crate) fn bounded<R>(lua: &Lua, run: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
     let taken = Arc::new(AtomicU64::new(0));
     let count = move |_: &Lua, at: &mlua::debug::Debug<'_>| {
@@ -153,12 +155,12 @@ pub(crate) fn bounded<R>(lua: &Lua, run: impl FnOnce() -> mlua::Result<R>) -> ml
     done
 }
 
-/// One of our errors passing through Lua.
+/// Extracts one of our errors that passed through Lua.
 pub(crate) fn failure(trouble: ScriptTrouble) -> Error {
     Error::external(trouble)
 }
 
-/// Message of an error, raised by the script or by us.
+/// Message of an error, raised by the script or by this program.
 pub(crate) fn trouble(error: &Error) -> ScriptTrouble {
     match error.downcast_ref::<ScriptTrouble>() {
         Some(ours) => ours.clone(),
@@ -182,7 +184,7 @@ pub(crate) fn sentence(error: &Error) -> String {
     }
 }
 
-/// `FILE:LINE:` of the innermost line of Lua in a traceback.
+/// `FILE:LINE:` of the innermost Lua line in a traceback.
 fn place(traceback: &str) -> Option<&str> {
     let line = traceback
         .lines()

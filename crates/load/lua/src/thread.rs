@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One worker's state, which `setup` and `done` reach from theirs.
+/// One worker's state, which `setup` and `done` access from theirs.
 #[derive(Debug)]
 pub(crate) struct WorkerState {
     state: Mutex<LuaState>,
@@ -27,7 +27,7 @@ impl WorkerState {
         WorkerState { state: Mutex::new(state), control: Arc::default() }
     }
 
-    /// The state; a panic of another thread leaves it as usable as it was.
+    /// Locks the state; a panic of another thread leaves it usable.
     pub(crate) fn state(&self) -> MutexGuard<'_, LuaState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +51,7 @@ impl Control {
     }
 }
 
-/// A thread as `setup` sees it: its globals are another state's.
+/// A thread as `setup` sees it: its globals belong to another state.
 pub(crate) fn handle(main: &LuaState, shared: &Arc<WorkerState>) -> mlua::Result<Value> {
     let lua = &main.lua;
     let (from, to) = (shared.clone(), shared.clone());

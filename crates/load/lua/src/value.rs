@@ -1,14 +1,14 @@
-//! Copies of values from one Lua state into another.
+//! Copies values from one Lua state into another.
 
 use mlua::{Lua, Table, Value};
 
-/// Tables in tables, at most; a table that holds itself ends here too.
+/// Maximum nesting depth of tables; a table that contains itself is cut here too.
 const DEPTH_MAX: u32 = 64;
 
-/// A copy of `value` that belongs to `to`.
+/// Copies `value` into the state `to`.
 ///
 /// # Errors
-/// Values other than nil, booleans, numbers, strings and tables of these.
+/// Fails for values other than nil, booleans, numbers, strings and tables of these.
 pub(crate) fn copy(value: &Value, to: &Lua) -> mlua::Result<Value> {
     copy_within(value, to, DEPTH_MAX)
 }

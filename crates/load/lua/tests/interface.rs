@@ -1,4 +1,4 @@
-//! The Lua interface as scripts use it, against a listener that only takes connections.
+//! The Lua interface as scripts use it, against a listener that only accepts connections.
 
 use lua::{Director, Program, RecordedValues, RunSums, ScriptTrouble, Site};
 use std::net::TcpListener;
@@ -146,7 +146,7 @@ fn done_gets_the_figures_and_reaches_into_the_threads() {
           assert(threads[1]:get('nothing') == nil)
         end";
     let (director, mut parts, _) = make_states(text, 2, &["URL"]).unwrap();
-    // the first text of the first thread is looked at before the run
+    // the first text of the first thread is parsed before the run
     let asked = [first_line(&mut parts[0]), first_line(&mut parts[0])];
     assert_eq!(asked[0], asked[1]);
     assert!(director.wants_done());
@@ -164,7 +164,8 @@ fn done_gets_the_figures_and_reaches_into_the_threads() {
 #[test]
 fn errors_name_their_line() {
     let cases = [
-        // the text itself: reported for both states, and the run continues without it
+        // an error in the text itself: reported for both states, and the run continues without the
+        // script
         ("x = = 1", "t.lua:1: unexpected symbol near '='; t.lua:1: unexpected symbol near '='"),
         ("\nerror('boom')", "t.lua:2: boom; t.lua:2: boom"),
         ("function setup() error('in setup') end", "Script(\"t.lua:1: in setup\")"),

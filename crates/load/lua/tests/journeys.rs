@@ -46,7 +46,7 @@ fn call(act: ActorTurn) -> ActedCall {
     }
 }
 
-/// The act in a line.
+/// The action as one line.
 fn line(act: ActorTurn) -> String {
     let mut line = match act.action {
         ActorAction::Call(call) => {
@@ -116,7 +116,7 @@ fn a_user_keeps_values_and_waits_for_responses() {
          application/json | {\"key\":\"k1\",\"n\":4}"
     );
     assert_eq!(line(response(&mut actor, 4, 204, "", "")), "over, 2000000000 later");
-    // the next iteration has the token still
+    // the next iteration still has the token
     assert!(line(begin(&mut actor, 4, 2)).starts_with("GET http://a.example:81/shop/me"));
     assert_eq!(
         line(response(&mut actor, 4, 200, "X-A: 1\r\nx-a: 2\r\n", "{\"name\": \"ann\"}")),
@@ -125,7 +125,7 @@ fn a_user_keeps_values_and_waits_for_responses() {
     );
 }
 
-/// IDs of this size are usual; as doubles they would become other IDs.
+/// IDs of this size are common; as doubles they would become other IDs.
 #[test]
 fn integers_beyond_doubles_keep_their_digits() {
     let text = "
@@ -213,7 +213,7 @@ fn a_request_that_cannot_be_made_is_an_error_at_its_line() {
     let mut plain = self::actor("function journey(user)\n  user:get('/')\nend", &["a"]);
     call(begin(&mut plain, 0, 0));
     assert_eq!(line(plain.resume(0, Err("no such method"))), "broke: t.lua:2: no such method");
-    // and what is resumed without having asked is over
+    // a coroutine that is resumed without having asked has ended
     assert_eq!(line(response(&mut plain, 0, 200, "", "")), "over, 0 later");
     assert_eq!(line(response(&mut plain, 99, 200, "", "")), "over, 0 later");
 }
@@ -254,7 +254,7 @@ fn requested_redirects_are_followed_within_the_servers() {
     );
 }
 
-/// RFC 9110 section 15.4: what described the content goes with it.
+/// RFC 9110 section 15.4: fields that describe the content are dropped with it.
 #[test]
 fn a_redirect_to_get_leaves_the_fields_of_the_content() {
     let text = "function journey(user)\n  user:post('/a', { body = 'x', follow = true, headers = {\n    \
@@ -372,7 +372,7 @@ fn an_outline_describes_a_script() {
     assert!(describe("function journey() end\nerror('x')").starts_with("t.lua:2: x"));
 }
 
-/// Each arrival of an open load is a new user: data kept for those that left must not grow.
+/// Each arrival of an open load is a new user: the data kept for users that left must not grow.
 #[test]
 fn departed_users_free_their_state() {
     let text = "function journey(user)\n  user.bag = ('x'):rep(100000) .. user.number\n  \
@@ -385,7 +385,7 @@ fn departed_users_free_their_state() {
         response(&mut actor, number, 200, "", "");
         actor.forget(number);
     }
-    // kept, they would be 200 MB
+    // if kept, they would take 200 MB
     assert!(kilobytes < 20_000, "{kilobytes} KiB");
 }
 

@@ -6,7 +6,7 @@ use units::Nanos;
 use url::Url;
 
 impl Plan {
-    /// Meaning of `run URL` without options: a closed loop of 10 users for 10 seconds.
+    /// Settings of `run URL` without options: a closed loop of 10 users for 10 seconds.
     pub fn for_url(url: Url) -> Plan {
         Plan::for_targets(vec![TargetPlan::new(url)])
     }
@@ -63,7 +63,7 @@ impl Plan {
         }
     }
 
-    /// Without a method, or with the default one, a request with a body is a POST.
+    /// Sets the method: without a method, or with the default one, a request with a body is a POST.
     pub fn post_bodies(&mut self) {
         if self.request.method != "GET" {
             return;
@@ -71,7 +71,7 @@ impl Plan {
         if self.request.body.is_some() {
             self.request.method = "POST".into();
         }
-        // a list that other plans may share is not changed
+        // a list that other plans may share is not modified
         let bodies = |target: &TargetPlan| target.body.is_some() && target.method.is_none();
         if self.targets.iter().any(bodies) {
             for target in self.targets.iter_mut().filter(|target| bodies(target)) {
@@ -132,8 +132,8 @@ impl Default for ConnectionPlan {
 }
 
 impl Default for Http2Plan {
-    /// Windows so large that the client is no limit; tables and frames are what the standard begins
-    /// with.
+    /// Windows so large that the client is not the limit; tables and frames have the standard's
+    /// initial sizes.
     fn default() -> Self {
         Http2Plan {
             stream_window: (1 << 30) - 1,

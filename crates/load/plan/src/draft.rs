@@ -3,17 +3,17 @@
 use crate::Plan;
 use std::ops::{Deref, DerefMut};
 
-/// A plan that files and options may still change. [`PlanDraft::settle`] makes the plan of it.
+/// A plan that files and options may still change. [`PlanDraft::settle`] turns it into a plan.
 #[derive(Clone, Debug)]
 pub struct PlanDraft(Plan);
 
 impl PlanDraft {
-    /// Begins to write, or to change, a plan.
+    /// Starts a draft, possibly from an existing plan.
     pub fn of(plan: Plan) -> PlanDraft {
         PlanDraft(plan)
     }
 
-    /// Returns the plan, with everything that follows from what was written: sessions of journeys and of
+    /// Returns the plan, with everything derived from the settings: sessions of journeys and of
     /// clients, the rows of URL patterns, and the parts of the run that objectives name.
     pub fn settle(self) -> Plan {
         let PlanDraft(mut plan) = self;

@@ -1,9 +1,9 @@
 //! The plan file: a [`Plan`](crate::Plan) as TOML and back.
 //!
-//! The printed form names every field; a file that is read may omit fields that equal `run`'s
-//! defaults. Quantities are strings in the options' grammar (`"10s"`, `"2000/s"`, `"64k"`) or,
-//! except for times, plain numbers; `false` means no limit or absence. The types here belong to the
-//! file, not the plan, so that the plan can change without breaking files of [`VERSION`].
+//! The printed form names every field; in a file that is read, fields that equal `run`'s defaults
+//! may be omitted. Quantities are strings in the options' grammar (`"10s"`, `"2000/s"`, `"64k"`)
+//! or, except for times, plain numbers; `false` means no limit or absence. The types here belong to
+//! the file, not the plan, so that the plan can change without breaking files of [`VERSION`].
 
 mod keys;
 mod read;
@@ -23,10 +23,10 @@ use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 /// The version of the format; a file begins with it.
 pub const VERSION: i64 = 1;
 
-/// Returns whether a printed plan contains secrets.
+/// How a printed plan treats secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrets {
-    /// Everything, so that the run can be repeated.
+    /// All secrets are printed, so that the run can be repeated.
     Shown,
     /// Passwords, tokens and keys are replaced by a placeholder; [`from_toml`] refuses it.
     Masked,
@@ -36,7 +36,7 @@ pub enum Secrets {
 pub(crate) const MASK: &str = "***masked***";
 
 /// Returns whether a header's value must be masked: headers that carry logins, by name or by
-/// custom. The same names indicate secrets in queries, forms and JSON.
+/// convention. The same names indicate secrets in queries, forms and JSON.
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let known =
@@ -58,7 +58,7 @@ pub fn is_secret_header(name: &str) -> bool {
         "xsrf",
         "signature",
     ];
-    // a number of tokens, as in `max_tokens`, is not one
+    // a number of tokens, as in `max_tokens`, is not a secret
     let name = name.strip_suffix("tokens").unwrap_or(&name);
     known.contains(&name) || hints.iter().any(|hint| name.contains(hint))
 }

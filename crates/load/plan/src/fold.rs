@@ -1,5 +1,6 @@
-//! URLs that differ only in an id, as one row of the tables: patterns, and which target is counted
-//! in which row. The rows are settled before the run, so that counting looks them up.
+//! Groups URLs that differ only in an id into one row of the tables: patterns, and the row in which
+//! each target is counted. The rows are settled before the run, so that counting only looks them
+//! up.
 
 use crate::{Plan, TargetPlan};
 use regex::{Regex, RegexSet, escape};
@@ -12,9 +13,9 @@ pub const FOLDS_MAX: usize = 100;
 /// A pattern of URLs, such as `/user/{id}` or `GET /user/{id}?page={n}`.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    /// As typed.
+    /// The pattern as typed.
     pub text: String,
-    /// Of `METHOD URL` without the query, or with it: see [`Fold::has_query`].
+    /// Regular expression for `METHOD URL`, with or without the query: see [`Fold::has_query`].
     expression: Regex,
 }
 
@@ -25,7 +26,7 @@ impl PartialEq for Fold {
 }
 
 impl Fold {
-    /// A pattern without a query is held against the URL without its own.
+    /// A pattern without a query is compared with the URL without its query.
     fn has_query(&self) -> bool {
         self.text.contains('?')
     }
@@ -97,7 +98,7 @@ fn pieces(place: &str) -> Result<String, String> {
     Ok(made)
 }
 
-/// A target as patterns see it.
+/// A target in the form that patterns match.
 struct Addressed {
     text: String,
     /// Start of the query, or the end.
@@ -122,7 +123,7 @@ impl Addressed {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Folds {
     pub patterns: Vec<Fold>,
-    /// Row by target; empty: each target has the row of its own number.
+    /// Row by target; empty: each target has its own row.
     of_target: Arc<[u32]>,
     rows: Arc<[FoldRow]>,
 }
@@ -130,21 +131,21 @@ pub struct Folds {
 /// Content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldRow {
-    /// The first target that is counted here.
+    /// The first target that is counted in the row.
     pub first: usize,
     /// Number of them.
     pub targets: u64,
-    /// The pattern that groups them, by number; `None`: it is one target's own row.
+    /// Number of the pattern that groups them; `None`: the row belongs to a single target.
     pub fold: Option<usize>,
 }
 
 impl Folds {
-    /// Not settled yet: each target is its own row.
+    /// Creates unsettled folds: each target has its own row.
     pub fn new(patterns: Vec<Fold>) -> Folds {
         Folds { patterns, ..Folds::default() }
     }
 
-    /// Row by target, for counting; empty: each target has the row of its own number.
+    /// Row by target, for counting; empty: each target has its own row.
     pub fn table(&self) -> Arc<[u32]> {
         self.of_target.clone()
     }
@@ -156,7 +157,7 @@ impl Folds {
         numbered.filter(move |(number, _)| !matched(*number)).map(|(_, fold)| fold)
     }
 
-    /// The row of a pattern by its text.
+    /// The row of a pattern, by the pattern's text.
     pub(crate) fn row_called(&self, text: &str) -> Option<u32> {
         let called = |row: &FoldRow| row.fold.is_some_and(|fold| self.patterns[fold].text == text);
         self.rows.iter().position(called).map(|row| row as u32)
@@ -168,7 +169,7 @@ impl Folds {
             return;
         }
         let taken = self.taken(targets, method);
-        // the rows of patterns come first: however long the list, they are never merged into the
+        // the rows of patterns come first: even in a long list, they are never merged into the
         // others
         let mut rows: Vec<FoldRow> = Vec::new();
         let mut row_of_fold = vec![None; self.patterns.len()];
@@ -192,7 +193,7 @@ impl Folds {
         self.rows = rows.into();
     }
 
-    /// The first pattern that matches, by target. A target with a name keeps its name.
+    /// The first matching pattern of each target. A target with a name keeps its name.
     fn taken(&self, targets: &[TargetPlan], method: &str) -> Vec<Option<usize>> {
         let all = self.patterns.iter().map(|fold| fold.expression.as_str());
         // patterns too large for one automaton are tried one after another
@@ -211,13 +212,13 @@ impl Folds {
 }
 
 impl Plan {
-    /// Settles in which row of the tables each target is counted.
+    /// Settles the row of the tables in which each target is counted.
     pub(crate) fn settle_folds(&mut self) {
         self.measure.folds.settle(&self.targets, &self.request.method);
     }
 
-    /// Rows in which its targets are counted; with a single target, a table is kept only if there
-    /// are patterns.
+    /// Number of rows in which targets are counted; with a single target, a table is kept only if
+    /// there are patterns.
     pub fn row_count(&self) -> usize {
         match self.measure.folds.of_target.len() {
             0 => self.targets.len(),

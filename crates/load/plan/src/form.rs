@@ -11,7 +11,7 @@ const UPLOAD_TYPE: &str = "application/octet-stream";
 struct FormField<'a> {
     name: &'a str,
     value: &'a str,
-    /// The value is the name of a file, with its media type.
+    /// The value is the name of a file with its media type.
     media_type: Option<&'a str>,
 }
 
@@ -34,7 +34,7 @@ fn parse(text: &str) -> Result<FormField<'_>, ParseError> {
 /// Checks one field as typed.
 ///
 /// # Errors
-/// Text without a name or without a value's `=`.
+/// Fails if the text has no name or no `=`.
 pub fn check_form_field(text: &str) -> Result<(), ParseError> {
     parse(text).map(drop)
 }
@@ -43,7 +43,7 @@ pub fn check_form_field(text: &str) -> Result<(), ParseError> {
 /// `application/x-www-form-urlencoded`, as browsers send them.
 ///
 /// # Errors
-/// A malformed field, or a file that cannot be read.
+/// Fails if a field is malformed, or a file cannot be read.
 pub fn form_body(fields: &[&str], files: &dyn FileSource) -> Result<(String, Vec<u8>), ParseError> {
     let fields: Vec<FormField<'_>> =
         fields.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! Calls of gRPC: what is sent, how its bytes are found, and which status is expected.
+//! gRPC calls: the messages, the source of their descriptors, and the expected status.
 
 use crate::{HttpVersion, ID_MARK, Plan, Streaming};
 use protocol::grpc::{BodyForm, CONNECT_STREAM};
@@ -8,16 +8,17 @@ use units::Rate;
 /// gRPC settings of a plan. The method is the path of the URL, `/package.Service/Method`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GrpcPlan {
-    /// The request as JSON; a list of several messages for a client stream. `None`: an empty message, or
-    /// the request's body as it is.
+    /// The request as JSON; a list of messages for a client stream. `None`: an empty message, or
+    /// the request's body unchanged.
     pub message: Option<Vec<u8>>,
-    /// A FileDescriptorSet that describes the method; `None`: the server is asked by reflection.
+    /// A FileDescriptorSet that describes the method; `None`: it is fetched by reflection.
     pub descriptors: Option<Vec<u8>>,
-    /// Status codes that are as expected; empty: OK.
+    /// Expected status codes; empty: OK.
     pub status: Vec<u8>,
-    /// How calls are carried.
+    /// Protocol variant of the calls.
     pub variant: GrpcVariant,
-    /// Number of messages of a client stream, which are those of `message` in turn; `None`: each once.
+    /// Number of messages of a client stream, taken from `message` in turn; `None`: each message
+    /// once.
     pub messages: Option<u32>,
     /// Messages of each client stream per second, on an absolute schedule; `None`: back to back.
     pub message_rate: Option<Rate>,
@@ -25,15 +26,15 @@ pub struct GrpcPlan {
     pub answers: bool,
 }
 
-/// A step of a journey that is a call of gRPC. Its method is the URL of the step's request, and its
-/// message, as JSON, the body.
+/// A journey step that is a gRPC call. Its method is the URL of the step's request, and its
+/// message, as JSON, is the body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrpcStep {
-    /// Status codes that are as expected; empty: those of the plan.
+    /// Expected status codes; empty: those of the plan.
     pub status: Vec<u8>,
 }
 
-/// Returns whether a call with this status succeeded, by a list of expected codes.
+/// Returns whether a call with this status succeeded, given a list of expected codes.
 fn expects(status: &[u8], code: GrpcCode) -> bool {
     match status {
         [] => code == GrpcCode::Ok,
@@ -42,7 +43,7 @@ fn expects(status: &[u8], code: GrpcCode) -> bool {
 }
 
 impl GrpcPlan {
-    /// The message differs from call to call.
+    /// Returns whether the message differs between calls.
     pub fn message_differs(&self) -> bool {
         let message = self.message.as_deref().unwrap_or_default();
         message.windows(ID_MARK.len()).any(|part| part == ID_MARK.as_bytes())
@@ -64,7 +65,7 @@ impl GrpcPlan {
     }
 }
 
-/// The URL over which calls to a `grpc://` or `grpcs://` URL go; `None`: it is another one.
+/// The HTTP URL for calls to a `grpc://` or `grpcs://` URL; `None` for other URLs.
 pub fn http_url(text: &str) -> Option<String> {
     let (scheme, rest) = text.trim().split_once("://")?;
     match scheme.to_ascii_lowercase().as_str() {
@@ -75,7 +76,7 @@ pub fn http_url(text: &str) -> Option<String> {
 }
 
 impl Plan {
-    /// The calls are of gRPC.
+    /// Returns whether the calls are gRPC.
     pub fn is_grpc(&self) -> bool {
         self.measure.stream == Some(Streaming::Grpc)
     }
@@ -91,7 +92,8 @@ impl Plan {
         self.grpc.variant = variant;
     }
 
-    /// The method of the calls has a stream, which Connect sends with another content type.
+    /// Notes that the method of the calls has a stream, for which Connect uses another content
+    /// type.
     pub fn stream_connect(&mut self) {
         for (name, value) in &mut self.request.headers {
             if name.eq_ignore_ascii_case("content-type") && value == "application/proto" {
@@ -100,7 +102,7 @@ impl Plan {
         }
     }
 
-    /// Form of the responses' bodies.
+    /// Form of the response bodies.
     pub fn grpc_form(&self) -> BodyForm {
         let headers = &self.request.headers;
         let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -112,13 +114,13 @@ impl Plan {
         self.is_grpc() || !self.grpc_rows().is_empty()
     }
 
-    /// Rows of the steps that are calls of gRPC.
+    /// Rows of the steps that are gRPC calls.
     pub fn grpc_rows(&self) -> Vec<u32> {
         let steps = self.journeys.iter().flat_map(|journeys| journeys.steps());
         steps.filter(|step| step.grpc.is_some()).map(|step| step.row).collect()
     }
 
-    /// By row of the targets: the codes that are as expected, where they are not those of the plan.
+    /// By row of the targets: the expected codes, where they differ from the plan's.
     pub fn grpc_expectations(&self) -> Vec<Vec<u8>> {
         let steps = self.journeys.iter().flat_map(|journeys| journeys.steps());
         steps.map(|step| step.grpc.as_ref().map_or_else(Vec::new, |it| it.status.clone())).collect()
@@ -139,8 +141,8 @@ impl Plan {
         }
     }
 
-    /// Makes the calls to the plan's URLs calls of gRPC: POST over HTTP/2, with the fields that the
-    /// protocol demands.
+    /// Turns the calls to the plan's URLs into gRPC calls: POST over HTTP/2, with the fields that
+    /// the protocol requires.
     pub fn use_grpc(&mut self) {
         self.measure.stream = Some(Streaming::Grpc);
         self.request.version = HttpVersion::Http2;

@@ -1,5 +1,5 @@
-//! The run description: every field explicit, validated, versioned. What was typed becomes a
-//! [`Plan`]; the engine runs a plan and nothing else. Layer 3: pure; files are read by the caller.
+//! The run description: every field explicit, validated, versioned. User input becomes a [`Plan`];
+//! the engine runs only plans. Layer 3: pure; files are read by the caller.
 #![forbid(unsafe_code)]
 
 pub mod check;

@@ -1,7 +1,7 @@
-//! Texts without the secrets of a plan and of its calls.
+//! Removes the secrets of a plan and of its calls from texts.
 //!
-//! Response bytes are masked by the worker that received them, before they are stored, sent to
-//! another machine or shown: the worker alone knows the values that its users captured.
+//! The worker that received the bytes of a response masks them before they are stored, sent to
+//! another machine or shown: only this worker knows the values that its users captured.
 
 use crate::file::is_secret_header;
 use crate::journey;
@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use url::Url;
 
-/// Secrets of at least this length are masked wherever they occur. Shorter ones may occur in
-/// unrelated words, and are masked only in their own places.
+/// Minimum length of a secret that is masked everywhere. Shorter secrets may occur in unrelated
+/// words, and are masked only in their own places.
 const SECRET_MIN: usize = 3;
 /// Maximum number of secrets to look for; each form counts.
 const SECRETS_MAX: usize = 4_000;
@@ -30,13 +30,13 @@ const PLAIN: [&str; 6] = ["true", "false", "null", "none", "yes", "undefined"];
 /// Replaces secrets in texts.
 #[derive(Clone, Debug, Default)]
 pub struct Masker {
-    /// With their lengths, the longest first: a secret may be part of another.
+    /// Secrets with their lengths, the longest first: a secret may be part of another.
     found: BTreeSet<(Reverse<usize>, String)>,
 }
 
 impl Masker {
-    /// The secrets of a plan: logins, values of secret headers, queries, bodies and variables, of
-    /// requests, targets, steps and proxies.
+    /// Collects the secrets of a plan: logins, values of secret headers, queries, bodies and
+    /// variables, of requests, targets, steps and proxies.
     pub fn of(plan: &Plan) -> Masker {
         let mut masker = Masker::default();
         match &plan.request.auth {
@@ -72,7 +72,7 @@ impl Masker {
         masker
     }
 
-    /// Adds a secret in the forms in which a server may return it: as it is, percent-encoded, and
+    /// Adds a secret in the forms in which a server may return it: unchanged, percent-encoded, and
     /// in strings of JSON and HTML.
     pub fn add(&mut self, secret: &str) {
         // a mask, or a value that is inserted later
@@ -160,7 +160,7 @@ impl Masker {
         }
     }
 
-    /// Adds the values with secret names in a text: of JSON, a form, a query.
+    /// Adds the values with secret names in JSON, a form or a query.
     pub fn add_named(&mut self, text: &str) {
         for range in named_values(text) {
             let value = &text[range];
@@ -204,7 +204,7 @@ impl Masker {
         text
     }
 
-    /// Masks the beginning of a secret at the end of a text that was cut.
+    /// Masks the beginning of a secret at the end of a truncated text.
     fn cut(&self, text: &mut String) {
         let cut = |secret: &str| {
             let mut parts = (SECRET_MIN..secret.len()).rev().filter_map(|end| secret.get(..end));
@@ -236,7 +236,7 @@ impl Masker {
     }
 
     /// The start of a response in the form of HTTP/1, without secrets: chunks are joined, because a
-    /// secret may be in two of them, and content that is coded is left out.
+    /// secret may be split between two, and encoded content is omitted.
     pub fn response(&self, start: &[u8]) -> Vec<u8> {
         // the first part is missing where the head arrived in pieces
         let whole = start.starts_with(b"HTTP/");
@@ -288,7 +288,7 @@ fn value_of(line: &str, wanted: &str) -> Option<String> {
     name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_ascii_lowercase())
 }
 
-/// The content of chunks, as far as they are there.
+/// The content of chunks, as far as received.
 fn unchunked(mut coded: &[u8]) -> Cow<'_, [u8]> {
     let mut content = Vec::new();
     while let Some(end) = coded.windows(2).position(|at| at == b"\r\n") {
@@ -531,7 +531,7 @@ mod tests {
             "HTTP/2 503\r\ncontent-encoding: gzip\r\n\r\n"
         );
         assert_eq!(shown("half a hunter22 body"), "half a *** body");
-        // a secret in which the sample was cut
+        // a secret that was cut at the end of the sample
         let filled = "x".repeat(stats::SAMPLE_BYTES_MAX - 6) + "hunter";
         assert!(shown(&filled).ends_with("x***"));
         assert_eq!(masker.response(b"\xff\xfe"), "\u{fffd}\u{fffd}".as_bytes());

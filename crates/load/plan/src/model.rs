@@ -17,28 +17,28 @@ pub use workload::{Order, Think};
 pub struct Plan {
     pub targets: PlanTargets,
     pub order: Order,
-    /// Target rows by call index, in place of round robin; empty: none.
+    /// Target rows by call index; replaces round robin. Empty: not set.
     pub sequence: Vec<u32>,
     pub request: RequestPlan,
-    /// Token that requests carry in place of a login of `request`.
+    /// Token that requests carry, instead of a login of `request`.
     pub token: crate::TokenPlan,
-    /// Makes the requests, in place of the only target's.
+    /// Script that makes the requests, instead of the single target.
     pub script: Option<ScriptPlan>,
-    /// Steps of users; the targets are then the steps.
+    /// Steps of users; the targets are then these steps.
     pub journeys: Option<JourneyPlan>,
-    /// Simultaneous connections after SPECweb99; the targets are then its operations.
+    /// Simultaneous connections modeled on SPECweb99; the targets are then its operations.
     pub specweb99: Option<crate::Specweb99Plan>,
     pub connection: ConnectionPlan,
     pub http2: Http2Plan,
-    /// Of calls of gRPC; nothing of it counts for others ([`Plan::is_grpc`]).
+    /// Settings of gRPC calls, ignored for other calls ([`Plan::is_grpc`]).
     pub grpc: crate::GrpcPlan,
-    /// Messages, where the URL is one of WebSocket.
+    /// Messages, if the URL is a WebSocket URL.
     pub websocket: crate::WebSocketPlan,
     pub tls: TlsPlan,
     pub load: Load,
     /// The size of the load over time, with `load` as its maximum; `None` if constant.
     pub stages: Option<Stages>,
-    /// Several loads at once, in place of `load`, which is then that of the first of them.
+    /// Several loads at once; `load` is then the load of the first.
     pub scenarios: Vec<ScenarioPlan>,
     pub stop: Stop,
     pub timeouts: Timeouts,
@@ -46,7 +46,7 @@ pub struct Plan {
     pub measure: MeasurePlan,
     pub driver: DriverPlan,
     pub seed: u64,
-    /// Elements of the file that the plan was imported from and that are not in it; reports repeat them.
+    /// Elements of the imported file that the plan lacks; reports repeat them.
     pub not_imported: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Plan {
     }
 
     /// Clients with separate paths: the number of users, at most [`wan::CLIENTS_MAX`]; for
-    /// arrivals, [`ARRIVING_CLIENTS`] in turn. 0 if there are none.
+    /// arrivals, [`ARRIVING_CLIENTS`] in turn. 0 without such clients.
     pub fn client_count(&self) -> u32 {
         match (&self.connection.clients, &self.load) {
             (None, _) => 0,
@@ -70,8 +70,8 @@ impl Plan {
         }
     }
 
-    /// Sets the size of the load over time, and with it the load and, unless that is known, how long the
-    /// run takes.
+    /// Sets the size of the load over time, and with it the load and, unless that is set already,
+    /// the duration of the run.
     pub fn set_stages(&mut self, stages: Stages) {
         self.load = stages.load(&self.load);
         let stop = &mut self.stop;
@@ -81,7 +81,7 @@ impl Plan {
         self.stages = Some(stages);
     }
 
-    /// Every load of the plan is a closed one.
+    /// Returns whether every load of the plan is closed.
     pub fn is_closed(&self) -> bool {
         self.loads().iter().all(|load| matches!(load, Load::Closed { .. }))
     }
@@ -126,7 +126,7 @@ impl Plan {
         }
     }
 
-    /// The same plan, in which no call and no connection is waited for longer than that.
+    /// The same plan with this maximum for all waits for calls and connections.
     pub fn with_patience(&self, most: Nanos) -> Plan {
         let mut plan = self.clone();
         plan.timeouts.call = plan.timeouts.call.min(most);
@@ -134,15 +134,15 @@ impl Plan {
         plan
     }
 
-    /// The same plan, which ends after that time.
+    /// The same plan with this duration.
     pub fn lasting(&self, span: Nanos) -> Plan {
         let mut plan = self.clone();
         plan.stop.duration = Some(span);
         plan
     }
 
-    /// Finds the parts of the run that objectives name: targets and steps by their names or tags,
-    /// patterns of URLs, then transactions, kinds of clients and scenarios; and metrics.
+    /// Resolves the parts of the run that objectives name: targets and steps by their names or
+    /// tags, patterns of URLs, then transactions, kinds of clients and scenarios; and metrics.
     pub(crate) fn settle_objectives(&mut self) {
         let journeys = self.journeys.as_ref();
         let tags = journeys.map(JourneyPlan::tags).unwrap_or_default();
@@ -231,7 +231,8 @@ impl Plan {
     }
 }
 
-/// Clients with separate paths in an open load: session `n` belongs to client `n` modulo this.
+/// Number of clients with separate paths in an open load: session `n` belongs to client `n` modulo
+/// this.
 pub const ARRIVING_CLIENTS: u32 = 1_000;
 
 /// One line of a URL list.
@@ -239,7 +240,7 @@ pub const ARRIVING_CLIENTS: u32 = 1_000;
 pub struct TargetPlan {
     /// Absolute URL, `http` or `https`.
     pub url: url::Url,
-    /// Name of its figures; `None`: the URL.
+    /// Name in the tables; `None`: the URL.
     pub name: Option<String>,
     /// Share of the draws when the order is random; above zero.
     pub weight: f64,
@@ -247,15 +248,15 @@ pub struct TargetPlan {
     pub method: Option<String>,
     /// Overrides [`RequestPlan::body`].
     pub body: Option<Vec<u8>>,
-    /// In addition to [`RequestPlan::headers`], of which fields with the same name are dropped.
+    /// Fields in addition to [`RequestPlan::headers`], which they replace if the names are equal.
     pub headers: Vec<(String, String)>,
-    /// The whole request as sent, in place of the one made from URL, method, headers and body; the
+    /// The whole request as sent, instead of a request made from URL, method, headers and body; the
     /// method's name only determines how the response is read.
     pub raw: Option<Vec<u8>>,
 }
 
 impl TargetPlan {
-    /// A URL and nothing else.
+    /// A target with only a URL.
     pub fn new(url: url::Url) -> TargetPlan {
         TargetPlan {
             url,
@@ -270,13 +271,14 @@ impl TargetPlan {
 }
 
 /// A script: in Lua with wrk's interface, which finds the target's URL and the request's method,
-/// headers and body in its table `wrk`; or a journey's, in Lua or in JavaScript with k6's interface.
+/// headers and body in its table `wrk`; or a journey's script, in Lua or in JavaScript with k6's
+/// interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptPlan {
-    /// Its name in messages: the file's.
+    /// Name for messages: the file's.
     pub name: String,
     pub text: Vec<u8>,
-    /// Its arguments from `args[1]` on; `args[0]` is the URL. In JavaScript: variables of `__ENV` as
+    /// Arguments from `args[1]` on; `args[0]` is the URL. In JavaScript: variables of `__ENV` as
     /// `NAME=value`, and the name of a scenario.
     pub args: Vec<String>,
     /// Files that a script in JavaScript imports or opens: paths and texts.
@@ -284,7 +286,7 @@ pub struct ScriptPlan {
 }
 
 impl ScriptPlan {
-    /// Returns whether the script is in JavaScript or TypeScript, by the ending of its name.
+    /// Returns whether the script is in JavaScript or TypeScript, by the extension of its name.
     pub fn is_javascript(&self) -> bool {
         is_javascript(&self.name)
     }
@@ -299,9 +301,9 @@ pub fn is_javascript(name: &str) -> bool {
 pub enum HttpVersion {
     Http10,
     Http11,
-    /// By ALPN over TLS; by prior knowledge without it (RFC 9113 section 3).
+    /// By ALPN over TLS; by prior knowledge without TLS (RFC 9113 section 3).
     Http2,
-    /// Over QUIC, which is over TLS always (RFC 9114 section 3).
+    /// Over QUIC, which always uses TLS (RFC 9114 section 3).
     Http3,
     /// The server's preference among the protocols offered by ALPN; HTTP/1.1 without TLS. Resolved
     /// before the first call.
@@ -315,7 +317,7 @@ impl HttpVersion {
         matches!(self, HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto)
     }
 
-    /// As in a report.
+    /// Name as printed in reports.
     pub fn name(self) -> &'static str {
         match self {
             HttpVersion::Http10 => "HTTP/1.0",
@@ -331,27 +333,28 @@ impl HttpVersion {
 pub struct RequestPlan {
     pub method: String,
     pub version: HttpVersion,
-    /// In order; a `Host`, `User-Agent` or `Connection` here replaces ours. Values are bytes.
+    /// Header fields in order; a `Host`, `User-Agent` or `Connection` here replaces the default.
+    /// Values are bytes.
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
     pub auth: Option<Auth>,
     pub user_agent: String,
-    /// Sent with each request without its own field `priority` (RFC 9218).
+    /// Priority of each request without its own field `priority` (RFC 9218).
     pub priority: Option<Priority>,
-    /// Accept gzip, deflate, br and zstd, and decode them.
+    /// Accepts gzip, deflate, br and zstd, and decodes them.
     pub compressed: bool,
-    /// Redirects followed per call; 0: none.
+    /// Maximum number of redirects followed per call; 0: none.
     pub follow_max: u16,
-    /// Hosts, as URLs name them, to which a redirect takes the credentials along.
+    /// Hosts, as written in URLs, to which redirected requests may carry the credentials.
     pub follow_auth: Vec<String>,
-    /// Keep cookies per user and send them back.
+    /// Keeps cookies per user and sends them back.
     pub cookies: bool,
-    /// Send only the cookie that was set last, whatever its path and domain.
+    /// Sends only the cookie that was set last, regardless of its path and domain.
     pub last_cookie: bool,
 }
 
 impl RequestPlan {
-    /// Adds a header unless there is one of this name.
+    /// Adds a header unless there is a header of this name.
     pub(crate) fn add_missing_header(&mut self, name: &str, value: &str) {
         if !self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
             self.headers.push((name.to_owned(), value.to_owned()));
@@ -367,7 +370,7 @@ pub enum Auth {
         password: String,
     },
     Bearer(String),
-    /// RFC 7616, after the server's challenge.
+    /// Digest login of RFC 7616, after the server's challenge.
     Digest {
         user: String,
         password: String,
@@ -395,27 +398,30 @@ impl std::fmt::Debug for Auth {
 pub struct ConnectionPlan {
     /// Calls per connection; `None`: as many as the server allows.
     pub calls: Option<u32>,
-    /// Requests outstanding on one connection: pipelined, or streams of HTTP/2 and 3; 1: one at a time.
+    /// Maximum number of outstanding requests on one connection: pipelined, or streams of HTTP/2
+    /// and 3; 1: one at a time.
     pub pipeline: u32,
-    /// Requests that go out together; the next group when all responses of this one are in.
+    /// Number of requests that are sent together; the next group follows when all responses to this
+    /// one have arrived.
     pub group: Option<u32>,
-    /// Calls that may be outstanding on one connection where a group goes out together; the rest of
-    /// the group goes to further connections of its user. `None`: the whole group.
+    /// Maximum number of outstanding calls on one connection if a group is sent together; the rest
+    /// of the group uses further connections of its user. `None`: the whole group.
     pub depth: Option<u32>,
-    /// Connections that one user or session may have; the last one takes the excess.
+    /// Maximum number of connections of one user or session; the last one takes the excess calls.
     pub per_user: u32,
     /// Maximum number of connections a call is put on when they end before its response.
     pub tries: u16,
-    /// A call whose request was on its way when the connection broke, before the response's first
-    /// byte, is retried on another connection if that connection had answered before. One whose
+    /// A call whose request was being sent when the connection broke, before the response's first
+    /// byte, is retried on another connection if that connection had answered before. A call whose
     /// request was not written yet is retried in any case.
     pub resend: bool,
     /// A response without a length that ends with its connection is incomplete, as in h2load; if
-    /// false, the end of the connection is the end of the response (RFC 9112 section 6.3).
+    /// false, the end of the connection ends the response (RFC 9112 section 6.3).
     pub needs_length: bool,
-    /// Bytes of the head of one response that are read, of HTTP/2 and 3 uncompressed: 1 KiB to 16 MiB.
+    /// Maximum size of the head of one response in bytes, uncompressed for HTTP/2 and 3: 1 KiB to
+    /// 16 MiB.
     pub head_max: u32,
-    /// Connect to this Unix socket, whatever the URL's host.
+    /// Connects to this Unix socket, whatever the URL's host.
     pub unix: Option<std::path::PathBuf>,
     /// `host:port:address` overrides of the name look-up.
     pub resolve: Vec<ResolveRule>,
@@ -425,46 +431,47 @@ pub struct ConnectionPlan {
     pub recv_buffer: Option<u32>,
     pub nodelay: bool,
     pub reset_on_close: bool,
-    /// Minimum pause of a closed loop's user between a call whose connection could not be opened
-    /// and the next one, so that a dead server does not receive a hundred thousand connects per
-    /// second. 0 to 1 h; 0 retries at once.
+    /// Minimum pause of a closed loop's user after a call whose connection could not be opened, so
+    /// that a dead server does not receive a hundred thousand connects per second. 0 to 1 h; 0
+    /// retries at once.
     pub reconnect_pause: Nanos,
-    /// `http://host:port` of a proxy; https targets go through it by CONNECT.
+    /// `http://host:port` of a proxy; https targets are reached through it by CONNECT.
     pub proxy: Option<url::Url>,
     pub prefer: AddressFamily,
-    /// Which of a host's addresses connections go to.
+    /// Selects the addresses of a host to which connections are made.
     pub addresses: AddressOrder,
     /// All connections go through this emulated path.
     pub path: Option<PathSpec>,
     /// Each user or session is a client with a separate path.
     pub clients: Option<Population>,
-    /// Connections that are held open while the load runs, and never used: 1 to 10,000,000.
+    /// Number of connections that are held open but never used while the load runs: 1 to
+    /// 10,000,000.
     pub idle: Option<u32>,
-    /// How often QUIC connections change their local port.
+    /// Interval at which QUIC connections change their local port.
     pub migrate: Option<Migrate>,
 }
 
-/// When a QUIC connection changes its local port (RFC 9000 section 9), repeatedly.
+/// Interval at which a QUIC connection changes its local port (RFC 9000 section 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Migrate {
-    /// After this time: 1 ms to 1 h.
+    /// A time: 1 ms to 1 h.
     Every(Nanos),
-    /// After this many requests: 1 or more.
+    /// A number of requests: 1 or more.
     Calls(u32),
 }
 
-/// Settings that our side of an HTTP/2 connection announces; of HTTP/3 the two windows.
+/// Settings that our side of an HTTP/2 connection announces; HTTP/3 uses only the two windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Plan {
     /// Receive window for the content of one response: 1 to 2^31 − 1.
     pub stream_window: u32,
-    /// The same of all responses of a connection: 65,535 to 2^31 − 1.
+    /// The same for all responses of a connection: 65,535 to 2^31 − 1.
     pub connection_window: u32,
-    /// Bytes of the table with which the server may compress fields; 0: none.
+    /// Size in bytes of the table with which the server may compress fields; 0: none.
     pub header_table: u32,
     /// Maximum size on our side; the server's limit may be lower.
     pub encoder_table: u32,
-    /// Bytes of one frame's payload that the server may send: 16,384 to 2^24 − 1.
+    /// Maximum payload of a frame that the server may send, in bytes: 16,384 to 2^24 − 1.
     pub frame_max: u32,
 }
 
@@ -479,9 +486,9 @@ pub struct ResolveRule {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOrder {
-    /// To all in turn.
+    /// Connections go to all addresses in turn.
     InTurn,
-    /// All to the first address, in the resolver's order, that accepts a connection.
+    /// All connections go to the first address, in the resolver's order, that accepts a connection.
     FirstThatAnswers,
 }
 
@@ -494,18 +501,19 @@ pub enum AddressFamily {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TlsPlan {
-    /// Accept any certificate.
+    /// Accepts any certificate.
     pub insecure: bool,
-    /// PEM files, read by the caller: trust anchors instead of the system's; certificate and key of ours.
+    /// PEM files, read by the caller: trust anchors instead of the system's; client certificate and
+    /// key.
     pub ca: Option<Vec<u8>>,
     pub cert: Option<Vec<u8>>,
     pub key: Option<Vec<u8>>,
     pub resumption: bool,
-    /// Requests go out with the first flight of a resumed handshake (0-RTT, RFC 8446 section 2.3).
+    /// Sends requests with the first flight of a resumed handshake (0-RTT, RFC 8446 section 2.3).
     pub early_data: bool,
     /// Each user resumes only its own sessions.
     pub user_sessions: bool,
-    /// Send the requested name (SNI, RFC 6066 section 3).
+    /// Sends the requested name (SNI, RFC 6066 section 3).
     pub sni: bool,
     pub versions: TlsVersions,
     /// Protocols offered by ALPN, in order; empty: no ALPN.
@@ -531,7 +539,7 @@ pub enum Load {
     /// `session`, each runs one session after another in place of calls.
     Closed { users: u32, think: Think, session: Option<SessionPlan> },
     /// Arrivals independent of responses. With `session`, each arrival is a session of that many
-    /// calls (think time between them) on its own connection.
+    /// calls (with think time between them) on its own connection.
     Open {
         arrivals: Arrivals,
         session: Option<SessionPlan>,
@@ -551,31 +559,34 @@ impl Load {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionPlan {
-    /// Calls of each; visits override it.
+    /// Calls of each session; visits override this.
     pub calls: u32,
     pub think: Think,
     /// Content of sessions, in turn: calls to named targets in groups. Empty: `calls` calls, in the
     /// groups of [`ConnectionPlan::group`], to targets in the plan's order.
     pub visits: Vec<Visit>,
-    /// Maximum number of concurrent calls of a group, the next one when one has ended; `None`: all
-    /// of it.
+    /// Maximum number of concurrent calls of a group; the next call starts when one has ended.
+    /// `None`: the whole group.
     pub parallel: Option<u32>,
-    /// The first call of a group goes alone; the rest follows that call's response, as a browser
-    /// gets a page and then its parts.
+    /// The first call of a group is sent alone; the rest follows its response, as a browser fetches
+    /// a page and then its parts.
     pub lead: bool,
-    /// A session ends with its connection, whatever calls it has left.
+    /// A session ends with its connection, even if it has calls left.
     pub one_connection: bool,
-    /// A failed call is made again at once and does not fail its session, [`RETRIES_MAX`] times.
+    /// A failed call is retried at once and does not fail its session, up to [`RETRIES_MAX`] times.
     pub retry: bool,
-    /// A failed call does not end its session, and is not made again. A timeout still ends it.
+    /// A failed call neither ends its session nor is retried. A timeout still ends the session.
     pub survives: bool,
-    /// Calls of the sessions, in turn, in place of `calls`; empty: all have `calls`.
+    /// Numbers of calls of the sessions, in turn; they replace `calls`. Empty: all sessions have
+    /// `calls`.
     pub lengths: Vec<u32>,
-    /// Each session goes through the targets from the first one on, whatever the others do.
+    /// Each session walks through the targets from the first one on, independently of other
+    /// sessions.
     pub own_order: bool,
-    /// In a closed loop: time from the start of one user to that of the next.
+    /// Time between the starts of consecutive users of a closed loop.
     pub start_gap: Nanos,
-    /// Its calls fall due by the clock; without it, each when one before it has ended.
+    /// The session's calls fall due by the clock; without this, each falls due when a previous one
+    /// has ended.
     pub pace: Option<Pace>,
 }
 
@@ -583,15 +594,15 @@ pub struct SessionPlan {
 /// number outstanding on its connection waits, and its response time counts from its due instant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pace {
-    /// At even distances, the first one at once.
+    /// At equal intervals, the first one at once.
     Every(Rate),
-    /// At these instants, never falling; one for each call.
+    /// At these instants, in ascending order; one for each call.
     At(Arc<[Nanos]>),
 }
 
 impl Pace {
     /// Returns when call `index`, counted from 0, falls due after its session's start; `NEVER`
-    /// beyond the last one.
+    /// after the last one.
     pub fn offset(&self, index: u64) -> Nanos {
         match self {
             Pace::Every(rate) => Nanos((index as f64 / rate.0 * 1e9).round() as u64),
@@ -609,7 +620,7 @@ impl Pace {
             Pace::Every(rate) => rate.0,
             Pace::At(at) => return at.partition_point(|at| *at <= span) as u64,
         };
-        // within one of the right one, as offsets are rounded to nanoseconds
+        // at most one off the exact number, as offsets are rounded to nanoseconds
         let mut count = (span.0 as f64 / 1e9 * rate) as u64;
         while self.offset(count) <= span && self.offset(count) < self.offset(count + 1) {
             count += 1;
@@ -618,14 +629,14 @@ impl Pace {
     }
 }
 
-/// How often a session's failed calls are retried, if [`SessionPlan::retry`] is set.
+/// Maximum number of retries of a session's failed calls, if [`SessionPlan::retry`] is set.
 pub const RETRIES_MAX: u32 = 1_000;
 
 /// Share of a run that the start of its users may take without counting as a changing load.
 const START_SHARE_MAX: f64 = 0.1;
 
 impl SessionPlan {
-    /// `calls` calls with think times between them.
+    /// Sessions of `calls` calls with think times between them.
     pub fn of(calls: u32, think: Think) -> SessionPlan {
         SessionPlan {
             calls,
@@ -662,18 +673,18 @@ pub struct VisitGroup {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {
     pub from: Rate,
-    /// Equal to `from` unless the rate ramps over the whole of the measured phase.
+    /// Equal to `from` unless the rate ramps during the whole measured phase.
     pub to: Rate,
     pub gaps: Gaps,
-    /// Arrivals that fall due at the same instant; the rate counts arrivals, not bursts.
+    /// Number of arrivals that fall due at the same instant; the rate counts arrivals, not bursts.
     pub burst: u32,
-    /// A trace: the due instants themselves, counted from the start, never decreasing. They replace
-    /// rate, gaps and bursts (the rates then only determine queue limits).
+    /// A trace: the due instants themselves, counted from the start, in ascending order. They
+    /// replace rate, gaps and bursts (the rates then only determine queue limits).
     pub at: Option<Arc<[Nanos]>>,
 }
 
 impl Arrivals {
-    /// A rate that holds, with constant gaps.
+    /// A constant rate with constant gaps.
     pub fn constant(rate: Rate) -> Arrivals {
         Arrivals { from: rate, to: rate, gaps: Gaps::Constant, burst: 1, at: None }
     }
@@ -683,9 +694,9 @@ impl Arrivals {
 pub struct Stop {
     /// Length of the measured phase.
     pub duration: Option<Nanos>,
-    /// Calls (sessions, with `--session`) of the measured phase.
+    /// Number of calls (sessions, with `--session`) of the measured phase.
     pub requests: Option<u64>,
-    /// Bytes received.
+    /// Number of bytes received.
     pub bytes: Option<u64>,
     /// Calls in flight at the end of the duration are abandoned, instead of followed to their
     /// outcome.
@@ -693,7 +704,7 @@ pub struct Stop {
     /// The first call that times out, or whose connection is refused or reset, ends the run:
     /// nothing further falls due.
     pub at_loss: bool,
-    /// Load before the measured phase, kept apart.
+    /// Load before the measured phase, reported separately.
     pub warm_up: Nanos,
     /// `failures>50% for 5s`.
     pub abort_if: Option<AbortRule>,
@@ -704,7 +715,7 @@ pub struct Stop {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AbortRule {
     pub objective: stats::Objective,
-    /// How long the objective's figure must hold.
+    /// Time for which the objective's figure must hold.
     pub hold: Nanos,
     pub text: String,
 }
@@ -712,18 +723,18 @@ pub struct AbortRule {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeouts {
     pub connect: Nanos,
-    /// From writing the request's last byte to the response's first byte.
+    /// Time limit from writing the request's last byte to the response's first byte.
     pub first_byte: Option<Nanos>,
-    /// Longest standstill of a connection with a call on it.
+    /// Longest pause without progress of a connection with a call on it.
     pub progress: Option<Nanos>,
-    /// The same while a response's first byte is awaited; `None`: as long as any other.
+    /// The same while a response's first byte is awaited; `None`: the same limit as otherwise.
     pub answer: Option<Nanos>,
-    /// From the instant a call was due to its outcome.
+    /// Time limit from the instant a call was due to its outcome.
     pub call: Nanos,
 }
 
 impl Timeouts {
-    /// The shortest of those that bound a call on an open connection.
+    /// The shortest limit on a call of an open connection.
     pub fn shortest(&self) -> Nanos {
         let optional = [self.first_byte, self.progress, self.answer];
         optional.into_iter().flatten().fold(self.call, Nanos::min)
@@ -735,28 +746,28 @@ impl Timeouts {
 pub struct Expect {
     /// Ranges of statuses, inclusive; empty: below 400.
     pub status: Vec<(u16, u16)>,
-    /// Length of the body in bytes, content coding undone.
+    /// Length of the decoded body in bytes.
     pub length: Option<u64>,
     pub body: Option<BodyRule>,
-    /// Each body is compared with its target's.
+    /// Compares each body with the body of its target.
     pub verify: Option<Verify>,
 }
 
 /// Source of the expected body of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verify {
-    /// From the first response to it in this run.
+    /// The first response from the target in this run.
     First,
-    /// From a file set, whose contents follow from the seed.
+    /// A file set, whose contents follow from the seed.
     Files { spec: workload::fileset::Spec, seed: u64 },
-    /// From a list.
+    /// A list.
     Manifest(Vec<KnownBody>),
 }
 
 /// One line of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBody {
-    /// A URL, or its path and query with or without a slash in front.
+    /// A URL, or its path and query with or without a leading slash.
     pub name: String,
     pub print: sample::BodyPrint,
 }
@@ -764,9 +775,9 @@ pub struct KnownBody {
 #[derive(Clone, Debug, PartialEq)]
 pub enum BodyRule {
     Exact(Vec<u8>),
-    /// Bytes that must be somewhere in the body.
+    /// Bytes that the body must contain.
     Contains(Vec<u8>),
-    /// A regular expression that must match somewhere (bytes, not necessarily UTF-8).
+    /// A regular expression that must match somewhere (on bytes, not necessarily UTF-8).
     Regex(String),
     /// SHA-256 of the whole body.
     Sha256([u8; 32]),
@@ -776,19 +787,19 @@ pub enum BodyRule {
 pub struct MeasurePlan {
     pub repeat: u32,
     pub slo: Vec<stats::Objective>,
-    /// Quantiles printed, 0..1.
+    /// Quantiles to print, 0..1.
     pub quantiles: Vec<f64>,
-    /// Conforming connections: bits per second, and whether heads count as well as bodies.
+    /// Bit rate that makes a connection conforming, and a flag that includes heads in the count.
     pub conforming_bps: f64,
     pub conforming_counts_heads: bool,
     /// Length of a row of the time series.
     pub interval: Nanos,
-    /// Sample TCP_INFO of this share of closing connections, 0..=1.
+    /// Share of closing connections for which TCP_INFO is sampled, 0..=1.
     pub tcp_info_share: f64,
-    /// Without an objective a run is invalid when more than this share of its p99 may be the
+    /// Without an objective, a run is invalid if more than this share of its p99 may be the
     /// client's own lateness, 0..=1.
     pub doubt_max: f64,
-    /// Responses are streams of events, whose times are measured.
+    /// Responses are streams of events whose times are measured.
     pub stream: Option<crate::Streaming>,
     /// URLs that are counted in one row.
     pub folds: crate::fold::Folds,
@@ -805,18 +816,18 @@ pub struct DriverPlan {
     pub spin: Nanos,
     /// TCP implementation of the connections.
     pub stack: crate::StackChoice,
-    /// Local addresses of our own TCP; `None`: Loadstone's choice.
+    /// Local addresses of the program's own TCP; `None`: chosen by Loadstone.
     pub sources: Option<SourcePrefix>,
-    /// Settings of our own TCP that differ from Linux.
+    /// Settings of the program's own TCP that differ from Linux.
     pub tcp: Option<crate::TcpTraits>,
 }
 
-/// Addresses that agree in their first bits.
+/// Addresses that share their first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourcePrefix {
-    /// The first of them; the other bits are 0.
+    /// The first of these addresses; the remaining bits are 0.
     pub network: IpAddr,
-    /// Prefix length: 8 to 30, with IPv6 16 to 126.
+    /// Prefix length: 8 to 30, or 16 to 126 for IPv6.
     pub bits: u8,
 }
 

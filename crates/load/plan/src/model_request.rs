@@ -1,19 +1,19 @@
-//! Requests to a server of language models, as its users send them.
+//! Requests to a server of language models, in the form that its users send.
 
 use crate::{ModelApi, Plan, Streaming};
 use serde_json::json;
 use units::{ParseError, quoted};
 
-/// Sent where the options name nothing else.
+/// Prompt if the options name none.
 const PROMPT: &str = "Explain in a few sentences how a lighthouse works.";
 const MODEL: &str = "default";
 const TOKENS_MAX: u32 = 128;
 
-/// Version of the Messages API (Anthropic requires a header with it).
+/// Version of the Messages API, sent in the header that Anthropic requires.
 const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
-/// Parts of a request that options name.
+/// Parts of a request that options set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelRequest {
     pub model: Option<String>,
@@ -24,7 +24,7 @@ pub struct ModelRequest {
 /// Maximum number of tokens of a response: at least 1.
 ///
 /// # Errors
-/// Anything else.
+/// Fails for anything else.
 pub fn parse_tokens(text: &str) -> Result<u32, ParseError> {
     let count = units::parse_count(text)?;
     u32::try_from(count).ok().filter(|count| *count > 0).ok_or_else(|| {
@@ -41,7 +41,7 @@ impl Plan {
         }
     }
 
-    /// Puts the body and the fields of a streamed chat into the request; a given field stays.
+    /// Puts the body and the fields of a streamed chat into the request; existing fields are kept.
     pub fn ask_model(&mut self, api: ModelApi, request: &ModelRequest) {
         let prompt = request.prompt.as_deref().unwrap_or(PROMPT);
         let mut body = json!({

@@ -8,28 +8,29 @@ use units::{Nanos, ParseError, quoted};
 #[derive(Debug, PartialEq, Eq)]
 pub struct SocketPreset {
     pub name: &'static str,
-    /// Added to the query of the URL, unless it has these.
+    /// Parameters added to the URL's query unless it has them.
     pub query: &'static str,
-    /// Offered, unless the plan offers others.
+    /// Subprotocols offered unless the plan offers others.
     pub subprotocol: &'static str,
-    /// Sent when the WebSocket is open.
+    /// Message sent when the WebSocket is open.
     pub hello: &'static [&'static str],
-    /// Expression found in the message after which the server accepts messages.
+    /// Expression that matches the message after which the server accepts messages.
     pub ready: &'static str,
-    /// Expression found in heartbeats of the server, and the reply to them; empty: none is sent.
+    /// Expression that matches heartbeats of the server, and the reply to them; empty: no reply is
+    /// sent.
     pub heartbeat: (&'static str, &'static str),
     /// Heartbeats of the client, and their interval.
     pub beats: Option<(&'static str, Nanos)>,
-    /// Expression found in messages that answer nothing and are expected; empty: there are none.
+    /// Expression that matches expected messages that answer nothing; empty: there are none.
     pub ignored: &'static str,
-    /// Message of plans that give none; `{id}` is the number of the call.
+    /// Message if the plan gives none; `{id}` is the number of the call.
     pub message: &'static str,
     /// Expression whose first group is equal in a message and its answer.
     pub answer: &'static str,
 }
 
-/// Documents that define them: Engine.IO 4 and Socket.IO 5 protocol; STOMP 1.2; graphql-ws PROTOCOL.md;
-/// SignalR HubProtocol.md; Phoenix channels, serializer 2.0.0; Action Cable protocol.
+/// Specifications of the presets: Engine.IO 4 and Socket.IO 5 protocol; STOMP 1.2; graphql-ws
+/// PROTOCOL.md; SignalR HubProtocol.md; Phoenix channels, serializer 2.0.0; Action Cable protocol.
 static PRESETS: [SocketPreset; 6] = [
     SocketPreset {
         name: "socketio",
@@ -112,7 +113,7 @@ pub(crate) const PRESET_NAMES: [&str; 6] =
 /// The preset of this name.
 ///
 /// # Errors
-/// Any other name.
+/// Fails for any other name.
 pub(crate) fn parse_preset(text: &str) -> Result<&'static SocketPreset, ParseError> {
     PRESETS.iter().find(|preset| preset.name == text).ok_or_else(|| {
         let names = PRESET_NAMES.join(", ");

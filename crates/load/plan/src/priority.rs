@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use units::{ParseError, quoted};
 
-/// The lowest urgency of the standard (RFC 9218 section 4.1).
+/// The largest urgency value, which is the lowest priority (RFC 9218 section 4.1).
 const URGENCY_MAX: u8 = 7;
 /// Default of a request without a priority.
 const URGENCY_DEFAULT: u8 = 3;
@@ -13,7 +13,7 @@ const URGENCY_DEFAULT: u8 = 3;
 /// The value of a `priority` field. Its text is a dictionary of RFC 8941: `u=1, i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
-    /// 0 (first) to 7 (last).
+    /// Urgency from 0 (first) to 7 (last).
     pub urgency: u8,
     /// Parts of the response may be interleaved with other responses of the same urgency.
     pub incremental: bool,

@@ -8,7 +8,8 @@ use units::{Nanos, ParseError, Rate, Seed, parse_count, parse_duration, quoted};
 use url::Url;
 use workload::fileset::{Matching, REQUESTS_MAX, Sequence, SequenceOptions, SequenceStep, Spec};
 
-/// SURGE's ratio of requests for the most popular file to files, in its published run.
+/// SURGE's ratio of requests for the most popular file to the number of files, in its published
+/// run.
 pub const TOP_PER_FILE: u64 = 10;
 /// Maximum number of connections of a browser.
 const CONNECTIONS_MAX: u32 = 16;
@@ -18,7 +19,7 @@ const USERS_MAX: u64 = 1_000_000;
 const S_CLIENT_TIMEOUT: Nanos = Nanos::from_millis(500);
 const S_CLIENT_TIMEOUT_MIN: Nanos = Nanos::from_millis(1);
 const S_CLIENT_TIMEOUT_MAX: Nanos = Nanos::from_secs(60);
-/// Requests drawn for a model without an end; they repeat from the first.
+/// Number of requests drawn for a model without an end; they repeat from the first.
 const REQUESTS: u64 = 100_000;
 
 /// A load by the name of its model: `surge-like:users=200,connections=2`.
@@ -27,7 +28,7 @@ pub enum Representative {
     Files(FileLoad),
     /// S-Client (Banga and Druschel, USITS 1997): a number of sockets, each of which starts a
     /// connection every `timeout` and abandons it if it is not established by then. SYN segments
-    /// are sent at `sockets / timeout` whatever the server does.
+    /// are sent at the rate `sockets / timeout` whatever the server does.
     SClient {
         sockets: u32,
         timeout: Nanos,
@@ -39,23 +40,23 @@ pub enum Representative {
 pub struct FileLoad {
     spec: Spec,
     users: u32,
-    /// Connections over which a user gets the embedded objects of a page.
+    /// Number of connections over which a user fetches the embedded objects of a page.
     connections: u32,
-    /// SURGE's requests for the most popular file.
+    /// Number of SURGE's requests for the most popular file.
     top: u64,
-    /// SPECweb99's dynamic operations too.
+    /// Includes SPECweb99's dynamic operations.
     dynamic: bool,
 }
 
-/// The names and their descriptions, for messages.
+/// Names with descriptions, for messages.
 pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N,top=N], specweb99-like[:connections=N,mix=full|static], \
                          webstone-like[:clients=N], webbench-like[:clients=N,files=N] or \
                          s-client-like[:sockets=N,timeout=TIME]";
 
-/// Reads a name with its sizes.
+/// Parses a name with its parameters.
 ///
 /// # Errors
-/// No such model, a key that it does not have, or a number out of range.
+/// Fails if there is no such model, it does not have a key, or a number is out of range.
 pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
     let bad = |why: String| {
         ParseError(format!("{} is not a workload: {why}; choose from {NAMES}", quoted(text)))
@@ -116,7 +117,7 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
     Ok(Representative::Files(FileLoad { spec, users, connections, top, dynamic }))
 }
 
-/// `sockets=65,timeout=500ms`; the paper's time is 500 ms, longer than any round trip of its network.
+/// `sockets=65,timeout=500ms`; the paper uses 500 ms, longer than any round trip of its network.
 fn s_client(rest: &str) -> Result<Representative, String> {
     let (mut sockets, mut timeout) = (u64::from(USERS), S_CLIENT_TIMEOUT);
     for pair in rest.split(',').filter(|pair| !pair.trim().is_empty()) {
@@ -138,7 +139,7 @@ fn s_client(rest: &str) -> Result<Representative, String> {
 }
 
 impl Representative {
-    /// Each user has its own sequence, so there is no load without users.
+    /// Returns whether each user has its own sequence, so that the load needs users.
     pub fn is_of_users(&self) -> bool {
         match self {
             Representative::Files(files) => files.is_of_users(),
@@ -146,7 +147,7 @@ impl Representative {
         }
     }
 
-    /// Returns whether it determines the load over time itself.
+    /// Returns whether the model itself determines the load over time.
     pub fn has_rate(&self) -> bool {
         matches!(self, Representative::SClient { .. })
     }
@@ -154,7 +155,7 @@ impl Representative {
     /// Sets the plan's load: requests at or below `base`, users, connections.
     ///
     /// # Errors
-    /// A sequence that cannot be made, in a sentence.
+    /// Fails with a sentence if a sequence cannot be made.
     pub fn apply(&self, plan: &mut Plan, base: &Url, seed: u64) -> Result<(), String> {
         match *self {
             Representative::Files(files) => files.apply(plan, base, seed)?,
@@ -174,7 +175,7 @@ impl Representative {
     }
 }
 
-/// SURGE starts its users one by one: all at once, they would be a burst.
+/// SURGE starts its users one by one: started at once, they would be a burst.
 const START_GAP: Nanos = Nanos::from_millis(50);
 
 impl FileLoad {
@@ -223,7 +224,7 @@ impl FileLoad {
         Ok(())
     }
 
-    /// WebStone's and WebBench's clients: one file after another, each on its own connection.
+    /// Clients of WebStone and WebBench: one file after another, each on its own connection.
     fn of_clients(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
         let mut list = TargetList::new(base);
         plan.sequence =
@@ -232,7 +233,7 @@ impl FileLoad {
         plan.load = Load::Closed { users: self.users, think: Think::None, session: None };
         plan.connection.calls = Some(1);
         if matches!(self.spec, Spec::Webbench { .. }) {
-            // two of a hundred request a missing file, which is intended
+            // two of a hundred requests are for a missing file, which is intended
             plan.expect.status = vec![(100, 399), (404, 404)];
         }
         Ok(())
@@ -243,7 +244,7 @@ impl FileLoad {
 /// the OFF time. `base`: their folder.
 ///
 /// # Errors
-/// A path that makes no URL.
+/// Fails if a path does not make a URL.
 pub fn visits_of(
     sequence: &Sequence,
     base: &Url,
@@ -407,7 +408,7 @@ mod tests {
         }
     }
 
-    /// D sockets and a time of T: D/T connections a second, each given up after T.
+    /// D sockets and a timeout of T: D/T connections per second, each abandoned after T.
     #[test]
     fn s_client_s_rate_is_that_of_its_sockets() {
         let plan = made("s-client-like:sockets=65,timeout=250ms");

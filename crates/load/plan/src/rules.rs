@@ -1,5 +1,6 @@
 //! The small grammars of options: the values of `--expect-status`, `--abort-if`, `--bind`,
-//! `--think` and others. Text in, value or a sentence out; the plan file uses the same grammars.
+//! `--think` and others. Text in, value or an error sentence out; the plan file uses the same
+//! grammars.
 
 use crate::{
     AbortRule, Auth, BodyRule, Migrate, ResolveRule, SourcePrefix, Think, Visit, VisitGroup,
@@ -127,7 +128,8 @@ pub fn parse_abort_rule(text: &str) -> Result<AbortRule, ParseError> {
     Ok(AbortRule { objective, hold, text: text.to_owned() })
 }
 
-/// A host as URLs name it: lowercase, an internationalized name in its ASCII form, IPv6 in brackets.
+/// A host as written in URLs: lowercase, an internationalized name in its ASCII form, IPv6 in
+/// brackets.
 pub fn parse_host(text: &str) -> Result<String, ParseError> {
     let bad = |why: &str| bad(text, "a host", why, "shop.example or 192.0.2.7 or [2001:db8::7]");
     if text.contains("://") || text.contains('/') {
@@ -139,7 +141,7 @@ pub fn parse_host(text: &str) -> Result<String, ParseError> {
     host_of(text).ok_or_else(|| bad(if text.is_empty() { "it is empty" } else { "no URL has it" }))
 }
 
-/// The host as URLs name it; IPv6 addresses may lack their brackets.
+/// The host as written in URLs; IPv6 addresses may lack their brackets.
 fn host_of(text: &str) -> Option<String> {
     let bare = text.parse::<Ipv6Addr>().map(|address| format!("[{address}]"));
     let host = url::Host::parse(bare.as_deref().unwrap_or(text)).ok()?;
@@ -182,12 +184,12 @@ pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     let address = address
         .parse()
         .map_err(|_| bad(&format!("{} is not an IPv4 or IPv6 address", quoted(address))))?;
-    // text that is not a host of a URL matches none
+    // text that is not a URL host matches none
     let host = host_of(host).unwrap_or_else(|| host.to_ascii_lowercase());
     Ok(ResolveRule { host, port, address, zone })
 }
 
-/// Why the text is not an interface name; Linux permits 15 bytes without space and slash.
+/// Reason why the text is not an interface name; Linux permits 15 bytes without space and slash.
 pub(crate) fn zone_fault(zone: &str) -> Option<&'static str> {
     let allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'[' | b']');
     match zone.len() {
@@ -203,7 +205,8 @@ pub fn show_resolve(rule: &ResolveRule) -> String {
     format!("{}:{}:{}{zone}", rule.host, rule.port, rule.address)
 }
 
-/// `127.0.0.2-127.0.0.9,127.0.1.1`, IPv6 alike: addresses in order, each once, at most [`BIND_MAX`].
+/// `127.0.0.2-127.0.0.9,127.0.1.1`, or the same with IPv6: addresses in order, each once, at most
+/// [`BIND_MAX`].
 pub fn parse_bind(text: &str) -> Result<Vec<IpAddr>, ParseError> {
     let bad = |why: &str| bad(text, "a list of addresses", why, "127.0.0.2-127.0.0.9,127.0.1.1");
     let address = |part: &str| {
@@ -317,7 +320,7 @@ pub fn show_visit(visit: &Visit) -> String {
     visit.groups.iter().map(group).collect::<Vec<_>>().join("; ")
 }
 
-/// A duration as `parse_duration` reads it back without loss: `1500ms`, `10s`.
+/// Formats a duration so that `parse_duration` reads it back without loss: `1500ms`, `10s`.
 pub fn show_span(span: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
     let fits = |&(size, _): &(u64, &str)| span.0.is_multiple_of(size);
@@ -325,7 +328,7 @@ pub fn show_span(span: Nanos) -> String {
     format!("{}{unit}", span.0 / size)
 }
 
-/// `50,90,99.9` or `p50,p99,max`: quantiles 0..=1 in rising order.
+/// `50,90,99.9` or `p50,p99,max`: quantiles 0..=1 in ascending order.
 pub fn parse_percentiles(text: &str) -> Result<Vec<f64>, ParseError> {
     let bad = |why: &str| bad(text, "a list of percentiles", why, "50,90,99,99.9,100");
     let mut quantiles = Vec::new();
@@ -334,7 +337,7 @@ pub fn parse_percentiles(text: &str) -> Result<Vec<f64>, ParseError> {
         let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let quantile = match part {
             "max" => Some(1.0),
-            // The decimal point is moved in the text: 99.9 / 100 in binary is above 0.999.
+            // the decimal point is moved in the text: 99.9 / 100 in binary is above 0.999
             _ if plain => format!("{digits}e-2").parse::<f64>().ok(),
             _ => None,
         };
@@ -380,7 +383,7 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, ParseError> {
 /// An emulated path: the name of a profile, or a path as text.
 ///
 /// # Errors
-/// An invalid path; a trace that `traces` does not have.
+/// Fails for an invalid path, or a trace that `traces` does not have.
 pub fn parse_path(text: &str, traces: &dyn wan::TraceSource) -> Result<wan::PathSpec, ParseError> {
     wan::PathSpec::parse(text, traces).map_err(|fault| ParseError(fault.0))
 }
@@ -388,8 +391,8 @@ pub fn parse_path(text: &str, traces: &dyn wan::TraceSource) -> Result<wan::Path
 /// `10.9.0.0/16`, `fd00:9::/64`: local addresses of connections.
 ///
 /// # Errors
-/// Returned for an invalid prefix, host bits that are not zero, an invalid length, or addresses
-/// that are not unicast.
+/// Fails for an invalid prefix, host bits that are not zero, an invalid length, or addresses that
+/// are not unicast.
 pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
     let bad = |why: &str| bad(text, "a prefix of addresses", why, "10.9.0.0/16 or fd00:9::/64");
     let (network, bits) = text.trim().split_once('/').ok_or_else(|| bad("it has no /BITS"))?;
@@ -426,8 +429,8 @@ pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
 /// Kinds of clients with their shares: `dsl:60%, 3g:40%`.
 ///
 /// # Errors
-/// An invalid part, shares whose sum is not 100 %, a trace that `traces` does not have; a
-/// bare number, as h2load's option of this name takes.
+/// Fails for an invalid part, shares whose sum is not 100 %, a trace that `traces` does not have,
+/// or a bare number, as h2load's option of this name takes.
 pub fn parse_clients(
     text: &str,
     traces: &dyn wan::TraceSource,
@@ -444,7 +447,7 @@ pub fn parse_clients(
 /// Returns when a QUIC connection changes its local port: `5s`, or `100 calls`.
 ///
 /// # Errors
-/// Neither a duration nor a number of calls.
+/// Fails for text that is neither a duration nor a number of calls.
 pub fn parse_migrate(text: &str) -> Result<Migrate, ParseError> {
     let bad = |why: &str| bad(text, "a time between changes of the port", why, "5s or 100calls");
     let typed = text.trim();
@@ -516,13 +519,13 @@ pub(crate) fn header_fault(name: &str, value: &str) -> Option<String> {
     None
 }
 
-/// A token, RFC 9110 §5.6.2: what methods and field names are made of.
+/// A token (RFC 9110 §5.6.2), as used for methods and field names.
 pub(crate) fn is_token(text: &str) -> bool {
     let mark = |byte| b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || mark(byte))
 }
 
-/// `GET`, `POST`, `PURGE`: a token; CONNECT is what a proxy is asked, not a server.
+/// `GET`, `POST`, `PURGE`: a token; CONNECT is for proxies, not for servers.
 pub fn parse_method(text: &str) -> Result<String, ParseError> {
     match method_fault(text) {
         Some(why) => Err(bad(text, "a method", &why, "GET, HEAD or POST")),
@@ -538,7 +541,7 @@ pub(crate) fn method_fault(text: &str) -> Option<String> {
     connect.then(|| "it makes a tunnel (for a proxy, give --proxy)".to_owned())
 }
 
-/// `name:password` of Digest; without a colon the password is empty.
+/// `name:password` for Digest; without a colon the password is empty.
 pub fn parse_digest(text: &str) -> Result<Auth, ParseError> {
     match parse_user(text)? {
         Auth::Basic { user, password } => Ok(Auth::Digest { user, password }),

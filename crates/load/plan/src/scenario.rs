@@ -1,4 +1,4 @@
-//! Several concurrent loads: each with its own users or arrivals, time, and requests.
+//! Several concurrent loads, each with its own users or arrivals, times, and requests.
 
 use crate::stages::{Levels, Stage, StageUnit, Stages};
 use crate::{Load, Plan};
@@ -12,13 +12,13 @@ pub const SCENARIOS_MAX: usize = 64;
 pub struct ScenarioPlan {
     pub name: String,
     pub load: Load,
-    /// The size of its load over time, counted from its start.
+    /// The size of the load over time, counted from its start.
     pub stages: Option<Stages>,
     /// Start, counted from the start of the measured phase.
     pub start: Nanos,
     /// Duration; `None`: to the end of the run.
     pub duration: Option<Nanos>,
-    /// Rows of the plan's journeys or, where it has none, of its targets; never empty.
+    /// Rows of the plan's journeys or, without journeys, of its targets; never empty.
     pub parts: Vec<u32>,
 }
 
@@ -29,7 +29,7 @@ impl ScenarioPlan {
         Some(self.start + self.duration.or_else(staged).filter(|span| !span.is_zero())?)
     }
 
-    /// The load over the time of the whole run, `whole` long; `None`: it stays.
+    /// The load over the whole run, which takes `whole`; `None`: it is constant.
     fn levels(&self, whole: Nanos) -> Option<Stages> {
         let lasts_throughout = self.start.is_zero() && self.duration.is_none();
         let own = match (&self.stages, &self.load) {
@@ -59,7 +59,7 @@ impl ScenarioPlan {
 }
 
 impl Plan {
-    /// Its loads: those of its scenarios or, where it has none, its own.
+    /// The loads of the plan: those of its scenarios or, without scenarios, its own.
     pub fn loads(&self) -> Vec<&Load> {
         match self.scenarios.as_slice() {
             [] => vec![&self.load],
@@ -67,7 +67,7 @@ impl Plan {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn loads_mut(&mut self) -> Vec<&mut Load> {
         match self.scenarios.as_mut_slice() {
             [] => vec![&mut self.load],
@@ -75,8 +75,8 @@ impl Plan {
         }
     }
 
-    /// The plan of each load alone, over the time of the whole run: of a plan without scenarios it is
-    /// the plan itself. Targets and journeys keep their rows.
+    /// The plan of each load alone, over the time of the whole run; a plan without scenarios is
+    /// returned itself. Targets and journeys keep their rows.
     pub fn lanes(&self) -> Vec<Plan> {
         if self.scenarios.is_empty() {
             return vec![self.clone()];

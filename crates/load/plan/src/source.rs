@@ -1,24 +1,24 @@
 //! Access to the contents of files without opening any.
 
-/// Gives the contents of files that options and plans name. The binary reads disks and standard
+/// Provides the contents of files that options and plans name. The binary reads disks and standard
 /// input; tests provide texts.
 pub trait FileSource {
-    /// The whole of the file; `-` is standard input.
+    /// Reads the whole file; `-` is standard input.
     ///
     /// # Errors
-    /// One sentence that names the file and what is wrong with it.
+    /// Fails with one sentence that names the file and the problem.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
 
     /// The value of an environment variable.
     ///
     /// # Errors
-    /// One sentence that names the variable and the problem.
+    /// Fails with one sentence that names the variable and the problem.
     fn variable(&self, name: &str) -> Result<String, String> {
         Err(format!("the environment variable {} cannot be read here", units::quoted(name)))
     }
 }
 
-/// A source without any file, for texts that must not name one.
+/// A source without files, for texts that must not name a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 

@@ -1,5 +1,5 @@
-//! A load after SPECweb99: simultaneous connections, each paced as if by a line of 400 kbit/s, with
-//! the benchmark's mix of operations.
+//! A load modeled on SPECweb99: simultaneous connections, each paced as if by a line of 400 kbit/s,
+//! with the benchmark's mix of operations.
 
 use crate::{Load, Plan, TargetPlan, Think};
 use url::Url;
@@ -8,32 +8,32 @@ use workload::fileset::specweb99::{Operation, SHARES, directories};
 /// Maximum receive rate of a simultaneous connection, in bits per second, heads included
 /// (USER_LINE_SPEED).
 pub const LINE_BPS: f64 = 400_000.0;
-/// The share of a connection's calls that may fail: it conforms below this.
+/// Share of failed calls below which a connection conforms.
 pub const ERRORS_MAX: f64 = 0.01;
-/// The share of the simultaneous connections that must conform for a run to have a score.
+/// Share of the simultaneous connections that must conform for a run to have a score.
 pub const CONFORMING_MIN: f64 = 0.95;
-/// The first file, which represents all of them in the target list.
+/// The first file, which represents all files in the target list.
 const FIRST_FILE: &str = "file_set/dir00000/class0_0";
 /// Path of the built-in site's dynamic pages, below the folder of the files.
 const SCRIPT: &str = "specweb99";
 const CGI: &str = "specweb99-cgi";
 
-/// Operations of such a load. The targets of its plan are these in the order of [`SHARES`], or only
-/// the first: files, and nothing dynamic.
+/// Operations of the load. The targets of its plan are these in the order of [`SHARES`], or only
+/// the first one for static files alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Specweb99Plan {
-    /// Of the file set: 1 or more.
+    /// Number of directories of the file set: 1 or more.
     pub directories: u32,
     /// Seed of the files' contents and of the advertisements.
     pub files_seed: u64,
 }
 
 impl Specweb99Plan {
-    /// Sets the plan's load: `connections` at once on the files below `folder`, whose last
-    /// character is a slash.
+    /// Sets the plan's load: `connections` simultaneous connections to the files below `folder`,
+    /// which ends with a slash.
     ///
     /// # Errors
-    /// A folder that makes no URL.
+    /// Fails if the folder does not make a URL.
     pub fn apply(
         plan: &mut Plan,
         folder: &str,
@@ -63,8 +63,8 @@ impl Specweb99Plan {
         Ok(())
     }
 
-    /// The URL below which the files are, with a slash at its end; `None`: the plan's first target is
-    /// not the first file.
+    /// The URL of the folder of the files, with a trailing slash; `None`: the plan's first target
+    /// is not the first file.
     pub fn folder(plan: &Plan) -> Option<Url> {
         let mut url = plan.targets.first()?.url.clone();
         let path = url.path().strip_suffix(FIRST_FILE)?.to_owned();

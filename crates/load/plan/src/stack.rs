@@ -1,4 +1,4 @@
-//! TCP implementation of a run's connections, and the exchange of its packets.
+//! TCP implementation of a run's connections, and how its packets are exchanged.
 
 use crate::file::name_of;
 use std::fmt;
@@ -8,30 +8,30 @@ use units::{ParseError, quoted};
 /// TCP implementation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StackChoice {
-    /// Loadstone's choice: the kernel's.
+    /// Chosen by Loadstone: the kernel's.
     #[default]
     Auto,
     /// The kernel's sockets.
     Kernel,
-    /// The same by io_uring, if the kernel supports that.
+    /// The kernel's sockets with io_uring, if the kernel supports it.
     KernelBatches,
-    /// Our own, over a TUN device, with packets in batches while many arrive together.
+    /// The program's own TCP over a TUN device, with packets in batches while many arrive together.
     Own,
     /// The same with a system call for each packet.
     OwnCalls,
-    /// The same with packets in batches, if the kernel supports that.
+    /// The same with packets in batches, if the kernel supports it.
     OwnBatches,
-    /// Our own, over a device of Ethernet by AF_XDP.
+    /// The program's own TCP over an Ethernet device with AF_XDP.
     OwnXdp(XdpChoice),
 }
 
 impl StackChoice {
-    /// Returns whether it is our own TCP.
+    /// Returns whether it is the program's own TCP.
     pub fn is_own(&self) -> bool {
         !matches!(self, StackChoice::Auto | StackChoice::Kernel | StackChoice::KernelBatches)
     }
 
-    /// The device of AF_XDP, where its packets go by that.
+    /// The AF_XDP device, if packets are exchanged through it.
     pub fn xdp(&self) -> Option<&XdpChoice> {
         match self {
             StackChoice::OwnXdp(choice) => Some(choice),
@@ -40,7 +40,7 @@ impl StackChoice {
     }
 }
 
-/// An Ethernet device whose packets are received by AF_XDP.
+/// An Ethernet device whose packets are received with AF_XDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdpChoice {
     pub device: String,
@@ -49,7 +49,7 @@ pub struct XdpChoice {
     pub mode: XdpMode,
 }
 
-/// Where in the kernel packets are received.
+/// Place in the kernel where packets are received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XdpMode {
     /// Depends on the device.
@@ -57,7 +57,7 @@ pub enum XdpMode {
     Auto,
     /// In the device's driver.
     Native,
-    /// After it.
+    /// After the driver.
     Generic,
 }
 
@@ -71,13 +71,13 @@ const STACKS: [(&str, StackChoice); 6] = [
 ];
 const MODES: [(&str, XdpMode); 3] =
     [("auto", XdpMode::Auto), ("native", XdpMode::Native), ("generic", XdpMode::Generic)];
-/// The longest name that Linux gives a device.
+/// Maximum length of a device name on Linux.
 const NAME_MAX: usize = 15;
 
 /// `kernel`, `kernel:batches`, `own`, `own:calls`, `own:batches`, `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
 ///
 /// # Errors
-/// Returned for another word, a device without a name, or an invalid part.
+/// Fails for another word, a device without a name, or an invalid part.
 pub(crate) fn parse_stack(text: &str) -> Result<StackChoice, ParseError> {
     let bad = |why: &str| {
         let example =

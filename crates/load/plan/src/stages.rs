@@ -1,5 +1,5 @@
-//! `30s:0..100, 2m:100, 10s:0`: the number of users, or of calls that fall due in a second, stage
-//! by stage.
+//! `30s:0..100, 2m:100, 10s:0`: the number of users, or of calls that fall due per second, stage by
+//! stage.
 
 use crate::rules::show_span;
 use crate::{Arrivals, Load, Think};
@@ -11,18 +11,18 @@ pub use workload::schedule::{Levels, Stage};
 pub enum StageUnit {
     /// Users of a closed loop.
     Users,
-    /// Arrivals in a second.
+    /// Arrivals per second.
     PerSecond,
 }
 
 impl StageUnit {
-    /// Unit of these stages, well formed or not.
+    /// Unit of these stages, whether or not they are well-formed.
     pub fn of(text: &str) -> StageUnit {
         if text.contains('/') { StageUnit::PerSecond } else { StageUnit::Users }
     }
 }
 
-/// Stages as they were typed.
+/// Stages as typed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages {
     pub unit: StageUnit,
@@ -30,8 +30,8 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The load with these stages, represented by the highest level: with the keys of `old` if it
-    /// is of the same kind.
+    /// The load with these stages, represented by the highest level; keeps the settings of `old` if
+    /// that is of the same kind.
     pub fn load(&self, old: &Load) -> Load {
         let highest = self.levels.highest();
         match (self.unit, old) {
@@ -68,10 +68,11 @@ impl Stages {
 const EXAMPLE: &str = "'30s:0..100, 2m:100, 10s:0' of users, or with 100/s of arrivals";
 
 /// Stages separated by commas: duration, and the level at its end, or at both ends. Without the
-/// first level, a stage starts where the previous one ended; the very first holds its level.
+/// first level, a stage starts where the previous one ended; the very first then stays at its
+/// level.
 ///
 /// # Errors
-/// Returned for malformed stages, and for users mixed with rates.
+/// Fails for malformed stages, and for users mixed with rates.
 pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
     let bad = |part: &str, why: String| {
         ParseError(format!(
@@ -103,7 +104,7 @@ pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
     Ok(Stages { unit, levels })
 }
 
-/// The unit of the second level applies to the first as well, unless it has its own.
+/// The unit of the second level applies to the first as well, unless the first has its own.
 fn with_unit_of(first: &str, second: &str) -> String {
     match second.split_once('/') {
         Some((_, per)) if !first.contains('/') => format!("{first}/{per}"),
@@ -145,7 +146,7 @@ pub fn show_stages(stages: &Stages) -> String {
     stages.levels.stages().iter().map(show).collect::<Vec<_>>().join(", ")
 }
 
-/// The time that stages take, as the length of a run.
+/// Total duration of stages, as the length of a run.
 pub(crate) fn span_of(stages: &Stages) -> Option<Nanos> {
     Some(stages.levels.span()).filter(|span| !span.is_zero())
 }

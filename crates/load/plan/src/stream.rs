@@ -8,20 +8,20 @@ use units::{ParseError, quoted};
 pub enum Streaming {
     /// Server-Sent Events (WHATWG HTML section 9.2).
     Sse,
-    /// A line for each, as in JSON lines.
+    /// One event per line, as in JSON lines.
     Lines,
-    /// Length-prefixed messages of gRPC, followed by the status.
+    /// Length-prefixed gRPC messages, followed by the status.
     Grpc,
-    /// Server-Sent Events of a language model: those with content count.
+    /// Server-Sent Events of a language model; only events with content count.
     Model(ModelApi),
 }
 
 /// Interface of a server of language models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelApi {
-    /// Chat completions, completions and responses.
+    /// Chat completions, completions and responses of OpenAI.
     OpenAi,
-    /// Messages.
+    /// Messages of Anthropic.
     Anthropic,
 }
 
@@ -31,7 +31,7 @@ impl Streaming {
         matches!(self, Streaming::Model(_))
     }
 
-    /// As typed and printed.
+    /// Name as typed and printed.
     pub fn id(self) -> &'static str {
         match self {
             Streaming::Sse => "sse",
@@ -46,7 +46,7 @@ impl Streaming {
 /// Setting of a step for its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepStream {
-    /// The plan's setting.
+    /// Uses the plan's setting.
     #[default]
     AsPlan,
     No,
@@ -56,7 +56,7 @@ pub enum StepStream {
 /// `sse`, `lines`, `grpc`, `openai` or `anthropic`.
 ///
 /// # Errors
-/// Anything else; the message names all.
+/// Fails for anything else; the message names all formats.
 pub fn parse_streaming(text: &str) -> Result<Streaming, ParseError> {
     match text {
         "sse" => Ok(Streaming::Sse),

@@ -1,10 +1,10 @@
-//! The list of targets, which may be long: all copies of a plan have the same one, until one is changed.
+//! The list of targets, which may be long: all copies of a plan share it, until one is changed.
 
 use crate::TargetPlan;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// The targets of a plan, in their order. A copy of it costs nothing; the first change to one copies the list.
+/// The targets of a plan, in order. Copying is free; the first change to a copy copies the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanTargets(Arc<Vec<TargetPlan>>);
 

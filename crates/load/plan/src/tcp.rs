@@ -1,4 +1,4 @@
-//! Settings of our own TCP that differ from a Linux client.
+//! Settings of the program's own TCP that differ from a Linux client.
 
 use crate::rules::show_span;
 use std::fmt;
@@ -25,10 +25,10 @@ pub struct TcpTraits {
 
 const EXAMPLE: &str = "ecn, keep-alive=15s, no-sack, no-timestamps, initial-window=4, receive-window=64k, ack-delay=0ms";
 
-/// Words and values separated by commas: `ecn, keep-alive=15s`.
+/// Parses words and values separated by commas: `ecn, keep-alive=15s`.
 ///
 /// # Errors
-/// Returned for an unknown word, a value out of bounds, a duplicate word, or none at all.
+/// Fails for an unknown word, a value out of bounds, a duplicate word, or an empty text.
 pub(crate) fn parse_traits(text: &str) -> Result<TcpTraits, ParseError> {
     let bad = |part: &str, why: &str| {
         ParseError(format!("{} in --tcp {why}; write some of {EXAMPLE}", quoted(part)))

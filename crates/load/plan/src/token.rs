@@ -20,19 +20,19 @@ pub enum ClientLogin {
 pub(crate) const CLIENT_LOGINS: [(&str, ClientLogin); 2] =
     [("basic", ClientLogin::Basic), ("body", ClientLogin::Body)];
 
-/// Where tokens are requested, and how.
+/// Source of tokens, and how they are requested.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenPlan {
-    /// `None`: no tokens are used.
+    /// URL of the token endpoint; `None`: no tokens are used.
     pub url: Option<Url>,
     pub client_id: String,
     pub client_secret: String,
     pub scope: Option<String>,
     pub audience: Option<String>,
     pub login: ClientLogin,
-    /// Time before a token's expiry at which it is renewed; at most half of its lifetime.
+    /// Time before a token's expiry when it is renewed; at most half of its lifetime.
     pub refresh_before: Nanos,
-    /// Each user has its own token, not one for all.
+    /// Each user has its own token; otherwise all share one.
     pub per_user: bool,
 }
 
@@ -62,7 +62,7 @@ impl std::fmt::Debug for TokenPlan {
 }
 
 impl Plan {
-    /// Requests carry a token that is renewed.
+    /// Returns whether requests carry a token that is renewed.
     pub fn uses_tokens(&self) -> bool {
         self.token.url.is_some()
     }
@@ -76,7 +76,7 @@ impl Plan {
         match (self.uses_tokens(), self.token.per_user) {
             (false, _) => 0,
             (true, false) => 1,
-            // users of scenarios are numbered from 0 in each
+            // users of scenarios are numbered from 0 in each scenario
             (true, true) => self.loads().into_iter().map(users).max().unwrap_or(1).max(1),
         }
     }

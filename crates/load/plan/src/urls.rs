@@ -1,4 +1,4 @@
-//! URLs as people write them: on the command line, and in lists.
+//! URLs as typed: on the command line, and in lists.
 
 use crate::{Auth, ResolveRule, TargetPlan, rules};
 use percent_encoding::percent_decode_str;
@@ -15,24 +15,24 @@ pub(crate) const WEIGHT_MAX: f64 = 1e9;
 /// Content of a URL: destination, and a login if present (`http://user:password@host/`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Location {
-    /// Absolute, `http` or `https`, with neither login nor fragment.
+    /// Absolute `http` or `https` URL without login and fragment.
     pub url: Url,
     pub auth: Option<Auth>,
 }
 
 /// `http://host/path`, `https://…`, or `host[:port][/path]`, which means http. IPv6 addresses need
-/// brackets unless they are alone.
+/// brackets unless the text is only the address.
 ///
 /// # Errors
-/// A URL that is malformed, or has another scheme, no host or port 0.
+/// Fails if the URL is malformed, or has another scheme, no host or port 0.
 pub fn parse_url(text: &str) -> Result<Location, ParseError> {
     parse_with(text, HTTP)
 }
 
-/// A URL of HTTP without a login.
+/// Parses an HTTP URL without a login.
 ///
 /// # Errors
-/// As [`parse_url`], and for a URL with a login.
+/// Fails like [`parse_url`], and for a URL with a login.
 pub(crate) fn parse_service_url(text: &str) -> Result<Url, ParseError> {
     let Location { url, auth } = parse_url(text)?;
     match auth {
@@ -41,17 +41,17 @@ pub(crate) fn parse_service_url(text: &str) -> Result<Url, ParseError> {
     }
 }
 
-/// As [`parse_url`], and `ws` and `wss` are schemes too.
+/// Like [`parse_url`], but `ws` and `wss` are accepted too.
 ///
 /// # Errors
-/// As [`parse_url`].
+/// Fails like [`parse_url`].
 pub fn parse_target_url(text: &str) -> Result<Location, ParseError> {
     parse_with(text, TARGETS)
 }
 
-/// Schemes of URLs to which requests of HTTP go.
+/// Schemes of URLs for HTTP requests.
 const HTTP: &[&str] = &["http", "https"];
-/// Schemes of URLs that a load may go to.
+/// Schemes of URLs that a load may use.
 const TARGETS: &[&str] = &["http", "https", "ws", "wss"];
 
 fn parse_with(text: &str, schemes: &[&str]) -> Result<Location, ParseError> {
@@ -64,11 +64,11 @@ fn parse_with(text: &str, schemes: &[&str]) -> Result<Location, ParseError> {
     take_apart(read_url(text, schemes)?).map_err(|why| bad_url(text, &why))
 }
 
-/// Like [`parse_url`], and the address may have a zone, `http://[fe80::1%eth0]/` or `%25eth0` (RFC
+/// Like [`parse_url`], but the address may have a zone, `http://[fe80::1%eth0]/` or `%25eth0` (RFC
 /// 9844). The URL and the Host field omit it; the rule has the address to connect to.
 ///
 /// # Errors
-/// As [`parse_url`]; a zone that no interface can have.
+/// Fails like [`parse_url`], and for a zone that no interface can have.
 pub fn parse_zoned_url(text: &str) -> Result<(Location, Option<ResolveRule>), ParseError> {
     let text = text.trim();
     let Some((bare, zone)) = without_zone(text) else { return Ok((parse_target_url(text)?, None)) };
@@ -102,7 +102,7 @@ fn without_zone(text: &str) -> Option<(String, String)> {
 /// `http://[user:password@]host:port` or `host:port` of a proxy; the login stays in the URL.
 ///
 /// # Errors
-/// As [`parse_url`]; a scheme other than http; a path.
+/// Fails like [`parse_url`], for a scheme other than http, and for a path.
 pub fn parse_proxy(text: &str) -> Result<Url, ParseError> {
     let text = text.trim();
     let bad =
@@ -148,7 +148,7 @@ fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
             };
             return Err(bad(&why));
         }
-        // browsers would take the path's first part for the host
+        // browsers would treat the first part of the path as the host
         Some(scheme) if text[scheme.len() + 3..].starts_with(['/', '\\']) => {
             return Err(bad("the host is missing"));
         }
@@ -166,7 +166,7 @@ fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
 }
 
 /// Kind of a text that names a file instead of a host, by its extension, and how to use such a
-/// file. No top-level domain has one of these extensions.
+/// file. No top-level domain equals one of these extensions.
 fn file_fault(text: &str) -> Option<&'static str> {
     let local = ["./", "../", "/", "~/"].iter().any(|start| text.starts_with(start));
     if text.contains("://") || (text.contains(['/', ':']) && !local) {
@@ -202,7 +202,7 @@ fn file_fault(text: &str) -> Option<&'static str> {
     })
 }
 
-/// The URL that was meant, of one with an IPv6 address without brackets: `http://[::1]:8443/`.
+/// The probably intended URL for an IPv6 address without brackets: `http://[::1]:8443/`.
 fn bare_ipv6(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -223,12 +223,12 @@ fn bad_url(text: &str, why: &str) -> ParseError {
     ParseError(format!("{} is not a URL: {why}; write {EXAMPLE}", shown(text)))
 }
 
-/// A list: a line per URL, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and lines that begin
-/// with `#` do not count; the body is the rest of its line. With a base, lines that begin with `/`,
-/// `?` or `.` are resolved against it.
+/// A list with one URL per line, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and lines that
+/// begin with `#` are ignored; the body is the rest of its line. With a base, lines that begin with
+/// `/`, `?` or `.` are resolved against it.
 ///
 /// # Errors
-/// The first line that is wrong, by its number; a list without any URL or with more than
+/// Fails at the first invalid line, by its number, and for a list without any URL or with more than
 /// a million lines.
 pub fn parse_url_list(text: &str, base: Option<&Url>) -> Result<Vec<TargetPlan>, ParseError> {
     let mut targets = Vec::new();
@@ -279,7 +279,7 @@ fn parse_line(line: &str, base: Option<&Url>) -> Result<TargetPlan, ParseError> 
     Ok(target)
 }
 
-/// A first word in capitals with a URL after it is a method: `POST /form`.
+/// Takes a first word in capitals as the method if a URL follows: `POST /form`.
 fn take_method(line: &str) -> (Option<&str>, &str) {
     let (word, rest) = take_word(line);
     let capitals = word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
@@ -345,7 +345,8 @@ fn scheme_of(text: &str) -> Option<&str> {
     scheme.bytes().all(mark).then_some(scheme)
 }
 
-/// The URL library removes tabs and line ends silently; a space becomes %20.
+/// Rejects characters that the URL library would change silently: it removes tabs and line ends; a
+/// space becomes %20.
 fn letters_fault(text: &str) -> Option<&'static str> {
     if text.is_empty() {
         return Some("it is empty");
@@ -373,7 +374,7 @@ fn take_apart(mut url: Url) -> Result<Location, String> {
             Some(Auth::Basic { user: decoded(user)?, password: decoded(password.unwrap_or(""))? })
         }
     };
-    // An http URL with a host always takes both.
+    // an http URL with a host always accepts both
     let cleared = url.set_username("").and_then(|()| url.set_password(None));
     cleared.map_err(|()| "its login cannot be taken out".to_owned())?;
     Ok(Location { url, auth })

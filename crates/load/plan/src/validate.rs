@@ -19,12 +19,12 @@ use crate::{GrpcVariant, HttpVersion, Plan, StepStream, Streaming};
 use stats::Op;
 use std::borrow::Cow;
 
-/// One contradiction in a plan.
+/// One problem of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The option that is wrong: `--rate`.
+    /// The invalid option: `--rate`.
     pub option: Cow<'static, str>,
-    /// A sentence for the user: what is wrong and what to do.
+    /// A sentence for the user: the problem and the fix.
     pub text: String,
 }
 
@@ -36,11 +36,11 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Checks whether a plan can be run. Descriptors, ports and names are not checked: that needs a
-/// machine.
+/// Checks whether a plan can be run. Descriptors, ports and names depend on the machine, and are
+/// not checked.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the plan's parts.
+/// Returns all problems, in the order of the plan's parts.
 pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
     let mut problems = Problems(Vec::new());
     request::check(plan, &mut problems);
@@ -64,7 +64,7 @@ impl Problems {
         self.0.push(Problem { option: option.into(), text: text.into() });
     }
 
-    /// Values outside of their rows' bounds, in a table of the plan file.
+    /// Adds values outside of their rows' bounds, in a table of the plan file.
     fn add_faults(&mut self, plan: &Plan, table: &str) {
         for (option, text) in crate::options::faults(plan, table) {
             self.add(option, text);
@@ -247,7 +247,7 @@ fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// Options that exclude steps that are calls of gRPC.
+/// Options that exclude steps with gRPC calls.
 fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
     for (wrong, option, text) in [
         (

@@ -1,4 +1,4 @@
-//! Which body belongs to a target: the grammar of `--verify`, and the manifests of `xxh128sum`.
+//! Expected bodies of targets: the grammar of `--verify`, and the manifests of `xxh128sum`.
 
 use crate::{KnownBody, TargetPlan, Verify};
 use sample::BodyPrint;
@@ -16,7 +16,7 @@ const FILES: &str = "set:";
 /// `first`, `set:NAME`, `set:NAME@SEED`, or `manifest:` followed by the lines of a manifest.
 ///
 /// # Errors
-/// Any other text, an unknown file set, or an invalid line of a manifest.
+/// Fails for any other text, an unknown file set, or an invalid line of a manifest.
 pub fn parse_verify(text: &str) -> Result<Verify, ParseError> {
     if text == "first" {
         return Ok(Verify::First);
@@ -53,11 +53,11 @@ pub fn show_verify(verify: &Verify) -> String {
     }
 }
 
-/// A line for each body as `xxh128sum` writes them: the hash in 32 hexadecimal digits, then a path
-/// or a URL, then `length=N` where it is known. Empty lines and lines that begin with # are skipped.
+/// One line per body, as `xxh128sum` writes them: the hash in 32 hexadecimal digits, then a path or
+/// a URL, then `length=N` if known. Empty lines and lines that begin with # are skipped.
 ///
 /// # Errors
-/// Returned for the first invalid line, by number; an empty manifest; a duplicate name.
+/// Fails at the first invalid line, by number, and for an empty manifest or a duplicate name.
 pub fn parse_manifest(text: &str) -> Result<Vec<KnownBody>, ParseError> {
     let mut known = Vec::new();
     let mut lines_of = HashMap::new();
@@ -109,7 +109,7 @@ fn known_body(line: &str) -> Result<KnownBody, &'static str> {
     }
 }
 
-/// Without the prefix of a path: `./a` and `/a` are `a`.
+/// The path without a prefix: `./a` and `/a` become `a`.
 fn path_of(name: &str) -> &str {
     let name = name.strip_prefix('.').filter(|rest| rest.starts_with('/')).unwrap_or(name);
     if name.contains("://") { name } else { name.trim_start_matches('/') }
@@ -126,15 +126,15 @@ pub enum Knowledge<'a> {
 /// Expected body of one target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TargetBody {
-    /// The first response determines it.
+    /// The first response determines the body.
     Later,
-    /// It is this file.
+    /// The body is this file.
     File(workload::fileset::FileContent, u64),
     Print(BodyPrint),
 }
 
 impl Verify {
-    /// The means to look targets up.
+    /// Prepares the lookup of targets.
     pub fn knowledge(&self) -> Knowledge<'_> {
         match self {
             Verify::First => Knowledge::Nothing,
@@ -148,7 +148,7 @@ impl Verify {
 
 impl Knowledge<'_> {
     /// # Errors
-    /// The target is unknown: its URL, and the fix.
+    /// Fails if the target is unknown; the error has its URL and the fix.
     pub fn of(&self, target: &TargetPlan) -> Result<TargetBody, String> {
         let path = path_and_query(&target.url);
         match self {

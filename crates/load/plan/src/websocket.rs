@@ -1,40 +1,42 @@
-//! WebSocket: which message is sent, and what its answer is.
+//! WebSocket: the messages sent, and how their answers are recognized.
 
 use crate::{Load, Plan, SocketPreset, TargetPlan, Think};
 use units::{Nanos, ParseError, quoted};
 use url::Url;
 
-/// Longest message of a plan.
+/// Maximum length of a message in a plan.
 pub(crate) const MESSAGE_MAX: usize = 16 << 20;
-/// Replaced in a message by the number of the call.
+/// Mark in a message that is replaced by the number of the call.
 pub const ID_MARK: &str = "{id}";
-/// Sent if the plan has no message.
+/// Message if the plan has none.
 pub(crate) const MESSAGE_DEFAULT: &str = "hello {id}";
-/// Connections of an open load whose number nothing else sets.
+/// Number of connections of an open load if nothing else sets it.
 const SOCKETS_DEFAULT: u32 = 10;
-/// Messages outstanding on one connection of an open load.
+/// Maximum number of outstanding messages on one connection of an open load.
 const OUTSTANDING_MAX: u32 = 10_000;
 
 /// Messages of a load on `ws:` and `wss:` URLs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct WebSocketPlan {
-    /// Text, or binary where it is not UTF-8. `None`: `MESSAGE_DEFAULT`, or, with `ping`, nothing.
+    /// Text, or binary if the bytes are not UTF-8. `None`: `MESSAGE_DEFAULT`, or, with `ping`, no
+    /// message.
     pub message: Option<Vec<u8>>,
     pub expect: MessageAnswer,
     /// Protocol on top of WebSocket.
     pub preset: Option<&'static SocketPreset>,
-    /// Offered, the preferred one first.
+    /// Offered subprotocols, the preferred one first.
     pub subprotocols: Vec<String>,
     /// Interval of each connection's heartbeats.
     pub ping: Option<Nanos>,
-    /// Connections form this many rooms; in each, one publishes for all others. `None`: no rooms.
+    /// Number of rooms that the connections form; in each, one member publishes for all others.
+    /// `None`: no rooms.
     pub rooms: Option<u32>,
-    /// Offer permessage-deflate.
+    /// Offers permessage-deflate.
     pub compress: bool,
     pub mask: MaskRule,
 }
 
-/// Which message of the server is the answer to one of the client.
+/// Rule that selects the server's answer to a message.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum MessageAnswer {
     /// The message with the same payload.
@@ -42,31 +44,31 @@ pub enum MessageAnswer {
     Echo,
     /// The message with the same value at this JSON pointer (RFC 6901).
     Json(String),
-    /// The message with the same match of this expression as the sent message; where it
-    /// finds nothing in that one, any in which it finds something.
+    /// The message with the same match of this expression as the sent message. If the sent message
+    /// has no match, any message with a match.
     Regex(String),
-    /// The next one.
+    /// The next message.
     Next,
-    /// There is none.
+    /// Messages have no answer.
     None,
 }
 
-/// Marks that become the number of the room, in the URL of a connection: as typed, and as URLs
-/// encode it.
+/// Marks that are replaced by the number of the room in the URL of a connection: as typed, and as
+/// URLs encode it.
 pub const ROOM_MARKS: [&str; 2] = ["{room}", "%7Broom%7D"];
 
-/// How frames are masked.
+/// Masking of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum MaskRule {
-    /// With keys from the seeded generator.
+    /// Keys from the seeded generator.
     #[default]
     Random,
-    /// With the key zero.
+    /// The key is zero.
     Zero,
 }
 
 impl MessageAnswer {
-    /// As typed and printed.
+    /// Text as typed and printed.
     pub fn text(&self) -> String {
         match self {
             MessageAnswer::Echo => "echo".to_owned(),
@@ -81,7 +83,7 @@ impl MessageAnswer {
 /// `echo`, `json:/id`, `regex:RE`, `next` or `none`.
 ///
 /// # Errors
-/// Anything else; a pointer or an expression that cannot be used.
+/// Fails for anything else, and for an unusable pointer or expression.
 pub(crate) fn parse_answer(text: &str) -> Result<MessageAnswer, ParseError> {
     if let Some(pointer) = text.strip_prefix("json:") {
         if !pointer.starts_with('/') {
@@ -123,7 +125,7 @@ pub fn is_secure(url: &Url) -> bool {
 }
 
 impl Plan {
-    /// Returns whether its calls are messages on WebSockets. Journeys open theirs by steps.
+    /// Returns whether its calls are messages on WebSockets. Journeys open WebSockets by steps.
     pub fn is_websocket(&self) -> bool {
         self.journeys.is_none()
             && self.targets.iter().next().is_some_and(|target| is_websocket_url(&target.url))
@@ -134,7 +136,7 @@ impl Plan {
         self.is_websocket() && self.websocket.message.is_none() && self.websocket.ping.is_some()
     }
 
-    /// Members of each room, the publisher among them; 0 without rooms.
+    /// Number of members of each room, including the publisher; 0 without rooms.
     pub fn room_members(&self) -> u64 {
         match (&self.load, self.websocket.rooms) {
             (Load::Open { connections_max: Some(all), .. }, Some(rooms)) if rooms > 0 => {
@@ -149,7 +151,7 @@ impl Plan {
         self.websocket.message.as_deref().unwrap_or(MESSAGE_DEFAULT.as_bytes())
     }
 
-    /// The rule by which answers are found: the plan's, or that of its preset.
+    /// The rule that finds answers: the plan's, or that of its preset.
     pub fn websocket_answer(&self) -> MessageAnswer {
         match (self.websocket.preset, &self.websocket.expect) {
             (Some(preset), MessageAnswer::Echo) => MessageAnswer::Regex(preset.answer.to_owned()),
@@ -169,7 +171,7 @@ impl Plan {
         }
     }
 
-    /// Settles what a preset adds: the query of the URL, and the interval of heartbeats.
+    /// Adds the settings of a preset: the query of the URL, and the interval of heartbeats.
     fn settle_preset(&mut self) {
         let Some(preset) = self.websocket.preset else { return };
         if let Some((_, interval)) = preset.beats {
@@ -190,8 +192,8 @@ impl Plan {
         self.targets = targets.into();
     }
 
-    /// Settles what follows from the scheme: users of connections that are only held think between
-    /// heartbeats, and an open load has a fixed number of connections.
+    /// Adds settings that follow from the scheme: users of connections that are only held think
+    /// between heartbeats, and an open load has a fixed number of connections.
     pub fn settle_websocket(&mut self) {
         if !self.is_websocket() {
             return;
@@ -201,7 +203,7 @@ impl Plan {
         match &mut self.load {
             Load::Closed { think: think @ Think::None, .. } if holds => {
                 let ping = self.websocket.ping.unwrap_or(Nanos::SECOND);
-                // drawn, so that connections that were opened together do not send heartbeats at
+                // random, so that connections that were opened together do not send heartbeats at
                 // once
                 *think = Think::Uniform(Nanos(ping.0 / 2), Nanos(ping.0 + ping.0 / 2));
             }

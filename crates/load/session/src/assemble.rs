@@ -9,7 +9,7 @@ use sample::{FailureClass, FleetFacts};
 use stats::{Cause, CauseId, Counts, Measurement, State, Verdict};
 use units::Nanos;
 
-/// The facts of a run that are known before it is measured.
+/// Returns the facts of a run that are known before it is measured.
 pub(crate) fn begun(session: &Session, fit: &Fit) -> RunReport {
     let plan = &*fit.plan;
     let io = fit.network.name(plan);
@@ -49,7 +49,7 @@ pub(crate) fn begun(session: &Session, fit: &Fit) -> RunReport {
     }
 }
 
-/// Adds what follows from the measurement.
+/// Adds the facts that follow from the measurement.
 pub(crate) fn finished(mut run: RunReport) -> RunReport {
     run.plan.measure.quantiles = printed_quantiles(&run.plan, &run.measurement);
     if let Some(fleet) = &run.fleet {
@@ -121,7 +121,7 @@ impl Session {
         finished(run)
     }
 
-    /// The run that consists of the first call, which got no connection.
+    /// A run that consists only of the first call, which got no connection.
     pub fn unreached(&self) -> RunReport {
         let mut run = begun(self, &self.fit);
         // this machine's ceiling is irrelevant here
@@ -157,7 +157,7 @@ impl Session {
     }
 }
 
-/// Adds what a repeat cost; a thread counts with its busiest repeat.
+/// Adds the cost of a repeat; a thread counts with its busiest repeat.
 fn add_cost(all: &mut Driver, run: &Driver) {
     all.cpu_user_s += run.cpu_user_s;
     all.cpu_system_s += run.cpu_system_s;
@@ -167,7 +167,7 @@ fn add_cost(all: &mut Driver, run: &Driver) {
     }
 }
 
-/// The verdict over all repeats: the worst state, each cause once, with its worst figure.
+/// The verdict over all repeats: the worst state, and each cause once, with its worst figure.
 fn worst(runs: &[RunReport]) -> Verdict {
     let state = runs.iter().map(|run| run.verdict.state).max().unwrap_or_default();
     let mut causes: Vec<Cause> = Vec::new();

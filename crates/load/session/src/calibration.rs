@@ -1,5 +1,6 @@
 //! Client capacity of this machine: stored by host, kernel, CPU and version in the user's state
-//! directory, created by `calibrate`, used by the verdict and by the dummy run's line.
+//! directory, created by `calibrate`, used by the verdict and by the report's line on the dummy
+//! run.
 
 use plan::Plan;
 use sample::Environment;
@@ -24,7 +25,7 @@ pub struct Calibration {
     /// Median service time of one user's call: combined cost of client, loopback and null server.
     pub call_p50_s: f64,
     pub punctuality: Vec<Punctuality>,
-    /// Why it is unreliable; such a calibration is never stored.
+    /// Reasons why the calibration is unreliable; such a calibration is never stored.
     #[serde(default)]
     pub doubts: Vec<String>,
 }
@@ -47,8 +48,8 @@ impl Calibration {
         host::state_dir().map(|folder| folder.join("calibration.json"))
     }
 
-    /// The calibration of this machine as it is now; one of another kernel or version does not
-    /// count.
+    /// The current calibration of this machine; a calibration of another kernel or version is
+    /// ignored.
     pub fn load(environment: &Environment) -> Option<Calibration> {
         let known: Option<Calibration> = host::state::load_json(&Self::path()?).ok()?;
         let sound = |known: &Calibration| known.schema == SCHEMA && known.doubts.is_empty();
@@ -62,7 +63,7 @@ impl Calibration {
             && self.version == environment.version
     }
 
-    /// Share of this machine's ceiling that a throughput is, 0..; only for what was calibrated:
+    /// A throughput as a share of this machine's ceiling, from 0; only for calibrated settings:
     /// plain HTTP/1 without pipelining.
     pub fn share_of_ceiling(&self, plan: &Plan, per_s: f64, workers: u32) -> f64 {
         let plain = plan.targets.iter().all(|target| target.url.scheme() == "http");

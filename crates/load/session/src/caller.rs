@@ -1,5 +1,5 @@
-//! Single exchanges over real sockets, names, TLS. For checks, crawls and pages that a face
-//! examines before its run.
+//! Single exchanges over real sockets, with name lookup and TLS. For checks, crawls and pages that
+//! a face examines before its run.
 
 use crate::over_quic;
 use conduit::{Io, Peer, TlsFactory};
@@ -16,7 +16,7 @@ use url::Url;
 /// Maximum delay until a signal is noticed.
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
 
-/// ALPN's name of HTTP/1.1 (RFC 7301 section 6).
+/// ALPN name of HTTP/1.1 (RFC 7301 section 6).
 pub(crate) const HTTP1: &str = "http/1.1";
 
 /// Resolves an endpoint by the rules of a plan, or returns the reason.
@@ -25,20 +25,21 @@ pub type Meet = Box<dyn Fn(&Url) -> Result<Endpoint, String>>;
 /// Performs exchanges, each on a separate connection.
 pub struct Caller {
     pub reactor: Reactor,
-    /// Connections use our own TCP, over this network and with this seed for its links.
+    /// Makes connections with the program's own TCP, over this network and with this seed for its
+    /// links.
     own: Option<(Arc<OwnNetwork>, u64)>,
     connect: Nanos,
-    /// Addresses by host and port, or why there are none.
+    /// Addresses by host and port, or the reason why there are none.
     known: BTreeMap<(String, u16), Result<Vec<Peer>, String>>,
-    /// Route of a plan's calls to an endpoint, by its key: through a proxy, by another name.
+    /// Routes of a plan's calls by endpoint key: through a proxy, or by another name.
     ways: BTreeMap<String, Endpoint>,
     /// Finds the route to an endpoint without a known one.
     meet: Option<Meet>,
-    /// By endpoint: the server prefers HTTP/2.
+    /// By endpoint: true if the server prefers HTTP/2.
     preferences: BTreeMap<String, bool>,
     settings: net::tls::Settings,
     tls: Option<net::tls::Factory>,
-    /// With the names of HTTP/2 and HTTP/3 in ALPN.
+    /// TLS client that offers HTTP/2 and HTTP/3 by ALPN.
     tls_http2: Option<net::tls::Factory>,
     tls_http3: Option<net::tls::Client>,
 }
@@ -50,10 +51,10 @@ impl std::fmt::Debug for Caller {
 }
 
 impl Caller {
-    /// `connect`: connect timeout. TLS is prepared when a URL needs it.
+    /// Creates a caller. `connect`: connect timeout. TLS is prepared when a URL needs it.
     ///
     /// # Errors
-    /// No descriptor is left.
+    /// Fails if no descriptor is left.
     pub fn new(connect: Nanos, settings: net::tls::Settings) -> Result<Caller, String> {
         let reactor = Reactor::new(Nanos::ZERO)
             .map_err(|error| format!("cannot wait for sockets: {error}"))?;
@@ -73,13 +74,14 @@ impl Caller {
         })
     }
 
-    /// The same over our own TCP; nothing else may use the first worker's device meanwhile.
+    /// The same over the program's own TCP; nothing else may use the first worker's device
+    /// meanwhile.
     pub fn over(mut self, own: Option<(Arc<OwnNetwork>, u64)>) -> Caller {
         self.own = own;
         self
     }
 
-    /// Reading the system's certificates takes a while: only if TLS is used.
+    /// Prepares TLS when it is first used: reading the system's certificates takes a while.
     pub fn ready_tls(&mut self) -> Result<(), String> {
         if self.tls.is_none() {
             self.tls = Some(client_of(&self.settings)?.factory());
@@ -104,7 +106,7 @@ impl Caller {
         Ok(())
     }
 
-    /// Makes ready what keeps secrets below this message.
+    /// Prepares the encryption below this message.
     fn secure(&mut self, message: &Message) -> Result<(), String> {
         match message {
             Message::Handshake | Message::Http1 { .. } => self.ready_tls(),
@@ -149,7 +151,7 @@ impl Caller {
         self.known.entry((host.clone(), port)).or_insert_with(look_up).clone()
     }
 
-    /// A request with its addresses.
+    /// A request with the addresses of its server.
     fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, Heard> {
         let failed = |class, text| Heard::nothing(Trouble::new(class, text));
         let Outgoing { url, mut message, timeout, negotiates } = outgoing;
@@ -240,12 +242,12 @@ fn client_of(settings: &net::tls::Settings) -> Result<net::tls::Client, String> 
     net::tls::Client::new(settings).map_err(|error| error.to_string())
 }
 
-/// A client that offers one protocol alone.
+/// A TLS client that offers only one protocol.
 fn client_for(settings: &net::tls::Settings, protocol: &str) -> Result<net::tls::Client, String> {
     client_of(&net::tls::Settings { alpn: vec![protocol.to_owned()], ..settings.clone() })
 }
 
-/// Makes the exchanges; a signal ends them.
+/// Runs the exchanges; a signal ends them.
 fn run_until_stopped(machine: &mut Exchange<'_>, io: &mut impl Io) {
     let mut ready = Vec::new();
     while let Pause::Until(at) = machine.turn(io) {

@@ -3,14 +3,14 @@
 use plan::{Load, Plan, PlanDraft};
 use units::Nanos;
 
-/// How the plan of a measurement differs from its session's.
+/// Differences between a measurement's plan and its session's.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     pub load: Option<Load>,
     pub path: Option<wan::PathSpec>,
     pub duration: Option<Nanos>,
     pub seed: Option<u64>,
-    /// Objectives that the measurement is judged by.
+    /// Objectives for the measurement.
     pub objectives: Option<Vec<stats::Objective>>,
     /// Length of a row of the time series.
     pub interval: Option<Nanos>,

@@ -1,4 +1,4 @@
-//! Endpoints that guided users meet on their way: looked up when they are met.
+//! Endpoints that guided users discover: looked up when first needed.
 
 use crate::servers::endpoint_of;
 use engine::Endpoint;
@@ -6,7 +6,7 @@ use plan::Plan;
 use std::sync::Arc;
 use url::Url;
 
-/// The system's resolver, by the plan's rules.
+/// The system's resolver, with the plan's rules.
 #[derive(Debug)]
 pub struct SystemResolver(pub Arc<Plan>);
 

@@ -1,18 +1,18 @@
-//! Exit codes, and what ends the program early.
+//! Exit codes, and reasons why the program ends early.
 
 use std::process::ExitCode;
 
-/// The program's answer to its caller; docs/guide/in-ci.md is the long form.
+/// The program's result for its caller; docs/guide/in-ci.md explains it in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     Done = 0,
     /// An objective or expectation was missed, or a rule ended the run.
     Missed = 1,
-    /// The command line, a plan or a file named in it is wrong.
+    /// The command line, a plan or a file named in it is invalid.
     Usage = 2,
-    /// No attempt got a connection (and its TLS).
+    /// No attempt got a connection (with its TLS).
     NoConnection = 3,
-    /// The numbers do not describe the server.
+    /// The figures do not describe the server.
     Invalid = 4,
     /// A result could not be written.
     NotWritten = 5,
@@ -49,7 +49,7 @@ impl Failure {
         Failure { code: Code::NotWritten, text: format!("{error:#}") }
     }
 
-    /// A run itself fails only by its script, when its log of calls cannot be written, or by a bug.
+    /// A run fails only by its script, when its log of calls cannot be written, or by a bug.
     pub fn from_run(error: anyhow::Error) -> Failure {
         let error = match error.downcast::<Failure>() {
             Ok(failure) => return failure,
@@ -65,7 +65,7 @@ impl Failure {
     }
 }
 
-/// Why a fleet did not start a run: nothing was sent.
+/// Reason why a fleet did not start a run; nothing was sent.
 #[derive(Debug)]
 pub struct NotBegun(pub String);
 

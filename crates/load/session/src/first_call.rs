@@ -1,6 +1,6 @@
-//! The plain call before the run: checks that the server responds, and records what a good response
-//! looks like. It also settles on one address if a name has several, and finds the hosts that
-//! redirects lead to.
+//! The plain call before the run: checks that the server responds, and records an example of a good
+//! response. It also selects one address if a name has several, and finds the hosts that redirects
+//! lead to.
 
 use crate::over_quic;
 use conduit::{Io, TlsFactory};
@@ -25,13 +25,13 @@ use workload::Template;
 #[derive(Debug)]
 pub struct PlainCall {
     pub call: FirstCall,
-    /// No connection could be made, or no TLS on it.
+    /// No connection, or no TLS on it, could be established.
     pub unreachable: bool,
-    /// Where the response redirects to.
+    /// Target of the response's redirect.
     pub(crate) location: Option<Url>,
-    /// Streams that the server allows on a connection, if the protocol has streams.
+    /// Number of streams that the server allows on a connection, if the protocol has streams.
     pub(crate) streams_max: Option<u32>,
-    /// A call of gRPC to a method that the server does not implement.
+    /// A gRPC call to a method that the server does not implement.
     pub(crate) unimplemented: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct PlainCall {
 struct Leads {
     /// The URL of a redirect.
     location: Option<Url>,
-    /// The head of a response that asks for a login.
+    /// The head of a response that requests a login.
     refused: Option<Vec<u8>>,
     unimplemented: bool,
 }
@@ -50,8 +50,8 @@ const BODY_SHOWN_MAX: usize = 120;
 const FIELDS_SHOWN_MAX: usize = 4;
 const EXCERPT_MAX: usize = 300;
 
-/// Makes one call to `template` at its endpoint, whose addresses are then the one that answered. Where the
-/// server asks for the plan's login, the call is made again with it.
+/// Makes one call to `template` at its endpoint, and keeps only the address that answered. If the
+/// server requests the plan's login, the call is made again with it.
 pub(crate) fn make(
     plan: &Plan,
     endpoint: &mut Endpoint,
@@ -68,8 +68,8 @@ pub(crate) fn make(
     }
 }
 
-/// Opens a connection to an endpoint without a request on it. The endpoint's addresses are then the one
-/// that took the connection.
+/// Opens a connection to an endpoint without a request, and keeps only the address that accepted
+/// it.
 pub(crate) fn connect(
     plan: &Plan,
     endpoint: &mut Endpoint,
@@ -96,7 +96,7 @@ fn without_http2(plan: &Plan, agreed: Option<&str>) -> Option<Trouble> {
     })
 }
 
-/// One call, and the head of a response that asks for a login.
+/// Makes one call; returns the head of a response that requests a login.
 fn once(
     plan: &Plan,
     endpoint: &mut Endpoint,
@@ -158,8 +158,8 @@ fn named(class: FailureClass, text: String, peer: &str) -> String {
     }
 }
 
-/// Performs one exchange with an endpoint over the plan's transport; the endpoint's addresses are
-/// then the one that accepted the connection. `kept` bytes of the response's content are kept.
+/// Performs one exchange with an endpoint over the plan's transport, and keeps only the address
+/// that accepted the connection. `kept` bytes of the response's content are kept.
 pub(super) fn exchange(
     plan: &Plan,
     endpoint: &mut Endpoint,
@@ -238,8 +238,8 @@ fn drive(mut machine: Exchange<'_>, io: &mut impl Io) -> (Heard, Contact) {
     (machine.finish().pop().unwrap_or_else(|| Heard::nothing(unasked())), contact)
 }
 
-/// Returns the protocol that the server chooses by ALPN, from a handshake without a request; the
-/// inner `None`: it chose nothing. `None`: the handshake failed.
+/// Returns the protocol that the server chooses by ALPN, from a handshake without a request; inner
+/// `None`: it chose none. `None`: the handshake failed.
 pub(crate) fn preference(
     plan: &Plan,
     endpoint: &mut Endpoint,
@@ -251,7 +251,7 @@ pub(crate) fn preference(
     contact.agreed.map(|name| Some(name).filter(|name| !name.is_empty()))
 }
 
-/// The URL that a redirect of the first target leads to, when its host is not known yet.
+/// The target URL of the first target's redirect, if its host is not known yet.
 pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
     let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
     // any other redirect is still called, and fails as a redirect without a usable target
@@ -267,7 +267,7 @@ pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint
     endpoints.iter().all(|endpoint| endpoint.key != key).then_some(url)
 }
 
-/// The request to which a redirect of `from` leads: a GET, without the credentials of another server.
+/// The request after a redirect of `from`: a GET, without the credentials of another server.
 pub(crate) fn redirected(
     plan: &Plan,
     from: &Template,

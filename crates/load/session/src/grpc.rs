@@ -19,17 +19,17 @@ use std::sync::Arc;
 use units::{Nanos, quoted};
 use workload::{MadeRequest, RequestMaker};
 
-/// Bytes of one response of the server's reflection.
+/// Maximum size of a response of the server's reflection, in bytes.
 const REFLECTED_MAX: usize = 64 << 20;
 /// Maximum number of requests per reflection.
 const QUESTIONS_MAX: usize = 100;
 
 impl Session {
-    /// Makes the request's body from the plan's message, if the calls are gRPC; checks the steps of
-    /// journeys that are.
+    /// Makes the request's body from the plan's message, if the calls are gRPC; checks the gRPC
+    /// steps of journeys.
     ///
     /// # Errors
-    /// No descriptors, an unknown method, a message that does not fit.
+    /// Fails without descriptors, for an unknown method, or for a message that does not fit.
     pub(crate) fn settle_grpc(&mut self) -> Result<(), Failure> {
         let plan = &self.authorized(&self.fit.plan);
         if !plan.grpc_rows().is_empty() {
@@ -103,26 +103,26 @@ impl Session {
         Ok(())
     }
 
-    /// Checks the method of a call that the server does not implement, if it describes its methods:
-    /// a misspelled name is no measurement.
+    /// If a server does not implement a call's method, checks the method by the server's
+    /// descriptions, so that a misspelled name is not measured.
     ///
     /// # Errors
-    /// There is no such method; the error lists the most similar names.
+    /// Fails if there is no such method; the error lists the most similar names.
     pub(crate) fn check_grpc_method(&mut self) -> Result<(), Failure> {
         let plan = &*self.fit.plan.clone();
         let Some(url) = plan.targets.first().map(|target| &target.url) else { return Ok(()) };
         match reflected_at(plan, self, url) {
             Ok(schema) => schema.method(url.path()).map(drop).map_err(usage),
-            // without descriptors it may still be the right name
+            // without descriptors the name may still be right
             Err(_) => Ok(()),
         }
     }
 
-    /// Asks the first target's server for the descriptors of its service; returns a serialized
+    /// Requests the descriptors of the service from the first target's server; returns a serialized
     /// FileDescriptorSet.
     ///
     /// # Errors
-    /// A server that cannot be reached or does not describe its methods.
+    /// Fails if the server cannot be reached or does not describe its methods.
     pub fn describe_grpc(&mut self) -> Result<Vec<u8>, Failure> {
         self.obtain_tokens(&self.fit.plan)?;
         let plan = &self.authorized(&self.fit.plan);
@@ -152,7 +152,7 @@ fn check_stream(plan: &Plan, method: &GrpcMethod) -> Result<(), Failure> {
     }
 }
 
-/// The messages of a body in turn, up to this number of them.
+/// Repeats the messages of a body in turn, up to this number.
 fn repeated(body: Vec<u8>, count: Option<u32>) -> Result<Vec<u8>, Failure> {
     let Some(count) = count else { return Ok(body) };
     let messages = messages(&body).unwrap_or_default();
@@ -171,7 +171,7 @@ fn repeated(body: Vec<u8>, count: Option<u32>) -> Result<Vec<u8>, Failure> {
 /// Converters of the messages of a plan's steps.
 ///
 /// # Errors
-/// An unknown method, or a message without inserted values that does not fit.
+/// Fails for an unknown method, or a message without inserted values that does not fit.
 pub(crate) fn codecs(plan: &Plan) -> Result<Codecs, Failure> {
     let mut codecs = Codecs::new();
     let Some(set) = &plan.grpc.descriptors else { return Ok(codecs) };
@@ -200,7 +200,7 @@ pub(crate) fn codecs(plan: &Plan) -> Result<Codecs, Failure> {
 /// Makers of messages that contain the number of their call.
 ///
 /// # Errors
-/// As [`codecs`].
+/// Fails like [`codecs`].
 pub(crate) fn sources(plan: &Plan, workers: usize) -> Result<Vec<RequestSource>, Failure> {
     let (Some(set), Some(target)) = (&plan.grpc.descriptors, plan.targets.first()) else {
         return Ok(Vec::new());
@@ -227,14 +227,14 @@ impl RequestMaker for MessageMaker {
     }
 }
 
-/// The descriptors of the first target's service, from its server.
+/// Returns the descriptors of the first target's service, from its server.
 fn reflected(plan: &Plan, session: &mut Session) -> Result<Schema, Failure> {
     let url = plan.targets.first().map(|target| target.url.clone());
     let url = url.ok_or_else(|| Failure::usage("the plan has no URL"))?;
     reflected_at(plan, session, &url)
 }
 
-/// The descriptors of the service of a method, from its server.
+/// Returns the descriptors of the service of a method, from its server.
 fn reflected_at(plan: &Plan, session: &mut Session, url: &url::Url) -> Result<Schema, Failure> {
     let mut unserved = String::new();
     for path in PATHS {
@@ -259,7 +259,7 @@ fn reflected_at(plan: &Plan, session: &mut Session, url: &url::Url) -> Result<Sc
     )))
 }
 
-/// Why a question has no answer.
+/// Reason why a question has no answer.
 enum ReflectionRefusal {
     /// The server does not have this version of the service.
     Unimplemented(String),

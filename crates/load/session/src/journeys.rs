@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// print on standard error.
 ///
 /// # Errors
-/// A script failed at its start.
+/// Fails if a script fails at its start.
 pub(crate) fn sources(
     plan: &Plan,
     values: &BTreeMap<String, String>,
@@ -50,7 +50,7 @@ pub(crate) fn sources(
 /// Runs the setup steps; captured values are kept for the users.
 ///
 /// # Errors
-/// The first step that failed.
+/// Fails at the first step that fails.
 pub(crate) fn set_up(session: &mut Session) -> Result<(), Failure> {
     expect_places(session)?;
     let plan = session.authorized(&session.fit.plan);
@@ -76,10 +76,10 @@ fn expect_places(session: &mut Session) -> anyhow::Result<()> {
 }
 
 impl Session {
-    /// Takes over what another machine's setup captured.
+    /// Takes over values that another machine's setup captured.
     ///
     /// # Errors
-    /// TLS settings that cannot be used.
+    /// Fails if TLS settings cannot be used.
     pub fn receive(&mut self, values: BTreeMap<String, String>) -> anyhow::Result<()> {
         self.captured.values = values;
         expect_places(self)
@@ -88,7 +88,7 @@ impl Session {
     /// Runs the teardown steps of the plan's journeys, whatever the outcome of the runs.
     ///
     /// # Errors
-    /// The first step that failed.
+    /// Fails at the first step that fails.
     pub fn close(mut self) -> Result<(), Failure> {
         let journeys = self.fit.plan.journeys.as_ref();
         if journeys.is_some_and(|it| !it.teardown.is_empty() || it.is_scripted()) {

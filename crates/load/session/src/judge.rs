@@ -1,4 +1,4 @@
-//! The verdict on a measurement, finished or not.
+//! The verdict on a measurement, complete or not.
 
 use crate::calibration::Calibration;
 use crate::placement::Placement;
@@ -22,7 +22,7 @@ pub struct Circumstances<'a> {
     pub fleet: Option<&'a FleetFacts>,
 }
 
-/// Judges measurements, finished or not.
+/// Judges measurements, complete or not.
 #[derive(Clone, Debug)]
 pub struct Judge {
     workers: u32,
@@ -72,15 +72,14 @@ impl Judge {
     }
 }
 
-/// Users or sessions that found no row of a feeder whose `used-up` is not given.
+/// Number of users or sessions without a row of a feeder that does not set `used-up`.
 fn without_row(plan: &Plan, measurement: &Measurement) -> u64 {
     let feeders = plan.journeys.iter().flat_map(|journeys| &journeys.feeders);
     let dry = feeders.zip(&measurement.total.journeys.dry);
     dry.filter(|(feeder, _)| feeder.used_up.is_none()).map(|(_, count)| count).sum()
 }
 
-/// The quantiles that the report prints: the requested ones, or the usual ones that have enough
-/// samples.
+/// The quantiles that the report prints: the requested ones, or the usual ones with enough samples.
 pub fn printed_quantiles(plan: &Plan, measurement: &Measurement) -> Vec<f64> {
     let wanted = &plan.measure.quantiles;
     if *wanted != plan::MeasurePlan::default().quantiles {

@@ -2,9 +2,9 @@
 //!
 //! [`Session::open`] looks up names, prepares TLS, chooses cores, raises limits and sets up the
 //! network. [`Session::first_call`] makes the plain call that precedes every run.
-//! [`Session::measure`] runs the plan once under a [`RunLoad`], as often as the caller likes, and
+//! [`Session::measure`] runs the plan once under a [`RunLoad`], and can be repeated;
 //! [`Session::close`] makes the teardown steps. `run`, `ramp`, `compare`, `calibrate`, the faces, a
-//! fleet's agents and the background load of a torture are users of these four calls.
+//! fleet's agents and the background load of a torture use these four calls.
 #![forbid(unsafe_code)]
 
 mod assemble;

@@ -30,7 +30,7 @@ impl RunLoad {
 
 /// Observers of a measurement, and the sources of its requests.
 pub struct Observers<'a> {
-    /// Creates the watcher of the run, whose first instant is in the setup.
+    /// Creates the watcher of the run; the setup has its first instant.
     pub watch: &'a mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     /// Finished calls that are reported to the watcher.
     pub logging: Logging,
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Observers<'_> {
 }
 
 impl<'a> Observers<'a> {
-    /// A watcher alone; standard output belongs to the caller.
+    /// Only a watcher; standard output belongs to the caller.
     pub fn new(watch: &'a mut dyn FnMut(&Setup) -> Box<dyn Watcher>) -> Observers<'a> {
         Observers { watch, logging: Logging::default(), sources: None, aside: true, scripts: None }
     }

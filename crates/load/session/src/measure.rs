@@ -25,8 +25,8 @@ impl Session {
     /// Runs the plan once under a load, and judges the result.
     ///
     /// # Errors
-    /// A [`Failure`]: limits that the load exceeds, a script that is wrong. `NotBegun`: a fleet that
-    /// did not start. Others: a script or a watcher that failed during the run.
+    /// A [`Failure`] if the load exceeds limits, or a script is invalid; `NotBegun` if a fleet did
+    /// not start; other errors if a script or a watcher failed during the run.
     pub fn measure(&self, load: &RunLoad, observers: Observers<'_>) -> Result<RunReport> {
         let changed = match load {
             RunLoad::Repeat(_) => None,
@@ -60,10 +60,10 @@ impl Session {
         Ok(finished(run))
     }
 
-    /// [`Session::measure`] under a changed load, observed by a watcher alone.
+    /// [`Session::measure`] under a changed load, with only a watcher.
     ///
     /// # Errors
-    /// As [`Session::measure`].
+    /// Fails like [`Session::measure`].
     pub fn trial(
         &self,
         change: &Change,

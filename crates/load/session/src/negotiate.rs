@@ -10,16 +10,16 @@ use crate::session::Session;
 use crate::settled::Spoken;
 use plan::{HttpVersion, Plan, TlsPlan};
 
-/// Result of leaving the choice to the server.
+/// Result if the choice is left to the server.
 #[derive(Debug)]
 pub struct Choice {
-    /// In the order in which they were offered; none without TLS.
+    /// Protocols in the order in which they were offered; empty without TLS.
     pub(crate) offered: Vec<String>,
-    /// By its name in ALPN; `None`: the server chose nothing, or there is no TLS.
+    /// ALPN name of the chosen protocol; `None`: the server chose none, or there is no TLS.
     pub chosen: Option<String>,
     /// No host responded; the run will find the reason.
     pub(crate) unreached: bool,
-    /// Two hosts that chose different protocols, each with its choice: HTTP/1.1 is spoken to all.
+    /// Two hosts that chose different protocols, each with its choice: HTTP/1.1 is used for all.
     split: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Session {
     /// servers are queried by a TLS handshake without a request.
     ///
     /// # Errors
-    /// TLS settings that cannot be used.
+    /// Fails if TLS settings cannot be used.
     pub fn negotiate(&mut self) -> Result<Option<Choice>, Failure> {
         let plan = &*self.fit.plan.clone();
         if plan.request.version != HttpVersion::Auto {
@@ -96,7 +96,7 @@ impl Session {
     }
 }
 
-/// The first two hosts that chose different protocols, in words.
+/// Describes the first two hosts that chose different protocols.
 fn split(asked: &[(String, Option<String>)]) -> Option<String> {
     let (first, chosen) = asked.first()?;
     let (key, other) = asked.iter().find(|(_, other)| other != chosen)?;

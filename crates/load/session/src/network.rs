@@ -25,7 +25,7 @@ use units::Nanos;
 pub enum Network {
     /// The kernel's sockets in this host's network.
     Kernel(SocketLoop),
-    /// The kernel's sockets behind an emulated path.
+    /// The kernel's sockets with an emulated path.
     Path(Arc<EmulatedPath>, SocketLoop),
     /// Loadstone's own TCP, which emulates paths itself.
     OwnStack(Arc<OwnNetwork>),
@@ -47,16 +47,16 @@ pub struct FleetTask<'a> {
 
 /// Machines that run a plan in place of this one.
 pub trait Fleet: std::fmt::Debug + Send + Sync {
-    /// Checks that the machines can and may run the plan; returns what it uses of the budgets.
+    /// Checks that the machines can and may run the plan; returns its use of the budgets.
     ///
     /// # Errors
-    /// The plan needs a feature that works on one machine only, or exceeds the terms.
+    /// Fails if the plan needs a feature that works on one machine only, or exceeds the terms.
     fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>>;
 
     /// Runs the plan once on all machines, and fills in the measurements.
     ///
     /// # Errors
-    /// One of the machines cannot or may not run the plan, or is lost before the start.
+    /// Fails if one of the machines cannot or may not run the plan, or is lost before the start.
     fn measure(
         &self,
         task: &FleetTask<'_>,
@@ -80,7 +80,7 @@ impl Network {
         }
     }
 
-    /// The devices of our own TCP.
+    /// The devices of the program's own TCP.
     pub(crate) fn own(&self) -> Option<&Arc<OwnNetwork>> {
         match self {
             Network::OwnStack(own) => Some(own),
@@ -106,7 +106,7 @@ impl Network {
         if plan.driver.stack.is_own() { "own TCP over TUN" } else { sockets.name() }
     }
 
-    /// Kinds of clients among the users, where the plan has them.
+    /// Kinds of clients among the users, if the plan has them.
     pub(crate) fn crowd(&self, plan: &Plan) -> Option<Crowd> {
         match self {
             Network::Path(route, _) => route.crowd(plan),
@@ -115,10 +115,10 @@ impl Network {
         }
     }
 
-    /// Figures of the path and of our own TCP since this was last called.
+    /// Figures of the path and of the program's own TCP since the last call.
     ///
     /// # Errors
-    /// The forwarder of the path is gone.
+    /// Fails if the forwarder of the path has ended.
     pub(crate) fn facts(&self) -> Result<(Option<PathFacts>, Option<StackFacts>)> {
         Ok(match self {
             Network::Path(route, _) => (Some(route.facts()?), None),

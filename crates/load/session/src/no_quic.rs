@@ -11,10 +11,10 @@ pub fn carrier(_plan: &Plan, _client: &net::tls::Client) -> Option<Carrier> {
     None
 }
 
-/// Never made.
+/// Never created.
 pub type Quic = Reactor;
 
-/// Never made.
+/// Never created.
 pub fn network(io: Quic) -> eventloop::Network {
     eventloop::Network::Sockets(io)
 }

@@ -16,7 +16,7 @@ pub fn outline(_: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
 }
 
 /// # Errors
-/// A journey is run by a script.
+/// Fails if a script runs a journey.
 pub fn actors(
     plan: &Plan,
     _: &BTreeMap<String, String>,
@@ -27,13 +27,13 @@ pub fn actors(
     if journeys.any(in_lua) { Err(NONE.to_owned()) } else { Ok(Vec::new()) }
 }
 
-/// Never made.
+/// Never created.
 #[derive(Debug)]
 pub enum LoadedScript {}
 
 impl LoadedScript {
     /// # Errors
-    /// Always: there is no Lua.
+    /// Always fails: there is no Lua.
     pub fn open(_: ScriptJob, _: &mut dyn FnMut(&str)) -> Result<LoadedScript, StartTrouble> {
         Err(StartTrouble::Other(NONE.to_owned()))
     }

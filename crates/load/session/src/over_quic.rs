@@ -39,14 +39,14 @@ pub fn carrier(plan: &Plan, client: &net::tls::Client) -> Option<Carrier> {
     })
 }
 
-/// Some requests may be larger than a datagram or two.
+/// Returns whether some requests may be larger than a datagram or two.
 fn may_upload(plan: &Plan) -> bool {
     let of_targets =
         plan.targets.iter().any(|target| target.body.is_some() || target.raw.is_some());
     plan.request.body.is_some() || of_targets || plan.journeys.is_some() || plan.script.is_some()
 }
 
-/// Sockets of QUIC over those of the kernel.
+/// QUIC sockets over the kernel's.
 pub type Quic = ::quic::Quic<Reactor>;
 
 /// The network of a load.
@@ -55,7 +55,7 @@ pub fn network(io: Quic) -> eventloop::Network {
 }
 
 impl Carrier {
-    /// With the handshakes of a factory that offers HTTP/3.
+    /// Uses the handshakes of a factory that offers HTTP/3.
     pub fn of_factory(factory: &net::tls::Factory) -> Option<Carrier> {
         let by_hand = Some(factory.quic_by_hand());
         let handshakes = factory.quic();
@@ -82,7 +82,7 @@ impl Carrier {
     }
 }
 
-/// Windows that are no limit.
+/// Windows that do not limit the transfer.
 fn wide() -> Limits {
     let http2::SessionSettings { stream_window, connection_window, .. } =
         http2::SessionSettings::default();

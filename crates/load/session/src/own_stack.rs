@@ -1,4 +1,5 @@
-//! A run over our own TCP: its devices, the paths emulated behind it, and the notes about both.
+//! A run over the program's own TCP: its devices, the paths emulated over it, and the notes about
+//! both.
 
 use crate::path::{self, WantedPath};
 use anyhow::{Result, bail};
@@ -13,7 +14,7 @@ use plan::{Plan, StackChoice, TcpTraits, XdpMode};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The prefix whose addresses our own TCP has in a plan.
+/// The prefix from which the program's own TCP takes its addresses in a plan.
 fn prefix(plan: &Plan) -> Option<(IpAddr, u8)> {
     let prefix = plan.driver.sources.filter(|_| plan.driver.stack.is_own());
     prefix.map(|prefix| (prefix.network, prefix.bits))
@@ -23,29 +24,29 @@ fn prefix(plan: &Plan) -> Option<(IpAddr, u8)> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Threads {
     pub(crate) workers: u32,
-    /// Their number under any load.
+    /// Maximum number under any load.
     pub(crate) most: u32,
 }
 
-/// The prefix of a plan, and the number of threads that it names: 0 where it names none.
+/// The prefix of a plan, and the number of threads that it sets; 0 if not set.
 pub(crate) type PrefixUse = ((IpAddr, u8), u32);
 
-/// `None`: a plan without such a prefix.
+/// Returns `None` for a plan without such a prefix.
 pub(crate) fn prefix_use(plan: &Plan) -> Option<PrefixUse> {
     Some((prefix(plan)?, plan.driver.threads.unwrap_or(0)))
 }
 
-/// The largest number of threads named by a plan that uses the prefix of `plan`; 0: none does.
+/// The largest number of threads set by a plan that uses the prefix of `plan`; 0: no plan sets it.
 pub(crate) fn threads_of_sharers(plan: &Plan, uses: &[PrefixUse]) -> u32 {
     let own = prefix(plan);
     let shared = uses.iter().filter(|(prefix, _)| own == Some(*prefix));
     shared.map(|(_, threads)| *threads).max().unwrap_or(0)
 }
 
-/// Returns how many threads a plan can have over our own TCP under any load, at most `wished`. If
-/// the user names addresses but no number of threads, each thread needs a part of four addresses,
-/// two of them usable, and existing parts limit the number. With clients, the number of clients
-/// limits how many threads have work.
+/// Returns how many threads a plan can have over the program's own TCP under any load, at most
+/// `wished`. If the user sets addresses but no number of threads, each thread needs a part of four
+/// addresses, two of them usable, and existing parts limit the number. With clients, the number of
+/// clients limits how many threads have work.
 pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
     let Some(prefix) = prefix(plan) else { return wished };
     let mut most = wished;
@@ -62,8 +63,9 @@ pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
     }
 }
 
-/// Returns how many workers a plan can have over our own TCP under its load, at most `workers`. The
-/// links of a client belong to one thread; all threads share the one link of `--path`.
+/// Returns how many workers a plan can have over the program's own TCP under its load, at most
+/// `workers`. The links of a client belong to one thread; all threads share the one link of
+/// `--path`.
 pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     match plan.client_count() {
         clients if clients > 0 && plan.driver.stack.is_own() => {
@@ -73,14 +75,15 @@ pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     }
 }
 
-/// Opens the devices of a plan whose connections use our own TCP. Addresses of another family than
-/// the connections' are removed from the endpoints; each endpoint must keep a reachable one. A
-/// prefix can be taken once: if the load varies, it is divided for the maximum number of threads of
-/// any load, and for at least `varied`, which other plans with the same prefix name.
+/// Opens the devices of a plan whose connections use the program's own TCP. Addresses of another
+/// family than the connections' are removed from the endpoints; each endpoint must keep a reachable
+/// address. A prefix can be taken once: if the load varies, it is divided for the maximum number of
+/// threads of any load, and for at least `varied`, the number set by other plans with the same
+/// prefix.
 ///
 /// # Errors
-/// An endpoint without an address of the family; unsupported on this machine, or forbidden
-/// to this user.
+/// Fails if an endpoint has no address of the family, or if this machine or user cannot open the
+/// devices.
 pub(crate) fn open(
     plan: &Plan,
     own: Threads,
@@ -107,7 +110,7 @@ pub(crate) fn open(
     Ok(network)
 }
 
-/// Notes how the run differs from one over the kernel's sockets.
+/// Notes the differences to a run over the kernel's sockets.
 fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
     let (first, last) = network.sources();
     let devices: Vec<&str> = network.devices().collect();
@@ -150,7 +153,7 @@ fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
 /// they fit.
 ///
 /// # Errors
-/// Unsupported on this machine, or forbidden to this user.
+/// Fails if this machine or user cannot set it up.
 pub(crate) fn refit(plan: &Plan, own: Threads, network: &OwnNetwork) -> Result<Arc<OwnNetwork>> {
     let asked = ask(plan, own.workers);
     let ground = Some(network.ground()).filter(|ground| ground.suits(&asked));
@@ -185,7 +188,7 @@ fn ask(plan: &Plan, workers: u32) -> NetworkRequest {
     NetworkRequest { workers, seed: plan.seed, paths, prefix, batches, tcp, xdp }
 }
 
-/// Behaves like a Linux client, except for the plan's options.
+/// Settings of a Linux client, changed by the plan's options.
 fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
     let usual = TcpSettings::default();
     let Some(traits) = traits else { return usual };
@@ -202,16 +205,16 @@ fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
     }
 }
 
-/// The existing devices with the user's addresses: they are shared by targets that are loaded in
-/// turns, like the queues of an AF_XDP device.
+/// The existing devices with the user's addresses: targets that are loaded in turns share them,
+/// like the queues of an AF_XDP device.
 static SHARED_GROUND: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
 
 fn shared_ground() -> MutexGuard<'static, Weak<Ground>> {
     SHARED_GROUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Descriptors that a run opens in addition to its sockets: the program and its map, epoll
-/// instances, short-lived files.
+/// Number of descriptors that a run opens in addition to its sockets: the program and its map,
+/// epoll instances, short-lived files.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Opens a network, and its devices if there are none, with this many parts of a prefix. Each of
@@ -257,7 +260,7 @@ fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<Own
     Ok(network)
 }
 
-/// The devices of another target use the prefix, and this network cannot share them.
+/// Message for a prefix that another target's devices use and this network cannot share.
 fn unlike(ground: &Ground, asked: &NetworkRequest) -> anyhow::Error {
     let (threads, parts) = (asked.workers, ground.threads());
     let (why, fix) = if threads > parts {

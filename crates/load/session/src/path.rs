@@ -23,7 +23,7 @@ pub struct EmulatedPath {
 /// Requested properties of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WantedPath {
-    /// The option that requests it.
+    /// The option that requests the path.
     option: &'static str,
     population: Population,
     /// Clients with their own addresses.
@@ -36,8 +36,8 @@ impl WantedPath {
         WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
     }
 
-    /// Returns the path that a plan requests from a forwarder; `None`: no path, or one inside our
-    /// own TCP.
+    /// Returns the path that a plan requests from a forwarder; `None`: no path, or a path inside
+    /// the program's own TCP.
     fn of(plan: &Plan) -> Option<WantedPath> {
         let (option, population, clients) = WantedPath::asked(plan)?;
         (!plan.driver.stack.is_own()).then_some(WantedPath { option, population, clients })
@@ -59,8 +59,7 @@ impl EmulatedPath {
     /// carry are removed from the endpoints.
     ///
     /// # Errors
-    /// An endpoint without an IPv4 address; unsupported on this machine, or forbidden to
-    /// this user.
+    /// Fails if an endpoint has no IPv4 address, or if this machine or user cannot set up the path.
     pub(crate) fn open(
         plan: &Plan,
         endpoints: &mut [Endpoint],
@@ -76,7 +75,7 @@ impl EmulatedPath {
     /// The path of a trial whose plan may request another one than `route`, or other clients.
     ///
     /// # Errors
-    /// Unsupported on this machine, or forbidden to this user.
+    /// Fails if this machine or user cannot set it up.
     pub(crate) fn refit(
         plan: &Plan,
         route: Option<&Arc<EmulatedPath>>,
@@ -91,7 +90,7 @@ impl EmulatedPath {
     /// The same without a plan.
     ///
     /// # Errors
-    /// Unsupported on this machine, or forbidden to this user.
+    /// Fails if this machine or user cannot set it up.
     pub fn create(asked: WantedPath, seed: u64) -> Result<EmulatedPath> {
         let ask = PathRequest {
             population: asked.population.clone(),
@@ -119,17 +118,17 @@ impl EmulatedPath {
         Some(Crowd { firsts: [self.path.first_client()].into(), kinds: self.path.dealt().into() })
     }
 
-    /// The network of this host, where the servers are: returns from [`Self::enter`].
+    /// The network of this host, where the servers are; entered again after [`Self::enter`].
     pub fn leave(&self) -> std::io::Result<()> {
         self.path.far().enter()
     }
 
-    /// The sockets of the calling thread go through the path from now on.
+    /// Makes the sockets of the calling thread use the path from now on.
     pub fn enter(&self) -> std::io::Result<()> {
         self.path.near().enter()
     }
 
-    /// Returns how much longer a connection may take to be established than over a direct link,
+    /// Returns the additional time that a connection over the path may take to be established,
     /// without fault of the server.
     pub fn patience(&self) -> Nanos {
         let parts = self.asked.population.parts.iter();
@@ -142,7 +141,7 @@ impl EmulatedPath {
     }
 }
 
-/// Rate that the forwarder carries reliably: 80,000 full packets a second. The actual rate is
+/// Rate that the forwarder handles reliably: 80,000 full packets per second. The actual rate is
 /// measured and reported after each run.
 const RATE_SAFE: f64 = 1e9;
 
@@ -159,12 +158,12 @@ pub fn too_fast(spec: &PathSpec) -> Option<String> {
     })
 }
 
-/// Notes what the figures of a population's paths omit.
+/// Notes the effects that the figures of a population's paths omit.
 pub(crate) fn beyond(population: &Population) -> impl Iterator<Item = String> {
     population.parts.iter().filter_map(|part| too_fast(&part.path))
 }
 
-/// Packets a second that one core forwards (bench/PATHS.md).
+/// Packets per second that one core forwards (bench/PATHS.md).
 const PACKETS_PER_S: f64 = 100_000.0;
 /// Content of a full packet, in bytes: Ethernet's 1,500 less the headers of IP and TCP with
 /// timestamps.

@@ -4,7 +4,7 @@ use plan::journey::{Journey, JourneyPart, JourneyPlan};
 use plan::{Arrivals, Load, Plan, SessionPlan};
 use units::Nanos;
 
-/// The most calls that fall due in a second; for a trace, counted from its instants.
+/// Maximum number of calls that fall due per second; for a trace, counted from its instants.
 pub(crate) fn peak(arrivals: &Arrivals) -> f64 {
     let Some(at) = &arrivals.at else { return arrivals.from.0.max(arrivals.to.0) };
     let (mut first, mut most) = (0, 0);
@@ -17,7 +17,7 @@ pub(crate) fn peak(arrivals: &Arrivals) -> f64 {
     most as f64
 }
 
-/// Calls of the longest session.
+/// Number of calls of the longest session.
 fn session_calls(session: &SessionPlan) -> usize {
     let visit = |visit: &plan::Visit| visit.groups.iter().map(|group| group.targets.len()).sum();
     let visits = session.visits.iter().map(visit).max();
@@ -25,7 +25,7 @@ fn session_calls(session: &SessionPlan) -> usize {
     visits.or(lengths).unwrap_or(session.calls as usize)
 }
 
-/// Why the call rate of a load is unknown. Its text includes a fix.
+/// Reason why the call rate of a load is unknown. Its text includes a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateUnknown {
     ClosedLoop,
@@ -54,13 +54,13 @@ fn rounds(parts: &[JourneyPart]) -> f64 {
     parts.iter().map(made).sum()
 }
 
-/// Calls of the longest iteration among the journeys that are used.
+/// Number of calls of the longest iteration among the journeys that are used.
 fn journey_calls(plan: &JourneyPlan) -> Result<f64, RateUnknown> {
     let calls = |journey: &Journey| {
         if journey.script.is_some() {
             return Err(RateUnknown::Script);
         }
-        // an expired login is repeated, and then the step as well
+        // after an expired login, the login and the step are repeated
         let each = if journey.refresh.is_some() { 3.0 } else { 1.0 };
         Ok(each * rounds(&journey.parts))
     };
@@ -68,11 +68,11 @@ fn journey_calls(plan: &JourneyPlan) -> Result<f64, RateUnknown> {
     made.map(calls).try_fold(0.0, |most, calls| Ok(calls?.max(most)))
 }
 
-/// Maximum number of calls a second of one load ([`Plan::lanes`]). A session or a journey counts
+/// Maximum number of calls per second of one load ([`Plan::lanes`]). A session or a journey counts
 /// with all of its calls.
 ///
 /// # Errors
-/// A load with an unknown rate.
+/// Fails for a load with an unknown rate.
 pub fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
     let Load::Open { arrivals, session, .. } = &lane.load else {
         return Err(RateUnknown::ClosedLoop);
@@ -89,7 +89,7 @@ pub fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
 /// The highest rate that all machines together reach.
 ///
 /// # Errors
-/// A plan with a load of unknown rate.
+/// Fails for a plan with a load of unknown rate.
 pub fn rate_peak(plan: &Plan) -> Result<f64, RateUnknown> {
     plan.lanes().iter().map(lane_peak).sum()
 }

@@ -14,19 +14,19 @@ use units::Nanos;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Placement {
     pub(crate) workers: u32,
-    /// Their maximum number under any load.
+    /// Maximum number of threads under any load.
     pub(crate) threads_most: u32,
     /// A core for each worker; empty: the kernel chooses.
     pub(crate) cores: Vec<u32>,
-    /// Notes that the target has no core apart from ours.
+    /// The server has no core apart from the workers'.
     pub(crate) shared: Option<String>,
 }
 
-/// More than any machine has cores.
+/// Maximum number of workers: more than any machine has cores.
 const WORKERS_MAX: u32 = 1 << 10;
 
-/// One worker per core. With the server on this machine one core is left to it: one that it is
-/// bound to, or else the first.
+/// Chooses one worker per core. With the server on this machine one core is left to it: a core that
+/// it is bound to, or else the first.
 pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     let ours = host::cpu::affinity();
     // a server that may run on every core does not affect the choice: it is not searched for
@@ -60,8 +60,8 @@ pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     Placement { workers, threads_most, cores, shared }
 }
 
-/// Returns whether the server must share a core with a worker: its own cores are all ours, or, if
-/// it may run anywhere, no core is left over.
+/// Returns whether the server must share a core with a worker: the workers use all cores that it is
+/// bound to, or, if it may run anywhere, no core is left over.
 fn overlaps(chosen: &[u32], workers: u32, server_cores: &[u32], bound: bool) -> bool {
     let used = &chosen[..chosen.len().min(workers as usize)];
     if bound {
@@ -114,7 +114,7 @@ fn servers_by(
     for peer in endpoints.iter().flat_map(|endpoint| &endpoint.peers) {
         match peer {
             Peer::Unix(path) => found.extend(unix(path)),
-            // a server of HTTP/3 serves the older versions on the TCP port of the same number
+            // an HTTP/3 server also serves the older versions on the TCP port of the same number
             Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => {
                 if address.ip().is_loopback() {
                     found.extend(tcp(*address));
@@ -134,17 +134,17 @@ fn cores_of_all(pids: &[u32]) -> Vec<u32> {
     cores
 }
 
-/// Short-lived descriptors while connections are open: the first call's socket, the log of calls,
-/// files of /proc. At most three at once were observed; each worker's epoll instance is counted
-/// separately.
+/// Number of short-lived descriptors while connections are open: the first call's socket, the log
+/// of calls, files of /proc. At most three at once were observed; each worker's epoll instance is
+/// counted separately.
 const PASSING_DESCRIPTORS: u64 = 6;
 
 /// This machine lacks a resource that the plan needs.
 #[derive(Debug)]
 pub struct TooFew {
-    /// Descriptors, rather than ports.
+    /// The resource is descriptors, rather than ports.
     pub descriptors: bool,
-    /// Connections that the resource allows.
+    /// Maximum number of connections that the resource allows.
     pub most: u64,
     sentence: String,
 }
@@ -157,12 +157,12 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Returns the plan with default bounds of this machine: pools that may grow are bounded to what
-/// fits, queues to one timeout's worth of arrivals. Raises the descriptor limit as far as the plan
-/// needs.
+/// Returns the plan with default bounds of this machine: pools that may grow are bounded by its
+/// resources, queues to one timeout's worth of arrivals. Raises the descriptor limit as far as the
+/// plan needs.
 ///
 /// # Errors
-/// The plan's connections cannot all be open.
+/// Fails if the plan's connections cannot all be open.
 pub(crate) fn bounded(
     plan: Plan,
     endpoints: &[Endpoint],
@@ -231,7 +231,7 @@ fn check_limits(
     Ok(plan)
 }
 
-/// Default maximum of connections of our own TCP in an open load: a gigabyte's worth.
+/// Default maximum of connections of the program's own TCP in an open load: a gigabyte's worth.
 const OWN_CONNECTIONS_MAX: u32 = 1_000_000;
 
 /// Divides the remaining connections of `most` equally among the loads without their own bound.
@@ -269,7 +269,8 @@ fn connections_of(load: &Load, per_user: u32) -> Option<u64> {
     }
 }
 
-/// Connections opened per second that the plan certainly needs; 0 if it depends on the server.
+/// Connections opened per second that the plan certainly needs; 0 if the number depends on the
+/// server.
 fn opens_per_s(plan: &Plan) -> f64 {
     let of = |load: &&Load| {
         let Load::Open { arrivals, session, .. } = load else { return 0.0 };
@@ -295,12 +296,12 @@ fn bound_queues(plan: &mut Plan) {
     }
 }
 
-/// Time before the first due instant in which held connections are opened, at a rate that a server of
-/// this host can accept.
+/// Time before the first due instant in which held connections are opened, at a rate that a server
+/// of this host can accept.
 pub(crate) fn lead(plan: &Plan) -> Nanos {
     let held = u64::from(plan.connection.idle.unwrap_or(0));
     Nanos(HELD_EACH.0 * held)
 }
 
-/// A connection that is opened and accepted, with both ends on one host.
+/// Memory of an opened and accepted connection, with both ends on one host.
 const HELD_EACH: Nanos = Nanos::from_micros(50);

@@ -18,7 +18,7 @@ use workload::Actor;
 
 /// Maximum number of files that one script reads.
 const FILES_MAX: u32 = 1_000;
-/// Seed of the execution that finds the first server; the run has its own.
+/// Seed of the execution that finds the first server; the run uses its own.
 const OUTLINE_SEED: u64 = 1;
 const NOT_IN_PLAN: &str = "the plan does not have this file: name it in script-files";
 
@@ -26,23 +26,23 @@ const NOT_IN_PLAN: &str = "the plan does not have this file: name it in script-f
 #[derive(Clone, Debug, Default)]
 pub struct ScriptOutline {
     pub program: ProgramOutline,
-    /// Server of its first request, where the script determines it.
+    /// Server of the script's first request, if the script determines it.
     pub base: Option<Url>,
-    /// Files that it imports or opens: paths and texts.
+    /// Files that the script imports or opens: paths and texts.
     pub files: Vec<(String, String)>,
-    /// The load that it requests, as options of `run` and their values.
+    /// The load that the script requests, as options of `run` and their values.
     pub load: Vec<(&'static str, String)>,
-    /// Its objectives.
+    /// The script's objectives.
     pub objectives: Vec<String>,
     /// Parts that have no equivalent.
     pub left_out: Vec<String>,
 }
 
-/// A script's description of its journey; `None` if it makes single requests, as wrk's do. `files`:
-/// where its files are read.
+/// A script's description of its journey; `None` if it makes single requests, like scripts for wrk.
+/// `files`: source of its files.
 ///
 /// # Errors
-/// It defines a journey, and has an error: the line, and the message.
+/// Fails if the script defines a journey and has an error: the line, and the message.
 pub fn outline(
     script: &ScriptPlan,
     files: &dyn FileSource,
@@ -67,12 +67,12 @@ pub fn outline(
     }))
 }
 
-/// Content of a file, or why it cannot be read.
+/// Content of a file, or the reason why it cannot be read.
 type FileContent = Result<Vec<u8>, String>;
-/// A path that a script reads, and where the content goes.
+/// A path that a script reads, and the receiver of the content.
 type FileQuestion = (String, Sender<FileContent>);
 
-/// Reads a script on a second thread, and here each file that it imports or opens.
+/// Reads a script on a second thread, and on this thread each file that it imports or opens.
 fn read_with(script: &ScriptPlan, files: &dyn FileSource) -> Result<PlannedScript, String> {
     let (questions, asked) = channel::<FileQuestion>();
     // the script keeps the function that asks, so the sender is dropped here after reading
@@ -99,7 +99,7 @@ fn read_with(script: &ScriptPlan, files: &dyn FileSource) -> Result<PlannedScrip
     })
 }
 
-/// Asks for a file; after the outline is read there is no answer.
+/// Requests a file; after the outline is read there is no answer.
 fn ask(questions: &Mutex<Option<Sender<FileQuestion>>>, path: &str) -> FileContent {
     let questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
     let (answer, content) = channel();
@@ -127,25 +127,25 @@ fn read(
     PlannedScript::read(&script.name, &script.args, Box::new(find), seed)
 }
 
-/// A journey that a script in JavaScript carries out, and its program.
+/// A journey that a JavaScript script carries out, and its program.
 fn by_k6(journey: &Journey) -> Option<&JourneyProgram> {
     journey.script.as_ref().filter(|program| program.script.is_javascript())
 }
 
-/// Name under which the result of `setup` is kept among the captured values.
+/// Name under which the result of `setup` is stored among the captured values.
 fn data_key(journey: &Journey) -> String {
     format!("setup() of {}", journey.name)
 }
 
-/// The scripts in JavaScript of a plan, by the rows of its journeys; shared by its workers.
+/// The JavaScript scripts of a plan, by the rows of its journeys; shared by its workers.
 #[derive(Debug, Default)]
 pub(crate) struct Programs(Vec<Option<ActorSpec>>);
 
 impl Programs {
-    /// Reads the scripts of the journeys that have users. `values`: what the setup captured.
+    /// Reads the scripts of the journeys that have users. `values`: values that the setup captured.
     ///
     /// # Errors
-    /// A script is wrong.
+    /// Fails if a script is invalid.
     pub(crate) fn open(plan: &Plan, values: &BTreeMap<String, String>) -> Result<Programs, String> {
         let Some(journeys) = &plan.journeys else { return Ok(Programs::default()) };
         let one = |journey: &Journey| -> Result<Option<ActorSpec>, String> {
@@ -174,7 +174,7 @@ impl Programs {
     /// output.
     ///
     /// # Errors
-    /// A script failed at its start.
+    /// Fails if a script fails at its start.
     pub(crate) fn actors(
         &self,
         plan: &Plan,
@@ -194,15 +194,15 @@ impl Programs {
 
 /// Prints a line of a script's console.
 fn print(line: &str) {
-    // nothing is left to report to if standard error is closed
+    // if standard error is closed, the line is lost
     writeln!(std::io::stderr().lock(), "{line}").ok();
 }
 
-/// Runs the functions `setup` or `teardown` of the plan's scripts; what `setup` returns is kept for
-/// the users.
+/// Runs the functions `setup` or `teardown` of the plan's scripts; the result of `setup` is kept
+/// for the users.
 ///
 /// # Errors
-/// The first one that failed.
+/// Fails at the first script that fails.
 pub(crate) fn run_stage(session: &mut Session, stage: ScriptStage) -> Result<(), Failure> {
     let plan = session.authorized(&session.fit.plan);
     let Some(journeys) = &plan.journeys else { return Ok(()) };

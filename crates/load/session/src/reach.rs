@@ -1,5 +1,5 @@
-//! Everything between an open session and its first due instant: negotiates the protocol, and makes
-//! the plain call that precedes every run.
+//! Steps between an open session and its first due instant: negotiates the protocol, and makes the
+//! plain call that precedes every run.
 
 use crate::exit::Failure;
 use crate::first_call::{self, PlainCall};
@@ -23,7 +23,7 @@ const HOPS_MAX: usize = 10;
 /// the thread then ends with the program.
 ///
 /// # Errors
-/// No thread can be started, or it panicked; `owner` names the thread.
+/// Fails if no thread can be started, or the thread panics; `owner` names the thread.
 pub fn unless_interrupted<T: Send + 'static>(
     name: &str,
     owner: &str,
@@ -50,7 +50,7 @@ impl Session {
     /// Opens a session and makes its first call; `None` when a signal arrived first.
     ///
     /// # Errors
-    /// As [`Session::open`] and [`Session::first_call`].
+    /// Fails like [`Session::open`] and [`Session::first_call`].
     pub fn reach(plan: &Plan, name: &str, env: &Arc<Env>) -> Result<Option<Session>, Failure> {
         let (plan, name, env) = (plan.clone(), name.to_owned(), env.clone());
         let body = move || {
@@ -66,7 +66,7 @@ impl Session {
     /// [`Session::is_reachable`] is false afterwards.
     ///
     /// # Errors
-    /// TLS settings that cannot be used, a setup step that failed.
+    /// Fails if TLS settings cannot be used, or a setup step fails.
     pub fn first_call(&mut self) -> Result<(), Failure> {
         self.obtain_tokens(&self.fit.plan)?;
         let streams = self.base.connection.pipeline;
@@ -102,7 +102,7 @@ impl Session {
         !self.unreachable
     }
 
-    /// Why the first call got no good response.
+    /// Reason why the first call got no good response.
     pub fn first_failure(&self) -> Option<&str> {
         let call = self.first_call.as_ref()?;
         call.failure.as_ref().map(|(_, why)| why.as_str())
@@ -136,8 +136,8 @@ impl Session {
         Ok(())
     }
 
-    /// Limits the streams on a connection to what the server allows: refused streams are not a
-    /// measurement.
+    /// Limits the streams on a connection to the number that the server allows: refused streams are
+    /// not a measurement.
     fn limit_streams(&mut self, allowed: Option<u32>) {
         let asked = self.fit.plan.connection.pipeline;
         let kept = allowed.map(|most| most.max(1)).filter(|kept| *kept < asked);
@@ -177,7 +177,7 @@ impl Session {
     /// Makes one plain call, with this time limit. It blocks.
     ///
     /// # Errors
-    /// The path cannot be entered.
+    /// Fails if the path cannot be entered.
     pub fn plain_call(&self, template: &Template, patience: Nanos) -> Result<PlainCall, Failure> {
         let plan = self.authorized(&Arc::new(self.base.with_patience(patience)));
         let mut endpoint = self.servers.endpoints[template.endpoint as usize].clone();

@@ -19,10 +19,10 @@ pub struct LoadedScript {
 
 impl LoadedScript {
     /// `complain` receives the error of a text that cannot be loaded; as in wrk, the run continues
-    /// without it.
+    /// without the script.
     ///
     /// # Errors
-    /// No server there, or the script failed.
+    /// Fails if there is no server, or the script fails.
     pub fn open(
         job: ScriptJob,
         complain: &mut dyn FnMut(&str),
@@ -39,7 +39,7 @@ impl LoadedScript {
     /// The workers' parts.
     ///
     /// # Errors
-    /// The script failed.
+    /// Fails if the script fails.
     pub fn parts(
         &mut self,
         workers: u32,
@@ -62,10 +62,10 @@ impl LoadedScript {
         self.director.flush();
     }
 
-    /// The script's own report, where it has one.
+    /// Runs the script's own report, if it has one.
     ///
     /// # Errors
-    /// The script failed.
+    /// Fails if the script fails.
     pub fn done(&self, figures: &WrkFigures) -> Result<(), StartTrouble> {
         if !self.director.wants_done() {
             return Ok(());
@@ -85,7 +85,7 @@ impl LoadedScript {
 /// A script's description of its journey; `None` if it has wrk's interface.
 ///
 /// # Errors
-/// It defines a journey, and has an error: the line, and the message.
+/// Fails if the script defines a journey and has an error: the line, and the message.
 pub fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
     let found = lua::outline(&script.name, &script.text).map_err(|trouble| trouble.to_string())?;
     Ok(found.map(|lua::Outline { steps, servers }| ProgramOutline {
@@ -99,7 +99,7 @@ pub fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
 /// setup captured; `aside`: they must not print on standard output.
 ///
 /// # Errors
-/// A script failed at its start.
+/// Fails if a script fails at its start.
 pub fn actors(
     plan: &Plan,
     given: &BTreeMap<String, String>,

@@ -1,5 +1,5 @@
-//! A script that makes a run's requests (`--script`): opened for each repeat, and given the figures
-//! after the report.
+//! A script that makes a run's requests (`--script`): opened for each repeat; it receives the
+//! figures after the report.
 
 use crate::exit::{Code, Failure};
 use crate::script::LoadedScript;
@@ -13,7 +13,7 @@ use protocol::http1::request::basic_authorization;
 use record::run::RunReport;
 use url::Position;
 
-/// The scripts of the runs so far, each with the figures that it gets at the end.
+/// The scripts of the runs so far, each with the figures for its final report.
 #[derive(Debug, Default)]
 pub struct Scripts {
     over: Vec<(LoadedScript, WrkFigures)>,
@@ -23,13 +23,13 @@ impl Scripts {
     /// Runs each script's own report.
     ///
     /// # Errors
-    /// A script failed.
+    /// Fails if a script fails.
     pub fn report(&self) -> Result<(), Failure> {
         self.over.iter().try_for_each(|(script, figures)| script.done(figures).map_err(failure))
     }
 }
 
-/// Source of one run's requests in place of the plan's targets.
+/// Source of one run's requests, instead of the plan's targets.
 #[derive(Debug, Default)]
 pub(crate) struct Requesters {
     script: Option<LoadedScript>,
@@ -42,7 +42,7 @@ impl Requesters {
     /// error.
     ///
     /// # Errors
-    /// The script is wrong or failed; its server accepts no connection.
+    /// Fails if the script is invalid or fails, or its server accepts no connection.
     pub(crate) fn sources(
         &mut self,
         plan: &Plan,
@@ -79,9 +79,10 @@ impl Requesters {
             let parts = script.parts(workers, &mut complain)?;
             Ok((script, parts))
         });
-        // a text that cannot be loaded leaves nothing to do, whatever other errors there are
+        // a text that cannot be loaded prevents the run, regardless of other errors
         if let Some(line) = complaints.lines().next() {
-            // the complaint is wrk's: the script's name, and then Lua's sentence, which has it too
+            // the complaint is wrk's: the script's name, and then Lua's sentence, which includes it
+            // too
             let line = line.split_once(": ").map_or(line, |(_, sentence)| sentence);
             return Err(Failure::usage(format!("--script: {line}")));
         }
@@ -98,7 +99,7 @@ impl Requesters {
         Ok(parts.into_iter().map(RequestSource::Script).collect())
     }
 
-    /// The run is over: compares the POSTs with the server's log, and keeps the script for its own
+    /// Ends the run: compares the POSTs with the server's log, and keeps the script for its own
     /// report.
     pub(crate) fn finish(self, run: &mut RunReport, scripts: Option<&mut Scripts>) {
         if let Some(posting) = self.posting {

@@ -1,4 +1,4 @@
-//! The servers of a plan: names looked up, TLS prepared.
+//! The servers of a plan, with resolved names and prepared TLS.
 
 use crate::caller::{HTTP1, Meet};
 use anyhow::{Context, Result, bail};
@@ -24,7 +24,7 @@ impl Servers {
     /// Looks up the server of this URL, unless it is known.
     ///
     /// # Errors
-    /// A name without an address.
+    /// Fails if a name has no address.
     pub(crate) fn add(&mut self, plan: &Plan, url: &Url) -> Result<()> {
         let key = endpoint_key(url);
         if self.endpoints.iter().all(|endpoint| endpoint.key != key) {
@@ -36,7 +36,7 @@ impl Servers {
     /// Prepares TLS if one of the servers uses it.
     ///
     /// # Errors
-    /// TLS settings that cannot be used.
+    /// Fails if TLS settings cannot be used.
     pub(crate) fn prepare_tls(&mut self, plan: &Plan) -> Result<()> {
         let secure = self.endpoints.iter().any(|endpoint| endpoint.tls_name.is_some());
         match secure || plan.request.version == HttpVersion::Http3 {
@@ -48,7 +48,7 @@ impl Servers {
     /// Prepares TLS for servers that are not known yet.
     ///
     /// # Errors
-    /// TLS settings that cannot be used.
+    /// Fails if TLS settings cannot be used.
     pub(crate) fn expect_tls(&mut self, plan: &Plan) -> Result<()> {
         if self.tls.is_none() {
             self.tls = Some(tls_client(plan)?);
@@ -59,7 +59,7 @@ impl Servers {
     /// Prepares TLS again, for the negotiated protocol.
     ///
     /// # Errors
-    /// TLS settings that cannot be used.
+    /// Fails if TLS settings cannot be used.
     pub(crate) fn renew_tls(&mut self, plan: &Plan) -> Result<()> {
         self.tls = Some(tls_client(plan)?);
         Ok(())
@@ -81,7 +81,7 @@ pub(crate) fn unmatched(plan: &Plan) -> impl Iterator<Item = String> {
 /// Looks up the endpoint of a URL that a run discovers.
 ///
 /// # Errors
-/// A name without an address, or a URL without a name.
+/// Fails if a name has no address, or the URL has no name.
 pub fn endpoint_of(plan: &Plan, url: &Url) -> Result<Endpoint> {
     endpoint(plan, url, endpoint_key(url), &mut Vec::new())
 }
@@ -95,7 +95,7 @@ pub(crate) fn meeting(plan: &Plan) -> Meet {
 /// Checks that this machine has the cores and local addresses that the plan names.
 ///
 /// # Errors
-/// One that it does not have.
+/// Fails for the first that this machine does not have.
 pub(crate) fn check_this_machine(plan: &Plan) -> Result<()> {
     let cores = host::cpu::affinity();
     if let Some(core) = plan.driver.cpus.iter().find(|core| !cores.contains(core)) {
@@ -103,7 +103,7 @@ pub(crate) fn check_this_machine(plan: &Plan) -> Result<()> {
         bail!("--cpus names core {core}, and this process may use {}", list.join(", "));
     }
     for address in &plan.connection.bind {
-        // port 0: any free one; nothing listens longer than this line takes
+        // port 0: any free port; the socket is closed again at once
         std::net::TcpListener::bind((*address, 0)).with_context(|| {
             format!("--bind {address} is not an address of this machine (see `ip address`)")
         })?;
@@ -144,14 +144,14 @@ fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -
     })
 }
 
-/// The endpoint of a server of HTTP/3: TLS is QUIC's own.
+/// The endpoint of an HTTP/3 server: QUIC has its own TLS.
 fn over_udp(key: String, peers: &[Peer], name: &str) -> Endpoint {
     let peers = peers.iter().filter_map(Peer::address);
     let peers = peers.map(|address| Peer::Quic { address, name: name.to_owned() }).collect();
     Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false }
 }
 
-/// The addresses of a host: by `--resolve`, literally, or by the system's resolver.
+/// The addresses of a host: from `--resolve`, literal, or from the system's resolver.
 fn addresses(
     plan: &Plan,
     host: &str,

@@ -21,15 +21,16 @@ use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 
-/// This machine, as the sessions of one command share it.
+/// The state of this machine that the sessions of one command share.
 #[derive(Clone, Debug)]
 pub struct Env {
     pub environment: Environment,
     pub calibration: Option<Calibration>,
-    /// From the start of the workers' threads to the first due instant: 20 ms, so that they are ready on
-    /// a busy machine too.
+    /// Time from the start of the workers' threads to the first due instant: 20 ms, so that they
+    /// are ready even on a busy machine.
     pub lead: Nanos,
-    /// Prefixes of our own TCP in the plans whose load varies; `None`: each plan has one load.
+    /// Prefixes of the program's own TCP in the plans whose load varies; `None`: each plan has one
+    /// load.
     varied: Option<Vec<PrefixUse>>,
 }
 
@@ -56,8 +57,8 @@ impl Env {
         Env { varied: Some(uses), ..Env::here() }
     }
 
-    /// Minimum number of threads that the devices of our own TCP are divided for; `None`: the
-    /// plan's.
+    /// Minimum number of threads for which the devices of the program's own TCP are divided;
+    /// `None`: the plan's.
     pub(crate) fn threads_of_sharers(&self, plan: &Plan) -> Option<u32> {
         let uses = self.varied.as_ref()?;
         Some(own_stack::threads_of_sharers(plan, uses))
@@ -92,7 +93,7 @@ pub(crate) struct Captured {
 /// A plan that can be measured.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// As typed, with a password masked.
+    /// Name as typed, with a password masked.
     pub(crate) name: String,
     pub(crate) env: Arc<Env>,
     /// The plan as typed, with the values negotiated with the servers.
@@ -146,8 +147,8 @@ impl Session {
     /// nothing.
     ///
     /// # Errors
-    /// Names without an address, TLS settings that cannot be used, limits that the plan exceeds, a
-    /// network that this machine or this user cannot set up.
+    /// Fails for names without an address, unusable TLS settings, limits that the plan exceeds, or
+    /// a network that this machine or this user cannot set up.
     pub fn open(plan: &Plan, name: &str, env: &Arc<Env>) -> Result<Session> {
         Session::open_with(plan, &[], name, env)
     }
@@ -155,7 +156,7 @@ impl Session {
     /// The same, with servers that the plan does not name.
     ///
     /// # Errors
-    /// As [`Session::open`].
+    /// Fails like [`Session::open`].
     pub fn open_with(plan: &Plan, more: &[Url], name: &str, env: &Arc<Env>) -> Result<Session> {
         servers::check_this_machine(plan)?;
         let mut session = Session::unopened(plan, name, env);
@@ -178,7 +179,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets up what connections go through on this machine.
+    /// Sets up the network that connections on this machine use.
     fn open_network(&mut self) -> Result<()> {
         let plan = self.fit.plan.clone();
         let (sockets, note) = sockets::choose(&plan);
@@ -197,10 +198,10 @@ impl Session {
         Ok(())
     }
 
-    /// Adds a server that a response leads to; the session is unchanged where that fails.
+    /// Adds a server that a response leads to; on failure the session is unchanged.
     ///
     /// # Errors
-    /// A name without an address, or limits that the plan exceeds with this server.
+    /// Fails if a name has no address, or the plan exceeds limits with this server.
     pub(crate) fn add_server(&mut self, url: &Url) -> Result<()> {
         let mut wider = self.clone();
         let plan = (*self.fit.plan).clone();
@@ -214,7 +215,7 @@ impl Session {
     /// The same servers under a changed load: cores, limits, bounds and the network are fitted to it.
     ///
     /// # Errors
-    /// Limits that the plan exceeds, or a network that cannot be set up.
+    /// Fails if the plan exceeds limits, or a network cannot be set up.
     pub(crate) fn fitted(&self, change: &Change) -> Result<Fit> {
         let plan = change.applied(&self.base);
         let placement = placement::place(&plan, &self.servers.endpoints);
@@ -248,13 +249,13 @@ impl Session {
         self.apply_settled();
     }
 
-    /// The method of gRPC calls has a stream.
+    /// Notes that the method of gRPC calls has a stream.
     pub(crate) fn stream_connect(&mut self) {
         self.settled.has_stream = true;
         self.apply_settled();
     }
 
-    /// Messages of responses answer those of requests in order.
+    /// Notes that messages of responses answer those of requests in order.
     pub(crate) fn answer_messages(&mut self) {
         self.settled.answers = true;
         self.apply_settled();
@@ -296,12 +297,12 @@ impl Session {
         self.sut = target.cloned();
     }
 
-    /// Measures this plan from now on, whose timeouts differ from those of the opened session.
+    /// Measures this plan from now on; only its timeouts differ from those of the opened session.
     pub fn replace_base(&mut self, plan: &Plan) {
         self.base = Arc::new(self.settled.applied(plan));
     }
 
-    /// Carries out this plan, which has the same servers and the same size of its load.
+    /// Measures this plan from now on; it has the same servers and the same size of its load.
     pub fn replace_plan(&mut self, plan: Plan) {
         self.fit.plan = Arc::new(plan);
     }
@@ -315,7 +316,7 @@ impl Session {
     /// Prepares TLS for servers that are not known yet.
     ///
     /// # Errors
-    /// TLS settings that cannot be used.
+    /// Fails if TLS settings cannot be used.
     pub fn expect_tls(&mut self) -> Result<()> {
         let plan = self.fit.plan.clone();
         self.servers.expect_tls(&plan)
@@ -326,7 +327,7 @@ impl Session {
         self.guides_open_sockets = true;
     }
 
-    /// As typed, with a password masked.
+    /// Name as typed, with a password masked.
     pub fn name(&self) -> &str {
         &self.name
     }

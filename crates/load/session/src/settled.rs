@@ -1,14 +1,14 @@
-//! Results of negotiating with a plan's servers. A plan stays as typed and validated: adding them
-//! makes another plan, which is run.
+//! Results of negotiating with a plan's servers. A plan stays as typed and validated: adding the
+//! results makes another plan, which is run.
 
 use plan::{HttpVersion, Plan};
 
 /// Values negotiated with the servers, for every load of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
-    /// The protocol, if the plan leaves it to them.
+    /// The protocol, if the plan leaves it to the servers.
     pub(crate) spoken: Option<Spoken>,
-    /// Streams of a connection, if fewer than the plan requests.
+    /// Maximum streams of a connection, if fewer than the plan requests.
     pub(crate) streams: Option<u32>,
     /// The body of gRPC requests, made from the plan's message.
     pub(crate) body: Option<Vec<u8>>,
@@ -74,7 +74,7 @@ mod tests {
         back.tls.alpn.clone_from(&typed.tls.alpn);
         back.connection.pipeline = typed.connection.pipeline;
         assert_eq!(back, typed);
-        // repeating it changes nothing
+        // applying them again changes nothing
         assert_eq!(settled.applied(&applied), applied);
     }
 }

@@ -1,6 +1,6 @@
-//! SIGINT and SIGTERM end a run with a report; a second one, of either, ends the program at once. A
-//! hangup counts separately: service managers may send it along with SIGTERM, and the report is
-//! wanted.
+//! SIGINT and SIGTERM end a run with a report; a second signal of either kind ends the program at
+//! once. A hangup counts separately: service managers may send it along with SIGTERM, and the
+//! report is wanted.
 
 use signal_hook::SigId;
 use signal_hook::iterator::Signals;
@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
-/// Installs the handlers. SIGPIPE stays ignored, as Rust's start-up left it: a closed terminal is an
-/// error of writing.
+/// Installs the handlers. SIGPIPE stays ignored, as Rust's start-up left it: a closed terminal is a
+/// write error.
 pub fn install() -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -27,10 +27,10 @@ pub fn install_interrupt() -> std::io::Result<()> {
     catch(signal_hook::consts::SIGINT)
 }
 
-/// By kind: whether a signal was received, so that the next one ends the program.
+/// By kind: true once a signal was received, so that the next one ends the program.
 static ARMED: [OnceLock<Arc<AtomicBool>>; 2] = [OnceLock::new(), OnceLock::new()];
 
-/// Forgets a signal that has ended the first part of a command; the second part has its own.
+/// Forgets a signal that ended the first part of a command; the second part starts fresh.
 pub fn forget() {
     number().store(0, Ordering::SeqCst);
     for armed in ARMED.iter().filter_map(OnceLock::get) {
@@ -62,7 +62,8 @@ const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
 /// The program's exit code after a second signal.
 const EXIT: i32 = 130;
 
-/// A second signal was received: the program ends with [`EXIT`], even if its main thread is first.
+/// True once a second signal was received: the program ends with [`EXIT`], even if its main thread
+/// ends first.
 static LEAVING: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether a second signal was received, so that effects of the clean-up on a server or a
@@ -108,13 +109,13 @@ pub fn before_exit(clean_up: fn()) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Acts like SIGINT from outside: for a terminal that passes Ctrl-C on as a key.
+/// Acts like an external SIGINT, for a terminal that passes Ctrl-C on as a key.
 pub fn interrupt() {
-    // it can fail only for a signal that does not exist
+    // fails only for a signal that does not exist
     signal_hook::low_level::raise(signal_hook::consts::SIGINT).ok();
 }
 
-/// Returns whether the process was started with this signal ignored, according to the kernel.
+/// Returns whether the kernel reports that the process was started with this signal ignored.
 fn ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask =
@@ -127,7 +128,7 @@ fn number() -> &'static Arc<AtomicUsize> {
     NUMBER.get_or_init(Arc::default)
 }
 
-/// Sleeps; returns false if a signal was received by its end.
+/// Sleeps; returns false if a signal was received before the end.
 pub fn pause(span: Duration) -> bool {
     let (_keep, never) = mpsc::channel::<()>();
     never.recv_timeout(span).ok();

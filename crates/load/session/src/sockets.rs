@@ -1,5 +1,5 @@
-//! How the kernel's sockets of a run are read and written: by epoll, or by io_uring if requested
-//! and available.
+//! Chooses how the kernel's sockets of a run are read and written: by epoll, or by io_uring if
+//! requested and available.
 
 use plan::{HttpVersion, Plan, StackChoice};
 use std::io;
@@ -13,7 +13,7 @@ pub enum SocketLoop {
 }
 
 impl SocketLoop {
-    /// Its name in reports.
+    /// Name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             SocketLoop::Epoll => "epoll",
@@ -22,8 +22,8 @@ impl SocketLoop {
     }
 }
 
-/// The loop that the plan's connections use on this machine; and why it is not the requested one,
-/// as a sentence.
+/// The loop that the plan's connections use on this machine, and a sentence with the reason if it
+/// is not the requested one.
 pub(crate) fn choose(plan: &Plan) -> (SocketLoop, Option<String>) {
     choose_where(plan, net::reactor::probe_ring)
 }

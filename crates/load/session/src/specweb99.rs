@@ -28,10 +28,10 @@ impl std::fmt::Debug for Posting {
     }
 }
 
-/// The guides of the workers, and the comparison after the run; `None`: another kind of load.
+/// The guides of the workers, and the comparison after the run; `None` for other kinds of loads.
 ///
 /// # Errors
-/// The server's log cannot be reset: its dynamic pages are missing.
+/// Fails if the server's log cannot be reset: its dynamic pages are missing.
 pub(crate) fn sources(
     plan: &Plan,
     endpoints: &[Endpoint],
@@ -61,7 +61,7 @@ pub(crate) fn sources(
 }
 
 impl Posting {
-    /// Compares the sent POSTs with the server's log; `None`: nothing is posted.
+    /// Compares the sent POSTs with the server's log; `None`: nothing was posted.
     pub(crate) fn compare(&self) -> Option<PostFacts> {
         let [_, fetch] = self.load.log_commands()?;
         let sent = self.load.take_posts();

@@ -29,7 +29,7 @@ pub enum SutTarget {
 }
 
 impl std::fmt::Display for SutTarget {
-    /// As [`parse`] reads it.
+    /// Formats the target as [`parse`] reads it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             SutTarget::Process(pid) => pid.fmt(f),
@@ -41,7 +41,7 @@ impl std::fmt::Display for SutTarget {
 /// `71`, or `http://host:9100/metrics`.
 ///
 /// # Errors
-/// Neither a process number nor an http URL.
+/// Fails for text that is neither a process number nor an http URL.
 pub fn parse(text: &str) -> Result<SutTarget, String> {
     if let Ok(pid) = text.parse::<u32>() {
         return Ok(SutTarget::Process(pid));
@@ -74,7 +74,7 @@ impl std::fmt::Debug for SutSource {
 
 impl SutSource {
     /// # Errors
-    /// Returned if there is no such process, or the URL does not answer.
+    /// Fails if there is no such process, or the URL does not answer.
     pub fn open(
         target: &SutTarget,
         addresses: &[SocketAddr],
@@ -103,7 +103,7 @@ impl SutSource {
     }
 
     /// # Errors
-    /// The process has exited, or the exporter does not answer.
+    /// Fails if the process has exited, or the exporter does not answer.
     pub fn read(&mut self) -> Result<SutReading, String> {
         match self {
             SutSource::Process(reader) => {
@@ -141,7 +141,7 @@ impl SutSource {
 /// Prepares to watch the resources of the server at these endpoints, if requested.
 ///
 /// # Errors
-/// No such process, or no exporter at the URL.
+/// Fails if there is no such process, or no exporter at the URL.
 pub fn watch(
     target: Option<&SutTarget>,
     endpoints: &[Endpoint],
@@ -162,10 +162,10 @@ pub struct SutWatch {
 }
 
 impl SutWatch {
-    /// Prepares: nothing more is read before [`SutWatch::begin`].
+    /// Prepares the watch: nothing more is read before [`SutWatch::begin`].
     ///
     /// # Errors
-    /// Returned if there is no such process, or the URL does not answer.
+    /// Fails if there is no such process, or the URL does not answer.
     pub fn start(target: &SutTarget, addresses: &[SocketAddr]) -> Result<SutWatch, String> {
         let (target, addresses) = (target.clone(), addresses.to_vec());
         let (stop, stopped) = channel::<()>();
@@ -192,13 +192,13 @@ impl SutWatch {
         Ok(SutWatch { thread, begin, stop })
     }
 
-    /// The measured phase begins at `measure_from` on the monotonic clock.
+    /// Starts reading: the measured phase begins at `measure_from` on the monotonic clock.
     pub fn begin(&self, measure_from: Nanos) {
         // a missing thread is reported by its series
         self.begin.send(measure_from).ok();
     }
 
-    /// The last row, and all of them. A last row shorter than a tenth of a second is dropped.
+    /// The last row, and all rows. A last row shorter than a tenth of a second is dropped.
     pub fn end(self) -> SutSeries {
         drop((self.stop, self.begin));
         let gone =
@@ -207,7 +207,7 @@ impl SutWatch {
     }
 }
 
-/// Reads at whole seconds of the measured phase, until stopped or until it fails.
+/// Reads at whole seconds of the measured phase, until stopped or until reading fails.
 fn follow(
     mut source: SutSource,
     mut series: SutSeries,
@@ -252,7 +252,7 @@ fn note(
 /// Reads once, so that a wrong number or URL is reported before the run.
 ///
 /// # Errors
-/// Usage error: the target that cannot be watched, and why.
+/// Fails with a usage error: the target that cannot be watched, and the reason.
 pub fn check(target: Option<&SutTarget>) -> Result<(), Failure> {
     let Some(target) = target else { return Ok(()) };
     match SutSource::open(target, &[]) {

@@ -25,20 +25,20 @@ enum Message {
     Calls(Vec<CallRecord>),
     Broken(String),
     Ends(Ends),
-    /// Fate of the connections that a worker held.
+    /// Final state of the connections that a worker held.
     Held(Box<HeldFacts>),
 }
 
-/// Decides what a worker's users request, in place of the plan.
+/// Source of a worker's requests, instead of the plan.
 #[derive(Debug)]
 pub enum RequestSource {
     Script(Box<dyn Script>),
     Guide(Box<dyn Guide>, Box<dyn Directory>),
-    /// Content of requests alone, call by call.
+    /// Only the content of requests, call by call.
     Maker(Box<dyn RequestMaker>),
 }
 
-/// Clear snapshots for reuse, per worker.
+/// Number of clear snapshots for reuse, per worker.
 const SPARES: usize = 2;
 
 /// Maximum number of messages queued for the collector. A log of calls that is written too slowly
@@ -54,7 +54,7 @@ struct ThreadLink {
     out: SyncSender<Message>,
     spares: Receiver<Box<Snapshot>>,
     setup: Arc<Setup>,
-    /// Calls have slip: the load is open.
+    /// The load is open: its calls have slip.
     open: bool,
     /// The clocks at the end of the previous row.
     before: ThreadTime,
@@ -117,15 +117,15 @@ pub(crate) struct WorkerThreads<'a> {
     /// A core for each worker, or none for no binding.
     pub(crate) cores: &'a [u32],
     pub(crate) network: &'a Network,
-    /// A source of requests for each worker; with several loads, one for each of them.
+    /// A source of requests for each worker; with several loads, one for each load.
     pub(crate) sources: Vec<RequestSource>,
 }
 
 impl WorkerThreads<'_> {
-    /// Runs the workers to their end, and fills in the measurements and their cost.
+    /// Runs the workers to their end, and adds the measurements and their cost.
     ///
     /// # Errors
-    /// A worker that cannot start, a script that fails, a watcher that cannot continue.
+    /// Fails if a worker cannot start, a script fails, or a watcher cannot continue.
     pub(crate) fn run(self, watcher: &mut dyn Watcher, run: &mut RunReport) -> anyhow::Result<()> {
         let (setup, order) = (self.setup, Arc::new(AtomicU8::new(0)));
         let before = host::cpu::process_time();
@@ -209,7 +209,7 @@ impl CoreLoad {
 }
 
 impl WorkerThreads<'_> {
-    /// `loads`: one, unless the plan has several scenarios.
+    /// Starts a worker. `loads`: a single load, unless the plan has several scenarios.
     fn start_worker(
         &self,
         loads: Vec<CoreLoad>,
@@ -223,7 +223,7 @@ impl WorkerThreads<'_> {
         let (nice, spin, seed) = (plan.driver.nice, plan.driver.spin, plan.seed);
         let tls = self.tls.cloned();
         let network = self.network.clone();
-        // connections of QUIC are never held alongside a load
+        // QUIC connections are never held alongside a load
         let sockets_of_tcp = carrier.is_none() || network.own().is_some();
         let held =
             loads.first().filter(|_| sockets_of_tcp).and_then(|load| part_held(&load.setup, id));

@@ -28,7 +28,7 @@ impl Session {
     /// Requests the tokens that the plan's calls need now. It blocks.
     ///
     /// # Errors
-    /// The token endpoint issued no token.
+    /// Fails if the token endpoint issues no token.
     pub fn obtain_tokens(&self, plan: &Plan) -> Result<(), Failure> {
         let Some(tokens) = &self.tokens else { return Ok(()) };
         tokens.provide(plan.token_count());
@@ -52,7 +52,7 @@ impl Session {
         Ok(())
     }
 
-    /// The plan for a single exchange, with the present token as its login.
+    /// The plan for a single exchange, with the current token as its login.
     pub(crate) fn authorized(&self, plan: &Arc<Plan>) -> Arc<Plan> {
         let value = self.tokens.as_ref().and_then(|tokens| tokens.authorization(None));
         let token = value.as_deref().and_then(|value| value.strip_prefix("Bearer "));
@@ -64,8 +64,8 @@ impl Session {
     }
 }
 
-/// Requests the tokens that are due, together; returns whether all connections were made, `None`
-/// if none was due.
+/// Requests the due tokens together; returns whether all connections were made, `None` if none was
+/// due.
 fn request_due(tokens: &Tokens, caller: &mut Caller) -> Option<bool> {
     let sent = now();
     let rows = tokens.take_due(sent);
@@ -96,7 +96,7 @@ fn caller(mut plan: Plan) -> Result<Caller, Failure> {
 #[derive(Debug)]
 pub(crate) struct Renewal {
     tokens: Arc<Tokens>,
-    /// Dropping it ends the thread.
+    /// Dropping this ends the thread.
     _stop: Sender<()>,
 }
 
@@ -104,7 +104,7 @@ impl Renewal {
     /// Starts the thread; `None` if the plan has no tokens.
     ///
     /// # Errors
-    /// No thread can be started, or no socket is left for it.
+    /// Fails if no thread can be started, or no socket is left for it.
     pub(crate) fn start(session: &Session, plan: &Plan) -> Result<Option<Renewal>, Failure> {
         let Some(tokens) = session.tokens.clone() else { return Ok(None) };
         let (stop, stopped) = mpsc::channel::<()>();

@@ -1,4 +1,4 @@
-//! The wall clock: only to date results, never to measure.
+//! The wall clock: used only to date results, never to measure.
 
 /// Seconds since 1970-01-01 UTC.
 pub fn unix_seconds() -> f64 {
@@ -6,8 +6,8 @@ pub fn unix_seconds() -> f64 {
     since.map_or(0.0, |span| span.as_secs_f64())
 }
 
-/// Seconds that local time is ahead of UTC now; 0 if unknown. Must be called before other threads
-/// start: only one thread may read the C library's time zone.
+/// Seconds by which local time is ahead of UTC now; 0 if unknown. Must be called before other
+/// threads start: only one thread may read the C library's time zone.
 pub fn utc_offset_s() -> i32 {
     time::UtcOffset::current_local_offset().map_or(0, time::UtcOffset::whole_seconds)
 }

@@ -1,4 +1,4 @@
-//! Observers of a run, and its remote control.
+//! Observers of a run, and their orders to it.
 
 use engine::{LateShare, Order, Row, Share};
 use sample::{AgentNow, CallRecord, Ends};
@@ -10,41 +10,41 @@ use units::Nanos;
 /// Observes a run while it runs.
 pub trait Watcher {
     fn second(&mut self, second: &Second, total: &Snapshot);
-    /// The machines of a fleet, each second, before that second is reported.
+    /// Receives the machines of a fleet, each second, before that second is reported.
     fn agents(&mut self, _: &[AgentNow]) {}
-    /// One worker's interval, before it is merged.
+    /// Receives one worker's interval, before it is merged.
     fn row(&mut self, _row: &Row) {}
-    /// Calls with their outcomes, if they are logged. `Err` ends the run.
+    /// Receives calls with their outcomes, if they are logged. `Err` ends the run.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()>;
-    /// Ended connections and sessions, if they are recorded.
+    /// Receives ended connections and sessions, if they are recorded.
     fn ends(&mut self, _: &Ends) {}
-    /// Orders of the watcher to the workers.
+    /// Returns the watcher's order to the workers.
     fn order(&self) -> Order {
         Order::Go
     }
-    /// Ends the load if no remote watcher responds any more.
+    /// Returns the lease that ends the load if no remote watcher responds any more.
     fn lease(&self) -> Option<Arc<Lease>> {
         None
     }
-    /// Source of parts of the load that are taken over during the run.
+    /// Returns the source of parts of the load that are taken over during the run.
     fn takeovers(&self) -> Option<Arc<Takeovers>> {
         None
     }
     fn end(&mut self);
-    /// All data is on disk, or the error states why not.
+    /// Ends the output: all data is on disk, or the error states why not.
     fn close(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
 }
 
-/// Ends a load that is no longer watched. Every worker checks it before it issues anything, so that
-/// a worker that was frozen for too long issues nothing when it resumes.
+/// Ends a load that is no longer watched. Every worker checks it before it issues a call, so that a
+/// worker that was frozen for too long issues nothing when it resumes.
 #[derive(Debug)]
 pub struct Lease {
     /// The maximum silence.
     most: Nanos,
     heard: AtomicU64,
-    /// The part belongs to another agent from this instant on.
+    /// Ends the lease: the part belongs to another agent from this instant on.
     end: AtomicU64,
     broken: AtomicBool,
 }
@@ -55,9 +55,9 @@ impl Lease {
         Lease { most, heard, end, broken: AtomicBool::new(false) }
     }
 
-    /// The watcher was alive at the instant `at`, according to a message received `now`. After too
-    /// long a silence the message is too late: if the whole process was frozen, messages sent
-    /// meanwhile are read first.
+    /// Notes that the watcher was alive at the instant `at`, according to a message received `now`.
+    /// After too long a silence the message is too late: if the whole process was frozen, messages
+    /// sent meanwhile are read first.
     pub fn renew(&self, at: Nanos, now: Nanos) {
         self.holds(now);
         self.heard.fetch_max(at.0, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Lease {
         !self.is_broken()
     }
 
-    /// Nothing is issued from the instant `at` on, whatever messages arrive.
+    /// Ends the lease: nothing is issued from the instant `at` on, whatever messages arrive.
     pub fn end(&self, at: Nanos) {
         self.end.fetch_min(at.0, Ordering::Relaxed);
     }
@@ -92,7 +92,7 @@ pub struct Takeovers {
 }
 
 impl Takeovers {
-    /// A part for each worker that gets one, from this time after the first instant on.
+    /// Adds a part for each worker that receives one, from this time after the first instant on.
     pub fn give(&self, parts: Vec<Option<Share>>, from: Nanos) {
         let mut all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let workers = all.len().max(parts.len());

@@ -6,7 +6,7 @@ use sample::{AgentNow, CallRecord, Ends};
 use stats::{Second, Snapshot};
 use std::sync::Arc;
 
-/// Passes everything on to each of them, in order; the most severe order of any applies.
+/// Passes everything on to each watcher, in order; the most severe order applies.
 pub struct Watchers(pub Vec<Box<dyn Watcher>>);
 
 impl std::fmt::Debug for Watchers {
@@ -28,7 +28,7 @@ impl Watcher for Watchers {
         self.0.iter_mut().for_each(|watcher| watcher.row(row));
     }
 
-    /// Every one is notified; the first error is returned.
+    /// Every watcher is notified; the first error is returned.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
         let mut result = Ok(());
         for watcher in &mut self.0 {
@@ -62,7 +62,7 @@ impl Watcher for Watchers {
         self.0.iter_mut().for_each(|watcher| watcher.end());
     }
 
-    /// Every one is closed; the first error is returned.
+    /// Every watcher is closed; the first error is returned.
     fn close(&mut self) -> anyhow::Result<()> {
         let mut closed = Ok(());
         for watcher in &mut self.0 {

@@ -1,5 +1,5 @@
-//! Runs N calls of the production worker against canned responses: the difference between two N, under
-//! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
+//! Runs N calls of the production worker against canned responses: the difference between two N,
+//! under callgrind, is the cost of a call in instructions. `cargo xtask perf` does this.
 //!
 //!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|list|journey|templates|http2_N|http3_N]
 //!

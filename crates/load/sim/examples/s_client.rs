@@ -1,4 +1,4 @@
-//! Prints S-Client's figure as `docs/lineage/s-client.md` shows it.
+//! Prints S-Client's figure for `docs/lineage/s-client.md`.
 
 fn main() -> std::io::Result<()> {
     let figure = sim::s_client::figure(&sim::s_client::curves());

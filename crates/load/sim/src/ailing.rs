@@ -1,17 +1,17 @@
-//! A server with one weakness, or several, that a diagnosis must name. Each is exact, so that a
-//! test knows the required evidence.
+//! A server with one or more weaknesses that a diagnosis must name. Each weakness is exact, so that
+//! a test knows the required evidence.
 
 use crate::servers::{Service, Stall};
 use crate::world::{Action, Admission, Client, Server};
 use std::collections::BTreeMap;
 use units::{Nanos, Purpose, Seed, Stream};
 
-/// A limiter of calls a second.
+/// A limiter of calls per second.
 #[derive(Clone, Copy, Debug)]
 pub struct Limiter {
     pub per_s: f64,
     pub burst: f64,
-    /// Status of calls beyond it; `None`: they wait for their turn.
+    /// Status of calls beyond the limit; `None`: they wait for their turn.
     pub status: Option<u16>,
 }
 
@@ -19,7 +19,7 @@ pub struct Limiter {
 #[derive(Clone, Copy, Debug)]
 pub struct SharedLine {
     pub bytes_per_s: f64,
-    /// All responses share it; otherwise each has its own.
+    /// All responses share the line; otherwise each has its own.
     pub shared: bool,
     /// Bytes of each response's body.
     pub body: usize,
@@ -29,23 +29,23 @@ pub struct SharedLine {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ailments {
     pub work: Option<Service>,
-    /// Calls in work at once; 0: all.
+    /// Maximum number of concurrently processed calls; 0: unlimited.
     pub workers: usize,
-    /// Responses leave at whole multiples of this after their call.
+    /// Responses are sent at whole multiples of this time after their call.
     pub quantum: Option<Nanos>,
-    /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
+    /// Responses are sent at the ticks of a clock with this interval: at the same instants for all.
     pub tick: Option<Nanos>,
-    /// Responses are received this much late, as the mean of an exponential law: a busy machine.
+    /// Mean of an exponential law by which responses are received late: a busy machine.
     pub lateness: Nanos,
     /// From this response of a connection on, the body arrives 40 ms after the head.
     pub delayed_ack_from: Option<u64>,
-    /// Connections that are served at once; the others wait, unanswered.
+    /// Number of connections that are served at once; the others wait, unanswered.
     pub served_at_once: Option<usize>,
-    /// Connections that may be open at once; the others are closed.
+    /// Number of connections that may be open at once; the others are closed.
     pub connection_cap: Option<usize>,
     pub limiter: Option<Limiter>,
     pub stall: Option<Stall>,
-    /// Calls within this time of the first one take this many times as long.
+    /// Calls within this time of the first call take this many times as long.
     pub cold: Option<(Nanos, f64)>,
     /// The first call takes this many times as long, falling linearly to normal within this time.
     pub warming: Option<(Nanos, f64)>,
@@ -57,7 +57,7 @@ pub struct Ailments {
     pub contention: Option<(f64, f64)>,
     /// A share of the calls is answered 504 after this time.
     pub late: Option<(f64, Nanos)>,
-    /// The law of every other connection, in place of `work`.
+    /// The law of every other connection; replaces `work`.
     pub other_backend: Option<Service>,
     /// One in this many connects needs its SYN repeated: after 1 s and, for one in four of those, 3
     /// s.
@@ -66,25 +66,25 @@ pub struct Ailments {
     pub lost_responses: f64,
 }
 
-/// One connection as the server knows it.
+/// One connection as seen by the server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     number: u64,
     responses: u64,
-    /// Bytes of the end of a request head that were seen.
+    /// Number of bytes seen of the end of a request head.
     seen: usize,
     free: Nanos,
     waits: bool,
 }
 
-/// The server itself.
+/// The server with these weaknesses.
 #[derive(Debug)]
 pub struct Ailing {
     ails: Ailments,
     random: Stream,
     free: Vec<Nanos>,
     peers: BTreeMap<Client, Peer>,
-    /// Ends of the calls in work.
+    /// End times of the calls in progress.
     in_work: Vec<Nanos>,
     connects: u64,
     calls: u64,
@@ -96,7 +96,7 @@ pub struct Ailing {
 
 /// Maximum random addition to every response: real servers are never exact.
 const JITTER: Nanos = Nanos::from_micros(150);
-/// Duration of a refusal, which limits users that call again at once.
+/// Duration of a refusal, which slows down users that call again at once.
 const REFUSAL: Nanos = Nanos::from_millis(10);
 const DELAYED_ACK: Nanos = Nanos::from_millis(40);
 const RETRANSMISSION: Nanos = Nanos::from_millis(201);
@@ -127,7 +127,7 @@ impl Ailing {
         }
     }
 
-    /// The work of one call that arrives at `now` on connection `number`.
+    /// Returns the work of one call that arrives at `now` on connection `number`.
     fn work(&mut self, now: Nanos, number: u64) -> Nanos {
         let law = match self.ails.other_backend {
             Some(other) if number % 2 == 1 => Some(other),

@@ -1,5 +1,5 @@
-//! The leanest world: every request is answered at once with the same bytes. For counting what the
-//! worker itself costs, in instructions and in allocations; it knows no time but a counter.
+//! The simplest world: every request is answered at once with the same bytes. It counts the
+//! worker's own cost in instructions and allocations; its clock is a counter.
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use engine::{Link, Order, Row};
@@ -18,7 +18,7 @@ pub struct Canned {
     pending: Vec<Slot>,
     /// Nanoseconds that pass with every reading of the clock.
     tick: u64,
-    /// Positions of each response's number, of eight digits, and the next number.
+    /// Positions of the number of each response, of eight digits, and the next number.
     number_at: Option<usize>,
     next: u64,
 }
@@ -103,12 +103,12 @@ impl Io for Canned {
     }
 }
 
-/// Keeps one total and gives the same memory back each time.
+/// Keeps one total and returns the same memory each time.
 #[derive(Debug, Default)]
 pub struct Keep {
     pub total: Snapshot,
     spare: Option<Box<Snapshot>>,
-    /// Notified when the first row ends: earlier allocations are not the steady state.
+    /// Called when the first row ends: earlier allocations are not the steady state.
     pub rows: u64,
 }
 
@@ -131,12 +131,12 @@ impl Link for Keep {
     fn log(&mut self, _: &mut Vec<CallRecord>) {}
 }
 
-/// The response.
+/// A canned response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannedResponse {
-    /// As from the null server in bench/, which the budgets use. Always the same.
+    /// The response of the null server in bench/, which the budgets use. Always the same.
     Plain,
-    /// Each with another head: it has its number in a field.
+    /// Each response has another head: a field contains its number.
     Numbered,
     /// The same, in Server-Timing.
     Timed,
@@ -150,7 +150,7 @@ const TIMED: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970
 /// Makes `calls` calls from 64 connections of one worker, into `keep`.
 ///
 /// # Panics
-/// When the plan cannot be made ready, which its constants exclude.
+/// Panics if the plan cannot be prepared, which its constants exclude.
 pub fn calls_against(
     calls: u64,
     pipeline: u32,
@@ -167,7 +167,7 @@ pub fn calls_against(
 pub enum CannedSteps {
     /// Constant requests: the plan's targets unchanged.
     Static,
-    /// A value of a feeder in the path and in a field of each.
+    /// A value of a feeder in the path and in a field of each request.
     Templates,
 }
 
@@ -182,7 +182,7 @@ name = 'visit'
 /// A worker whose 64 users make `calls` calls in iterations of four steps, and its world.
 ///
 /// # Panics
-/// As [`calls_against`].
+/// Panics like [`calls_against`].
 pub fn canned_journey(calls: u64, steps: CannedSteps) -> (engine::Worker, Canned) {
     let value = match steps {
         CannedSteps::Static => "01234567",
@@ -221,7 +221,7 @@ pub const STEPS_PER_ITERATION: u64 = 4;
 /// The worker and the world of [`calls_against`], for a caller that drives them itself.
 ///
 /// # Panics
-/// As [`calls_against`].
+/// Panics like [`calls_against`].
 pub fn canned_worker(
     calls: u64,
     pipeline: u32,
@@ -243,16 +243,16 @@ pub fn canned_worker(
 /// world.
 ///
 /// # Panics
-/// As [`calls_against`].
+/// Panics like [`calls_against`].
 pub fn canned_thinkers(users: u32, pause: Nanos, calls: u64) -> (engine::Worker, Canned) {
     worker_of(closed_plan(users, plan::Think::Fixed(pause), calls), PLAIN, users as usize)
 }
 
-/// A worker whose 64 users make `calls` calls to a list of ten URLs, and its world: a journey is compared
-/// with it.
+/// A worker whose 64 users make `calls` calls to a list of ten URLs, and its world: the reference
+/// for a journey.
 ///
 /// # Panics
-/// As [`calls_against`].
+/// Panics like [`calls_against`].
 pub fn canned_list(calls: u64) -> (engine::Worker, Canned) {
     let mut plan = closed_plan(64, plan::Think::None, calls);
     let url = |row: u32| format!("http://127.0.0.1:18080/{row}/01234567").parse();

@@ -1,5 +1,5 @@
-//! The leanest world with streams: every request of HTTP/2 or HTTP/3 is answered at once with the same
-//! fields and 13 bytes. Of HTTP/3 it is the session and the worker that are counted, and not QUIC.
+//! The simplest world with streams: every request of HTTP/2 or HTTP/3 is answered at once with the
+//! same fields and 13 bytes. For HTTP/3 this counts the session and the worker, but not QUIC.
 
 use crate::canned::Keep;
 use conduit::streams::{Cutter, PieceKind, put_code, put_data};
@@ -10,7 +10,7 @@ use sample::SocketFacts;
 use std::sync::Arc;
 use units::Nanos;
 
-/// Users, each with a connection.
+/// Number of users, each with a connection.
 const USERS: u32 = 10;
 
 /// Size of an HTTP/2 frame header (RFC 9113 section 4.1), and of the preface before the first
@@ -19,10 +19,11 @@ const FRAME_HEADER: usize = 9;
 const PREFACE: usize = 24;
 const HEADERS: u8 = 1;
 
-/// `:status: 200`, `content-type: text/plain` as a literal with an indexed name, and `content-length: 13`:
-/// what nginx sends at least, without a dynamic table (RFC 7541 section 6.2.2).
+/// `:status: 200`, `content-type: text/plain` as a literal with an indexed name, and
+/// `content-length: 13`: the minimum that nginx sends, without a dynamic table (RFC 7541 section
+/// 6.2.2).
 const FIELDS_HTTP2: &[u8] = b"\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
-/// The same by QPACK's static table (RFC 9204 section 4.5).
+/// The same with QPACK's static table (RFC 9204 section 4.5).
 const FIELDS_HTTP3: &[u8] = b"\0\0\xd9\xf5\x54\x0213";
 const CONTENT: &[u8] = b"Hello, world!";
 
@@ -36,7 +37,7 @@ struct ResponseLane {
     at: usize,
 }
 
-/// Answers at once.
+/// Answers requests at once.
 #[derive(Debug)]
 struct CannedStreams {
     version: HttpVersion,
@@ -56,7 +57,7 @@ impl ResponseLane {
             }
             self.greeted = true;
             at = PREFACE;
-            // SETTINGS of nothing
+            // empty SETTINGS
             self.responses.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
         }
         while let Some(header) = self.input.get(at..at + FRAME_HEADER) {
@@ -82,7 +83,7 @@ impl ResponseLane {
         if !self.greeted {
             self.greeted = true;
             put_code(&mut self.responses, PieceKind::Allowed, 0, Some(1_000));
-            // the control stream: its type, and SETTINGS of nothing
+            // the control stream: its type, and empty SETTINGS
             put_data(&mut self.responses, 3, &[0, 4, 0], false);
         }
         let mut at = 0;
@@ -172,7 +173,7 @@ impl Io for CannedStreams {
 /// `keep`.
 ///
 /// # Panics
-/// When the plan cannot be made ready, which its constants exclude.
+/// Panics if the plan cannot be prepared, which its constants exclude.
 pub fn calls_over_streams(calls: u64, version: HttpVersion, streams: u32, keep: &mut Keep) {
     let http3 = version == HttpVersion::Http3;
     let url = if http3 { "https://127.0.0.1:18080/hw" } else { "http://127.0.0.1:18080/hw" };
@@ -199,7 +200,7 @@ pub fn calls_over_streams(calls: u64, version: HttpVersion, streams: u32, keep: 
 mod tests {
     use super::*;
 
-    /// The counted program makes its calls, with the configured number of streams.
+    /// The counted program makes its calls with the configured number of streams.
     #[test]
     fn every_call_is_answered() {
         for (version, streams) in

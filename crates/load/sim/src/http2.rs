@@ -1,5 +1,5 @@
-//! An HTTP/2 server over the same queueing models: it reads frames, decodes no fields, and answers
-//! each request when the model decides.
+//! An HTTP/2 server over the same queueing models: it parses frames, does not decode fields, and
+//! answers each request when the model decides.
 
 use crate::servers::Queue;
 use crate::world::{Action, Client, Server};
@@ -14,7 +14,7 @@ pub const GOAWAY: u8 = 7;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
-/// Of SETTINGS, RFC 9113 section 6.5.2.
+/// Identifier of the setting in SETTINGS (RFC 9113 section 6.5.2).
 const MAX_CONCURRENT_STREAMS: u16 = 3;
 const FRAME_HEADER: usize = 9;
 const PREFACE: usize = 24;
@@ -29,25 +29,26 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Treatment of a request.
+/// Handling of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamTreatment {
-    /// It is answered.
+    /// The request is answered.
     Served,
-    /// RST_STREAM: not processed, or given up.
+    /// RST_STREAM: not processed, or abandoned.
     Refused,
     Reset,
-    /// No response, ever.
+    /// The request never gets a response.
     Ignored,
 }
 
-/// See the module.
+/// The simulated HTTP/2 server.
 pub struct Streams {
     queue: Queue,
     streams_max: Option<u32>,
     /// Requests of a connection before GOAWAY.
     calls_max: Option<u32>,
-    /// From the last response to GOAWAY; `None`: it is sent as soon as the last request arrives.
+    /// Delay of GOAWAY after the last response; `None`: it is sent as soon as the last request
+    /// arrives.
     goaway_after: Option<Nanos>,
     treatment: fn(u64) -> StreamTreatment,
     body: fn(u64) -> &'static [u8],
@@ -83,31 +84,32 @@ impl Streams {
         }
     }
 
-    /// It announces this limit on concurrent streams.
+    /// Announces this limit on concurrent streams.
     #[must_use]
     pub fn with_streams_max(self, streams: u32) -> Streams {
         Streams { streams_max: Some(streams), ..self }
     }
 
-    /// Each connection gets GOAWAY after this many requests, as by a keep-alive limit.
+    /// Sends GOAWAY on each connection after this many requests, as with a keep-alive limit.
     #[must_use]
     pub fn with_calls_max(self, calls: u32) -> Streams {
         Streams { calls_max: Some(calls), ..self }
     }
 
-    /// GOAWAY is sent so long after the response to the last request; zero: in one piece with it.
+    /// Sends GOAWAY with this delay after the response to the last request; zero: in one piece with
+    /// it.
     #[must_use]
     pub fn with_goaway_after(self, span: Nanos) -> Streams {
         Streams { goaway_after: Some(span), ..self }
     }
 
-    /// Treatment of the request with this number, from 0.
+    /// Sets the handling of the request with this number, from 0.
     #[must_use]
     pub fn with_treatment(self, treatment: fn(u64) -> StreamTreatment) -> Streams {
         Streams { treatment, ..self }
     }
 
-    /// The body of the response to the request with this number, from 0.
+    /// Sets the body of the response to the request with this number, from 0.
     #[must_use]
     pub fn with_bodies(self, body: fn(u64) -> &'static [u8]) -> Streams {
         Streams { body, ..self }

@@ -1,6 +1,7 @@
 //! Virtual time for tests: workers ↔ links ↔ scripted or queueing-model servers, in one thread,
 //! with a clock that jumps from event to event. The worker is the one used in production; only the
-//! world around it is simulated, so a minute of load takes milliseconds and always ends the same.
+//! world around it is simulated, so a minute of load takes milliseconds and always gives the same
+//! result.
 #![forbid(unsafe_code)]
 
 mod ailing;

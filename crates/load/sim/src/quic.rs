@@ -1,7 +1,6 @@
 //! HTTP/3 in virtual time: datagrams that may be lost, and a QUIC server that responds to each
 //! request according to a queueing model. The worker, the HTTP/3 session and the client side of
-//! QUIC are
-//! those of production; the server side is quinn-proto.
+//! QUIC are those of production; the server side is quinn-proto.
 
 use crate::run::{Bench, Simulated};
 use crate::servers::Queue;
@@ -32,7 +31,7 @@ const NAME: &str = "sim.example";
 /// `:status: 200` by its index in the static table (RFC 9204 appendix A), as a HEADERS frame.
 const HEAD: [u8; 5] = [1, 3, 0, 0, 0xd9];
 
-/// `:status: 425` in the same way.
+/// `:status: 425`, encoded in the same way.
 const TOO_EARLY: [u8; 6] = [1, 4, 0, 0, 0xff, 0x07];
 
 /// The server's control stream: its type, and empty SETTINGS.
@@ -53,22 +52,22 @@ pub enum RequestTreatment {
     Rejected,
     /// H3_INTERNAL_ERROR.
     Failed,
-    /// Never a response.
+    /// The request never gets a response.
     Ignored,
 }
 
 /// How a server handles early data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyDataMode {
-    /// Its tickets do not permit any.
+    /// The server's tickets do not permit early data.
     Shut,
     Open,
-    /// The same, and it accepts the early data of a ticket as often as it arrives (RFC 8446 section
+    /// The same, and it accepts the early data of a ticket each time it arrives (RFC 8446 section
     /// 8).
     Repeating,
     /// Requests in early data get 425 (RFC 8470 section 5.2).
     TooEarly,
-    /// Its tickets permit it, but it has no session when a client returns.
+    /// The server's tickets permit it, but it has no session when a client returns.
     Forgetful,
 }
 
@@ -99,7 +98,7 @@ pub struct QuicWorld {
     pub ignored: IgnoredInput,
     /// The first bytes of the control stream of the connection with this number.
     pub control: fn(u64) -> Vec<u8>,
-    /// How long after the first byte of that stream the rest follows.
+    /// Delay of the rest of that stream after its first byte.
     pub control_after: Nanos,
 }
 
@@ -136,7 +135,7 @@ impl std::fmt::Debug for QuicWorld {
 pub struct QuicOutcome {
     pub outcome: Simulated,
     pub heard: Vec<(u64, Vec<u8>)>,
-    /// Datagrams sent, up and down.
+    /// Number of datagrams sent, up and down.
     pub datagrams: [u64; 2],
     /// The codes with which the client closed connections, as far as the server received them.
     pub closed: Vec<u64>,
@@ -146,7 +145,7 @@ pub struct QuicOutcome {
 /// differences to it are used.
 ///
 /// # Panics
-/// If the plan is invalid: that of a test is valid.
+/// Panics if the plan is invalid: a test's plan is valid.
 pub fn execute_quic(plan: Plan, world: QuicWorld, origin: Instant) -> QuicOutcome {
     let start = Nanos::from_secs(1_000);
     let endpoints = places(&plan);
@@ -185,7 +184,7 @@ impl std::fmt::Debug for QuicField {
 }
 
 impl QuicField {
-    /// `origin` as in [`execute_quic`].
+    /// Creates the session; `origin` as in [`execute_quic`].
     pub fn new(world: QuicWorld, origin: Instant) -> QuicField {
         let (client, by_hand, server) = handshakes(world.early);
         let network = SimulatedNetwork::new(world, Nanos::from_secs(1_000), origin, server);
@@ -271,7 +270,7 @@ fn handshakes(early: EarlyDataMode) -> (quic::Handshakes, HandSessions, Arc<Quic
         .with_single_cert(vec![certificate], key.into())
         .expect("a key for the certificate");
     server.alpn_protocols = vec![b"h3".to_vec()];
-    // for QUIC it is all or nothing (RFC 9001 section 4.6.1)
+    // QUIC permits all early data or none (RFC 9001 section 4.6.1)
     server.max_early_data_size = if early == EarlyDataMode::Shut { 0 } else { u32::MAX };
     match early {
         EarlyDataMode::Forgetful => server.session_storage = Arc::new(Forgets),
@@ -286,7 +285,7 @@ fn handshakes(early: EarlyDataMode) -> (quic::Handshakes, HandSessions, Arc<Quic
     (Arc::new(client), by_hand, Arc::new(server))
 }
 
-/// Negotiated parameters are not needed.
+/// Panics: negotiated parameters are not needed.
 const WORDS: SessionWords = SessionWords {
     name: |name| rustls_pki_types::ServerName::try_from(name.to_owned()).ok(),
     facts: |_| None,
@@ -414,7 +413,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// Delivers the datagrams that arrive now. True: some of them at the client.
+    /// Delivers the datagrams that arrive now. Returns true if some arrive at the client.
     fn land(&mut self, ready: &mut Vec<Ready>) -> bool {
         let mut any = false;
         while let Some(Reverse((at, number))) = self.events.peek().copied() {
@@ -531,7 +530,7 @@ struct Guest {
     rows: BTreeMap<StreamId, usize>,
     calls: u32,
     control: Option<StreamId>,
-    /// The remaining first bytes of the control stream, and when they follow.
+    /// Remaining first bytes of the control stream, and when they follow.
     begin: Vec<u8>,
     control_due: Option<Nanos>,
 }
@@ -703,7 +702,7 @@ impl Host {
 }
 
 impl Guest {
-    /// Requests that are complete now, by their streams.
+    /// Processes complete requests, by their streams.
     fn process(&mut self, event: Event, heard: &mut Vec<(u64, Vec<u8>)>) -> Vec<u64> {
         let mut whole = Vec::new();
         match event {
@@ -773,7 +772,7 @@ impl Guest {
         self.connection.send_stream(id_of(stream)).reset(code).ok();
     }
 
-    /// GOAWAY: requests from this stream on are not processed.
+    /// Sends GOAWAY: requests from this stream on are not processed.
     fn go_away(&mut self, stream: u64) {
         let length = (stream as u32 | 0x8000_0000).to_be_bytes();
         if let Some(control) = self.control {

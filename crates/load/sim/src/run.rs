@@ -1,4 +1,4 @@
-//! Running a plan in the made-up world.
+//! Runs plans in the simulated world.
 
 use crate::tokens::TokenMachine;
 use crate::world::{Server, SimIo, World};
@@ -23,18 +23,18 @@ use workload::{Actor, Guide, Script};
 #[derive(Debug)]
 pub struct Simulated {
     pub measurement: Measurement,
-    /// Every call, where the plan was run with a log.
+    /// Every call, if the plan was run with a log.
     pub calls: Vec<(Sample, sample::Outcome)>,
     pub connections: Vec<ConnectionRecord>,
     pub sessions: Vec<SessionRecord>,
-    /// Every byte that the clients sent, in order of sending.
+    /// Every byte that the clients sent, in order.
     pub sent: Vec<u8>,
     pub ended_at: Nanos,
     /// Error in a script, if one failed.
     pub broken: Option<String>,
-    /// Requests for tokens, those before the first due instant included.
+    /// Number of token requests, including those before the first due instant.
     pub tokens: TokenFacts,
-    /// Why the run ended without a valid token.
+    /// The reason why the run ended without a valid token.
     pub token_lost: Option<String>,
 }
 
@@ -43,13 +43,13 @@ pub(crate) struct Bench {
     calls: Vec<(Sample, sample::Outcome)>,
     ends: Ends,
     order: Order,
-    /// Error in a script.
+    /// Error of a script.
     broken: Option<String>,
-    /// Transformation of each row before the collector.
+    /// Transforms each row before the collector.
     carry: Option<Carry>,
 }
 
-/// Something that is done to the rows of workers: sent as bytes to another machine, for one.
+/// A transformation of workers' rows, such as sending them as bytes to another machine.
 pub type Carry = Box<dyn FnMut(Row) -> Row>;
 
 impl Bench {
@@ -64,7 +64,7 @@ impl Bench {
         }
     }
 
-    /// Result; `interrupted`: it was stopped before its end.
+    /// Returns the result; `interrupted`: the run was stopped before its end.
     pub(crate) fn finish(self, interrupted: bool, ended_at: Nanos) -> Simulated {
         Simulated {
             measurement: self.collector.finish(interrupted),
@@ -110,13 +110,13 @@ impl Link for Bench {
     }
 }
 
-/// The defaults of `run`, for one URL, as a start for a test's plan.
+/// The defaults of `run`, for one URL, as the basis of a test's plan.
 pub fn plan_for(url: &str) -> Plan {
     let url = url::Url::parse(url).expect("a test's URL is well formed");
     Plan::for_url(url)
 }
 
-/// The start of every simulation: not zero, so that a forgotten offset shows.
+/// Start of every simulation: not zero, so that a forgotten offset is noticed.
 const START: Nanos = Nanos::from_secs(1_000);
 
 /// Runs a plan against a server, with `workers` workers and no link delay.
@@ -124,10 +124,10 @@ pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Simulated {
     execute_with(plan, World::new(server, Nanos::ZERO, START), workers, None)
 }
 
-/// The same in a world of the caller's making; `stop_after`: an order to abandon at that time.
+/// The same in a world provided by the caller; `stop_after`: an order to abandon at that time.
 ///
 /// # Panics
-/// When the plan cannot be made ready: a test's plan is valid.
+/// Panics if the plan cannot be prepared: a test's plan is valid.
 pub fn execute_with(
     plan: Plan,
     world: World,
@@ -142,7 +142,7 @@ pub fn execute_with(
 /// fleet of machines with one worker each.
 ///
 /// # Panics
-/// When the plan cannot be made ready: a test's plan is valid.
+/// Panics if the plan cannot be prepared: a test's plan is valid.
 pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry) -> Simulated {
     let sources = shares.iter().map(|_| RequestSource::Plan).collect();
     run_divided(plan, world, sources, None, Some((shares, carry)))
@@ -151,7 +151,7 @@ pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry)
 /// The same with a worker for each script, which makes its requests.
 ///
 /// # Panics
-/// When the plan cannot be made ready: a test's plan is valid.
+/// Panics if the plan cannot be prepared: a test's plan is valid.
 pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>) -> Simulated {
     run_to_its_end(plan, world, scripts.into_iter().map(RequestSource::Script).collect(), None)
 }
@@ -159,7 +159,7 @@ pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>)
 /// The same with one worker whose users are guided; `directory` resolves their servers.
 ///
 /// # Panics
-/// When the plan cannot be made ready: a test's plan is valid.
+/// Panics if the plan cannot be prepared: a test's plan is valid.
 pub fn execute_guided(
     plan: Plan,
     world: World,
@@ -173,7 +173,7 @@ pub fn execute_guided(
 /// a setup.
 ///
 /// # Panics
-/// When the plan has no journeys, or cannot be made ready: a test's plan is valid.
+/// Panics if the plan has no journeys, or cannot be prepared: a test's plan is valid.
 pub fn execute_journeys(
     plan: Plan,
     world: World,
@@ -183,11 +183,11 @@ pub fn execute_journeys(
     execute_acted(plan, world, workers, given, &|| Vec::new())
 }
 
-/// The same with journeys that programs carry out; `actors`: those of one worker, by the rows of the
-/// journeys.
+/// The same with journeys that programs carry out; `actors`: the programs of one worker, by the
+/// rows of the journeys.
 ///
 /// # Panics
-/// As [`execute_journeys`].
+/// Panics like [`execute_journeys`].
 pub fn execute_acted(
     plan: Plan,
     world: World,
@@ -204,7 +204,7 @@ pub fn execute_acted(
     run_to_its_end(plan, world, sources, None)
 }
 
-/// Knows no places but those of the plan.
+/// Knows no places except those of the plan.
 #[derive(Debug)]
 pub(crate) struct Nowhere;
 
@@ -230,7 +230,8 @@ fn run_to_its_end(
     run_divided(plan, world, sources, stop_after, None)
 }
 
-/// `parts`: of the load, one for each worker, and what is done to their rows.
+/// Runs the parts. `parts`: parts of the load, one for each worker, and the transformation of their
+/// rows.
 fn run_divided(
     plan: Plan,
     world: World,
@@ -270,11 +271,11 @@ fn run_divided(
     end_of(runners, &world, bench, (stop_after, renewal))
 }
 
-/// The same for a plan with scenarios, each of whose loads has a worker on each of `cores` cores;
+/// The same for a plan with scenarios. Each of its loads has a worker on each of `cores` cores;
 /// `given`: values as from a setup of its journeys, if it has any.
 ///
 /// # Panics
-/// When the plan cannot be made ready: a test's plan is valid.
+/// Panics if the plan cannot be prepared: a test's plan is valid.
 pub fn execute_scenarios(
     plan: Plan,
     world: World,
@@ -307,7 +308,7 @@ pub fn execute_scenarios(
     end_of(crews, &world, Bench::new(&setup), (None, renewal))
 }
 
-/// A core's program, its driver, and whether it is done.
+/// A core's program, its driver, and a flag that is set when it is done.
 type OnCore<D> = (D, SimIo, bool);
 
 fn end_of<D: Driven>(
@@ -348,7 +349,8 @@ fn end_of<D: Driven>(
     }
 }
 
-/// Events ready now; if there are none, the clock advances to the next one, at most to `wake`.
+/// Events that are ready now; if there are none, the clock advances to the next event, at most to
+/// `wake`.
 pub(crate) fn drive_ready(world: &Rc<RefCell<World>>, wake: Nanos) -> Vec<Ready> {
     let now = world.borrow().now();
     world.borrow_mut().advance(now);
@@ -385,7 +387,7 @@ pub fn exchange_under(
     (machine.finish(), took)
 }
 
-/// One turn of every worker; the earliest wake-up, or `None` when all are done.
+/// Runs one turn of every worker; returns the earliest wake-up, or `None` when all are done.
 fn turn_all<D: Driven>(runners: &mut [OnCore<D>], bench: &mut Bench) -> Option<Nanos> {
     let mut wake = None;
     for (worker, io, done) in runners.iter_mut().filter(|(_, _, done)| !done) {
@@ -397,10 +399,10 @@ fn turn_all<D: Driven>(runners: &mut [OnCore<D>], bench: &mut Bench) -> Option<N
     wake
 }
 
-/// Passes pending readiness to the workers; false if there was none.
+/// Passes pending readiness to the workers; returns false if there was none.
 fn handle_all<D: Driven>(runners: &mut [OnCore<D>], world: &Rc<RefCell<World>>) -> bool {
     let now = world.borrow().now();
-    // what happens at this very instant, before time moves
+    // events at this very instant, before time moves
     world.borrow_mut().advance(now);
     let mut any = false;
     for (worker, io, _) in runners {

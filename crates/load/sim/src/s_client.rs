@@ -9,20 +9,20 @@ use units::{Nanos, show};
 
 const SECONDS: u64 = 20;
 
-/// Processor time of a connection attempt before it is accepted or dropped, and of a request: 130 a
-/// second together, and 55 of them are lost at 2,065 attempts a second.
+/// Processor time of a connection attempt before it is accepted or dropped, and of a request:
+/// together they allow 130 requests a second, of which 55 are lost at 2,065 attempts a second.
 const SYN: Nanos = Nanos::from_micros(213);
 const REQUEST: Nanos = Nanos::from_micros(7_479);
-/// Connections that wait to be served.
+/// Maximum number of connections that wait to be served.
 const BACKLOG: usize = 64;
 
-/// One processor: attempts interrupt it, and attempts at a full queue are dropped.
+/// A server with one processor: attempts interrupt it, and attempts at a full queue are dropped.
 #[derive(Debug, Default)]
 struct Interrupted {
-    /// Connections that were taken and not yet served, and requests in their order.
+    /// Accepted connections that are not yet served, and requests in their order.
     taken: usize,
     asked: VecDeque<Client>,
-    /// When the first request will be done, as of now.
+    /// Completion time of the first request, as known now.
     done: Option<Nanos>,
     /// Work for attempts that arrived while there were no requests.
     busy: Nanos,
@@ -75,15 +75,15 @@ impl Server for Interrupted {
 pub struct OverloadPoint {
     /// S-Client's sockets, and an equal number of users that wait for their responses.
     pub sockets: u32,
-    /// Connections that the sockets begin, and requests that are served, a second.
+    /// Connections per second that the sockets start, and requests per second that are served.
     pub offered: f64,
     pub served: f64,
-    /// The same of the users.
+    /// The same figures for the users.
     pub users_offered: f64,
     pub users_served: f64,
 }
 
-/// Both loads at rising sizes, up to sixteen times what the server can do.
+/// Both loads at rising sizes, up to sixteen times the server's capacity.
 pub fn curves() -> Vec<OverloadPoint> {
     let per_second = |count: u64| count as f64 / SECONDS as f64;
     let point = |sockets: u32| {
@@ -105,7 +105,7 @@ pub fn curves() -> Vec<OverloadPoint> {
 
 /// The figure in `docs/lineage`: a row for each load, and a bar for each throughput.
 pub fn figure(curves: &[OverloadPoint]) -> String {
-    /// Served a second by one character.
+    /// Requests served per second that one character represents.
     const PER_CHARACTER: f64 = 4.0;
     let mut text =
         "sockets  begun/s  served/s                                      users served/s\n"

@@ -4,10 +4,10 @@ use crate::world::{Action, Admission, Client, Server};
 use std::collections::BTreeMap;
 use units::{Nanos, Purpose, Seed, Stream};
 
-/// The law of service times.
+/// Distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Service {
-    /// The D of M/D/1.
+    /// Constant: the D of M/D/1.
     Fixed(Nanos),
     /// The M of M/M/1: exponential with this mean.
     Exponential(Nanos),
@@ -22,7 +22,7 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// The end of the stall that `at` falls into.
+    /// Returns the end of the stall at the instant `at`.
     pub(crate) fn end_of(&self, at: Nanos) -> Option<Nanos> {
         if at < self.first {
             return None;
@@ -44,12 +44,12 @@ pub struct Queue {
     stall: Option<Stall>,
     response: Vec<u8>,
     heads: BTreeMap<Client, usize>,
-    /// Responses given, for comparison with the client's count.
+    /// Number of responses sent, for comparison with the client's count.
     pub served: u64,
 }
 
 impl Queue {
-    /// `servers` of 0: as many as there are requests.
+    /// Creates the queue; `servers` of 0: as many as there are requests.
     pub fn new(servers: usize, service: Service, seed: u64) -> Queue {
         Queue {
             service,
@@ -91,7 +91,7 @@ impl Queue {
         self.stall.and_then(|stall| stall.end_of(done)).unwrap_or(done)
     }
 
-    /// Request heads completed by `bytes`: each is one request without body.
+    /// Number of request heads completed by `bytes`: each is a request without body.
     fn requests(&mut self, client: Client, bytes: &[u8]) -> usize {
         let seen = self.heads.entry(client).or_default();
         let mut count = 0;
@@ -122,7 +122,7 @@ impl Server for Queue {
     }
 }
 
-/// A server made of a closure: for everything that no model covers.
+/// A server defined by a closure, for behavior that no model covers.
 pub struct ClosureServer<F> {
     pub admit: Admission,
     pub react: F,

@@ -19,7 +19,7 @@ pub(crate) struct TokenMachine {
 }
 
 impl TokenMachine {
-    /// `worker`: a number that no worker has. Requests the first tokens.
+    /// Creates the machine and requests the first tokens. `worker`: a number that no worker has.
     pub(crate) fn new(
         plan: &Plan,
         world: &Rc<RefCell<World>>,
@@ -78,7 +78,7 @@ impl TokenMachine {
         }
     }
 
-    /// Passes pending readiness on; false if there was none.
+    /// Passes on pending readiness; returns false if there was none.
     pub(crate) fn handle(&mut self) -> bool {
         let now = self.io.world.borrow().now();
         self.io.world.borrow_mut().advance(now);

@@ -56,11 +56,11 @@ pub fn target_over_quic() -> TestTarget {
 /// Keeps the first failure of each name, as a run directory does.
 #[derive(Debug)]
 pub struct KeptFailures {
-    /// Which outcomes are kept.
+    /// Outcomes that are kept.
     wanted: fn(TestOutcome) -> bool,
     run: Run,
     kept: Vec<Transcript>,
-    /// Conversations that must precede failures, by the names of these.
+    /// Conversations that must precede failures, by the failures' names.
     behind: Vec<(String, Vec<TalkScript>)>,
 }
 
@@ -72,7 +72,7 @@ impl KeptFailures {
     /// The failures after they were written and parsed; `cases` are those of the run.
     ///
     /// # Panics
-    /// If the failures cannot be parsed, or a case is missing: the test must fail.
+    /// Panics if the failures cannot be parsed, or a case is missing: the test must fail.
     pub fn failures(&self, cases: &[Case]) -> Vec<Failure> {
         let again = |kept: &Transcript| {
             let read = record::read(&record::write(kept));
@@ -134,7 +134,7 @@ impl FiringRange {
         }
     }
 
-    /// One that uses HTTP/3 over simulated QUIC connections: pieces of streams without packets.
+    /// Uses HTTP/3 over simulated QUIC connections: pieces of streams without packets.
     pub fn over_quic(defects: &Defects) -> FiringRange {
         FiringRange { range: faulty::FaultyServer::over_quic(defects), ..FiringRange::new(defects) }
     }
@@ -244,10 +244,10 @@ pub struct Field {
     carried: Carried,
 }
 
-/// True if the run must stop, and why.
+/// Returns true with a reason if the run must stop.
 pub type Outside = Box<dyn FnMut(Nanos) -> Option<dialogue::governor::Stop>>;
 
-/// Maximum delay until a reason to stop is noticed: as in the real world.
+/// Maximum delay until a reason to stop is noticed: the same as in the real world.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 
 impl std::fmt::Debug for Field {
@@ -257,7 +257,7 @@ impl std::fmt::Debug for Field {
 }
 
 impl Field {
-    /// Without limits.
+    /// Creates a field without limits.
     pub fn new(world: World) -> Field {
         Field::governed(world, Governor::unbounded())
     }
@@ -274,19 +274,19 @@ impl Field {
         }
     }
 
-    /// Over a path that loses handshake packets.
+    /// Sets a path that loses handshake packets.
     pub fn patient(mut self, patience: Nanos) -> Field {
         self.patience = patience;
         self
     }
 
-    /// With commands that a server accepts.
+    /// Sets commands that a server accepts.
     pub fn with_commands(mut self, commands: &Commands) -> Field {
         self.commands = commands.clone();
         self
     }
 
-    /// With another source of stops.
+    /// Adds another source of stops.
     pub fn watched(mut self, outside: Outside) -> Field {
         self.outside = Some(outside);
         self

@@ -1,4 +1,4 @@
-//! The made-up world: one clock, one server, and the pipes between it and the workers.
+//! The simulated world: one clock, one server, and the pipes between it and the workers.
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{Death, FailureClass, ServerState, SocketFacts};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::rc::Rc;
 use units::Nanos;
 
-/// A client connection as the server knows it: worker, slot, opening.
+/// A client connection as seen by the server: worker, slot, opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Client {
     pub worker: u32,
@@ -16,25 +16,25 @@ pub struct Client {
     pub generation: u32,
 }
 
-/// Fate of a connection attempt.
+/// Result of a connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Accept,
-    /// So much later: the first attempts were lost.
+    /// Accept after this time: the first attempts were lost.
     AcceptAfter(Nanos),
     Refuse,
-    /// No answer at all, as from a full backlog or a host that is gone.
+    /// No answer at all, as from a full backlog or a host that is down.
     Ignore,
-    /// The driver itself cannot open it.
+    /// The driver itself cannot open the connection.
     Fail(FailureClass),
 }
 
-/// Something that the server does at an instant.
+/// Action of the server at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     Bytes(Vec<u8>),
     End,
-    /// Data that the client has not received yet is dropped, then the connection ends.
+    /// Drops data that the client has not received yet, then ends the connection.
     GiveUp,
     Reset,
 }
@@ -65,22 +65,23 @@ pub trait Server {
     /// wait.
     fn unsent(&mut self, _now: Nanos, _client: Client, _bytes: u64) {}
 
-    /// Returns when it wants to act by itself; `NEVER` if it does not.
+    /// Returns when the server acts without an event; `NEVER` if it does not.
     fn due(&self) -> Nanos {
         Nanos::NEVER
     }
 
-    /// Observations of its process on its machine; `None`: none.
+    /// Returns observations of the server's process on its machine; `None`: none.
     fn state(&self, _now: Nanos) -> Option<ServerState> {
         None
     }
 
-    /// Processes of it that ended since this was asked last.
+    /// Returns processes of the server that ended since the last call.
     fn take_deaths(&mut self) -> Vec<Death> {
         Vec::new()
     }
 
-    /// Its instant has arrived; returns its actions. Afterwards `due` is later.
+    /// Handles the instant that `due` returned; returns the server's actions. Afterwards `due` is
+    /// later.
     fn wake(&mut self, _now: Nanos) -> Vec<(Client, Action)> {
         Vec::new()
     }
@@ -94,7 +95,7 @@ enum Event {
     Act(Client, Action),
     Shut(Client),
     Gone(Client, Close),
-    /// It has taken in what the client's transport held.
+    /// The server has taken in the data that the client's transport held.
     Room(Client),
 }
 
@@ -106,7 +107,7 @@ struct Pipe {
     connected: bool,
     failed: Option<FailureClass>,
     inbox: VecDeque<u8>,
-    /// Sent by the server and not yet within the window.
+    /// Data sent by the server and not yet within the window.
     waiting: VecDeque<u8>,
     ended: bool,
     /// Bytes that the transport holds until the server takes them in.
@@ -117,11 +118,11 @@ struct Pipe {
 /// Duration of the client's own work; none by default. The clock advances while it works.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WorkTime {
-    /// Opening a connection.
+    /// Time to open a connection.
     pub open: Nanos,
-    /// Writing or reading once.
+    /// Time of one write or read.
     pub transfer: Nanos,
-    /// The first work after this instant takes so much longer: the client was put aside.
+    /// The first work after this instant takes this much longer: the client was suspended.
     pub pause: Option<(Nanos, Nanos)>,
 }
 
@@ -129,12 +130,13 @@ pub struct WorkTime {
 /// anything meanwhile.
 #[derive(Clone, Debug, Default)]
 pub struct Stolen {
-    /// Begin and end of each, in order and apart.
+    /// Start and end of each burst, in order and without overlap.
     bursts: Vec<(Nanos, Nanos)>,
 }
 
 impl Stolen {
-    /// Bursts of `length` at most, `gap` apart in the mean of an exponential law, between two instants.
+    /// Bursts of at most `length` between two instants; the gaps follow an exponential law with
+    /// mean `gap`.
     pub fn bursts(seed: u64, within: (Nanos, Nanos), gap: Nanos, length: Nanos) -> Stolen {
         let mut random = units::Seed(seed).stream(units::Purpose::Simulation, 9);
         let (mut at, mut bursts) = (within.0, Vec::new());
@@ -149,7 +151,7 @@ impl Stolen {
         }
     }
 
-    /// The instant itself or, within a burst, the end of it.
+    /// Returns the instant itself or, within a burst, the end of the burst.
     pub fn after(&self, at: Nanos) -> Nanos {
         let next = self.bursts.partition_point(|(_, end)| *end <= at);
         match self.bursts.get(next) {
@@ -170,15 +172,17 @@ pub struct World {
     server: Box<dyn Server>,
     /// One-way delay of the link, each direction.
     delay: Nanos,
-    /// Bytes the transport takes in one write, to make partial writes happen.
+    /// Maximum number of bytes that the transport accepts in one write, so that partial writes
+    /// happen.
     write_max: usize,
-    /// Bytes that the transport holds at most, and after what time the server has taken them in.
+    /// Maximum number of bytes that the transport holds, and the time after which the server has
+    /// taken them in.
     intake: Option<(usize, Nanos)>,
-    /// Bytes that are on their way to a client that does not read.
+    /// Number of bytes in transit to a client that does not read.
     window: usize,
     labour: WorkTime,
     stolen: Stolen,
-    /// Bytes sent by all clients, in order: the fingerprint of what went out.
+    /// Bytes sent by all clients, in order: the fingerprint of the run.
     pub sent: Vec<u8>,
     pub keep_sent: bool,
 }
@@ -215,28 +219,28 @@ impl World {
         self.write_max = bytes.max(1);
     }
 
-    /// The server reads at most this many bytes at a time, each time after this long; the client
-    /// must wait.
+    /// Limits the server to reading this many bytes at a time, with this time between reads; the
+    /// client must wait.
     pub fn limit_intake(&mut self, bytes: usize, every: Nanos) {
         self.intake = Some((bytes.max(1), every));
     }
 
-    /// At most this many bytes wait for a client to read them; the rest waits at the server.
+    /// Limits the bytes that wait for a client to read them; the rest waits at the server.
     pub fn limit_window(&mut self, bytes: usize) {
         self.window = bytes.max(1);
     }
 
-    /// The client's work takes time.
+    /// Makes the client's work take time.
     pub fn charge(&mut self, labour: WorkTime) {
         self.labour = labour;
     }
 
-    /// The host takes the cores of client and server at these times.
+    /// Lets the host take the cores of client and server at these times.
     pub fn steal(&mut self, stolen: Stolen) {
         self.stolen = stolen;
     }
 
-    /// The client has worked for `span`.
+    /// Advances the clock by the client's work of `span`.
     fn work(&mut self, span: Nanos) {
         self.now += span;
         if let Some((_, length)) = self.labour.pause.take_if(|(at, _)| *at <= self.now) {
@@ -288,7 +292,7 @@ impl World {
         self.now = self.now.max(to);
     }
 
-    /// The readiness events of a worker since the last call.
+    /// Returns the readiness events of a worker since the last call.
     pub fn take_ready(&mut self, worker: u32) -> Vec<Ready> {
         let slots = self.signalled.remove(&worker).unwrap_or_default();
         let pipes = &mut self.pipes;
@@ -297,7 +301,7 @@ impl World {
 
     fn at(&mut self, at: Nanos, event: Event) {
         let at = match event {
-            // what a server does within a burst, it does after it
+            // actions of a server within a burst happen after the burst
             Event::Act(..) => self.stolen.after(at),
             _ => at,
         };
@@ -328,7 +332,8 @@ impl World {
         }
     }
 
-    /// `at`: when it happened; the clock is later where the client was at work meanwhile.
+    /// Processes an event. `at`: when it happened; the clock is later if the client was at work
+    /// meanwhile.
     fn happen(&mut self, at: Nanos, event: Event) {
         match event {
             Event::Connected(client) => {

@@ -14,7 +14,7 @@ const HEAD: &str = "version = 1\nurl = 'http://sim.example/'\n";
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Makes the same calls in each iteration; its verdict follows each.
+/// A program that makes the same calls in each iteration; its verdict follows each call.
 #[derive(Clone, Debug)]
 struct Recital {
     lines: &'static [Line],
@@ -196,7 +196,7 @@ fn a_programs_judgment_decides_the_outcome() {
     assert_eq!(journeys.differed[0].count, 4, "two said so, and two broke");
 }
 
-/// An iteration that breaks before its first call has failed all the same.
+/// An iteration that breaks before its first call still counts as failed.
 #[test]
 fn an_immediate_error_fails_the_iteration() {
     let lines: &[Line] = &[(0, "", &[], Word::Good)];
@@ -226,7 +226,7 @@ fn a_program_is_notified_of_calls_without_a_response() {
     let (run, log) = play(plan(&text), 1, lines);
     assert_eq!(log[1], "0: 0  1000000 µs client-timo");
     assert_eq!((run.measurement.total.counts.timed_out, run.calls.len()), (2, 4));
-    // with `failure = "end"` the iteration is over with that
+    // with `failure = "end"` this ends the iteration
     let mut plan = plan(&text);
     plan.journeys.as_mut().unwrap().journeys[0].failure = plan::journey::AfterFailure::End;
     let (run, _) = play(plan, 1, lines);

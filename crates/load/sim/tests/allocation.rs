@@ -1,5 +1,5 @@
-//! Plain HTTP/1.1 on open connections allocates nothing in the measured phase, and neither do journeys
-//! whose requests take values from feeders.
+//! Plain HTTP/1.1 on open connections allocates nothing in the measured phase, and neither do
+//! journeys whose requests take values from feeders.
 
 use engine::Turn;
 use sim::{Canned, CannedResponse, CannedSteps, Keep, canned_journey, canned_worker};
@@ -9,7 +9,8 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// Of this thread: the harness has other threads, which allocate at any time.
+    /// Number of allocations of this thread: the test harness has other threads, which allocate at
+    /// any time.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 

@@ -18,7 +18,7 @@ fn poisson(rate: f64, seconds: u64, seed: u64) -> Plan {
     plan
 }
 
-/// An M/M/1 queue under this load.
+/// Measures an M/M/1 queue under this load.
 fn measured(rate: f64, seconds: u64, service: Nanos, seed: u64) -> Measurement {
     let server = Queue::new(1, Service::Exponential(service), seed);
     execute(poisson(rate, seconds, seed), Box::new(server), 1).measurement
@@ -55,7 +55,7 @@ fn searched(objective: &Objective, seed: u64) -> Search {
     search
 }
 
-/// Six blocks of A B B A with runs of 10 s at 300/s: p50 of both.
+/// Six blocks of A B B A with runs of 10 s at 300/s; returns p50 of both.
 fn session(slower: Nanos, seed: u64) -> Compared {
     let mut blocks = vec![Block::default(); 6];
     let mut run_seed = seed * 1_000;

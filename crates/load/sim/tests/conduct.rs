@@ -18,7 +18,7 @@ const CHANGE: Nanos = Nanos::from_secs(1_004);
 enum Behavior {
     /// Its connections break, and nothing listens any more.
     Dies,
-    /// It keeps its connections and accepts no new one.
+    /// It keeps its connections and accepts no new ones.
     Refuses,
     /// It reads and sends nothing.
     Hangs,
@@ -26,7 +26,7 @@ enum Behavior {
     Lives,
 }
 
-/// A server of 2 ms a call with a fate; every `every`-th response is `odd`.
+/// A server of 2 ms a call that changes at [`CHANGE`]; every `every`-th response is `odd`.
 struct ChangingServer {
     queue: Queue,
     treatment: Behavior,

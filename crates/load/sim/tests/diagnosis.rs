@@ -1,5 +1,5 @@
-//! The truth set of the diagnosis: servers with one known weakness, each named first at three
-//! loads, and healthy ones, without findings. In virtual time, so exact.
+//! The truth set of the diagnosis: servers with one known weakness, which must be named first at
+//! three loads, and healthy servers, without findings. In virtual time, so exact.
 
 use plan::{Load, Plan, Think};
 use sim::{Ailing, Ailments, Limiter, Service, SharedLine, Stall, World, execute_with, plan_for};
@@ -9,14 +9,14 @@ use units::Nanos;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// A load and how long it is held.
+/// A load and its duration.
 #[derive(Clone, Copy)]
 enum Held {
-    /// Users, seconds.
+    /// A number of users, and seconds.
     Users(u32, u64),
-    /// Calls a second, seconds.
+    /// Calls per second, and seconds.
     Rate(f64, u64),
-    /// Users with a connection for each call, seconds.
+    /// A number of users with a connection for each call, and seconds.
     Fresh(u32, u64),
 }
 
@@ -84,7 +84,7 @@ fn describe(found: &[Diagnosis]) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// Each load names `id` first.
+/// Checks that each load names `id` first.
 fn first(id: &str, ails: Ailments, loads: &[Held]) {
     let mut wrong = Vec::new();
     for (index, held) in loads.iter().enumerate() {
@@ -111,7 +111,7 @@ fn random(ms: u64) -> Option<Service> {
     Some(Service::Exponential(MS(ms)))
 }
 
-/// Loads for servers that take some 20 ms or do a few hundred calls a second.
+/// Loads for servers that take some 20 ms or process a few hundred calls a second.
 const USERS: [Held; 3] = [Held::Users(4, 12), Held::Users(12, 10), Held::Users(32, 8)];
 
 #[test]
@@ -126,7 +126,7 @@ fn healthy_servers_give_no_finding() {
     nothing(steady, &[Held::Users(3, 9), Held::Users(32, 1), Held::Fresh(4, 9)]);
     let busy = Ailments { work: random(8), workers: 4, ..Ailments::default() };
     nothing(busy, &[Held::Rate(200.0, 10), Held::Rate(350.0, 10), Held::Users(3, 10)]);
-    // one core, many short calls: the queue of a full processor is no pool
+    // one core, many short calls: the queue of a full processor is not a pool
     let core = Ailments { work: micros(200), workers: 1, ..Ailments::default() };
     nothing(core, &[Held::Users(2, 1), Held::Users(16, 1), Held::Users(64, 1)]);
 }
@@ -135,7 +135,7 @@ fn healthy_servers_give_no_finding() {
 fn a_serial_handler_is_found() {
     let serial = |ms| Ailments { work: fixed(ms), workers: 1, ..Ailments::default() };
     first("serial-handler", serial(10), &USERS);
-    // the time of a single call is random here; the curve shows it without that
+    // the time of a single call is random here; the curve shows the effect without it
     first(
         "serial-handler",
         serial(20),
@@ -168,7 +168,8 @@ fn a_scheduling_quantum_is_found() {
     first("scheduling-quantum", comb, &[Held::Users(1, 10), Held::Users(8, 9), Held::Fresh(8, 5)]);
 }
 
-/// Responses that leave at a clock's ticks, whatever their work and however late they are received.
+/// Responses that are sent at a clock's ticks, regardless of their work and of how late they are
+/// received.
 #[test]
 fn a_clock_is_detected_by_response_phase() {
     let loads = [Held::Users(1, 8), Held::Users(50, 4), Held::Rate(120.0, 6), Held::Rate(30.0, 8)];
@@ -333,7 +334,7 @@ fn a_warm_up_is_found() {
     first("warm-up", cold, &[Held::Users(4, 20), Held::Users(12, 12), Held::Rate(100.0, 20)]);
 }
 
-/// 60 ms that fall evenly to 2 ms over half of the run.
+/// A service time that falls evenly from 60 ms to 2 ms over half of the run.
 #[test]
 fn a_warm_up_that_falls_little_by_little() {
     let warming = Ailments {

@@ -1,4 +1,4 @@
-//! Requests sent together, in virtual time: when they are sent, and the response of each.
+//! Requests sent together, in virtual time: when they are sent, and the response to each.
 
 use conduit::Peer;
 use engine::exchange::{BODY_MAX, Heard, Message, Request, ResponseLimits, Terms};
@@ -73,7 +73,7 @@ fn requests_wait_until_every_connection_is_established() {
     let requests = vec![request(b"a"), request(b"b")];
     let (heard, _) = exchange(world, requests, CONNECT);
     assert_eq!(describe(&heard[0]), "200 hello");
-    // time counts from the moment they went out
+    // time counts from the moment the requests were sent
     assert_eq!(heard[0].took, Nanos::from_millis(20));
     assert_eq!(describe(&heard[1]), "connect-timo");
     assert!(heard[0].connected && !heard[1].connected);
@@ -113,7 +113,7 @@ fn failures_have_their_class() {
     assert_eq!(describe(&heard[0]), FailureClass::Refused.id());
 }
 
-/// Through a proxy with this response to CONNECT, and a server's response in the tunnel.
+/// Uses a proxy with this response to CONNECT, and a server's response in the tunnel.
 fn through_a_proxy(sent: &'static [u8]) -> (Heard, Nanos) {
     let react = move |now: Nanos, _: Client, bytes: &[u8]| match bytes {
         b"CONNECT" if sent == b"end" => vec![(now, Action::End)],
@@ -181,7 +181,7 @@ fn a_handshake_may_be_all_that_is_wanted() {
     assert_eq!(took, Nanos::from_millis(20));
 }
 
-/// With these limits, and a server that sends each piece this many milliseconds after the request.
+/// Uses these limits, and a server that sends each piece this many milliseconds after the request.
 fn within(limits: ResponseLimits, pieces: Vec<(u64, Vec<u8>)>) -> Heard {
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         let sent = pieces.iter().cloned();
@@ -217,7 +217,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         let heard = within(limits, slow());
         assert_eq!((describe(&heard), heard.took), (sent.to_owned(), Nanos::from_millis(took)));
     }
-    // until the response starts, in the other's place
+    // until the response starts, in place of the other limit
     for (answer, progress, sent, took) in [
         (400, 600, "200 hello", 720),
         (100, 9_000, "progress-timo", 100),
@@ -249,7 +249,7 @@ fn bodies_are_kept_up_to_the_requested_length() {
 
 #[test]
 fn a_connection_that_the_server_closes_at_once_is_closed_early() {
-    /// As beyond a connection limit: accepted, and closed before any request.
+    /// A server beyond its connection limit: it accepts, and closes before any request.
     struct Cap;
     impl Server for Cap {
         fn receive(&mut self, now: Nanos, client: Client, _: &[u8]) -> Vec<(Nanos, Action)> {
@@ -278,7 +278,7 @@ fn an_announced_close_is_awaited() {
         took
     };
     assert_eq!(ends(100), Nanos::from_millis(40 + 100));
-    // and no more than half a second of it
+    // and at most half a second of it
     assert_eq!(ends(10_000), Nanos::from_millis(40 + 500));
 }
 

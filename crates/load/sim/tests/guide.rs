@@ -16,7 +16,8 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
 /// Events of one user's calls: the class of a failure, and the body.
 type Heard = Arc<Mutex<Vec<(u64, Option<FailureClass>, String)>>>;
 
-/// Each user visits these URLs in turn, with a wait before each, and leaves. An empty URL is a pause.
+/// Each user visits these URLs in turn, with a wait before each, and leaves. An empty URL is a
+/// pause.
 #[derive(Clone, Debug)]
 struct Tour {
     stops: Vec<(&'static str, Nanos)>,
@@ -139,7 +140,7 @@ fn users_go_where_they_are_led_and_leave() {
     for user in 0..3 {
         assert_eq!(heard.iter().filter(|(id, ..)| *id == user).count(), 3);
     }
-    // the place is looked up once, for all
+    // the place is looked up once, for all users
     assert_eq!(asked, 1);
 }
 

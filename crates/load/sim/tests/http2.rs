@@ -38,7 +38,7 @@ fn fixed(servers: usize, millis: u64) -> Streams {
     Streams::new(Queue::new(servers, Service::Fixed(Nanos::from_millis(millis)), 3))
 }
 
-/// Runs the plan; whatever happens, no call is lost.
+/// Runs the plan; no call may be lost in any case.
 fn run(plan: Plan, server: impl Server + 'static) -> Measurement {
     let measurement = execute(plan, Box::new(server), 1).measurement;
     let counts = &measurement.total.counts;
@@ -49,7 +49,7 @@ fn run(plan: Plan, server: impl Server + 'static) -> Measurement {
     measurement
 }
 
-/// With every byte that was sent.
+/// Runs the plan and returns every byte that was sent.
 fn recorded(plan: Plan, server: impl Server + 'static) -> sim::Simulated {
     let mut world = World::new(Box::new(server), Nanos::ZERO, Nanos::from_secs(1_000));
     world.keep_sent = true;
@@ -60,8 +60,8 @@ fn failures(measurement: &Measurement) -> Vec<(FailureClass, u64)> {
     measurement.total.failures.iter().map(|(class, count)| (*class, *count)).collect()
 }
 
-/// M/D/c does not know how many connections there are: over one of HTTP/2 the response times are
-/// those of HTTP/1.1 over as many as it needs.
+/// M/D/c does not depend on the number of connections: over a single HTTP/2 connection the response
+/// times equal those of HTTP/1.1 over as many as it needs.
 #[test]
 fn streams_of_one_connection_are_an_m_d_c_queue() {
     for servers in [1, 4] {
@@ -105,8 +105,8 @@ fn the_server_s_limit_of_streams_is_kept() {
     assert!(response.quantile(0.99) > service.quantile(0.99), "what is waited for a stream counts");
 }
 
-/// Streams refused from a user's first flight wait on the same connection: no second one is opened,
-/// and nothing fails.
+/// Streams refused from a user's first flight wait on the same connection: no second connection is
+/// opened, and nothing fails.
 #[test]
 fn a_user_waits_on_its_own_connection_for_a_stream() {
     let measured = run(http2(closed(1, 2), 20), fixed(0, 1).with_streams_max(5));
@@ -202,8 +202,8 @@ fn a_session_survives_a_failed_stream() {
     }
 }
 
-/// h2load's client ends at a GOAWAY, also where it arrives between two calls: with the last response,
-/// with no call under way, or while the next call is.
+/// h2load's client ends at a GOAWAY, even if it arrives between two calls: with the last response,
+/// with no call in flight, or during the next call.
 #[test]
 fn a_session_ends_at_a_goaway_between_two_calls() {
     let client = |streams, think| {
@@ -217,13 +217,13 @@ fn a_session_ends_at_a_goaway_between_two_calls() {
     let millis = Nanos::from_millis;
     let (pause, mut wrong) = (Think::Fixed(millis(20)), Vec::new());
     for (streams, think, after, made) in [
-        // with the response, when the next call is asked already, or while it is under way
+        // with the response, when the next call is already requested, or while it is in flight
         (1, Think::None, Nanos::ZERO, (10, 1)),
         (1, Think::None, millis(1), (10, 1)),
         (1, pause, Nanos::ZERO, (10, 0)),
         (1, pause, millis(10), (10, 0)),
         (1, pause, millis(21), (10, 1)),
-        // two more were answered with the last one that the server counts
+        // two more were answered with the last request that the server counts
         (4, Think::None, millis(1), (12, 4)),
     ] {
         let server = fixed(0, 5).with_calls_max(10).with_goaway_after(after);
@@ -237,7 +237,7 @@ fn a_session_ends_at_a_goaway_between_two_calls() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// A call that times out takes its stream with it, not its connection.
+/// A call that times out ends its stream, but not its connection.
 #[test]
 fn a_stream_without_response_times_out_alone() {
     let mut plan = http2(open(100.0, Gaps::Constant, 10, None), 100);
@@ -306,7 +306,7 @@ fn a_peer_without_http2_is_named() {
     }
 }
 
-/// A window that is never opened: the request's body stays here, and the call's deadline ends it.
+/// A window that is never opened: the request's body is not sent, and the call's deadline ends it.
 #[test]
 fn a_closed_window_times_out() {
     let closed_window = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);

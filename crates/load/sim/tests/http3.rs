@@ -36,7 +36,7 @@ fn fixed(servers: usize, millis: u64) -> QuicWorld {
     QuicWorld::new(Queue::new(servers, Service::Fixed(Nanos::from_millis(millis)), 3))
 }
 
-/// Runs the plan; no call is lost in any case.
+/// Runs the plan; no call may be lost in any case.
 fn run(plan: Plan, world: QuicWorld) -> QuicOutcome {
     let ran = execute_quic(plan, world, std::time::Instant::now());
     let counts = &ran.outcome.measurement.total.counts;
@@ -69,7 +69,7 @@ fn users_keep_their_number_of_streams_busy() {
     assert_eq!((facts.quic.handshakes, facts.quic.packets_lost), (4, 0));
     assert!(facts.coded_sent * 2 < facts.fields_sent, "{facts:?}");
     assert!(services(&ran).iter().all(|took| *took == Nanos::from_millis(10)));
-    // 32 in flight, 10 ms each, and nothing in between
+    // 32 in flight, 10 ms each, and no gaps
     assert_eq!(ran.outcome.ended_at.0 / 1_000_000, 1_000);
 }
 
@@ -103,7 +103,7 @@ fn streams_of_one_connection_are_an_m_d_1_queue() {
     }
 }
 
-/// One lost datagram delays only the response in it: data on other streams is processed meanwhile
+/// One lost datagram delays only its own response: data on other streams is processed meanwhile
 /// (RFC 9000 section 2).
 #[test]
 fn a_lost_datagram_delays_one_response_only() {
@@ -126,8 +126,8 @@ fn a_lost_datagram_delays_one_response_only() {
     assert!(took > Nanos::from_millis(20) && took < Nanos::from_millis(40), "{took:?} {facts:?}");
 }
 
-/// Every tenth datagram is lost, in both directions: all calls still succeed, and our lost
-/// datagrams are reported.
+/// Every tenth datagram is lost, in both directions: all calls still succeed, and lost datagrams of
+/// the client are reported.
 #[test]
 fn losses_are_counted_and_made_good() {
     let plan = open(http3(100), 200.0, Gaps::Poisson, 400, Some(1));
@@ -227,7 +227,7 @@ fn a_failed_stream_fails_alone() {
     assert_eq!(total.connections.http3.resets, [(0x102, 20)].into());
 }
 
-/// A call that times out cancels its stream, and leaves the others alone.
+/// A call that times out cancels its stream, and does not affect the others.
 #[test]
 fn a_timed_out_call_cancels_its_stream() {
     let mut plan = closed(http3(5), 1, 100);
@@ -249,8 +249,8 @@ fn a_timed_out_call_cancels_its_stream() {
     assert_eq!(late, [Nanos::from_millis(50); 5]);
 }
 
-/// The connection window has room for three bodies at a time, so that it sometimes ends inside one:
-/// that one continues too when there is room again.
+/// The connection window has room for three bodies at a time, so that it sometimes ends inside a
+/// body: that body also continues when there is room again.
 #[test]
 fn uploads_go_on_when_their_connection_has_room_again() {
     let mut plan = open(http3(100), 2_000.0, Gaps::Constant, 40, Some(1));
@@ -261,8 +261,8 @@ fn uploads_go_on_when_their_connection_has_room_again() {
     assert_eq!(ran.outcome.measurement.total.counts.succeeded, 40, "{:?}", failures(&ran));
 }
 
-/// The server's credit lets a body be sent in parts, one round trip apart: each is progress, and
-/// the time to the first byte starts with the last of them.
+/// The server's credit allows a body to be sent in parts, one round trip apart: each part is
+/// progress, and the time to the first byte starts with the last part.
 #[test]
 fn an_upload_without_credit_resumes() {
     let mut plan = open(http3(100), 10.0, Gaps::Constant, 1, Some(1));

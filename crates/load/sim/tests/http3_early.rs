@@ -42,7 +42,7 @@ fn times(ran: &QuicOutcome) -> Vec<u64> {
 
 /// The first connection has nothing to resume; the next two use its tickets, and save one round
 /// trip. They are closed after their response, before the server can send tickets (it does so once
-/// it has our Finished), so the one after them starts without a ticket.
+/// it has the client's Finished), so the connection after them starts without a ticket.
 #[test]
 fn early_data_saves_a_round_trip() {
     let ran = run(early(4), world(EarlyDataMode::Open));
@@ -76,12 +76,12 @@ fn rejected_early_data_is_resent() {
     let ran = run(plan, world(EarlyDataMode::Forgetful));
     assert_eq!(facts(&ran), EarlyFacts { sent: 32, rejected: 32, ..EarlyFacts::default() });
     assert_eq!(ran.outcome.measurement.total.counts.succeeded, 40);
-    // on each connection: our control stream, and requests with the same numbers
+    // on each connection: the client's control stream, and requests with the same numbers
     let requests = ran.heard.iter().filter(|(number, _)| number % 4 == 0).count();
     assert_eq!(requests, 40);
 }
 
-/// 425: sent again once, after the handshake is complete; the call's time includes both.
+/// 425: sent again once, after the handshake is complete; the call's time includes both attempts.
 #[test]
 fn a_too_early_call_is_retried() {
     let mut plan = early(4);
@@ -115,8 +115,8 @@ fn moving(when: Migrate, calls: u64) -> Plan {
     plan
 }
 
-/// The server validates the new path within one round trip, and no call is lost; the open one gets
-/// its response at the new port.
+/// The server validates the new path within one round trip, and no call is lost; the open call
+/// receives its response at the new port.
 #[test]
 fn a_connection_continues_from_another_port() {
     for (when, made) in [(Migrate::Every(Nanos::from_millis(500)), 9), (Migrate::Calls(20), 10)] {

@@ -1,4 +1,4 @@
-//! Journeys in virtual time, against a server that checks what users bring along.
+//! Journeys in virtual time, against a server that checks the values that users carry.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -209,7 +209,7 @@ fn an_expired_token_is_renewed_and_the_step_made_again() {
         capture = { token = { header = 'X-Token', scope = 'user' } }\n\
         [[journey.step]]\nname = 'page'\nurl = '/page'\nheaders = { X-Token = '{{token}}' }\n";
     let (mut given, mut uses) = (0, 0);
-    // each token is good for two pages
+    // each token is valid for two pages
     let response = move |request: &str| {
         if line(request).contains("/login") {
             (given, uses) = (given + 1, 0);
@@ -270,7 +270,7 @@ fn a_capture_that_finds_nothing_is_counted_and_shown() {
     let (_, example) = missed.example.clone().unwrap();
     assert_eq!(example, "wanted an element a[href] with href, searched \"<p>nothing here\"");
     assert_eq!(skipped.example.clone().unwrap().1, "{{id}} has no value");
-    // a check only counts
+    // a failed check is only counted
     assert_eq!(journeys.unmet[2].count, 2);
     assert_eq!(journeys.transactions[0].failed, 1);
     assert_eq!(journeys.transactions[0].succeeded, 1);
@@ -392,8 +392,8 @@ fn journeys_in_which_nothing_can_be_made_end() {
     assert_eq!(outcome.measurement.total.counts.due, 0);
 }
 
-/// A redirected step keeps its own fields and body, with their values; what describes the body goes with
-/// it, and a login stays with its server.
+/// A redirected step keeps its own fields and body, with their values; fields that describe the
+/// body go with it, and a login stays with its server.
 #[test]
 fn a_redirected_step_keeps_its_fields() {
     const STEPS: &str = "
@@ -549,8 +549,8 @@ url = '/check'
 expect = { body = { json = { '/state' = 'ok' } } }
 ";
 
-/// A failing page repeats everything that it was sent, and a wrong response does, too: neither the
-/// samples nor the remarks that leave the worker have a secret in them.
+/// A failing page, or a wrong response, repeats everything that it received: neither the samples
+/// nor the remarks that leave the worker contain a secret.
 #[test]
 fn secrets_that_a_failing_page_repeats_are_masked() {
     let message = "key plan-s3cr3t, captured-s3cr3t, captured%2Ds3cr3t, feeder-s3cr3t, 1234";

@@ -1,7 +1,7 @@
-//! The shapes of `docs/lineage` that need no machine: WebMark's figures 2, 3 and 4 (Zhang, Zheng,
-//! Ju, 2003), in virtual time, against a server with the costs that follow from the published
-//! peaks. Figure 1 of torture.pl is tested in `loadstone`, figure 5 in `wan`, S-Client's in
-//! `s_client.rs`.
+//! The curves of `docs/lineage` that need no real machine: WebMark's figures 2, 3 and 4 (Zhang,
+//! Zheng, Ju, 2003), in virtual time, against a server with the costs that follow from the
+//! published peaks. Figure 1 of torture.pl is tested in `loadstone`, figure 5 in `wan`, S-Client's
+//! in `s_client.rs`.
 
 use plan::{Arrivals, HttpVersion, Load, Plan, Think};
 use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
@@ -52,7 +52,7 @@ fn near(found: f64, wanted: f64, off: f64, what: &str) {
     assert!((found / wanted - 1.0).abs() < off, "{what}: {found} is not {wanted}");
 }
 
-/// Users that wait, with this many calls per connection, optionally in groups.
+/// Users that wait for responses, with this many calls per connection, optionally in groups.
 fn users(number: u32, calls: u32, group: Option<u32>) -> impl FnOnce(&mut Plan) {
     move |plan: &mut Plan| {
         plan.load = Load::Closed { users: number, think: Think::None, session: None };
@@ -61,7 +61,7 @@ fn users(number: u32, calls: u32, group: Option<u32>) -> impl FnOnce(&mut Plan) 
 }
 
 /// The requested load is served up to the knee; the peak is the published one, and load beyond it
-/// waits. The published decline beyond it is the cost of abandoned connections: see S-Client.
+/// waits. The published decline beyond the knee is the cost of abandoned connections: see S-Client.
 #[test]
 fn figure_2_is_straight_up_to_its_peak() {
     let at = |rate: f64| {
@@ -98,7 +98,8 @@ fn figure_3_gains_the_cost_of_connections() {
     assert!(grouped >= persistent * 0.995, "{grouped} of {persistent}");
 }
 
-/// A handshake for each connection: the published peak, and the more requests share it the less it costs.
+/// A handshake for each connection: the published peak, and the cost falls as more requests share a
+/// connection.
 #[test]
 fn figure_4_loses_the_cost_of_handshakes() {
     let tls = CONNECTION + HANDSHAKE;

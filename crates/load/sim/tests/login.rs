@@ -1,4 +1,5 @@
-//! Logins that are proved request by request, in virtual time, against a server that takes nothing else.
+//! Logins that need a proof in each request, in virtual time, against a server that accepts nothing
+//! else.
 
 use plan::{Auth, Load, Plan, Think};
 use protocol::login::digest::{Answers, challenge};
@@ -20,7 +21,7 @@ fn digest(password: &str) -> Auth {
     Auth::Digest { user: "Mufasa".into(), password: password.into() }
 }
 
-/// A parameter of a field of credentials.
+/// Value of a parameter in a credentials field.
 fn parameter<'a>(line: &'a str, name: &str) -> &'a str {
     let at = line.find(&format!(" {name}=")).map_or(line.len(), |at| at + name.len() + 2);
     line[at..].split(',').next().unwrap_or("").trim_matches('"')
@@ -43,7 +44,7 @@ impl Guard {
         )
     }
 
-    /// The challenge, if the request is refused.
+    /// Returns the challenge if the request is refused.
     fn refuses(&mut self, request: &str) -> Option<String> {
         let Some(line) = request.lines().find(|line| line.starts_with("Authorization: Digest "))
         else {
@@ -57,7 +58,8 @@ impl Guard {
         *used += 1;
         assert_eq!(parameter(line, "nc"), format!("{used:08x}"), "counts rise one by one");
         assert_eq!(parameter(line, "uri"), "/dir/index.html?a=b");
-        // what the right password gives for this nonce, this count and the client's own nonce
+        // the response that the right password gives for this nonce, this count and the client's
+        // own nonce
         let field =
             format!("Digest realm=lions, qop=auth, algorithm={}, nonce={nonce}", self.algorithm);
         let known = challenge([field.as_bytes()].into_iter()).expect("it can be answered");
@@ -99,7 +101,7 @@ fn each_user_logs_in_once_and_again_when_its_nonce_is_old() {
         let measured = run(plan(2, 20, digest("Circle")), server(u32::MAX, algorithm));
         assert_eq!(statuses(&measured), [(200, 20), (401, 2)], "{algorithm}");
         assert_eq!(measured.total.counts.succeeded, 20);
-        // ten calls of each user, four to a nonce: three nonces each
+        // ten calls of each user, four per nonce: three nonces each
         let measured = run(plan(2, 20, digest("Circle")), server(4, algorithm));
         assert_eq!(statuses(&measured), [(200, 20), (401, 6)], "{algorithm}");
         assert_eq!(measured.total.counts.failed, 0);
@@ -126,7 +128,7 @@ fn logins_of_the_warm_up_are_not_measured() {
     assert_eq!((measured.total.counts.succeeded, measured.total.failures.len()), (5, 0));
 }
 
-/// The time of a call is that of all that it took: the challenge and the response.
+/// The time of a call includes all of its exchanges: the challenge and the response.
 #[test]
 fn a_challenge_is_part_of_its_call() {
     let measured = run(plan(1, 1, digest("Circle")), server(9, "MD5"));
@@ -138,11 +140,11 @@ fn a_challenge_is_part_of_its_call() {
 fn a_wrong_password_is_tried_once_and_fails() {
     let measured = run(plan(1, 5, digest("Square")), server(u32::MAX, "MD5"));
     assert_eq!(measured.total.counts.failed, 5);
-    // each call: refused with the nonce that it had, and with the new one
+    // each call: refused with its old nonce, accepted with the new one
     assert_eq!(statuses(&measured), [(401, 10)]);
 }
 
-/// A server that knows no Digest is asked once, and its 401 is the outcome.
+/// A server without Digest is asked once, and its 401 is the outcome.
 #[test]
 fn a_challenge_that_cannot_be_answered_is_the_outcome() {
     let react = |now: Nanos, _: Client, _: &[u8]| {
@@ -181,7 +183,7 @@ struct Issuer {
     lifetime: Nanos,
     /// Every token with its expiry.
     issued: Vec<Nanos>,
-    /// Token requests after this one are answered 500.
+    /// Number of token requests after which further ones are answered 500.
     healthy: usize,
     asked: usize,
     /// Instants of the requests for tokens.
@@ -226,7 +228,7 @@ fn token_plan(rate: f64, seconds: u64) -> Plan {
     plan
 }
 
-/// The run, and the milliseconds at which tokens were requested.
+/// Runs the plan; returns the run, and the milliseconds at which tokens were requested.
 fn run_with_tokens(plan: Plan, lifetime: Nanos, healthy: usize) -> (sim::Simulated, Vec<u64>) {
     let log = std::rc::Rc::default();
     let (issued, log_of_server) = (Vec::new(), std::rc::Rc::clone(&log));

@@ -1,5 +1,5 @@
-//! Memory of a load's connection between its calls: counted allocations. That of `tcp` is in its
-//! own tests; docs/design/own-stack.md adds them up.
+//! Memory of a load's connection between its calls: counted allocations. The memory of `tcp` is in
+//! its own tests; docs/design/own-stack.md adds them up.
 
 use engine::Turn;
 use sim::{Keep, canned_thinkers};
@@ -34,7 +34,7 @@ fn held() -> usize {
     HELD.load(Ordering::Relaxed)
 }
 
-/// Bytes of `users` users, and of their connections while all of them think.
+/// Memory of `users` users in bytes, and of their connections while all users think.
 fn parts(users: u32) -> (usize, usize) {
     let before = held();
     let (mut worker, mut io) = canned_thinkers(users, Nanos::from_secs(10), 2 * u64::from(users));
@@ -56,10 +56,10 @@ fn parts(users: u32) -> (usize, usize) {
     (of_users, at_rest.expect("nobody thought"))
 }
 
-/// One test in this file: a second one would run concurrently and be counted too.
+/// This file has a single test: a second one would run concurrently and be counted too.
 #[test]
 fn a_connection_at_rest_is_small() {
-    // two sizes, so that what a worker has once falls out
+    // two sizes, so that memory of the worker itself cancels out
     const MORE: u32 = 40_000;
     let (few, many) = (parts(10_000), parts(10_000 + MORE));
     let each = |few: usize, many: usize| (many - few) / MORE as usize;

@@ -76,7 +76,7 @@ fn near(name: &str, found: f64, expected: f64, tolerance: f64) {
     assert!(off <= tolerance, "{name}: {found}, not {expected}");
 }
 
-/// A staircase over a server of 4 ms finds the knee at 250/s, and what one call at a time takes
+/// A staircase over a server of 4 ms finds the knee at 250/s, and the time of one call at a time
 /// predicts it.
 #[test]
 fn a_staircase_finds_the_knee_at_the_capacity() {
@@ -92,7 +92,7 @@ fn a_staircase_finds_the_knee_at_the_capacity() {
     assert_eq!(curve.overload.shape, OverloadShape::Flat);
 }
 
-/// Without a range the knee of a server of 1/2.7 ms is found as well, wherever it is.
+/// Without a range the knee of a server of 1/2.7 ms is found too, wherever it is.
 #[test]
 fn without_a_range_the_knee_is_found_by_doubling() {
     for service_us in [37_000, 2_700] {
@@ -104,8 +104,8 @@ fn without_a_range_the_knee_is_found_by_doubling() {
     }
 }
 
-/// Users that wait: throughput stops growing when they keep the server busy, N = 1 + Z/S with a
-/// think time of 30 ms and a service of 5 ms.
+/// With users that wait, throughput stops growing when they keep the server busy: N = 1 + Z/S with
+/// a think time of 30 ms and a service time of 5 ms.
 #[test]
 fn more_users_bring_no_more_than_the_server_has() {
     let mut plan = plan_for("http://sim.example/");
@@ -194,7 +194,7 @@ fn webmarks_costs_give_webmarks_peaks() {
     near("peak, ten calls per connection", curve.peak.unwrap().at, 518.6, 0.03);
 }
 
-/// A step that is the last one a server lives through: nothing is answered any more.
+/// A step that the server does not survive: nothing is answered any more.
 #[test]
 fn a_server_that_dies_leaves_the_curve_below() {
     let dead = |seed: u64| -> Box<dyn Server> {
@@ -238,8 +238,8 @@ struct Known {
     knee: f64,
 }
 
-/// The model number `seed`: serial or with several servers, constant or exponential, offered rates or
-/// users with and without think time.
+/// The model number `seed`: serial or with several servers, constant or exponential, offered rates
+/// or users with and without think time.
 fn known(seed: u64) -> Known {
     let servers = [1, 1, 2, 4][(seed / 2 % 4) as usize];
     let mean = Nanos::from_micros(3_000 + 70 * (seed % 37));
@@ -271,7 +271,7 @@ fn known(seed: u64) -> Known {
 }
 
 /// Of 200 ramps over servers with a known knee, the interval contains it in at least 95 %, and
-/// nearly all of them name one.
+/// nearly all ramps find a knee.
 #[test]
 fn the_interval_of_a_knee_holds_the_truth() {
     let (mut held, mut named, mut wrong) = (0, 0, Vec::new());

@@ -1,5 +1,5 @@
-//! S-Client (Banga and Druschel, USITS 1997), in virtual time: connections start at D/T whatever
-//! the server does, while users who wait never exceed its capacity.
+//! S-Client (Banga and Druschel, USITS 1997), in virtual time: connections start at the rate D/T
+//! regardless of the server, while users who wait never exceed its capacity.
 
 use plan::representative::parse_representative;
 use plan::{Load, Plan, Think};
@@ -21,7 +21,7 @@ fn slow() -> Box<dyn Server> {
     Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
-/// Its queue is full: no connection is established.
+/// A server whose queue is full: no connection is established.
 fn silent_server() -> Box<dyn Server> {
     let react = |_: Nanos, _: Client, _: &[u8]| Vec::new();
     Box::new(ClosureServer { admit: Admission::Ignore, react })
@@ -52,7 +52,7 @@ fn connections_start_at_their_rate_for_any_server() {
     }
 }
 
-/// Connections not established within T are abandoned, and counted as such.
+/// Connections not established within T are abandoned, and counted as abandoned.
 #[test]
 fn a_socket_is_abandoned_after_its_timeout() {
     let measured = run(sockets(50), silent_server());
@@ -91,7 +91,7 @@ fn past_overload_throughput_falls_except_for_waiting_users() {
         }
         assert!(row.users_served <= 130.0 * 1.01, "{}", row.users_served);
         assert!(row.users_served >= 130.0 * 0.9, "{} users: {}", row.sockets, row.users_served);
-        // one that finds the queue full tries again after 5 s
+        // an attempt that finds the queue full is repeated after 5 s
         let again = f64::from(row.sockets) * (1.0 / 5.0 + 1.0 / SECONDS as f64);
         assert!(row.users_offered <= 130.0 * 1.01 + again, "{}", row.users_offered);
     }
@@ -101,7 +101,7 @@ fn past_overload_throughput_falls_except_for_waiting_users() {
     }
     let last = curves.last().unwrap().served / peak;
     assert!((0.55..0.60).contains(&last), "{last} of the peak at sixteen times the capacity");
-    // the page shows what this is: `cargo xtask lineage --only s-client` puts it there
+    // the figure is in the documents: `cargo xtask lineage --only s-client` puts it there
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/lineage/s-client.md");
     let page = std::fs::read_to_string(page).unwrap();
     let figure = figure(&curves);

@@ -37,7 +37,7 @@ fn run(plan: Plan, workers: u32) -> Simulated {
     execute_with(plan, world(100), workers, None)
 }
 
-/// Calls that fell due within these seconds of the run.
+/// Number of calls that fell due within these seconds of the run.
 fn due_within(run: &Simulated, from: f64, to: f64) -> usize {
     let start = Nanos::from_secs(1_000);
     let at = |intended: Nanos| (intended - start).as_secs_f64();
@@ -58,7 +58,7 @@ fn the_number_of_users_follows_the_stages() {
         assert!((falling - 200.0).abs() <= 40.0, "{falling}");
         assert_eq!(due_within(&run, 7.0, 99.0), 0);
         assert_eq!(run.measurement.total.counts.succeeded, run.measurement.total.counts.due);
-        // each has its connection, which is closed when its user goes, not at the end
+        // each has its connection, which is closed when its user leaves, not at the end
         assert_eq!(run.connections.len(), 40);
         let start = Nanos::from_secs(1_000);
         let last = run.connections.iter().map(|one| one.closed - start).max().unwrap();

@@ -15,12 +15,12 @@ const REQUEST: &[u8] = b"GET /made HTTP/1.1\r\nHost: h\r\n\r\n";
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const FAREWELL: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 
-/// A script by numbers.
+/// A script that sends numbers.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     together: u16,
     pause: Nanos,
-    /// Fails at this request, stops after that many responses; 0: never.
+    /// Fails at this request, or stops after that many responses; 0: never.
     fail_at: u64,
     stop_after: u64,
     asked: u64,
@@ -130,6 +130,6 @@ fn a_script_that_stops_ends_the_run_early() {
     let script = Numbers { stop_after: 7, ..Numbers::default() };
     let run = run(closed(1, 10_000), RESPONSE, &script);
     assert_eq!(run.measurement.total.counts.succeeded, 7);
-    // rates are those of the time that it took
+    // rates refer to the time that the run took
     assert_eq!(run.measurement.window, Nanos::from_millis(7));
 }

@@ -1,4 +1,4 @@
-//! Sessions one after another, by script, on one connection, with failed calls made again; and due
+//! Sessions one after another, by script, on one connection, with failed calls retried; and due
 //! instants given one by one.
 
 use plan::{Arrivals, Load, Pace, Plan, SessionPlan, TargetPlan, Think};
@@ -9,8 +9,8 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 
-/// `count` sessions of one user's, against responses given in turn, a millisecond each; the last one
-/// stays.
+/// `count` sessions of one user, against responses given in turn, a millisecond each; the last
+/// response repeats.
 fn run(plan: Plan, responses: &'static [&'static [u8]]) -> Simulated {
     let mut given = 0;
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
@@ -111,7 +111,7 @@ fn a_late_session_catches_up_at_once() {
     assert_eq!(sent, [&[0, 10][..], &late, &[120, 130]].concat());
     let took = |row: usize| millis(run.calls[row].0.done - run.calls[row].0.intended);
     assert_eq!([0, 1, 2, 3, 11, 12].map(took), [1, 95, 86, 77, 5, 1]);
-    // the session's own earlier calls were in the way, and not the client
+    // the session's own earlier calls caused the delay, not the client
     assert!(run.calls.iter().all(|(call, _)| call.issued - call.admitted < Nanos::from_millis(1)));
 }
 
@@ -130,7 +130,7 @@ fn a_trace_defines_every_due_instant() {
     assert_eq!(due, at);
 }
 
-/// SURGE's users start 50 ms apart; a session that ends meanwhile is followed by the next one at once.
+/// SURGE's users start 50 ms apart; when a session ends meanwhile, the next one starts at once.
 #[test]
 fn users_start_a_gap_apart() {
     let session =

@@ -1,5 +1,5 @@
 //! Findings on a virtual machine whose host takes its cores for milliseconds: a healthy server has
-//! none, and a weakness keeps its name.
+//! no findings, and a weakness keeps its finding.
 
 use plan::{Arrivals, Gaps, Load, Think};
 use sample::{PathDirection, PathFacts, PathKind, SutRow, SutSeries};
@@ -19,11 +19,11 @@ const SECONDS: u64 = 10;
 enum Held {
     Users(u32),
     Rate(f64),
-    /// Users with a connection for each call.
+    /// A number of users with a connection for each call.
     Fresh(u32),
 }
 
-/// Bursts of up to 8 ms, 60 ms apart in the mean, all through the run: some 6 % of the time.
+/// Bursts of up to 8 ms, 60 ms apart on average, during the whole run: some 6 % of the time.
 fn throughout(seed: u64) -> Stolen {
     Stolen::bursts(seed, (START, START + Nanos::from_secs(SECONDS)), MS(60), MS(8))
 }
@@ -62,7 +62,7 @@ fn found(held: Held, ails: Ailments, stolen: Stolen, machine_busy: bool) -> Vec<
 /// Facts of a run in addition to its times.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Figures of a protocol that the simulated server does not speak: counted, not timed.
+    /// Counts of a protocol that the simulated server does not support: counted, not timed.
     counted: Option<fn(&mut Measurement)>,
     observed: Option<fn(&mut Evidence<'_>)>,
 }
@@ -78,7 +78,7 @@ fn found_with(
     if let Some(count) = known.counted {
         count(&mut measurement);
     }
-    // the call that goes first is alone, and meets no burst
+    // the first call runs alone, and meets no burst
     let mut first = plan_for("http://127.0.0.1:1/");
     first.load = Load::Closed { users: 1, think: Think::None, session: None };
     (first.stop.duration, first.stop.requests) = (None, Some(1));
@@ -198,13 +198,13 @@ fn weak(id: &'static str, held: Held, ails: Ailments) -> Weakness {
     Weakness { id, held, ails, known: Known::default() }
 }
 
-/// A healthy server of which this was counted.
+/// A healthy server with these counts.
 fn counted(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
     let known = Known { counted: Some(count), ..Known::default() };
     Weakness { known, ..weak(id, Held::Rate(300.0), healthy()) }
 }
 
-/// A healthy server of which this was counted by a client of HTTP/2.
+/// A healthy server with these counts of an HTTP/2 client.
 fn of_http2(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
     let observe = |evidence: &mut Evidence<'_>| evidence.http2 = Some(LIMITS);
     let of = counted(id, count);
@@ -223,7 +223,7 @@ fn healthy() -> Ailments {
     Ailments { work: micros(2_000), ..Ailments::default() }
 }
 
-/// Each rule's true cause.
+/// The true cause for each rule.
 fn weaknesses() -> Vec<Weakness> {
     let fixed = |ms| Some(Service::Fixed(MS(ms)));
     let none = Ailments::default();
@@ -278,7 +278,7 @@ fn timed(
     ]
 }
 
-/// Findings from what is counted or observed, whatever the times are.
+/// Findings from counts or observations, for any times.
 fn figures() -> Vec<Weakness> {
     let lossy = |evidence: &mut Evidence<'_>| evidence.path = Some(LOSSY.get_or_init(lossy_path));
     let full = |evidence: &mut Evidence<'_>| evidence.sut = Some(FULL.get_or_init(full_server));
@@ -346,7 +346,7 @@ fn full_server() -> SutSeries {
     }
 }
 
-/// A new rule needs a row.
+/// Every rule has a row; a new rule needs one.
 #[test]
 fn every_rule_has_its_true_cause() {
     let rows = weaknesses();
@@ -355,7 +355,8 @@ fn every_rule_has_its_true_cause() {
     assert_eq!(missing.collect::<Vec<_>>(), [&""; 0]);
 }
 
-/// The true cause is found on the machine whose cores are stolen, and before all others but one.
+/// The true cause is found on the machine whose cores are stolen, and ranked before all others but
+/// one.
 #[test]
 fn every_true_cause_is_found_while_cores_are_stolen() {
     let mut wrong = Vec::new();
@@ -370,7 +371,7 @@ fn every_true_cause_is_found_while_cores_are_stolen() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Without the cause no load and no burst brings the finding about, as the server's; also where the host
+/// Without the cause, no load and no burst produces the finding as the server's, even if the host
 /// does not report the time that it takes.
 #[test]
 fn stolen_cores_alone_are_not_a_finding() {

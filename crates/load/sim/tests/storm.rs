@@ -1,6 +1,6 @@
-//! A client that was put aside for a moment must find its way back. Opening a connection costs client
-//! and server about ten times a call, so a late client that opens one for every call that is due can
-//! make both later still until no descriptor is left (seen against a real server at 50,000/s).
+//! A client that was suspended for a moment must recover. Opening a connection costs client and
+//! server about ten times as much as a call, so a late client that opens one for every due call can
+//! delay both further until no descriptor is left (seen against a real server at 50,000/s).
 
 use plan::{Arrivals, Load};
 use sim::{Action, Admission, Client, Server, WorkTime, World, execute_with, plan_for};
@@ -8,7 +8,7 @@ use units::{Nanos, Rate};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// One thread: accepting and answering take time, one after another.
+/// A server with one thread: accepting and answering take time, one after another.
 struct Busy {
     free: Nanos,
 }

@@ -155,8 +155,8 @@ fn a_bad_or_unasked_response_is_not_a_stream() {
     assert_eq!(empty.measurement.total.streams.empty, 10);
 }
 
-/// A role ahead of the first token, which arrives after 200 ms, four tokens in each later event
-/// 25 ms apart, and the counts of the tokens before the end mark.
+/// A role before the first token, which arrives after 200 ms, four tokens in each later event 25 ms
+/// apart, and the token counts before the end mark.
 fn tokens() -> Frames {
     let mut lines = vec![
         (1, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"),
@@ -196,7 +196,7 @@ fn tokens_count_from_the_due_instant_of_their_call() {
         let ttft = stats::Objective::parse("ttft-p95<201ms").expect("an objective");
         assert!(ttft.met(&figures).1);
     }
-    // one connection for a call each 100 ms: the wait for it counts
+    // one connection for a call every 100 ms: the wait for it counts
     let mut late = plan(1, 5, form);
     late.load = Load::Open {
         arrivals: Arrivals::constant(Rate(10.0)),

@@ -1,4 +1,4 @@
-//! The worker against queueing theory: the numbers it measures must be the numbers that are true.
+//! The worker against queueing theory: its measured figures must equal the true ones.
 
 use plan::{Arrivals, Gaps, Load, Plan, Think};
 use sim::{Queue, Service, Stall, execute, plan_for};
@@ -24,7 +24,7 @@ fn closed(users: u32, think: Think, seconds: u64) -> Plan {
     plan
 }
 
-/// Within `tolerance` (a share) of `expected`, both in milliseconds.
+/// Checks that a value is within `tolerance` (a share) of `expected`, both in milliseconds.
 #[track_caller]
 fn near(name: &str, measured: Nanos, expected_ms: f64, tolerance: f64) {
     let measured_ms = measured.as_millis_f64();
@@ -87,7 +87,7 @@ fn a_closed_loop_without_think_time_saturates_the_station() {
     near("R", run.measurement.total.response().mean(), 10.0, 0.02);
 }
 
-/// One stall of d in a run of D at a constant rate with next to no service time: a share d/D of the
+/// One stall of d in a run of D at a constant rate with almost no service time: a share d/D of the
 /// calls waits, uniformly on (0, d). So the mean is d²/2D and p99 is d − D/100.
 #[test]
 fn a_single_stall_is_seen_in_full() {
@@ -106,7 +106,7 @@ fn a_single_stall_is_seen_in_full() {
 }
 
 /// The truth test's server, in virtual time: 10 ms for each response, frozen for 500 ms every 2 s.
-/// Of 10,000 calls due in 5 s two freezes are met; the arithmetic is in bench/README.md.
+/// The 10,000 calls due in 5 s meet two freezes; the arithmetic is in bench/README.md.
 fn freezing() -> Box<Queue> {
     let stall = Stall {
         first: Nanos::from_secs(1_002),
@@ -130,8 +130,8 @@ fn a_freezing_server_is_measured_rightly_with_a_free_pool() {
     assert!(run.measurement.connections_peak > 900, "{}", run.measurement.connections_peak);
 }
 
-/// 64 connections are too few for the freeze: the wait for a connection is the user's, so it is in
-/// the response and shown as slip, while the service time alone would look well.
+/// 64 connections are too few for the freeze: the user experiences the wait for a connection, so it
+/// is part of the response time and shown as slip, while the service time alone would look good.
 #[test]
 fn a_small_pool_shows_its_wait() {
     let mut plan = open(2_000.0, Gaps::Constant, 5);
@@ -147,7 +147,7 @@ fn a_small_pool_shows_its_wait() {
     assert_eq!(total.wait.quantile(0.9), total.slip.quantile(0.9), "it is wait, not lag");
 }
 
-/// Little: the mean number in flight is throughput times service time, whatever the load.
+/// Little's law: the mean number in flight is throughput times service time, for any load.
 #[test]
 fn concurrency_obeys_littles_law() {
     for plan in [open(700.0, Gaps::Poisson, 100), closed(8, Think::Fixed(MILLISECOND), 100)] {

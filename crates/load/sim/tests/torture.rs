@@ -1,5 +1,5 @@
 //! The catalog against the firing range: a server without a defect passes every case, and every
-//! case that can fail is turned red by a defect.
+//! case that can fail is failed by some defect.
 
 use campaign::{ServerCommand, Settings, Unwatched, run};
 use faulty::{Defect, DefectKind, Defects};
@@ -12,7 +12,7 @@ use torture::judge::Plain;
 use torture::result::RunResult;
 use units::Nanos;
 
-/// Bytes in flight to a client that does not read.
+/// Number of bytes in transit to a client that does not read.
 const WINDOW: usize = 256 << 10;
 
 fn settings() -> Settings {
@@ -70,7 +70,7 @@ const LONG_SOCKETS: [Defect; 4] = [
     Defect::DiesOfPings,
 ];
 
-/// Cases that report something without a verdict.
+/// Cases that report an observation without a verdict.
 const WITHOUT_VERDICT: [&str; 3] = ["C-08", "L-14", "W-07"];
 
 /// All cases except those of TLS, which the simulated world does not have.
@@ -78,7 +78,7 @@ fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
     // groups H and Q use HTTP/2 and HTTP/3, which these targets do not support
     cases.retain(|case| !case.needs.contains(&Need::Tls) && !['H', 'Q'].contains(&case.group()));
-    // nor is there a device for segments
+    // there is no device for segments either
     cases.retain(|case| !case.needs.contains(&Need::Device));
     cases
 }
@@ -86,12 +86,13 @@ fn plain_cases() -> Vec<Case> {
 /// A switch that is not a defect: it sets a capacity of the server.
 const SOUND: Defect = Defect::LimitedRate;
 
-/// Cases of overload, and one that a soak repeats: without it, it would repeat the whole catalog.
+/// Cases of overload, and one that a soak repeats: without this exclusion, it would repeat the
+/// whole catalog.
 fn is_overload(case: &Case) -> bool {
     case.group() == 'R' || case.id == "S-01"
 }
 
-/// The cases with fewer repetitions, if the amount is a parameter: one repetition shows the same as
+/// The cases with fewer repetitions, if the number is a parameter: one repetition shows the same as
 /// many.
 fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
     cases.iter_mut().filter_map(|case| case.family.as_mut()).for_each(reduce);
@@ -145,8 +146,8 @@ fn a_server_without_a_defect_passes_every_case() {
     }
 }
 
-/// Returns whether a case is meant to detect defects of this kind. A defect is tried with those
-/// only: all with all would take most of an hour.
+/// Returns whether a case is meant to detect defects of this kind. A defect is tried only with
+/// these cases: all with all would take most of an hour.
 fn shows(kind: DefectKind, case: &Case) -> bool {
     match kind {
         DefectKind::Syntax => {
@@ -174,7 +175,7 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
     }
 }
 
-/// The cases that a defect turns red.
+/// The cases that a defect fails.
 fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
     // many clients that disconnect inside a message show the same as one
     let ends = |case: &Case| defect == Defect::ForgetsHalfClosed && case.id == "C-05";
@@ -190,7 +191,7 @@ fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
     red(&against(&[defect], &own)).into_keys().collect()
 }
 
-/// The cases that each defect turns red, on as many threads as there are processors.
+/// The cases that each defect fails, computed on as many threads as there are processors.
 fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |first: usize| {
@@ -255,6 +256,6 @@ fn the_limit_that_applies_to_a_long_line_is_reported() {
     let field = "limit on a field line: its own limit";
     let method = "limit on a method: the limit on the request line";
     assert_eq!(notes(&[]), ["limit on a request line: its own limit", field, method]);
-    // without a limit on the server nothing is reached
+    // without a limit on the server no limit is found
     assert_eq!(notes(&[Defect::LineOfAnyLength]), [field]);
 }

@@ -39,8 +39,8 @@ fn address() -> SocketAddr {
 #[derive(Debug, Default)]
 struct Books {
     opened: Vec<Nanos>,
-    /// Opened and closed connections: at the times at which the client acted, as a FIN arrives with
-    /// a delay and a SYN at once.
+    /// Opened and closed connections, at the times at which the client acted: a FIN arrives with a
+    /// delay and a SYN at once.
     changes: Vec<(Nanos, i64)>,
     bytes: Vec<(Nanos, u64)>,
     requests: Vec<Nanos>,
@@ -70,8 +70,8 @@ struct Counter {
     response: Rc<RefCell<Option<&'static str>>>,
 }
 
-/// Requests of a connection by a rule other than the tested one: one for any byte at all, and one
-/// for each empty line except the first.
+/// Counts the requests of a connection by a rule other than the tested one: one for any byte at
+/// all, and one for each empty line except the first.
 fn requests(bytes: &[u8]) -> usize {
     let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();

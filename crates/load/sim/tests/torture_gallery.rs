@@ -87,7 +87,7 @@ fn usual(target: &TestTarget) -> Vec<Case> {
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
     cases.retain(|case| !case.needs.contains(&Need::Device));
     cases.retain(|case| spoken(case.group()));
-    // none of these bugs is one of WebSocket, whose cases send megabytes
+    // none of these bugs concerns WebSocket, whose cases send megabytes
     cases.retain(|case| case.group() != SOCKETS);
     // the simulated world has QUIC streams, but no datagrams or packets
     cases.retain(|case| !["Q-5", "Q-7", "Q-8"].iter().any(|part| case.id.starts_with(part)));
@@ -99,7 +99,7 @@ fn framed() -> TestTarget {
     TestTarget { spoken: Spoken::Http2, ..target() }
 }
 
-/// The most severe case, and of it the most severe recorded exchange.
+/// The most severe case, and its most severe recorded exchange.
 fn gravest(result: &RunResult) -> Option<&CaseResult> {
     let weight = |case: &&CaseResult| severity::of_case(case).map(|weight| weight.severity);
     let found = result.cases.iter().filter(|case| severity::of_case(case).is_some());

@@ -1,5 +1,5 @@
 //! A bug that is reached only from earlier findings: a search that keeps specimens with new
-//! behavior finds it, rates it, shrinks it and replays it; one that keeps nothing does not.
+//! behavior finds it, rates it, shrinks it and replays it; a search that keeps none does not.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

@@ -13,7 +13,7 @@ use torture::result::{CaseResult, RunResult};
 use torture::safety::Class;
 use units::{Nanos, show};
 
-/// Concurrent requests: as many as the range serves within a probe's timeout.
+/// Number of concurrent requests: as many as the range serves within a probe's timeout.
 const WAITING: u64 = 40;
 
 fn cases(ids: &[&str]) -> Vec<Case> {

@@ -1,5 +1,5 @@
-//! QUIC packets that no library sends, in virtual time, to a quinn-proto server: a correct one has
-//! no finding, and planted bugs are found.
+//! QUIC packets that no library sends, in virtual time, to a quinn-proto server: a correct server
+//! has no finding, and planted bugs are found.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -87,7 +87,7 @@ fn careful_handling_of_early_data_passes() {
     assert!(reasons[0].contains("no ticket that allows early data"), "{reasons:?}");
 }
 
-/// It executes a POST in early data, and again when replayed; for a GET that is permitted.
+/// Executes a POST in early data, and again when replayed; for a GET that is permitted.
 #[test]
 fn a_server_that_executes_a_replayed_post_is_found() {
     let cases = named(&["Q-83", "Q-84"]);
@@ -143,8 +143,8 @@ fn ignored_violations_are_found() {
     }
 }
 
-/// It ignores forbidden frames in Handshake packets and makes its own request: our close of the
-/// connection is not a reaction of the server.
+/// The server ignores forbidden frames in Handshake packets and makes its own request: the client's
+/// close of the connection is not a reaction of the server.
 #[test]
 fn a_server_request_does_not_hide_ignored_violations() {
     let ignored = IgnoredInput { handshakes: true, streams: true, ..IgnoredInput::default() };
@@ -195,8 +195,8 @@ fn settings_reduced_after_early_data_are_found() {
     }
 }
 
-/// However long the path is: SETTINGS have time to arrive after the ticket. If none arrived for the
-/// comparison, that is not a pass.
+/// On a path of any length, SETTINGS have time to arrive after the ticket. If none arrived for the
+/// comparison, the case does not pass.
 #[test]
 fn late_settings_are_compared_and_missing_ones_do_not_pass() {
     let cases = named(&["Q-89"]);

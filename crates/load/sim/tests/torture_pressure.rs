@@ -21,7 +21,7 @@ const BUSY: &str = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\
 
 const START: Nanos = Nanos::from_secs(100);
 
-/// Idle workers above which some are stopped.
+/// Number of idle workers above which some are stopped.
 const SPARE: usize = 5;
 
 /// One process per connection, from its start to its end; other connections wait.
@@ -32,9 +32,9 @@ struct Prefork {
     deadline: Option<Nanos>,
     /// No connection is kept alive.
     closes: bool,
-    /// Connections beyond the workers get 503.
+    /// Connections beyond the workers receive 503.
     sheds: bool,
-    /// If this many wait and one more, first connection attempts are lost.
+    /// If more connections than this wait, first connection attempts are lost.
     backlog: Option<usize>,
     /// A worker whose client resets is lost forever.
     leaks: bool,
@@ -68,7 +68,7 @@ impl Prefork {
         self.doing.insert((at, self.number), (client, action));
     }
 
-    /// Every second: more workers if clients wait, fewer if many are idle.
+    /// Every second: starts workers if clients wait, stops some if many are idle.
     fn look(&mut self, now: Nanos) {
         let Some(most) = self.grows_to.filter(|_| self.next_look <= now) else { return };
         self.next_look = now + Nanos::SECOND;
@@ -308,7 +308,7 @@ fn workers_lost_to_disconnected_clients_are_a_leak() {
     insta::assert_snapshot!(of(Prefork { leaks: true, ..Prefork::of(50) }, "C-03", 256));
 }
 
-/// Apache prefork with its default numbers: the slots at one time say nothing about earlier ones.
+/// Apache prefork with its default numbers: the slots at one time show nothing about earlier ones.
 #[test]
 fn a_dynamic_pool_has_no_leak() {
     let server = Prefork { grows_to: Some(150), started: 1, ..Prefork::of(5) };
@@ -391,7 +391,8 @@ fn responses_under_load_are_checked_too() {
     assert!(lint.exchanges.iter().all(|one| !one.sent.is_empty() && !one.received.is_empty()));
 }
 
-/// A server to which no connection can be opened from some time on, because we have no descriptors.
+/// A server to which no connection can be opened from some time on, because the client has no
+/// descriptors.
 struct Unreached<S> {
     server: S,
     from: Nanos,
@@ -444,7 +445,7 @@ fn an_inconclusive_round_confirms_nothing() {
     }
 }
 
-/// Slow clients are cut off, and whether fast ones are is known or not.
+/// Slow clients are cut off; the result for fast clients is known or unknown.
 #[test]
 fn an_inconclusive_control_blames_nothing() {
     for (until, outcome, note) in [

@@ -1,4 +1,4 @@
-//! Probes of a server's health, in virtual time: on schedule whatever the server does.
+//! Probes of a server's health, in virtual time: they run on schedule regardless of the server.
 
 use campaign::probes::{Pattern, Probed, Probes, Probing};
 use campaign::{Unwatched, World as _};

@@ -107,7 +107,7 @@ fn a_crashing_input_is_named_and_shrunk() {
     assert!(culprit.sent.windows(3).any(|three| three == b"%00"));
     let lost: Vec<_> = result.shrunk.iter().filter(|one| one.kind == FailureKind::Lost).collect();
     let [one] = &lost[..] else { panic!("{:?}", result.shrunk) };
-    // nothing for whose completion a correct server would wait
+    // a correct server would not wait for more of this request
     assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\r\n\r\n");
 }
 
@@ -222,7 +222,7 @@ fn a_failure_replays_as_a_failure_and_as_fixed_once_it_is() {
         .into_iter()
         .filter(|case| "FS".contains(case.group()) && case.family.is_none())
         .collect();
-    // one switch in four, of those that fail requests individually and always
+    // one switch in four, of those that always fail single requests
     let now_and_then = [Defect::FailsNowAndThen, Defect::CrashesOnThirdNul];
     let sampled = Defect::ALL.iter().filter(|defect| {
         defect.kind() == faulty::DefectKind::Syntax && !now_and_then.contains(defect)

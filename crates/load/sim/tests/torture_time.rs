@@ -12,7 +12,7 @@ use torture::catalogue;
 use torture::safety::Class;
 use units::Nanos;
 
-/// Together they make ten requests of the catalog hang, and random data as well.
+/// Switches that together make ten requests of the catalog hang, and random data too.
 const HANGS: [Defect; 6] = [
     Defect::HangsOnLeadingBlank,
     Defect::HangsOnLfLines,
@@ -90,7 +90,7 @@ fn a_run_respects_its_time_limit() {
                 let most = match name {
                     "usual" => 300,
                     "usual, ten hangs" => 540,
-                    // a case goes on after its first hang, with short time limits
+                    // a case continues after its first hang, with short time limits
                     "quick, ten hangs" => 40,
                     _ => 30,
                 };

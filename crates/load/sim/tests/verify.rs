@@ -1,5 +1,5 @@
-//! Bodies that are held against those of their targets, in virtual time: a server that mixes its
-//! responses is found out, and one that does not is left in peace.
+//! Bodies that are compared with those of their targets, in virtual time: a server that mixes up
+//! its responses is found, and a correct one has no finding.
 
 use plan::{HttpVersion, Load, Plan, TargetPlan, Think, Verify};
 use sample::FailureClass;
@@ -57,7 +57,7 @@ fn failures(measured: &Measurement) -> Vec<(&'static str, u64)> {
 #[test]
 fn a_server_that_mixes_its_responses_is_found_out() {
     for workers in [1, 3] {
-        // each fiftieth response is that of the next page
+        // every fiftieth response is that of the next page
         let server =
             pages(|n, asked| (200, page(if n % 50 == 49 { (asked + 1) % 3 } else { asked })));
         let measured = execute(three_pages(6, 1_000), server, workers).measurement;
@@ -75,7 +75,7 @@ fn a_server_that_mixes_its_responses_is_found_out() {
 #[test]
 fn an_unknown_body_differs() {
     let server = pages(|n, asked| match n {
-        // as long, and another letter; then shorter
+        // the same length with another letter; then shorter
         100 => {
             (200, page(asked).iter().map(|byte| if *byte == b'p' { b'P' } else { *byte }).collect())
         }
@@ -150,7 +150,7 @@ fn bodies_are_compared_only_on_request() {
     assert_eq!((failures(&measured), measured.total.verified.compared), (vec![], 0));
 }
 
-/// A body that is cut short is shown like any failed response: its head and first bytes.
+/// A truncated body is shown like any failed response: its head and first bytes.
 #[test]
 fn a_truncated_response_is_a_sample() {
     let mut plan = plan_for("http://sim.example/0");

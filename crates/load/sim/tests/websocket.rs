@@ -28,7 +28,7 @@ enum Out {
     Fin,
 }
 
-/// A server that accepts every upgrade, and asks what to do with each message by its number.
+/// A server that accepts every upgrade, and calls `reply` for each message with its number.
 fn server(mut reply: impl FnMut(u64, Nanos, &[u8]) -> Reply + 'static) -> Box<dyn Server> {
     let mut sockets: BTreeMap<Client, (Vec<u8>, Option<WebSocket>)> = BTreeMap::new();
     let mut seen = 0;
@@ -141,7 +141,7 @@ fn an_echo_after_a_fixed_delay_has_that_response_time() {
 
 #[test]
 fn a_stall_of_a_second_shows_in_the_open_loop() {
-    // silent from 4 s to 5 s: a tenth of the messages of 10 s wait half a second in the mean
+    // silent from 4 s to 5 s: a tenth of the messages of 10 s wait half a second on average
     let mut first = None;
     let reply = move |_, now: Nanos, message: &[u8]| {
         let stall = *first.get_or_insert(now) + Nanos::from_secs(4);
@@ -162,7 +162,7 @@ fn a_stall_of_a_second_shows_in_the_open_loop() {
 
 #[test]
 fn answers_out_of_order_find_their_messages_by_id() {
-    // every other answer takes 50 ms, and overtakes nothing and is overtaken
+    // every other answer takes 50 ms, and is overtaken by later ones
     let reply = |n: u64, _, message: &[u8]| {
         let delay = if n.is_multiple_of(2) { ms(50) } else { ms(1) };
         vec![(delay, Out::Text(message.to_vec()))]
@@ -180,7 +180,8 @@ fn answers_out_of_order_find_their_messages_by_id() {
         assert_eq!(outcomes(&run), (1_000, 0, 0), "{rule:?}");
         let response = run.measurement.total.response();
         let wanted = if by_id { (ms(1), ms(50)) } else { (ms(31), ms(41)) };
-        // by order every answer goes to the oldest message: the pairs are wrong, and so are the times
+        // matched by order, every answer goes to the oldest message: the pairs are wrong, and so
+        // are the times
         if by_id {
             near(response.quantile(0.25), wanted.0, Nanos::from_micros(100));
             near(response.quantile(0.75), wanted.1, Nanos::from_micros(500));
@@ -205,7 +206,7 @@ fn lost_answers_time_out_and_late_ones_are_counted() {
     assert_eq!(outcomes(&run), (980, 0, 20));
     let messages = &run.measurement.total.messages;
     assert_eq!(messages.counts.unmatched, 10);
-    // the answers to the last of them come after the run
+    // the answers to the last messages arrive after the run
     assert!((8..=10).contains(&messages.counts.late), "{}", messages.counts.late);
     let timed_out = run.measurement.total.response().max();
     near(timed_out, ms(3_000), ms(30));
@@ -222,7 +223,7 @@ fn an_order_without_ids_survives_a_lost_deadline() {
     plan.stop.requests = Some(5);
     plan.websocket.expect = MessageAnswer::Next;
     let run = execute(plan, server(reply), 1);
-    // in order on the wire the late answer comes first: the others wait behind it
+    // in order on the wire the late answer comes first: the others wait for it
     assert_eq!((outcomes(&run).0 + outcomes(&run).2, outcomes(&run).1), (5, 0));
     assert!(run.measurement.total.messages.counts.late >= 1);
 }
@@ -351,7 +352,7 @@ fn the_same_seed_sends_the_same_bytes() {
     assert_eq!(bytes(1), bytes(1));
 }
 
-/// A server of HTTP that gives a token at `/login` and upgrades where the token is shown; `reply` as
+/// An HTTP server that issues a token at `/login` and upgrades requests with the token; `reply` as
 /// in [`server`].
 fn chat(reply: impl FnMut(u64, Nanos, &[u8]) -> Reply + 'static) -> Box<dyn Server> {
     let mut sockets = server(reply);
@@ -413,7 +414,8 @@ name = 'leave'
 close = 1000
 ";
 
-/// Answers a question after 20 ms, after a message that is not an answer, and a `join` with three.
+/// Answers a question after 20 ms, following a message that is not an answer, and a `join` with
+/// three messages.
 fn room(_: u64, _: Nanos, message: &[u8]) -> Reply {
     let text = String::from_utf8_lossy(message).into_owned();
     let say = |after: u64, text: String| (ms(after), Out::Text(text.into_bytes()));
@@ -433,7 +435,7 @@ fn steps_of_a_journey_talk_on_a_websocket() {
     assert_eq!(outcomes(&run), (60, 0, 0), "{:?}", total.failures);
     let rows: Vec<u64> = total.targets.iter().map(|row| row.succeeded).collect();
     assert_eq!(rows, [10; 6]);
-    // the wait of an answer is the server's: all calls were issued
+    // the server causes the wait for an answer: all calls were issued
     assert_eq!(total.service.count(), 60);
     near(total.service.max(), ms(30), ms(1));
     let p50 = |row: usize| total.targets[row].response.quantile(0.5);
@@ -453,7 +455,7 @@ fn a_step_that_waits_in_vain_times_out_and_goes_on() {
     assert_eq!(outcomes(&run), (20, 0, 4));
     let hear = &run.measurement.total.targets[4];
     near(hear.response.quantile(0.5), ms(500), ms(1));
-    // the last step closes the same WebSocket all the same
+    // the last step closes the same WebSocket in any case
     let closes = &run.measurement.total.messages.closes;
     assert_eq!(closes.get(&SocketClose::Client(1000)), Some(&4));
 }
@@ -480,7 +482,7 @@ fn steps_on_a_websocket_that_is_gone_fail() {
     assert_eq!(failures.get(&FailureClass::SocketClosed), Some(&2), "{failures:?}");
 }
 
-/// A user asks for two messages. The second one waits for its step, which rejects it.
+/// A user requests two messages. The second one waits for its step, which rejects it.
 const PAIR: &str = "
 [[journey.step]]
 name = 'open'
@@ -566,8 +568,8 @@ type Deliver = Box<dyn FnMut(u64, u64) -> Vec<Nanos>>;
 type RoomMember = (Vec<u8>, Option<(String, WebSocket)>);
 
 /// A server with rooms by URL: a member's message goes to all members of its room, including
-/// itself. `deliver` determines how often and how late, from the numbers of the message and of the
-/// member.
+/// itself. `deliver` determines the number and the delay of deliveries, from the numbers of the
+/// message and of the member.
 struct Rooms {
     sockets: BTreeMap<Client, RoomMember>,
     members: BTreeMap<Client, u64>,
@@ -724,7 +726,7 @@ fn rooms_that_cannot_be_are_refused() {
     assert_eq!(describe(&url), "--ws-rooms");
 }
 
-/// A small server of each protocol on top of WebSocket: its messages after one of the client.
+/// A small server of each protocol on top of WebSocket: its messages after a message of the client.
 fn small_server(protocol: &str, message: &str) -> Vec<String> {
     let between = |from: &str, to: char| {
         let rest = message.split_once(from).expect(message).1;

@@ -9,30 +9,30 @@ use url::Url;
 /// An iteration that a user begins.
 #[derive(Clone, Copy, Debug)]
 pub struct IterationStart<'a> {
-    /// Numbers across all workers, from 0.
+    /// Number across all workers, from 0.
     pub user: u64,
     pub iteration: u64,
-    /// The columns of feeders that it takes, as `feeder.column`.
+    /// Values of the feeder columns that the iteration takes, as `feeder.column`.
     pub values: &'a [(String, String)],
 }
 
 /// Response to a call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallResponse<'a> {
-    /// 0: there was no whole response.
+    /// Status code; 0 without a complete response.
     pub status: u16,
     pub head: &'a [u8],
     pub body: &'a [u8],
-    /// From the first byte of the request to the end of the response.
+    /// Time from the first byte of the request to the end of the response.
     pub took: Nanos,
-    /// The id of the failure class, where the call has failed by the plan's own rules.
+    /// The id of the failure class, if the call failed by the plan's own rules.
     pub error: Option<&'static str>,
 }
 
 /// A call requested by a program.
 #[derive(Clone, Debug)]
 pub struct ActedCall {
-    /// How long the user waits before it.
+    /// Time that the user waits before the call.
     pub wait: Nanos,
     /// Row among the steps of its journey, from 0.
     pub step: u32,
@@ -40,9 +40,9 @@ pub struct ActedCall {
     pub url: Url,
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
-    /// Statuses that are as expected; empty: those of the plan.
+    /// Expected statuses; empty: those of the plan.
     pub statuses: Vec<u16>,
-    /// Action on the user's WebSocket, whose message is the body; `None`: it is a request.
+    /// Action on the user's WebSocket, with the body as its message; `None`: the call is a request.
     pub socket: Option<Arc<SocketCall>>,
 }
 
@@ -60,10 +60,10 @@ pub enum ActorAction {
     Broke(String),
 }
 
-/// Result of running a program until it had to wait.
+/// Result of running a program until it waits.
 #[derive(Clone, Debug)]
 pub struct ActorTurn {
-    /// Error that it found in the previous call.
+    /// Error that the program found in the previous call.
     pub failure: Option<String>,
     /// Result of a check that is only counted: `None` if it was met.
     pub checks: Vec<Option<String>>,
@@ -74,15 +74,15 @@ pub struct ActorTurn {
 
 /// The program of one journey, for the users of one worker.
 pub trait Actor: std::fmt::Debug + Send {
-    /// A user begins an iteration. What it was about before is forgotten.
+    /// Begins an iteration of a user. The user's previous state is dropped.
     fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn;
 
-    /// The user's call has ended; `Err`: it could not be made, and why.
+    /// Resumes after the user's call; `Err`: the call could not be made, with the reason.
     fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn;
 
-    /// The iteration ends here.
+    /// Ends the iteration early.
     fn leave_off(&mut self, user: u64);
 
-    /// The user is gone, and what was kept of it can go too.
+    /// Drops the state of a user that has left.
     fn forget(&mut self, user: u64);
 }

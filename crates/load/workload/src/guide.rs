@@ -9,12 +9,12 @@ use units::Nanos;
 #[derive(Clone, Debug)]
 pub enum Step {
     Call(GuideCall),
-    /// The plan's target of that row, unchanged, after a wait.
+    /// The unchanged target in this row of the plan, after a wait.
     Target {
         wait: Nanos,
         row: u32,
     },
-    /// The user makes no call, and the guide is asked again after the wait.
+    /// The user makes no call; the guide is asked again after the wait.
     Pause {
         wait: Nanos,
     },
@@ -25,9 +25,9 @@ pub enum Step {
 /// A call requested by a guide.
 #[derive(Clone, Debug)]
 pub struct GuideCall {
-    /// How long the user waits before it.
+    /// Time that the user waits before the call.
     pub wait: Nanos,
-    /// Row of the target list that it counts for.
+    /// Row of the target list under which the call is counted.
     pub row: u32,
     /// The request. Its URL determines the endpoint.
     pub template: Box<Template>,
@@ -39,31 +39,31 @@ pub struct CallEnd<'a> {
     pub sample: &'a Sample,
     pub outcome: Outcome,
     /// The response's head and body as received; empty without a complete response. The body is
-    /// also empty unless the guide [keeps bodies](Guide::keeps_bodies), and is cut off at 16 MiB.
+    /// also empty unless the guide [keeps bodies](Guide::keeps_bodies), and is truncated at 16 MiB.
     pub head: &'a [u8],
     pub body: &'a [u8],
 }
 
-/// A whole response, before its call is counted.
+/// A complete response, before its call is counted.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeResponse<'a> {
-    /// Row of the target list that the call counts for.
+    /// Row of the target list under which the call is counted.
     pub row: u32,
     pub status: u16,
     /// As in [`CallEnd`].
     pub head: &'a [u8],
     pub body: &'a [u8],
-    /// From the first byte of the request to the end of the response.
+    /// Time from the first byte of the request to the end of the response.
     pub took: Nanos,
     pub now: Nanos,
 }
 
-/// The users of one worker. Users are known by their numbers across all workers.
+/// The users of one worker, identified by their numbers across all workers.
 pub trait Guide: std::fmt::Debug + Send {
-    /// It needs bodies; called once, before the run.
+    /// Returns whether the guide needs bodies; called once, before the run.
     fn keeps_bodies(&self) -> bool;
 
-    /// Error in a response; `planned`: errors by the plan's own expectations.
+    /// Returns the fault of a response; `planned`: the fault by the plan's own expectations.
     fn judge(
         &mut self,
         _user: u64,
@@ -73,18 +73,19 @@ pub trait Guide: std::fmt::Debug + Send {
         planned
     }
 
-    /// It is notified of each call's end, even if calls are not logged; called once.
+    /// Returns whether the guide is notified of each call's end, even if calls are not logged;
+    /// called once.
     fn attends_to_each(&self) -> bool {
         false
     }
 
-    /// The run ends when all its users have left; called once.
+    /// Returns whether the run ends when all its users have left; called once.
     fn ends_with_its_users(&self) -> bool {
         false
     }
 
-    /// Passes on the values that a user captured or was given: they may be secrets, and are masked
-    /// in responses that are shown.
+    /// Passes on values that a user captured or received: they may be secrets, and are masked in
+    /// responses that are shown.
     fn secrets(&self, _user: u64, _add: &mut dyn FnMut(&str)) {}
 
     /// Returns its observations since the last call.
@@ -93,19 +94,19 @@ pub trait Guide: std::fmt::Debug + Send {
     /// The user's next action. `now` is on the clock of samples.
     fn next(&mut self, user: u64, now: Nanos) -> Step;
 
-    /// A call of the user has ended. The note is added to its record.
+    /// Notifies the guide that a call of the user has ended. The note is added to its record.
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
-    /// The user's WebSocket has ended, and these messages wait for a call: each begins with its
-    /// [opcode](crate::opcode).
+    /// Notifies the guide that the user's WebSocket has ended, with the messages that still wait
+    /// for a call: each begins with its [opcode](crate::opcode).
     fn socket_ended(&mut self, _user: u64, _left: Vec<Vec<u8>>) {}
 
-    /// Takes back the request of a call that has ended, whose memory another one may use.
+    /// Takes back the request of a call that has ended; another request may use its memory.
     fn take_back(&mut self, _template: Box<Template>) {}
 }
 
-/// Makes the guides of a run.
+/// Creates the guides of a run.
 pub trait Guides: std::fmt::Debug {
-    /// The guide of the users of one worker.
+    /// Creates the guide of the users of one worker.
     fn guide(&self) -> Box<dyn Guide>;
 }

@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Nodes of a tree. A page can be made so that it has the square of its bytes.
+/// Maximum number of nodes of a tree. A crafted page can have a number of nodes that is the square
+/// of its bytes.
 const NODES_MAX: u32 = 1_000_000;
-/// Bytes that are read before it is checked whether the tree is full.
+/// Number of bytes that are parsed between two checks whether the tree is full.
 const CHUNK: usize = 512;
 const DOCUMENT: u32 = 0;
 
@@ -25,7 +26,7 @@ pub(crate) enum NodeContent {
         attributes: Vec<(String, String)>,
     },
     Text(String),
-    /// A document, a comment, or what a template holds.
+    /// A document, a comment, or the contents of a template.
     Other,
 }
 
@@ -36,12 +37,12 @@ struct HtmlNode {
     last: Option<NodeId>,
     before: Option<NodeId>,
     after: Option<NodeId>,
-    /// Content of a template: not part of the page.
+    /// Contents of a template, which are not part of the page.
     template: Option<NodeId>,
     content: NodeContent,
 }
 
-/// See the module.
+/// The tree of a page.
 #[derive(Debug)]
 pub(crate) struct HtmlTree {
     nodes: Vec<HtmlNode>,
@@ -55,7 +56,7 @@ pub(crate) enum HtmlVisit<'a> {
 }
 
 impl HtmlTree {
-    /// The tree of a page. Further content is dropped when it is full.
+    /// Parses a page. Further content is dropped when the tree is full.
     pub(crate) fn parse(html: &[u8]) -> HtmlTree {
         let builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let options = ParseOpts { tree_builder: builder, ..ParseOpts::default() };
@@ -70,7 +71,7 @@ impl HtmlTree {
         parser.finish()
     }
 
-    /// Calls `visit` with each node, and again after what it holds, until it returns false.
+    /// Calls `visit` with each node, and again after the node's contents, until it returns false.
     pub(crate) fn walk<'a>(&'a self, visit: &mut dyn FnMut(HtmlVisit<'a>) -> bool) {
         let node = |id: NodeId| &self.nodes[id as usize];
         let Some(mut at) = node(DOCUMENT).first else { return };
@@ -121,7 +122,7 @@ impl HtmlTree {
         }
     }
 
-    /// Puts a node that has no parent into `parent`, before one of its children or last.
+    /// Puts a node without a parent into `parent`, before one of its children or last.
     fn insert(&mut self, parent: NodeId, next: Option<NodeId>, id: NodeId) {
         let before = match next {
             Some(next) => self.node(next).and_then(|next| next.before),
@@ -140,7 +141,8 @@ impl HtmlTree {
     }
 }
 
-/// A node as html5ever knows it. Those that a full tree has no room for have numbers beyond its nodes.
+/// A node in the form of html5ever. Nodes for which a full tree has no room have numbers beyond its
+/// nodes.
 #[derive(Clone, Debug)]
 struct Handle {
     id: NodeId,
@@ -149,7 +151,7 @@ struct Handle {
 
 struct HtmlSink {
     tree: RefCell<HtmlTree>,
-    /// Numbers that were given.
+    /// Number of assigned node numbers.
     given: Cell<NodeId>,
     nothing: Rc<QualName>,
 }
@@ -222,7 +224,7 @@ impl HtmlSink {
     }
 }
 
-/// An attribute's name as it is written in a page.
+/// An attribute's name as written in a page.
 fn written(name: &QualName) -> String {
     match &name.prefix {
         Some(prefix) if !prefix.is_empty() => format!("{prefix}:{}", name.local),

@@ -1,5 +1,5 @@
-//! One user's cookies (RFC 6265), kept by the `cookie_store` crate. Dates and public suffixes, which it does
-//! not know or reads too strictly, are read here.
+//! One user's cookies (RFC 6265), stored by the `cookie_store` crate. Dates, which that crate
+//! parses too strictly, and public suffixes, which it does not know, are handled here.
 
 mod date;
 
@@ -7,18 +7,17 @@ use cookie_store::{Cookie, CookieStore, RawCookie, StoreAction};
 use psl::{List, Psl as _};
 use url::Url;
 
-/// Cookies of one user. Bounded: a server that sets more than `COOKIES_MAX` that have not expired loses the
-/// surplus.
+/// Cookies of one user. Bounded: cookies beyond `COOKIES_MAX` that have not expired are dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
     store: CookieStore,
-    /// The cookies that are kept, in the order of their creation.
+    /// The stored cookies, in the order of their creation.
     created: Vec<CookieId>,
-    /// A cookie was ever kept: most users of most servers have none, and are not asked.
+    /// True once a cookie was stored: most users of most servers have none, and skip the lookup.
     used: bool,
 }
 
-/// A cookie's identity: another one with the same replaces it.
+/// A cookie's identity: another cookie with the same identity replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CookieId {
     domain: String,
@@ -42,8 +41,8 @@ impl Jar {
         Jar::default()
     }
 
-    /// Takes one `Set-Cookie` value in. What is no cookie, or not for this host, is left out, as a
-    /// browser would.
+    /// Stores one `Set-Cookie` value. Values that are not a cookie, or not for this host, are
+    /// dropped, as in a browser.
     pub fn absorb(&mut self, url: &Url, set_cookie: &[u8]) {
         let Ok(text) = std::str::from_utf8(set_cookie) else { return };
         let Ok(mut raw) = RawCookie::parse(text.to_owned()) else { return };
@@ -54,7 +53,7 @@ impl Jar {
         if !settle_domain(&mut raw, url) {
             return;
         }
-        // one that is not for this URL is an error as well
+        // a cookie that is not for this URL is an error too
         let Ok(cookie) = Cookie::try_from_raw_cookie(&raw, url) else { return };
         let Some(place) = CookieId::of(&cookie) else { return };
         if !self.has_room_for(&cookie) {
@@ -72,7 +71,7 @@ impl Jar {
         }
     }
 
-    /// A full jar drops what has expired, and then takes in no more than changes of what it has.
+    /// Drops expired cookies from a full jar, which then accepts only changes of stored cookies.
     fn has_room_for(&mut self, cookie: &Cookie<'_>) -> bool {
         let known = cookie
             .domain
@@ -90,18 +89,18 @@ impl Jar {
         !places.is_empty()
     }
 
-    /// True if a cookie was ever stored; otherwise there is none to send.
+    /// Returns true if a cookie was ever stored; otherwise there is none to send.
     pub fn is_used(&self) -> bool {
         self.used
     }
 
-    /// The value of the `Cookie` field for a request to `url`; `None` if there is none to send.
-    /// Cookies with longer paths come first, and those with paths of equal length in order of
-    /// creation (RFC 6265 §5.4).
+    /// The value of the `Cookie` field for a request to `url`; `None` without cookies. Cookies with
+    /// longer paths come first, and those with paths of equal length in order of creation (RFC 6265
+    /// §5.4).
     pub fn header(&self, url: &Url) -> Option<String> {
         let mut cookies = self.store.matches(url);
         if cookies.len() > 1 {
-            // the order must not be that of a hash table, whose seed differs in each process
+            // the order must not depend on a hash table, whose seed differs in each process
             cookies.sort_by_cached_key(|cookie| {
                 let place = CookieId::of(cookie);
                 let created = self.created.iter().position(|known| Some(known) == place.as_ref());
@@ -122,8 +121,8 @@ fn expires(set_cookie: &str) -> Option<time::OffsetDateTime> {
     values.filter_map(|(_, value)| date::parse(value.as_bytes())).last()
 }
 
-/// A cookie for a public suffix, such as `co.uk` or any single label, is for its own host alone, and else
-/// for none (RFC 6265 §5.3 step 5). `false`: it is refused.
+/// Restricts a cookie for a public suffix, such as `co.uk` or any single label, to its own host
+/// (RFC 6265 §5.3 step 5). `false`: the cookie is refused.
 fn settle_domain(cookie: &mut RawCookie<'_>, url: &Url) -> bool {
     let Some(domain) = cookie.domain().map(str::to_ascii_lowercase) else { return true };
     let is_suffix =

@@ -4,10 +4,10 @@ use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{HtmlString, StartTag, Token, Tokenizer};
 use url::Url;
 
-/// Links of one page that are looked at; those beyond are left out.
+/// Maximum number of links of one page; further ones are dropped.
 pub const LINKS_MAX: usize = 10_000;
 
-/// Elements with an attribute that holds a URL, and what that URL is for.
+/// Elements with an attribute that holds a URL, and the purpose of that URL.
 const PLACES: [(&str, &str, Use); 19] = [
     ("a", "href", Use::Link),
     ("area", "href", Use::Link),
@@ -40,19 +40,19 @@ pub enum Use {
     Link,
     /// A resource that a browser fetches to show the page.
     Part,
-    /// `<meta http-equiv="refresh">`: where a browser goes by itself.
+    /// `<meta http-equiv="refresh">`: a browser loads the URL by itself.
     Refresh,
 }
 
 /// A URL in a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The element's name in small letters: `img`.
+    /// The element's name in lowercase: `img`.
     pub element: String,
-    /// The `rel` of a `link` element, in small letters; empty for all others.
+    /// The `rel` of a `link` element, in lowercase; empty for other elements.
     pub relation: String,
     pub usage: Use,
-    /// Absolute, without a fragment; of any scheme.
+    /// Absolute URL without a fragment; of any scheme.
     pub url: Url,
 }
 
@@ -63,7 +63,7 @@ pub fn links(html: &[u8], base: &Url) -> Vec<Link> {
     let mut stated = false;
     let mut found = Vec::new();
     let mut emitter = DefaultEmitter::<()>::default();
-    // what is in a script is no markup
+    // script content is not markup
     emitter.naively_switch_states(true);
     for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
         let Token::StartTag(tag) = token else { continue };
@@ -96,7 +96,7 @@ pub fn links(html: &[u8], base: &Url) -> Vec<Link> {
     found
 }
 
-/// The URLs of one element, as they are written.
+/// The URLs of one element, as written.
 fn references(element: &str, tag: &StartTag<()>) -> Vec<(Use, String)> {
     match element {
         "link" => {

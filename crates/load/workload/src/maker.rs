@@ -1,4 +1,4 @@
-//! Requests whose content differs from call to call and depends on no response. The engine knows
+//! Requests whose content differs from call to call, independent of responses. The engine knows
 //! only this interface; a higher layer implements it.
 
 use units::Nanos;
@@ -17,8 +17,8 @@ pub trait RequestMaker: std::fmt::Debug + Send {
     fn make(&mut self, index: u64, now: Nanos) -> Option<MadeRequest>;
 }
 
-/// Makes the makers of a run.
+/// Creates the makers of a run.
 pub trait RequestMakers: std::fmt::Debug {
-    /// The maker of one worker's requests.
+    /// Creates the maker of one worker's requests.
     fn maker(&self) -> Box<dyn RequestMaker>;
 }

@@ -5,18 +5,18 @@ use conduit::Peer;
 use protocol::http1::response::Asked;
 use units::Nanos;
 
-/// Callbacks of a script; called once, before the run.
+/// Callbacks that a script needs; returned once, before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants {
-    /// It determines how long to wait before each request.
+    /// The script determines the wait before each request.
     pub pauses: bool,
-    /// It receives each response: status, head and body.
+    /// The script receives each response: status, head and body.
     pub responses: bool,
-    /// Requests in one of its texts, at least 1: they go out together, as one call.
+    /// Number of requests in one of its texts, at least 1: they are sent together, as one call.
     pub requests: u16,
 }
 
-/// A script failed; the text names it and the line. It ends the run.
+/// A script failed; the text has its name and the line. This ends the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError(pub String);
 
@@ -35,24 +35,24 @@ pub trait Script: std::fmt::Debug + Send {
     /// The wait before the next request.
     ///
     /// # Errors
-    /// As the script failed.
+    /// Fails if the script fails.
     fn pause(&mut self) -> Result<Nanos, ScriptError>;
 
     /// Appends the next request's bytes to `out`.
     ///
     /// # Errors
-    /// As the script failed.
+    /// Fails if the script fails.
     fn request(&mut self, out: &mut Vec<u8>) -> Result<Asked, ScriptError>;
 
-    /// Processes a response; called only if it [wants](Wants::responses) them.
+    /// Processes a response; called only if the script [wants](Wants::responses) responses.
     ///
     /// # Errors
-    /// As the script failed.
+    /// Fails if the script fails.
     fn response(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError>;
 
     /// Destination of the next connection; `None`: the plan's.
     fn peer(&mut self) -> Option<Peer>;
 
-    /// The script stops this worker.
+    /// Returns whether the script stops this worker.
     fn stopped(&self) -> bool;
 }

@@ -1,15 +1,15 @@
-//! CSS selectors over HTML: what a capture looks for in a page. The tree is [`crate::html_tree`]'s; of
-//! Selectors Level 4 the part is here that names, classes, ids, attributes and nesting make.
-//! (The libraries that have all of it are under a licence that `deny.toml` does not permit.)
+//! CSS selectors over HTML, for captures from a page. The tree is [`crate::html_tree`]'s. The
+//! supported part of Selectors Level 4 consists of names, classes, ids, attributes and nesting.
+//! (The libraries that support all of it are under a license that `deny.toml` does not permit.)
 
 use crate::html_tree::{HtmlTree, HtmlVisit, NodeContent};
 
-/// Elements open at once that are followed; what is nested deeper is not looked at.
+/// Maximum number of open elements that are tracked; deeper elements are ignored.
 const DEPTH_MAX: usize = 1_000;
-/// Bytes of a selector's text.
+/// Maximum length of a selector's text in bytes.
 const SELECTOR_BYTES_MAX: usize = 4_096;
-/// Bytes of an element's text that are kept, and of all elements' texts together: the text of one that
-/// lies inside others belongs to each of them.
+/// Maximum number of bytes of an element's text, and of all elements' texts together: text inside
+/// nested elements belongs to each of them.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 const TEXTS_BYTES_MAX: usize = 16 << 20;
 
@@ -17,23 +17,23 @@ const TEXTS_BYTES_MAX: usize = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     text: String,
-    /// Each from the outermost compound to the element itself.
+    /// Each selector from the outermost compound to the element itself.
     all: Vec<Vec<(Relation, Compound)>>,
 }
 
 /// Relation of a compound to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
-    /// Somewhere inside it: a space.
+    /// A descendant: a space.
     Inside,
-    /// Directly inside it: `>`.
+    /// A child: `>`.
     Child,
 }
 
-/// `input.big[name=token]`: all of it must hold of one element.
+/// `input.big[name=token]`: all conditions must hold for one element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Compound {
-    /// In small letters; `None`: any element.
+    /// Element name in lowercase; `None`: any element.
     element: Option<String>,
     tests: Vec<AttributeTest>,
 }
@@ -50,14 +50,14 @@ enum AttributeRule {
     Equals(String),
     /// One of the words separated by white space.
     Word(String),
-    /// It, or it and a hyphen and more.
+    /// The value itself, or the value followed by a hyphen.
     Dashed(String),
     Begins(String),
     Ends(String),
     Contains(String),
 }
 
-/// An ancestor of the current element, or that element.
+/// An ancestor of the current element, or the element itself.
 #[derive(Clone, Copy, Debug)]
 struct Opened<'a> {
     name: &'a str,
@@ -66,7 +66,7 @@ struct Opened<'a> {
 
 impl Selector {
     /// # Errors
-    /// What is no selector, or one of a kind that is not known here: a sentence.
+    /// Fails with a sentence if the text is not a selector, or uses an unsupported kind.
     pub fn parse(text: &str) -> Result<Selector, String> {
         if text.len() > SELECTOR_BYTES_MAX {
             return Err(format!("a selector has at most {SELECTOR_BYTES_MAX} bytes"));
@@ -86,14 +86,14 @@ impl Selector {
         Ok(Selector { text: text.to_owned(), all })
     }
 
-    /// As written.
+    /// The selector as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Of each element that matches, in the order of the page's tree, the value of `attribute`, or
-    /// without one its text with white space folded. Elements without the attribute are left out. At
-    /// most `most` values.
+    /// For each matching element, in tree order: the value of `attribute`, or without `attribute`
+    /// its text with white space folded. Elements without the attribute are omitted. At most `most`
+    /// values.
     pub fn find(&self, html: &[u8], attribute: Option<&str>, most: usize) -> Vec<String> {
         let tree = HtmlTree::parse(html);
         let mut search = PageSearch {
@@ -127,8 +127,8 @@ impl Selector {
 }
 
 /// Returns whether the part before the last compound of `one` matches the ancestors. Takes time
-/// proportional to compounds times depth, whatever the page: for each prefix of the selector the
-/// elements that can end it are kept.
+/// proportional to compounds times depth for any page: for each prefix of the selector the elements
+/// that can end it are kept.
 fn nested(one: &[(Relation, Compound)], outer: &[Opened<'_>]) -> bool {
     let mut ends: Option<Vec<bool>> = None;
     for pair in one.windows(2) {
@@ -165,9 +165,9 @@ struct PageSearch<'a> {
     attribute: Option<&'a str>,
     most: usize,
     found: Vec<String>,
-    /// Bytes of text that are kept yet.
+    /// Number of bytes of text that may still be kept.
     room: usize,
-    /// Elements around, and those of them that are looked at.
+    /// Number of enclosing elements, and the tracked ones among them.
     depth: usize,
     open: Vec<Opened<'a>>,
     /// Elements whose text is being collected: depth of the element, row in `found`.
@@ -175,7 +175,7 @@ struct PageSearch<'a> {
 }
 
 impl<'a> PageSearch<'a> {
-    /// False if the walk ends.
+    /// Visits a node; returns false if the walk ends.
     fn visit(&mut self, visit: HtmlVisit<'a>) -> bool {
         match visit {
             HtmlVisit::Enter(NodeContent::Element { name, attributes }) => {
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(texts("br, img", "<br/>one<img>two"), ["", ""]);
     }
 
-    /// Pages without optional end tags, as Chromium 156 parses them (`--dump-dom`).
+    /// Pages without optional end tags, as parsed by Chromium 156 (`--dump-dom`).
     #[test]
     fn a_page_is_the_tree_that_a_browser_makes() {
         const LISTS: &str = "<!doctype html><ul><li>1<li class=sel>2<ul><li>a<li>b</ul><li>3</ul>\
@@ -502,7 +502,7 @@ mod tests {
         let found = divs.find(&page(1, &["a", &"é".repeat(TEXT_BYTES_MAX)].concat()), None, 1);
         assert_eq!(found[0].len(), TEXT_BYTES_MAX - 1);
         let found = divs.find(&page(999, &"x".repeat(1 << 20)), None, usize::MAX);
-        // html and body are around them
+        // html and body enclose them
         assert_eq!(found.len(), 998);
         assert_eq!(found.iter().map(String::len).sum::<usize>(), TEXTS_BYTES_MAX);
     }

@@ -6,15 +6,16 @@ use units::Nanos;
 /// Action of a call on the user's WebSocket.
 #[derive(Clone, Debug)]
 pub enum SocketAction {
-    /// Opens one with the request of the template, in place of one that is open.
+    /// Opens a WebSocket with the request of the template, in place of an open one.
     Connect,
     /// Sends the bytes of the template as a message, of text or binary. Without an answer the call
     /// is done when the message is sent.
     Send { text: bool, answer: Option<AwaitedMessages> },
     /// Waits for messages that have arrived since the last call, or will arrive.
     Expect(AwaitedMessages),
-    /// Waits for what the server sends next, or has sent since the last call: a message, a pong or a
-    /// close frame. The content of the response is its [opcode](opcode), then its payload.
+    /// Waits for the next frame of the server, or one that arrived since the last call: a message,
+    /// a pong or a close frame. The content of the response is its [opcode](opcode), then its
+    /// payload.
     Listen,
     /// Sends a ping with the bytes of the template.
     Ping,
@@ -22,11 +23,11 @@ pub enum SocketAction {
     Close { code: u16 },
 }
 
-/// First byte of what a [`SocketAction::Listen`] has received (RFC 6455 section 5.2).
+/// First byte of the result of a [`SocketAction::Listen`] (RFC 6455 section 5.2).
 pub mod opcode {
     pub const TEXT: u8 = 1;
     pub const BINARY: u8 = 2;
-    /// Its payload is the code, as two bytes.
+    /// Close frame; its payload is the code, as two bytes.
     pub const CLOSE: u8 = 8;
     pub const PONG: u8 = 10;
 }
@@ -39,29 +40,29 @@ pub const SOCKET_KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 #[derive(Clone, Debug)]
 pub struct SocketCall {
     pub action: SocketAction,
-    /// From the due instant; `None`: the plan's limit of calls.
+    /// Time limit from the due instant; `None`: the plan's limit of calls.
     pub timeout: Option<Nanos>,
-    /// Of a call that opens a WebSocket: others on it [listen](SocketAction::Listen).
+    /// For a call that opens a WebSocket: later calls on it [listen](SocketAction::Listen).
     pub listens: bool,
 }
 
 /// Messages of the server that a call waits for.
 #[derive(Clone, Debug)]
 pub struct AwaitedMessages {
-    /// Which messages count; `None`: all.
+    /// Messages that count; `None`: all.
     pub filter: Option<Arc<dyn MessageFilter>>,
-    /// Number of them, at least 1; the last one is the response to the call.
+    /// Number of messages, at least 1; the last one is the response to the call.
     pub count: u32,
 }
 
-/// Chooses among the messages of a server.
+/// Selects messages of a server.
 pub trait MessageFilter: std::fmt::Debug + Send + Sync {
     /// Returns whether a message with this payload counts.
     fn takes(&self, payload: &[u8]) -> bool;
 }
 
 impl SocketCall {
-    /// Returns whether it opens a WebSocket: its template is then a request.
+    /// Returns whether the call opens a WebSocket: its template is then a request.
     pub fn opens(&self) -> bool {
         matches!(self.action, SocketAction::Connect)
     }

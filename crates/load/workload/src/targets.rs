@@ -6,38 +6,39 @@ use std::sync::{Arc, OnceLock};
 use units::{Purpose, Seed};
 use url::Url;
 
-/// In which order the targets are taken.
+/// Order in which the targets are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// In sequence, restarting at the end.
     InOrder,
-    /// Drawn by weight.
+    /// Random, by weight.
     Random,
-    /// Each one once, in order; the run ends with the list.
+    /// Each target once, in order; the run ends with the list.
     Once,
 }
 
 /// One target's request, rendered once.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// The endpoint of the plan that it is sent to.
+    /// The endpoint of the plan to which the request is sent.
     pub endpoint: u32,
     pub url: RequestUrl,
     pub method: Arc<str>,
     pub asked: Asked,
-    /// The request as sent on a connection that stays open, and as sent with the last call on one.
+    /// The request as sent on a connection that stays open, and as sent with the last call of a
+    /// connection.
     pub bytes: Vec<u8>,
     pub last: Vec<u8>,
-    /// Position for a `Cookie` line, in either.
+    /// Position for a `Cookie` line, in each of the two.
     pub cookie_at: usize,
     pub cookie_at_last: usize,
     /// The same request for HTTP/2, if connections use it.
     pub http2: Option<http2::Request>,
-    /// And for HTTP/3.
+    /// The same for HTTP/3.
     pub http3: Option<protocol::http3::Coded>,
     /// Fields that redirects have removed.
     pub stripped: Stripped,
-    /// Action on the user's WebSocket; `None`: it is a request of HTTP.
+    /// Action on the user's WebSocket; `None`: the template is an HTTP request.
     pub socket: Option<Arc<SocketCall>>,
 }
 
@@ -65,8 +66,8 @@ impl RequestUrl {
         RequestUrl { shared: shared.clone(), own: Some(OnceLock::new()) }
     }
 
-    /// Prepares for another request, whose target in its line is its own: the whole URL is put together
-    /// again when it is asked for.
+    /// Prepares for another request, with its own target in the request line: the complete URL is
+    /// rebuilt on demand.
     pub fn renew(&mut self, shared: &Arc<Url>) {
         if !Arc::ptr_eq(&self.shared, shared) {
             self.shared = shared.clone();
@@ -77,7 +78,7 @@ impl RequestUrl {
         }
     }
 
-    /// Scheme, host and port are the request's.
+    /// Scheme, host and port are those of the request.
     pub fn shared(&self) -> &Arc<Url> {
         &self.shared
     }
@@ -135,12 +136,12 @@ pub fn with_target(url: &Url, target: &str) -> Url {
     url
 }
 
-/// The targets of a plan and the law of choosing among them.
+/// The targets of a plan and the rule for choosing among them.
 #[derive(Clone, Debug)]
 pub struct Targets {
     templates: Vec<Template>,
     order: Order,
-    /// Rows by call index, in place of round robin; empty: none.
+    /// Rows by call index, in place of round robin; empty: not set.
     sequence: Vec<u32>,
     /// Every call uses the first row.
     single: bool,
@@ -150,7 +151,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// `weights` are above zero, one for each template; there is at least one template.
+    /// Creates the targets. `weights` are above zero, one for each template; there is at least one
+    /// template.
     pub fn new(templates: Vec<Template>, weights: &[f64], order: Order, seed: Seed) -> Targets {
         assert!(!templates.is_empty(), "a plan has a target");
         let mut sum = 0.0;
@@ -163,7 +165,7 @@ impl Targets {
         Targets { templates, order, sequence: Vec::new(), single, sums, seed }
     }
 
-    /// Takes the rows in this order, unless they are drawn. Every row is one of the templates.
+    /// Takes the rows in this order, unless they are random. Every row is one of the templates.
     pub fn in_sequence(self, sequence: Vec<u32>) -> Targets {
         Targets { single: self.single && sequence.is_empty(), sequence, ..self }
     }

@@ -14,7 +14,7 @@ pub enum Think {
     Lognormal(Nanos, f64),
 }
 
-/// The longest pause that is drawn: a lognormal law has no end.
+/// Maximum pause: a lognormal law has no maximum.
 const PAUSE_MAX_S: f64 = 86_400.0;
 
 impl Think {
@@ -46,7 +46,7 @@ fn normal(stream: &mut units::Stream) -> f64 {
     radius * (std::f64::consts::TAU * stream.unit()).cos()
 }
 
-/// One stream per (user, turn): 2^24 users before two of them could share one.
+/// One random stream per (user, turn): 2^24 users before two of them could share one.
 fn stream(seed: Seed, user: u64, turn: u64) -> units::Stream {
     seed.stream(Purpose::Think, user.wrapping_shl(40).wrapping_add(turn))
 }

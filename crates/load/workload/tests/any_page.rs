@@ -18,7 +18,7 @@ fn corpus_page_links() {
     assert!(count >= 5, "{count} inputs");
 }
 
-/// Pieces of pages, whole and broken.
+/// Pieces of pages, valid and broken.
 const PIECES: &[&str] = &[
     "<a href=",
     "<img src='",

@@ -31,11 +31,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Megabytes that describing takes at most: two tables of 2^18 places, each with its predecessor while it
-/// grows.
+/// Maximum memory for describing, in megabytes: two tables of 2^18 places, each with its
+/// predecessor while it grows.
 const MEGABYTES_MAX: usize = 48;
 
-/// A million lines and more, no two of which have a client or a target in common.
+/// More than a million lines, each with a different client and target.
 #[test]
 fn a_huge_log_is_described_in_bounded_memory() {
     const LINES: u64 = 1_200_000;

@@ -11,8 +11,8 @@ use workload::Template;
 #[derive(Debug)]
 pub(crate) struct Http1 {
     reader: ResponseReader,
-    /// The reader is set to the oldest call. It is set when that call's first byte arrives, so that
-    /// the facts and the head of the previous response are kept until then.
+    /// The oldest call for which the reader is set. The reader is set when that call's first byte
+    /// arrives, so that the facts and the head of the previous response are kept until then.
     reading: bool,
 }
 
@@ -26,7 +26,7 @@ impl Http1 {
         self.reading = false;
     }
 
-    /// Requests of a pipeline.
+    /// Number of requests in a pipeline.
     #[inline]
     pub(super) fn capacity(&self, depth: u32) -> u32 {
         depth
@@ -116,7 +116,7 @@ fn ask_with_cookie(template: &Template, last: bool, cookie: &str, out: &mut Vec<
     out.extend_from_slice(rest);
 }
 
-/// Failure for an unreadable response.
+/// Failure class for an unparsable response.
 pub(crate) fn class_of(error: &ResponseError) -> FailureClass {
     match error {
         ResponseError::NotHttp => FailureClass::NotHttp,

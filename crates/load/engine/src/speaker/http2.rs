@@ -10,7 +10,7 @@ use sample::{FailureClass, Http2Facts};
 pub(crate) struct Http2 {
     settings: SessionSettings,
     session: Session,
-    /// Bytes of the input that the session has consumed, whose events are not all returned yet.
+    /// Input bytes that the session has consumed, but whose events have not all been returned.
     taken: Option<usize>,
     /// The response of the last event, if it continues.
     under_way: Option<usize>,
@@ -94,7 +94,7 @@ impl Http2 {
         Err(Fault::Broken { class: FailureClass::Protocol })
     }
 
-    /// A stream is ended by its own frame; the end of the connection ends none.
+    /// Each stream ends by its own frame; the end of the connection completes none.
     pub(super) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let begun = self.session.partial(0).is_some();
         Err(if begun { FailureClass::Truncated } else { FailureClass::ClosedEarly })
@@ -132,7 +132,7 @@ impl Http2 {
         self.session.partial(call).map(converted)
     }
 
-    /// Part of a call's request that was sent later.
+    /// The next call of whose request a further part was sent.
     pub(super) fn take_late(&mut self) -> Option<Late> {
         self.session.take_late()
     }
@@ -141,7 +141,7 @@ impl Http2 {
         self.session.done_id()
     }
 
-    /// Nothing is outstanding, and no further request is possible.
+    /// Returns whether nothing is outstanding and no further request is possible.
     pub(super) fn is_over(&self) -> bool {
         self.session.outstanding() == 0 && self.session.is_going_away()
     }

@@ -13,7 +13,7 @@ use sample::{FailureClass, Http3Facts};
 pub(crate) struct Http3 {
     settings: SessionSettings,
     session: Session,
-    /// Bytes of the input that the session has consumed, whose events are not all returned yet.
+    /// Input bytes that the session has consumed, but whose events have not all been returned.
     taken: Option<usize>,
     /// The response of the last event, if it continues.
     under_way: Option<usize>,
@@ -32,8 +32,8 @@ impl Http3 {
         self.session.start(out);
     }
 
-    /// The peer's limit is enforced below: a call waits on its connection for its stream, because
-    /// the limit grows shortly after each response.
+    /// The peer's limit is enforced by the QUIC layer: a call waits on its connection for its
+    /// stream, because the limit grows shortly after each response.
     #[inline]
     pub(super) fn capacity(&self, depth: u32) -> u32 {
         if self.session.is_open() { depth } else { 0 }
@@ -124,18 +124,19 @@ impl Http3 {
         self.session.partial(call).map(converted)
     }
 
-    /// A call that waited for its stream, and has it now.
+    /// The next call that waited for its stream, and has it now.
     pub(super) fn take_opened(&mut self) -> Option<usize> {
         self.session.take_opened()
     }
 
-    /// A call of whose request more was sent later. Its bytes were counted at submission.
+    /// The next call of whose request a further part was sent. Its bytes were counted at
+    /// submission.
     pub(super) fn take_late(&mut self) -> Option<Late> {
         let place = self.session.take_went()?;
         Some(Late { place, bytes: 0, begins: false })
     }
 
-    /// Nothing is outstanding, and no further request is possible.
+    /// Returns whether nothing is outstanding and no further request is possible.
     pub(super) fn is_over(&self) -> bool {
         self.session.outstanding() == 0 && self.session.is_going_away()
     }

@@ -20,9 +20,9 @@ pub(crate) const STREAMS_MAX: u32 = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Numbered {
     next: u8,
-    /// The streams outstanding, in the order of their calls.
+    /// The outstanding streams, in the order of their calls.
     streams: Vec<NumberedStream>,
-    /// The peer accepts no more.
+    /// The peer accepts no further streams.
     going_away: bool,
     facts: ResponseFacts,
 }
@@ -55,7 +55,7 @@ impl Numbered {
 
     pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
         let [number, kind, length, _, ref rest @ ..] = *input else {
-            // the tests cut between frames only
+            // the tests cut only between frames
             return Err(Fault::Broken { class: FailureClass::BadFraming });
         };
         let length = usize::from(length);

@@ -1,5 +1,5 @@
-//! WebSocket: an upgrade over HTTP/1.1, then messages. A call is a message with its answer; which
-//! message of the server that is, the plan's rule of correlation decides. Answers may come in any
+//! WebSocket: an upgrade over HTTP/1.1, then messages. A call is a message with its answer; the
+//! plan's correlation rule decides which message of the server answers it. Answers may come in any
 //! order, and some messages answer nothing.
 
 mod preset;
@@ -24,19 +24,19 @@ use workload::{Template, opcode};
 
 /// Correlation keys of messages that timed out, kept to recognize their late answers.
 const LATE_MAX: usize = 256;
-/// Status of a call that has its answer: that of the upgrade.
+/// Status of a call that has its answer: the status of the upgrade.
 const STATUS: u16 = 101;
 
 /// State shared by all WebSockets of a run.
 #[derive(Debug)]
 pub(crate) struct SocketTerms {
     offer: ClientOffer,
-    /// The message, cut where the number of the call goes.
+    /// The message, cut where the number of the call is inserted.
     pieces: Vec<Vec<u8>>,
     text: bool,
     rule: AnswerRule,
     preset: Option<PresetTerms>,
-    /// Only pings are sent.
+    /// Connections are only held open: only pings are sent.
     holds: bool,
     /// Messages are published for the members of rooms.
     publishes: bool,
@@ -59,13 +59,13 @@ enum AnswerRule {
 }
 
 impl SocketTerms {
-    /// Calls are made by guides, which know what the server agreed to.
+    /// Guides make the calls, and know what the server agreed to.
     pub(crate) fn guided(self) -> SocketTerms {
         SocketTerms { stepped: true, ..self }
     }
 
     /// # Errors
-    /// An expression that does not compile.
+    /// Fails if an expression does not compile.
     pub(crate) fn new(plan: &Plan) -> Result<SocketTerms, String> {
         let message = plan.websocket_message();
         let rule = match &plan.websocket_answer() {
@@ -112,7 +112,7 @@ impl SocketTerms {
         }
     }
 
-    /// Key shared by a message and its answer; `None`: none, and the order decides.
+    /// Key shared by a message and its answer; `None`: there is no key, and the order decides.
     fn key(&self, payload: &[u8]) -> Option<u64> {
         let hash = |bytes: &[u8]| XxHash3_128::oneshot(bytes) as u64;
         match &self.rule {
@@ -130,7 +130,7 @@ impl SocketTerms {
         }
     }
 
-    /// Returns whether a message of the server can be an answer; its key.
+    /// Returns the key of a server message that can be an answer.
     fn answer_key(&self, payload: &[u8]) -> Option<Option<u64>> {
         let key = self.key(payload);
         match &self.rule {
@@ -156,15 +156,15 @@ fn cut(text: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     index: u64,
-    /// `None`: any answer will do.
+    /// `None`: any answer matches.
     key: Option<u64>,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// Nothing was sent.
+    /// Nothing was sent yet.
     Fresh,
-    /// The upgrade was sent, and this much of the response is there.
+    /// The upgrade was sent, and this much of the response has arrived.
     Opening {
         key: String,
         head: Vec<u8>,
@@ -174,8 +174,8 @@ enum Phase {
     Over,
 }
 
-/// Events on a connection since the last query, which follows each piece of input: it has one time
-/// and one message at most.
+/// Events on a connection since the last query. A query follows each piece of input, so there is at
+/// most one time and one message.
 #[derive(Debug, Default)]
 pub(crate) struct SocketNews {
     pub(crate) counts: SocketCounts,
@@ -184,13 +184,13 @@ pub(crate) struct SocketNews {
     pub(crate) delivery: Option<Option<u64>>,
 }
 
-/// Result of checking for a call that is over without an event.
+/// Result of a check for calls that end without an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conclusion {
     Done,
-    /// Done once everything that it sent has left the client.
+    /// Done once all its messages have left the client.
     Later,
-    /// It waits for an event, or there is no call.
+    /// The call waits for an event, or there is no call.
     ByEvent,
 }
 
@@ -198,7 +198,7 @@ pub(crate) enum Conclusion {
 #[derive(Debug)]
 pub(crate) struct SocketEnd {
     pub(crate) close: SocketClose,
-    /// Violation by the peer.
+    /// Protocol violation by the peer.
     pub(crate) violation: Option<String>,
 }
 
@@ -209,7 +209,7 @@ pub(crate) struct SocketSpeaker {
     calls: VecDeque<Outstanding>,
     /// Keys of calls that were withdrawn.
     late: VecDeque<u64>,
-    /// Answers without a key that are owed to withdrawn calls.
+    /// Number of answers without a key that withdrawn calls still wait for.
     owed: u64,
     /// Positions of calls whose messages were sent after the query.
     opened: std::ops::Range<usize>,
@@ -217,7 +217,7 @@ pub(crate) struct SocketSpeaker {
     news: SocketNews,
     end: Option<SocketEnd>,
     random: Stream,
-    /// When the upgrade was sent, as far as that is known.
+    /// When the upgrade was sent, if known.
     asked_at: Nanos,
     /// When the last message of the server arrived.
     heard_at: Nanos,
@@ -226,7 +226,7 @@ pub(crate) struct SocketSpeaker {
     /// When the heartbeat without a pong was sent.
     pinged_at: Nanos,
     scratch: Vec<u8>,
-    /// The server does not take messages of the application yet.
+    /// The server does not accept messages of the application yet.
     greeting: bool,
     steps: Option<Box<StepState>>,
 }
@@ -268,7 +268,7 @@ impl SocketSpeaker {
         }
     }
 
-    /// The first call brings the upgrade with it; its message follows the 101.
+    /// The first call sends the upgrade; its message follows the 101.
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         if let Some(call) = request.template.socket.clone() {
             return self.submit_step(request, &call, out);
@@ -295,7 +295,7 @@ impl SocketSpeaker {
         handshake::key(nonce)
     }
 
-    /// Sends the message of the call at this place.
+    /// Sends the message of the call at this position.
     fn send(&mut self, place: usize, out: &mut Vec<u8>) {
         let (Phase::Open(socket), Some(call)) = (&mut self.phase, self.calls.get_mut(place)) else {
             return;
@@ -318,7 +318,7 @@ impl SocketSpeaker {
         self.news.counts.wire_sent += (out.len() - before) as u64;
     }
 
-    /// Takes input of one event.
+    /// Processes the input of one event.
     pub(super) fn process(
         &mut self,
         input: &[u8],
@@ -574,7 +574,7 @@ impl SocketSpeaker {
             return;
         }
         if let Phase::Open(socket) = &mut self.phase {
-            // an unanswered one keeps its instant: its pong ends the whole wait
+            // an unanswered ping keeps its instant: its pong ends the whole wait
             if self.pinged_at.is_zero() {
                 self.pinged_at = now;
             }
@@ -594,13 +594,13 @@ impl SocketSpeaker {
         }
     }
 
-    /// The connection is established, and the upgrade is sent at `now`.
+    /// Notes that the connection is established, and the upgrade is sent at `now`.
     pub(crate) fn set_asked(&mut self, now: Nanos) {
         self.asked_at = now;
     }
 
-    /// The oldest call has nothing more to wait for; `sent`: everything that it sent has left the
-    /// client.
+    /// Concludes the oldest call, which has nothing more to wait for; `sent`: all its messages have
+    /// left the client.
     pub(crate) fn conclude_sent(&mut self, sent: bool) -> Conclusion {
         if self.steps.is_some() {
             return self.conclude_step(sent);
@@ -627,7 +627,7 @@ impl SocketSpeaker {
         Err(class)
     }
 
-    /// The call is abandoned; a later answer is counted as late.
+    /// Abandons the call; a later answer is counted as late.
     pub(super) fn withdraw(&mut self, call: usize, _out: &mut Vec<u8>) -> bool {
         let Some(gone) = self.calls.remove(call) else { return true };
         if self.steps.is_some() {
@@ -650,7 +650,7 @@ impl SocketSpeaker {
         self.facts
     }
 
-    /// Of the server's 101, after the step that opened the WebSocket.
+    /// Head of the server's 101, after the step that opened the WebSocket.
     pub(super) fn head(&self) -> &[u8] {
         self.steps.as_ref().map_or(&[], |steps| &steps.head)
     }
@@ -674,7 +674,7 @@ impl SocketSpeaker {
         self.input_at
     }
 
-    /// How the connection ended; valid once it has.
+    /// Returns how the connection ended; valid once it has ended.
     pub(crate) fn take_end(&mut self) -> Option<SocketEnd> {
         let lost = match &self.phase {
             Phase::Fresh => None,

@@ -1,4 +1,4 @@
-//! The guide against a server that is a function, in virtual time.
+//! The guide against a simulated server, in virtual time.
 
 use super::*;
 use plan::representative::parse_representative;
@@ -23,9 +23,9 @@ fn load(text: &str, change: impl FnOnce(&mut Plan)) -> Arc<SpecwebLoad> {
 /// Behavior of the server.
 struct Server {
     ads: Advertising,
-    /// From the request to the end of its response.
+    /// Time from the request to the end of its response.
     takes: fn(&str) -> Nanos,
-    /// Changes the head and the body before they leave.
+    /// Changes the head and the body before they are sent.
     spoils: fn(&str, &mut Vec<u8>, &mut Vec<u8>),
     log: Vec<PostForm>,
 }
@@ -81,7 +81,7 @@ impl Server {
 /// Result of a run.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Requests of each operation by its name, failures by their class.
+    /// Requests by operation, and failures by class.
     operations: BTreeMap<u32, u64>,
     failures: BTreeMap<FailureClass, u64>,
     connections: u64,
@@ -149,9 +149,9 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
     seen
 }
 
-/// With a server that needs no time each connection receives 400 kbit/s, so that the mean of 122,000
-/// bits gives 3.28 operations a second; 7.3 requests go over a connection (P3 of the sheet); the mix is
-/// SPECweb99's; what was posted is in the log.
+/// With a server that needs no time each connection receives 400 kbit/s, so that the mean of
+/// 122,000 bits gives 3.28 operations a second; a connection carries 7.3 requests (P3 of the
+/// sheet); the mix is SPECweb99's; the log contains the posted data.
 #[test]
 fn an_ideal_server_has_every_connection_conform() {
     let load = load("specweb99-like:connections=20", |_| {});
@@ -159,7 +159,7 @@ fn an_ideal_server_has_every_connection_conform() {
     let seen = run(&load, &mut server);
     assert_eq!((seen.judged, seen.conforming), (USERS_AT_ONCE, USERS_AT_ONCE));
     assert!(seen.failures.is_empty(), "{:?}", seen.failures);
-    // files of class 3 are rare and long: one more or less is noticeable
+    // files of class 3 are rare and long: one file more or less is noticeable
     let per_second = seen.calls as f64 / (65.0 * USERS_AT_ONCE as f64);
     assert!((per_second / 3.28 - 1.0).abs() < 0.12, "{per_second} operations a second");
     let mean = seen.calls as f64 / seen.connections as f64;
@@ -173,7 +173,7 @@ fn an_ideal_server_has_every_connection_conform() {
     assert!(found.agree() && found.answered > 100 && found.unanswered == 0, "{found:?}");
 }
 
-/// 10 ms for a response are hidden by most waits for the line; a second is not.
+/// Most waits for the line hide 10 ms for a response, but not a second.
 #[test]
 fn a_slow_server_has_none_conform() {
     for (takes, conforming) in [
@@ -187,7 +187,7 @@ fn a_slow_server_has_none_conform() {
     }
 }
 
-/// A wrong response is a failed call, and with one of a hundred or more no connection conforms.
+/// A wrong response is a failed call; with one or more in a hundred no connection conforms.
 #[test]
 fn a_wrong_response_fails_its_call() {
     type Spoil = fn(&str, &mut Vec<u8>, &mut Vec<u8>);
@@ -224,7 +224,7 @@ fn a_wrong_response_fails_its_call() {
     ];
     for (row, (spoil, class)) in spoils.into_iter().enumerate() {
         let load = load("specweb99-like:connections=20", |plan| {
-            // all of it is warm-up but the end: every byte is compared
+            // all but the end is warm-up: every byte is compared
             plan.stop.warm_up = Nanos::from_secs(30);
             plan.stop.duration = Some(Nanos::from_secs(20));
         });
@@ -238,7 +238,8 @@ fn a_wrong_response_fails_its_call() {
     }
 }
 
-/// The static mix has no dynamic pages; by HTTP/1.0 the kept connections request keep-alive.
+/// The static mix has no dynamic pages; with HTTP/1.0 the persistent connections request
+/// keep-alive.
 #[test]
 fn the_static_mix_and_the_older_protocol() {
     let load = load("specweb99-like:connections=20,mix=static", |plan| {

@@ -69,7 +69,7 @@ fn a_token_is_renewed_before_it_expires() {
     // half of a short lifetime; some servers write the number as text
     assert_eq!(ask(&tokens, 70, &good("two", ", \"expires_in\": \"10\"")), 1);
     assert_eq!(tokens.next_due(), Nanos(75 * SECOND));
-    // no lifetime: until the server refuses it
+    // no lifetime: valid until the server refuses it
     assert_eq!(ask(&tokens, 75, &good("three", "")), 1);
     assert_eq!(tokens.next_due(), Nanos::NEVER);
     let facts = tokens.take_facts();
@@ -83,7 +83,7 @@ fn refused_tokens_are_replaced_once_each_and_ever_later() {
     let mut requests = Vec::new();
     for at in 1..100 {
         let now = Nanos(at * SECOND);
-        // a storm of refusals: of calls sent before the token, and with it
+        // a storm of refusals: of calls sent before the token arrived, and of calls with it
         for _ in 0..50 {
             tokens.refuse(None, Nanos(at * SECOND), now);
         }

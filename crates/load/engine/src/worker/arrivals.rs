@@ -11,15 +11,15 @@ use workload::Step;
 /// Maximum number of connections opened for due calls before the next read.
 const OPENS_MAX: u32 = 16;
 
-/// Maximum number of arrivals that a late worker issues before its next read. Without a limit a
-/// rate beyond the machine leaves no time to read responses.
+/// Maximum number of arrivals that a late worker issues before its next read. Without a limit, a
+/// rate too high for the machine leaves no time to read responses.
 const LATE_ARRIVALS_MAX: u32 = 256;
 
-/// A worker is late if due calls have waited this long.
+/// Time for which due calls have waited when a worker counts as late.
 const LATE: Nanos = Nanos::from_millis(1);
 
 impl Worker {
-    /// Issues everything that is due.
+    /// Issues all calls that are due.
     pub(super) fn fall_due<I: Io>(&mut self, io: &mut I, now: Nanos) {
         while self.feedback.next_arrival() <= now && self.may_issue(now) {
             self.arrivals_this_turn += 1;
@@ -35,10 +35,11 @@ impl Worker {
     }
 
     /// Returns whether the next due call may be issued now. A late worker has many calls due at
-    /// once. Opening a connection for each would make it and the server later still, because an
-    /// open costs both about ten times a call, while responses that free connections wait to be
-    /// read; that can feed on itself until no descriptor is left. So a late worker opens only if
-    /// the latest read found nothing. Due calls stay due, and their wait counts as lag.
+    /// once. Opening a connection for each would delay it and the server further, because an open
+    /// costs both about ten times as much as a call, while responses that free connections wait to
+    /// be read. This can reinforce itself until no descriptor is left. So a late worker opens
+    /// connections only if the latest read found nothing. Due calls stay due, and their wait counts
+    /// as lag.
     fn may_issue(&mut self, now: Nanos) -> bool {
         let late = now - self.feedback.next_arrival() > LATE;
         if late && self.arrivals_this_turn >= LATE_ARRIVALS_MAX {
@@ -52,7 +53,7 @@ impl Worker {
         self.pool.opens_this_turn() < opens_max || self.pool.has_listed()
     }
 
-    /// One arrival of an open load: a call, or the first of a session's.
+    /// Handles an arrival of an open load: a call, or the first call of a session.
     fn arrive<I: Io>(&mut self, io: &mut I, now: Nanos) {
         match self.feedback.arrive() {
             Some(Arrived::Call(call)) => {
@@ -70,7 +71,7 @@ impl Worker {
         }
     }
 
-    /// `count` calls of a user fall due at `intended`.
+    /// Issues `count` calls of a user, due at `intended`.
     #[inline(always)]
     fn emit<I: Io>(&mut self, io: &mut I, user: u32, count: u32, intended: Nanos, now: Nanos) {
         if self.feedback.is_guided() {
@@ -93,7 +94,7 @@ impl Worker {
         }
     }
 
-    /// The guided user's call falls due.
+    /// Issues the guided user's call.
     fn emit_step<I: Io>(&mut self, io: &mut I, user: u32, intended: Nanos, now: Nanos) {
         let warm_up = self.journal.in_warm_up(intended);
         let stopping = self.edges.is_stopping();
@@ -133,7 +134,7 @@ impl Worker {
         }
     }
 
-    /// A user with nothing outstanding and nothing due leaves.
+    /// Removes a user with nothing outstanding and nothing due.
     pub(super) fn retire_if_idle<I: Io>(&mut self, io: &mut I, user: u32, now: Nanos) {
         let Some(retired) = self.feedback.retire_if_idle(user, now) else { return };
         let Some((record, conns)) = retired.session else { return };
@@ -144,7 +145,7 @@ impl Worker {
         }
     }
 
-    /// A call of a user has ended: the next one is issued, or falls due later.
+    /// Continues after a user's call: the next one is issued now, or falls due later.
     #[inline(always)]
     pub(super) fn follow<I: Io>(&mut self, io: &mut I, ended: EndedCall, now: Nanos) {
         if self.feedback.goes_on(&ended) {
@@ -154,7 +155,7 @@ impl Worker {
         }
     }
 
-    /// The user's next call falls due at once.
+    /// Issues the user's next call, which falls due at once.
     #[inline(never)]
     fn go_on<I: Io>(&mut self, io: &mut I, user: u32, now: Nanos) {
         self.emit(io, user, 1, now, now);
@@ -179,8 +180,7 @@ impl Worker {
         }
     }
 
-    /// A user's connections return state that they no longer need, unless calls are in flight on
-    /// them.
+    /// Returns state that a user's connections no longer need, unless calls are in flight on them.
     fn rest_connections(&mut self, user: u32) {
         if let Some(slot) = self.feedback.connection_of(user) {
             self.pool.rest(slot);
@@ -190,7 +190,7 @@ impl Worker {
         }
     }
 
-    /// A user leaves and closes its connections; at `back` it returns.
+    /// Removes a user and closes its connections; it returns at `back`.
     fn rest<I: Io>(&mut self, io: &mut I, user: u32, back: Option<Nanos>, now: Nanos) {
         for slot in self.feedback.connections_at_rest(user) {
             let conn = self.pool.conn(slot);
@@ -213,7 +213,7 @@ impl Worker {
         }
     }
 
-    /// Deadlines that have passed: of connections, then of calls still in a queue.
+    /// Handles deadlines that have passed: of connections, then of calls still in a queue.
     pub(super) fn expire<I: Io>(&mut self, io: &mut I, now: Nanos) {
         while let Some(slot) = self.pool.pop_expired(now) {
             self.time_out(io, slot, now);
@@ -223,8 +223,8 @@ impl Worker {
         }
     }
 
-    /// A limit passed on a connection: the call that it was for has timed out. Unless the protocol
-    /// can take one call back, the connection cannot be used any more.
+    /// Handles a limit that passed on a connection: the call that it was for has timed out. Unless
+    /// the protocol can withdraw one call, the connection cannot be used any more.
     fn time_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let generation = self.pool.conn(slot).generation();
         loop {

@@ -14,7 +14,7 @@ impl Worker {
         self.conclude_with(io, &mut call, &end, now, None);
     }
 
-    /// A call's outcome is known: it becomes a sample, and its user continues.
+    /// Concludes a call whose outcome is known: it becomes a sample, and its user continues.
     #[inline(always)]
     pub(super) fn conclude_with<I: Io>(
         &mut self,
@@ -52,7 +52,7 @@ impl Worker {
         }
     }
 
-    /// The call's end ends the run.
+    /// The end of the call ends the run.
     #[inline]
     fn is_lost(&self, end: &End) -> bool {
         end.outcome != Outcome::Succeeded
@@ -60,7 +60,7 @@ impl Worker {
             && (end.outcome == Outcome::TimedOut || end.class.is_some_and(is_loss))
     }
 
-    /// An ended call expected a stream of events.
+    /// Counts the end of a call that expected a stream of events.
     fn end_stream(&mut self, call: &Call, end: &End, now: Nanos) {
         if self.setup.stream(call.target).is_none() {
             return;
@@ -77,8 +77,7 @@ impl Worker {
         self.journal.stream_over(marks, how, call.intended, now);
     }
 
-    /// A finished call is counted among those of its kind of client, reported to the guide, and
-    /// logged.
+    /// Counts a finished call for its kind of client, reports it to the guide, and logs it.
     #[inline(never)]
     fn report(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
         if self.setup.body.streams() {
@@ -107,7 +106,7 @@ impl Worker {
         }
     }
 
-    /// Writes down what the guide has noticed.
+    /// Records the observations of the guide.
     pub(super) fn collect_remarks(&mut self) {
         let journal = &mut self.journal;
         self.feedback.collect_remarks(&mut |remark| journal.process(remark));
@@ -117,7 +116,7 @@ impl Worker {
         if self.setup.plan.connection.reset_on_close { Close::Reset } else { Close::Orderly }
     }
 
-    /// Ends a connection. Its calls have been removed before.
+    /// Ends a connection whose calls have been removed before.
     pub(super) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, how: Close, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         if conn.is_closed() {
@@ -154,13 +153,13 @@ impl Worker {
         self.journal.connection_closed();
     }
 
-    /// Conformity, and the kernel's counts.
+    /// Judges conformity, and takes the kernel's counts.
     fn judge_connection<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         let life = conn.life(now);
         let threshold = self.setup.plan.measure.conforming_bps;
         let conforming = conn.bandwidth().map(|bandwidth| bandwidth > threshold);
-        // simulated lines are judged instead, when they end
+        // simulated lines are judged at their end instead
         let conforming = conforming.filter(|_| self.setup.plan.specweb99.is_none());
         let facts = if self.journal.wants_facts(life.responses) { io.facts(slot) } else { None };
         self.journal.connection_lived(&life, facts, conforming);
@@ -185,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// Abandons everything due or in flight.
+    /// Abandons all calls that are due or in flight.
     pub(super) fn abandon<I: Io>(&mut self, io: &mut I, now: Nanos) {
         self.stop();
         self.fan_out = None;
@@ -195,7 +194,7 @@ impl Worker {
             self.close(io, slot, Close::Reset, now);
         }
         for mut call in self.pool.drain_waiting() {
-            // its user is removed with it, and the received part of its response
+            // its user is removed with it, and so is the received part of its response
             call.user = NO_USER;
             call.intake = None;
             self.conclude(io, call, End::abandoned(), now);
@@ -204,7 +203,7 @@ impl Worker {
     }
 }
 
-/// The transport refused or broke the call's connection.
+/// Returns whether the transport refused or broke the call's connection.
 fn is_loss(class: FailureClass) -> bool {
     matches!(
         class,

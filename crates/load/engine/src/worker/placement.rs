@@ -80,7 +80,7 @@ impl Worker {
         }
     }
 
-    /// Makes a request for this call alone. Returns false if none can be made.
+    /// Makes a request for a single call. Returns false if no request can be made.
     #[inline(never)]
     fn make_request(&mut self, call: &mut Call, now: Nanos) -> bool {
         let Some(maker) = &mut self.maker else { return true };
@@ -104,7 +104,7 @@ impl Worker {
         }
     }
 
-    /// An open connection that can take the call.
+    /// Finds an open connection that can take the call.
     #[inline(always)]
     fn usable<I: Io>(
         &mut self,
@@ -134,7 +134,8 @@ impl Worker {
         self.pool.listed_for(endpoint, id)
     }
 
-    /// A user leaves a connection that does not serve the next call: it is full, or goes elsewhere.
+    /// Detaches a user from a connection that does not serve the next call: it is full, or leads
+    /// elsewhere.
     fn part<I: Io>(&mut self, io: &mut I, user: u32, slot: Slot, endpoint: u32, now: Nanos) {
         let conn = self.pool.conn(slot);
         let used_up = conn.is_used_up(self.pool.calls_max());
@@ -159,7 +160,7 @@ impl Worker {
     }
 
     fn place_on_new<I: Io>(&mut self, io: &mut I, mut call: Call, endpoint: u32, now: Nanos) {
-        // connecting is work on this call: its lag ends before it
+        // the connect is work on this call: its lag ends before it
         self.journal.issue(&mut call, now);
         loop {
             self.journal.connection_attempted();
@@ -179,7 +180,8 @@ impl Worker {
         }
     }
 
-    /// Over a protocol with streams the next call need not wait until this one is answered.
+    /// Offers the connection to the next call at once if its protocol has streams: that call need
+    /// not wait until this one is answered.
     fn share(&mut self, slot: Slot) {
         if self.pool.conn(slot).is_multiplexed() {
             self.pool.list(slot);
@@ -225,7 +227,7 @@ impl Worker {
         Ok(slot)
     }
 
-    /// Bytes before the first request: CONNECT to a proxy, or TLS's first flight.
+    /// Sends the bytes before the first request: CONNECT to a proxy, or TLS's first flight.
     fn start_indirect(&mut self, slot: Slot, end: &Endpoint) -> Result<(), FailureClass> {
         match (&end.tunnel, &end.tls_name) {
             (Some(request), _) => self.pool.conn_mut(slot).send_connect(request),
@@ -315,8 +317,8 @@ impl Worker {
         }
     }
 
-    /// A request of the script that needs a proof, and is resent unchanged with the answer to a
-    /// challenge.
+    /// Sends a request of the script that needs a proof: it is resent unchanged with the answer to
+    /// a challenge.
     #[cold]
     fn take_scripted(&mut self, call: &mut Call) {
         let mut bytes = Vec::new();
@@ -336,7 +338,7 @@ impl Worker {
         }
     }
 
-    /// Puts stranded calls on other connections; a call moved too often has failed, and a call
+    /// Puts stranded calls on other connections. A call moved too often has failed, and a call
     /// without time left has timed out.
     #[inline]
     pub(super) fn replace_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
@@ -363,7 +365,7 @@ impl Worker {
         }
     }
 
-    /// Like `place`, for a call that is in flight already: it is never queued or dropped.
+    /// Like `place`, for a call that is already in flight: it is never queued or dropped.
     pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
         if self.pool.is_socket(endpoint) {
@@ -378,11 +380,11 @@ impl Worker {
         }
     }
 
-    /// A connection with room takes a queued call, or is offered to the next.
+    /// Gives a queued call to a connection with room, or offers the connection to the next call.
     #[inline]
     pub(super) fn offer(&mut self, slot: Slot, now: Nanos) {
         let conn = self.pool.conn(slot);
-        // a message for a room is published by one member alone
+        // a message for a room is published by only one member
         if conn.user() == NO_USER && conn.is_open() && self.fan_out.is_none() {
             self.offer_to_all(slot, now);
         }

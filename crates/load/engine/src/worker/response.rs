@@ -60,7 +60,7 @@ impl Worker {
         conn.give_intake(row, Some(intake));
     }
 
-    /// For a response over a protocol with streams the head is kept, with the stream's id.
+    /// Keeps the head of a response over a protocol with streams, with the stream's id.
     #[cold]
     pub(super) fn keep_head(&mut self, slot: Slot, row: usize) {
         if !self.journal.keeps_responses() {
@@ -77,7 +77,7 @@ impl Worker {
         conn.give_intake(row, Some(intake));
     }
 
-    /// A call has its complete response.
+    /// Handles a call's complete response.
     #[inline]
     pub(super) fn responded<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
         let facts = self.pool.conn(slot).facts();
@@ -90,7 +90,7 @@ impl Worker {
         self.settle::<I, false>(io, slot, row, &facts, now);
     }
 
-    /// A response that a script or a guide needs.
+    /// Handles a response that a script or a guide needs.
     #[inline(never)]
     fn attended<I: Io>(
         &mut self,
@@ -110,8 +110,8 @@ impl Worker {
         }
     }
 
-    /// Effect of a complete response on its call, its user and its connection. `GUIDED`: the user
-    /// has a guide, which judges it too.
+    /// Applies a complete response to its call, its user and its connection. `GUIDED`: the user has
+    /// a guide, which judges the response too.
     #[inline(always)]
     fn settle<I: Io, const GUIDED: bool>(
         &mut self,
@@ -150,7 +150,7 @@ impl Worker {
             && !again
             && let Ok(None) = &redirect
         {
-            // before anything else concludes and takes the guide's copy of the response away
+            // before any conclusion that would take the guide's copy of the response away
             let took = now - call.sent;
             let seen = AnsweredCall { row: call.target, status: facts.status, took, now };
             let class = self.feedback.judge_by_guide(call.user, &seen, end.class);
@@ -163,7 +163,8 @@ impl Worker {
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
             self.close_behind(io, slot, call, now);
         }
-        // for the call's next request; if that needs another connection only the totals have them
+        // for the call's next request; if that needs another connection, only the totals count
+        // them
         let conn = self.pool.conn_mut(slot);
         if again || matches!(&redirect, Ok(Some(next)) if next.endpoint == conn.endpoint()) {
             conn.give_setup_times(setup_times);
@@ -183,7 +184,7 @@ impl Worker {
         self.offer(slot, now);
     }
 
-    /// Begins a sample of a failed response, which is about to leave its connection.
+    /// Begins a sample of a failed response before it leaves its connection.
     #[cold]
     fn sample_failure(&mut self, slot: Slot, call: &mut Call, end: &End, now: Nanos) {
         // checked before the bytes are copied: every call of a load may fail
@@ -200,7 +201,7 @@ impl Worker {
         self.journal.begin_sample(call, end, begun, now);
     }
 
-    /// Takes a sample of a response that was cut short after `came`.
+    /// Takes a sample of a response that was cut short after `came` bytes.
     #[cold]
     fn sample_cut(&mut self, call: &mut Call, came: &ResponseFacts, end: &End, now: Nanos) {
         let end = End { status: came.status, ..*end };
@@ -226,7 +227,7 @@ impl Worker {
         secrets
     }
 
-    /// Length of the content after decoding, and the fault of the content or of its gRPC status.
+    /// Length of the decoded content, and the fault of the content or of its gRPC status.
     #[inline(always)]
     fn judge_content(
         &mut self,
@@ -245,7 +246,7 @@ impl Worker {
         }
     }
 
-    /// The connection ends with the response to `call`, which has left it.
+    /// Ends the connection after the response to `call`, which has been removed from it.
     #[inline]
     fn close_behind<I: Io>(&mut self, io: &mut I, slot: Slot, call: &mut Call, now: Nanos) {
         // a response may arrive before all of its request was sent
@@ -253,11 +254,11 @@ impl Worker {
         call.bytes_sent = call.bytes_sent.saturating_sub(unsent);
         self.pool.strand(slot);
         self.close(io, slot, self.close_kind(), now);
-        // before the user's next call, so that none waits forever behind newer ones
+        // before the user's next call, so that no call waits forever while newer ones are served
         self.replace_stranded(io, now);
     }
 
-    /// This response's start is kept; or no more are kept.
+    /// Counts a response whose start is kept, up to the maximum number.
     #[cold]
     fn count_kept(&mut self, intake: &mut Intake, headless: bool) {
         if !self.journal.stays_kept(headless) {
@@ -281,7 +282,7 @@ impl Worker {
             return false;
         }
         let body = intake.as_ref().map_or(&[][..], |intake| intake.body());
-        // a login challenge is answered for the script
+        // a login challenge is answered on behalf of the script
         let asks = self.proves
             && facts.status == 401
             && conn.call(row).is_some_and(|call| call.logins == 0)
@@ -312,7 +313,7 @@ impl Worker {
         }
     }
 
-    /// The length of a body after decoding, and its fault.
+    /// The length of a decoded body, and its fault.
     fn judge_body(
         &mut self,
         call: &mut Call,
@@ -339,7 +340,7 @@ impl Worker {
         (decoded, wrong)
     }
 
-    /// The gRPC status of a response whose body has been judged.
+    /// Judges the gRPC status of a response whose body has been judged.
     #[inline(never)]
     fn judge_grpc(
         &mut self,
@@ -368,8 +369,8 @@ impl Worker {
         (decoded, wrong.or((!expected).then_some(FailureClass::GrpcStatus)))
     }
 
-    /// Compares a body with its target's. Only good responses are compared, so that an error page
-    /// is never taken for the page; a followed redirect is compared at its target.
+    /// Compares a body with the body of its target. Only good responses are compared, so that an
+    /// error page is never taken for the page; a followed redirect is compared at its target.
     fn verify(
         &mut self,
         call: &Call,
@@ -406,8 +407,8 @@ impl Worker {
         End::answered(facts, class)
     }
 
-    /// Cookies for the user's jar, and the request of a redirect. `own`: the call's request, if not
-    /// its target's.
+    /// Takes cookies for the user's jar, and builds the request of a redirect. `own`: the call's
+    /// request, if not its target's.
     fn read_head(
         &mut self,
         slot: Slot,
@@ -452,8 +453,8 @@ impl Worker {
         next.build(&setup.plan).map(Some).map_err(|_| FailureClass::Redirects)
     }
 
-    /// A response with this status is not the last one to its call: the server requires a login, or
-    /// wants the request after the handshake.
+    /// Returns whether a response with this status is not the last one to its call: the server
+    /// requires a login, or wants the request after the handshake.
     #[cold]
     fn is_to_be_repeated(&mut self, slot: Slot, call: &mut Call, status: u16, now: Nanos) -> bool {
         if status == TOO_EARLY && self.setup.plan.tls.early_data && !call.late {
@@ -472,7 +473,7 @@ impl Worker {
         challenged
     }
 
-    /// The same call again, with the answer to the server's challenge, or later.
+    /// Resends the same call, with the answer to the server's challenge, or later.
     #[cold]
     fn resend_call<I: Io>(&mut self, io: &mut I, call: Option<Call>, now: Nanos) {
         let Some(mut call) = call else { return };
@@ -484,7 +485,7 @@ impl Worker {
         self.place_again(io, call, now);
     }
 
-    /// A redirect's request takes the call's place.
+    /// Replaces the call's request by that of a redirect.
     fn redirect<I: Io>(&mut self, io: &mut I, call: Option<Call>, template: Template, now: Nanos) {
         let Some(mut call) = call else { return };
         call.redirects += 1;
@@ -498,7 +499,7 @@ impl Worker {
         self.place_again(io, call, now);
     }
 
-    /// A redirect that cannot be followed.
+    /// Fails a call whose redirect cannot be followed.
     #[cold]
     fn fail_redirect<I: Io>(
         &mut self,
@@ -511,13 +512,13 @@ impl Worker {
         self.conclude_with(io, call, end, now, setup);
     }
 
-    /// The collected parts of the call's response are no longer needed.
+    /// Frees the collected parts of the call's response.
     pub(super) fn reclaim(&mut self, mut intake: Box<Intake>) {
         intake.renew();
         self.intakes.push(intake);
     }
 
-    /// Bytes without a request: the connection cannot be trusted any further.
+    /// Handles bytes without a request: the connection cannot be trusted any further.
     pub(super) fn unasked<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.journal.count_failure(FailureClass::Unasked, now);
         self.pool.conn_mut(slot).break_with(FailureClass::Unasked);
@@ -526,7 +527,7 @@ impl Worker {
         self.replace_stranded(io, now);
     }
 
-    /// The peer will not process the call, which may be put elsewhere.
+    /// Handles a call that the peer will not process: it may be placed on another connection.
     pub(super) fn refused<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
         let none = ResponseFacts::default();
         let Some(call) = self.pool.conn_mut(slot).take_failed(row, &none, now) else { return };
@@ -543,7 +544,7 @@ impl Worker {
         self.offer(slot, now);
     }
 
-    /// The peer abandons one call; the connection continues.
+    /// Handles a call that the peer abandons; the connection continues.
     pub(super) fn failed<I: Io>(
         &mut self,
         io: &mut I,
@@ -562,9 +563,9 @@ impl Worker {
         self.offer(slot, now);
     }
 
-    /// The connection no longer exists. Before it was established, all its calls fail for that
-    /// reason; after, partially answered calls fail, and the others are put on another connection,
-    /// like all unwritten ones if the server closed it.
+    /// Handles the end of a connection. Before it was established, all its calls fail for that
+    /// reason. Later, partially answered calls fail; if the server closed it, all other calls are
+    /// put on another connection, otherwise only the unwritten ones.
     pub(super) fn break_off<I: Io>(
         &mut self,
         io: &mut I,
@@ -573,7 +574,7 @@ impl Worker {
         now: Nanos,
     ) {
         let conn = self.pool.conn_mut(slot);
-        // the end of the input is less specific
+        // the end of the input is a less specific reason
         let class = conn.unwritable().unwrap_or(class);
         conn.settle_bytes();
         let (endpoint, address) = (conn.endpoint(), conn.address());
@@ -619,11 +620,11 @@ impl Worker {
 /// A piece of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Came<'a> {
-    /// As received.
+    /// The bytes as received.
     pub(super) piece: &'a [u8],
     /// Content of the body.
     pub(super) body: &'a [u8],
-    /// It completes the response.
+    /// The piece completes the response.
     pub(super) last: bool,
 }
 
@@ -632,8 +633,8 @@ fn is_on_socket(call: &Call) -> bool {
     call.request.as_ref().is_some_and(|request| request.socket.is_some())
 }
 
-/// The events of a good response are read, if its target's responses are streams: an error page or
-/// an intermediate redirect is not one.
+/// Reads the events of a good response, if its target's responses are streams: an error page or an
+/// intermediate redirect is not a stream.
 fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     let Some(call) = conn.call(row) else { return };
     let partial = conn.speaker().and_then(|speaker| speaker.partial(row));
@@ -667,7 +668,7 @@ fn class_of(wrong: &NotItsBody) -> FailureClass {
     if wrong.of.is_some() { FailureClass::OtherTarget } else { FailureClass::Differs }
 }
 
-/// The part after the head of a request.
+/// Returns the part of a request after its head.
 fn body_of(request: &[u8]) -> Option<&[u8]> {
     let end = request.windows(4).position(|at| at == b"\r\n\r\n")?;
     Some(&request[end + 4..]).filter(|body| !body.is_empty())

@@ -49,7 +49,7 @@ impl Worker {
         }
     }
 
-    /// A message is due: it is published in the room whose turn it is.
+    /// Publishes a due message in the room whose turn it is.
     pub(super) fn publish<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         match self.fan_out.as_mut().and_then(|fan_out| fan_out.next_publisher()) {
             Some(slot) if self.pool.fits(slot, self.pool.conn(slot).endpoint()) => {
@@ -74,7 +74,7 @@ impl Worker {
         }
     }
 
-    /// Messages received by a member of a room.
+    /// Processes messages received by a member of a room.
     pub(super) fn hear_room(&mut self, slot: Slot, news: &mut SocketNews, now: Nanos) {
         let Some(fan_out) = &mut self.fan_out else { return };
         if news.counts.opened > 0 {

@@ -1,5 +1,5 @@
-//! The worker over a multiplexed protocol: handling of responses that do not come in request order
-//! by pool, deadlines and journal.
+//! The worker over a multiplexed protocol: pool, deadlines and journal handle responses that do
+//! not arrive in request order.
 
 mod endings;
 
@@ -16,13 +16,13 @@ use url::Url;
 
 const START: Nanos = Nanos::from_secs(1_000);
 
-/// A stream opened by a client: connection, number.
+/// Stream opened by a client: number of its connection, and its own number.
 type Asked = (Slot, u8);
 
 /// Receives every frame at once and returns the replies on that connection, with their times.
 type Peers = Box<dyn FnMut(&mut Vec<Asked>, Slot, &[u8]) -> Vec<(u64, Vec<u8>)>>;
 
-/// One server with connections that take no time. Milliseconds from the start.
+/// A server whose connections take no time. Times are milliseconds from the start.
 struct Pipes {
     now: Nanos,
     peer: Peers,
@@ -30,7 +30,7 @@ struct Pipes {
     /// Replies: content, time, and connection.
     coming: Vec<(Nanos, Slot, Vec<u8>)>,
     arrived: VecDeque<(Slot, Vec<u8>)>,
-    /// Everything that was sent, frame by frame.
+    /// All sent data, frame by frame.
     sent: Vec<(Slot, u8, u8)>,
     opened: u32,
 }
@@ -107,7 +107,7 @@ impl Io for Pipes {
     }
 }
 
-/// Keeps every call.
+/// Records every call.
 #[derive(Default)]
 struct Notes {
     total: Snapshot,
@@ -133,7 +133,7 @@ impl Link for Notes {
     }
 }
 
-/// `users` users share the connections, `depth` calls on each; `calls` in total.
+/// `users` users share the connections, with `depth` calls on each; `calls` in total.
 fn plan_of(users: u32, depth: u32, calls: u64) -> Plan {
     let mut plan = Plan::for_url(Url::parse("http://peer.example/").unwrap());
     plan.load = Load::Closed { users, think: Think::None, session: None };
@@ -161,7 +161,7 @@ fn run(plan: Plan, peer: Peers) -> (Notes, Pipes) {
     (notes, io)
 }
 
-/// Of each call, by index: milliseconds from its due instant to its first byte and to its end, the
+/// For each call, by index: milliseconds from its due instant to its first byte and to its end, the
 /// bytes of its body, and its outcome.
 fn outcomes(notes: &Notes) -> Vec<(u64, u64, u64, u64, Outcome)> {
     let since = |at: Nanos, from: Nanos| if at.is_zero() { 0 } else { (at - from).0 / 1_000_000 };
@@ -234,7 +234,7 @@ fn a_call_that_times_out_takes_no_other_with_it() {
     assert!(io.sent.contains(&(0, 1, b'x')), "the stream was withdrawn: {:?}", io.sent);
 }
 
-/// The responses of other calls do not count as the start of a call's own.
+/// Responses to other calls do not count as the start of a call's own response.
 #[test]
 fn a_busy_connection_does_not_put_off_the_first_byte() {
     let mut plan = plan_of(1, 2, 40);
@@ -331,8 +331,8 @@ fn closes_of_connections_are_handled_first() {
     assert_eq!(order(&[(3, false), (1, true), (2, false), (0, true)]), [1, 0, 3, 2]);
 }
 
-/// A rate that no machine can send must leave time to read: a worker that only created arrivals would
-/// measure itself.
+/// A rate that no machine can send must leave time to read: a worker that only created arrivals
+/// would measure itself.
 #[test]
 fn a_late_worker_looks_for_responses_between_its_arrivals() {
     let mut plan = plan_of(1, 1, 1);

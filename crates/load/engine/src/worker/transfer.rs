@@ -11,7 +11,7 @@ use sample::FailureClass;
 use units::Nanos;
 
 impl Worker {
-    /// Does what readiness permits; returns the instant of the last clock reading.
+    /// Processes a readiness event; returns the instant of the last clock reading.
     #[inline]
     pub(super) fn progress<I: Io>(&mut self, io: &mut I, ready: Ready) -> Nanos {
         let slot = ready.slot;
@@ -44,8 +44,8 @@ impl Worker {
         }
     }
 
-    /// The server may have responded before it closed: its data is read first (RFC 9112 section
-    /// 9.5).
+    /// Reads the server's data before it handles a failed write: the server may have responded
+    /// before it closed (RFC 9112 section 9.5).
     #[cold]
     #[inline(never)]
     fn write_failed<I: Io>(&mut self, io: &mut I, slot: Slot, class: FailureClass, now: Nanos) {
@@ -67,7 +67,7 @@ impl Worker {
         }
     }
 
-    /// The transport is established: the first bytes were accepted.
+    /// Notes that the transport is established: the first bytes were accepted.
     fn connected(&mut self, slot: Slot, now: Nanos) {
         let endpoint = self.pool.conn(slot).endpoint();
         let tunnelled = self.pool.endpoint(endpoint).tunnel.is_some();
@@ -79,14 +79,14 @@ impl Worker {
         }
     }
 
-    /// Requests can be sent: the connection is fully established.
+    /// Notes that the connection is fully established: requests can be sent.
     fn established(&mut self, slot: Slot, tls: Option<Nanos>, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         let connect = conn.establish(tls, now);
         let (endpoint, generation) = (conn.endpoint(), conn.generation());
         self.pool.mark_reached(endpoint);
         self.journal.connection_established(connect, tls);
-        // the next wait may have less time than the connect had
+        // the next wait may have a shorter limit than the connect
         self.pool.arm(slot);
         let socket = self.pool.conn_mut(slot).is_socket();
         if let Some(timed) = self.timed.as_mut().filter(|_| socket)
@@ -96,7 +96,7 @@ impl Worker {
         }
     }
 
-    /// Reads until the socket is drained, or the connection is no more.
+    /// Reads until the socket is drained, or the connection is closed.
     #[inline]
     fn read_all<I: Io>(&mut self, io: &mut I, slot: Slot, ended: bool) -> Nanos {
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -128,7 +128,7 @@ impl Worker {
         now
     }
 
-    /// Bytes from the transport.
+    /// Processes bytes from the transport.
     #[inline]
     fn receive<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let conn = self.pool.conn_mut(slot);
@@ -168,7 +168,7 @@ impl Worker {
         if fed.is_ok() && self.pool.conn(slot).has_output() {
             self.flush(io, slot, now);
         }
-        // a failed write has ended the connection, and the slot may have another one by now
+        // a failed write has ended the connection, and the slot may already have another one
         if !plain.is_empty() && self.pool.conn(slot).is_still(generation) {
             self.process(io, slot, &plain, now);
         }
@@ -188,7 +188,7 @@ impl Worker {
         }
     }
 
-    /// The proxy's response to CONNECT.
+    /// Reads the proxy's response to CONNECT.
     fn receive_tunnel<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         match conn.receive_proxy_response(bytes, now) {
@@ -206,7 +206,7 @@ impl Worker {
         }
     }
 
-    /// Plaintext: the speaker determines its meaning for a call.
+    /// Passes plaintext to the speaker, which determines its meaning for a call.
     #[inline(always)]
     fn process<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         if self.pool.conn(slot).is_multiplexed() {
@@ -216,8 +216,8 @@ impl Worker {
         }
     }
 
-    /// Responses in request order. A separate loop: the additional needs of streams would cost each
-    /// HTTP/1 call about fifty instructions.
+    /// Processes responses in request order. A separate loop: the additional needs of streams would
+    /// cost each HTTP/1 call about fifty instructions.
     #[inline(always)]
     fn receive_in_order<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         let generation = self.pool.conn(slot).generation();
@@ -259,7 +259,8 @@ impl Worker {
         self.pool.arm_again(slot);
     }
 
-    /// Part of a response, of which more is to come: its start is kept, because it may be cut short.
+    /// Takes part of an incomplete response: its start is kept, because the response may be cut
+    /// short.
     #[inline(never)]
     fn sample_part(&mut self, slot: Slot, row: usize, piece: &[u8]) {
         if !piece.is_empty() {
@@ -267,7 +268,7 @@ impl Worker {
         }
     }
 
-    /// Events of streams, in any order.
+    /// Processes events of streams, in any order.
     #[inline(never)]
     fn receive_streams<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         let generation = self.pool.conn(slot).generation();
@@ -287,7 +288,7 @@ impl Worker {
                     let mut answer = None;
                     let body = &input[at..at + consumed][body];
                     if self.gathers() {
-                        // frames are useless to readers of a response: its head is kept
+                        // frames are useless to readers of a response: only its head is kept
                         answer = self.pool.conn_mut(slot).take_answer();
                         let body = answer.as_deref().unwrap_or(body);
                         self.gather(slot, call, &Came { piece: &[], body, last: done }, now);
@@ -320,7 +321,7 @@ impl Worker {
         self.pool.arm_again(slot);
     }
 
-    /// The connection cannot be used any further.
+    /// Breaks a connection that cannot be used any further.
     #[cold]
     fn break_for<I: Io>(&mut self, io: &mut I, slot: Slot, fault: Fault, now: Nanos) {
         match fault {
@@ -329,7 +330,7 @@ impl Worker {
                 let conn = self.pool.conn_mut(slot);
                 if conn.is_multiplexed() {
                     // the peer is notified of the reason, as far as the transport accepts it: the
-                    // end comes in any case
+                    // connection ends in any case
                     conn.flush(io, slot, now).ok();
                 }
                 self.break_off(io, slot, class, now);
@@ -337,14 +338,14 @@ impl Worker {
         }
     }
 
-    /// The protocol itself may have replied.
+    /// Schedules a flush, because the protocol may have replied.
     fn flush_later(&mut self, slot: Slot) {
         if self.pool.conn(slot).has_output() {
             self.pool.mark_dirty(slot);
         }
     }
 
-    /// A server that accepts no further calls need not be waited for.
+    /// Closes the connection to a server that accepts no further calls.
     fn close_if_left<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         if conn.is_left() {
@@ -353,7 +354,7 @@ impl Worker {
         }
     }
 
-    /// The server closed its side.
+    /// Handles the end of the input: the server closed its side.
     fn input_ended<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         if conn.is_idle() {

@@ -11,7 +11,7 @@ use crate::text::Text;
 use crate::tree::{TreeNode, Value};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
-/// Loops in one another.
+/// Maximum nesting depth of loops.
 const DEPTH_MAX: usize = 20;
 const ROUNDS_MAX: f64 = 100_000.0;
 

@@ -1,4 +1,4 @@
-//! Options of load tools, and what they do without.
+//! Options of load tools, and their defaults.
 
 use units::Nanos;
 
@@ -7,7 +7,7 @@ use units::Nanos;
 pub(super) enum Key {
     Users,
     Requests,
-    /// Requests of each user.
+    /// Number of requests of each user.
     Rounds,
     Rate,
     RatePerUser,
@@ -32,19 +32,19 @@ pub(super) enum Key {
     NoFollow,
     Pause,
     TargetsFile,
-    /// It changes the output alone.
+    /// Affects only the output.
     Ignored,
     Unknown(&'static str),
 }
 
-/// Names with blanks between them, whether a value follows, and what it sets.
+/// Names separated by blanks, `true` if a value follows, and the setting.
 type OptionRow = (&'static str, bool, Key);
 
 #[derive(Debug)]
 pub(super) struct CommandTool {
     pub(super) name: &'static str,
     rows: &'static [OptionRow],
-    /// Without options.
+    /// Number of users without options.
     pub(super) users: f64,
     pub(super) rate: Option<f64>,
     pub(super) requests: Option<u64>,

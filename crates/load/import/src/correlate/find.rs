@@ -1,11 +1,11 @@
-//! The place in a response from which a value is taken.
+//! Finds the place in a response from which a value is captured.
 
 use super::recording::RecordedExchange;
 use crate::draft::CaptureFrom;
 use crate::text::Text;
 use crate::tree::{TreeNode, parse_json};
 
-/// Characters of text around a value that make an expression.
+/// Number of characters around a value that form an expression.
 const CONTEXT: usize = 24;
 const CONTEXT_LEAST: usize = 4;
 
@@ -14,11 +14,11 @@ const CONTEXT_LEAST: usize = 4;
 pub(super) struct FoundValue {
     pub(super) from: CaptureFrom,
     pub(super) regex: Option<Text>,
-    /// For the diff.
+    /// Description of the place, for the diff.
     pub(super) place: String,
 }
 
-/// A place that has the first value in the first recording and the second one in the second.
+/// Finds a place with the first value in the first recording and the second value in the second.
 pub(super) fn find(
     first: &RecordedExchange,
     second: &RecordedExchange,
@@ -43,7 +43,7 @@ fn in_json(
     Some(FoundValue { from: CaptureFrom::Json(place), regex: None, place: shown })
 }
 
-/// The pointer that leads to both values.
+/// Finds the JSON pointer that leads to both values.
 fn pointer(a: &TreeNode, b: &TreeNode, one: &str, two: &str, path: String) -> Option<String> {
     if a.scalar().as_deref() == Some(one) && b.scalar().as_deref() == Some(two) {
         return Some(path);
@@ -150,7 +150,7 @@ fn in_text(
     Some(FoundValue { from: CaptureFrom::Body, regex: Some(Text::plain(regex)), place })
 }
 
-/// An expression of the text before the values, which both have in common.
+/// Builds an expression from the text before the values, which both recordings have in common.
 fn around(a: &str, b: &str, one: &str, two: &str) -> Option<String> {
     let (before, after) = a.split_once(one)?;
     let (other_before, other_after) = b.split_once(two)?;
@@ -177,7 +177,7 @@ fn around(a: &str, b: &str, one: &str, two: &str) -> Option<String> {
     })
 }
 
-/// A character inside of a class.
+/// Escapes a character in a character class.
 fn class(c: char) -> String {
     match c {
         '\\' | ']' | '[' | '^' | '-' | '&' | '~' => format!("\\{c}"),

@@ -6,7 +6,7 @@ use crate::text::Text;
 use crate::tree::{TreeNode, parse_json};
 use url::Url;
 
-/// Exchanges of one recording, places of one request.
+/// Maximum number of exchanges of a recording, and of places of a request.
 const EXCHANGES_MAX: usize = 5_000;
 const SLOTS_MAX: usize = 500;
 
@@ -18,7 +18,7 @@ pub(super) struct RecordedExchange {
     pub(super) url: Url,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Option<String>,
-    /// Since 1970, in nanoseconds; and how long it took.
+    /// Start in nanoseconds since 1970, and duration.
     pub(super) at: u64,
     pub(super) took: u64,
     pub(super) response_headers: Vec<(String, String)>,
@@ -32,7 +32,7 @@ pub(super) struct Slot {
     pub(super) place: String,
     pub(super) value: String,
     kind: SlotKind,
-    /// Of the value in the URL or the body.
+    /// Range of the value in the URL or the body.
     range: std::ops::Range<usize>,
 }
 
@@ -44,14 +44,14 @@ enum SlotKind {
 }
 
 impl Slot {
-    /// The last word of the place.
+    /// Last word of the description.
     pub(super) fn name(&self) -> String {
         let last = self.place.rsplit(['/', ' ']).next().unwrap_or_default();
         if last.chars().all(|c| c.is_ascii_digit()) { "id".to_owned() } else { last.to_owned() }
     }
 }
 
-/// Headers that browsers write for themselves, or that the jar of a user sends.
+/// Headers that browsers add, or that the user's cookie jar sends.
 const SKIPPED: [&str; 12] = [
     "cookie",
     "user-agent",
@@ -75,7 +75,7 @@ pub(super) fn exchanges(text: &str) -> Result<Vec<RecordedExchange>, String> {
     let mut all: Vec<RecordedExchange> = Vec::new();
     for entry in entries.list() {
         let Some(exchange) = exchange(entry) else { continue };
-        // a page asks other servers too
+        // a page sends requests to other servers too
         if all.first().is_none_or(|first| first.url.origin() == exchange.url.origin()) {
             all.push(exchange);
         }
@@ -133,7 +133,8 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Nanoseconds since 1970 of `2026-11-24T10:00:01.500Z`; the offset is the same in a whole file.
+/// Nanoseconds since 1970 of `2026-11-24T10:00:01.500Z`; the offset is assumed to be the same in
+/// the whole file.
 fn instant(text: &str) -> u64 {
     let number =
         |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u64>().ok());
@@ -152,7 +153,7 @@ fn instant(text: &str) -> u64 {
         .take(9)
         .collect();
     let nanos: u64 = format!("{fraction:0<9}").parse().unwrap_or(0);
-    // days since an epoch, of the civil calendar (Hinnant's algorithm)
+    // days since an epoch in the civil calendar (Hinnant's algorithm)
     let (year, month) = if month <= 2 {
         (year.saturating_sub(1), month + 9)
     } else {
@@ -173,7 +174,7 @@ impl RecordedExchange {
         self.at.saturating_add(self.took)
     }
 
-    /// Key shared by equivalent requests: segments with digits may differ.
+    /// Key of equivalent requests: segments with digits may differ.
     pub(super) fn shape(&self) -> (String, String) {
         let segment = |segment: &str| {
             let varies = segment.len() >= 16 || segment.bytes().any(|byte| byte.is_ascii_digit());
@@ -183,7 +184,7 @@ impl RecordedExchange {
         (self.method.clone(), path.join("/"))
     }
 
-    /// The text of path and query.
+    /// Text of path and query.
     fn target(&self) -> &str {
         &self.url[url::Position::BeforePath..url::Position::AfterQuery]
     }
@@ -230,7 +231,7 @@ impl RecordedExchange {
         slots
     }
 
-    /// The request as a step, with these values replaced.
+    /// Writes the request as a step, with these values replaced.
     pub(super) fn write(&self, replaced: &[(Slot, Text)], step: &mut DraftStep) {
         let of = |kind: SlotKind| -> Vec<(std::ops::Range<usize>, Text)> {
             let all = replaced.iter().filter(|(slot, _)| slot.kind == kind);
@@ -248,7 +249,7 @@ impl RecordedExchange {
             let found = replaced.iter().find(|(slot, _)| slot.place == place);
             match found {
                 Some((_, text)) => step.headers.push((name.clone(), text.clone())),
-                // a login that does not change is a person's
+                // a login that does not change is kept: it belongs to a person
                 None if ["cookie", "authorization", "proxy-authorization"]
                     .contains(&lower.as_str()) => {}
                 None if name.starts_with(':') || lower.starts_with("if-") => {}
@@ -279,8 +280,8 @@ fn fields(text: &str, start: usize, what: &str, kind: SlotKind, slots: &mut Vec<
     }
 }
 
-/// Texts and numbers of a JSON body with their places in its text; a value that is written in another
-/// form there is passed over.
+/// Texts and numbers of a JSON body with their positions in its text; a value that is written in
+/// another form there is skipped.
 fn leaves(node: &TreeNode, place: &str, body: &str, at: &mut usize, slots: &mut Vec<Slot>) {
     if slots.len() >= SLOTS_MAX {
         return;

@@ -15,7 +15,7 @@ const MATCH: i64 = 1;
 const OR: i64 = 32;
 
 impl DraftReader<'_> {
-    /// Adds what an element below a sampler checks or captures.
+    /// Adds the checks and captures of an element below a sampler.
     pub(super) fn check(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         match element.kind() {
             "ResponseAssertion" => self.response_assertion(element, step),
@@ -27,7 +27,7 @@ impl DraftReader<'_> {
             }
             "SizeAssertion" => {
                 let size = element.text("SizeAssertion.size").parse().ok();
-                // 1 is "equal to"; other comparisons have no counterpart
+                // 1 is "equal to"; other comparisons have no equivalent
                 match element.text("SizeAssertion.operator").as_str() {
                     "1" if size.is_some()
                         && element.text("Assertion.test_field").contains("body") =>
@@ -72,7 +72,7 @@ impl DraftReader<'_> {
     }
 
     fn script_of_sampler(&mut self, element: &Element<'_, '_>) {
-        // those before a request may define a variable, which `parts` reads
+        // extractors before a request may define a variable, which `parts` reads
         let pieces = self.parts(&[*element], &super::scope::JmxScope::default(), 0);
         debug_assert!(pieces.is_empty(), "a script has no requests");
     }
@@ -121,7 +121,7 @@ impl DraftReader<'_> {
             );
         }
         if !element.is_true("JSONVALIDATION") {
-            // that there is something: a capture that finds nothing fails the call
+            // checks that there is a match: a capture that finds nothing fails the call
             let name = format!("found-{}", step.captures.len() + 1);
             step.captures.push(Capture::new(name, CaptureFrom::Json(path)));
             return;
@@ -139,7 +139,7 @@ impl DraftReader<'_> {
         step.expect.json.push((path, rule));
     }
 
-    /// Several names may be in one element, with semicolons between them.
+    /// One element may have several names, separated by semicolons.
     fn json_extractor(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         let list = |name: &str| -> Vec<String> {
             element.text(name).split(';').map(|it| it.trim().to_owned()).collect()
@@ -265,7 +265,7 @@ fn respond(field: &str, kind: i64, value: Text, step: &mut DraftStep) -> bool {
                 _ => return false,
             }
         }
-        // a status that is part of a longer expression
+        // a status within a longer expression
         "Assertion.response_code" if kind & NOT == 0 => {
             let Some(text) = value.settled() else { return false };
             let hundreds = text.trim().trim_end_matches([
@@ -310,12 +310,12 @@ fn respond(field: &str, kind: i64, value: Text, step: &mut DraftStep) -> bool {
     true
 }
 
-/// Returns whether an expression means its own text.
+/// Returns whether an expression matches only its own text.
 fn is_plain(expression: &str) -> bool {
     !expression.contains(['\\', '^', '$', '.', '|', '?', '*', '+', '(', ')', '[', ']', '{', '}'])
 }
 
-/// The name of the header that an expression begins with, which is taken out of it.
+/// Returns the header name at the start of an expression, and removes it.
 fn header_of(regex: &mut Text) -> Option<String> {
     let first = regex.beginning().to_owned();
     let (name, rest) = first.split_once(':')?;

@@ -3,7 +3,7 @@
 use crate::draft::DraftRule;
 use crate::text::{DraftPart, Text};
 
-/// `"${x}" == "y"`, perhaps several of them with `&&`.
+/// `"${x}" == "y"`, or several of these joined with `&&`.
 pub(super) fn condition(text: &Text) -> Option<Vec<(String, DraftRule)>> {
     if text.settled().as_deref().map(str::trim) == Some("true") {
         return Some(Vec::new());
@@ -11,7 +11,7 @@ pub(super) fn condition(text: &Text) -> Option<Vec<(String, DraftRule)>> {
     clauses(text)?.iter().map(|clause| compare(clause, false)).collect()
 }
 
-/// Negates the condition of a loop. Only a single comparison can be turned around.
+/// Negates the condition of a loop. Only a single comparison can be negated.
 pub(super) fn negated(text: &Text) -> Option<Vec<(String, DraftRule)>> {
     let clauses = clauses(text)?;
     let [one] = &clauses[..] else { return None };
@@ -63,7 +63,7 @@ fn compare(clause: &Text, turned: bool) -> Option<(String, DraftRule)> {
             if bare != "\u{1}" {
                 return None;
             }
-            // a truth value by itself
+            // a plain truth value
             let value = if negative == turned { "true" } else { "false" };
             return Some((name, DraftRule::Exact(Text::plain(value))));
         }

@@ -7,12 +7,12 @@ use super::{DEPTH_MAX, DraftReader, LISTENERS};
 use crate::draft::*;
 use crate::text::{Maker, Text};
 
-/// Rounds of a loop that has no end of its own.
+/// Number of rounds of a loop without an end.
 const ROUNDS_MAX: u32 = 100_000;
 const WHILE_MAX: u32 = 1_000;
 
 impl DraftReader<'_> {
-    /// The samplers and controllers of a tree.
+    /// Converts the samplers and controllers of a tree.
     pub(super) fn parts(
         &mut self,
         all: &[Element<'_, '_>],
@@ -48,7 +48,7 @@ impl DraftReader<'_> {
         pieces
     }
 
-    /// A pause between samplers; other actions are listed.
+    /// Converts a pause between samplers; other actions are listed.
     fn pause(&mut self, element: &Element<'_, '_>, pieces: &mut [DraftPiece]) {
         let pause = element.text("ActionProcessor.action") == "1"
             || element.text("ActionProcessor.action").is_empty();
@@ -72,7 +72,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// A script that only defines a variable; others are listed.
+    /// Converts a script that only defines a variable; others are listed.
     fn script(&mut self, element: &Element<'_, '_>) {
         let kind = element.kind();
         if !kind.starts_with("JSR223") && !kind.starts_with("BeanShell") && !kind.starts_with("BSF")
@@ -145,7 +145,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// When and how often the parts of a controller are made; `None`: never.
+    /// When and how often the parts of a controller run; `None`: never.
     fn guard(
         &mut self,
         element: &Element<'_, '_>,
@@ -174,7 +174,7 @@ impl DraftReader<'_> {
         Some(guard)
     }
 
-    /// The rounds of a loop; `None` of a loop with none.
+    /// The rounds of a loop; `None` if it has no rounds.
     fn rounds(&mut self, element: &Element<'_, '_>) -> Option<DraftGuard> {
         let mut guard = DraftGuard::default();
         let text = self.settled(&element.text("LoopController.loops"), element);
@@ -236,7 +236,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// One of the parts in each round: each with the same probability.
+    /// Runs one of the parts in each round, each with the same probability.
     fn one_of(&mut self, element: &Element<'_, '_>, parts: &mut [DraftPiece]) {
         if element.kind() == "RandomOrderController" {
             return self.leave_out(element, "its steps are made in the order of the file");
@@ -302,7 +302,7 @@ fn set_once(parts: &mut [DraftPiece]) {
     }
 }
 
-/// The condition inside of `${__jexl3(…,)}` or `${__groovy(…,)}`.
+/// The condition inside `${__jexl3(…,)}` or `${__groovy(…,)}`.
 fn unwrapped(text: &str) -> String {
     for function in ["${__jexl3(", "${__jexl2(", "${__groovy(", "${__javaScript("] {
         if let Some(inner) = text.trim().strip_prefix(function).and_then(|it| it.strip_suffix(")}"))
@@ -328,7 +328,7 @@ enum Assigned {
     Text(String),
 }
 
-/// `vars.put("name", value)` with a value that is random, a time or a text.
+/// `vars.put("name", value)` with a random value, a time or a text.
 fn one_liner(line: &str) -> Option<(String, Assigned)> {
     let inner = line.trim_end_matches(';').trim().strip_prefix("vars.put(")?.strip_suffix(')')?;
     let (name, value) = inner.split_once(',')?;

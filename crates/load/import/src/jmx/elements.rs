@@ -2,7 +2,7 @@
 
 use roxmltree::Node;
 
-/// An element and the tree of what is below it.
+/// An element and its subtree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element<'d, 'i> {
     pub(super) node: Node<'d, 'i>,
@@ -58,7 +58,7 @@ impl<'d, 'i> Element<'d, 'i> {
         self.property(name).and_then(|node| node.text()).unwrap_or_default().trim().to_owned()
     }
 
-    /// The text with its blanks, as scripts and bodies need it.
+    /// The text including its blanks, as scripts and bodies need it.
     pub(super) fn raw(&self, name: &str) -> String {
         self.property(name).and_then(|node| node.text()).unwrap_or_default().to_owned()
     }
@@ -74,7 +74,7 @@ impl<'d, 'i> Element<'d, 'i> {
         items.unwrap_or_default()
     }
 
-    /// Name, value and place of the arguments in an `elementProp`, or in the element itself.
+    /// Name, value and position of the arguments in an `elementProp`, or in the element itself.
     pub(super) fn variables(&self, inside: &str) -> Vec<(String, String, Node<'d, 'i>)> {
         let place = if inside.is_empty() { Some(self.node) } else { self.property(inside) };
         let Some(list) = place.and_then(|node| property(node, "Arguments.arguments")) else {

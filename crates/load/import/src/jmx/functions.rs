@@ -3,7 +3,7 @@
 use crate::draft::{DataTable, LeftOutList};
 use crate::text::{DraftPart, Maker, Text};
 
-/// Functions in one another.
+/// Maximum nesting depth of functions.
 const DEPTH_MAX: usize = 12;
 
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Functions {
         unknown(call, fault, line, left_out)
     }
 
-    /// A made value, under the name that it is saved by.
+    /// Keeps a generated value under the name that stores it.
     fn keep(&mut self, saved: Option<String>, maker: Maker) -> Text {
         match saved.filter(|name| !name.is_empty()) {
             Some(name) => {
@@ -152,7 +152,7 @@ const TRANSFORMS: [&str; 11] = [
     "trim",
 ];
 
-/// Functions that make a value: how, and the variable that keeps it.
+/// Functions that generate a value: the generator, and the variable that stores it.
 fn maker_of(
     name: &str,
     settled: &dyn Fn(usize) -> Option<String>,
@@ -238,7 +238,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Arguments between commas, except for commas that are escaped or inside of another call.
+/// Arguments separated by commas, except commas that are escaped or inside another call.
 fn split_arguments(list: &str) -> Vec<String> {
     if list.is_empty() {
         return Vec::new();

@@ -6,9 +6,9 @@ use super::scope::JmxScope;
 use crate::draft::{LoadKind, LoadPart};
 use units::Nanos;
 
-/// The length of a run that has no end of its own.
+/// The length of a run without an end.
 const ENDLESS: f64 = 60.0;
-/// Steps of a stepping thread group.
+/// Maximum number of steps of a stepping thread group.
 const STEPS_MAX: usize = 500;
 
 impl DraftReader<'_> {
@@ -52,7 +52,7 @@ impl DraftReader<'_> {
         load
     }
 
-    /// A number of a property that is known before the run.
+    /// A number of a property, if it is known before the run.
     fn amount(&mut self, element: &Element<'_, '_>, name: &str) -> Option<f64> {
         let text = self.settled(&element.text(name), element);
         if text.is_empty() {
@@ -99,7 +99,7 @@ impl DraftReader<'_> {
         };
     }
 
-    /// How often each thread loops; `None`: for ever.
+    /// Number of loops of each thread; `None`: endless.
     fn loops(&mut self, element: &Element<'_, '_>) -> Option<u64> {
         let controller = element.property("ThreadGroup.main_controller")?;
         let forever =

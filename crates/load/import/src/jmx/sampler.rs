@@ -120,7 +120,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// Settings of samplers that belong to the whole plan here.
+    /// Settings of samplers that apply to the whole plan here.
     fn settings(&mut self, element: &Element<'_, '_>, value: &dyn Fn(&str) -> String) {
         let follow = element.is_true("HTTPSampler.follow_redirects")
             || element.is_true("HTTPSampler.auto_redirects");

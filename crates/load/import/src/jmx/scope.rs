@@ -7,7 +7,7 @@ use crate::text::{Maker, Text};
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Longest data file that becomes part of a plan.
+/// Maximum length of a data file that becomes part of a plan.
 const INLINE_MAX: usize = 4 << 20;
 
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,7 @@ pub(super) fn is_config(kind: &str) -> bool {
 }
 
 impl DraftReader<'_> {
-    /// The outer scope with what the elements of a tree add.
+    /// The outer scope with the additions of a tree's elements.
     pub(super) fn scope(&mut self, all: &[Element<'_, '_>], outer: &JmxScope) -> JmxScope {
         let mut scope = outer.clone();
         for element in all {
@@ -123,7 +123,7 @@ impl DraftReader<'_> {
         scope
     }
 
-    /// `HTTP Request Defaults`: blanks of samplers are filled with these.
+    /// `HTTP Request Defaults`: values for empty settings of samplers.
     fn defaults(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         if element.gui() != "HttpDefaultsGui" && element.property("HTTPSampler.domain").is_none() {
             return self.leave_out(element, "these defaults are not of HTTP");
@@ -251,7 +251,7 @@ impl DraftReader<'_> {
         self.draft.tables.push(DataTable { name, columns, rows, order: "sequential", stop });
     }
 
-    /// A text whose values are known now.
+    /// A text whose values are all known now.
     pub(super) fn settled(&mut self, source: &str, element: &Element<'_, '_>) -> String {
         let text = self.text(source, element.node);
         let vars = self.draft.vars.clone();
@@ -340,7 +340,7 @@ impl DraftReader<'_> {
             "UniformRandomTimer" => (delay, Nanos(delay.0 + range.0)),
             "PoissonRandomTimer" => (Nanos(delay.0 + range.0), Nanos(delay.0 + range.0)),
             _ => {
-                // as far around the mean as a uniform law of the same deviation
+                // a uniform distribution around the mean with the same deviation
                 let half = (range.0 as f64 * 3.0_f64.sqrt()) as u64;
                 (Nanos(delay.0.saturating_sub(half)), Nanos(delay.0 + half))
             }
@@ -393,7 +393,8 @@ impl DraftReader<'_> {
     }
 }
 
-/// The columns of a file that a plan reads as it is: a line with names, then rows of that length.
+/// The columns of a file that a plan can read unchanged: a line with names, then rows of that
+/// length.
 fn named_columns(bytes: &[u8]) -> Option<Vec<String>> {
     let rows = csv_rows(bytes, b',')?;
     let columns = rows.first()?.clone();
@@ -404,7 +405,7 @@ fn named_columns(bytes: &[u8]) -> Option<Vec<String>> {
     (whole && good && std::str::from_utf8(bytes).is_ok()).then_some(columns)
 }
 
-/// The rows of a file, however many fields each has.
+/// The rows of a file, with any number of fields each.
 pub(crate) fn csv_rows(bytes: &[u8], delimiter: u8) -> Option<Vec<Vec<String>>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new()

@@ -1,4 +1,4 @@
-//! Expressions of JavaScript, as far as values of a response are named by them.
+//! JavaScript expressions, as far as they refer to values of a response.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -16,15 +16,15 @@ pub(crate) enum Source {
     Time,
 }
 
-/// Names that stand for expressions.
+/// Names that represent expressions.
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     all: Vec<(String, String)>,
-    /// Where they are declared.
+    /// Positions of their declarations.
     spans: Vec<(usize, usize)>,
 }
 
-/// Names that stand for names.
+/// Maximum depth of names that refer to names.
 const ALIAS_DEPTH_MAX: usize = 8;
 
 fn pattern(text: &str) -> Regex {
@@ -67,7 +67,7 @@ impl Aliases {
         aliases
     }
 
-    /// Blanks out declarations of names that stand for parts of the response: they do nothing themselves.
+    /// Blanks out declarations of names for parts of the response: they have no other effect.
     pub(crate) fn blank(&self, rest: &mut String) {
         for (from, to) in &self.spans {
             let Some(found) = rest.get(*from..*to) else { continue };
@@ -89,7 +89,7 @@ impl Aliases {
         }
     }
 
-    /// The expression with its first name replaced by the expression of that name.
+    /// The expression with its first name replaced by the expression that it refers to.
     pub(crate) fn resolved(&self, expression: &str) -> String {
         let mut text = expression.trim().trim_start_matches("await ").trim().to_owned();
         for _ in 0..ALIAS_DEPTH_MAX {
@@ -106,7 +106,7 @@ impl Aliases {
         text
     }
 
-    /// The part of the response that an expression names.
+    /// The part of the response that an expression refers to.
     pub(crate) fn source(&self, expression: &str) -> Option<Source> {
         let text = self.resolved(expression);
         let text = text.trim();
@@ -144,7 +144,7 @@ impl Aliases {
     }
 }
 
-/// Expressions that are the whole document.
+/// Expressions for the whole document.
 const WHOLE: [&str; 7] = [
     "pm.response.json()",
     "JSON.parse(responseBody)",
@@ -184,7 +184,7 @@ fn json_path(text: &str) -> Option<String> {
     (path != "$").then_some(path)
 }
 
-/// A text between quotation marks, without anything inserted.
+/// A text between quotation marks, without interpolation.
 pub(crate) fn quoted_text(expression: &str) -> Option<String> {
     let text = expression.trim();
     let mark = text.chars().next().filter(|c| ['"', '\'', '`'].contains(c))?;
@@ -216,10 +216,10 @@ pub(crate) fn json_literal(expression: &str) -> Option<String> {
         .then(|| text.to_owned())
 }
 
-/// Bytes of a list of arguments.
+/// Maximum size of a list of arguments in bytes.
 const ARGUMENTS_MAX: usize = 16 << 10;
 
-/// The arguments of a call whose opening parenthesis ends at `from`, and where the call ends.
+/// The arguments of a call whose opening parenthesis ends at `from`, and the end of the call.
 pub(crate) fn arguments(text: &str, from: usize) -> Option<(Vec<String>, usize)> {
     let rest = text.get(from..)?;
     let (mut list, mut start, mut depth) = (Vec::new(), 0, 0_usize);

@@ -1,4 +1,4 @@
-//! Texts that are damaged, generated or neither: nothing panics, and every plan that is made is valid.
+//! Damaged, generated and arbitrary texts: nothing panics, and every resulting plan is valid.
 
 use super::*;
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Plans written after the elements that public plans have, in their proportions.
+/// Plans modeled on public ones, with the same elements in the same proportions.
 const PLANS: [(&str, &str); 20] = [
     ("first steps", include_str!("fixtures/jmx/01-first-steps.jmx")),
     ("health check", include_str!("fixtures/jmx/02-health-check.jmx")),
@@ -26,7 +26,7 @@ const PLANS: [(&str, &str); 20] = [
     ("caches", include_str!("fixtures/jmx/20-caches.jmx")),
 ];
 
-/// Share of the plans that must be imported whole.
+/// Minimum share of the plans that must be imported completely.
 const WHOLE_LEAST: f64 = 0.8;
 
 fn named(name: &str) -> &'static str {
@@ -96,7 +96,7 @@ fn omissions_have_their_line() {
     insta::assert_snapshot!(lists.join("\n"));
 }
 
-/// A plan with one thread group and these elements in it.
+/// A plan with one thread group that contains these elements.
 fn group(elements: &str) -> String {
     format!(
         "<jmeterTestPlan version=\"1.2\"><hashTree><TestPlan testname=\"t\"/><hashTree><ThreadGroup testname=\"g\">\

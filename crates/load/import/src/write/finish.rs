@@ -1,4 +1,4 @@
-//! Makes a draft fit a plan: names that differ, bounds, expressions that our readers take.
+//! Makes a draft fit a plan: unique names, limits, expressions that our parsers support.
 
 use crate::draft::*;
 use crate::names::Names;
@@ -7,16 +7,16 @@ use plan::check::JsonPlace;
 use std::collections::BTreeSet;
 use workload::Selector;
 
-/// Steps, journeys and depth of blocks that a plan may have.
+/// Maximum number of steps and journeys, and maximum depth of blocks, of a plan.
 const STEPS_MAX: usize = plan::journey::STEPS_MAX;
 const JOURNEYS_MAX: usize = 100;
 const DEPTH_MAX: usize = 4;
 const TABLES_MAX: usize = 6;
 const NAME_MAX: usize = 70;
-/// Bytes of a URL before values are inserted.
+/// Maximum length of a URL in bytes before values are inserted.
 const URL_MAX: usize = 32 << 10;
 
-/// Content of a plan.
+/// Counts of a plan's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImportCounts {
     pub(crate) journeys: usize,
@@ -80,7 +80,7 @@ pub(super) fn finish(draft: &mut PlanDraft) -> ImportCounts {
     counts
 }
 
-/// Loads name the journeys that are left, by their new names.
+/// Makes loads refer to the remaining journeys by their new names.
 fn rename_loads(draft: &mut PlanDraft, renamed: &[(String, String)]) {
     let whole = draft.loads.len() == 1;
     draft.loads.retain_mut(|load| {
@@ -112,7 +112,7 @@ fn distinct(name: &str, known: &mut BTreeSet<String>) -> String {
     chosen
 }
 
-/// A name that objectives can name, without values in it.
+/// A name that objectives can use, without values in it.
 fn speakable(name: &str, fallback: &str) -> String {
     let plain = |c: char| if c.is_control() || "<>=,{}".contains(c) { ' ' } else { c };
     let name: String = name.chars().map(plain).collect();
@@ -230,7 +230,7 @@ fn first_of_each<T>(pairs: Vec<(String, T)>) -> Vec<(String, T)> {
     pairs.into_iter().filter(|(name, _)| known.insert(name.clone())).collect()
 }
 
-/// Headers that a step may have: valid names, once each, none of the connection's own.
+/// Headers that a step may have: valid names, each once, no headers of the connection.
 fn headers(
     all: Vec<(String, Text)>,
     line: usize,
@@ -280,7 +280,7 @@ fn is_connection_header(name: &str) -> bool {
     name.starts_with(':') || OURS.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
-/// Why a target cannot be called.
+/// Reason why a target cannot be called.
 fn target_fault(url: &Text) -> Option<String> {
     let url = url.settled().unwrap_or_default();
     let relative = url.starts_with('/');
@@ -291,13 +291,13 @@ fn target_fault(url: &Text) -> Option<String> {
     plan::parse_url(&whole).err().map(|error| error.0)
 }
 
-/// A token of RFC 9110 section 5.6.2.
+/// Returns whether the text is a token of RFC 9110 section 5.6.2.
 fn is_token(text: &str) -> bool {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(token)
 }
 
-/// Why a capture cannot be made.
+/// Reason why a capture cannot be made.
 fn fault(capture: &Capture) -> Option<String> {
     match &capture.from {
         CaptureFrom::Json(place) => {
@@ -380,7 +380,7 @@ pub(super) fn urls(draft: &PlanDraft) -> Vec<&Text> {
     steps(draft).into_iter().map(|step| &step.url).collect()
 }
 
-/// Notes which names steps capture.
+/// Collects the names that steps capture.
 pub(super) fn captures(draft: &PlanDraft, names: &mut Names) {
     for step in steps(draft) {
         step.captures

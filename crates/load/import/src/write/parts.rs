@@ -9,7 +9,7 @@ use crate::toml_text::{inline, key, list, one_line, text, texts};
 use units::Nanos;
 use url::Url;
 
-/// Longest inline table; a longer one is a table of its own.
+/// Maximum length of an inline table; a longer table gets its own section.
 const INLINE_MAX: usize = 90;
 
 pub(super) fn parts(
@@ -74,7 +74,7 @@ impl PartWriter<'_> {
     fn block(&mut self, block: &DraftBlock, path: &str) {
         put!(self.out, "\n[[{path}]]\nname = {}\n", text(&block.name));
         self.guard(&block.guard, 0);
-        // what ends the loop may be captured inside of it
+        // the value that ends the loop may be captured inside it
         let at = self.out.len();
         self.pieces(&block.parts, path);
         let mut until = String::new();
@@ -161,7 +161,7 @@ impl PartWriter<'_> {
         }
     }
 
-    /// Small tables inline; large ones follow all keys.
+    /// Writes small tables inline; large ones follow all keys.
     fn tables(&mut self, path: &str, tables: Vec<(String, Vec<(String, String)>)>) {
         let mut large = Vec::new();
         for (name, rows) in tables.into_iter().filter(|(_, rows)| !rows.is_empty()) {

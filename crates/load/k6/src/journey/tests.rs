@@ -1,6 +1,6 @@
 use super::*;
 
-/// A script with files by name; arguments as after `--`.
+/// Reads a script with files by name; arguments as after `--`.
 fn read(
     files: &'static [(&'static str, &'static str)],
     args: &[&str],
@@ -109,7 +109,7 @@ fn an_iteration_is_calls_checks_and_pauses() {
     let second = call(turn);
     assert_eq!((second.step, second.url.as_str()), (2, "https://b.example/x"));
     assert_eq!(second.statuses, [404, 500, 501]);
-    // a server that is not of the run ends the iteration, and nothing is sent to it
+    // a server outside the run ends the iteration, and nothing is sent to it
     let turn = answer(&mut actor, 7, 404, "");
     let ActorAction::Broke(why) = turn.action else { panic!("{turn:?}") };
     assert!(why.starts_with("http://c.example is not a server of this run"), "{why}");

@@ -1,15 +1,15 @@
-//! Where a type ends.
+//! Finds the end of a type.
 
 use crate::scan::{Token, TokenKind};
 
-/// The tokens of a text, and walks over the types among them.
+/// The tokens of a text, and functions that skip the types among them.
 #[derive(Clone, Copy)]
 pub(super) struct Types<'a> {
     pub(super) text: &'a str,
     pub(super) all: &'a [Token],
 }
 
-/// Nesting of types that is followed.
+/// Maximum nesting depth of types.
 const DEPTH_MAX: u32 = 200;
 
 impl<'a> Types<'a> {
@@ -21,7 +21,7 @@ impl<'a> Types<'a> {
         self.all.get(at).map(|token| token.kind)
     }
 
-    /// The byte after a token.
+    /// Byte position after a token.
     pub(super) fn end(&self, at: usize) -> usize {
         self.all.get(at).map_or(self.text.len(), |token| token.end)
     }
@@ -38,7 +38,7 @@ impl<'a> Types<'a> {
         self.text[before..token.start].contains('\n')
     }
 
-    /// The bracket that closes the one at `at`.
+    /// The bracket that closes the bracket at `at`.
     pub(super) fn closing(&self, at: usize) -> usize {
         let mut depth = 0_u32;
         for row in at..self.all.len() {
@@ -175,7 +175,7 @@ impl<'a> Types<'a> {
     }
 
     fn argument(&self, row: usize, from: usize) -> Option<usize> {
-        // deep nesting is not followed: each level calls this function again
+        // deep nesting is not supported: each level calls this function again
         let depth = (from..row).filter(|at| self.word(*at) == "<").count() as u32;
         if depth > DEPTH_MAX || row >= self.all.len() {
             return None;

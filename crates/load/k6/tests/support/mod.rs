@@ -13,7 +13,7 @@ use std::sync::Arc;
 use units::Nanos;
 use workload::{CallEnd, Guide, Guides as _, SocketAction, SocketCall, Step, opcode};
 
-/// Action of the server on a request.
+/// Reaction of the server to a request.
 pub(crate) enum Reply {
     /// Head and body, after 10 ms.
     Whole(String, String),
@@ -83,7 +83,7 @@ pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
     Ran { test, sent }
 }
 
-/// By user: messages on the way from the server, and their arrival.
+/// By user: messages in transit from the server, and their arrival times.
 type Sockets = BTreeMap<u64, VecDeque<(Nanos, Vec<u8>)>>;
 
 /// A server that echoes after 10 ms, answers a ping after 5 ms, and closes after "bye".

@@ -1,4 +1,4 @@
-//! Places in a JSON document, and what is there as text.
+//! Places in a JSON document, and their values as text.
 
 mod exact;
 mod raw;
@@ -23,7 +23,7 @@ pub struct CheckedPath {
 }
 
 impl CheckedPath {
-    /// Pointers to everything that it leads to, in the order of the document.
+    /// Pointers to everything that the path selects, in document order.
     fn pointers(&self, document: &Value) -> Vec<String> {
         let exact = self.filtered.as_ref().and_then(|filtered| filtered.exact(document));
         let (path, document) = match &exact {
@@ -37,7 +37,7 @@ impl CheckedPath {
 
 impl JsonPlace {
     /// # Errors
-    /// Text that is neither.
+    /// Fails if the text is neither.
     pub fn parse(text: &str) -> Result<JsonPlace, String> {
         if text.starts_with('$') {
             return match JsonPath::parse(text) {
@@ -68,7 +68,7 @@ impl JsonPlace {
         }
     }
 
-    /// Everything that it leads to, in the order of the document.
+    /// Everything that the path selects, in document order.
     pub fn find<'v>(&self, document: &'v Value) -> Vec<&'v Value> {
         match self {
             JsonPlace::Pointer(pointer) => document.pointer(pointer).into_iter().collect(),
@@ -80,8 +80,8 @@ impl JsonPlace {
         }
     }
 
-    /// The text of everything that it leads to, at most `most` of them. A string is without its quotation
-    /// marks, a number has the digits of `body`, of which `document` was parsed.
+    /// The text of everything that the path selects, at most `most` values. A string is without its
+    /// quotation marks, a number has the digits of `body`, from which `document` was parsed.
     pub fn texts(&self, body: &[u8], document: &Value, most: usize) -> Vec<String> {
         let mut raw = None;
         let mut text = |(pointer, value): (String, &Value)| match value {

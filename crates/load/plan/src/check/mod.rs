@@ -1,5 +1,5 @@
-//! Check plans: requests to a site, in order, and requirements on its responses. A TOML file
-//! becomes a [`CheckPlan`]; its result is a [`CheckResult`]. Pure, like the whole crate.
+//! Check plans: ordered requests to a site, and requirements on its responses. A TOML file becomes
+//! a [`CheckPlan`]; its result is a [`CheckResult`]. Pure, like the whole crate.
 
 mod json;
 mod model;

@@ -1,4 +1,4 @@
-//! A check plan as it is run.
+//! A check plan in executable form.
 
 use super::{JsonPlace, Text};
 use crate::HttpVersion;
@@ -6,7 +6,7 @@ use units::Nanos;
 use url::Url;
 use workload::Selector;
 
-/// Everything a check does, in order.
+/// Everything that a check does, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckPlan {
     pub name: String,
@@ -14,7 +14,7 @@ pub struct CheckPlan {
     pub base: Url,
     /// Time limit of establishing a connection, including TLS.
     pub connect: Nanos,
-    /// At least one.
+    /// Steps; at least one.
     pub steps: Vec<Step>,
 }
 
@@ -24,9 +24,9 @@ pub struct Step {
     pub name: String,
     /// Of the plan file, from 1.
     pub line: usize,
-    /// Why it is skipped this time: its `when` is false.
+    /// Reason why the step is skipped: its `when` is false.
     pub skip: Option<String>,
-    /// At least 1.
+    /// Number of rounds, at least 1.
     pub repeat: u32,
     pub action: Action,
 }
@@ -35,15 +35,15 @@ pub struct Step {
 pub enum Action {
     /// One request.
     Ask(Box<Ask>),
-    /// Requests that go out at the same moment.
+    /// Requests that are sent at the same moment.
     Together(Group),
     /// A file below the folder that `--root` names.
     File { path: String, wanted: Content, within: Nanos },
-    /// A folder there.
+    /// A folder below the folder that `--root` names.
     Folder { path: String, wanted: Entries, within: Nanos },
 }
 
-/// A request and what its response must be.
+/// A request and the requirements on its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     pub method: String,
@@ -55,12 +55,12 @@ pub struct Ask {
     pub body: Body,
     /// `name:password`, for the Basic scheme.
     pub user: Option<Text>,
-    /// The jar for cookies; `None`: no cookies.
+    /// The cookie jar; `None`: no cookies.
     pub jar: Option<String>,
     pub version: HttpVersion,
     /// Ask the server to close the connection after its response.
     pub close: bool,
-    /// From the moment the request goes out to the end of the response.
+    /// Time limit from sending the request to the end of the response.
     pub timeout: Nanos,
     pub expect: Expect,
     pub capture: Vec<(String, Capture)>,
@@ -72,7 +72,7 @@ pub enum Body {
     None,
     Text(Text),
     Bytes(Vec<u8>),
-    /// `application/json`, with values put into its strings.
+    /// `application/json`, with values inserted into its strings.
     Json(Text),
     /// `application/x-www-form-urlencoded`, in this order.
     Form(Vec<(String, Text)>),
@@ -101,11 +101,11 @@ pub enum UploadContent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {
     pub outcome: Wanted,
-    /// Inclusive ranges; empty: anything below 400.
+    /// Inclusive ranges; empty: any status below 400.
     pub statuses: Vec<(u16, u16)>,
     pub headers: Vec<(String, HeaderRule)>,
     pub body: Content,
-    /// Bounds of the time from the moment the request goes out to the end of the response.
+    /// Bounds of the time from sending the request to the end of the response.
     pub at_least: Option<Nanos>,
     pub at_most: Option<Nanos>,
 }
@@ -116,14 +116,14 @@ pub enum Wanted {
     Response,
     /// The connection is closed without a response.
     Closed,
-    /// No connection is taken.
+    /// No connection is accepted.
     Refused,
-    /// No whole response within the timeout.
+    /// No complete response arrives within the timeout.
     TimedOut,
 }
 
 impl Wanted {
-    /// As in the plan file.
+    /// Text of the regular expression in the plan file.
     pub fn id(self) -> &'static str {
         match self {
             Wanted::Response => "answer",
@@ -143,7 +143,7 @@ pub enum HeaderRule {
     Present,
 }
 
-/// Requirements on a body or a file; all given parts must hold.
+/// Requirements on a body or a file; all that are given must be met.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     pub exact: Option<Text>,
@@ -153,9 +153,9 @@ pub struct Content {
     /// Number of matches of an expression.
     pub count: Vec<(Text, u64)>,
     pub sha256: Option<[u8; 32]>,
-    /// Bytes.
+    /// Length in bytes.
     pub length: Option<u64>,
-    /// A place and the value there.
+    /// A place and its required value.
     pub json: Vec<(JsonPlace, JsonRule)>,
     /// A GraphQL response with data and without errors, whatever its status.
     pub graphql: bool,
@@ -174,7 +174,7 @@ pub enum JsonRule {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entries {
     Empty,
-    /// These and no others, in any order.
+    /// Exactly these entries, in any order.
     Exactly(Vec<String>),
 }
 
@@ -182,15 +182,15 @@ pub enum Entries {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capture {
     pub from: CaptureFrom,
-    /// Its first group, or the whole match, is the value.
+    /// The value is the first group, or the whole match.
     pub regex: Option<Text>,
-    /// Which, where there are several.
+    /// Selects one of several values.
     pub take: Take,
     /// Lifetime of the value, in a journey.
     pub scope: Scope,
     /// A missing value is not a failure of the call, only counted.
     pub optional: bool,
-    /// Its values are numbers of this metric, in a journey.
+    /// The values are numbers of this metric, in a journey.
     pub metric: Option<CaptureMetric>,
 }
 
@@ -222,7 +222,7 @@ pub enum Take {
     #[default]
     First,
     Last,
-    /// Drawn by the seed.
+    /// A random one, drawn with the seed.
     Random,
 }
 
@@ -232,17 +232,17 @@ pub enum Scope {
     /// Until the user restarts its journey.
     #[default]
     Iteration,
-    /// While the user exists.
+    /// For the lifetime of the user.
     User,
 }
 
-/// Requests that go out at the same moment: all connections are made first.
+/// Requests that are sent at the same moment: all connections are made first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Group {
     pub members: Vec<(String, Ask)>,
-    /// Names in the order in which they must end; empty: any.
+    /// Names in the order in which the requests must end; empty: any order.
     pub order: Vec<String>,
-    /// Members that meet their expectations. When neither number is given, all must.
+    /// Required number of members that meet their expectations. Without either bound, all must.
     pub succeeded: Option<u32>,
     pub failed: Option<u32>,
     /// Bounds of the time from the common start to the last end.

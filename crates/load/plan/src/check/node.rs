@@ -8,13 +8,13 @@ use units::{ParseError, quoted};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node<'a> {
     text: &'a str,
-    /// Of the first byte, in `text`.
+    /// Offset of the first byte in `text`.
     pub(crate) at: usize,
     pub(crate) key: &'a str,
     value: &'a DeValue<'a>,
 }
 
-/// A table: keys are taken out of it one by one; what is left over is refused.
+/// A table: keys are taken out one by one; unread keys are rejected.
 #[derive(Debug)]
 pub(crate) struct Table<'a> {
     text: &'a str,
@@ -66,7 +66,7 @@ impl<'a> Table<'a> {
         self.asked.retain(|asked| !keys.contains(asked));
     }
 
-    /// Everything that is left, in the order of the file.
+    /// Everything that is left, in file order.
     pub(crate) fn rest(&mut self) -> Vec<Node<'a>> {
         let mut rest: Vec<Node<'a>> = std::mem::take(&mut self.left).into_values().collect();
         rest.sort_by_key(|node| node.at);
@@ -121,7 +121,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A text, or a number as it is written.
+    /// A text, or a number as written.
     pub(crate) fn typed(&self) -> Result<String, ParseError> {
         match self.value {
             DeValue::String(text) => Ok(text.clone().into_owned()),
@@ -160,7 +160,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Its tables: a list of them, or one.
+    /// The tables under a key: a list of them, or a single one.
     pub(crate) fn tables(&self) -> Result<Vec<Table<'a>>, ParseError> {
         self.list().iter().map(Node::table).collect()
     }
@@ -172,10 +172,10 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// As JSON; dates become strings.
+    /// The value as JSON; dates become strings.
     ///
     /// # Errors
-    /// A number that JSON does not have.
+    /// Fails for a number that JSON does not have.
     pub(crate) fn json(&self) -> Result<serde_json::Value, ParseError> {
         use serde_json::Value;
         Ok(match self.value {

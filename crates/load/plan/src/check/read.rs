@@ -27,21 +27,21 @@ const WITHIN: Nanos = Nanos::from_secs(2);
 const LOAD_KEYS: [&str; 7] =
     ["journey", "feeder", "scenario", "load", "stop", "targets", "urls_file"];
 
-/// Options from outside of the file.
+/// Options from outside the file.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// Replaces the plan's base.
     pub base: Option<Url>,
-    /// Replace variables of the plan.
+    /// Values that replace variables of the plan.
     pub set: Vec<(String, String)>,
-    /// Version of HTTP of the steps that name none, in place of the plan's.
+    /// HTTP version of the steps that name none; replaces the plan's.
     pub http: Option<HttpVersion>,
 }
 
-/// The check plan of a file's text. Files that it names are read through `files`.
+/// Parses a file's text into a check plan. `files` reads the files that it names.
 ///
 /// # Errors
-/// Invalid TOML, an unknown key, an invalid value, an unreadable file, an undefined
+/// Fails for invalid TOML, an unknown key, an invalid value, an unreadable file, or an undefined
 /// variable: one sentence with the line.
 pub fn from_toml(
     text: &str,
@@ -84,7 +84,7 @@ pub fn from_toml(
     Ok(CheckPlan { name, base, connect, steps })
 }
 
-/// `[vars]` with what `--set` replaces.
+/// Reads `[vars]`, with the replacements of `--set`.
 pub(crate) fn read_vars(
     node: Option<Node<'_>>,
     given: &Given,
@@ -109,10 +109,10 @@ pub(crate) fn read_vars(
 /// State while the steps are read, in order.
 pub(crate) struct Reader<'f> {
     pub(crate) vars: BTreeMap<String, String>,
-    /// Names that an earlier step captures, and others that will have a value.
+    /// Names that an earlier step captures, and other names that will have a value.
     pub(crate) captured: BTreeSet<String>,
     files: &'f dyn FileSource,
-    /// Of steps so far.
+    /// Names of the steps so far.
     pub(crate) names: BTreeSet<String>,
     pub(crate) marks: Marks,
     timeout: Nanos,
@@ -225,7 +225,7 @@ impl Reader<'_> {
         Ok(Step { name, line, skip, repeat, action })
     }
 
-    /// The step's captures are known to later steps.
+    /// Makes the step's captures known to later steps.
     fn learn(&mut self, action: &Action) {
         let asks: Vec<_> = match action {
             Action::Ask(ask) => vec![&**ask],
@@ -244,7 +244,7 @@ impl Reader<'_> {
         self.take_name(&node, name)
     }
 
-    /// A name that no earlier part has.
+    /// Checks that no earlier part has the name.
     pub(crate) fn take_name(
         &mut self,
         node: &Node<'_>,
@@ -259,7 +259,7 @@ impl Reader<'_> {
         Ok(name)
     }
 
-    /// `when = { variable = value }` or a list of values: why the step is left out.
+    /// `when = { variable = value }` or a list of values: returns why the step is skipped.
     fn when(&self, node: &Node<'_>) -> Result<Option<String>, ParseError> {
         for node in node.table()?.rest() {
             let Some(value) = self.vars.get(node.key) else {
@@ -351,7 +351,7 @@ impl Reader<'_> {
         Ok(within.unwrap_or(WITHIN))
     }
 
-    /// A text that may have captured values in it.
+    /// A text that may contain captured values.
     pub(crate) fn template(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         self.fill(node, &node.typed()?, Fill::AsIs)
     }
@@ -361,7 +361,7 @@ impl Reader<'_> {
         Text::read(text, (self.marks, fill), &self.vars, &known).map_err(|why| node.fault(why))
     }
 
-    /// A regular expression that may have captured values in it.
+    /// A regular expression that may contain captured values.
     pub(crate) fn pattern(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         self.pattern_of(node, &node.typed()?)
     }
@@ -391,7 +391,7 @@ impl Reader<'_> {
     }
 }
 
-/// Which end of a time a bound limits.
+/// The end of a time that a bound limits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TimeEnd {
     Least,
@@ -425,7 +425,7 @@ fn time_bound(text: &str) -> Result<(TimeEnd, Nanos), ParseError> {
 /// The base of relative URLs: http or https, without a login.
 ///
 /// # Errors
-/// Any other text.
+/// Fails for any other text.
 pub fn parse_base(text: &str) -> Result<Url, ParseError> {
     let location = crate::parse_url(text)?;
     if location.auth.is_some() {

@@ -13,7 +13,7 @@ pub struct CheckResult {
     pub steps: Vec<StepResult>,
     /// Ended by a signal; missing steps were not started.
     pub interrupted: bool,
-    /// Why nothing could be checked: no connection could be made.
+    /// Reason why nothing could be checked: no connection could be made.
     pub unreachable: Option<String>,
 }
 
@@ -24,11 +24,11 @@ pub struct StepResult {
     pub line: usize,
     pub state: State,
     pub took: Nanos,
-    /// Method and URL of a request, path of a file; empty for a group.
+    /// Method and URL of a request, or path of a file; empty for a group.
     pub asked: String,
-    /// Of the last response.
+    /// Status of the last response.
     pub status: Option<u16>,
-    /// Of a group.
+    /// Members of a group.
     pub members: Vec<StepResult>,
 }
 
@@ -36,7 +36,7 @@ pub struct StepResult {
 pub enum State {
     Passed,
     Failed(Difference),
-    /// Not done, and why.
+    /// Skipped, with the reason.
     Skipped(String),
 }
 

@@ -192,7 +192,7 @@ proptest::proptest! {
         drop(read(&text));
     }
 
-    /// The same for plans put together out of right and wrong pieces.
+    /// The same for plans assembled from valid and invalid pieces.
     #[test]
     fn any_pieces_are_read_or_refused(picks in proptest::collection::vec(0..PIECES.len(), 0..20)) {
         let text: String = picks.iter().map(|pick| PIECES[*pick]).collect();

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 /// Source of the values of names.
 pub trait ValueSource {
-    /// `None`: there is no such value, or not yet.
+    /// Returns `None` if there is no such value, or not yet.
     fn value(&self, name: &str) -> Option<&str>;
 
-    /// A regular expression that is compiled already.
+    /// A regular expression that is already compiled.
     fn pattern(&self, _text: &str) -> Option<Regex> {
         None
     }
@@ -45,7 +45,7 @@ impl Marks {
         }
     }
 
-    /// Before an opening mark it makes it plain text.
+    /// Character that makes an opening mark plain text.
     fn escape(self) -> char {
         match self {
             Marks::Dollar => '$',
@@ -59,12 +59,12 @@ impl Marks {
 pub enum Fill {
     #[default]
     AsIs,
-    /// Literal text of a regular expression.
+    /// Literal text in a regular expression.
     Pattern,
-    /// Percent-encoded, as a part of a URL. A value at the start of the text is a URL itself and
-    /// stays unchanged.
+    /// Percent-encoded, as part of a URL. A value at the start of the text is a whole URL and stays
+    /// unchanged.
     UrlPart,
-    /// The inside of a JSON string.
+    /// Contents of a JSON string.
     Json,
 }
 
@@ -88,12 +88,12 @@ impl Fill {
 }
 
 /// A text with names for values that become known later. Variables of the plan are inserted when it
-/// is read.
+/// is parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     parts: Vec<TextPart>,
     fill: Fill,
-    /// A marked name, for messages.
+    /// A name with its marks, for messages.
     dollar: bool,
 }
 
@@ -123,7 +123,7 @@ impl Text {
     /// Inserts `vars` at once; `known` decides which other names will have values.
     ///
     /// # Errors
-    /// A name that is not known, or an opening mark without its closing one.
+    /// Fails for an unknown name, or an opening mark without its closing mark.
     pub(crate) fn read(
         text: &str,
         (marks, fill): (Marks, Fill),
@@ -206,10 +206,10 @@ impl Text {
         }
     }
 
-    /// With values put in.
+    /// Inserts the values.
     ///
     /// # Errors
-    /// A missing value.
+    /// Fails if a value is missing.
     pub fn expand(&self, values: &dyn ValueSource) -> Result<String, String> {
         let mut out = String::new();
         for part in &self.parts {
@@ -225,7 +225,7 @@ impl Text {
         Ok(out)
     }
 
-    /// As written, except for variables.
+    /// The text as written, except for variables.
     pub fn shown(&self) -> String {
         let mut out = String::new();
         for part in &self.parts {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use units::{ParseError, quoted};
 use wan::{Trace, TraceSource};
 
-/// Tables that are read and printed by their rows.
+/// Tables that are read and printed row by row.
 pub(crate) const TABLES: [&str; 14] = [
     "connection",
     "http2",
@@ -45,15 +45,15 @@ pub(super) const GRPC: usize = 11;
 pub(super) const WEBSOCKET: usize = 12;
 pub(super) const TOKEN: usize = 13;
 
-/// Content of the table [`TABLES`]`[TABLE]` of a file, in its order.
+/// Keys of the table [`TABLES`]`[TABLE]` of a file, in its order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys<const TABLE: usize>(Vec<(String, KeyValue)>);
 
 impl<const TABLE: usize> Keys<TABLE> {
-    /// Puts what was given into the plan.
+    /// Applies the keys of a file to the plan.
     ///
     /// # Errors
-    /// A value that is not in its grammar, with its key.
+    /// Fails if a value does not match its grammar; the error names the key.
     pub(super) fn read(mut self, plan: &mut Plan, inputs: Inputs<'_>) -> Result<(), ParseError> {
         if let Some((key, why)) = self.contradiction() {
             return Err(Table(TABLES[TABLE]).fault(key, why));
@@ -79,7 +79,7 @@ impl<const TABLE: usize> Keys<TABLE> {
         })
     }
 
-    /// Keys that exclude each other, with the one to report.
+    /// Keys that exclude each other, with the key to report.
     fn contradiction(&self) -> Option<(&'static str, &'static str)> {
         let has = |key| self.has(key);
         let staged = self.one("stages").and_then(|text| text.typed());
@@ -116,14 +116,14 @@ impl<const TABLE: usize> Keys<TABLE> {
         Keys(shown.map(show).collect())
     }
 
-    /// Of keys that were read elsewhere.
+    /// Wraps keys that were read elsewhere.
     pub(super) fn of<const N: usize>(given: [(&str, Option<Scalar>); N]) -> Keys<TABLE> {
         let one =
             |(key, value): (&str, Option<Scalar>)| Some((key.to_owned(), KeyValue::One(value?)));
         Keys(given.into_iter().filter_map(one).collect())
     }
 
-    /// The value that is shown under a key.
+    /// The value shown under a key.
     pub(super) fn one(&self, key: &str) -> Option<Scalar> {
         self.0.iter().find_map(|(name, value)| match value {
             KeyValue::One(value) if name == key => Some(value.clone()),
@@ -157,7 +157,7 @@ pub(super) struct PlanTraces<'a> {
 
 impl<'a> PlanTraces<'a> {
     /// # Errors
-    /// A text that is no trace.
+    /// Fails if a text is not a trace.
     pub(super) fn read(
         texts: BTreeMap<String, String>,
         files: &'a dyn FileSource,
@@ -224,7 +224,7 @@ impl<'de, const TABLE: usize> Deserialize<'de> for Keys<TABLE> {
     }
 }
 
-/// Keys that there are, with the shapes of their values.
+/// Collects the keys of a table, with the kinds of their values.
 #[derive(Clone, Copy)]
 struct KeysVisitor<'a>(&'a [(String, Shape)]);
 
@@ -244,7 +244,7 @@ impl<'de> Visitor<'de> for KeysVisitor<'_> {
     }
 }
 
-/// A key as it is read, so that the message of an unknown one has its line.
+/// A key as read, so that an error about an unknown key has its line.
 struct KnownKey<'a>(&'a [(String, Shape)]);
 
 impl<'de> DeserializeSeed<'de> for KnownKey<'_> {

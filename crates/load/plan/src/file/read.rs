@@ -12,8 +12,7 @@ use crate::options::{Inputs, KeyValue};
 use crate::*;
 use units::{ParseError, quoted};
 
-/// Parses a plan file. Absent keys have `run`'s defaults; referenced files are read through
-/// `files`.
+/// Parses a plan file. Absent keys have `run`'s defaults; `files` reads referenced files.
 ///
 /// # Errors
 /// Returned for invalid TOML, an unknown key, an invalid value, a masked secret, an unreadable
@@ -36,12 +35,12 @@ pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError>
 /// Parses a plan with masked secrets, to show it and never to run it: the masks are kept as values.
 ///
 /// # Errors
-/// As [`from_toml`], but for the masks.
+/// Like [`from_toml`], but masks are permitted.
 pub fn from_masked_toml(text: &str) -> Result<Plan, ParseError> {
     read(text, &NoFiles)
 }
 
-/// Where [`to_toml`] masked a secret.
+/// Returns the first key that [`to_toml`] masked.
 fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     let masked = |text: &str| text.contains(MASK);
     let request = &plan.request;
@@ -104,7 +103,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let (targets, login) = read_targets(file.targets, url, file.urls_file, files)?;
     let mut plan = PlanDraft::of(Plan::for_targets(targets));
     if is_grpc && journeys {
-        // its steps are calls of gRPC or requests, each over HTTP/2
+        // its steps are gRPC calls or requests, each over HTTP/2
         plan.request.version = HttpVersion::Http2;
     } else if is_grpc {
         plan.use_grpc();
@@ -165,7 +164,7 @@ fn check_version(version: Option<i64>) -> Result<(), ParseError> {
     }
 }
 
-/// A table by its name, for messages.
+/// A table with its name, for messages.
 #[derive(Clone, Copy)]
 pub(super) struct Table(pub(super) &'static str);
 
@@ -177,7 +176,7 @@ impl Table {
         }
     }
 
-    /// A value that is always there.
+    /// A value that always exists.
     pub(super) fn set<T>(
         self,
         key: &str,
@@ -191,7 +190,7 @@ impl Table {
         Ok(())
     }
 
-    /// A value that can be `false` for none.
+    /// A value that may be `false` for none.
     pub(super) fn set_or_off<T>(
         self,
         key: &str,
@@ -345,7 +344,7 @@ fn read_request(
     Ok(())
 }
 
-/// Source of requests in place of targets.
+/// Reads the source of requests that replaces targets.
 fn read_sources(
     script: Option<ScriptTable>,
     specweb99: Option<Specweb99Table>,

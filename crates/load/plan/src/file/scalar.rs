@@ -12,7 +12,7 @@ pub(crate) enum Scalar {
 }
 
 impl Scalar {
-    /// As typed on the command line; `None` for `false`.
+    /// The value as typed on the command line; `None` for `false`.
     pub(crate) fn typed(&self) -> Option<String> {
         Some(match self {
             Scalar::Off => return None,
@@ -33,7 +33,7 @@ impl Scalar {
         }
     }
 
-    /// TOML's integers end at 2^63.
+    /// A whole number; TOML's integers end at 2^63.
     pub(crate) fn whole(number: u64) -> Scalar {
         i64::try_from(number).map_or_else(|_| Scalar::Text(number.to_string()), Scalar::Whole)
     }

@@ -10,8 +10,8 @@ use crate::scenario::{SCENARIOS_MAX, ScenarioPlan};
 use crate::{Plan, Secrets};
 use units::{Nanos, ParseError, parse_duration, quoted};
 
-/// Reads the scenarios of a plan whose targets and journeys are known. The first one's load becomes
-/// the plan's, and without another end the run lasts until the last scenario ends.
+/// Reads the scenarios of a plan whose targets and journeys are known. The load of the first
+/// becomes the plan's. Unless the plan limits the run, it lasts until the last scenario ends.
 pub(super) fn read_scenarios(
     tables: Vec<ScenarioTable>,
     plan: &mut Plan,
@@ -76,7 +76,7 @@ fn read_scenario(
     Ok(ScenarioPlan { name, load, stages, start, duration, parts })
 }
 
-/// The rows of these names; all of them where no name is given.
+/// The rows of these names; all rows without a name.
 fn rows(
     place: Table,
     key: &str,

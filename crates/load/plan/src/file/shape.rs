@@ -32,9 +32,9 @@ tables! {
         order: String,
         /// Rows of the targets, from 0, in the order of the calls.
         sequence: Vec<u32>,
-        /// Parts of a file that its import left out. Absent: nothing.
+        /// Parts of a file that its import left out. Absent: none.
         not_imported: Vec<String>,
-        /// In place of `targets`, when written by hand: one URL, or a file with a list.
+        /// Replaces `targets` in handwritten files: one URL, or a file with a list.
         url: String,
         urls_file: String,
         request: Keys<REQUEST>,
@@ -59,7 +59,7 @@ tables! {
         measure: Keys<MEASURE>,
         driver: Keys<DRIVER>,
         targets: Vec<TargetTable>,
-        /// These five make journeys; `journey::read` interprets them.
+        /// These five keys define journeys; `journey::read` interprets them.
         vars: toml::Value,
         feeder: toml::Value,
         setup: toml::Value,
@@ -98,7 +98,7 @@ tables! {
         name: String,
         start: Scalar,
         duration: Scalar,
-        /// Names of journeys, or of targets; without them all.
+        /// Names of journeys, or of targets; absent: all.
         journeys: Vec<String>,
         targets: Vec<String>,
         load: Keys<LOAD>,

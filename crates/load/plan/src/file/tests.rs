@@ -41,7 +41,7 @@ fn the_default_plan_as_a_file() {
     insta::assert_snapshot!(to_toml(&plan(), Secrets::Masked));
 }
 
-/// A plan that is kept needs no file any more.
+/// A stored plan needs no other file.
 #[test]
 fn a_plan_embeds_its_traces() {
     let head = "version = 1\nurl = \"http://h/\"\n[connection]\n";
@@ -94,7 +94,7 @@ fn logins_that_are_proved_are_masked_and_kept() {
     }
 }
 
-/// A plan with a secret in each place that can hold one.
+/// A plan with a secret in each place that can hold a secret.
 fn secretive() -> Plan {
     let mut plan = plan();
     plan.request.auth = Some(Auth::Basic { user: "fred".into(), password: "hush1".into() });
@@ -115,7 +115,7 @@ fn secrets_are_masked_and_a_masked_plan_is_refused() {
     let shown = to_toml(&secretive(), Secrets::Masked);
     assert!(!shown.contains("hush"), "{shown}");
     insta::assert_snapshot!(shown);
-    // each mask alone is enough to refuse the plan
+    // each mask alone is enough to reject the plan
     let masked: Vec<&str> = shown.lines().filter(|line| line.contains(MASK)).collect();
     assert_eq!(masked.len(), 4, "user, headers, proxy and key: {masked:?}");
     let open = to_toml(&secretive(), Secrets::Shown);
@@ -310,8 +310,8 @@ proptest! {
         }
     }
 
-    /// A row's printed value is what it puts into another plan, whatever that contains; a load and
-    /// a request are put in whole, because their rows depend on each other.
+    /// A row's printed value sets the same value in another plan, whatever that contains; a load
+    /// and a request are set as a whole, because their rows depend on each other.
     #[test]
     fn each_row_sets_its_printed_value(plan in arbitrary::plan()) {
         let (_, KeyValue::Texts(held)) = show_key(&plan, "connection.traces") else { panic!() };
@@ -343,7 +343,7 @@ proptest! {
         }
     }
 
-    /// A masked plan shows none of its secrets, and is refused exactly when it had one.
+    /// A masked plan shows none of its secrets, and is refused exactly when it had a secret.
     #[test]
     fn a_masked_plan_is_refused_if_it_had_secrets(plan in arbitrary::plan()) {
         let text = to_toml(&plan, Secrets::Masked);
@@ -381,7 +381,7 @@ proptest! {
     }
 }
 
-/// An end that is taken away, and stages.
+/// An end that is removed, and stages.
 #[test]
 fn stages_set_the_length_of_a_run_without_another_end() {
     let text = "version = 1\nurl = 'h'\n[load]\nstages = '10s:5'\n[stop]\nrequests = false\n";

@@ -22,14 +22,14 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
     written(plan, secrets, plan.journeys.as_ref().map(journeys))
 }
 
-/// Identifying text of a plan without its secrets: the same for the plan as read and for the one
-/// that [`from_toml`] makes of it elsewhere, where the files of its feeders are missing.
+/// Text that identifies a plan without its secrets: it is the same for the plan as read and for the
+/// plan that [`from_toml`] makes from it elsewhere, where the files of its feeders are missing.
 pub fn identity(plan: &Plan) -> String {
     let journeys = plan.journeys.as_ref().map(journey::masked_without_files);
     written(plan, Secrets::Masked, journeys)
 }
 
-/// `journeys`: their tables.
+/// Tables of `journeys`.
 fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> String {
     let names_http2 = plan.request.version.has_streams() || plan.http2 != Http2Plan::default();
     let names_websocket = plan.is_websocket() || plan.websocket != Default::default();
@@ -80,11 +80,11 @@ fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> Stri
     lines + &text
 }
 
-/// Longest plan that is made brief; longer ones are lists of requests.
+/// Maximum length of a plan that is shortened; longer plans are lists of requests.
 const BRIEF_BYTES_MAX: usize = 1 << 20;
 
-/// A printed plan without what is default anyway: a plan file for the same run. `None` if the text is
-/// no plan, or too long.
+/// A printed plan without default values: a plan file for the same run. `None` if the text is not a
+/// plan, or too long.
 pub fn to_brief_toml(toml: &str) -> Option<String> {
     if toml.len() > BRIEF_BYTES_MAX {
         return None;
@@ -107,7 +107,7 @@ pub fn to_brief_toml(toml: &str) -> Option<String> {
     Some(if same { brief } else { toml.to_owned() })
 }
 
-/// Removes from each target what a URL alone implies.
+/// Removes from each target the keys that a URL alone implies.
 fn shorten_targets(targets: &mut [toml::Value]) {
     let usual = url::Url::parse("http://localhost/").ok().map(TargetPlan::new);
     let usual = usual.map(|target| target_table(&target, Secrets::Masked));
@@ -164,7 +164,7 @@ fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     }
 }
 
-/// A request as bytes, with the values of secret fields of its head replaced.
+/// A request as bytes, with masked values in secret fields of its head.
 fn mask_raw(raw: &[u8]) -> Vec<u8> {
     let mut masked = Vec::with_capacity(raw.len());
     let mut in_head = true;

@@ -26,7 +26,7 @@ fn urls_that_match_share_a_row() {
         rows(&["/user/{id}"], list),
         "/user/{id}: 2; http://h/hw: 1; http://h/user/2/photo: 1; http://h/user/: 1; 0 1 0 2 3"
     );
-    // without a pattern each target is its own row
+    // without a pattern each target has its own row
     assert_eq!(rows(&[], "/a\n/b\n"), "http://h/a: 1; http://h/b: 1; 0 1");
 }
 

@@ -1,6 +1,6 @@
-//! Journeys: users that carry values from one response into the next request.
-//! Captures, expectations and bodies are those of check plans, read by the same code; here values
-//! are written `{{name}}`, and live for an iteration or as long as their user.
+//! Journeys: users that carry values from one response into the next request. Captures,
+//! expectations and bodies are those of check plans, read by the same code; here values are written
+//! `{{name}}`, and live for an iteration or for the lifetime of their user.
 
 mod feeder;
 mod model;

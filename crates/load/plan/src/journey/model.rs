@@ -1,4 +1,4 @@
-//! Journeys as they are carried out.
+//! Journeys in executable form.
 
 use crate::check::{Ask, CaptureMetric, Expect, HeaderRule};
 use crate::{GrpcStep, ScriptPlan, Think};
@@ -13,14 +13,14 @@ use super::{Feeder, SocketStep};
 pub struct JourneyPlan {
     /// Base of relative URLs of steps.
     pub base: Url,
-    /// Values by name, the same for everyone.
+    /// Values by name, the same for all users.
     pub vars: BTreeMap<String, String>,
-    /// At least one.
+    /// Journeys; at least one.
     pub journeys: Vec<Journey>,
     pub feeders: Vec<Feeder>,
-    /// Before the first call, once; what they capture is known to everyone.
+    /// Steps that run once before the first call; their captures are available to all users.
     pub setup: Vec<JourneyStep>,
-    /// After the last call, once.
+    /// Steps that run once after the last call.
     pub teardown: Vec<JourneyStep>,
     /// The tables of the plan file, with the contents of files in place of their names.
     pub(crate) tables: Arc<toml::Table>,
@@ -41,17 +41,18 @@ pub struct Journey {
     pub script: Option<JourneyProgram>,
 }
 
-/// A program in Lua that carries a journey out. Its calls count for the steps that the journey names.
+/// A program that carries out a journey. Its calls are counted for the steps that the journey
+/// names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JourneyProgram {
     pub script: ScriptPlan,
     /// Hosts that its requests may use in addition to the base.
     pub servers: Vec<Url>,
-    /// Names of the feeders of which each iteration takes a row.
+    /// Names of the feeders from which each iteration takes a row.
     pub feeders: Vec<String>,
-    /// Metrics that it gives numbers to.
+    /// Metrics for which the program provides numbers.
     pub metrics: Vec<CaptureMetric>,
-    /// Row of its first step in the target list.
+    /// Row of the journey's first step in the target list.
     pub first_row: u32,
 }
 
@@ -61,16 +62,16 @@ pub enum AfterFailure {
     /// Continues with the next step.
     #[default]
     Next,
-    /// The iteration is over.
+    /// The iteration ends.
     End,
 }
 
-/// A response that indicates an expired login.
+/// Response that indicates an expired login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refresh {
     /// Inclusive ranges.
     pub statuses: Vec<(u16, u16)>,
-    /// Row of the step that is repeated before the rejected one is retried.
+    /// Row of the step that is repeated before the rejected step is retried.
     pub row: u32,
 }
 
@@ -92,7 +93,7 @@ pub struct JourneyBlock {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct JourneyStep {
-    /// Unique: its figures are a row of this name.
+    /// Unique name; the block's figures are a row of this name.
     pub name: String,
     /// Of the plan file, from 1.
     pub line: usize,
@@ -104,22 +105,23 @@ pub struct JourneyStep {
     /// The pause after its response.
     pub think: Option<Think>,
     pub guard: StepGuard,
-    /// Each user makes it until it has succeeded once.
+    /// Each user repeats the step only until it has succeeded once.
     pub once: bool,
-    /// True if its response is a stream of events.
+    /// The response is a stream of events.
     pub stream: crate::StepStream,
-    /// Its action on the user's WebSocket; `None`: it is a request.
+    /// Action on the user's WebSocket; `None`: the step is a request.
     pub socket: Option<SocketStep>,
-    /// It is a call of gRPC.
+    /// gRPC settings, if the step is a gRPC call.
     pub grpc: Option<GrpcStep>,
-    /// Number of its first capture among all captures of the plan.
+    /// Number of the step's first capture among all captures of the plan.
     pub first_capture: u32,
-    /// Words that its figures can be grouped by, by name.
+    /// Words by which the step's figures can be grouped, by name.
     pub tags: BTreeMap<String, String>,
 }
 
 impl JourneyStep {
-    /// A request without a condition, a check, a pause or tags. Its row is set when it has a place.
+    /// A request without a condition, a check, a pause or tags. Its row is set when its position is
+    /// known.
     pub(super) fn new(name: String, line: usize, ask: Ask) -> JourneyStep {
         JourneyStep {
             name,
@@ -142,13 +144,13 @@ impl JourneyStep {
 /// Condition and repetition of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepGuard {
-    /// All must hold.
+    /// Conditions, all of which must hold.
     pub when: Vec<Condition>,
     /// Probability, above 0 and at most 1.
     pub chance: f64,
-    /// Rounds: drawn between these, inclusive; at least 1.
+    /// Number of rounds: random between these, inclusive; at least 1.
     pub repeat: (u32, u32),
-    /// If all hold after a round, it was the last. Empty: all rounds are run.
+    /// Ends the rounds once all conditions hold after a round. Empty: all rounds are run.
     pub until: Vec<Condition>,
 }
 
@@ -192,7 +194,7 @@ impl JourneyPlan {
         all
     }
 
-    /// Names of the metrics that captures and programs give numbers to, by row.
+    /// Names of the metrics for which captures and programs provide numbers, by row.
     pub fn metrics(&self) -> Vec<&str> {
         let steps = self.steps();
         let captures = steps.iter().flat_map(|step| &step.ask.capture);
@@ -218,7 +220,7 @@ impl JourneyPlan {
         all
     }
 
-    /// A program of the user carries out a journey.
+    /// Returns whether a program of the user carries out a journey.
     pub fn is_scripted(&self) -> bool {
         self.journeys.iter().any(|journey| journey.script.is_some())
     }
@@ -242,7 +244,7 @@ impl JourneyPlan {
     }
 }
 
-/// Every part, blocks before what is in them, in the order of the file.
+/// Every part, blocks before their contents, in file order.
 fn gather<'a>(parts: &'a [JourneyPart], visit: &mut dyn FnMut(&'a JourneyPart)) {
     for part in parts {
         visit(part);

@@ -1,11 +1,11 @@
-//! Names whose values parts of a journey need.
+//! Names of the values that parts of a journey need.
 
 use super::model::{Journey, JourneyPart, JourneyPlan, JourneyStep, StepGuard};
 use super::sockets::MessageRule;
 use crate::check::{Ask, Body, Content, Expect, HeaderRule, JsonRule, Text, UploadContent};
 use std::collections::BTreeSet;
 
-/// The names that a request is made with.
+/// The names that a request needs.
 pub(super) fn of_request(ask: &Ask) -> BTreeSet<&str> {
     let mut texts: Vec<&Text> = vec![&ask.url];
     texts.extend(ask.query.iter().chain(&ask.headers).map(|(_, text)| text));
@@ -82,7 +82,7 @@ fn of_parts<'a>(parts: &'a [JourneyPart], names: &mut BTreeSet<&'a str>) {
 }
 
 impl JourneyPlan {
-    /// The feeders that an iteration of the journey takes a row of, by their places in the plan.
+    /// The feeders from which an iteration of the journey takes a row, by their places in the plan.
     pub fn feeders_of(&self, journey: &Journey) -> Vec<usize> {
         let mut names = BTreeSet::new();
         of_parts(&journey.parts, &mut names);

@@ -5,23 +5,23 @@ use crate::{NoFiles, Plan, ScriptPlan, TargetPlan};
 use toml::{Table, Value};
 use units::ParseError;
 
-/// The journey's name, where the script's file gives none.
+/// The journey's name, if the script's file gives none.
 const NAME: &str = "journey";
 
 /// A script's description of its journey, before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramOutline {
-    /// The names of its calls; at least one.
+    /// Names of the script's calls; at least one.
     pub steps: Vec<String>,
-    /// Hosts that it may call in addition to the plan's URL.
+    /// Hosts that the script may call in addition to the plan's URL.
     pub servers: Vec<String>,
-    /// Names of the metrics that it gives numbers to.
+    /// Names of the metrics for which the script provides numbers.
     pub metrics: Vec<String>,
 }
 
 impl Plan {
-    /// The script carries out the plan's only journey: users of it are the load, and those of a
-    /// script in Lua have cookies.
+    /// Lets a script carry out the plan's only journey: users of the journey are the load, and
+    /// users of a Lua script have cookies.
     ///
     /// # Errors
     /// Returned for an invalid name or server, or a plan with other requests.
@@ -80,7 +80,7 @@ impl Plan {
     }
 }
 
-/// The file's name without its ending, unless a step has that name too.
+/// The file's name without its extension, unless a step has that name too.
 fn name_of(file: &str, steps: &[String]) -> String {
     let name = file.rsplit('/').next().unwrap_or_default();
     let name = [".lua", ".js", ".mjs", ".ts"]

@@ -1,6 +1,6 @@
-//! TOML → journeys. Every message names the line. What can be known before the first call is refused
-//! here: a name that no step, feeder or variable gives a value to, a selector that does not parse, a
-//! file without rows.
+//! TOML → journeys. Every message names the line. Errors that can be found before the first call
+//! are reported here: a name without a step, feeder or variable that sets it, an invalid selector,
+//! a file without rows.
 
 mod feeders;
 mod grpc;
@@ -23,7 +23,7 @@ use toml::de::DeTable;
 use units::{ParseError, quoted};
 use url::Url;
 
-/// The keys of a plan file that make journeys.
+/// The keys of a plan file that define journeys.
 pub(crate) const KEYS: [&str; 5] = ["vars", "feeder", "setup", "journey", "teardown"];
 
 /// Names that always have a value: the number of the user and of the iteration, from 0.
@@ -56,8 +56,8 @@ fn stream_of(node: &Node<'_>) -> Result<StepStream, ParseError> {
 /// The journeys of a plan file's text; `base`: its URL.
 ///
 /// # Errors
-/// One sentence with the line: an unknown key, an invalid value, a file that cannot be
-/// read or has no rows, a name that is not defined.
+/// Fails with one sentence that names the line: an unknown key, an invalid value, a file that
+/// cannot be read or has no rows, an undefined name.
 pub(crate) fn read(
     text: &str,
     base: &Url,
@@ -112,7 +112,7 @@ fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
     ParseError(format!("{}; {known}", error.0))
 }
 
-/// Column separator of a table in place of commas; `name` is a quoted name.
+/// Column separator of a table, if not a comma; `name` is a quoted name.
 fn separator(name: &str) -> Option<&'static str> {
     let all = [(";", "semicolons"), ("\\t", "tabs"), ("|", "vertical bars")];
     all.into_iter().find_map(|(mark, words)| name.contains(mark).then_some(words))
@@ -134,7 +134,7 @@ struct JourneyReader<'f> {
 }
 
 impl JourneyReader<'_> {
-    /// Names that always have a value.
+    /// Adds the names that always have a value.
     fn know_all(&mut self, feeders: &[super::Feeder]) {
         let known = &mut self.reader.captured;
         known.extend([USER_NUMBER, ITERATION_NUMBER].map(str::to_owned));
@@ -148,7 +148,7 @@ impl JourneyReader<'_> {
         if tables.is_empty() || tables.len() > JOURNEYS_MAX {
             return Err(node.fault(format!("a plan has 1 to {JOURNEYS_MAX} journeys")));
         }
-        // a user keeps these, so that one journey may use what another one captured
+        // a user keeps these, so that one journey may use values that another one captured
         for table in node.tables()? {
             let mut kept = BTreeSet::new();
             user_captures(table, &mut kept)?;
@@ -186,7 +186,7 @@ impl JourneyReader<'_> {
         let parts = self.parts(&node, 1)?;
         let refresh = refresh.map(|node| self.refresh(&node, first_row)).transpose()?;
         table.close()?;
-        // what an iteration captures is known to the steps of its journey alone
+        // values captured by an iteration are known only to the steps of its journey
         self.reader.captured = before;
         Ok(Journey { name, weight, think, failure, refresh, parts, script: None })
     }
@@ -287,7 +287,7 @@ impl JourneyReader<'_> {
         Ok(JourneyStep { think, once, stream, ..JourneyStep::new(name, line, ask) })
     }
 
-    /// Reads the keys that steps of all kinds have, and gives the step its place.
+    /// Reads the keys that all kinds of steps have, and assigns the step its place.
     fn finish_step(
         &mut self,
         mut step: JourneyStep,
@@ -356,7 +356,8 @@ impl JourneyReader<'_> {
         rows.iter().map(tag).collect()
     }
 
-    /// Reads the request with the keys of check plans; keys of the whole plan are refused.
+    /// Reads the request with the keys of check plans; keys that belong to the whole plan are
+    /// rejected.
     fn ask(&self, url: &Node<'_>, table: &mut Table<'_>) -> Result<Ask, ParseError> {
         for (key, why) in [
             ("http", "the version is the plan's: http in [request]"),
@@ -374,7 +375,7 @@ impl JourneyReader<'_> {
         Ok(ask)
     }
 
-    /// Steps that run once, before or after the run.
+    /// Reads steps that run once, before or after the run.
     fn read_tasks(&mut self, node: Option<Node<'_>>) -> Result<Vec<JourneyStep>, ParseError> {
         let mut all = Vec::new();
         for mut table in node.map(|node| node.tables()).transpose()?.unwrap_or_default() {
@@ -388,7 +389,7 @@ impl JourneyReader<'_> {
                 let why = "metric is for steps of journeys: this step is made once";
                 return Err(table.fault(why));
             }
-            // of these all have a dot in their names, and captures have none
+            // of these, all have a dot in their names, and captures have none
             if let Some(name) = names::of_request(&ask).into_iter().find(|it| it.contains('.')) {
                 let why = format!("{{{{{name}}}}} belongs to a user, and this step has no user");
                 return Err(table.fault(why));
@@ -439,7 +440,7 @@ impl JourneyReader<'_> {
         Ok(guard)
     }
 
-    /// `until`, which may use the part's own captures.
+    /// Reads `until`, which may use the part's own captures.
     fn until(&self, mut guard: StepGuard, table: &mut Table<'_>) -> Result<StepGuard, ParseError> {
         if let Some(node) = table.take("until") {
             guard.until = self.conditions(&node)?;
@@ -473,14 +474,14 @@ impl JourneyReader<'_> {
 const UNKNOWN: &str = "it is not a variable of [vars], not a column of a feeder (written \
                        'feeder.column'), and no earlier step captures it";
 
-/// Kinds of steps.
+/// Message that lists the kinds of steps.
 const PART_RULE: &str = "give one of url (a request), grpc (a call of gRPC), connect, send, expect \
                          and close (WebSocket), and steps in it (a block)";
 
-/// Why a name is invalid for a step.
+/// Message for an invalid name of a step.
 const NAME_RULE: &str = "a name must not contain <, >, =, a comma or a line end";
 
-/// Objectives can name it.
+/// Returns whether objectives can refer to the name.
 pub(super) fn is_speakable(name: &str) -> bool {
     !name.contains(['\n', '<', '>', '=', ','])
 }

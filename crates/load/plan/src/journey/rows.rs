@@ -1,10 +1,10 @@
-//! Steps as rows of the target list: their figures are counted by these.
+//! Steps as rows of the target list, by which their figures are counted.
 
 use super::{JourneyPlan, JourneyStep, websocket_base};
 use crate::{TargetPlan, is_websocket_url};
 use url::Url;
 
-/// A row for each step, by its name.
+/// Returns a row for each step, by its name.
 pub(crate) fn targets(plan: &JourneyPlan) -> Vec<TargetPlan> {
     plan.steps().into_iter().map(|step| row(plan, step)).collect()
 }
@@ -30,15 +30,14 @@ fn place(base: &Url, shown: &str) -> Url {
     known_place(base, shown).unwrap_or_else(|| base.clone())
 }
 
-/// Destination of a step, whatever its values; `None` if its values determine the server.
+/// Destination of a step for any values; `None` if its values determine the server.
 fn known_place(base: &Url, shown: &str) -> Option<Url> {
     let known = |url: &Url| {
         url.host_str().is_some_and(|host| !host.contains('{'))
             && is_websocket_url(url) == is_websocket_url(base)
             && matches!(url.scheme(), "http" | "https" | "ws" | "wss")
     };
-    // a text that starts with a slash is a path of the base, and is sent unchanged, however many
-    // follow
+    // a text that starts with slashes is a path of the base, and is sent unchanged
     let path =
         shown.strip_prefix('/').map(|rest| format!("/{}", rest.trim_start_matches(['/', '\\'])));
     let joined = base.join(path.as_deref().unwrap_or(shown));
@@ -46,7 +45,7 @@ fn known_place(base: &Url, shown: &str) -> Option<Url> {
 }
 
 impl JourneyPlan {
-    /// A step whose values determine its server; `None` if the plan determines all of them.
+    /// A step whose values determine its server; `None` if there is no such step.
     pub fn step_to_anywhere(&self) -> Option<&JourneyStep> {
         let unknown = |step: &&JourneyStep| {
             known_place(&base_of(self, step), &step.ask.url.shown()).is_none()

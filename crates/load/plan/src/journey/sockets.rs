@@ -1,4 +1,4 @@
-//! Steps on a WebSocket: the user opens one, sends, waits for messages and closes it.
+//! Steps on a WebSocket: the user opens one, sends messages, waits for messages and closes it.
 
 use super::{JourneyPart, JourneyPlan};
 use crate::Plan;
@@ -6,11 +6,11 @@ use crate::check::Content;
 use units::{Nanos, ParseError};
 use url::Url;
 
-/// Action of a step on the user's WebSocket. The upgrade's URL and fields, and the message that is
-/// sent (as a body), are in the step's [`ask`](super::JourneyStep::ask).
+/// Action of a step on the user's WebSocket. The upgrade's URL and fields, and the message to send
+/// (as a body), are in the step's [`ask`](super::JourneyStep::ask).
 #[derive(Clone, Debug, PartialEq)]
 pub enum SocketStep {
-    /// Opens it: the response is the server's 101.
+    /// Opens the WebSocket: the response is the server's 101.
     Connect,
     /// Sends a message. Without an answer the step is done when the message is sent.
     Send { answer: Option<MessageRule> },
@@ -23,11 +23,11 @@ pub enum SocketStep {
 /// Messages that a step waits for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRule {
-    /// Content that they have; others are skipped.
+    /// Required content of the messages; others are skipped.
     pub matching: Content,
     /// Number of messages; the last one is the response of the step.
     pub count: u32,
-    /// From the instant the step is due; `None`: the plan's limit of calls.
+    /// Time limit from the instant the step is due; `None`: the plan's limit of calls.
     pub timeout: Option<Nanos>,
 }
 
@@ -48,7 +48,7 @@ impl SocketStep {
 /// Checks that a client may send the code (RFC 6455 section 7.4).
 ///
 /// # Errors
-/// Any other code.
+/// Fails for any other code.
 pub(super) fn parse_close_code(code: u16) -> Result<u16, ParseError> {
     match code {
         1000 | 1001 | 1003 | 1007..=1011 | 3000..=4999 => Ok(code),
@@ -63,7 +63,7 @@ pub(super) fn parse_close_code(code: u16) -> Result<u16, ParseError> {
 pub fn websocket_base(base: &Url) -> Url {
     let mut url = base.clone();
     let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
-    // both are special schemes, so that the change is always allowed
+    // both are special schemes, so the change is always allowed
     url.set_scheme(scheme).ok();
     url
 }
@@ -82,8 +82,7 @@ impl JourneyPlan {
         steps.filter(|step| step.socket.as_ref().is_some_and(is_message)).map(|it| it.row).collect()
     }
 
-    /// Returns whether the first step of the first journey is neither a request of HTTP nor a
-    /// script.
+    /// Returns whether the first step of the first journey is neither an HTTP request nor a script.
     pub fn first_step_is_special(&self) -> bool {
         fn first(parts: &[JourneyPart]) -> Option<bool> {
             match parts.first()? {

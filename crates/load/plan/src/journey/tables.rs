@@ -1,5 +1,5 @@
-//! Journeys as tables of a plan file: as they were read, with the contents of files in place of
-//! their names, so that a printed plan needs no other file.
+//! Journeys as tables of a plan file, as read, with the contents of files in place of their names,
+//! so that a printed plan needs no other file.
 
 use super::feeder::{FeederFormat, FeederRows};
 use super::model::JourneyPlan;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use toml::{Table, Value};
 use units::ParseError;
 
-/// The tables of a text that was read before. Bodies, uploads and scripts are put in; the rows of feeders are
-/// kept by the feeders.
+/// The tables of a text that was read before. Bodies, uploads and scripts are embedded; the feeders
+/// keep their rows.
 pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, ParseError> {
     let mut all: Table = toml::from_str(text)
         .map_err(|error| ParseError(format!("the plan is wrong: {}", error.to_string().trim())))?;
@@ -25,8 +25,8 @@ pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, Parse
     Ok(Arc::new(all))
 }
 
-/// In place of `body-file`, `send-file`, `script-file`, the paths in `script-files`, and of `file` in
-/// `upload`.
+/// Key that replaces `body-file`, `send-file`, `script-file`, the paths in `script-files`, and
+/// `file` in `upload`.
 fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseError> {
     match value {
         Value::Array(all) => all.iter_mut().try_for_each(|one| put_files_in(one, files)),
@@ -84,13 +84,14 @@ fn content(path: &Value, files: &dyn FileSource) -> Result<Value, ParseError> {
     Ok(Value::String(BASE64.encode(bytes)))
 }
 
-/// The tables with everything in them.
+/// The tables with all contents embedded.
 pub(crate) fn shown(plan: &JourneyPlan) -> Table {
     with_feeders(plan, false, |table| table.text.clone())
 }
 
-/// The tables with secrets replaced: the rows of feeders, logins, and values under names of secrets.
-/// Feeders keep the names of their files, so that the plan can be run where these are.
+/// The tables with secrets replaced: the rows of feeders, logins, and values whose names indicate
+/// secrets. Feeders keep the names of their files, so that the plan can be run where the files
+/// exist.
 pub(crate) fn masked(plan: &JourneyPlan) -> Table {
     with_masked_rows(plan, true)
 }
@@ -157,7 +158,8 @@ fn feeders_of(all: &mut Table) -> impl Iterator<Item = &mut Table> {
     feeders.into_iter().flatten().filter_map(Value::as_table_mut)
 }
 
-/// `secret`: its name indicates a secret. Text made only of values reveals only their names.
+/// `secret`: its name indicates a secret. A text that consists only of values reveals only their
+/// names.
 fn mask(value: &mut Value, secret: bool) {
     match value {
         Value::String(text) if secret && !text.contains("{{") => MASK.clone_into(text),
@@ -187,7 +189,7 @@ pub(crate) fn find_secrets(plan: &JourneyPlan, masker: &mut Masker) {
 }
 
 fn find(key: &str, value: &Value, masker: &mut Masker) {
-    /// They describe responses.
+    /// Keys that describe responses.
     const OF_RESPONSES: [&str; 4] = ["capture", "expect", "check", "tags"];
     match value {
         Value::Table(_) if OF_RESPONSES.contains(&key) => {}

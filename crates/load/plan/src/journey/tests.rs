@@ -267,7 +267,7 @@ fn a_unique_feeder_with_fewer_rows_than_users_is_refused() {
          load = { users = 2 }\n\
          [[scenario]]\nname = 'b'\njourneys = ['j']\nload = { users = 3 }\n";
     assert!(of(scenarios, "").contains("2 rows for 3 users of scenario \"b\""));
-    // a feeder that no journey takes a row of
+    // a feeder from which no journey takes a row
     let unused = "[[feeder]]\nname = 'f'\nfile = 'users.csv'\norder = 'unique'\n";
     assert_eq!(refused(&format!("{}\n{unused}{ONE}", closed(8))), "");
 }
@@ -299,8 +299,8 @@ fn a_printed_plan_needs_no_other_file() {
     let printed = to_toml(&plan, Secrets::Shown);
     let again = from_toml(&printed, &NoFiles).unwrap();
     assert_eq!(to_toml(&again, Secrets::Shown), printed);
-    // an agent of a fleet has the rows but not the file, and verifies with this that it read the
-    // same plan
+    // an agent of a fleet has the rows but not the file, and verifies with this text that it read
+    // the same plan
     assert_eq!(crate::identity(&again), crate::identity(&plan));
     assert_eq!(again.targets, plan.targets);
     let steps = |plan: &Plan| -> Vec<_> {
@@ -340,7 +340,7 @@ fn a_masked_plan_runs_where_the_files_of_its_feeders_are() {
     assert_eq!(feeders(&from_toml(&masked, &TestFiles).unwrap()), feeders(&plan));
     let elsewhere = from_toml(&masked, &NoFiles).unwrap_err().0;
     assert!(elsewhere.contains("feeder \"u\": its rows were masked"), "{elsewhere}");
-    // without what is default it is the same plan
+    // without default values it is the same plan
     let brief = to_brief_toml(&masked).unwrap();
     assert!(brief.contains("version = 1\n") && !brief.contains("[timeouts]"), "{brief}");
     assert_eq!(brief.matches("[[feeder]]").count(), 2, "{brief}");
@@ -372,7 +372,7 @@ fn an_unknown_column_lists_the_feeders_columns() {
     assert!(why.ends_with("separate columns by commas instead of tabs"), "{why}");
 }
 
-/// Other tools write a value as `${name}`, which would be sent as it is.
+/// Other tools write a value as `${name}`, which would be sent unchanged.
 #[test]
 fn a_known_name_in_the_marks_of_another_tool_is_refused() {
     let text = |url: &str| {
@@ -467,7 +467,7 @@ fn a_script_alone_is_the_plan_s_one_journey() {
     assert!(plan.request.cookies && plan.script.is_none());
     let again = from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap();
     assert_eq!(again.journeys.unwrap().journeys[0].script, journeys.journeys[0].script);
-    // a name that is free, whatever the file is called
+    // an unused name, regardless of the file's name
     let mut plan = Plan::for_url("http://h/".parse().unwrap());
     plan.be_carried_out(script("{{x}}.lua"), outline(&["journey"])).unwrap();
     assert_eq!(plan.journeys.unwrap().transactions(), ["journey of 1"]);

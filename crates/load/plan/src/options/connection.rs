@@ -1,4 +1,4 @@
-//! Connections: how many calls they carry, what they announce, where they go and how they end.
+//! Connections: number of calls, announced settings, destination and end.
 
 use super::field::{NO_FIELD, field};
 use super::grammar::*;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// RFC 9113 section 6.9.1.
 const WINDOW_MAX: f64 = 2_147_483_647.0;
 const BUFFER_MAX: f64 = 1_073_741_824.0;
-/// Each connection may hold this much.
+/// The limit is the memory that each connection may use.
 const HEAD_MAX: f64 = 16_777_216.0;
 
 const ROW: Setting = Setting { heading: "Connections", page: "connections", ..SETTING };

@@ -12,7 +12,7 @@ use units::ParseError;
 /// The value of a key in the plan file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum KeyValue {
-    /// Of a list: its items as one text, as they are typed.
+    /// One item of a list as text, as typed.
     One(Scalar),
     Switch(bool),
     List(Vec<Scalar>),
@@ -24,34 +24,34 @@ pub(crate) enum KeyValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     One,
-    /// Between quotation marks, whatever is in it.
+    /// A text between quotation marks, with any contents.
     Text,
     Switch,
     List,
     Texts,
 }
 
-/// A field of the plan as the table sees it, whatever its type. The macros below make one.
+/// A field of the plan as the table sees it, independent of its type. The macros below make it.
 #[derive(Clone, Copy)]
 pub(crate) struct PlanField {
     /// `connection.reconnect_pause`.
     pub(crate) key: &'static str,
     pub(crate) shape: Shape,
-    /// Suffixes of the key, one at a time: `_file` if a file has the value.
+    /// Suffixes of the key, one at a time: `_file` if the value is in a file.
     pub(crate) endings: &'static [&'static str],
-    /// The ending of the key that the option sets.
+    /// The suffix of the key that the option sets.
     pub(crate) typed: &'static str,
-    /// Each option that is given adds to the list.
+    /// Each use of the option adds to the list.
     pub(crate) adds: bool,
     /// Checks whether the option accepts the typed text; only `read` opens a file that it names.
     pub(crate) check: fn(&str, Inputs<'_>) -> Result<(), ParseError>,
-    /// Takes the value under the key with an ending.
+    /// Reads the value under the key with a suffix.
     pub(crate) read: fn(&mut Plan, &str, KeyValue, Inputs<'_>) -> Result<(), ParseError>,
     /// Printed value, and its suffix.
     pub(crate) show: fn(&Plan, Secrets) -> (&'static str, KeyValue),
 }
 
-/// Of an option that is no part of a plan, such as the source of one.
+/// For an option that is not part of a plan, such as the source of a plan.
 pub(super) const NO_FIELD: PlanField = PlanField {
     key: "",
     shape: Shape::One,
@@ -63,9 +63,9 @@ pub(super) const NO_FIELD: PlanField = PlanField {
     show: |_, _| ("", KeyValue::One(Scalar::Off)),
 };
 
-/// A value that is always there (`at`), one that can be `false` in the file (`off`), or a list to which
-/// each option adds (`add`): `field!(off connection.calls, COUNT)`, and `as "connection.reset"` where the
-/// key is not called as the field is.
+/// A value that always exists (`at`), a value that can be `false` in the file (`off`), or a list to
+/// which each option adds (`add`): `field!(off connection.calls, COUNT)`, and `as
+/// "connection.reset"` if the key and the field have different names.
 macro_rules! field {
     ($kind:ident $table:ident $(.$field:ident)*, $grammar:expr) => {
         field!($kind $table $(.$field)* as concat!(stringify!($table $(.$field)*)), $grammar)
@@ -200,7 +200,7 @@ pub(crate) fn read_content(
     Ok(())
 }
 
-/// Text under the key itself, other bytes as base64 under their own key, a secret masked.
+/// Text under the key itself, other bytes as base64 under their own key; a secret is masked.
 pub(crate) fn show_content(bytes: Option<&[u8]>, masked: bool) -> (&'static str, KeyValue) {
     match bytes.map(|bytes| (std::str::from_utf8(bytes), bytes)) {
         None => ("", KeyValue::One(Scalar::Off)),

@@ -21,11 +21,11 @@ use wan::TraceSource;
 /// Textual form of a type's values.
 pub(crate) struct Grammar<T: 'static> {
     pub(super) shape: Shape,
-    /// As typed; files of traces are found by their names.
+    /// Parses a value as typed; files of traces are found by their names.
     pub(super) read: fn(&str, &dyn TraceSource) -> Result<T, ParseError>,
-    /// From a number of the file that need not go through the decimal grammar of texts.
+    /// Reads a number of the file that need not go through the decimal grammar of texts.
     pub(super) exact: fn(f64) -> Option<T>,
-    /// A list from the items that the file has of it.
+    /// Builds a list from the items in the file.
     pub(super) items: fn(&[Scalar]) -> Result<T, ParseError>,
     pub(super) show: fn(&T, Secrets) -> KeyValue,
 }
@@ -54,7 +54,7 @@ fn number(value: u64) -> KeyValue {
     KeyValue::One(Scalar::whole(value))
 }
 
-/// The items of a list, each as it is typed.
+/// The items of a list, each as typed.
 pub(super) fn each<T>(
     items: &[Scalar],
     read: impl Fn(&str) -> Result<T, ParseError>,
@@ -89,7 +89,7 @@ pub(super) const SWITCH: Grammar<bool> = Grammar {
 pub(super) const COUNT: Grammar<u32> = one(|text, _| whole(text), |it, _| number((*it).into()));
 pub(super) const COUNT_16: Grammar<u16> = one(|text, _| whole(text), |it, _| number((*it).into()));
 pub(super) const COUNT_64: Grammar<u64> = one(|text, _| whole(text), |it, _| number(*it));
-/// Bytes.
+/// A size in bytes.
 pub(super) const SIZE: Grammar<u32> = one(|text, _| small_size(text), |it, _| number((*it).into()));
 pub(super) const DURATION: Grammar<Nanos> =
     one(|text, _| units::parse_duration(text), |span, _| text(rules::show_span(*span)));
@@ -106,7 +106,7 @@ pub(super) const FAMILY: Grammar<AddressFamily> =
     one(|text, _| pick(text, &FAMILIES), |it, _| text(name_of(&FAMILIES, it)));
 pub(super) const ADDRESS_ORDER: Grammar<AddressOrder> =
     one(|text, _| pick(text, &ADDRESSES), |it, _| text(name_of(&ADDRESSES, it)));
-/// One emulated path for all.
+/// One emulated path for all clients.
 pub(super) const LINK: Grammar<wan::PathSpec> = one(rules::parse_path, |path, _| text(&path.text));
 pub(super) const CLIENTS: Grammar<wan::Population> =
     one(rules::parse_clients, |all, _| text(&all.text));
@@ -117,7 +117,7 @@ pub(super) const RESOLVE: Grammar<Vec<ResolveRule>> = list(
     |items| each(items, rules::parse_resolve),
     |all, _| texts(all, rules::show_resolve),
 );
-/// Hosts between commas, as URLs name them.
+/// Hosts separated by commas, as written in URLs.
 pub(super) const HOSTS: Grammar<Vec<String>> = list(
     |text, _| text.split(',').map(|host| rules::parse_host(host.trim())).collect(),
     |items| each(items, rules::parse_host),
@@ -141,7 +141,7 @@ pub(super) const MASKS: Grammar<MaskRule> = one(
     |text, _| pick(text, &crate::websocket::MASK_RULES),
     |it, _| text(name_of(&crate::websocket::MASK_RULES, it)),
 );
-/// Names between commas; `none` is the empty list.
+/// Names separated by commas; `none` is the empty list.
 pub(super) const NAMES: Grammar<Vec<String>> = list(
     |text, _| match text {
         "none" => Ok(Vec::new()),
@@ -150,13 +150,13 @@ pub(super) const NAMES: Grammar<Vec<String>> = list(
     |items| each(items, |text| Ok(text.to_owned())),
     |all, _| texts(all, String::clone),
 );
-/// Whole numbers; what is typed are cores.
+/// Whole numbers in the file; core numbers and ranges when typed.
 pub(super) const CORES: Grammar<Vec<u32>> = list(
     |text, _| rules::parse_cpus(text),
     |items| each(items, whole),
     |all, _| KeyValue::List(all.iter().map(|core| Scalar::whole((*core).into())).collect()),
 );
-/// Percentiles as they are typed, quantiles from 0 to 1 in the file.
+/// Percentiles when typed, quantiles from 0 to 1 in the file.
 pub(super) const QUANTILES: Grammar<Vec<f64>> = list(
     |text, _| rules::parse_percentiles(text),
     |items| each(items, parse_number),
@@ -185,7 +185,7 @@ pub(super) const GRPC_STATUSES: Grammar<Vec<u8>> = list(
         texts(all, name)
     },
 );
-/// Bytes that may be more than 4 GiB.
+/// A length in bytes that may exceed 4 GiB.
 pub(super) const LENGTH: Grammar<u64> = one(|text, _| units::parse_size(text), |it, _| number(*it));
 pub(super) const BODY_RULE: Grammar<BodyRule> =
     one(|text, _| rules::parse_body_rule(text), |rule, _| text(rules::show_body_rule(rule)));
@@ -202,7 +202,7 @@ pub(super) const VISITS: Grammar<Vec<Visit>> = list(
     |items| each(items, rules::parse_visit),
     |all, _| texts(all, rules::show_visit),
 );
-/// As text if that is exact, as a number otherwise.
+/// As text if that is exact, otherwise as a number.
 pub(super) const EXACT_RATE: Grammar<Rate> =
     Grammar { exact: exact_rate, ..one(|text, _| units::parse_rate(text), |it, _| show_rate(*it)) };
 pub(super) const RATE_SPAN: Grammar<RateSpan> = Grammar {
@@ -239,12 +239,12 @@ pub(super) const HEADERS: Grammar<Vec<(String, String)>> = list(
     |all, secrets| texts(all, |field| show_header(field, secrets)),
 );
 pub(super) const NUMBER: Grammar<f64> = one(|text, _| parse_number(text), |it, _| exact(*it));
-/// Bits a second.
+/// Bits per second.
 pub(super) const BIT_RATE: Grammar<f64> =
     one(|text, _| rules::parse_bits(text), |it, _| exact(*it));
-/// From 0 to 1, or in per cent.
+/// From 0 to 1, or in percent.
 pub(super) const SHARE: Grammar<f64> = one(|text, _| stats::parse_share(text), |it, _| exact(*it));
-/// A whole number that may be negative; its bounds are the row's.
+/// A whole number that may be negative, bounded by its row.
 pub(super) const PRIORITY: Grammar<i32> = one(
     |text, _| {
         let why = || format!("{} is not a whole number from -20 to 19", quoted(text));
@@ -253,7 +253,7 @@ pub(super) const PRIORITY: Grammar<i32> = one(
     |nice, _| KeyValue::One(Scalar::Whole((*nice).into())),
 );
 
-/// `name: value`, or the mask where the value is a secret.
+/// Prints `name: value`, or the mask if the value is a secret.
 pub(crate) fn show_header((name, value): &(String, String), secrets: Secrets) -> String {
     let masked = secrets == Secrets::Masked && is_secret_header(name);
     format!("{name}: {}", if masked { MASK } else { value })
@@ -285,7 +285,7 @@ fn parse_number(text: &str) -> Result<f64, ParseError> {
     text.parse().map_err(|_| ParseError(format!("{} is not a number", quoted(text))))
 }
 
-/// A key in the query may be a secret.
+/// Masks a key in the query, which may be a secret.
 fn show_service_url(url: &url::Url, secrets: Secrets) -> KeyValue {
     match secrets {
         Secrets::Shown => text(url.as_str()),

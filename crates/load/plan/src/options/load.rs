@@ -22,9 +22,8 @@ fn has_session(plan: &Plan) -> bool {
     plan.load.session().is_some()
 }
 
-/// A part that some loads have:
-/// `load!(at "users", Load::Closed { users, .. } => *users, COUNT, or)`. For other loads `or` is
-/// the error.
+/// A part that some loads have: `load!(at "users", Load::Closed { users, .. } => *users, COUNT,
+/// or)`. For other loads `or` is the error.
 macro_rules! load {
     ($kind:ident $key:expr, $pattern:pat => $place:expr, $grammar:expr, $or:expr) => {
         PlanField {
@@ -62,7 +61,7 @@ macro_rules! session {
     };
 }
 
-/// a disabled feature needs none
+/// Disabling the feature needs no session.
 fn without_session(value: &KeyValue) -> Result<(), ParseError> {
     let is_off = match value {
         KeyValue::One(value) => *value == Scalar::Off,
@@ -74,7 +73,7 @@ fn without_session(value: &KeyValue) -> Result<(), ParseError> {
     if is_off { Ok(()) } else { Err(why()) }
 }
 
-/// The load becomes a closed one, whose think time is that of the sessions.
+/// Number of users; setting it makes the load closed, with the think time of the sessions.
 const USERS: PlanField = PlanField {
     read: |plan, _, value, inputs| {
         plan.stages = None;
@@ -89,7 +88,7 @@ const USERS: PlanField = PlanField {
 const CLOSED_USERS: PlanField =
     load!(at "users", Load::Closed { users, .. } => *users, COUNT, |_: &KeyValue| Ok(()));
 
-/// The load becomes an open one with these arrivals.
+/// Makes the load open, with these arrivals.
 fn arrivals(plan: &mut Plan, rate: Rate) -> &mut Arrivals {
     if !is_open(plan) {
         let arrivals = Arrivals::constant(rate);
@@ -123,7 +122,7 @@ const RATE_TO: PlanField = PlanField {
 };
 const LAST_RATE: PlanField = open!(at "rate_to", arrivals => arrivals.to, EXACT_RATE);
 
-/// A trace alone names no rate; its length then bounds the queue.
+/// A trace without a rate; its length then bounds the queue.
 const AT: PlanField = PlanField {
     shape: Shape::List,
     read: |plan, _, value, _| {
@@ -145,7 +144,7 @@ fn instants(value: &KeyValue) -> Result<Arc<[Nanos]>, ParseError> {
     each(items, parse_duration).map(Arc::from)
 }
 
-/// The size of the load over time determines whether users or arrivals are meant.
+/// The unit of the stages determines whether users or arrivals are meant.
 const STAGES: PlanField = PlanField {
     key: "load.stages",
     shape: Shape::Text,
@@ -162,7 +161,7 @@ const STAGES: PlanField = PlanField {
     ..NO_FIELD
 };
 
-/// Of sessions, if there are any: single calls of an open load have no user to think.
+/// Think time of sessions, if there are any: single calls of an open load have no user to think.
 const THINK: PlanField = PlanField {
     key: "load.think",
     shape: Shape::Text,
@@ -192,7 +191,7 @@ const THINK: PlanField = PlanField {
     ..NO_FIELD
 };
 
-/// Calls of a session. Of a closed load it gets the think time.
+/// Number of calls of a session. In a closed load, sessions get the load's think time.
 const CALLS: PlanField = PlanField {
     read: |plan, _, value, inputs| {
         let mut calls = None;
@@ -214,7 +213,7 @@ const CALLS: PlanField = PlanField {
     ..session!(at "session", calls, COUNT)
 };
 
-/// When the calls of a session fall due: at a rate, or at these instants.
+/// Schedule of the calls of a session: at a rate, or at these instants.
 const PACE: PlanField = PlanField {
     read: |plan, _, value, inputs| {
         let mut each = None;

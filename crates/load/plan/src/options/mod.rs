@@ -1,6 +1,6 @@
 //! The option table: one row defines an option of `run` or a key of the plan file.
 //!
-//! From the rows follow the command line with its help and completions (the program makes clap's
+//! The rows define the command line with its help and completions (the program makes clap's
 //! arguments of them), the effect of a given option on the plan, both directions of the plan file,
 //! the bounds of values, and the page of options in the guide. Rules between two options are
 //! functions in [`validate`](crate::validate).
@@ -23,13 +23,13 @@ use wan::TraceSource;
 
 /// An option of `run`, a key of the plan file, or, most often, both.
 pub struct Setting {
-    /// The option without its dashes; empty: the key has none.
+    /// The option without its dashes; empty if the key has no option.
     pub name: &'static str,
-    /// The option of one letter.
+    /// The one-letter option.
     pub short: Option<char>,
     /// Value placeholder in help: `TIME`; empty for a switch.
     pub value: &'static str,
-    /// An option without a value: what it puts under the key.
+    /// For an option without a value: the value that it sets.
     pub means: &'static str,
     /// The value of an option whose value is optional: `--follow`, `--follow=3`.
     pub omitted: Option<&'static str>,
@@ -37,28 +37,28 @@ pub struct Setting {
     pub choices: &'static [&'static str],
     /// The value names a file of this machine.
     pub is_file: bool,
-    /// Names of options that contradict this one, whatever their values.
+    /// Names of options that contradict this one, with any value.
     pub without: &'static [&'static str],
     /// The name of an option that this one requires.
     pub needs: Option<&'static str>,
     /// Help section.
     pub heading: &'static str,
-    /// `-h` shows it too; the others are only in `--help`.
+    /// Shown by `-h` too; other options only by `--help`.
     pub common: bool,
-    /// The line of help.
+    /// The short help.
     pub help: &'static str,
     /// Long help.
     pub more: &'static str,
-    /// The page of the guide that explains it, without `.md`.
+    /// The page of the guide that explains the option, without `.md`.
     pub page: &'static str,
-    /// Its place in the plan, and the grammar of its values.
+    /// Location in the plan, and the grammar of the values.
     pub(crate) field: PlanField,
     /// Read after the other rows, because it depends on their values.
     pub(crate) late: bool,
-    /// Minimum and maximum (times in seconds), and the error for others: it follows the option's
-    /// name, with the value for `{}`.
+    /// Minimum and maximum (times in seconds), and the error for values outside: it follows the
+    /// option's name, with the value for `{}`.
     pub bounds: &'static [Bound],
-    /// When a printed plan has the key; always for most rows.
+    /// Decides when a printed plan has the key; always for most rows.
     pub(crate) shown: fn(&Plan) -> bool,
 }
 
@@ -82,7 +82,7 @@ const fn most(most: f64, text: &'static str) -> Bound {
     within(f64::NEG_INFINITY, most, text)
 }
 
-/// Defaults of a row: an option without a value, in `--help` only.
+/// Defaults of a row: an option without a value, shown only by `--help`.
 const SETTING: Setting = Setting {
     name: "",
     short: None,
@@ -124,13 +124,13 @@ impl std::fmt::Debug for Setting {
 }
 
 impl Setting {
-    /// `connection.reconnect_pause`: table and key in the plan file. A key outside of all tables has
-    /// an empty one, and so has a row without a key.
+    /// `connection.reconnect_pause`: table and key in the plan file. The table is empty for a key
+    /// outside of all tables, and for a row without a key.
     pub fn key(&self) -> (&'static str, &'static str) {
         self.field.key.split_once('.').unwrap_or(("", self.field.key))
     }
 
-    /// Name in messages: `-d`, `--reconnect-pause`, or its key if it is not an option.
+    /// Name in messages: `-d`, `--reconnect-pause`, or the key if the row has no option.
     pub fn label(&self) -> String {
         match self.short {
             Some(letter) => format!("-{letter}"),
@@ -139,16 +139,16 @@ impl Setting {
         }
     }
 
-    /// Returns whether it may be repeated, each adding to the previous ones.
+    /// Returns whether the option may be repeated, each use adding to the previous ones.
     pub fn is_repeated(&self) -> bool {
         self.field.adds
     }
 
-    /// Checks whether the option accepts such a value; files are read only when the value is put
-    /// into a plan.
+    /// Checks whether the option accepts the value; files are read only when the value is put into
+    /// a plan.
     ///
     /// # Errors
-    /// An invalid value.
+    /// Fails if the value is invalid.
     pub fn check(&self, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
         (self.field.check)(text, inputs)
     }
@@ -171,7 +171,7 @@ impl Setting {
     }
 }
 
-/// All rows, in the order of help, in which they are read too.
+/// All rows, in the order of help, in which they are also read.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     [
         load::LOADS,
@@ -195,7 +195,7 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
 /// Puts options into the plan: names and typed values.
 ///
 /// # Errors
-/// An invalid value, or a file that cannot be read, with the option's name.
+/// Fails for an invalid value, or an unreadable file, with the option's name.
 pub fn put_typed(
     plan: &mut Plan,
     typed: &[(&'static str, String)],
@@ -213,7 +213,7 @@ pub fn put_typed(
     put(plan, given.collect(), inputs).map_err(|(row, _, why)| (row.name, why))
 }
 
-/// Given value of a row, for its key with this suffix.
+/// A given value of a row, for its key with this suffix.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) row: &'static Setting,
@@ -231,10 +231,10 @@ impl Given {
     }
 }
 
-/// Puts the given values into the plan. A given end of the run replaces existing ones.
+/// Puts the given values into the plan. A given end of the run replaces existing ends.
 ///
 /// # Errors
-/// The first value that its row refuses: the row, the ending of its key, and why.
+/// The first value that its row refuses: the row, the suffix of its key, and the reason.
 pub(crate) fn put(
     plan: &mut Plan,
     given: Vec<Given>,
@@ -265,7 +265,7 @@ pub fn named(name: &str) -> Option<&'static Setting> {
     all().find(|row| row.name == name)
 }
 
-/// The rows of a table of the plan file, one for each key, in the order in which they are read.
+/// The rows of a table of the plan file, one for each key, in reading order.
 pub(crate) fn rows_of(table: &str) -> Vec<&'static Setting> {
     let mut rows: Vec<&Setting> = Vec::new();
     for row in all().filter(|row| row.key().0 == table && !row.field.key.is_empty()) {
@@ -277,7 +277,7 @@ pub(crate) fn rows_of(table: &str) -> Vec<&'static Setting> {
     rows
 }
 
-/// The same in the order in which keys are printed.
+/// The same rows in printing order.
 pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
     let mut rows = rows_of(table);
     let first = PRINTED_FIRST.iter().find(|(known, _)| *known == table).map_or("", |it| it.1);
@@ -293,7 +293,8 @@ pub(crate) fn faults(plan: &Plan, table: &str) -> Vec<(String, String)> {
 }
 
 /// Tables whose keys were printed in another order before this option table existed; unlisted keys
-/// follow in its order. It is kept so that stored plans can be compared with new ones line by line.
+/// follow in the order of the rows. The order is kept so that stored plans can be compared with new
+/// ones line by line.
 const PRINTED_FIRST: &[(&str, &str)] = &[
     (
         "load",

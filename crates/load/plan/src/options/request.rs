@@ -1,4 +1,4 @@
-//! Requests: source, content, sender.
+//! Requests: source, content, client settings.
 
 use super::field::{KeyValue, NO_FIELD, PlanField, content, field};
 
@@ -15,11 +15,11 @@ use units::ParseError;
 const ROW: Setting = Setting { heading: "Request", page: "requests", ..SETTING };
 const SOURCE: Setting = Setting { page: "requests", ..ROW };
 
-/// A model's plan needs the URL of its server.
+/// Requests to a language model; the plan needs the URL of its server.
 const MODEL: PlanField =
     PlanField { check: |text, _| parse_representative(text).map(drop), ..NO_FIELD };
 
-/// Source of a plan's requests: the plan starts with it, before options change it.
+/// Source of a plan's requests: the plan starts with it, before other options change it.
 #[rustfmt::skip] // a row is read as a row
 pub(super) static SOURCES: &[Setting] = &[
     Setting { name: "urls", value: "FILE|-", common: true,
@@ -90,7 +90,7 @@ fn signed(scope: SignatureScope, login: Option<Auth>) -> Result<Auth, ParseError
     }
 }
 
-/// Sources of other requests than a chat with a language model.
+/// Sources of requests that exclude a chat with a language model.
 const NO_MODEL: &[&str] = &["body", "body-file", "form", "urls", "curl", "script", "workload"];
 
 fn token(text: &str) -> Result<Auth, ParseError> {

@@ -1,4 +1,4 @@
-//! Expectations, time limits, TLS, what is measured, and what of this machine is used.
+//! Expectations, time limits, TLS, measurement, and resources of this machine.
 
 use super::field::{KeyValue, NO_FIELD, PlanField, content, field, off};
 use super::grammar::*;
@@ -26,7 +26,7 @@ pub(super) static EXPECTATIONS: &[Setting] = &[
         help: "Verify length and hash of every body: against the first response of its URL, against set:NAME (what site --files serves), or against a FILE written by xxh128sum", ..EXPECT },
 ];
 
-/// The option names a manifest's file, the plan has its lines.
+/// The option names a manifest file; the plan contains its lines.
 const VERIFIED: PlanField = PlanField {
     typed: "_typed",
     check: |_, _| Ok(()),
@@ -81,7 +81,7 @@ pub(super) static GRPC: &[Setting] = &[
         help: "Deadline sent to the server (grpc-timeout); --timeout is the client's", ..GRPC_CALL },
 ];
 
-/// A message as text, or after `@` the name of its file.
+/// A message as text, or `@` and the name of its file.
 const MESSAGE: PlanField = PlanField {
     typed: "_typed",
     read: |plan, ending, value, inputs| {
@@ -101,7 +101,7 @@ const MESSAGE: PlanField = PlanField {
     ..content!(grpc.message, typed: "", secret: false)
 };
 
-/// The variant determines fields of the request too.
+/// The variant also determines fields of the request.
 const VARIANT: PlanField = PlanField {
     key: "grpc.protocol",
     check: |text, _| parse_variant(text).map(drop),
@@ -127,7 +127,7 @@ fn parse_variant(text: &str) -> Result<GrpcVariant, ParseError> {
     })
 }
 
-/// A deadline is a field of the request, and has no key of its own.
+/// A deadline is a field of the request, without a key in the plan.
 const DEADLINE: PlanField = PlanField {
     check: |text, _| units::parse_duration(text).map(drop),
     read: |plan, _, value, _| {

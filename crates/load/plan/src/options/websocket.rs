@@ -13,12 +13,12 @@ const ROW: Setting = Setting {
     ..SETTING
 };
 
-/// The plan is for a WebSocket, or has the table anyway.
+/// Returns whether the plan is for a WebSocket, or has the table anyway.
 fn is_shown(plan: &Plan) -> bool {
     plan.is_websocket() || plan.websocket != WebSocketPlan::default()
 }
 
-/// The option is text or the name of a file; the plan has its bytes.
+/// The option is text or the name of a file; the plan contains its bytes.
 const MESSAGE: PlanField = PlanField {
     typed: "_typed",
     endings: &["", "_base64", "_file"],

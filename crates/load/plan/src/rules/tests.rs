@@ -1,7 +1,7 @@
 use super::*;
 use std::fmt::Debug;
 
-/// Each text against the debug print of its value, or the message.
+/// Compares each text with the debug output of its value, or the message.
 fn check<T: Debug>(parse: impl Fn(&str) -> Result<T, ParseError>, cases: &[(&str, &str)]) {
     for (text, expected) in cases {
         let shown = match parse(text) {

@@ -44,7 +44,7 @@ fn check_user_sessions(plan: &Plan, problems: &mut Problems) {
 fn check_calls(plan: &Plan, problems: &mut Problems) {
     let connection = &plan.connection;
     let ConnectionPlan { calls, pipeline, group, .. } = *connection;
-    // the rest of a session's group goes to its next connection
+    // the rest of a session's group is sent on its next connection
     let spreads = |option: &str| option == "--group" && plan.load.session().is_some();
     for (option, depth) in [("--pipeline", pipeline), ("--group", group.unwrap_or(1))] {
         if let Some(calls) = calls
@@ -91,7 +91,7 @@ fn check_version(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// Unsupported with HTTP/2 and HTTP/3.
+/// Settings that HTTP/2 and HTTP/3 do not support.
 fn check_streams(plan: &Plan, problems: &mut Problems) {
     let (asked, alpn) = match plan.request.version {
         HttpVersion::Http3 => ("3", "HTTP/3 is offered by its own name, h3: drop --alpn"),
@@ -119,7 +119,7 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
     problems.add_faults(plan, "http2");
 }
 
-/// Invalid with QUIC.
+/// Settings that QUIC does not support.
 fn check_http3(plan: &Plan, problems: &mut Problems) {
     let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
     if let Some(target) = plain {
@@ -240,7 +240,7 @@ fn check_path(plan: &Plan, problems: &mut Problems) {
     check_clients(plan, problems);
 }
 
-/// A kind of client without users has no figures.
+/// Rejects a kind of client without users, which would have no figures.
 fn check_clients(plan: &Plan, problems: &mut Problems) {
     let Some(population) = &plan.connection.clients else { return };
     let clients = plan.client_count();
@@ -258,7 +258,7 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
     problems.add("--clients", text);
 }
 
-/// Unsupported by our own TCP.
+/// Settings that the program's own TCP does not support.
 fn check_stack(plan: &Plan, problems: &mut Problems) {
     if !plan.driver.stack.is_own() {
         problems.add_if(
@@ -301,7 +301,7 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// Unsupported over AF_XDP.
+/// Settings that AF_XDP does not support.
 fn check_xdp(plan: &Plan, problems: &mut Problems) {
     let Some(xdp) = plan.driver.stack.xdp() else { return };
     let device = &xdp.device;
@@ -337,8 +337,8 @@ fn check_idle(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// Requests permitted in early data: those that are harmless when replayed (RFC 8470 section 4),
-/// over a TLS version that supports it.
+/// Permits only requests in early data that are harmless when replayed (RFC 8470 section 4), over a
+/// TLS version that supports it.
 fn check_early(plan: &Plan, problems: &mut Problems) {
     if !plan.tls.early_data {
         return;
@@ -380,7 +380,7 @@ fn check_early(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// Safe methods (RFC 9110 section 9.2.1) that are sent often.
+/// Safe methods (RFC 9110 section 9.2.1) in common use.
 const EARLY_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 
 fn check_migrate(plan: &Plan, problems: &mut Problems) {

@@ -1,4 +1,4 @@
-//! Feeders with fewer rows than users: the users that find no row would leave, and the load with them.
+//! Feeders with fewer rows than users: users without a row would leave and reduce the load.
 
 use super::Problems;
 use crate::journey::FeederOrder;
@@ -47,7 +47,7 @@ fn shortage_of(lane: &Plan, of_scenario: &str) -> Option<String> {
     })
 }
 
-/// Users or sessions that will need a row, as far as the plan determines it.
+/// Number of users or sessions that will need a row, as far as the plan determines it.
 fn needed(lane: &Plan) -> Option<(u64, &'static str)> {
     match &lane.load {
         Load::Closed { users, .. } => {
@@ -63,7 +63,7 @@ fn needed(lane: &Plan) -> Option<(u64, &'static str)> {
     }
 }
 
-/// Arrivals of the whole run, as many as are expected where they are random.
+/// Number of arrivals of the whole run; the expected number if they are random.
 fn expected(lane: &Plan, arrivals: &Arrivals, span: Nanos) -> u64 {
     if let Some(at) = &arrivals.at {
         return at.iter().filter(|at| **at <= span).count() as u64;

@@ -309,7 +309,7 @@ fn check_warm_up(plan: &Plan, problems: &mut Problems) {
 }
 
 const RATE_MAX: Rate = Rate(10_000_000.0);
-/// Calls a second of one session: one in a million seconds.
+/// Minimum calls per second of one session: one in a million seconds.
 const PACE_MIN: f64 = 1e-6;
 const TRACE_MAX: usize = 10_000_000;
 const VISIT_CALLS_MAX: usize = 1_000_000;

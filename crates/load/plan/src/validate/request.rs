@@ -1,4 +1,4 @@
-//! Targets, requests, and what a good response is.
+//! Targets, requests, and expectations on responses.
 
 use super::Problems;
 use crate::rules::{check_regex, header_fault, method_fault};
@@ -32,7 +32,7 @@ fn check_targets(plan: &Plan, problems: &mut Problems) {
     if plan.targets.len() > LINES_MAX {
         problems.add("--urls", format!("the URL list has more than {LINES_MAX} URLs"));
     }
-    // One wrong target is enough to report: a list may have a million of them.
+    // one wrong target is enough to report: a list may have a million
     let wrong = plan.targets.iter().enumerate().find_map(|(index, target)| {
         let (option, why) = target_fault(target)?;
         Some((option, format!("URL {} of the plan, {}, {why}", index + 1, quoted_url(target))))
@@ -52,7 +52,7 @@ fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
     if url.host_str().is_none_or(str::is_empty) {
         return Some(("URL", "has no host".to_owned()));
     }
-    // raw requests are a tool's own, which gets the system's refusal
+    // raw requests come from a tool, which reports the system's refusal itself
     if url.port() == Some(0) && target.raw.is_none() {
         return Some(("URL", "has the port 0, which cannot be connected to".to_owned()));
     }
@@ -119,7 +119,7 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
     }
 }
 
-/// Headers that two places of the plan would write. A given Accept-Encoding takes the place of that of
+/// Headers that two places of the plan would write. A given Accept-Encoding replaces that of
 /// `--compressed`, as in curl: Firefox copies both.
 fn check_doubles(plan: &Plan, problems: &mut Problems) {
     let request = &plan.request;

@@ -4,8 +4,8 @@ use super::Problems;
 use crate::scenario::ScenarioPlan;
 use crate::{Load, Order, Plan};
 
-/// Combinations with scenarios, and their validity. `check_one` checks one load as if it were the
-/// plan's.
+/// Checks combinations with scenarios, and each scenario. `check_one` checks one load as if it were
+/// the plan's.
 pub(super) fn check(plan: &Plan, problems: &mut Problems, check_one: fn(&Plan, &mut Problems)) {
     let stop = &plan.stop;
     for (wrong, option, why) in [

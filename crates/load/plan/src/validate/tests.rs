@@ -286,7 +286,7 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
         .filter_map(|line| line.strip_prefix("[--stack] --stack own and ")?.split(" contra").next())
         .collect();
     assert_eq!(others, ["--bind", "--send-buffer or --recv-buffer"]);
-    // all threads share the one link
+    // all threads share one link
     let over_one_link = error_of(|plan| {
         plan.driver.stack = StackChoice::Own;
         plan.driver.threads = Some(2);

@@ -29,7 +29,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_exchange(plan, problems);
 }
 
-/// Journeys whose steps open WebSockets.
+/// Checks journeys whose steps open WebSockets.
 fn check_steps(plan: &Plan, problems: &mut Problems) {
     let (websocket, connection) = (&plan.websocket, &plan.connection);
     problems.add_if(
@@ -48,7 +48,7 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
         "--ws-message and --ws-expect are for a ws:// URL; a journey has steps with send and expect",
     );
     check_subprotocols(plan, problems);
-    // a script opens WebSockets or not, which is known when it does
+    // for a script it is known only during the run whether it opens WebSockets
     if !plan.journeys.as_ref().is_some_and(|journeys| journeys.has_sockets()) {
         return;
     }

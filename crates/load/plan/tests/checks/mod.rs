@@ -2,8 +2,8 @@
 
 use plan::{NoFiles, Secrets, from_toml, parse_url_list, to_toml};
 
-/// Any text as a URL list: targets with a weight above zero, or an error of one line that is short
-/// enough to be read.
+/// Parses any text as a URL list: the result is targets with a weight above zero, or an error of
+/// one line that is short enough to read.
 pub(crate) fn url_list(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match parse_url_list(&text, None) {

@@ -1,4 +1,4 @@
-//! A fleet measures what one process measures.
+//! A fleet measures the same as a single process.
 
 use super::{RESPONSE, open, script};
 use ::fleet::protocol::row::{self, RowHead};
@@ -17,7 +17,7 @@ fn by_path() -> Box<dyn Server> {
     })
 }
 
-/// Through the bytes that travel between machines, and back.
+/// Encodes and decodes the bytes that travel between machines.
 fn over_the_wire(row: engine::Row) -> engine::Row {
     let head = RowHead {
         start: row.start,

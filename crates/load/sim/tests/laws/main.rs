@@ -1,4 +1,4 @@
-//! The laws of measurement, on the worker that runs in production.
+//! The laws of measurement, tested on the production worker.
 
 mod fleet;
 
@@ -50,7 +50,7 @@ fn reply(now: Nanos, bytes: &[u8]) -> (Nanos, Action) {
     (now + Nanos::from_millis(1), Action::Bytes(bytes.to_vec()))
 }
 
-/// The failure class that a run's calls ended with, and how often.
+/// The failure classes of a run's calls, with their counts.
 fn classes(run: &sim::Simulated) -> Vec<(FailureClass, u64)> {
     run.measurement.total.failures.iter().map(|(class, count)| (*class, *count)).collect()
 }
@@ -101,7 +101,7 @@ fn bytes_on_the_wire_are_pinned() {
     assert_eq!(String::from_utf8(run.sent).unwrap(), one.repeat(2));
 }
 
-/// A run that ends on an edge of the series has nothing left for a further row.
+/// A run that ends on an edge of the series adds no further row.
 #[test]
 fn no_row_of_the_series_is_without_a_span() {
     for (workers, millis) in [(1, 2_000), (2, 2_000), (1, 2_500)] {
@@ -137,7 +137,7 @@ fn each_second_counts_its_outcomes() {
             let (ok, bad, reset) = (count(200), count(503), endings.of_class(FailureClass::Reset));
             assert_eq!(endings.of_class(FailureClass::Status), bad, "{row:?}");
             assert_eq!(row.counts.done(), ok + bad + reset, "{row:?}");
-            // what was sent at the end of a second may be answered in the next
+            // requests sent at the end of a second may be answered in the next
             let near = |part: u64| part > 200 && part + 3 >= row.counts.done();
             match row.at_s.round() as i64 {
                 0..4 => assert!(near(ok), "{row:?}"),
@@ -188,7 +188,7 @@ fn a_count_at_a_rate_is_intended_and_offered_at_that_rate() {
         assert_eq!(run.intended, Some(run.total.counts.due), "{gaps:?}");
         assert_eq!((run.due_span(), run.window), (seconds(4), seconds(4)), "{gaps:?}");
     }
-    // the last of 500 falls due a gap before the end of its second
+    // the last of 500 falls due one gap before the end of its second
     assert_eq!(measure(Gaps::Constant, None).window, Nanos::from_millis(6_990));
 }
 
@@ -243,7 +243,8 @@ fn each_timeout_has_its_own_class() {
     assert_eq!(sample.done - sample.intended, second);
 }
 
-/// Of 4,000 bytes of content the server takes 500 in each 400 ms; then it answers, or stops in the middle.
+/// The server takes 500 of 4,000 bytes of content every 400 ms; then it answers, or stops in the
+/// middle.
 #[test]
 fn an_upload_with_progress_does_not_time_out() {
     let upload = |gives_up: bool| {
@@ -290,7 +291,7 @@ fn a_limit_that_begins_with_the_first_byte_is_kept() {
     assert!(took >= Nanos::from_secs(3) && took < Nanos::from_millis(3_100), "{took:?}");
 }
 
-/// The second of a group: its turn comes when the first one's slow response ends.
+/// The second call of a group: its turn comes when the first one's slow response ends.
 #[test]
 fn a_queued_call_keeps_its_limits() {
     let mut plan = count_only(1, 2);
@@ -312,7 +313,7 @@ fn a_queued_call_keeps_its_limits() {
     assert!(took >= Nanos::from_millis(2_500) && took < Nanos::from_millis(2_600), "{took:?}");
 }
 
-/// A redirected call queues after one that fell due later, and is next when that one has its
+/// A redirected call queues after a call that fell due later, and is next when that call has its
 /// response.
 #[test]
 fn an_older_call_that_is_the_next_has_its_own_limit() {
@@ -338,8 +339,8 @@ fn an_older_call_that_is_the_next_has_its_own_limit() {
     assert!(took >= Nanos::from_secs(10) && took < Nanos::from_millis(10_100), "{took:?}");
 }
 
-/// Of two requests in one pipeline the first is not answered: the time of both is over at once, and neither goes
-/// out again.
+/// Of two requests in one pipeline the first is not answered: the time limit of both passes at
+/// once, and neither is sent again.
 #[test]
 fn an_expired_call_is_not_retried() {
     let mut plan = count_only(1, 2);
@@ -371,7 +372,7 @@ fn a_refused_connection_is_a_failure_and_no_success() {
     assert_eq!(run.measurement.total.failed.count(), 10);
 }
 
-/// Ten calls of one user, and how long they took. The link takes no time.
+/// Ten calls of one user, and their durations. The link takes no time.
 fn ten_calls(server: Box<dyn Server>, pause: Option<Nanos>) -> (Vec<(FailureClass, u64)>, Nanos) {
     let mut plan = count_only(1, 10);
     plan.stop.duration = Some(Nanos::SECOND);
@@ -438,7 +439,7 @@ fn ended_after_each_response(
     (classes(&run), [total.counts.succeeded, total.connections.established, requests])
 }
 
-/// A close that arrives with a response is known before the next request is written: it does not
+/// A close that arrives with a response is noticed before the next request is written: it does not
 /// fail that call.
 #[test]
 fn a_close_with_a_response_fails_no_call() {
@@ -458,7 +459,7 @@ fn a_request_crossing_a_close_is_resent_on_request() {
     let crossing = (Nanos(1), Action::End);
     let failed = vec![(FailureClass::ClosedEarly, 5)];
     assert_eq!(ended_after_each_response(crossing.clone(), (10, 1), false), (failed, [5, 5, 10]));
-    // nine went out twice
+    // nine were sent twice
     assert_eq!(ended_after_each_response(crossing, (10, 1), true), (vec![], [10, 10, 19]));
 }
 
@@ -475,7 +476,7 @@ fn requests_without_a_connection_are_not_sent() {
     }
 }
 
-/// Output of a bad server, and its failure class.
+/// Output of a faulty server, and its failure class.
 #[test]
 fn every_kind_of_bad_response_has_its_class() {
     let end = |now: Nanos| (now + Nanos::from_millis(2), Action::End);
@@ -510,7 +511,8 @@ fn every_kind_of_bad_response_has_its_class() {
     }
 }
 
-/// A histogram per name, of the measured phase alone, from heads and trailers, failed calls included.
+/// A histogram per name, of the measured phase alone, from heads and trailers, including failed
+/// calls.
 #[test]
 fn server_timings_are_counted() {
     let mut number = 0;
@@ -552,13 +554,13 @@ fn an_unsolicited_response_is_reported() {
     let total = &run.measurement.total;
     assert_eq!(total.counts.succeeded, 4);
     assert_eq!(total.failures.get(&FailureClass::Unasked), Some(&4));
-    // the next request was rendered for the connection that ends so, and goes out on another
+    // the next request was rendered for the connection that ends this way, and is sent on another
     assert_eq!(total.bytes_sent, length.get());
 }
 
 /// Two responses arrive together, and the second announces the end: the next request of the first
-/// one's user, already rendered, is sent only on another connection. So is the rest of a request
-/// that is answered before it is complete.
+/// one's user, already rendered, is sent only on another connection. The same applies to the rest
+/// of a request that is answered before it is complete.
 #[test]
 fn a_request_cut_off_by_an_announced_close_is_not_sent() {
     let length = Rc::new(Cell::new(0));
@@ -590,7 +592,7 @@ fn a_request_cut_off_by_an_announced_close_is_not_sent() {
     assert_eq!(length.get(), 3 * 500);
 }
 
-/// Half a response counts its bytes once each, however its call ends.
+/// Half a response counts each of its bytes once, however its call ends.
 #[test]
 fn bytes_of_a_truncated_response_count() {
     let half = &RESPONSE[..RESPONSE.len() - 3];
@@ -627,7 +629,7 @@ fn bytes_of_a_truncated_response_count() {
     }
 }
 
-/// A call abandoned on request was sent as far as the socket accepted it.
+/// A call abandoned on request counts as sent as far as the socket accepted it.
 #[test]
 fn an_abandoned_call_counts_its_sent_bytes() {
     let mut plan = count_only(1, 3);
@@ -686,7 +688,7 @@ fn pipelined_calls_share_a_connection_and_keep_their_order() {
     assert_eq!(run.measurement.total.flight_peak, 32);
 }
 
-/// WebMark's group B: ten calls per connection in two groups of five; the second group goes out when
+/// WebMark's group B: ten calls per connection in two groups of five; the second group is sent when
 /// the first is answered.
 #[test]
 fn groups_go_out_together_and_wait_for_each_other() {
@@ -838,19 +840,19 @@ fn a_run_ends_as_soon_as_its_objectives_are_decided() {
         (window, rulings.iter().map(|one| (one.met, one.undecided)).collect::<Vec<_>>())
     };
     let yes = (true, None);
-    // at least five rows, however clear the answer is
+    // at least five rows, however clear the result is
     let (window, rulings) = run("p99<50ms, failures<1%", 1_000_000);
     assert!(window < Nanos::from_secs(7) && window > Nanos::from_secs(4), "{window:?}");
     assert_eq!(rulings, [yes, yes]);
     let (window, rulings) = run("p99<50ms", 20);
     assert!(window < Nanos::from_secs(7), "{window:?}");
     assert_eq!(rulings, [(false, None)]);
-    // one call in a hundred is slow, which is what the bound allows
+    // one call in a hundred is slow, which is exactly the bound
     let (window, rulings) = run("p99<50ms, p50<50ms", 100);
     assert_eq!(window, Nanos::from_secs(60));
     assert!(!rulings[0].0 && rulings[0].1.is_some(), "{rulings:?}");
     assert_eq!(rulings[1], yes);
-    // none is slow: met, and yet not sure enough to end the run
+    // none is slow: met, but not certain enough to end the run
     let (window, rulings) = run_at(40.0, 10, "p99<50ms", 1_000_000);
     assert_eq!(window, Nanos::from_secs(10));
     assert!(rulings[0].met && rulings[0].unsure.is_some(), "{rulings:?}");
@@ -882,7 +884,7 @@ fn a_rule_judges_only_rows_of_the_window() {
     let (tail, ended) = aborted(slow, Nanos::ZERO, Nanos::from_millis(3_900));
     assert_eq!(tail, None, "what hangs after the end");
     assert!(ended > seconds(10), "it was waited for: {ended:?}");
-    // from the end of the warm-up on, and no sooner
+    // from the end of the warm-up on, and no earlier
     let (bad, ended) = aborted("throughput>50/s", seconds(3), seconds(60));
     assert_eq!(bad.as_deref(), Some("throughput>50/s"));
     assert!(ended >= seconds(5) && ended < seconds(6), "{ended:?}");
@@ -905,8 +907,8 @@ fn mischief(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Law 2 under a server that does anything: each snapshot's counts are asserted by the collector,
-    /// and at the end nothing is queued or in flight.
+    /// Law 2 under a server with random behavior: the collector asserts each snapshot's counts, and
+    /// at the end nothing is queued or in flight.
     #[test]
     fn calls_are_conserved_for_any_server(
         seed in any::<u64>(),

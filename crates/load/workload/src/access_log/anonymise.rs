@@ -1,5 +1,5 @@
-//! A log without what is personal in it: clients, queries and ids become names made by a keyed hash, the
-//! same for the same value, so that sessions and popularity stay what they were.
+//! A log without personal data: clients, queries and ids become names made by a keyed hash, the
+//! same for the same value, so that sessions and popularity are preserved.
 
 use crate::access_log::line::without_marks;
 use crate::access_log::{Entry, LineError, parse_line};
@@ -9,19 +9,19 @@ use std::collections::BTreeSet;
 use time::OffsetDateTime;
 use units::hex;
 
-/// Different words of paths that are remembered, to be shown.
+/// Maximum number of different words of paths that are remembered, to be shown.
 pub const WORDS_MAX: usize = 1_000;
-/// A part of a path that is longer is no word.
+/// Maximum length of a part of a path that counts as a word.
 const WORD_MAX: usize = 32;
-/// Digits in a row that a word may have, such as a version's or a size's.
+/// Maximum number of consecutive digits in a word, such as a version or a size.
 const DIGITS_MAX: usize = 3;
 
-/// Which parts of paths become names.
+/// Parts of paths that become names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HashedPaths {
-    /// Those that look like an id: see [`Anonymiser::line`].
+    /// Parts that look like an id: see [`Anonymiser::line`].
     Ids,
-    /// All, but for the ending of a file.
+    /// All parts, except for the extension of a file.
     All,
 }
 
@@ -29,13 +29,14 @@ pub enum HashedPaths {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anonymised {
     pub lines: u64,
-    /// Invalid lines, and the first of them. They are dropped because their content is unknown.
+    /// Number of invalid lines, and the first of them. They are dropped because their content is
+    /// unknown.
     pub broken: u64,
     pub first_broken: Option<(u64, LineError)>,
     /// Number of hashed values, counting repetitions.
     pub query_values: u64,
     pub path_parts: u64,
-    /// Parts of paths that were kept as they are, each time, and the different ones.
+    /// Number of parts of paths that were kept, counting repetitions, and the different ones.
     pub kept_parts: u64,
     pub words: BTreeSet<String>,
 }
@@ -50,7 +51,7 @@ pub struct Anonymiser {
 }
 
 impl Anonymiser {
-    /// With the same key, the same values get the same names in every log.
+    /// Creates the anonymizer. With the same key, the same values get the same names in every log.
     pub fn new(key: Vec<u8>, paths: HashedPaths) -> Anonymiser {
         Anonymiser { key, paths, done: Anonymised::default(), lines: 0 }
     }
@@ -59,13 +60,13 @@ impl Anonymiser {
         self.done
     }
 
-    /// The line in its new form: JSON if its clock has fractions of a second, combined format
-    /// otherwise. `None` for an empty line, a comment, and what is no entry.
+    /// Rewrites a line: as JSON if its clock has fractions of a second, otherwise in combined
+    /// format. `None` for an empty line, a comment, and an invalid entry.
     ///
-    /// Time, method, status and size stay. The client is its address and user agent, as one name; user
-    /// names, referers and user agents are left out. Of a query every value becomes a name, and so does
-    /// each part of the path that looks like an id: a number, more than three digits in a row, an `@`,
-    /// an escape, or more than 32 characters.
+    /// Time, method, status and size are kept. The client is its address and user agent, as one
+    /// name; user names, referers and user agents are removed. Every value of a query becomes a
+    /// name, and so does each part of the path that looks like an id: a number, more than three
+    /// digits in a row, an `@`, an escape, or more than 32 characters.
     pub fn line(&mut self, line: &str) -> Option<String> {
         self.lines += 1;
         let line = without_marks(line);
@@ -91,7 +92,8 @@ impl Anonymiser {
         let Entry { at, fine, method, status, bytes, .. } = entry;
         if *fine {
             let (seconds, rest) = (at.0 / 1_000_000_000, at.0 % 1_000_000_000);
-            // nothing in it needs an escape: names are hexadecimal, words are plain, methods are letters
+            // nothing in it needs an escape: names are hexadecimal, words are plain, methods are
+            // letters
             return format!(
                 "{{\"ts\":{seconds}.{rest:09},\"remote_addr\":\"{client}\",\
                  \"request\":\"{method} {target} HTTP/1.1\",\"status\":{status},\"bytes\":{bytes}}}"
@@ -136,7 +138,8 @@ impl Anonymiser {
         ending.map_or_else(|| name.clone(), |(_, ending)| format!("{name}.{ending}"))
     }
 
-    /// `name=value`; a name that looks like an id, or that stands alone, may be a value itself.
+    /// Rewrites `name=value`; a name that looks like an id, or that has no value, may be a value
+    /// itself.
     fn pair(&mut self, pair: &str) -> String {
         self.done.query_values += 1;
         match pair.split_once('=') {
@@ -147,8 +150,8 @@ impl Anonymiser {
         }
     }
 
-    /// 64 bits of HMAC-SHA-256 (RFC 2104) over the kind and the value: among a million values two have
-    /// the same name once in 37 million logs.
+    /// 64 bits of HMAC-SHA-256 (RFC 2104) over the kind and the value: among a million values two
+    /// have the same name once in 37 million logs.
     fn name(&self, kind: &str, value: &str) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.key);
         let mut mac = mac.expect("HMAC takes a key of any length");
@@ -159,7 +162,7 @@ impl Anonymiser {
     }
 }
 
-/// A part of a path that names content of the site, not a user.
+/// Returns whether a part of a path names content of the site, not a user.
 fn is_word(part: &str) -> bool {
     let plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
@@ -173,7 +176,8 @@ fn is_word(part: &str) -> bool {
         && !is_hexadecimal(part)
 }
 
-/// Eight digits or more of which some are 0 to 9 and all are hexadecimal: a hash, a part of a UUID.
+/// Returns whether the text has eight hexadecimal digits or more, of which some are 0 to 9: a hash,
+/// or a part of a UUID.
 fn is_hexadecimal(part: &str) -> bool {
     let digits = part.bytes().filter(|byte| *byte != b'-');
     let all = digits.clone().all(|byte| byte.is_ascii_hexdigit());
@@ -262,7 +266,7 @@ mod tests {
                 let described = |lines: &mut dyn Iterator<Item = &str>| {
                     let mut describer = Describer::new(pause);
                     lines.for_each(|line| describer.line(line));
-                    // what is not a request is left out
+                    // lines that are not requests are omitted
                     Description { broken: 0, first_broken: None, ..describer.finish() }
                 };
                 let (hidden, _) = anonymised(lines, paths);
@@ -281,7 +285,7 @@ mod tests {
         assert_ne!(name("a"), name("b"));
         let made = Anonymiser::new(b"a".to_vec(), HashedPaths::Ids);
         assert_ne!(made.name("path", "7"), made.name("query", "7"));
-        // RFC 4231, test case 2: HMAC-SHA-256 itself is the library's
+        // RFC 4231, test case 2: the library implements HMAC-SHA-256 itself
         let mut mac = Hmac::<Sha256>::new_from_slice(b"Jefe").unwrap();
         mac.update(b"what do ya want for nothing?");
         assert_eq!(mac.finalize().into_bytes()[..4], [0x5b, 0xdc, 0xc1, 0x46]);

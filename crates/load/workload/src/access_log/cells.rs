@@ -1,13 +1,13 @@
-//! Requests in each second, of which only the last hour is in memory.
+//! Counts requests in each second; only the last hour is in memory.
 
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// Seconds that a line may be written late: servers log a request when it ends.
+/// Maximum delay of a line in seconds: servers log a request when it ends.
 const OPEN_MAX: usize = 3_600;
-/// Seconds of a log at most: three years.
+/// Maximum length of a log in seconds: three years.
 const CELLS_MAX: u64 = 100_000_000;
-/// Means over the longest spans, and seconds that a variance-time plot needs (as
+/// Number of means over the longest spans, and of seconds, that a variance-time plot needs (as
 /// [`stats::fit::variance_time`]).
 const BLOCKS_MIN: u64 = 20;
 pub(super) const HURST_SECONDS: u64 = 600;
@@ -15,7 +15,7 @@ pub(super) const HURST_SECONDS: u64 = 600;
 /// The arrivals of requests, by their counts in each whole second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrivals {
-    /// Requests in a second.
+    /// Mean requests per second.
     pub mean: f64,
     pub peak: u64,
     /// Variance over mean: 1 for a Poisson process, more for bursts.
@@ -25,14 +25,14 @@ pub struct Arrivals {
     pub hurst: Option<f64>,
 }
 
-/// Counts by second.
+/// Requests counted by second.
 #[derive(Debug, Default)]
 pub(super) struct SampledCells {
-    /// The second of the first cell that is open, from the first line on.
+    /// The second of the first open cell, counted from the first line.
     from: i64,
     open: VecDeque<u64>,
     closed: Closed,
-    /// Lines whose second was closed already.
+    /// Lines whose second was already closed.
     late: u64,
     /// The log is longer than can be counted by seconds.
     too_long: bool,
@@ -80,8 +80,8 @@ impl SampledCells {
         self.late
     }
 
-    /// The last second is left out: the log may end in it. So is the first where the log's clock counts
-    /// whole seconds, as the log may begin in it.
+    /// Omits the last second: the log may end in it. If the log's clock counts whole seconds, omits
+    /// the first too, as the log may begin in it.
     pub(super) fn arrivals(mut self, fine: bool) -> Option<Arrivals> {
         if self.too_long {
             return None;
@@ -94,7 +94,7 @@ impl SampledCells {
     }
 }
 
-/// Sums over the seconds that are complete.
+/// Sums over the completed seconds.
 #[derive(Debug, Default)]
 struct Closed {
     count: u64,
@@ -167,7 +167,7 @@ impl Levels {
     }
 }
 
-/// Mean and variance of values, one after the other (Welford, 1962).
+/// Mean and variance of values, computed one by one (Welford, 1962).
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleSpread {
     count: u64,
@@ -200,7 +200,7 @@ mod tests {
         (a - b).abs() <= 1e-9 * b.abs().max(1.0)
     }
 
-    /// All in memory, as the reference.
+    /// The reference: the same with all values in memory.
     fn reference(counts: &[f64]) -> (f64, Option<f64>) {
         let mean = counts.iter().sum::<f64>() / counts.len() as f64;
         let hurst = variance_time(counts, HURST_SECONDS as usize).map(|found| found.hurst);

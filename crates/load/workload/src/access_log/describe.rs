@@ -1,4 +1,4 @@
-//! Figures that describe the load of a log. The log is read once, in bounded memory: of more
+//! Figures that describe the load of a log. The log is read once, in bounded memory: if it has more
 //! clients or targets than are kept, a sample is counted, and the figures that follow from it have
 //! an error.
 
@@ -9,51 +9,51 @@ use crate::access_log::{Entry, LineError, parse_line};
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// A log in figures.
+/// Figures of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
     pub requests: u64,
     pub targets: Counted,
     pub clients: Counted,
-    /// From the first request to the last.
+    /// Time from the first request to the last.
     pub span: Nanos,
     pub visits: Counted,
-    /// Requests of a visit, one or more.
+    /// Mean number of requests of a visit, one or more.
     pub mean_visit: f64,
     pub median_visit: u64,
-    /// Of the visits that were counted.
+    /// Longest of the counted visits.
     pub longest_visit: u64,
     pub model: Model,
-    /// s of a count that falls as rank^−s, by least squares over the logarithms of the ranks that
-    /// were asked for five times or more; `None` below ten such ranks.
+    /// Exponent s of counts that fall as rank^−s, by least squares over the logarithms of the ranks
+    /// with five requests or more; `None` below ten such ranks.
     pub zipf: Option<f64>,
     /// Share of all requests for the most popular tenth of the targets, 0..=1, and its standard
     /// error.
     pub top_tenth: (f64, f64),
-    /// Requests by the first digit of their status, 1 to 5; other statuses are in none.
+    /// Requests by the first digit of their status, 1 to 5; other statuses are not counted.
     pub statuses: [u64; 5],
-    /// Sizes of the bodies of responses at 10, 50, 90 and 99 %, in bytes.
+    /// Sizes of response bodies at 10, 50, 90 and 99 %, in bytes.
     pub sizes: [u64; 4],
-    /// Of requests; `None` where no whole second has any.
+    /// Arrivals of requests; `None` if no whole second has any.
     pub arrivals: Option<Arrivals>,
-    /// Requests more than an hour out of order, which are counted in another second.
+    /// Number of requests more than an hour out of order, which are counted in another second.
     pub late: u64,
-    /// Lines that are no entry, and the first of them: its number, and why.
+    /// Number of invalid lines, and the first of them: its number, and the reason.
     pub broken: u64,
     pub first_broken: Option<(u64, LineError)>,
 }
 
-/// A number of different things.
+/// Number of distinct items.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
     pub count: u64,
     /// Standard error as a share of the count; 0: it is exact.
     pub error: f64,
-    /// Number of items that each counted one represents.
+    /// Number of items that each counted item represents.
     pub weight: u64,
 }
 
-/// Which load behaves as the log's users do.
+/// The load model that behaves like the log's users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
     /// Visits are short: about five requests or fewer.
@@ -65,29 +65,30 @@ pub enum Model {
     PartlyOpen,
 }
 
-/// Visits with a mean of this many requests or fewer behave openly, with that many or more closed (Schroeder, Wierman and Harchol-Balter, NSDI 2006).
+/// Visits with a mean of this many requests or fewer behave like an open load, with that many or
+/// more like a closed load (Schroeder, Wierman and Harchol-Balter, NSDI 2006).
 const OPEN_MAX: f64 = 5.0;
 const CLOSED_MIN: f64 = 10.0;
-/// A rank that was requested less often is weak evidence for the law.
+/// Minimum number of requests of a rank: fewer are weak evidence for the law.
 const COUNT_MIN: u64 = 5;
 const RANKS_MIN: f64 = 10.0;
 
-/// Reads a log line by line and keeps what describes it.
+/// Reads a log line by line and collects its figures.
 #[derive(Debug)]
 pub struct Describer {
-    /// End of a visit.
+    /// Pause that ends a visit.
     pause: Nanos,
     lines: u64,
     found: Description,
     fine: bool,
     first: Option<Nanos>,
-    /// Before and after the first line.
+    /// Earliest times, before and after the first line.
     earliest: i64,
     latest: i64,
     clients: Sampled<OpenVisit>,
     visits: Visits,
     targets: Sampled<u64>,
-    /// Once not all targets are kept.
+    /// The most popular targets, once not all targets are kept.
     popular: Option<Frequent>,
     sizes: Sizes,
     cells: SampledCells,
@@ -101,12 +102,12 @@ struct OpenVisit {
 }
 
 impl Describer {
-    /// `pause`: what ends a visit.
+    /// Creates the describer; `pause` ends a visit.
     pub fn new(pause: Nanos) -> Describer {
         Describer::keeping(pause, KEPT_MAX)
     }
 
-    /// At most so many clients and targets are kept.
+    /// Limits the kept clients and targets to these numbers.
     fn keeping(pause: Nanos, max: usize) -> Describer {
         Describer {
             pause,
@@ -125,7 +126,7 @@ impl Describer {
         }
     }
 
-    /// The next line. Empty ones and comments (`#`) do not count.
+    /// Processes the next line. Empty lines and comments (`#`) are ignored.
     pub fn line(&mut self, line: &str) {
         self.lines += 1;
         let line = without_marks(line);
@@ -178,7 +179,7 @@ impl Describer {
         if let Some(popular) = &mut self.popular {
             popular.add(target, 1);
         } else if self.targets.weight() > 1 {
-            // up to now all were kept; those that have just left were requested less often than most
+            // so far all were kept; the dropped ones were requested less often than most
             let known = self.targets.iter().map(|(target, count)| (target, *count));
             self.popular = Some(Frequent::of(known));
         }
@@ -216,7 +217,7 @@ struct Visits {
     lengths: Sizes,
     count: u64,
     requests: u64,
-    /// Those that were counted, without their weights.
+    /// Number of counted visits, without their weights.
     seen: u64,
     longest: u32,
 }
@@ -243,8 +244,8 @@ impl Visits {
     }
 }
 
-/// Sizes by their first 12 binary digits, which is exact below 4 KiB and within 0.05 % above: as many cells
-/// as there are such sizes, however long the log.
+/// Sizes by their first 12 binary digits, which is exact below 4 KiB and within 0.05 % above: the
+/// number of cells is bounded, however long the log is.
 #[derive(Debug, Default)]
 struct Sizes {
     cells: BTreeMap<u32, u64>,
@@ -258,7 +259,7 @@ impl Sizes {
         self.sum += times;
     }
 
-    /// The size that the share is not above; 0 of none.
+    /// Quantile of the sizes; 0 without sizes.
     fn at(&self, share: f64) -> u64 {
         let row = ((self.sum as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
@@ -270,18 +271,18 @@ impl Sizes {
     }
 }
 
-/// Counts of targets, falling, each with the number of targets that it represents.
+/// Counts of targets, descending, each with the number of targets that it represents.
 #[derive(Debug)]
 struct Ranks {
     falling: Vec<(u64, u64)>,
-    /// Targets in all.
+    /// Total number of targets.
     targets: u64,
-    /// Requests that the most popular targets may have beyond their counts.
+    /// Number of requests that the most popular targets may have beyond their counts.
     unknown: u64,
 }
 
 impl Ranks {
-    /// All that were kept; or, of a sample, those requested most often, and the others with their
+    /// All kept targets; or, for a sample, the most requested ones, and the others with their
     /// weight.
     fn of(sampled: &Sampled<u64>, popular: Option<&Frequent>) -> Ranks {
         let weight = sampled.weight();
@@ -307,7 +308,7 @@ impl Ranks {
         Ranks { falling, targets, unknown }
     }
 
-    /// By least squares, in which each target has the same weight.
+    /// Exponent by least squares, in which each target has the same weight.
     fn zipf(&self) -> Option<f64> {
         let (mut rank, mut points) = (0.0, Vec::new());
         for (count, weight) in self.falling.iter().take_while(|(count, _)| *count >= COUNT_MIN) {
@@ -320,7 +321,7 @@ impl Ranks {
         (rank >= RANKS_MIN && slope.is_finite()).then_some(slope)
     }
 
-    /// Share of the requests, and its standard error.
+    /// Share of the requests for the top tenth, and its standard error.
     fn top_tenth(&self, requests: u64) -> (f64, f64) {
         let mut left = self.targets.div_ceil(10);
         let (mut sum, mut variance) = (0.0, 0.0);
@@ -328,7 +329,7 @@ impl Ranks {
             let taken = left.min(*weight);
             let count = *count as f64;
             sum += count * taken as f64;
-            // each was kept with a chance of one in `weight`
+            // each was kept with a probability of one in `weight`
             variance += count * count * taken as f64 * (*weight as f64 - 1.0);
             left -= taken;
             if left == 0 {
@@ -453,7 +454,7 @@ mod tests {
         );
     }
 
-    /// Both seconds with a request are those that may be cut off: nothing was counted in the others.
+    /// Both seconds with a request may be cut off: nothing was counted in the others.
     #[test]
     fn whole_seconds_without_requests_have_no_arrivals() {
         let whole = |at: f64| Entry { fine: false, ..access(at, 0, 0) };
@@ -486,7 +487,7 @@ mod tests {
         );
     }
 
-    /// The same visits as an import makes of the log.
+    /// The same visits as in an import of the log.
     #[test]
     fn visits_are_those_of_an_import() {
         let mut stream = Seed(2).stream(Purpose::Targets, 0);
@@ -517,7 +518,7 @@ mod tests {
         }
     }
 
-    /// Lines in another order within an hour have the same figures.
+    /// Lines in another order within an hour give the same figures.
     #[test]
     fn the_order_of_lines_does_not_matter() {
         let mut entries: Vec<Entry> =
@@ -568,7 +569,7 @@ mod tests {
         assert!((found.zipf.unwrap() - exact.zipf.unwrap()).abs() < 0.03, "{found:?} {exact:?}");
         assert!((found.mean_visit / exact.mean_visit - 1.0).abs() < 0.05, "{found:?} {exact:?}");
         assert_eq!(found.median_visit, exact.median_visit);
-        // nothing of these is sampled
+        // none of these is sampled
         assert_eq!(
             (found.requests, found.span, found.sizes, found.statuses, found.arrivals, found.model),
             (exact.requests, exact.span, exact.sizes, exact.statuses, exact.arrivals, exact.model)

@@ -12,21 +12,21 @@ use units::Nanos;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Address or name of the client, and the user agent if logged: clients that share an address
-    /// need not be one user.
+    /// may be several users.
     pub client: String,
-    /// Since 1970.
+    /// Time since 1970.
     pub at: Nanos,
     /// The log has fractions of a second.
     pub fine: bool,
     pub method: String,
-    /// Path and query as they were asked for.
+    /// Path and query as requested.
     pub target: String,
     pub status: u16,
-    /// Of the body that was sent.
+    /// Size of the body that was sent.
     pub bytes: u64,
 }
 
-/// Why a line is not a request.
+/// Reason why a line is not a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError(pub String);
 
@@ -36,8 +36,8 @@ const COMMON_TIME: &[FormatItem<'_>] = format_description!(
      [offset_hour sign:mandatory][offset_minute]"
 );
 
-/// A line without the marks before it: a byte order mark, and the NUL bytes that a file
-/// system leaves where a log was not written to disk before a crash, or was truncated under its writer.
+/// A line without leading marks: a byte order mark, and the NUL bytes that a file system leaves
+/// where a log was not written to disk before a crash, or was truncated while open.
 pub(crate) fn without_marks(line: &str) -> &str {
     line.trim_start_matches(['\u{feff}', '\0'])
 }
@@ -45,13 +45,14 @@ pub(crate) fn without_marks(line: &str) -> &str {
 /// Parses one line of an access log.
 ///
 /// # Errors
-/// A part that is missing or malformed.
+/// Fails if a part is missing or malformed.
 pub fn parse_line(line: &str) -> Result<Entry, LineError> {
     let line = without_marks(line);
     if line.trim_start().starts_with('{') { json(line) } else { common(line) }
 }
 
-/// `host ident user [time] "request" status bytes`, and `"referer" "user agent"` behind it.
+/// Parses `host ident user [time] "request" status bytes`, optionally followed by `"referer" "user
+/// agent"`.
 fn common(line: &str) -> Result<Entry, LineError> {
     let wrong = |what: &str| LineError(what.to_owned());
     let (head, rest) = line.split_once('[').ok_or_else(|| wrong("no [time]"))?;
@@ -88,8 +89,7 @@ fn client(host: &str, agent: Option<&str>) -> String {
     }
 }
 
-/// Quoted string at the beginning of the text, which continues after it. A quote within is written
-/// `\"`.
+/// Splits a quoted string from the beginning of the text. A quote within is written `\"`.
 fn quoted<'a>(text: &mut &'a str) -> Option<&'a str> {
     let inner = text.strip_prefix('"')?;
     let mut escaped = false;
@@ -102,7 +102,7 @@ fn quoted<'a>(text: &mut &'a str) -> Option<&'a str> {
     Some(&inner[..end])
 }
 
-/// `GET /path HTTP/1.1`, or `GET /path` of HTTP/0.9.
+/// Parses `GET /path HTTP/1.1`, or `GET /path` of HTTP/0.9.
 fn request_line(line: &str) -> Result<(String, String), LineError> {
     let wrong = || LineError("no request that can be sent".to_owned());
     let (method, rest) = line.split_once(' ').ok_or_else(wrong)?;
@@ -118,8 +118,8 @@ fn request_line(line: &str) -> Result<(String, String), LineError> {
     }
 }
 
-/// A method and a target as they are sent: in absolute form it loses its server, a blank becomes `%20`,
-/// and an escape of nginx and Apache (`\xC3`) `%C3`.
+/// A method and a target as sent: a target in absolute form loses its server, a blank becomes
+/// `%20`, and an escape of nginx and Apache (`\xC3`) `%C3`.
 fn sendable(method: &str, target: &str) -> Result<(String, String), LineError> {
     let token = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
     let path = match target.split_once("://") {
@@ -165,7 +165,7 @@ fn json(line: &str) -> Result<Entry, LineError> {
     let wrong = |what: &str| LineError(what.to_owned());
     let value: Value = serde_json::from_str(line).map_err(|_| wrong("no JSON object"))?;
     let whole = value.as_object().ok_or_else(|| wrong("no JSON object"))?;
-    // Caddy has the request in an object of its own
+    // Caddy nests the request in an object
     let request = whole.get("request").and_then(Value::as_object).unwrap_or(whole);
     let (method, target) = match first(whole, &["request", "request_line"]).and_then(Value::as_str)
     {
@@ -205,7 +205,7 @@ fn text<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
     first(object, names).and_then(Value::as_str)
 }
 
-/// A number, or a text that is one: nginx quotes all.
+/// A number, or a numeric text: nginx quotes all values.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

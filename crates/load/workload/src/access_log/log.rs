@@ -1,11 +1,11 @@
-//! The lines of a log, in the order of their times, and the sessions that they make up.
+//! The lines of a log in time order, and the sessions that they form.
 
 use crate::access_log::line::without_marks;
 use crate::access_log::{Entry, LineError, parse_line};
 use std::collections::HashMap;
 use units::Nanos;
 
-/// A request that the log has, once.
+/// A distinct request of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoggedRequest {
     pub method: String,
@@ -13,21 +13,21 @@ pub struct LoggedRequest {
     pub target: String,
 }
 
-/// One line: client, target and time of each.
+/// One line: its client, target and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Since the first line.
+    /// Time since the first line.
     pub at: Nanos,
-    /// By number, in the order of the clients' first requests.
+    /// Number of the client, in the order of the clients' first requests.
     pub client: u32,
     /// A row of [`Log::asks`].
     pub ask: u32,
-    /// Of the body that was sent; of 4 GiB and more, one byte less than 4 GiB.
+    /// Size of the body that was sent; 4 GiB and more count as one byte less than 4 GiB.
     pub bytes: u32,
     pub status: u16,
 }
 
-/// A client's requests with no pause longer than a bound: rows of [`Log::accesses`].
+/// A client's requests without a pause longer than a bound: rows of [`Log::accesses`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientVisit {
     pub rows: Vec<u32>,
@@ -37,23 +37,23 @@ pub struct ClientVisit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     pub asks: Vec<LoggedRequest>,
-    /// In the order of their times. Where the log's clock counts whole seconds, the requests of one
-    /// second are spread evenly over it.
+    /// Accesses in time order. If the log's clock counts whole seconds, the requests of one second
+    /// are spread evenly over it.
     pub accesses: Vec<Access>,
     pub clients: u32,
     /// Some times have a fraction of a second.
     pub fine: bool,
-    /// Lines that are no entry, and the first of them: its number, and why.
+    /// Number of invalid lines, and the first of them: its number, and the reason.
     pub broken: u64,
     pub first_broken: Option<(u64, LineError)>,
-    /// Entries whose method was not asked for.
+    /// Number of entries whose method was not selected.
     pub left_out: u64,
 }
 
-/// Cells that are counted at most: three years of seconds.
+/// Maximum number of cells: three years of seconds.
 const CELLS_MAX: u64 = 100_000_000;
 
-/// Entries that are kept.
+/// Maximum number of entries.
 pub(crate) const ENTRIES_MAX: usize = 10_000_000;
 
 /// Reads a log line by line.
@@ -62,22 +62,22 @@ pub struct LogReader {
     log: Log,
     clients: HashMap<String, u32>,
     asks: HashMap<LoggedRequest, u32>,
-    /// Taken over; empty: all.
+    /// Selected methods; empty: all.
     methods: Vec<String>,
     lines: u64,
 }
 
 impl LogReader {
-    /// `methods`: those whose requests are taken; empty: all.
+    /// Creates the reader; `methods`: selected methods; empty: all.
     pub fn new(methods: Vec<String>) -> LogReader {
         let (log, clients, asks) = (Log::default(), HashMap::new(), HashMap::new());
         LogReader { log, clients, asks, methods, lines: 0 }
     }
 
-    /// The next line. Empty ones and comments (`#`) do not count.
+    /// Processes the next line. Empty lines and comments (`#`) are ignored.
     ///
     /// # Errors
-    /// More entries than ten million.
+    /// Fails for more than ten million entries.
     pub fn line(&mut self, line: &str) -> Result<(), LineError> {
         self.lines += 1;
         let line = without_marks(line);
@@ -143,14 +143,14 @@ impl LogReader {
 }
 
 impl Log {
-    /// From the first request to the last.
+    /// Time from the first request to the last.
     pub fn span(&self) -> Nanos {
         self.accesses.last().map_or(Nanos::ZERO, |access| access.at)
     }
 
-    /// Requests in each whole cell of time. The last one, which the log may end in, is left out; where
-    /// the log's clock counts whole seconds, so is the first, which it may begin in. None of more than a
-    /// hundred million cells.
+    /// Requests in each whole cell of time. The last cell, in which the log may end, is omitted; if
+    /// the log's clock counts whole seconds, so is the first, in which it may begin. Empty for more
+    /// than a hundred million cells.
     pub fn cells(&self, cell: Nanos) -> Vec<u64> {
         let whole = self.span().0 / cell.0.max(1);
         if whole > CELLS_MAX {
@@ -166,8 +166,8 @@ impl Log {
         counts.split_off(first)
     }
 
-    /// Each client's requests, cut where it asked for nothing for longer than `pause`; by the
-    /// times at which they begin.
+    /// Each client's requests, split where it requested nothing for longer than `pause`; ordered by
+    /// start time.
     pub fn visits(&self, pause: Nanos) -> Vec<ClientVisit> {
         let mut visits: Vec<ClientVisit> = Vec::new();
         let mut open: HashMap<u32, usize> = HashMap::new();

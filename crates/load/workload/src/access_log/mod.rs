@@ -1,5 +1,5 @@
-//! Users according to a server's access log: requests in the order of their times, sessions, and
-//! figures that describe a similar load. Layer 2: pure; the caller passes the lines.
+//! Users according to a server's access log: requests in time order, sessions, and figures that
+//! describe a similar load. Layer 2: pure; the caller passes the lines.
 
 mod anonymise;
 mod cells;

@@ -1,12 +1,12 @@
-//! Counts of more items than memory holds: a sample of them, each with its exact count, and the
-//! most frequent ones.
+//! Counts more items than memory holds: a sample of them, each with its exact count, and the most
+//! frequent ones.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use units::NumberMap;
 
 /// Maximum number of distinct items: the capacity of the table below, with 2^18 places.
 pub(crate) const KEPT_MAX: usize = 229_000;
-/// The most frequent things that are kept after each cut; twice as many before it.
+/// Number of most frequent items that are kept after each cut; twice as many before it.
 const FREQUENT: usize = 4_096;
 
 /// The same hash in every run, so that a log is always described alike.
@@ -16,13 +16,13 @@ pub(crate) fn hash(thing: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// A uniform sample of different things by their hashes. All are kept until there are more than the
-/// bound; then every second one by a bit of its hash, and so on (Wegman's adaptive sampling). What is
-/// known of a kept thing is known from its first appearance on.
+/// A uniform sample of distinct items by their hashes. All items are kept until there are more than
+/// the bound; then every second one by a bit of its hash, and so on (Wegman's adaptive sampling).
+/// The data of a kept item is complete from its first appearance on.
 #[derive(Debug)]
 pub(crate) struct Sampled<V> {
     kept: NumberMap<V>,
-    /// Leading bits of a hash that are zero.
+    /// Number of leading zero bits of the hashes in the sample.
     level: u32,
     max: usize,
 }
@@ -36,7 +36,7 @@ impl<V: Default> Sampled<V> {
         level == 0 || hash >> (64 - level.min(63)) == 0
     }
 
-    /// The value of a thing; `None` where it is not in the sample.
+    /// The value of an item; `None` if it is not in the sample.
     pub(crate) fn of(&mut self, hash: u64) -> Option<&mut V> {
         if !Self::is_sampled(hash, self.level) {
             return None;
@@ -52,7 +52,7 @@ impl<V: Default> Sampled<V> {
         Some(self.kept.entry(hash).or_default())
     }
 
-    /// Number of items that each one in the sample represents: 1 while all are kept.
+    /// Number of items that each item in the sample represents: 1 while all are kept.
     pub(crate) fn weight(&self) -> u64 {
         1 << self.level.min(63)
     }
@@ -61,7 +61,7 @@ impl<V: Default> Sampled<V> {
         self.kept.iter().map(|(hash, value)| (*hash, value))
     }
 
-    /// The number of different things, and its standard error as a share of it.
+    /// The number of distinct items, and its standard error as a share of it.
     pub(crate) fn count(&self) -> (u64, f64) {
         let kept = self.kept.len() as u64;
         let error = if self.level == 0 { 0.0 } else { 1.0 / (kept.max(1) as f64).sqrt() };
@@ -69,7 +69,7 @@ impl<V: Default> Sampled<V> {
     }
 }
 
-/// Counts of the most frequent things (Misra and Gries, cut in batches). A thing's true count is its
+/// Counts of the most frequent items (Misra and Gries, cut in batches). An item's true count is its
 /// count here or up to [`Frequent::error`] more.
 #[derive(Debug, Default)]
 pub(crate) struct Frequent {
@@ -78,7 +78,7 @@ pub(crate) struct Frequent {
 }
 
 impl Frequent {
-    /// Begins with counts that are known.
+    /// Starts with known counts.
     pub(crate) fn of(known: impl Iterator<Item = (u64, u64)>) -> Frequent {
         let mut frequent = Frequent::default();
         known.for_each(|(hash, count)| frequent.add(hash, count));
@@ -107,7 +107,7 @@ impl Frequent {
         self.error
     }
 
-    /// Things whose count is far above the error.
+    /// Items whose count is far above the error.
     pub(crate) fn certain(&self) -> impl Iterator<Item = (u64, u64)> {
         /// Multiple of the error: at most a tenth of the count is missing.
         const ABOVE: u64 = 10;

@@ -5,12 +5,12 @@ use crate::fileset::specweb99::{ADS, FileName};
 use units::{Purpose, Seed};
 
 /// The content of one file: lines of 63 letters, digits, `+` and `/`, six random bits each, so that
-/// no server, and no file system, can make it much shorter than three quarters. One line of a file of
-/// SPECweb99's classes 1 and 2 is the place of an advertisement.
+/// no server, and no file system, can compress it much below three quarters. In files of
+/// SPECweb99's classes 1 and 2, one line is the place of an advertisement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileContent {
     key: Seed,
-    /// The line with the advertisement, and its number.
+    /// The line with the advertisement, and its line number.
     ad: Option<(u64, u32)>,
 }
 
@@ -18,16 +18,16 @@ pub struct FileContent {
 pub(crate) const AD_OPEN: &str = "<!WEB99CAD><IMG SRC=\"/";
 pub(crate) const AD_CLOSE: &str = "\"><!/WEB99CAD>";
 
-/// A line with its end, in bytes.
+/// Length of a line with its end, in bytes.
 const LINE: usize = 64;
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// Letters that one random number gives.
+/// Number of letters from one random number.
 const LETTERS_PER_NUMBER: usize = 8;
 
 impl FileContent {
-    /// `path`: within the set, without a leading slash.
+    /// Creates the content; `path`: within the set, without a leading slash.
     pub fn new(seed: Seed, path: &str) -> FileContent {
-        // FNV-1a, 64 bits (draft-eastlake-fnv): paths that differ have contents that differ
+        // FNV-1a, 64 bits (draft-eastlake-fnv): different paths have different contents
         const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0100_0000_01b3;
         let hash =
@@ -41,7 +41,7 @@ impl FileContent {
         FileContent { key, ad }
     }
 
-    /// The same file with another advertisement in its place, where it has one.
+    /// The same file with another advertisement, if it has one.
     pub fn with_ad(self, ad: u32) -> FileContent {
         FileContent { ad: self.ad.map(|(line, _)| (line, ad)), ..self }
     }
@@ -67,7 +67,7 @@ impl FileContent {
         })
     }
 
-    /// Writes the bytes from `offset` on, as many as there is room for.
+    /// Writes the bytes from `offset` on, as many as fit.
     pub fn fill(self, offset: u64, room: &mut [u8]) {
         let mut written = 0;
         while written < room.len() {
@@ -108,7 +108,7 @@ pub(crate) fn ad_picture(ad: u32) -> FileName {
 mod tests {
     use super::*;
 
-    /// One line of each file of classes 1 and 2 is an advertisement's, and no line of another.
+    /// The line of the advertisement in files of classes 1 and 2; other files have none.
     #[test]
     fn a_file_of_specweb99_has_one_place_for_an_advertisement() {
         for (path, size, places) in [
@@ -176,7 +176,8 @@ mod tests {
             assert!(all[i + 1..].iter().all(|other| one != other));
         }
         const FIRST: &str = "8rTwbhI18kRK0B3HgEqqpS4yeAnKtZkivwpwvfPnEjtGSYMhgCluGbYOOmtz5p6\n";
-        // the first line of a file of today: contents are part of what a seed means
+        // the first line of a file depends on the seed only: contents are part of the meaning of a
+        // seed
         assert_eq!(String::from_utf8(all[0].clone()).unwrap(), FIRST);
     }
 }

@@ -2,7 +2,8 @@
 //! logs.
 //!
 //! For each property the figures are listed with the model's, and a rule with a named bound decides
-//! whether it fits. The bounds are ours: the papers compare models and set none.
+//! whether it fits. The bounds were chosen for this program: the papers compare models and set no
+//! bounds.
 
 mod files;
 mod requests;
@@ -21,16 +22,16 @@ pub struct FitModel {
     /// Seed of the model's sizes and order.
     pub seed: Seed,
     pub matching: Matching,
-    /// Requests for SURGE's most popular file.
+    /// Number of requests for SURGE's most popular file.
     pub top: u64,
 }
 
-/// All properties that were looked at.
+/// All compared properties.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fit {
     pub checks: Vec<FitCheck>,
     pub plots: Vec<Plot>,
-    /// Why there are no requests of the model to compare with.
+    /// The reason why there are no requests of the model to compare with.
     pub no_reference: Option<SequenceError>,
 }
 
@@ -40,16 +41,16 @@ pub struct FitCheck {
     pub name: &'static str,
     /// Description of the model's law.
     pub law: String,
-    /// Values that were looked at.
+    /// Number of compared values.
     pub count: u64,
     pub anderson: Option<SubSamples>,
     pub lambda: Option<Lambda>,
-    /// The bound of it.
+    /// The bound of λ².
     pub lambda_max: f64,
     pub figures: Vec<FitFigure>,
-    /// Why it does not fit, one sentence each; empty if it fits.
+    /// Reasons why it does not fit, one sentence each; empty if it fits.
     pub against: Vec<String>,
-    /// Why it is undecided.
+    /// The reason why it is undecided.
     pub untold: Option<String>,
 }
 
@@ -71,8 +72,8 @@ pub enum FigureUnit {
     Number,
 }
 
-/// Anderson and Darling's test on random sub-samples: of a whole file it rejects every law, for no file
-/// follows a law to the last value.
+/// Anderson-Darling test on random sub-samples: on a whole file it rejects every law, because no
+/// file follows a law exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubSamples {
     /// A² of all values.
@@ -80,11 +81,11 @@ pub struct SubSamples {
     /// Sub-samples, and values in each.
     pub samples: usize,
     pub size: usize,
-    /// Those above the bound of 5 %.
+    /// Number of sub-samples above the bound of 5 %.
     pub rejected: usize,
 }
 
-/// Values at some places, and the model's there.
+/// Values at some places, with the model's values there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     pub id: &'static str,
@@ -98,16 +99,16 @@ pub struct Plot {
     pub model_name: &'static str,
 }
 
-/// λ² above it is another law: relative differences of 22 % in the mean square.
+/// Bound of λ²: above it is another law, with relative differences of 22 % in the mean square.
 pub const LAMBDA_MAX: f64 = 0.05;
-/// The same of counts by rank: a sequence that is cut short has less at the end.
+/// The same for counts by rank: a truncated sequence has less at the end.
 pub const RANKS_LAMBDA_MAX: f64 = 0.1;
-/// Sub-samples of the test, values in each, and how many may be above the bound of 5 %: of 100 samples
-/// of the law itself more are, once in a thousand times (a binomial).
+/// Sub-samples of the test, values in each, and the number that may be above the bound of 5 %: of
+/// 100 samples of the law itself more are, once in a thousand times (a binomial).
 const SAMPLES: usize = 100;
 const SAMPLE_SIZE: usize = 100;
 pub const REJECTED_MAX: usize = 12;
-/// Places of a plot.
+/// Number of places of a plot.
 const PLACES: usize = 100;
 
 impl FitCheck {
@@ -125,7 +126,7 @@ impl FitCheck {
         }
     }
 
-    /// Returns whether it fits; `None` if undecided.
+    /// Returns whether the property fits; `None` if undecided.
     pub fn fits(&self) -> Option<bool> {
         self.untold.is_none().then_some(self.against.is_empty())
     }
@@ -138,7 +139,8 @@ impl FitCheck {
         self.figures.push(FitFigure { name: name.into(), found, model, kind });
     }
 
-    /// Values of a continuous law, ascending, by sub-samples and by bins of their logarithms.
+    /// Compares values of a continuous law, in ascending order, by sub-samples and by bins of their
+    /// logarithms.
     fn follow(&mut self, values: &[f64], law: &Law, seed: Seed) {
         self.anderson = sub_samples(values, law, seed);
         if let Some(test) = self.anderson
@@ -153,8 +155,8 @@ impl FitCheck {
         self.bins_of_logarithms(values, |x| law.cdf(x));
     }
 
-    /// λ² of values, ascending and above zero, in bins of their logarithms by Scott's rule. `below`:
-    /// the model's share that is not above a value.
+    /// λ² of values, ascending and above zero, in bins of their logarithms by Scott's rule.
+    /// `below`: the model's share at or below a value.
     fn bins_of_logarithms(&mut self, values: &[f64], below: impl Fn(f64) -> f64) {
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         let (Some(width), [first, .., last]) = (fit::scott_width(&logs), &logs[..]) else { return };
@@ -163,7 +165,7 @@ impl FitCheck {
         for log in &logs {
             counts[(((log - first) / width) as usize).min(bins - 1)] += 1;
         }
-        // what lies outside of the values belongs to the outermost bins
+        // values of the model beyond the outermost bins belong to these bins
         let edge = |bin: usize| match bin {
             0 => 0.0,
             bin if bin == bins => 1.0,
@@ -187,7 +189,7 @@ impl FitCheck {
     fn within(&mut self, name: &str, found: f64, model: f64, factor: f64, kind: FigureUnit) {
         self.figure(name, found, model, kind);
         let ratio = found / model;
-        // no ratio at all is out of bounds too
+        // without a ratio the figure is out of bounds too
         if !(1.0 / factor..=factor).contains(&ratio) {
             self.against.push(format!(
                 "{name} is {ratio:.2} times the model's ({factor} either way is the bound)"
@@ -196,7 +198,8 @@ impl FitCheck {
     }
 }
 
-/// `values` ascend. `None` of fewer than two sub-samples would need.
+/// Tests sub-samples of ascending `values`. `None` if there are fewer values than two sub-samples
+/// need.
 fn sub_samples(values: &[f64], law: &Law, seed: Seed) -> Option<SubSamples> {
     if values.len() < 2 * SAMPLE_SIZE {
         return None;
@@ -214,13 +217,13 @@ fn sub_samples(values: &[f64], law: &Law, seed: Seed) -> Option<SubSamples> {
     Some(SubSamples { whole, samples: SAMPLES, size: SAMPLE_SIZE, rejected })
 }
 
-/// The value that the share is not above; `sorted` holds one at least.
+/// The quantile at this share; `sorted` is not empty.
 fn at<T: Copy>(sorted: &[T], share: f64) -> T {
     let row = (sorted.len() as f64 * share).ceil() as usize;
     sorted[row.saturating_sub(1).min(sorted.len() - 1)]
 }
 
-/// Places from `low` to `high`, apart by the same factor.
+/// Places from `low` to `high`, with a constant factor between them.
 fn places(low: f64, high: f64) -> Vec<f64> {
     let (low, high) = (low.max(f64::MIN_POSITIVE), high.max(low * 1.000_001));
     let step = (high / low).ln() / (PLACES - 1) as f64;
@@ -236,7 +239,7 @@ fn above(sorted: &[f64], places: &[f64]) -> Vec<Option<f64>> {
     places.iter().map(share).collect()
 }
 
-/// The log-log plot of P(X > x): a Pareto tail is a line of slope −a in it.
+/// The log-log plot of P(X > x), in which a Pareto tail is a line of slope −a.
 fn llcd(
     id: &'static str,
     title: &'static str,
@@ -246,7 +249,7 @@ fn llcd(
 ) -> Option<Plot> {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return None };
     let places = places(first.max(1e-3), *last);
-    // below what one of the values is, a share of the model is no longer compared with anything
+    // below the share of a single value, the model's share has nothing to be compared with
     let least = 0.5 / sorted.len() as f64;
     let model = |place: &f64| Some(1.0 - law(*place)).filter(|share| *share > least);
     Some(Plot {

@@ -3,14 +3,14 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 use units::Stream;
 
-/// A law of positive values.
+/// A distribution of positive values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Law {
     /// ln x is normal with mean `m` and standard deviation `s`.
     Lognormal { m: f64, s: f64 },
     /// P(X > x) = (k/x)^a for x ≥ k.
     Pareto { k: f64, a: f64 },
-    /// A law, given that its value is not above `max`.
+    /// A law truncated at `max`.
     UpTo { law: Box<Law>, max: f64 },
     /// Laws by their shares, which add up to 1.
     Mix(Vec<(f64, Law)>),
@@ -34,7 +34,7 @@ impl Law {
         }
     }
 
-    /// A value. A mixture takes two random numbers or more, every other law takes one.
+    /// Draws a value. A mixture takes two random numbers or more, every other law takes one.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         match self {
             Law::Mix(parts) => {
@@ -43,7 +43,7 @@ impl Law {
                     left -= share;
                     left < 0.0
                 });
-                // rounding may leave a hair above the last share
+                // rounding may leave a remainder above the last share
                 let (_, law) = chosen.or(parts.last()).expect("a mixture has a part");
                 law.draw(stream)
             }
@@ -52,8 +52,8 @@ impl Law {
         }
     }
 
-    /// The value that the share `p`, inside (0, 1), is not above. Mixtures have no closed form:
-    /// theirs is found by bisection.
+    /// The quantile at the share `p`, inside (0, 1). Mixtures have no closed form: their quantile
+    /// is found by bisection.
     pub fn quantile(&self, p: f64) -> f64 {
         match self {
             Law::Lognormal { m, s } => (m + s * standard().inverse_cdf(p)).exp(),
@@ -70,7 +70,7 @@ impl Law {
     }
 
     fn bisected(&self, p: f64, mut low: f64, mut high: f64) -> f64 {
-        /// Halvings: more than a double has bits.
+        /// Number of bisection steps: more than a double has bits.
         const STEPS: usize = 64;
         for _ in 0..STEPS {
             let middle = f64::midpoint(low, high);
@@ -120,7 +120,7 @@ mod tests {
         ] {
             near(mean(&law), wanted, 0.002);
         }
-        // of a mixture it is that of its parts by their shares
+        // for a mixture, the mean of its parts weighted by their shares
         let parts = [Law::Lognormal { m: 7.11, s: 1.139 }, Law::Lognormal { m: 11.122, s: 1.144 }];
         let by_shares = 0.657 * mean(&parts[0]) + 0.343 * mean(&parts[1]);
         let [one, two] = parts;
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Kolmogorov and Smirnov's distance of the draws stays below its 0.1 % bound, 1.95/√n.
+    /// The Kolmogorov-Smirnov distance of the draws stays below its 0.1 % bound, 1.95/√n.
     #[test]
     fn draws_follow_their_law() {
         let law = Law::Mix(vec![

@@ -3,16 +3,18 @@
 use crate::fileset::Law;
 use std::collections::BTreeMap;
 
-/// Requests for the file of each rank: ⌊top/rank⌋, as SURGE's generator computes Zipf's law.
+/// Number of requests for the file of each rank: ⌊top/rank⌋, as SURGE's generator computes Zipf's
+/// law.
 pub fn zipf_counts(files: usize, top: u64) -> Vec<u64> {
     (1..=files as u64).map(|rank| top / rank).collect()
 }
 
 /// Assigns one of the counts to each size, so that the *requested* sizes follow `target`: from the
 /// largest size down, each gets the unused count closest to the missing probability above the next
-/// size. The tail is matched first, because it carries the bytes.
+/// size. The tail is matched first, because it carries most bytes.
 ///
-/// `sizes` ascend, in bytes, as many as there are counts. Returns the count of each size.
+/// `sizes` are in bytes, in ascending order, as many as there are counts. Returns the count of each
+/// size.
 pub fn matched(sizes: &[u64], counts: &[u64], target: &Law) -> Vec<u64> {
     assert_eq!(sizes.len(), counts.len(), "a count for each size");
     let total: u64 = counts.iter().sum();
@@ -34,7 +36,7 @@ pub fn matched(sizes: &[u64], counts: &[u64], target: &Law) -> Vec<u64> {
     given
 }
 
-/// The key that is nearest to `wanted`; the smaller of two that are equally near.
+/// The key nearest to `wanted`; the smaller of two that are equally near.
 fn nearest(unused: &BTreeMap<u64, usize>, wanted: u64) -> u64 {
     let below = unused.range(..=wanted).next_back().map(|(count, _)| *count);
     let above = unused.range(wanted..).next().map(|(count, _)| *count);

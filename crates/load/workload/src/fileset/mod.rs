@@ -1,4 +1,4 @@
-//! The files of a server and the requests for them, after the published models: SURGE, SPECweb99,
+//! The files of a server and the requests for them, modeled on published work: SURGE, SPECweb99,
 //! WebStone and WebBench. Everything is a function of a seed: sizes, contents, popularity, order.
 //! Layer 2: pure; writes no file and sends no request.
 

@@ -22,7 +22,7 @@ pub enum Matching {
 pub struct SequenceStep<'a> {
     sequence: &'a Sequence,
     files: &'a [u32],
-    /// The time until the user's next step; zero where the model knows none.
+    /// Time until the user's next step; zero if the model defines none.
     pub off: Nanos,
 }
 
@@ -33,41 +33,42 @@ pub struct Sequence {
     paths: Vec<String>,
     /// Files requested together, as rows of `paths`.
     objects: Vec<Vec<u32>>,
-    /// Object of each step, and how many of its files are requested.
+    /// Object of each step, and the number of its files that are requested.
     steps: Vec<(u32, u32)>,
-    /// One per step, or none.
+    /// OFF times: one per step, or none.
     offs: Vec<Nanos>,
     /// Steps per connection, if the model defines them; they add up to the steps.
     connections: Vec<u64>,
 }
 
-/// Why a sequence cannot be created.
+/// Reason why a sequence cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequenceError(pub String);
 
-/// Which requests, and how many.
+/// Selection and number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceOptions {
-    /// Requests for the most popular file, 1 or more; SURGE only.
+    /// Number of requests for the most popular file, 1 or more; SURGE only.
     pub top: u64,
     pub matching: Matching,
-    /// Draw OFF times; SURGE only.
+    /// Draws OFF times; SURGE only.
     pub off_times: bool,
-    /// Requests in all; `None`: what SURGE's counts give, 100,000 of the others.
+    /// Total number of requests; `None`: as many as SURGE's counts give, 100,000 for other models.
     pub requests: Option<u64>,
 }
 
-/// Requests of a model that could go on for ever.
+/// Number of requests of a model without an end.
 const REQUESTS: u64 = 100_000;
 /// Maximum number of requests of a sequence.
 pub const REQUESTS_MAX: u64 = 10_000_000;
-/// Steps times objects that are put in order at most: about a minute's work.
+/// Maximum of steps times objects to put in order: about a minute's work.
 const WORK_MAX: u64 = 50_000_000_000;
 
-/// The sequence for a set of the same name, size and seed.
+/// Creates the sequence for a set of the same name, size and seed.
 ///
 /// # Errors
-/// More requests than SURGE's counts give, or than [`REQUESTS_MAX`], in all or for one file.
+/// Fails for more requests than SURGE's counts give, or than [`REQUESTS_MAX`], in total or for one
+/// file.
 pub fn sequence(
     spec: Spec,
     options: &SequenceOptions,
@@ -76,7 +77,7 @@ pub fn sequence(
     if options.requests.is_some_and(|requests| requests > REQUESTS_MAX) {
         return Err(SequenceError(format!("a sequence has {REQUESTS_MAX} requests at most")));
     }
-    // no sum of what is below it goes beyond 64 bits
+    // no sum of the values below exceeds 64 bits
     if matches!(spec, Spec::Surge { .. }) && options.top > REQUESTS_MAX {
         let text = format!(
             "{} requests for the most popular file alone, and {REQUESTS_MAX} is the most for all: \
@@ -109,7 +110,7 @@ pub fn sequence(
             paths.push("missing/0.html".to_owned());
             let drawn = (0..requests).map(|_| {
                 let rows = webbench::rows_of(files, by_weight(&webbench::SHARES, stream));
-                // the last class has no rows: nothing is there
+                // the last class has no rows: its files do not exist
                 if rows.is_empty() {
                     return missing;
                 }
@@ -121,7 +122,7 @@ pub fn sequence(
     }
 }
 
-/// A row of the weights, by their shares.
+/// Draws a row of the weights, by their shares.
 pub(crate) fn by_weight(weights: &[f64], stream: &mut Stream) -> usize {
     let mut left = stream.unit() * weights.iter().sum::<f64>();
     let found = weights.iter().position(|weight| {
@@ -193,13 +194,13 @@ fn cut(order: &[u32], objects: &[Vec<u32>], requests: u64) -> Vec<(u32, u32)> {
     steps.collect()
 }
 
-/// The count of each file, as a row of the set.
+/// The count of each file, by row of the set.
 fn popularity(files: &Files, options: &SequenceOptions, seed: Seed) -> Vec<u64> {
     let mut counts = zipf_counts(files.sizes.len(), options.top);
     if options.matching == Matching::Requests {
         return matched(&files.sizes, &counts, &surge::request_sizes());
     }
-    // which ranks a group has is left to chance
+    // the ranks of a group are random
     shuffle(&mut counts, &mut seed.stream(Purpose::Sequence, 1));
     let mut given = vec![0; counts.len()];
     let mut dealt = 0;
@@ -215,7 +216,7 @@ fn popularity(files: &Files, options: &SequenceOptions, seed: Seed) -> Vec<u64> 
     given
 }
 
-/// Every order is as likely (Fisher and Yates).
+/// Shuffles so that every order is equally likely (Fisher-Yates).
 pub(crate) fn shuffle<T>(values: &mut [T], stream: &mut Stream) {
     for last in (1..values.len()).rev() {
         values.swap(last, stream.below(last as u64 + 1) as usize);

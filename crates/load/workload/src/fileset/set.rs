@@ -7,13 +7,14 @@ use units::Seed;
 /// One file of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Relative to the root of the server, parts apart by `/`, without a slash in front.
+    /// Path relative to the root of the server, with `/` between its parts, without a leading
+    /// slash.
     pub path: String,
     /// In bytes.
     pub size: u64,
 }
 
-/// The files of a server. Paths differ.
+/// The files of a server, with distinct paths.
 #[derive(Clone, Debug)]
 pub struct FileSet {
     seed: Seed,
@@ -31,12 +32,12 @@ impl FileSet {
         &self.files
     }
 
-    /// Of all files, in bytes.
+    /// Total size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
     }
 
-    /// The file of a path without a slash in front.
+    /// Finds the file of a path without a leading slash.
     pub fn find(&self, path: &str) -> Option<&File> {
         self.rows.get(path).map(|row| &self.files[*row as usize])
     }

@@ -13,20 +13,20 @@ pub enum Spec {
     Webbench { files: u64 },
 }
 
-/// Why a name or a size is invalid, and what is valid.
+/// Reason why a name or a size is invalid, with the valid ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub String);
 
 /// WebMark's number of files.
 const SURGE_FILES: u64 = 2_000;
-/// Below it, a group of SURGE's has no file.
+/// Minimum number of files: with fewer, a group of SURGE's has no file.
 const FILES_MIN: u64 = 10;
 const FILES_MAX: u64 = 1_000_000;
 const DIRECTORIES_MAX: u64 = 20_000;
 /// Default number of connections of the standard set.
 const CONNECTIONS: u64 = 100;
 
-/// All names, as they are typed.
+/// All names, as typed.
 pub const NAMES: &str = "surge-like[:files=N], specweb99-like[:connections=N|:directories=N], \
                          webstone-like or webbench-like[:files=N]";
 
@@ -34,7 +34,7 @@ impl Spec {
     /// `surge-like`, `surge-like:files=500`, `specweb99-like:connections=1000`, …
     ///
     /// # Errors
-    /// No such set, no such size, or one out of range.
+    /// Fails if there is no such set or size, or the size is out of range.
     pub fn parse(text: &str) -> Result<Spec, SpecError> {
         let (name, size) = match text.split_once(':') {
             Some((name, size)) => (name, Some(size)),
@@ -72,7 +72,7 @@ impl Spec {
     }
 }
 
-/// As [`Spec::parse`] reads it.
+/// Formats the name as [`Spec::parse`] reads it.
 impl std::fmt::Display for Spec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! SPECweb99's file set and its requests: 36 files in each directory, the directory by Zipf's law, the
-//! class by 35, 50, 14 and 1 %, the file by fixed weights; 30 % of the requests are dynamic.
+//! SPECweb99's file set and its requests: 36 files in each directory, the directory by Zipf's law,
+//! the class by 35, 50, 14 and 1 %, the file by fixed weights; 30 % of the requests are dynamic.
 
 mod advertising;
 mod operations;
@@ -27,11 +27,12 @@ const CLASS_SHARES: [f64; CLASSES] = [35.0, 50.0, 14.0, 1.0];
 const FILE_SHARES: [f64; FILES_PER_CLASS] = [3.9, 5.9, 8.8, 17.7, 35.3, 11.8, 7.1, 5.0, 4.4];
 /// Requests per kept-alive connection: minimum and maximum.
 const CALLS: (u64, u64) = (5, 15);
-/// Connections that carry one request, as a share of all.
+/// Share of connections that carry one request.
 const SINGLE_SHARE: f64 = 0.3;
 
-/// Directories for this many simultaneous connections: 25 + (400,000/122,000 · connections)/5,
-/// truncated. From the benchmark's white paper, cited from memory: a default, not a law.
+/// Number of directories for this many simultaneous connections: 25 + (400,000/122,000 ·
+/// connections)/5, truncated. From the benchmark's white paper, cited from memory: a default, not a
+/// requirement.
 pub fn directories(connections: u64) -> u64 {
     25 + (400_000.0 / 122_000.0 * connections as f64 / 5.0) as u64
 }
@@ -47,7 +48,7 @@ pub fn size(class: usize, file: usize) -> u64 {
 /// One file of the set by its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileName {
-    /// From 0, at most [`DIRECTORY_MAX`].
+    /// Number of the directory, from 0 to [`DIRECTORY_MAX`].
     pub directory: u32,
     /// 0 to 3.
     pub class: u8,
@@ -55,11 +56,11 @@ pub struct FileName {
     pub file: u8,
 }
 
-/// A directory has five digits.
+/// Largest directory number, of five digits.
 pub const DIRECTORY_MAX: u32 = 99_999;
 
 impl FileName {
-    /// `file_set/dir00012/class1_3`, in this form alone.
+    /// Parses `file_set/dir00012/class1_3`; no other form is accepted.
     pub fn parse(path: &str) -> Option<FileName> {
         let (directory, file) = path.strip_prefix("file_set/dir")?.split_once("/class")?;
         let (class, file) = file.split_once('_')?;
@@ -76,7 +77,7 @@ impl FileName {
         known.then_some(name)
     }
 
-    /// The file of a row of the set.
+    /// The file in a row of the set.
     pub(crate) fn of_row(row: usize) -> FileName {
         FileName {
             directory: (row / (CLASSES * FILES_PER_CLASS)) as u32,
@@ -90,13 +91,14 @@ impl FileName {
         size(usize::from(self.class), usize::from(self.file))
     }
 
-    /// A page with an advertisement has it in the files of classes 1 and 2, which hold a place for it.
+    /// Returns whether a page with an advertisement has it in this file: files of classes 1 and 2
+    /// have a placeholder.
     pub fn has_ad(self) -> bool {
         matches!(self.class, 1 | 2)
     }
 }
 
-/// Its path, without a slash in front.
+/// Formats the path, without a leading slash.
 impl std::fmt::Display for FileName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let FileName { directory, class, file } = self;
@@ -121,12 +123,12 @@ pub(crate) fn set(directories: u64, seed: Seed) -> FileSet {
     FileSet::new(seed, files.collect())
 }
 
-/// Of requests, 0..=1.
+/// Shares of the requests, 0..=1.
 pub(crate) fn class_shares() -> [f64; CLASSES] {
     CLASS_SHARES.map(|share| share / 100.0)
 }
 
-/// Of the requests of a class, 0..=1.
+/// Shares of the requests of a class, 0..=1.
 pub(crate) fn file_shares() -> [f64; FILES_PER_CLASS] {
     let sum: f64 = FILE_SHARES.iter().sum();
     FILE_SHARES.map(|share| share / sum)
@@ -140,7 +142,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A set of this many directories, at least one.
+    /// Creates the choice for a set of this many directories, at least one.
     pub fn new(directories: u64) -> Choice {
         let mut sum = 0.0;
         let weights = (1..=directories).map(|rank| {
@@ -166,7 +168,8 @@ impl Choice {
     }
 }
 
-/// Requests that the next connection carries: 1 with 30 %, otherwise 5 to 15, each as likely.
+/// Draws the number of requests on the next connection: 1 with 30 %, otherwise 5 to 15 with equal
+/// probability.
 pub fn calls(stream: &mut Stream) -> u64 {
     if stream.unit() < SINGLE_SHARE { 1 } else { CALLS.0 + stream.below(CALLS.1 - CALLS.0 + 1) }
 }
@@ -196,9 +199,9 @@ mod tests {
         }
     }
 
-    /// P2 of the reference values, its tails too: the most requested files that serve 50, 90, 95 and 99 % of
-    /// the requests, in MB, for sets of 1 to 4 GiB (Ruan & Pai, USENIX 2006). By the laws themselves, so that
-    /// no draw is in it.
+    /// P2 of the reference values, including its tails: the most requested files that serve 50, 90,
+    /// 95 and 99 % of the requests, in MB, for sets of 1 to 4 GiB (Ruan & Pai, USENIX 2006).
+    /// Computed from the laws themselves, without random draws.
     #[test]
     fn working_sets_are_the_published_ones() {
         for (gib, wanted) in [

@@ -7,7 +7,7 @@ use units::{Purpose, Seed, Stream};
 /// Purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// A page that has files embedded.
+    /// A page with embedded files.
     Base,
     Embedded,
     Loner,
@@ -18,18 +18,18 @@ const BASE_SHARE: f64 = 0.30;
 const EMBEDDED_SHARE: f64 = 0.38;
 /// Start of the tail of page sizes, in bytes.
 const TAIL_START: f64 = 10.0 * 1024.0;
-/// End of every tail, in bytes: the model has none, a disk has. One file in 10,000 of the pages'
-/// tail would be larger.
+/// End of every tail, in bytes: the model has no limit, but a disk has. One file in 10,000 of the
+/// pages' tail would be larger.
 const SIZE_MAX: f64 = 100.0 * 1024.0 * 1024.0;
-/// An object of more files is drawn again.
+/// Maximum number of files of an object; larger objects are drawn again.
 const OBJECT_FILES_MAX: f64 = 150.0;
-/// An OFF time is cut here, in seconds.
+/// Maximum OFF time in seconds; longer ones are cut.
 const OFF_MAX: f64 = 1_800.0;
 
 impl Group {
     pub const ALL: [Group; 3] = [Group::Base, Group::Embedded, Group::Loner];
 
-    /// Its share of all files, 0..=1.
+    /// Share of all files, 0..=1.
     pub fn share(self) -> f64 {
         match self {
             Group::Base => BASE_SHARE,
@@ -38,8 +38,8 @@ impl Group {
         }
     }
 
-    /// The size law, in bytes. That of the loners is a fit of two lognormal laws to the published
-    /// sample; the others are the generator's constants.
+    /// The size law, in bytes. The law of the loners is a fit of two lognormal laws to the
+    /// published sample; the others are the generator's constants.
     pub fn sizes(self) -> Law {
         let lognormal = |m, s| Law::Lognormal { m, s }.up_to(SIZE_MAX);
         match self {
@@ -55,13 +55,13 @@ impl Group {
     }
 }
 
-/// The size that requests are to have in the paper of 1998, in bytes: Pareto, k = 1000, a = 1.
+/// The law of requested sizes in the paper of 1998, in bytes: Pareto, k = 1000, a = 1.
 pub fn request_sizes() -> Law {
     Law::Pareto { k: 1000.0, a: 1.0 }
 }
 
-/// Files in an object, the page with it: Pareto, k = 2, a = 1.245, given that it is at most 150.
-/// The number is truncated.
+/// Number of files in an object, including the page: Pareto, k = 2, a = 1.245, truncated at 150 and
+/// to an integer.
 pub fn object_files() -> Law {
     Law::Pareto { k: 2.0, a: 1.245 }.up_to(OBJECT_FILES_MAX)
 }
@@ -76,16 +76,16 @@ pub fn off_times() -> Law {
     Law::Pareto { k: 1.0, a: 1.4 }.up_to(OFF_MAX)
 }
 
-/// The files, in ascending order of their sizes, and what each is for.
+/// The files in ascending order of their sizes, with their groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// In bytes, ascending; the file's name is its row: `0.txt`, `1.txt`, …
+    /// Sizes in bytes, ascending; the file's name is its row: `0.txt`, `1.txt`, …
     pub sizes: Vec<u64>,
     pub groups: Vec<Group>,
 }
 
 impl Files {
-    /// `count` files, 10 or more.
+    /// Creates `count` files, 10 or more.
     pub fn new(count: usize, seed: Seed) -> Files {
         let mut drawn: Vec<(u64, Group)> = Vec::with_capacity(count);
         let counts = group_counts(count);
@@ -111,7 +111,7 @@ impl Files {
     }
 }
 
-/// A file has a byte at least.
+/// Rounds a size; a file has at least one byte.
 fn size_of(drawn: f64) -> u64 {
     (drawn.round() as u64).max(1)
 }

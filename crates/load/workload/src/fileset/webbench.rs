@@ -1,4 +1,4 @@
-//! WebBench's static mix: eight classes of files and 2 % of requests for what is not there.
+//! WebBench's static mix: eight classes of files and 2 % of requests for missing files.
 //!
 //! The sizes and shares of seven classes are published; of the last, "fractional", only that it is
 //! large and 1 % of the requests. Its size, and equal numbers of files in each class, follow from
@@ -31,10 +31,10 @@ const CLASSES: [Class; 8] = [
 /// 60,000,000 bytes over 6,010/8 files of each class, minus the 44,973 of the other seven.
 const LARGE: u64 = 34_894;
 
-/// Shares of the classes and, last, of requests for files that are not there, in percent.
+/// Shares of the classes and, last, of requests for missing files, in percent.
 pub(crate) const SHARES: [f64; 9] = [20.0, 8.0, 12.0, 20.0, 14.0, 16.0, 7.0, 1.0, 2.0];
 
-/// Files that the standard suite has.
+/// Number of files of the standard suite.
 pub const FILES: u64 = 6_010;
 
 pub(crate) fn set(count: u64, seed: Seed) -> FileSet {
@@ -47,8 +47,8 @@ pub(crate) fn set(count: u64, seed: Seed) -> FileSet {
     FileSet::new(seed, files.collect())
 }
 
-/// Files of a class; the first classes have what does not divide by eight. The ninth class is what
-/// is not there.
+/// Number of files of a class; the first classes have the remainder of the division by eight. The
+/// ninth class has the missing files.
 fn in_class(count: u64, class: usize) -> u64 {
     if class >= CLASSES.len() {
         return 0;
@@ -56,7 +56,7 @@ fn in_class(count: u64, class: usize) -> u64 {
     count / CLASSES.len() as u64 + u64::from((class as u64) < count % CLASSES.len() as u64)
 }
 
-/// The rows of a class in a set of `count` files; none for what is not there.
+/// The rows of a class in a set of `count` files; none for missing files.
 pub(crate) fn rows_of(count: u64, class: usize) -> std::ops::Range<u64> {
     let start: u64 = (0..class).map(|before| in_class(count, before)).sum();
     start..start + in_class(count, class)
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// The seven classes that are published bring 5,088 bytes a request.
+    /// The seven published classes account for 5,088 bytes a request.
     #[test]
     fn the_mean_is_the_published_one() {
         let sum: f64 = (0..7).map(|row| SHARES[row] / 100.0 * CLASSES[row].size as f64).sum();

@@ -1,9 +1,9 @@
-//! Dates of cookies (RFC 6265 section 5.1.1): a date is any text that has a time, a day, a month and a year
-//! in it. Servers write it in many ways, and browsers read them all.
+//! Dates of cookies (RFC 6265 section 5.1.1): a date is any text that contains a time, a day, a
+//! month and a year. Servers write dates in many ways, and browsers accept all of them.
 
 use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time};
 
-/// The instant that the text names; `None`: it is not a date.
+/// Parses the instant in the text; `None`: it is not a date.
 pub(super) fn parse(text: &[u8]) -> Option<OffsetDateTime> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(|byte| is_delimiter(*byte)).filter(|token| !token.is_empty()) {
@@ -40,8 +40,8 @@ fn is_delimiter(byte: u8) -> bool {
     matches!(byte, b'\t' | 0x20..=0x2f | 0x3b..=0x40 | 0x5b..=0x60 | 0x7b..=0x7e)
 }
 
-/// The number that a token begins with, of `least` to `most` digits, and its rest, which does not begin with
-/// another digit.
+/// Splits off the number at the start of a token, of `least` to `most` digits; the rest does not
+/// begin with another digit.
 fn number(token: &[u8], least: usize, most: usize) -> Option<(u16, &[u8])> {
     let count = token.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = token.split_at(count);
@@ -51,7 +51,7 @@ fn number(token: &[u8], least: usize, most: usize) -> Option<(u16, &[u8])> {
     (least..=most).contains(&count).then_some((value, rest))
 }
 
-/// `8:05:59`, and anything after it.
+/// Parses `8:05:59`, and ignores anything after it.
 fn time_of(token: &[u8]) -> Option<(u8, u8, u8)> {
     let (hour, rest) = number(token, 1, 2)?;
     let (minute, rest) = number(rest.strip_prefix(b":")?, 1, 2)?;
@@ -59,7 +59,7 @@ fn time_of(token: &[u8]) -> Option<(u8, u8, u8)> {
     Some((hour as u8, minute as u8, second as u8))
 }
 
-/// By its first three letters.
+/// Finds a month by its first three letters.
 fn month_of(token: &[u8]) -> Option<Month> {
     let start = token.get(..3)?;
     let names: [&[u8]; 12] = [

@@ -1,5 +1,5 @@
-//! Command lines of Windows: first cmd.exe reads `^`, then the program's start-up code splits words and
-//! reads `"` and `\`.
+//! Command lines of Windows: first cmd.exe processes `^`, then the program's start-up code splits
+//! words and processes `"` and `\`.
 
 use crate::recorded::RecordedError;
 use crate::recorded::commands::{Split, open, outside};
@@ -9,18 +9,18 @@ pub(crate) fn is_cmd(text: &str) -> bool {
     text.contains("^\"") || text.lines().any(|line| line.trim_end().ends_with(" ^"))
 }
 
-/// A byte after cmd.exe's reading.
+/// A byte after processing by cmd.exe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mark {
-    /// For the program.
+    /// A byte for the program.
     Byte(u8),
-    /// The end of a line that nothing joins to the next one.
+    /// The end of a line without continuation.
     Line,
     /// `&`.
     End,
 }
 
-/// Reads commands as cmd.exe and a program of Windows do.
+/// Parses commands like cmd.exe and a Windows program do.
 pub(crate) fn read(text: &str, split: &mut Split) -> Result<(), RecordedError> {
     let marks = carets(text)?;
     let (mut at, mut quoted) = (0, false);
@@ -59,7 +59,7 @@ pub(crate) fn read(text: &str, split: &mut Split) -> Result<(), RecordedError> {
     Ok(())
 }
 
-/// Takes the `^` away that cmd.exe takes away: outside of quotes that have none before them.
+/// Removes each `^` that cmd.exe removes: outside of quotes without a preceding `^`.
 fn carets(text: &str) -> Result<Vec<Mark>, RecordedError> {
     let mut marks = Vec::new();
     let mut quoted = false;
@@ -68,7 +68,7 @@ fn carets(text: &str) -> Result<Vec<Mark>, RecordedError> {
     while let Some(next) = rest.next() {
         match next {
             b'^' if !quoted => match rest.next() {
-                // the line goes on; a line end after it is one of the text
+                // the line continues; a following line end is part of the text
                 Some(b'\n') => marks.extend(rest.next().map(Mark::Byte)),
                 Some(escaped) => marks.push(Mark::Byte(escaped)),
                 None => {}

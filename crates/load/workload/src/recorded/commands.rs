@@ -1,8 +1,8 @@
-//! Commands as they are split from a text, whatever shell it was written for.
+//! Splits a text into commands, for any shell.
 
 use crate::recorded::RecordedError;
 
-/// A word of a command. It is not text: `$'\xff'` has a byte that is no character.
+/// A word of a command, in bytes instead of text: `$'\xff'` has a byte that is not a character.
 pub(crate) type ShellWord = Vec<u8>;
 
 /// Words before a command that do not change what it sends.
@@ -48,20 +48,20 @@ pub(crate) fn arguments(words: Vec<ShellWord>) -> Vec<ShellWord> {
     }
 }
 
-/// Commands as they are split.
+/// The commands of a text.
 #[derive(Default)]
 pub(crate) struct Split {
     pub(crate) commands: Vec<Vec<ShellWord>>,
     words: Vec<ShellWord>,
     pub(crate) word: Option<ShellWord>,
-    /// The next word is the first one of a line.
+    /// The next word is the first of a line.
     fresh: bool,
-    /// A line that is no command and no part of one.
+    /// A line that is neither a command nor part of one.
     stray: Option<ShellWord>,
 }
 
 impl Split {
-    /// The word that is being read.
+    /// The word in progress.
     pub(crate) fn word(&mut self) -> &mut ShellWord {
         self.word.get_or_insert_default()
     }
@@ -80,13 +80,13 @@ impl Split {
         self.words.push(word);
     }
 
-    /// A line has ended, and nothing joins it to the next one.
+    /// Ends a line without continuation.
     pub(crate) fn line(&mut self) {
         self.blank();
         self.fresh = true;
     }
 
-    /// A command has ended.
+    /// Ends a command.
     pub(crate) fn end(&mut self) {
         self.blank();
         if !self.words.is_empty() {
@@ -94,7 +94,7 @@ impl Split {
         }
     }
 
-    /// The text has ended.
+    /// Ends the text.
     pub(crate) fn finish(&mut self) -> Result<(), RecordedError> {
         self.blank();
         match &self.stray {

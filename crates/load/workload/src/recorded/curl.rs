@@ -12,10 +12,10 @@ use form::{BOUNDARY, FormPart};
 use units::{Nanos, quoted};
 use url::Url;
 
-/// A command: the request, and options on how to send it.
+/// A command: its requests, and options for sending them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curl {
-    /// One for each URL.
+    /// One request for each URL.
     pub requests: Vec<Recorded>,
     pub version: Option<CurlVersion>,
     /// `-k`.
@@ -24,7 +24,7 @@ pub struct Curl {
     pub compressed: bool,
     /// `-L`: maximum number of followed redirects.
     pub follow: Option<u16>,
-    /// A login that is proved request by request.
+    /// A login that needs a proof in each request.
     pub login: Option<CurlLogin>,
 }
 
@@ -32,8 +32,8 @@ pub struct Curl {
 const CODINGS: &str = "deflate, gzip, br, zstd";
 
 impl Curl {
-    /// Writes what `--compressed` asks for into each request that does not ask by itself: for a plan
-    /// whose other requests do not ask.
+    /// Writes the field for `--compressed` into each request that does not set it, for a plan whose
+    /// other requests do not use it.
     pub fn ask_for_compression(&mut self) {
         for request in &mut self.requests {
             let asks = |(name, _): &(String, String)| name.eq_ignore_ascii_case("accept-encoding");
@@ -50,7 +50,7 @@ pub enum CurlLogin {
     Digest {
         user: String,
     },
-    /// `scope`: provider, region and service, as curl takes them.
+    /// `scope`: provider, region and service, in curl's format.
     AwsSigV4 {
         user: String,
         scope: String,
@@ -65,7 +65,7 @@ pub enum CurlVersion {
     Http3,
 }
 
-/// Reads a file that a command names (`-d @FILE`); the error says why it cannot.
+/// Reads a file that a command names (`-d @FILE`); the error states why it cannot.
 type FileReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// Number of redirects that curl follows if `--max-redirs` does not state it.
@@ -76,9 +76,9 @@ struct CurlDraft {
     urls: Vec<String>,
     method: Option<String>,
     headers: Vec<(String, String)>,
-    /// Fields of curl's own that the command takes away (`-H 'Name:'`).
+    /// Default fields of curl that the command removes (`-H 'Name:'`).
     removed: Vec<String>,
-    /// Fields of options: the last option of a name counts, and `-H` replaces it.
+    /// Fields of options: the last option with a name counts, and `-H` replaces it.
     own: Vec<(&'static str, String)>,
     cookies: Vec<String>,
     data: Option<Vec<u8>>,
@@ -103,12 +103,12 @@ pub fn has_command(text: &str) -> bool {
     text.lines().any(commands::begins_command)
 }
 
-/// The commands of a text. Text before the first line that begins with curl is skipped: a
-/// comment, or `#!/bin/sh`.
+/// The commands of a text. Text before the first line that begins with curl is skipped: a comment,
+/// or `#!/bin/sh`.
 ///
 /// # Errors
-/// Text that only a shell can interpret; a line that is not part of a command; the first
-/// command that [`parse_curl`] refuses, with its number.
+/// Fails for text that only a shell can interpret, a line that is not part of a command, and the
+/// first command that [`parse_curl`] refuses, with its number.
 pub fn read_commands(text: &str, files: FileReader<'_>) -> Result<Vec<Curl>, RecordedError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut from = 0;
@@ -135,11 +135,11 @@ pub fn read_commands(text: &str, files: FileReader<'_>) -> Result<Vec<Curl>, Rec
     Ok(read)
 }
 
-/// One command, with or without the word `curl` in front.
+/// Parses one command, with or without the leading word `curl`.
 ///
 /// # Errors
-/// Text that only a shell can interpret; an option that is unknown, or that has no
-/// counterpart in a load; an invalid URL, header or file; no URL; a second command.
+/// Fails for text that only a shell can interpret, an option that is unknown or has no equivalent
+/// in a load, an invalid URL, header or file, a missing URL, or a second command.
 pub fn parse_curl(text: &str, files: FileReader<'_>) -> Result<Curl, RecordedError> {
     let commands = words::split(text.strip_prefix('\u{feff}').unwrap_or(text));
     let mut commands = commands.map_err(|it| it.error)?.into_iter();
@@ -161,7 +161,7 @@ fn command(words: Vec<ShellWord>, files: FileReader<'_>) -> Result<Curl, Recorde
             _ if only_urls => draft.urls.push(text_of(word)?),
             b"--" => only_urls = true,
             [b'-', b'-', long @ ..] => {
-                // curl wants a blank before a value; a sign instead is understood
+                // curl expects a blank before a value, but accepts a sign too
                 let mut parts = long.splitn(2, |byte| *byte == b'=');
                 let name = String::from_utf8_lossy(parts.next().unwrap_or_default());
                 let joined = parts.next().map(<[u8]>::to_vec);
@@ -196,11 +196,11 @@ enum Does {
     Flag(fn(&mut CurlDraft)),
     /// Applies a value of the command line.
     Takes(fn(&mut CurlDraft, ShellWord, FileReader<'_>) -> Result<(), RecordedError>),
-    /// Affects only the output or the time limits of curl: nothing of the request.
+    /// Affects only curl's output or its time limits, not the request.
     Nothing,
     /// The same, with a value.
     NothingTaken,
-    /// Our option that does it.
+    /// The equivalent option of this program.
     Instead(&'static str),
 }
 
@@ -343,11 +343,11 @@ fn option(name: &str) -> Option<Does> {
 /// Interpretation of a value in `@FILE` form.
 #[derive(Clone, Copy, PartialEq)]
 enum Reads {
-    /// As it is.
+    /// The whole file.
     Whole,
-    /// Without ends of lines: see [`stripped`].
+    /// Without line ends: see [`stripped`].
     Stripped,
-    /// No file: the `@` is text.
+    /// Not a file: the `@` is text.
     Nothing,
 }
 
@@ -361,7 +361,8 @@ fn read(text: &[u8], files: FileReader<'_>, reads: Reads) -> Result<Vec<u8>, Rec
     Ok(if reads == Reads::Stripped { stripped(&content) } else { content })
 }
 
-/// curl 7.88 reads such a file by lines of 255 bytes at most, each up to a CR, an LF or a NUL.
+/// Reads the lines of such a file: curl 7.88 reads lines of at most 255 bytes, each up to a CR, an
+/// LF or a NUL.
 fn stripped(content: &[u8]) -> Vec<u8> {
     const LINE_MAX: usize = 255;
     let (mut kept, mut rest) = (Vec::with_capacity(content.len()), content);
@@ -374,7 +375,7 @@ fn stripped(content: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// `Name: value`; `Name;` is one without a value, and `Name:` takes one of curl's own away.
+/// Parses `Name: value`; `Name;` has no value, and `Name:` removes a default field of curl.
 fn header(draft: &mut CurlDraft, line: ShellWord, _: FileReader<'_>) -> Result<(), RecordedError> {
     let line = text_of(line)?;
     let (name, value) = match (line.split_once(':'), line.strip_suffix(';')) {
@@ -422,7 +423,8 @@ fn urlencode(
     Ok(())
 }
 
-/// As curl 7.88 writes it: `%` and two digits for all but letters, digits and `-._~`, and `+` for a blank.
+/// Encodes like curl 7.88: `%` and two digits for all but letters, digits and `-._~`, and `+` for a
+/// blank.
 fn encoded(content: &[u8]) -> Vec<u8> {
     let mut written = Vec::with_capacity(content.len());
     for byte in content {
@@ -447,7 +449,7 @@ impl CurlDraft {
         Ok(())
     }
 
-    /// A field of an option, whose value is empty if curl sends none.
+    /// A field set by an option; curl does not send it if its value is empty.
     fn own(&mut self, name: &'static str, value: &str) -> Result<(), RecordedError> {
         self.own.retain(|(known, _)| *known != name);
         self.own.push((name, value.to_owned()));
@@ -531,7 +533,7 @@ impl CurlDraft {
         Ok(())
     }
 
-    /// The URLs that the command asks for.
+    /// The URLs of the command.
     fn addresses(&self, query: Option<&[u8]>) -> Result<Vec<Url>, RecordedError> {
         let mut urls = Vec::new();
         for text in &self.urls {
@@ -583,7 +585,7 @@ impl CurlDraft {
         })
     }
 
-    /// A login that is proved request by request; any other is a field from now on.
+    /// Returns a login that needs a proof in each request; any other login becomes a field.
     fn login(&mut self) -> Result<Option<CurlLogin>, RecordedError> {
         let user = self.user.take();
         let user = user.map(|user| if user.contains(':') { user } else { format!("{user}:") });
@@ -615,14 +617,14 @@ impl CurlDraft {
         self.headers.iter().any(|(known, _)| is(known)) || self.removed.iter().any(is)
     }
 
-    /// curl writes all `-b` into one field, and none in addition to a `-H Cookie`.
+    /// Joins all `-b` into one field, as curl does; with `-H Cookie` there is none.
     fn join_cookies(&mut self) {
         if !self.cookies.is_empty() && !self.has("cookie") {
             self.headers.push(("Cookie".to_owned(), self.cookies.join(";")));
         }
     }
 
-    /// The content type that curl would give, where the command does not.
+    /// Sets the content type that curl would send, unless the command does.
     fn describe_body(&mut self) {
         let kind = match () {
             () if self.json => "application/json".to_owned(),
@@ -638,7 +640,7 @@ impl CurlDraft {
         }
     }
 
-    /// The content type of a form: one of the command gets the boundary too.
+    /// Sets the content type of a form; one from the command gets the boundary too.
     fn describe_form(&mut self) {
         let is_kind = |(name, _): &&mut (String, String)| name.eq_ignore_ascii_case("content-type");
         let removed = self.removed.iter().any(|name| name.eq_ignore_ascii_case("content-type"));
@@ -652,27 +654,27 @@ impl CurlDraft {
         }
     }
 
-    /// The body, of a form too.
+    /// Builds the body, also of a form.
     fn body(&mut self) -> Option<Vec<u8>> {
         if self.form.is_empty() {
             return self.data.take();
         }
         let kind = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         let kind = kind.map_or("", |(_, value)| value.as_str()).to_ascii_lowercase();
-        // curl calls the parts of any other content attachments
+        // for any other content type, curl sends the parts as attachments
         let of_form = kind.starts_with("multipart/form-data");
         Some(form::body(&self.form, if of_form { "form-data" } else { "attachment" }))
     }
 }
 
-/// Refuses a path that a URL here would lose.
+/// Refuses a path that parsing a URL would change.
 fn check_path(text: &str, as_is: bool) -> Result<(), RecordedError> {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let path = rest.find('/').map_or("", |at| &rest[at..]);
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let dots = |segment: &&str| {
         let plain = segment.to_ascii_lowercase().replace("%2e", ".");
-        // curl takes `.` and `..` away, and leaves those that are written with %2e
+        // curl removes `.` and `..`, but not those written with %2e
         matches!(plain.as_str(), "." | "..") && (as_is || plain.len() < segment.len())
     };
     let Some(segment) = path.split('/').find(dots) else { return Ok(()) };
@@ -684,12 +686,12 @@ fn check_path(text: &str, as_is: bool) -> Result<(), RecordedError> {
     )))
 }
 
-/// A URL as curl takes it: without a scheme it is http.
+/// Parses a URL like curl: without a scheme it is http.
 fn address(text: &str, query: Option<&[u8]>) -> Result<Url, RecordedError> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let wrong = |why: String| RecordedError(format!("{} is not a URL: {why}", quoted(text)));
     let control = |byte: &u8| byte.is_ascii_control();
-    // a URL here would lose them, and curl refuses them
+    // URL parsing would remove them, and curl refuses them
     if text.as_bytes().iter().any(control) {
         return Err(wrong("it has control characters".to_owned()));
     }

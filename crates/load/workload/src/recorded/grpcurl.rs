@@ -15,7 +15,7 @@ pub struct Grpcurl {
     pub path: String,
     pub plaintext: bool,
     pub insecure: bool,
-    /// JSON messages, one after the other; `@`: they come from standard input.
+    /// JSON messages, one after the other; `@`: read from standard input.
     pub data: Option<String>,
     pub headers: Vec<(String, String)>,
     pub protos: Vec<String>,
@@ -43,10 +43,10 @@ pub fn is_grpcurl(text: &str) -> bool {
 enum Does {
     Flag(fn(&mut Grpcurl)),
     Takes(fn(&mut Grpcurl, String) -> Result<(), String>),
-    /// It affects only the output.
+    /// Affects only the output.
     Nothing,
     NothingTaken,
-    /// It is refused for this reason.
+    /// Refused for this reason.
     Refused(&'static str),
 }
 
@@ -115,8 +115,8 @@ fn seconds(slot: &mut Option<Nanos>, text: &str) -> Result<(), String> {
 /// One command.
 ///
 /// # Errors
-/// A shell operation, an option that is unknown or has no counterpart in a load, `list` and
-/// `describe`, no address or method, a second command.
+/// Fails for a shell operation, an option that is unknown or has no equivalent in a load, `list`
+/// and `describe`, a missing address or method, or a second command.
 pub fn parse_grpcurl(text: &str) -> Result<Grpcurl, RecordedError> {
     let commands = words::split(text.strip_prefix('\u{feff}').unwrap_or(text));
     let mut commands = commands.map_err(|it| it.error)?.into_iter();

@@ -51,7 +51,7 @@ struct PostData {
 /// Reads a file of any length entry by entry: only requests are kept.
 ///
 /// # Errors
-/// No HAR, damaged JSON, or more requests than are kept.
+/// Fails if the text is not a HAR, its JSON is damaged, or it has more requests than are kept.
 pub fn read_har(input: impl Read) -> Result<Recording, RecordedError> {
     let mut read = HarReading { seen: false, recording: Recording::default(), times: Vec::new() };
     let mut json = serde_json::Deserializer::from_reader(input);
@@ -67,7 +67,7 @@ pub fn read_har(input: impl Read) -> Result<Recording, RecordedError> {
 struct HarReading {
     seen: bool,
     recording: Recording,
-    /// As many as there are requests; since 1970.
+    /// Times of the requests since 1970.
     times: Vec<Option<Nanos>>,
 }
 
@@ -103,8 +103,7 @@ impl HarReading {
         Ok(())
     }
 
-    /// Puts the requests in the order of their times; one without a time stays after its
-    /// predecessor.
+    /// Sorts the requests by time; a request without a time stays after its predecessor.
     fn finish(mut self) -> Recording {
         let start = self.times.iter().flatten().min().copied().unwrap_or_default();
         let mut last = start;

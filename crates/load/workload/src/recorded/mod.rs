@@ -1,6 +1,6 @@
-//! Requests that other tools wrote down: HAR files, curl's command lines, examples of OpenAPI.
+//! Requests recorded by other tools: HAR files, curl's command lines, examples of OpenAPI.
 //!
-//! Refuses to read files and to resolve names: text is handed in.
+//! Reads no files and resolves no names: the caller passes the text.
 
 mod cmd;
 mod commands;
@@ -22,28 +22,29 @@ use url::Url;
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Since the first one; zero if not recorded.
+    /// Time since the first request; zero if not recorded.
     pub at: Nanos,
     pub method: String,
     pub url: Url,
-    /// In order. Without those that the client itself has to write, such as Host and Content-Length.
+    /// Header fields in order, without those that the client itself writes, such as Host and
+    /// Content-Length.
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
 }
 
-/// Requests in the order of their times, and what was not taken over.
+/// Requests in time order, and elements that were left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     pub requests: Vec<Recorded>,
-    /// Why, and how many.
+    /// Reasons for left-out elements, with counts.
     pub left_out: BTreeMap<String, u64>,
 }
 
-/// Why a file or a command cannot be taken over.
+/// Reason why a file or a command cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedError(pub String);
 
-/// Requests that are kept.
+/// Maximum number of requests.
 pub const REQUESTS_MAX: usize = 1_000_000;
 
 impl Recording {
@@ -52,7 +53,7 @@ impl Recording {
     }
 
     /// # Errors
-    /// One more than [`REQUESTS_MAX`].
+    /// Fails beyond [`REQUESTS_MAX`].
     fn push(&mut self, request: Recorded) -> Result<(), RecordedError> {
         if self.requests.len() == REQUESTS_MAX {
             return Err(RecordedError(format!("it has more than {REQUESTS_MAX} requests; cut it")));

@@ -11,23 +11,23 @@ use url::Url;
 
 type Object = Map<String, Value>;
 
-/// Reads a file that a description refers to, by its name relative to the description; the error says why
-/// it cannot.
+/// Reads a file that a description refers to, by its name relative to the description; the error
+/// states why it cannot.
 type FileReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// Maximum length of a chain of references.
 const REFERENCES_MAX: usize = 32;
-/// Files of one description.
+/// Maximum number of files of one description.
 const FILES_MAX: usize = 1_000;
 const METHODS: [&str; 8] = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
 /// Header parameters that are ignored according to OpenAPI: other places describe them.
 const IGNORED: [&str; 3] = ["accept", "content-type", "authorization"];
 
-/// One request for each operation whose parameters and body have examples. `base` takes the place of
+/// Makes one request for each operation whose parameters and body have examples. `base` replaces
 /// the description's own server. References to other files are followed.
 ///
 /// # Errors
-/// No OpenAPI 3 in JSON or YAML; no server and no `base`.
+/// Fails if the text is not OpenAPI 3 in JSON or YAML, or there is neither a server nor a `base`.
 pub fn read_openapi(
     text: &str,
     base: Option<&Url>,
@@ -100,10 +100,11 @@ fn server(root: &Value) -> Result<Url, RecordedError> {
     parsed.ok_or_else(|| lacks(&format!("its server {} is not a URL", quoted(&url))))
 }
 
-/// The files of a description by name, the description itself without one; or why they cannot be read.
+/// The files of a description by name (the description itself has none), or the reason why they
+/// cannot be read.
 type Documents = BTreeMap<String, Result<Value, String>>;
 
-/// Reads the files that are referred to, and those that these refer to.
+/// Reads the referenced files, and the files that these refer to.
 fn load(documents: &mut Documents, files: FileReader<'_>) {
     let mut unseen: Vec<String> = vec![String::new()];
     while let Some(name) = unseen.pop() {
@@ -145,7 +146,7 @@ fn references(value: &Value, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The file that a reference in the file `from` leads to; `None`: the same one.
+/// The file of a reference in the file `from`; `None`: the same file.
 fn file_of(from: &str, reference: &str) -> Option<String> {
     let file = reference.split('#').next().filter(|file| !file.is_empty())?;
     if file.contains("://") || file.starts_with('/') {
@@ -208,7 +209,7 @@ impl<'a> Description<'a> {
         FileValue { file: "", value: root.unwrap_or(NOTHING) }
     }
 
-    /// The value itself, or what its `$ref` leads to.
+    /// The value itself, or the target of its `$ref`.
     fn resolved(&self, node: FileValue<'a>) -> Result<FileValue<'a>, String> {
         let mut node = node;
         for _ in 0..REFERENCES_MAX {
@@ -257,7 +258,7 @@ impl<'a> Description<'a> {
         Ok(Recorded { at: Nanos::ZERO, method: method.to_ascii_uppercase(), url, headers, body })
     }
 
-    /// An operation's parameters go before those of its path.
+    /// Applies the parameters; an operation's parameters override those of its path.
     fn filled(&self, item: FileValue<'a>, operation: FileValue<'a>) -> Result<Filled, String> {
         let mut filled = Filled::default();
         let mut seen = Vec::new();
@@ -301,8 +302,8 @@ impl<'a> Description<'a> {
         }))
     }
 
-    /// `example`, the first of `examples`, or the same of the schema, or its `default` or first
-    /// `enum`.
+    /// Returns `example`, the first of `examples`, or the same of the schema, or its `default` or
+    /// first `enum`.
     fn example(&self, holder: FileValue<'a>) -> Result<Option<FileValue<'a>>, String> {
         if let Some(example) = holder.get("example") {
             return Ok(Some(example));
@@ -312,7 +313,7 @@ impl<'a> Description<'a> {
                 let Some(first) = named.values().next() else { return Ok(None) };
                 return Ok(self.resolved(examples.at(first))?.get("value"));
             }
-            // of a schema, from 3.1 on
+            // in a schema, from 3.1 on
             Some((examples, Value::Array(listed))) => {
                 return Ok(listed.first().map(|first| examples.at(first)));
             }
@@ -347,7 +348,7 @@ impl<'a> Description<'a> {
     }
 }
 
-/// Puts a parameter's value into its place.
+/// Inserts a parameter's value.
 fn fill(filled: &mut Filled, parameter: FileValue<'_>, value: &Value) -> Result<(), String> {
     let name = parameter.word("name");
     let written = |place: ParameterPlace| Written::of(place, parameter.value.as_object());
@@ -378,7 +379,7 @@ fn fill(filled: &mut Filled, parameter: FileValue<'_>, value: &Value) -> Result<
     Ok(())
 }
 
-/// The fields of a form, each in the encoding of its name.
+/// Encodes the fields of a form, each with the encoding of its name.
 fn form(fields: &Object, media: FileValue<'_>) -> Result<String, String> {
     let mut pairs = Vec::new();
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
@@ -391,7 +392,7 @@ fn form(fields: &Object, media: FileValue<'_>) -> Result<String, String> {
     Ok(pairs.join("&"))
 }
 
-/// A path with values in place of `{name}`. What they hold is never read as such a name.
+/// Replaces each `{name}` in a path by its value. Names within values are not replaced.
 fn with_values(path: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
     let (mut whole, mut rest) = (String::new(), path);
     while let Some((before, after)) = rest.split_once('{') {

@@ -1,4 +1,4 @@
-//! Command lines, split as bash splits them, as far as "copy as cURL" of the browsers needs it.
+//! Splits command lines like bash, as far as the browsers' "copy as cURL" needs it.
 
 use crate::recorded::RecordedError;
 use crate::recorded::cmd;
@@ -8,12 +8,14 @@ use std::slice::Iter;
 
 type Rest<'a> = Peekable<Iter<'a, u8>>;
 
-/// Splits a text into commands at `;`, `&`, `&&` and before a line that begins with `curl`, and each of
-/// them into words: at blanks outside of `'…'`, `"…"` and `$'…'` (bash), or outside of `^"…^"` (cmd.exe).
-/// A line that begins with an option goes on with the command above it, also without a backslash.
+/// Splits a text into commands at `;`, `&`, `&&` and before a line that begins with `curl`, and
+/// each command into words: at blanks outside of `'…'`, `"…"` and `$'…'` (bash), or outside of
+/// `^"…^"` (cmd.exe). A line that begins with an option continues the command above it, even
+/// without a backslash.
 ///
 /// # Errors
-/// A quote that is not closed; an operator of the shell, such as `|` or `$(`, because nothing is run.
+/// Fails for an unclosed quote, or an operator of the shell, such as `|` or `$(`, because nothing
+/// is run.
 pub(crate) fn split(text: &str) -> Result<Vec<Vec<ShellWord>>, SplitError> {
     let mut split = Split::default();
     let done = if cmd::is_cmd(text) { cmd::read(text, &mut split) } else { read(text, &mut split) };
@@ -22,7 +24,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<Vec<ShellWord>>, SplitError> {
     Ok(split.commands)
 }
 
-/// Why a text is not commands, and in which of them, from 0.
+/// Reason why a text is not commands, and the index of the command, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SplitError {
     pub(crate) row: usize,
@@ -44,7 +46,7 @@ fn read(text: &str, split: &mut Split) -> Result<(), RecordedError> {
                 Some(escaped) => split.word().push(*escaped),
                 None => {}
             },
-            // PowerShell's way to join lines
+            // PowerShell's line continuation
             b'`' if matches!(rest.peek(), Some(b'\n' | b'\r')) => {
                 rest.next_if_eq(&&b'\r');
                 rest.next_if_eq(&&b'\n');
@@ -70,7 +72,7 @@ fn inside(found: u8) -> RecordedError {
     ))
 }
 
-/// Returns whether a shell puts a value in for a `$` before this byte.
+/// Returns whether a shell expands a `$` before this byte.
 fn expands(next: Option<&&u8>) -> bool {
     next.is_some_and(|next| next.is_ascii_alphanumeric() || b"_({@*#?-$!".contains(next))
 }
@@ -122,7 +124,8 @@ fn double(rest: &mut Rest<'_>, word: &mut ShellWord) -> Result<(), RecordedError
     }
 }
 
-/// bash's quotes with C's escapes. A NUL ends the text within the quotes, as bash's strings end.
+/// Parses bash's quotes with C's escapes. A NUL ends the text within the quotes, as bash's strings
+/// end.
 fn ansi(rest: &mut Rest<'_>, word: &mut ShellWord) -> Result<(), RecordedError> {
     let mut raw = Vec::new();
     loop {
@@ -213,7 +216,8 @@ fn hexadecimal(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
     }
 }
 
-/// `\uHHHH` and `\UHHHHHHHH` in UTF-8, whose older form (RFC 2279) bash writes beyond Unicode.
+/// `\uHHHH` and `\UHHHHHHHH` in UTF-8; beyond Unicode bash writes the older form of UTF-8 (RFC
+/// 2279).
 fn code(raw: &mut Rest<'_>, (letter, most): (u8, usize), made: &mut Vec<u8>) {
     let Some(value) = digits(raw, most) else { return made.extend([b'\\', letter]) };
     let (length, mark) = match value {

@@ -1,6 +1,6 @@
-//! Arrival processes: when each call falls due. Pure and by index: the k-th instant depends on the
-//! specification, the seed and k, never on how often or when it is queried, nor on how many workers
-//! share the schedule. Layer 2: reads no clock.
+//! Arrival processes: decide when each call falls due. Pure and by index: the k-th instant depends
+//! on the specification, the seed and k, never on how often or when it is queried, nor on how many
+//! workers share the schedule. Layer 2: reads no clock.
 
 mod rate;
 mod share;
@@ -17,11 +17,10 @@ use units::{Nanos, Purpose, Seed, Stream};
 
 /// The arrivals of one worker, in order: an iterator over index and absolute intended instant.
 ///
-/// The rate at time t is r(t); its integral L(t) counts the arrivals that ought to be due by t.
-/// A process of unit rate gives positions x on that integral (0, 1, 2, … when constant), and the
-/// instant of an arrival is the inverse integral at its position. Stepping the rate in small
-/// intervals instead would make the count depend on the steps; `count_follows_the_integral` would
-/// fail.
+/// The rate at time t is r(t); its integral L(t) is the expected number of arrivals by t. A process
+/// of unit rate gives positions x on that integral (0, 1, 2, … when constant), and the instant of
+/// an arrival is the inverse integral at its position. Stepping the rate in small intervals instead
+/// would make the count depend on the steps; `count_follows_the_integral` would fail.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     spec: ArrivalSpec,
@@ -31,7 +30,7 @@ pub struct Schedule {
     share: Share,
     /// The next index of this share.
     index: u64,
-    /// First index that is not given out, where a count ends the schedule.
+    /// First index beyond the schedule, if a count ends it.
     index_end: u64,
     walk: Walk,
 }
@@ -41,15 +40,15 @@ impl Schedule {
     /// of constant gaps.
     ///
     /// # Panics
-    /// When [`ArrivalSpec::check`] fails: a plan is validated before it gets here.
+    /// Panics if [`ArrivalSpec::check`] fails: a plan is validated before.
     pub fn new(spec: &ArrivalSpec, seed: Seed, start: Nanos) -> Schedule {
         Schedule::shared(spec, seed, start, Share::whole())
     }
 
-    /// The arrivals that fall to one of several workers.
+    /// The arrivals of one of several workers.
     ///
     /// # Panics
-    /// As [`Schedule::new`].
+    /// Panics like [`Schedule::new`].
     pub fn shared(spec: &ArrivalSpec, seed: Seed, start: Nanos, share: Share) -> Schedule {
         if let Err(why) = spec.check() {
             panic!("the plan is validated before a schedule is made of it: {why}");
@@ -74,13 +73,13 @@ impl Schedule {
         schedule
     }
 
-    /// Continues with the first index of this share that is not below `index`.
+    /// Continues with the first index of this share at or above `index`.
     pub fn seek(&mut self, index: u64) {
         self.index = self.share.first_from(index);
         self.walk = Walk::new(self.seed);
     }
 
-    /// The arrival that [`Iterator::next`] will give.
+    /// The arrival that [`Iterator::next`] will return.
     pub fn peek(&mut self) -> Option<Arrival> {
         if self.index >= self.index_end {
             return None;
@@ -90,7 +89,7 @@ impl Schedule {
         due.then_some(Arrival { index: self.index, intended })
     }
 
-    /// Index of the first arrival of the measured phase: the number of those in the warm-up.
+    /// Index of the first arrival of the measured phase: the number of arrivals in the warm-up.
     pub fn first_measured(&self) -> u64 {
         if self.spec.warm_up.is_zero() { 0 } else { self.count_before(self.measured_from()) }
     }
@@ -107,7 +106,7 @@ impl Schedule {
         self.count_before(Nanos(t.0.saturating_add(1)))
     }
 
-    /// Number of them in the measured phase: what the plan intends to be due by `t`.
+    /// Number of these arrivals in the measured phase: the load that the plan intends by `t`.
     pub fn measured_due(&self, t: Nanos) -> u64 {
         self.count_due(t).saturating_sub(self.first_measured())
     }
@@ -122,9 +121,9 @@ impl Schedule {
             && spec.at.is_none()
     }
 
-    /// Time that the rate takes for `count` arrivals of the measured phase: by its integral,
-    /// whatever gaps were drawn. A trace has no rate: its instants take until the last one, plus
-    /// one mean gap.
+    /// Time that the rate takes for `count` arrivals of the measured phase: by its integral, for
+    /// any drawn gaps. A trace has no rate: its instants take until the last one, plus one mean
+    /// gap.
     pub fn measured_span(&self, count: u64) -> Nanos {
         let traced = self.spec.at.as_deref().map(|at| &at[..at.len().min(count as usize)]);
         if let Some([_, .., last]) = traced
@@ -137,7 +136,7 @@ impl Schedule {
         Nanos::from_secs_f64(end - warm_up)
     }
 
-    /// The first instant at which nothing falls due any more.
+    /// The first instant after which nothing falls due.
     fn end_at(&self) -> Nanos {
         self.spec.end.at.map_or(Nanos::NEVER, |span| self.measured_from() + span)
     }
@@ -155,7 +154,7 @@ impl Schedule {
         let burst = u64::from(self.spec.burst);
         let mut group = 0;
         if self.spec.gaps == Gaps::Constant {
-            // Two groups below the integral: rounding to nanoseconds cannot be that far off.
+            // two groups below the integral: rounding to nanoseconds cannot exceed that
             let due = self.curve.integral((limit - self.start).as_secs_f64());
             group = ((due / burst as f64) as u64).saturating_sub(2);
         }

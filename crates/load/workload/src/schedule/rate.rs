@@ -34,7 +34,7 @@ impl RateCurve {
         }
     }
 
-    /// The time at which the integral reaches `x`; infinite where it never does.
+    /// The time at which the integral reaches `x`; infinite if it never does.
     pub fn inverse(&self, x: f64) -> f64 {
         match self {
             RateCurve::Line(line) => line.inverse(x),
@@ -49,15 +49,15 @@ pub struct Staged {
     pieces: Arc<[Piece]>,
 }
 
-/// A straight line of the rate, and what lies before it.
+/// A straight line of the rate, and the integral before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Piece {
     begin: f64,
-    /// Infinite for the last one.
+    /// Duration of the piece; infinite for the last one.
     span: f64,
     from: f64,
     to: f64,
-    /// The integral up to its beginning.
+    /// The integral up to the start of the piece.
     before: f64,
 }
 
@@ -113,8 +113,8 @@ impl Staged {
     }
 
     /// Like [`LinearRate::inverse`] within its piece. A value exactly at the start of pieces
-    /// without arrivals belongs to the next piece with some, because the first arrival of constant
-    /// gaps falls due where the rate starts.
+    /// without arrivals belongs to the next piece with arrivals, because the first arrival of
+    /// constant gaps falls due where the rate starts.
     fn inverse(&self, x: f64) -> f64 {
         let row = self.pieces.partition_point(|piece| piece.before <= x).saturating_sub(1);
         let piece = &self.pieces[row];
@@ -127,7 +127,7 @@ impl Staged {
     }
 }
 
-/// A rate that holds at `from`, goes in a straight line to `to`, and holds there.
+/// A rate that is constant at `from`, changes linearly to `to`, and is constant there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearRate {
     from: f64,
@@ -171,7 +171,7 @@ impl LinearRate {
 
     /// The time at which the integral reaches `x`.
     ///
-    /// Within the ramp that is the root of slope/2·t² + from·t = x, in the form 2x / (from +
+    /// Within the ramp the time is the root of slope/2·t² + from·t = x, in the form 2x / (from +
     /// √(from² + 2·slope·x)): it loses no digits if the slope is small, and gives x/from if it is
     /// zero.
     fn inverse(&self, x: f64) -> f64 {

@@ -1,19 +1,19 @@
-//! Which arrivals of a schedule fall to one of several workers.
+//! Divides the arrivals of a schedule among several workers.
 
 use std::sync::Arc;
 
 /// The indices whose remainder modulo the number of slots is in a given set. Worker `worker` of
-/// `workers` has the remainder `worker`; in a fleet of unequal machines each worker has slots
-/// in proportion to its weight. If every slot belongs to one share, every index belongs to exactly
-/// one of them.
+/// `workers` has the remainder `worker`; in a fleet of unequal machines each worker has slots in
+/// proportion to its weight. If every slot belongs to one share, every index belongs to exactly one
+/// share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// In rising order, each below `of`; never empty.
+    /// Slots in ascending order, each below `of`; never empty.
     slots: Arc<[u32]>,
     of: u32,
 }
 
-/// Why slots are not a valid share.
+/// Reason why slots are not a valid share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareError(pub String);
 
@@ -26,13 +26,13 @@ impl std::fmt::Display for ShareError {
 impl std::error::Error for ShareError {}
 
 impl Share {
-    /// All of it.
+    /// The whole load.
     pub fn whole() -> Share {
         Share::new(0, 1)
     }
 
     /// # Panics
-    /// Unless `worker` is below `workers`.
+    /// Panics unless `worker` is below `workers`.
     pub fn new(worker: u32, workers: u32) -> Share {
         assert!(worker < workers, "workers are numbered from 0: {worker} of {workers}");
         Share { slots: Arc::new([worker]), of: workers }
@@ -41,8 +41,8 @@ impl Share {
     /// The share of these slots of `of`.
     ///
     /// # Errors
-    /// Returned for no slot, slots that do not increase, or one that is not below `of`: a table
-    /// comes from another machine.
+    /// Fails if there is no slot, the slots do not increase, or one is not below `of`: a table may
+    /// come from another machine.
     pub fn of_slots(slots: &[u32], of: u32) -> Result<Share, ShareError> {
         let Some(last) = slots.last() else {
             return Err(ShareError("a worker without a slot".into()));
@@ -53,7 +53,7 @@ impl Share {
         Ok(Share { slots: slots.into(), of })
     }
 
-    /// The remainders, in rising order, and the number that is divided by.
+    /// The remainders in ascending order, and the divisor.
     pub fn slots(&self) -> (&[u32], u32) {
         (&self.slots, self.of)
     }

@@ -4,25 +4,25 @@ use crate::schedule::Levels;
 use std::sync::Arc;
 use units::Nanos;
 
-/// An arrival process: a rate that holds or ramps, a law of the gaps, an end.
+/// An arrival process: a rate that is constant or ramps, a law of the gaps, an end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrivalSpec {
-    /// Arrivals per second at the start, and all through the warm-up; finite, above zero.
+    /// Arrivals per second at the start, and during the warm-up; finite, above zero.
     pub from: f64,
-    /// Arrivals per second from the end of the ramp on; finite, above zero.
+    /// Arrivals per second after the ramp; finite, above zero.
     pub to: f64,
     /// Duration of the linear change from `from` to `to` in the measured phase. Zero: the rate
     /// jumps to `to` at the start.
     pub ramp_over: Nanos,
     /// The rate of the measured phase stage by stage, in place of `from`, `to` and `ramp_over`; the
-    /// warm-up is at the first one's beginning.
+    /// warm-up has the level at the start of the first stage.
     pub levels: Option<Levels>,
     /// Time before the measured phase, at the rate `from`.
     pub warm_up: Nanos,
     pub gaps: Gaps,
     /// Arrivals that fall due at the same instant, at least 1; the rates count arrivals.
     pub burst: u32,
-    /// A trace: the instants themselves, counted from the start and never decreasing. They replace
+    /// A trace: the instants themselves, counted from the start, in ascending order. They replace
     /// rates, gaps and bursts; the schedule ends with them.
     pub at: Option<Arc<[Nanos]>>,
     pub end: ScheduleEnd,
@@ -31,7 +31,7 @@ pub struct ArrivalSpec {
 /// The law of the gaps between arrivals, or between bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
-    /// All the same; the first arrival falls due at the start.
+    /// Constant gaps; the first arrival falls due at the start.
     Constant,
     /// Exponential: a Poisson process. The first arrival is one gap after the start.
     Poisson,
@@ -39,12 +39,12 @@ pub enum Gaps {
     Uniform,
 }
 
-/// End of arrivals: whichever comes first. The default is never.
+/// End of arrivals: whichever comes first. The default has no end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleEnd {
-    /// Length of the measured phase; what would fall due exactly at its end does not.
+    /// Length of the measured phase; an arrival exactly at its end does not fall due.
     pub at: Option<Nanos>,
-    /// Arrivals of the measured phase.
+    /// Number of arrivals of the measured phase.
     pub count: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ impl ArrivalSpec {
         }
     }
 
-    /// `Err`: a message that names the invalid field.
+    /// Checks the values; the error names the invalid field.
     pub fn check(&self) -> Result<(), String> {
         for (name, rate) in [("from", self.from), ("to", self.to)] {
             if !rate.is_finite() || rate <= 0.0 {

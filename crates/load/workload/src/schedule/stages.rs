@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use units::Nanos;
 
-/// Stages at most; a level over time that needs more is a trace.
+/// Maximum number of stages; a level that needs more is a trace.
 pub const STAGES_MAX: usize = 10_000;
 
 /// A part of the time in which the level is linear.
@@ -11,13 +11,13 @@ pub const STAGES_MAX: usize = 10_000;
 pub struct Stage {
     /// Duration; zero: the level jumps.
     pub over: Nanos,
-    /// The level at its beginning and at its end: finite, not below zero.
+    /// The levels at its start and at its end: finite, not below zero.
     pub from: f64,
     pub to: f64,
 }
 
-/// A sequence of stages. Before the first one the level is that of its start, after the last one
-/// that of its end.
+/// A sequence of stages. Before the first stage the level is that of its start, after the last
+/// stage that of its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Levels {
     stages: Arc<[Stage]>,
@@ -25,7 +25,7 @@ pub struct Levels {
 
 impl Levels {
     /// # Errors
-    /// The error: no stage, too many, a level below zero, or none above.
+    /// Fails if there is no stage, there are too many, a level is below zero, or none is above.
     pub fn new(stages: &[Stage]) -> Result<Levels, String> {
         if stages.is_empty() || stages.len() > STAGES_MAX {
             return Err(format!("there are 1 to {STAGES_MAX} stages, not {}", stages.len()));
@@ -49,7 +49,7 @@ impl Levels {
         self.stages.first().map_or(0.0, |stage| stage.from)
     }
 
-    /// The level of the end, which stays.
+    /// The level at the end, which stays constant afterwards.
     pub fn last(&self) -> f64 {
         self.stages.last().map_or(0.0, |stage| stage.to)
     }
@@ -64,7 +64,8 @@ impl Levels {
         self.stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.over)
     }
 
-    /// The same, `later` later, and at nothing before; after `for_span` from then it is at nothing again.
+    /// The same stages, `later` later, with level zero before; after `for_span` from then the level
+    /// is zero again.
     #[must_use]
     pub fn delayed(&self, later: Nanos, for_span: Option<Nanos>) -> Levels {
         let mut stages = Vec::with_capacity(self.stages.len() + 3);
@@ -91,8 +92,8 @@ impl Levels {
         Levels { stages: stages.into() }
     }
 
-    /// The first instant, from `at` on, at which number `index`, counted from 0, belongs to a population
-    /// of this size: the level is above it.
+    /// The first instant, from `at` on, at which number `index`, counted from 0, belongs to a
+    /// population of this size: the level is above it.
     pub fn next_within(&self, index: u64, at: Nanos) -> Option<Nanos> {
         let wanted = index as f64;
         let mut begin = Nanos::ZERO;
@@ -105,10 +106,10 @@ impl Levels {
                     return Some(from);
                 }
                 if stage.to > wanted {
-                    // it rises through the number within this stage
+                    // the level passes the number within this stage
                     let share = (wanted - stage.from) / (stage.to - stage.from);
                     let crossing = Nanos::from_secs_f64(stage.over.as_secs_f64() * share);
-                    // the level is above it from the nanosecond after on
+                    // the level is above it from the next nanosecond on
                     let crossing = begin + crossing + Nanos(1);
                     return Some(crossing.clamp(from, end));
                 }

@@ -224,7 +224,7 @@ fn stages_give_the_arrivals_of_their_area() {
     let poisson = Schedule::new(&spec(Gaps::Poisson, Nanos::ZERO), SEED, START);
     let drawn = poisson.count() as f64;
     assert!((drawn - 225.0).abs() < 5.0 * 15.0, "{drawn}");
-    // a warm-up is at the level of the beginning, which is nothing here
+    // a warm-up has the level of the start, which is zero here
     let warm = Schedule::new(&spec(Gaps::Constant, Nanos::SECOND), SEED, START);
     assert_eq!((warm.first_measured(), warm.count()), (0, 225));
 }
@@ -249,7 +249,7 @@ proptest! {
         let t = Nanos::from_millis(at_ms);
         let due = schedule.count_due(START + t);
         let integral = RateCurve::new(&spec).integral(t.as_secs_f64());
-        // The first burst falls due at 0, so the count is ahead by up to one burst.
+        // the first burst falls due at 0, so the count is ahead by up to one burst
         let ahead = due as f64 - integral;
         prop_assert!(ahead > -1e-3 && ahead < f64::from(spec.burst) + 1e-3, "{due} {integral}");
         let walked = schedule.take_while(|arrival| arrival.intended <= START + t).count();

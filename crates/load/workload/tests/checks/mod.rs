@@ -3,7 +3,8 @@
 use url::Url;
 use workload::{LINKS_MAX, links};
 
-/// Any bytes as a page: a bounded list of absolute URLs without fragments, the same each time.
+/// Parses any bytes as a page: the result is a bounded list of absolute URLs without fragments, the
+/// same each time.
 pub(crate) fn page_links(bytes: &[u8]) {
     let base = Url::parse("http://host:81/folder/page?x=1").expect("a URL");
     let found = links(bytes, &base);

@@ -13,7 +13,7 @@ pub(super) struct PresetTerms {
     ignored: Option<Regex>,
 }
 
-/// Meaning of a message for the protocol itself.
+/// Meaning of a message for the preset's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PresetMessage {
     /// The server accepts messages from now on.
@@ -25,7 +25,7 @@ pub(super) enum PresetMessage {
 
 impl PresetTerms {
     /// # Errors
-    /// An expression that does not compile.
+    /// Fails if an expression does not compile.
     pub(super) fn new(data: &'static SocketPreset) -> Result<PresetTerms, String> {
         let compiled = |text: &str| Regex::new(text).map_err(|error| error.to_string());
         let some = |text: &str| match text {
@@ -41,7 +41,7 @@ impl PresetTerms {
     }
 
     /// Returns the meaning of a message; `None`: it belongs to the application. `greeting`: the
-    /// server was not ready so far.
+    /// server was not ready before.
     pub(super) fn meaning(&self, payload: &[u8], greeting: bool) -> Option<PresetMessage> {
         let found = |regex: &Option<Regex>| regex.as_ref().is_some_and(|it| it.is_match(payload));
         match () {
@@ -67,7 +67,7 @@ impl SocketSpeaker {
         true
     }
 
-    /// A message of the protocol itself.
+    /// Processes a message of the preset's protocol.
     pub(super) fn hear_preset(&mut self, message: PresetMessage, out: &mut Vec<u8>) -> Event {
         match message {
             PresetMessage::Ready => {

@@ -1,5 +1,5 @@
-//! WebSockets that steps of journeys open: one call at a time opens one, sends, waits for messages
-//! or closes it. Messages that arrive between calls wait for the next one.
+//! WebSockets that steps of journeys open. One call at a time opens one, sends, waits for
+//! messages, or closes it. Messages that arrive between calls are kept for the next call.
 
 use super::{Conclusion, Event, Outstanding, Phase, Request, SocketEnd, SocketSpeaker};
 use crate::upgrade::KEY_MARK;
@@ -15,28 +15,28 @@ use workload::{SocketAction, SocketCall, opcode};
 const WAITING_MAX: usize = 10_000;
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
-/// State of a WebSocket of a journey, in addition to that of any.
+/// Additional state of a journey's WebSocket.
 #[derive(Debug, Default)]
 pub(super) struct StepState {
-    /// The call under way.
+    /// The call in flight.
     asked: Option<Arc<SocketCall>>,
-    /// Messages that it still waits for.
+    /// Number of messages that the call still waits for.
     left: u32,
-    /// Its response is there, and was not reported by an event.
+    /// The call's response has arrived without an event.
     is_ready: bool,
-    /// Content of its response.
+    /// Content of the call's response.
     answer: Vec<u8>,
-    /// Head of the server's 101, while the call that opened the WebSocket is the last.
+    /// Head of the server's 101, while the call that opened the WebSocket is the last call.
     pub(super) head: Vec<u8>,
     waiting: VecDeque<Vec<u8>>,
     waiting_bytes: usize,
-    /// Its calls listen: messages begin with their opcodes, and pongs and closes are messages too.
+    /// The calls listen: messages begin with their opcodes, and pongs and closes are messages too.
     pub(super) listens: bool,
-    /// Subprotocols of the request that opened it; `None`: those of the plan.
+    /// Subprotocols of the request that opened the WebSocket; `None`: those of the plan.
     pub(super) offer: Option<ClientOffer>,
 }
 
-/// A message with its opcode.
+/// Formats a message with its opcode.
 pub(super) fn heard(opcode: u8, payload: &[u8]) -> Vec<u8> {
     let mut heard = Vec::with_capacity(payload.len() + 1);
     heard.push(opcode);
@@ -45,7 +45,7 @@ pub(super) fn heard(opcode: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 impl StepState {
-    /// The call in flight waits for any frame of the server.
+    /// Returns whether the call in flight waits for any frame of the server.
     fn is_listening(&self) -> bool {
         self.asked.as_ref().is_some_and(|call| matches!(call.action, SocketAction::Listen))
     }
@@ -168,12 +168,13 @@ impl SocketSpeaker {
         true
     }
 
-    /// A message of the server; its event, if it completes the response to the call under way.
+    /// Processes a message of the server; returns an event if the message completes the response to
+    /// the call in flight.
     pub(super) fn receive_step_message(&mut self, payload: Vec<u8>, wire: u64) -> Event {
         let Some(steps) = &mut self.steps else { return Event::Connection };
         let awaits = steps.asked.as_ref().is_some_and(|call| call.action.awaited().is_some());
         let awaits = awaits || steps.is_listening();
-        // messages after the complete response of a call are left to the next call
+        // messages after the complete response of a call are kept for the next call
         if self.calls.is_empty() || !awaits || steps.is_ready {
             steps.waiting_bytes += payload.len();
             steps.waiting.push_back(payload);
@@ -198,8 +199,8 @@ impl SocketSpeaker {
         self.answered(0, length, wire)
     }
 
-    /// The server's close frame: the response to a call that closes, and a message for one that
-    /// listens.
+    /// Handles the server's close frame: the response to a call that closes, and a message for one
+    /// that listens.
     pub(super) fn receive_step_close(&mut self, code: u16) -> Event {
         let Some(steps) = &self.steps else { return Event::Connection };
         let closes = |call: &Arc<SocketCall>| matches!(call.action, SocketAction::Close { .. });
@@ -217,7 +218,7 @@ impl SocketSpeaker {
         event
     }
 
-    /// The 101 of a call that opens a WebSocket.
+    /// Handles the 101 of a call that opens a WebSocket.
     pub(super) fn receive_step_open(&mut self, head: &[u8]) -> Event {
         let Some(steps) = &mut self.steps else { return Event::Connection };
         steps.head.clear();
@@ -232,8 +233,8 @@ impl SocketSpeaker {
         event
     }
 
-    /// Reports that the call under way has its response without an event; `sent`: all that it sent
-    /// has gone out.
+    /// Concludes the call in flight if it has its response without an event; `sent`: all that it
+    /// sent has gone out.
     pub(super) fn conclude_step(&mut self, sent: bool) -> Conclusion {
         let Some(steps) = self.steps.as_ref().filter(|steps| steps.is_ready) else {
             return Conclusion::ByEvent;
@@ -252,7 +253,7 @@ impl SocketSpeaker {
         self.steps.as_mut().map(|steps| std::mem::take(&mut steps.answer))
     }
 
-    /// Messages that wait for a call when the connection ends.
+    /// Takes messages that still wait for a call when the connection ends.
     pub(crate) fn take_left_over(&mut self) -> Vec<Vec<u8>> {
         let steps = self.steps.as_mut().filter(|steps| steps.listens);
         steps.map(|steps| std::mem::take(&mut steps.waiting).into()).unwrap_or_default()

@@ -13,7 +13,8 @@ use url::Url;
 const RESET: IoError = IoError::Failed(FailureClass::Reset);
 const START: Nanos = Nanos::from_secs(1_000);
 
-/// One connection whose server closes it: how much of the request it accepts, and what it sends.
+/// One connection that the server closes: number of request bytes it accepts, and the data it
+/// sends.
 struct Ending {
     now: Nanos,
     /// Number of accepted bytes; then a write must wait once, and the next one fails.
@@ -64,7 +65,7 @@ impl Io for Ending {
     }
 }
 
-/// Bytes unchanged; `BYE` is a close_notify.
+/// Unchanged bytes; `BYE` is a close_notify.
 #[derive(Debug, Default)]
 struct Bare {
     out: Vec<u8>,
@@ -111,7 +112,7 @@ impl TlsFactory for Sessions {
     }
 }
 
-/// The outcome of one call: its status, or the reason for its absence.
+/// The outcome of one call: its status, or the reason why it has none.
 fn outcome(url: &str, takes: usize, sends: &[Result<&str, IoError>]) -> String {
     let mut plan = Plan::for_url(Url::parse(url).unwrap());
     plan.request.method = "POST".into();

@@ -1,14 +1,14 @@
 //! JSONPath filters over large numbers. The library compares numbers as doubles, which do not
-//! distinguish all integers above 2^53. Such numbers are replaced, for filters, by others of the
+//! distinguish all integers above 2^53. For filters, such numbers are replaced by numbers in the
 //! same order that are exact as doubles.
 
 use serde_json::{Number, Value};
 use serde_json_path::JsonPath;
 use std::collections::BTreeMap;
 
-/// From here on two integers can be one double.
+/// From this value on, two integers may be the same double.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-/// Distinct large numbers of a document that are kept apart.
+/// Maximum number of distinct large numbers of a document.
 const LARGE_MAX: usize = 1 << 20;
 
 /// A path with filters.
@@ -33,7 +33,7 @@ impl Exact {
     fn key(&self) -> (Option<i128>, f64) {
         let whole = self.0.as_i64().map(i128::from).or(self.0.as_u64().map(i128::from));
         let double = self.0.as_f64().unwrap_or(0.0);
-        // a large double is whole, and within 128 bits mostly
+        // a large double is a whole number, and mostly fits in 128 bits
         let fits = double.abs() < 1e38 && double.fract() == 0.0;
         (whole.or(fits.then_some(double as i128)), double)
     }
@@ -67,12 +67,12 @@ fn is_large(number: &Number) -> bool {
 }
 
 impl Filtered {
-    /// `None`: the path compares nothing.
+    /// Returns `None` if the path compares nothing.
     pub(super) fn of(path: &str) -> Option<Filtered> {
         path.contains('?').then(|| Filtered { pieces: pieces(path) })
     }
 
-    /// The path and the document to be asked in place of `document`; `None`: no number is too large.
+    /// The path and the document that replaces `document`; `None`: no number is too large.
     pub(super) fn exact(&self, document: &Value) -> Option<(JsonPath, Value)> {
         let mut large = BTreeMap::new();
         gather(document, &mut large);
@@ -126,8 +126,8 @@ fn replace(value: &mut Value, large: &BTreeMap<Exact, Number>) {
     }
 }
 
-/// Cuts out large numbers that are in no string. Outside of filters there are none: an index is at most
-/// 2^53 - 1 (RFC 9535 section 2.1).
+/// Cuts out large numbers outside of strings. There are none outside of filters: an index is at
+/// most 2^53 - 1 (RFC 9535 section 2.1).
 fn pieces(path: &str) -> Vec<NumberPiece> {
     let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), path);
     let mut inside: Option<char> = None;
@@ -141,7 +141,7 @@ fn pieces(path: &str) -> Vec<NumberPiece> {
             Some(_) => {}
             None if matches!(first, '\'' | '"') => inside = Some(first),
             None if first.is_alphabetic() || first == '_' => {
-                // a name may have digits in it
+                // a name may contain digits
                 let is_name = |it: char| it.is_alphanumeric() || it == '_';
                 length = rest.find(|it| !is_name(it)).unwrap_or(rest.len());
             }
@@ -175,7 +175,7 @@ mod tests {
     use crate::check::JsonPlace;
     use proptest::prelude::*;
 
-    /// Names of the items that the path leads to.
+    /// Names of the items that the path selects.
     fn names(path: &str, body: &str) -> Vec<String> {
         let document = serde_json::from_str(body).unwrap();
         let place = JsonPlace::parse(path).unwrap();

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-/// A value, with scalars as they are in the document.
+/// A value, with scalars as written in the document.
 #[derive(Debug)]
 pub(super) enum RawJson<'b> {
     Scalar(&'b [u8]),
     Array(Vec<RawJson<'b>>),
-    /// Of several members with one name the last one counts.
+    /// Members of an object; of members with the same name the last one counts.
     Object(BTreeMap<String, RawJson<'b>>),
 }
 
@@ -74,7 +74,7 @@ fn string(text: &[u8]) -> String {
     serde_json::from_slice(text).unwrap_or_default()
 }
 
-/// Reads valid JSON from its start. On invalid JSON the result is unspecified, but reading ends.
+/// Parses valid JSON from its start. On invalid JSON the result is unspecified, but parsing ends.
 struct Scanner<'b> {
     document: &'b [u8],
     at: usize,
@@ -128,7 +128,7 @@ impl<'b> Scanner<'b> {
             }
             _ => {
                 let end = rest.iter().position(|byte| b" \t\r\n,:]}".contains(byte));
-                // a byte at least, so that reading ends
+                // consumes at least a byte, so that parsing ends
                 end.unwrap_or(rest.len()).max(1).min(rest.len())
             }
         };

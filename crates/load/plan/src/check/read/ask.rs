@@ -38,8 +38,8 @@ pub(super) fn jar(node: &Node<'_>) -> Result<Option<String>, ParseError> {
 }
 
 impl Reader<'_> {
-    /// Reads the request whose `url` was found and takes its keys out of the table. `close` unless
-    /// the table overrides it.
+    /// Reads the request whose `url` was found and takes its keys out of the table. `close` applies
+    /// unless the table overrides it.
     pub(crate) fn ask(
         &self,
         url: &Node<'_>,
@@ -121,13 +121,13 @@ impl Reader<'_> {
         rows.iter().map(|row| Ok((row.key.to_owned(), self.template(row)?))).collect()
     }
 
-    /// Header fields without `false`.
+    /// Header fields, without those set to `false`.
     pub(super) fn headers(&self, node: &Node<'_>) -> Result<Vec<(String, Text)>, ParseError> {
         let changes = self.header_changes(node)?;
         Ok(changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
     }
 
-    /// Header fields; `None` leaves a default of the plan out.
+    /// Header fields; `None` removes a default of the plan.
     fn header_changes(&self, node: &Node<'_>) -> Result<Vec<(String, Option<Text>)>, ParseError> {
         let rows = node.table()?.rest();
         let row = |row: &Node<'_>| match row.switch() {
@@ -137,7 +137,7 @@ impl Reader<'_> {
         rows.iter().map(row).collect()
     }
 
-    /// The plan's fields with the step's in place of those of the same name.
+    /// The plan's fields, with the step's fields in place of those of the same name.
     fn merged(&self, given: Vec<(String, Option<Text>)>) -> Vec<(String, Text)> {
         let replaced = |name: &str| given.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         let kept = self.headers.iter().filter(|(name, _)| !replaced(name)).cloned();
@@ -175,7 +175,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A JSON value with values put into its strings.
+    /// A JSON value with captured values inserted into its strings.
     pub(crate) fn json_template(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         self.fill(node, &node.json()?.to_string(), Fill::Json)
     }
@@ -279,8 +279,8 @@ impl Reader<'_> {
         Ok(Capture { from, regex, take, scope, optional, metric })
     }
 
-    /// `metric` of a capture, a key of journeys: a name, or `true` for that of the capture. Its row is
-    /// found by the journey.
+    /// `metric` of a capture, a key of journeys: a name, or `true` for the name of the capture. The
+    /// journey finds its row.
     fn metric(
         &self,
         capture: &str,
@@ -318,7 +318,7 @@ impl Reader<'_> {
 pub(crate) const METRIC_NAME_RULE: &str =
     "a metric has a name without <, >, =, comma, colon or end of line";
 
-/// Returns whether objectives can name a metric like this.
+/// Returns whether objectives can refer to a metric with this name.
 pub(crate) fn is_metric_name(name: &str) -> bool {
     !name.trim().is_empty() && !name.contains(['\n', '<', '>', '=', ',', ':'])
 }

@@ -63,7 +63,7 @@ impl Reader<'_> {
         Ok(expect)
     }
 
-    /// A text is the whole value, `false` and `true` are absence and presence.
+    /// A text is the whole value; `false` and `true` mean absence and presence.
     pub(crate) fn header_rule(&self, node: &Node<'_>) -> Result<HeaderRule, ParseError> {
         if let Some(present) = node.switch() {
             return Ok(if present { HeaderRule::Present } else { HeaderRule::Absent });
@@ -85,7 +85,7 @@ impl Reader<'_> {
         Ok(rule)
     }
 
-    /// A text is the whole body; a table has the rules.
+    /// A text is the whole body; a table contains the rules.
     pub(crate) fn content(&self, node: &Node<'_>) -> Result<Content, ParseError> {
         if node.is_text() {
             return Ok(Content { exact: Some(self.template(node)?), ..Content::default() });

@@ -97,7 +97,7 @@ const PATHS: &[&str] = &[
     "rtt=80ms, up-trace=a, down-trace=b",
 ];
 
-/// A trace, whatever file is named.
+/// The same trace for any file name.
 struct OneTrace;
 
 impl wan::TraceSource for OneTrace {
@@ -184,7 +184,7 @@ fn http2() -> impl Strategy<Value = Http2Plan> {
     })
 }
 
-/// One of a few, by the plan's seed.
+/// One of a few values, chosen by the plan's seed.
 fn token(seed: u64) -> TokenPlan {
     if !seed.is_multiple_of(3) {
         return TokenPlan::default();
@@ -379,7 +379,7 @@ fn measure() -> impl Strategy<Value = MeasurePlan> {
         })
 }
 
-/// Before they are normalized.
+/// Folds before they are normalized.
 fn folds(number: u32) -> fold::Folds {
     let texts = ["/user/{id}", "GET /a/{*all}", "http://h/{n}?x={y}"];
     let patterns = texts.iter().take(number as usize % 4);
@@ -444,7 +444,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         (connection(), http2()),
         tls(),
     );
-    // in boxes: all of it at once is more than a test thread's stack holds unoptimised
+    // boxed: all of it at once does not fit a test thread's stack without optimization
     let limits = limits.boxed();
     let (load, stop) = (load().boxed(), stop().boxed());
     let how = (load, stop, limits, expect().boxed(), measure().boxed(), driver(), any::<u64>());

@@ -20,9 +20,9 @@ const ORDERS: [(&str, FeederOrder); 3] = [
 ];
 const ENDS: [(&str, UsedUp); 2] = [("stop", UsedUp::Stop), ("wrap", UsedUp::Wrap)];
 
-/// Cells of one feeder, rows times columns.
+/// Maximum number of cells of one feeder, rows times columns.
 const CELLS_MAX: usize = 100_000_000;
-/// Characters of one drawn text.
+/// Maximum length of one random text.
 const DRAWN_MAX: usize = 10_000;
 
 pub(super) fn read(
@@ -83,7 +83,7 @@ fn feeder(
     let kinds = [table.take("file"), table.take("text"), table.take("generate")];
     let (columns, rows) = match kinds {
         [Some(path), None, None] => rows_of_file(&path, reader, files, format)?,
-        // of a printed plan, which has the columns but no rows
+        // from a printed plan, which has the columns but no rows
         [Some(path), Some(text), None] if text.text()?.contains(MASK) => {
             match (rows_of_file(&path, reader, files, format), format) {
                 (Err(_), Some(format)) => {

@@ -1,4 +1,4 @@
-//! Steps that are calls of gRPC: `grpc` and `message`.
+//! Steps that are gRPC calls: `grpc` and `message`.
 
 use super::super::model::JourneyStep;
 use super::JourneyReader;
@@ -8,7 +8,7 @@ use crate::{GrpcStep, GrpcVariant, StepStream, Streaming, http_url};
 use units::{ParseError, quoted};
 
 impl JourneyReader<'_> {
-    /// The step of a table with `grpc`; guard and names are the caller's.
+    /// Reads the step of a table with `grpc`; the caller reads guard and names.
     pub(super) fn grpc_step(
         &mut self,
         table: &mut Table<'_>,

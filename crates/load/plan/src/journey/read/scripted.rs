@@ -1,4 +1,5 @@
-//! Journeys that a program carries out: its text, the names of its steps, the servers it may ask.
+//! Journeys that a program carries out: its text, the names of its steps, and its permitted
+//! servers.
 
 use super::super::model::{JourneyPart, JourneyProgram, JourneyStep};
 use super::super::tables;
@@ -15,14 +16,14 @@ use url::Url;
 /// Servers that one program may call in addition to the base.
 const SERVERS_MAX: usize = 1_000;
 
-/// A program and the steps that its calls count for.
+/// A program and the steps under which its calls are counted.
 pub(super) struct ProgramParts {
     pub(super) program: JourneyProgram,
     pub(super) parts: Vec<JourneyPart>,
 }
 
 impl JourneyReader<'_> {
-    /// The journey's program; `None`: the plan makes its steps.
+    /// The journey's program; `None`: the plan defines its steps.
     pub(super) fn program(
         &mut self,
         table: &mut Table<'_>,

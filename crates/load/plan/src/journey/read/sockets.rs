@@ -44,7 +44,8 @@ impl<'a> SocketKey<'a> {
 }
 
 impl JourneyReader<'_> {
-    /// The step of a table that `key` was taken from; guard, pause and names are the caller's.
+    /// Reads the step of a table that `key` was taken from; the caller reads guard, pause and
+    /// names.
     pub(super) fn socket_step(
         &mut self,
         key: SocketKey<'_>,

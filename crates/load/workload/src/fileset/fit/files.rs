@@ -1,16 +1,16 @@
-//! Files on a disk against a model's file set.
+//! Compares files on a disk with a model's file set.
 
 use super::{FigureUnit, Fit, FitCheck, FitModel, at, llcd};
 use crate::fileset::surge::Group;
 use crate::fileset::{Law, Spec};
 use std::collections::BTreeMap;
 
-/// Files that the model has none of this size of, as a share of all.
+/// Maximum share of files of sizes that the model does not have.
 const UNKNOWN_SHARE_MAX: f64 = 0.01;
-/// A number of files, or their bytes, is the model's up to this factor.
+/// Factor by which the number of files, or their bytes, may differ from the model's.
 const COUNT_FACTOR: f64 = 1.01;
 
-/// `sizes`: of all files, in bytes.
+/// Compares files; `sizes`: sizes of all files, in bytes.
 pub fn fit_files(model: &FitModel, sizes: &[u64]) -> Fit {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();

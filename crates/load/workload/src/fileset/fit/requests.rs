@@ -13,11 +13,11 @@ use std::collections::HashMap;
 /// The requested targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
-    /// Paths, without a query, each once.
+    /// Distinct paths, without queries.
     pub targets: Vec<String>,
     /// Rows of the targets in the order of the requests.
     pub order: Vec<u32>,
-    /// Bytes of each response's body that was sent in full; `None` where only the model knows them.
+    /// Body sizes of completely sent responses; `None` if only the model knows them.
     pub sizes: Option<Vec<u64>>,
     /// OFF times, in seconds.
     pub offs_s: Vec<f64>,
@@ -28,32 +28,33 @@ pub struct Requests {
     pub cell_s: f64,
 }
 
-/// Usable requests.
+/// Minimum number of usable requests.
 const REQUESTS_MIN: usize = 1_000;
-/// Requests of another model's sequence that is made for comparison.
+/// Maximum number of requests of the model's sequence that is made for comparison.
 const REFERENCE_MAX: u64 = 1_000_000;
-/// Requests for what the model has not, as a share of all.
+/// Maximum share of requests for files that the model does not have.
 const ELSEWHERE_MAX: f64 = 0.05;
-/// Of the exponent of Zipf's law.
+/// Tolerance of the exponent of Zipf's law.
 const EXPONENT_OFF: f64 = 0.15;
-/// Quantiles of the requested sizes: one file may have a tenth of all requests, so that a quantile
-/// moves by a factor of two from seed to seed.
+/// Tolerance of quantiles of the requested sizes: one file may have a tenth of all requests, so
+/// that a quantile moves by a factor of two from seed to seed.
 const SIZE_FACTOR: f64 = 2.0;
-/// Quantiles of stack distances up to p90, and beyond (the reference values' tolerances).
+/// Tolerances of quantiles of stack distances up to p90, and beyond (the reference values'
+/// tolerances).
 const DEPTH_FACTOR: f64 = 1.15;
 const DEEP_FACTOR: f64 = 1.3;
-/// H above it is bursts at every scale.
+/// Value of H above which there are bursts at every scale.
 const HURST_MIN: f64 = 0.6;
-/// Seconds that a variance–time plot needs.
+/// Number of seconds that a variance–time plot needs.
 const HURST_S: f64 = 600.0;
-/// Longer gaps are OFF times instead of pauses inside a page; seconds.
+/// Seconds above which a gap is an OFF time instead of a pause inside a page.
 const IDLE_MIN: f64 = 10.0;
-/// Of the exponent of idle times.
+/// Tolerance of the exponent of idle times.
 const IDLE_OFF: f64 = 0.3;
-/// Usable OFF times.
+/// Minimum number of usable OFF times.
 const OFFS_MIN: usize = 200;
 
-/// Every property that the requests have.
+/// Compares every property of the requests.
 pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
     let reference = Reference::new(model, requests);
     let no_reference = reference.sequence.as_ref().err().cloned();
@@ -101,7 +102,7 @@ impl Reference {
             requests,
         };
         let made = |requests| sequence(model.spec, &options(requests), model.seed);
-        // of SURGE's no more can be had than its counts give
+        // for SURGE the sequence cannot be longer than its counts give
         let sequence = match made(Some(wanted)) {
             Err(_) if surge => made(None),
             made => made,
@@ -119,7 +120,7 @@ impl Reference {
     }
 }
 
-/// For each target the row of the model's set that it is; `None`: the model has no such file.
+/// For each target its row in the model's set; `None`: the model has no such file.
 struct RowsOfSet(Vec<Option<usize>>);
 
 impl RowsOfSet {
@@ -139,7 +140,7 @@ impl RowsOfSet {
         RowsOfSet(targets.iter().map(|target| find(target)).collect())
     }
 
-    /// Requests of each file of the set, and those for something else.
+    /// Number of requests of each file of the set, and of requests for other files.
     fn counts(&self, files: usize, order: &[u32]) -> (Vec<u64>, u64) {
         let (mut counts, mut elsewhere) = (vec![0; files], 0);
         for target in order {
@@ -188,7 +189,7 @@ fn sizes(
         for size in [10_000.0, 30_000.0, 100_000.0, 300_000.0, 1_000_000.0] {
             let share = (found.len() - found.partition_point(|it| *it <= size)) as f64;
             let (share, name) = (share / found.len() as f64, format!("P(X > {size:.0})"));
-            // a twentieth of a decade either way, which the matching keeps to
+            // a twentieth of a decade in either direction, the tolerance of the matching
             check.within(&name, share, 1_000.0 / size, 1.122, FigureUnit::Share);
         }
     }
@@ -292,7 +293,7 @@ fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
             .into_iter()
             .chain([(0.95, DEEP_FACTOR), (0.99, DEEP_FACTOR)])
     {
-        // from 1, so that a depth of nothing has a ratio
+        // from 1, so that a depth of zero has a ratio
         let (name, number) = (format!("p{}", share * 100.0), FigureUnit::Number);
         check.within(&name, at(&found, share) + 1.0, at(&wanted, share) + 1.0, factor, number);
     }
@@ -359,7 +360,8 @@ fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     fit.checks.push(check);
 }
 
-/// Requests by classes of files; what is of no file is the last class where there is one for it.
+/// Requests by classes of files; requests for other files are the last class, if there is one for
+/// them.
 fn by_class(
     fit: &mut Fit,
     law: &str,

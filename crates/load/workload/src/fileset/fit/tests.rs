@@ -15,7 +15,7 @@ fn made(model: &FitModel, count: u64) -> Sequence {
     sequence(model.spec, &options, model.seed).unwrap()
 }
 
-/// As logged by a server at this folder.
+/// Requests as logged by a server at this folder.
 fn asked(paths: impl Iterator<Item = String>) -> Requests {
     let mut requests = Requests::default();
     let mut rows = std::collections::HashMap::new();
@@ -33,7 +33,7 @@ fn of(sequence: &Sequence) -> Requests {
     asked(sequence.steps().flat_map(SequenceStep::paths).map(|path| format!("/site/{path}")))
 }
 
-/// `name: fits`, or why not, a line each.
+/// `name: fits`, or the reason why not, one per line.
 fn describe(fit: &Fit) -> String {
     let line = |check: &FitCheck| {
         let why = match (&check.untold, check.against.as_slice()) {
@@ -81,7 +81,7 @@ fn a_model_s_own_requests_fit() {
         let model = FitModel { matching, ..model(SURGE) };
         let fit = fit_requests(&model, &of(&made(&model, 0)));
         let wanted = "requested sizes: fits\npopularity: fits\nstack distances: fits\n";
-        // embedded files are requested by their pages: with them the paper's law no longer holds
+        // embedded files are requested by their pages: with them the paper's law no longer applies
         match matching {
             Matching::Groups => assert_eq!(describe(&fit), wanted),
             Matching::Requests => {
@@ -114,7 +114,7 @@ fn requests_without_a_law_do_not_fit() {
     let text = describe(&fit_requests(&model, &asked(even)));
     assert!(text.contains("popularity: λ² is"), "{text}");
     assert!(text.contains("stack distances: p25 is"), "{text}");
-    // each of the files in turn, and something else between
+    // each of the files in turn, with others in between
     let spec = FitModel { spec: Spec::Webstone, ..model };
     let names = ["file500.html", "file5k.html", "file50k.html", "file500k.html", "no.html"];
     let text =
@@ -183,7 +183,7 @@ fn bursts_are_distinguished_from_a_steady_stream() {
     assert_eq!(line(cells), "arrivals: fits");
 }
 
-/// WebMark's run is SURGE's sequence, cut short.
+/// WebMark's run is SURGE's sequence, truncated.
 #[test]
 fn a_sequence_that_is_cut_short_fits() {
     let model = model(SURGE);

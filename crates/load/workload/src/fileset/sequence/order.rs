@@ -1,16 +1,16 @@
-//! The order of the objects: temporal locality by the distance in a stack of what was last used.
+//! The order of the objects: temporal locality by the distance in a stack of recently used objects.
 
 use crate::fileset::surge::stack_distances;
 use units::Stream;
 
-/// Positions on either side of the drawn one from which an object is chosen, as a share of the
-/// objects. The paper mentions a window without its width: this one gives the distances of the
-/// published run of 1998 up to their third quartile, and shorter ones in the far tail.
+/// Number of positions on either side of the drawn one from which an object is chosen, as a share
+/// of the objects. The paper mentions a window without its width: this width gives the distances of
+/// the published run of 1998 up to their third quartile, and shorter ones in the far tail.
 const WINDOW_SHARE: f64 = 0.4;
 
-/// Each object as often as its count. A distance is drawn for every step, scaled so that the
-/// largest one drawn is the number of objects; of the objects around that depth, one is chosen by
-/// its remaining count, and moves to the top.
+/// Orders the objects, each as often as its count. A distance is drawn for every step, scaled so
+/// that the largest distance is the number of objects; of the objects around that depth, one is
+/// chosen by its remaining count, and moves to the top.
 pub(super) fn order(counts: &[u64], stream: &mut Stream) -> Vec<u32> {
     let total: u64 = counts.iter().sum();
     let law = stack_distances();
@@ -41,7 +41,7 @@ pub(super) fn order(counts: &[u64], stream: &mut Stream) -> Vec<u32> {
     order
 }
 
-/// A place in the window, by what is left of the counts.
+/// Chooses a place in the window by the remaining counts.
 fn chosen(window: &[u32], left: &[u64], stream: &mut Stream) -> usize {
     let sum: u64 = window.iter().map(|object| left[*object as usize]).sum();
     let mut point = stream.below(sum);

@@ -41,8 +41,8 @@ fn stack_distances(sequence: &Sequence) -> Vec<usize> {
     found
 }
 
-/// S3 of the reference values: one run of SURGE 1.2. What depends on which file became popular
-/// differs from seed to seed by up to a factor of two, in the far tail by more.
+/// S3 of the reference values: one run of SURGE 1.2. Values that depend on which file became
+/// popular differ from seed to seed by up to a factor of two, in the far tail by more.
 #[test]
 fn a_sequence_looks_like_the_published_one() {
     let (set, sequence) = made(RUN, &RUN_OPTIONS, 1);
@@ -86,7 +86,7 @@ fn groups_have_the_published_quantiles() {
     assert_eq!(shares, [15_000, 19_000, 16_000]);
 }
 
-/// The greedy matching against its target, P(X > x) = 1000/x.
+/// The greedy matching compared with its target, P(X > x) = 1000/x.
 #[test]
 fn requested_sizes_follow_the_papers_law() {
     let files = Files::new(5_000, Seed(1));
@@ -104,7 +104,7 @@ fn requested_sizes_follow_the_papers_law() {
     }
 }
 
-/// S4: the multiset is that of the counts, exactly.
+/// S4: the multiset equals the counts exactly.
 #[test]
 fn every_object_occurs_as_often_as_its_count() {
     for matching in [Matching::Groups, Matching::Requests] {

@@ -2,7 +2,7 @@
 //! seed, so that a client can compute the expected response.
 //!
 //! The rotation (traits combined by AND, weights added, a minimum weight) is the benchmark's, from
-//! its run rules; the masks and the tables are ours.
+//! its run rules; the masks and the tables were chosen for this program.
 
 use units::{Purpose, Seed, Stream};
 
@@ -13,13 +13,13 @@ pub const USERS: u32 = 10_000;
 
 /// Bit positions of a person's traits: sex, age, region, and two kinds of interests.
 const TRAITS: [(u32, u32); 5] = [(28, 2), (24, 4), (20, 4), (10, 10), (0, 10)];
-/// Weights of a trait, and the least sum at which an advertisement is shown, both ends included.
+/// Weights of a trait, and the minimum sum at which an advertisement is shown, both ends included.
 const WEIGHTS: (u64, u64) = (1, 10);
 const LEAST: (u64, u64) = (8, 20);
 /// One in this many advertisements has expired.
 const EXPIRED_OF: u64 = 10;
 
-/// The requesting visitor: the cookie of a request.
+/// The visitor that a request's cookie identifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Visitor {
     pub user: u32,
@@ -28,7 +28,7 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Out of the value of a Cookie field; the last one counts.
+    /// Parses the value of a Cookie field; the last cookie counts.
     pub fn parse(cookie: &str) -> Option<Visitor> {
         let mut pairs = cookie.split(';').filter_map(|pair| pair.trim().strip_prefix("my_cookie="));
         let (user, last_ad) =
@@ -53,7 +53,7 @@ pub struct ShownAd {
 }
 
 impl ShownAd {
-    /// Out of the value of a Set-Cookie field.
+    /// Parses the value of a Set-Cookie field.
     pub fn parse(cookie: &str) -> Option<ShownAd> {
         let rest = cookie.trim().strip_prefix("found_cookie=Ad_id=")?;
         let (ad, rest) = rest.split(';').next()?.split_once("&Ad_weight=")?;
@@ -96,8 +96,8 @@ impl Advertising {
         Advertising { seed, ads: (0..u64::from(ADS)).map(ad).collect() }
     }
 
-    /// The first advertisement after the last one with sufficient weight for this visitor; if the
-    /// whole table has none, the last shown one.
+    /// The first advertisement after the last shown one with sufficient weight for this visitor; if
+    /// the table has none, the last shown one.
     pub fn choose(&self, visitor: Visitor) -> ShownAd {
         let person = self.person(visitor.user);
         let last = visitor.last_ad % ADS;
@@ -127,12 +127,12 @@ impl Ad {
             weights: TRAITS.map(|_| between(WEIGHTS)),
             least: between(LEAST),
             expired: stream.below(EXPIRED_OF) == 0,
-            // each trait with one half
+            // each trait with a probability of one half
             traits: stream.next_u64() as u32,
         }
     }
 
-    /// Of a person with these traits.
+    /// Weight of the advertisement for a person with these traits.
     fn weight(&self, person: u32) -> u32 {
         let common = self.traits & person;
         let matches = |(from, bits): (u32, u32)| common >> from & ((1 << bits) - 1) != 0;
@@ -161,8 +161,8 @@ mod tests {
         }
     }
 
-    /// A returning visitor is shown another one, the rotation wraps around, and each has sufficient
-    /// weight for its visitor.
+    /// A returning visitor is shown another advertisement, the rotation wraps around, and each has
+    /// sufficient weight for its visitor.
     #[test]
     fn the_rotation_continues_after_the_last_one() {
         let tables = Advertising::new(Seed(1));
@@ -183,7 +183,7 @@ mod tests {
             }
             assert!((100..600).contains(&steps), "user {user}: {steps} of 720 in two rounds");
         }
-        // a number out of the table is a number in it
+        // a number outside the table is mapped into it
         let beyond = tables.choose(Visitor { user: u32::MAX, last_ad: u32::MAX });
         assert!(beyond.ad < ADS);
     }

@@ -7,18 +7,18 @@ use units::Stream;
 pub enum Operation {
     /// A file.
     Static,
-    /// A file in a page that is made for it.
+    /// A file in a page that is generated for it.
     Dynamic,
-    /// The same, and the cookie determines the advertisement in the file.
+    /// The same, but the cookie determines the advertisement in the file.
     CustomAd,
     /// A page created by a separate process.
     Cgi,
-    /// A record that the server writes down; the response is a page.
+    /// A record that the server stores; the response is a page.
     Post,
 }
 
-/// Percent of the requests. From the benchmark's white paper, cited from memory: a default, not a
-/// law.
+/// Shares of the requests in percent. From the benchmark's white paper, cited from memory: a
+/// default, not a requirement.
 pub const SHARES: [(Operation, f64); 5] = [
     (Operation::Static, 70.0),
     (Operation::Dynamic, 12.45),
@@ -32,7 +32,7 @@ impl Operation {
         SHARES[crate::fileset::sequence::by_weight(&SHARES.map(|(_, share)| share), stream)].0
     }
 
-    /// Its place in [`SHARES`].
+    /// Row in [`SHARES`].
     pub fn row(self) -> u32 {
         SHARES.iter().position(|(operation, _)| *operation == self).unwrap_or(0) as u32
     }

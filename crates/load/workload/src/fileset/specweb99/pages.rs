@@ -41,7 +41,7 @@ impl DynamicQuery {
 /// Facts of the request in a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageHead<'a> {
-    /// SERVER_SOFTWARE, REMOTE_ADDR, SCRIPT_NAME and QUERY_STRING, as CGI calls them (RFC 3875).
+    /// SERVER_SOFTWARE, REMOTE_ADDR, SCRIPT_NAME and QUERY_STRING, as CGI names them (RFC 3875).
     pub software: &'a str,
     pub remote: &'a str,
     pub script: &'a str,
@@ -49,7 +49,7 @@ pub struct PageHead<'a> {
     pub visitor: Option<Visitor>,
 }
 
-/// A page with a file in it.
+/// A page that contains a file.
 pub fn page(head: &PageHead<'_>, file: &[u8]) -> Vec<u8> {
     let mut text = "<html>\n<head><title>A dynamic page</title></head>\n<body>\n".to_owned();
     let cookie = head.visitor.map(|visitor| visitor.to_string());
@@ -89,13 +89,13 @@ pub fn page_of_file(
     (page(head, &file), shown)
 }
 
-/// Peer data is text, whatever it looks like.
+/// Escapes HTML: data of the peer is shown as text.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Inserts the picture of an advertisement into the placeholders of a file; returns how many there
-/// were.
+/// Inserts the picture of an advertisement into the placeholders of a file; returns the number of
+/// placeholders.
 pub fn substitute_ad(file: &mut [u8], ad: u32) -> usize {
     let picture = ad_picture(ad).to_string();
     let (open, close) = (AD_OPEN.as_bytes(), AD_CLOSE.as_bytes());
@@ -118,11 +118,11 @@ pub fn substitute_ad(file: &mut [u8], ad: u32) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOfPage<'a> {
     Found(&'a [u8]),
-    /// There is none, or it has another length.
+    /// There is no file, or it has another length.
     Missing,
 }
 
-/// The `size` bytes between `<pre>` and `</pre>`; each may have an additional line end.
+/// The `size` bytes between `<pre>` and `</pre>`; each tag may have an additional line end.
 pub fn file_of_page(body: &[u8], size: usize) -> FileOfPage<'_> {
     const PRE: &[u8] = b"<pre>";
     let Some(at) = body.windows(PRE.len()).position(|window| window == PRE) else {
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(file_of_page(b"<pre>ab</pre>", 2), FileOfPage::Found(b"ab"));
     }
 
-    /// The searched place is the one known from the file's own law.
+    /// The place that a search finds is the one that follows from the file's content.
     #[test]
     fn an_advertisement_is_put_in_its_place() {
         for (class, places) in [(0, 0), (1, 1), (2, 1), (3, 0)] {

@@ -1,23 +1,23 @@
-//! The POSTs: what is sent, what the server writes down, and whether the two are the same.
+//! The POSTs: sent data, the server's records, and the comparison of the two.
 
 use super::{DIRECTORY_MAX, FileName};
 use sample::PostFacts;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Records of a log at most: a log is fetched as one body of up to 64 MiB.
+/// Maximum number of records of a log: a log is fetched as one body of up to 64 MiB.
 pub const POSTS_MAX: usize = 480_000;
-/// Bytes of a record, and of the line in front of all of them, with their line ends.
+/// Size of a record, and of the line before all records, with their line ends.
 const RECORD: usize = 139;
 const COUNT: usize = 11;
 
-/// One POST as it is sent.
+/// One POST as sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PostForm {
-    /// The file that is answered with.
+    /// The file in the response.
     pub name: FileName,
     pub client: u32,
-    /// The user of the cookie.
+    /// The user in the cookie.
     pub user: u32,
 }
 
@@ -29,7 +29,7 @@ impl PostForm {
         format!("urlroot={root}&dir={directory:05}&class={class}&num={file}&client={client}")
     }
 
-    /// Out of the content of a request and the user of its cookie; with the root.
+    /// Parses the content of a request and the user of its cookie; also returns the root.
     pub fn parse(body: &str, user: u32) -> Option<(PostForm, &str)> {
         let value = |name: &str| {
             let mut pairs = body.split('&').filter_map(|pair| pair.split_once('='));
@@ -50,7 +50,7 @@ pub struct PostLog {
 }
 
 impl PostLog {
-    /// Writes one down, at a time in seconds since 1970. False: the log is full.
+    /// Adds a record, at a time in seconds since 1970. Returns false if the log is full.
     pub fn push(&mut self, post: PostForm, unix_s: u64) -> bool {
         let room = self.records.len() < POSTS_MAX;
         if room {
@@ -63,7 +63,7 @@ impl PostLog {
         self.records.clear();
     }
 
-    /// The log as text: the number of records, then each in columns of fixed width. `process`: the
+    /// The log as text: the number of records, then each in columns of fixed width. `process`:
     /// number of the process that wrote them.
     pub fn text(&self, process: u32) -> String {
         let mut text = String::with_capacity(COUNT + self.records.len() * RECORD);
@@ -86,7 +86,7 @@ impl PostLog {
 /// Reads a log as [`PostLog::text`] writes it.
 ///
 /// # Errors
-/// Text that is not a log: a sentence that names the line.
+/// Fails if the text is not a log, with a sentence that names the line.
 pub fn read_log(text: &str) -> Result<Vec<PostForm>, String> {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().trim();
@@ -126,16 +126,16 @@ pub fn read_log(text: &str) -> Result<Vec<PostForm>, String> {
     Ok(records)
 }
 
-/// A sent POST, and whether its response confirmed it.
+/// A sent POST, and a flag for a response that confirmed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPost {
     pub post: PostForm,
     pub answered: bool,
 }
 
-/// Compares what was sent with the records, whatever their order.
+/// Compares the sent POSTs with the records, in any order.
 pub fn compare(sent: &[SentPost], records: &[PostForm]) -> PostFacts {
-    // per POST: how often answered, not answered, written down
+    // per POST: how often answered, not answered, recorded
     let mut counts: BTreeMap<PostForm, [u64; 3]> = BTreeMap::new();
     for sent in sent {
         counts.entry(sent.post).or_default()[usize::from(!sent.answered)] += 1;

@@ -5,10 +5,10 @@ use crate::recorded::RecordedError;
 use crate::recorded::commands::ShellWord;
 use units::quoted;
 
-/// Parts of a form are apart by this: 24 dashes and 16 digits as curl's, but the same each time.
+/// Separator of the parts of a form: 24 dashes and 16 digits like curl's, but always the same.
 pub(super) const BOUNDARY: &str = "------------------------4c6f616473746f6e";
 
-/// Content types that curl 7.88 gives to files by the ends of their names.
+/// Content types that curl 7.88 assigns to files by their extensions.
 const KINDS: [(&str, &str); 10] = [
     (".gif", "image/gif"),
     (".jpg", "image/jpeg"),
@@ -38,10 +38,10 @@ struct Described {
     file: Option<ShellWord>,
 }
 
-/// A part of `-F`; without `files`, of `--form-string`, whose content is never read.
+/// Parses a part of `-F`; without `files`, of `--form-string`, whose content is never a file name.
 ///
 /// # Errors
-/// No name; a file that cannot be read; what has no counterpart here.
+/// Fails if there is no name, a file cannot be read, or an element has no equivalent here.
 pub(super) fn part(text: &[u8], files: Option<FileReader<'_>>) -> Result<FormPart, RecordedError> {
     let shown = || quoted(&String::from_utf8_lossy(text));
     let equals = text.iter().position(|byte| *byte == b'=');
@@ -75,7 +75,7 @@ pub(super) fn part(text: &[u8], files: Option<FileReader<'_>>) -> Result<FormPar
     Ok(FormPart { name, file, kind, content })
 }
 
-/// The content type of a part that has none in the command.
+/// The content type of a part without one in the command.
 fn usual_kind(file: Option<&[u8]>, path: Option<&str>) -> Option<String> {
     let of = |name: &str| {
         let name = name.to_ascii_lowercase();
@@ -86,7 +86,7 @@ fn usual_kind(file: Option<&[u8]>, path: Option<&str>) -> Option<String> {
         Some(path) => named.or_else(|| of(path)).or(file.map(|_| "application/octet-stream")),
         None => named,
     };
-    // text is what a part without a file name is anyway (RFC 7578 section 4.4)
+    // text is the default for a part without a file name (RFC 7578 section 4.4)
     kind.filter(|kind| file.is_some() || *kind != "text/plain").map(str::to_owned)
 }
 
@@ -97,7 +97,7 @@ fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// A word up to `;` or `end`, and where it ends; in `"…"` these two are part of it.
+/// A word up to `;` or `end`, and its end; within `"…"` these two are part of it.
 fn word(text: &[u8], from: usize, end: u8) -> (ShellWord, usize) {
     let ends = |byte: u8| byte == b';' || (byte == end && end != 0);
     if text.get(from) == Some(&b'"') {
@@ -109,7 +109,7 @@ fn word(text: &[u8], from: usize, end: u8) -> (ShellWord, usize) {
                     at += 2;
                 }
                 (b'"', _) => {
-                    // curl warns of what follows the quote, and leaves it out
+                    // curl warns about text after the quote, and drops it
                     at += 1;
                     while text.get(at).is_some_and(|byte| !ends(*byte)) {
                         at += 1;
@@ -131,7 +131,7 @@ fn describe(text: &[u8], end: u8) -> Result<Described, String> {
     let mut described = Described::default();
     let mut at;
     (described.content, at) = word(text, skip_blanks(text, 0), end);
-    // where the content type that is being read begins
+    // start of the content type in progress
     let mut kind: Option<usize> = None;
     while text.get(at) == Some(&b';') {
         at = skip_blanks(text, at + 1);
@@ -162,7 +162,7 @@ fn describe(text: &[u8], end: u8) -> Result<Described, String> {
             at += rest.iter().take_while(|byte| **byte != b';' && **byte != end).count();
             described.kind = Some(text[from..at].trim_ascii_end().to_vec());
         } else {
-            // curl warns of it, and leaves it out
+            // curl warns about it, and drops it
             (_, at) = word(text, at, end);
         }
     }
@@ -172,7 +172,7 @@ fn describe(text: &[u8], end: u8) -> Result<Described, String> {
     Ok(described)
 }
 
-/// A name as curl 7.88 writes it into a part's head.
+/// Escapes a name in a part's head like curl 7.88.
 fn escaped(name: &[u8]) -> Vec<u8> {
     let escape = |byte: &u8| -> Vec<u8> {
         match byte {

@@ -6,10 +6,10 @@ use units::quoted;
 /// Maximum number of URLs that one word expands to.
 const URLS_MAX: usize = 100_000;
 
-/// The URLs that curl 7.88 asks for; the last glob runs fastest.
+/// Expands to the URLs that curl 7.88 requests; the last glob varies fastest.
 ///
 /// # Errors
-/// A glob that curl refuses, or one of more than [`URLS_MAX`] URLs.
+/// Fails for a glob that curl refuses, or that has more than [`URLS_MAX`] URLs.
 pub(super) fn expand(text: &str) -> Result<Vec<String>, RecordedError> {
     let wrong = |why: &str| {
         RecordedError(format!(

@@ -69,7 +69,7 @@ fn a_command_is_the_request_that_curl_would_send() {
     }
 }
 
-/// The body of a form, with `|` for the ends of lines and `B` for the boundary.
+/// The body of a form, with `|` for line ends and `B` for the boundary.
 fn form_of(text: &str) -> String {
     let curl = parse_curl(text, &files).unwrap_or_else(|error| panic!("{text}: {error}"));
     let request = &curl.requests[0];
@@ -89,7 +89,7 @@ fn a_form_has_parts_and_files() {
     );
 }
 
-/// Postman writes the content type of a form in addition to it.
+/// Postman also writes the content type of a form.
 #[test]
 fn a_form_has_its_boundary_in_a_given_content_type_too() {
     let sent = |kind: &str| {

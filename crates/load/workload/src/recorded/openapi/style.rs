@@ -1,4 +1,4 @@
-//! How values of parameters are written: OpenAPI 3.0.3, "Style Values", and RFC 6570.
+//! Serialization of parameter values: OpenAPI 3.0.3, "Style Values", and RFC 6570.
 
 use serde_json::{Map, Value};
 
@@ -39,7 +39,7 @@ impl Written {
     /// Reads `style`, `explode` and `allowReserved` of a parameter, or of an encoding of a form.
     ///
     /// # Errors
-    /// A style that the place does not have.
+    /// Fails for a style that the place does not support.
     pub(super) fn of(
         place: ParameterPlace,
         holder: Option<&Map<String, Value>>,
@@ -96,10 +96,10 @@ impl Written {
         self.explode && !matches!(self.style, Style::Label | Style::Simple)
     }
 
-    /// The parameter as it is inserted: with its name, except in `simple` and `label`.
+    /// The parameter as inserted: with its name, except in `simple` and `label`.
     ///
     /// # Errors
-    /// A value that the style cannot write.
+    /// Fails for a value that the style cannot express.
     pub(super) fn write(&self, name: &str, value: &Value) -> Result<String, String> {
         let encoded_name = self.encoded(name);
         let text = match value {
@@ -213,8 +213,8 @@ mod tests {
         written.and_then(|it| it.write("color", value)).unwrap_or_else(|why| format!("! {why}"))
     }
 
-    /// The table of OpenAPI 3.0.3, section "Style Values": place, style, `explode`, and what is written for an
-    /// empty text, a text, a list and an object.
+    /// The table of OpenAPI 3.0.3, section "Style Values": place, style, `explode`, and the output
+    /// for an empty text, a text, a list and an object.
     const TABLE: &str = "
         path matrix false ;color ;color=blue ;color=blue,black,brown ;color=B,150,G,200,R,100
         path matrix true ;color ;color=blue ;color=blue;color=black;color=brown ;B=150;G=200;R=100

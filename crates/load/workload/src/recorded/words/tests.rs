@@ -28,7 +28,7 @@ fn words_are_split_as_a_shell_does() {
     }
 }
 
-/// Bytes as bash 5.2 has them: `printf %s WORD | od -c` in C.UTF-8.
+/// Bytes as in bash 5.2: `printf %s WORD | od -c` in C.UTF-8.
 #[test]
 fn escapes_of_c_are_the_bytes_that_bash_makes() {
     let cases: [(&str, &[u8]); 22] = [

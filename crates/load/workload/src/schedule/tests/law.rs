@@ -1,4 +1,4 @@
-//! The random processes against their laws, and the fingerprints of all of them.
+//! The random processes compared with their laws, and the fingerprints of all processes.
 
 use super::*;
 
@@ -81,7 +81,8 @@ fn fingerprint(schedule: Schedule) -> u64 {
     hash
 }
 
-/// A change here is a change of every stored run's meaning: same seed, same instants, for good.
+/// A change here changes the meaning of every stored run: a seed must always give the same
+/// instants.
 #[test]
 fn seeded_instants_are_stable_across_versions() {
     let burst = ArrivalSpec { burst: 10, ..ramp(Gaps::Poisson) };
