@@ -200,6 +200,20 @@ fn a_lossy_path_gets_more_time() {
     assert_eq!(asked(Nanos::from_millis(400)), (0, TalkEnd::Unconnected(timeout)));
 }
 
+#[test]
+fn nothing_is_opened_when_the_time_of_a_case_is_up() {
+    let case_max = Some(Nanos::from_secs(2));
+    let asked = Asked { connections_max: Some(1), case_max, ..Asked::default() };
+    let bounds = asked.bounds(Class::Local, None).unwrap();
+    let (world, books, _) = counted(None);
+    let mut field = Field::governed(world, Governor::new(bounds, vec![address()], true));
+    field.governor().begin_case();
+    let silent = |_| script(Nanos::ZERO, vec![], false);
+    let talks = field.talk((0..3).map(silent).collect());
+    assert!(talks.iter().all(|talk| talk.end == TalkEnd::Bounded));
+    assert_eq!(books.borrow().opened.len(), 1);
+}
+
 fn any_class() -> impl Strategy<Value = Class> {
     prop_oneof![Just(Class::Local), Just(Class::Private), Just(Class::Public)]
 }

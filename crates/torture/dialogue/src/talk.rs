@@ -362,12 +362,18 @@ impl<'t> Conversations<'t> {
         self.carried_due = Nanos::NEVER;
         for slot in 0..self.lines.len() {
             let Some(line) = &mut self.lines[slot] else { continue };
-            if line.due() <= now {
+            let case_over = self.governor.case_ends().is_some_and(|at| at <= now);
+            let cut = slot >= self.carried && case_over;
+            // nothing is opened once the time of the case is up
+            if cut && line.is_waiting() {
+                line.cut_off(now);
+            }
+            if line.due() <= now && !line.is_over() {
                 line.turn(io, slot as Slot, &mut self.tls, self.governor);
                 self.news |= line.take_news(self.governor);
             }
             // a line whose own time is up at the same instant has ended because of that
-            if slot >= self.carried && self.governor.case_ends().is_some_and(|at| at <= now) {
+            if cut {
                 line.cut_off(now);
             }
             match line.is_over() {

@@ -220,6 +220,11 @@ impl Conversation {
         self.connected
     }
 
+    /// Returns whether its connection is not opened yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.stage == LinePhase::Waiting
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.stage == LinePhase::Over
     }
