@@ -40,6 +40,8 @@ pub struct Travel {
     feeders: Vec<plan::journey::Feeder>,
     /// Values shared by all users: variables, and values that the setup captured.
     given: BTreeMap<String, String>,
+    /// Values that the setup captured.
+    captured: Vec<String>,
     /// The secrets of the plan and of the setup.
     masker: Masker,
     patterns: BTreeMap<String, Regex>,
@@ -98,6 +100,7 @@ impl Travel {
             journeys,
             feeders: wanted.feeders.clone(),
             given: values,
+            captured: given.values().cloned().collect(),
             masker,
             patterns: compiled.collect(),
             seed: Seed(plan.seed),

@@ -9,7 +9,7 @@ use crate::speaker::websocket::SocketTerms;
 use crate::token::Tokens;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
-use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
+use plan::{Http2Plan, HttpVersion, Load, Masker, Plan, SessionPlan, Streaming, Visit};
 use protocol::grpc::BodyForm;
 use protocol::http1::response::{Leniency, Limits};
 use stats::Snapshot;
@@ -148,6 +148,8 @@ pub struct Setup {
     grpc_status: Vec<Vec<u8>>,
     /// Form of bodies with gRPC messages.
     pub(crate) grpc_form: BodyForm,
+    /// The secrets of the plan: its responses may repeat them.
+    pub(crate) secrets: Masker,
 }
 
 /// A part of the load that a worker takes over while it runs.
@@ -240,9 +242,10 @@ impl Setup {
         let (grpc_status, grpc_form) = (plan.grpc_expectations(), plan.grpc_form());
         let protocol = protocol(&plan).map_err(SetupError)?;
         let sockets = stepped_sockets(&plan).map_err(SetupError)?;
-        let scripts = plan.load.session().map_or_else(Vec::new, scripts);
         let shares = shares(plan.websocket.rooms, workers)?;
         Ok(Setup {
+            secrets: Masker::of(&plan),
+            scripts: plan.load.session().map_or_else(Vec::new, scripts),
             plan,
             endpoints,
             targets,
@@ -260,7 +263,6 @@ impl Setup {
             unix_s: 0,
             protocol,
             sockets,
-            scripts,
             streams,
             grpc_status,
             grpc_form,

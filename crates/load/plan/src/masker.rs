@@ -155,9 +155,8 @@ impl Masker {
 
     /// Adds the values with secret names in a body.
     pub(crate) fn add_body(&mut self, body: &[u8]) {
-        if let Ok(text) = std::str::from_utf8(&body[..body.len().min(TEXT_MAX)]) {
-            self.add_named(text);
-        }
+        // the limit may be within a character
+        self.add_named(&String::from_utf8_lossy(&body[..body.len().min(TEXT_MAX)]));
     }
 
     /// Adds the values with secret names in JSON, a form or a query.
@@ -441,6 +440,15 @@ mod tests {
         ] {
             assert_eq!(Masker::default().field(line), expected);
         }
+    }
+
+    #[test]
+    fn a_body_that_is_cut_within_a_character_shows_its_secrets() {
+        let mut masker = Masker::default();
+        let body = format!(r#"{{"password": "b0dy", "texts": "{}"}}"#, "é".repeat(TEXT_MAX));
+        assert!(!body.is_char_boundary(TEXT_MAX));
+        masker.add_body(body.as_bytes());
+        assert!(masker.secrets().contains(&"b0dy"));
     }
 
     #[test]

@@ -44,7 +44,8 @@ fn apply(
         return Ok(None);
     }
     let further = plan.journeys.iter().flat_map(|journeys| journeys.further_servers());
-    let servers: Vec<&Url> = plan.targets.iter().map(|target| &target.url).chain(further).collect();
+    let targets = plan.targets.iter().map(|target| &target.url);
+    let servers: Vec<&Url> = targets.chain(further).chain(&plan.token.url).collect();
     let Some(first) = servers.first() else { return Ok(None) };
     let route = |url: &Url| proxy_of(url, lookup).filter(|_| !is_this_machine(url));
     let way = route(first);

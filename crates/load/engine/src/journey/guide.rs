@@ -233,7 +233,7 @@ impl Guide for JourneyGuide {
 
     fn secrets(&self, user: u64, add: &mut dyn FnMut(&str)) {
         if let Some(traveller) = self.travellers.get(&user) {
-            self.leader.travel.masker.secrets().into_iter().for_each(&mut *add);
+            self.leader.travel.captured.iter().for_each(|value| add(value));
             CarriedView { travel: &self.leader.travel, traveller }.secrets(add);
         }
     }

@@ -65,6 +65,7 @@ impl Performance<'_> {
                     break;
                 }
                 Some(ActorAction::Abort(why)) => {
+                    let why = self.travel.masked(self.traveller, &why);
                     self.note(Noticed::Aborted { why });
                     break;
                 }
