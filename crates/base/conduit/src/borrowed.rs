@@ -1,4 +1,5 @@
-//! A borrowed [`Io`] is one too, so that `&mut dyn Io` fits where a generic one is expected.
+//! A borrowed [`Io`] implements the trait too, so that `&mut dyn Io` fits where a generic one is
+//! expected.
 
 use crate::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{QuicEnd, SocketFacts};

@@ -44,7 +44,7 @@ impl std::fmt::Display for Peer {
 }
 
 impl Peer {
-    /// The address, where it has one.
+    /// The address, if the slot has one.
     pub fn address(&self) -> Option<SocketAddr> {
         match self {
             Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => Some(*address),
@@ -58,11 +58,11 @@ impl Peer {
 pub struct OpenOptions {
     /// Local address to bind to.
     pub bind: Option<IpAddr>,
-    /// Local port, used again although a connection of before still lingers there; the kernel's
-    /// choice when `None`.
+    /// Local port, even if an earlier connection still lingers on it; chosen by the kernel when
+    /// `None`.
     pub port: Option<u16>,
     pub nodelay: bool,
-    /// Bytes; the kernel's default when `None`.
+    /// Size in bytes; the kernel's default when `None`.
     pub send_buffer: Option<u32>,
     pub recv_buffer: Option<u32>,
     /// Requests may be sent before the handshake completes, if the transport performs the handshake
@@ -74,8 +74,9 @@ pub struct OpenOptions {
     /// QUIC: no connection is established; datagrams are sent and received, as defined in
     /// [`streams`].
     pub bare: bool,
-    /// Of QUIC: the connection is made by hand, so that packets of the worker's making can go among its own. What is
-    /// odd about its handshake is as [`streams::PieceKind::Shake`] has it; nothing is where it is empty.
+    /// For QUIC: makes a hand-made connection, among whose packets the worker can send its own. The
+    /// bytes describe deviations of the handshake, as in [`streams::PieceKind::Shake`]; empty: a
+    /// usual connection.
     pub by_hand: Option<Vec<u8>>,
 }
 
@@ -223,7 +224,7 @@ pub trait TlsSession: std::fmt::Debug + Send {
         None
     }
 
-    /// Appends to `out` whatever is waiting to go over the wire.
+    /// Appends to `out` the bytes that wait to be sent.
     fn drain(&mut self, out: &mut Vec<u8>);
 
     fn handshaking(&self) -> bool;
@@ -256,13 +257,13 @@ pub trait TlsFactory {
     /// A new client session for `server_name` (SNI and certificate check).
     ///
     /// # Errors
-    /// A name that is neither a DNS name nor an address.
+    /// Fails if the name is neither a DNS name nor an address.
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError>;
 
     /// The same for a user that resumes only its own sessions.
     ///
     /// # Errors
-    /// As [`TlsFactory::session`].
+    /// Fails like [`TlsFactory::session`].
     fn session_of(
         &mut self,
         server_name: &str,
@@ -275,7 +276,8 @@ pub trait TlsFactory {
     /// appends every complete record, decrypted, with its five-byte header, whatever its type.
     ///
     /// # Errors
-    /// A name that is neither a DNS name nor an address; a factory that makes no such sessions.
+    /// Fails if the name is neither a DNS name nor an address, or the factory makes no such
+    /// sessions.
     fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
         Err(TlsError {
             class: FailureClass::Tls,

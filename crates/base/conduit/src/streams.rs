@@ -7,8 +7,8 @@
 //! ```text
 //! kind: u8   last: u8   reserved: u16   length: u32   stream: u64     (big-endian)
 //! ```
-//! Streams are named by QUIC's numbers (RFC 9000 section 2.1). The two sides are in one process, so
-//! the form is fixed and without versions.
+//! Streams are identified by QUIC's numbers (RFC 9000 section 2.1). Both sides are in one process,
+//! so the format is fixed and has no versions.
 
 /// Bytes before each piece's payload.
 pub const HEAD: usize = 16;
@@ -18,14 +18,14 @@ pub const HEAD: usize = 16;
 pub enum PieceKind {
     /// Bytes of it, in order; the first opens it.
     Data = 0,
-    /// Its sender gives it up (RESET_STREAM); the payload is a code.
+    /// The sender abandons the stream (RESET_STREAM); the payload is a code.
     Reset = 1,
-    /// Its receiver wants no more data (STOP_SENDING); the payload is a code.
+    /// The receiver wants no more data (STOP_SENDING); the payload is a code.
     Stop = 2,
     /// From the driver: bytes that waited for the peer's stream limit are being sent. No payload.
     Opened = 3,
-    /// From the driver, once, before anything else: how many streams the peer allows to begin with, as
-    /// a code. It concerns no stream.
+    /// From the driver, once, before anything else: the number of streams that the peer initially
+    /// allows, as a code. It concerns no stream.
     Allowed = 4,
     /// To the driver: the code with which to close the connection, when it is closed. From the
     /// driver, last: the code with which the peer closed it, plus [`TRANSPORT`] for QUIC's own
@@ -38,8 +38,8 @@ pub enum PieceKind {
     /// 9000 section 17.2.2). The payload is the datagram's size as two bytes, a byte of
     /// [`INITIAL_OPTIONS`], and frames that precede everything else.
     Initial = 7,
-    /// From the driver, where no connection is made: a datagram that it sent, as far as it is kept; its stream is
-    /// the size of the whole.
+    /// From the driver, if no connection is established: a sent datagram, as far as it was kept;
+    /// its stream is the size of the whole.
     Sent = 8,
     /// To the driver, of a connection that is made by hand: a packet of it. The payload is two bytes of
     /// [`PACKET_OPTIONS`], and frames (RFC 9000 section 19), which need not be ones that a client may send.
@@ -47,7 +47,7 @@ pub enum PieceKind {
     /// To the driver, the same: a packet that touches one of the server's limits. The payload is its place among
     /// [`LIMITS`] as a code; it concerns its stream where the limit is a stream's.
     Limit = 10,
-    /// To the driver, the same: what follows goes out from another local port. No payload.
+    /// To the driver, the same: the following packets are sent from another local port. No payload.
     Port = 11,
     /// From the driver, the same: a received QUIC frame. Its stream is the frame's type, or one of
     /// the numbers of [`FRAMES`] that are not types; the payload follows the type.
@@ -78,13 +78,13 @@ pub const SHAKE_OPTIONS: [(&str, u16); 10] = [
     ("mute", MUTE),
     // ignores received packets until `again`
     ("replay", REPLAY),
-    // the last byte of our Finished is another one
+    // the last byte of the client's Finished is changed
     ("spoiled", SPOILED),
     // no protocol is offered by ALPN
     ("no-alpn", NO_ALPN),
     // without initial_source_connection_id (RFC 9000 section 7.3)
     ("unnamed", UNNAMED),
-    // with `early`: the ticket is a new one of which one bit is another one, so that the server does not know it
+    // with `early`: one bit of the ticket is changed, so that the server does not recognize it
     ("stale", STALE),
     // the same with a new ticket, comparing SETTINGS with those of the ticket's connection
     ("fresh", FRESH),
@@ -175,7 +175,7 @@ pub const FRAMES: [(&str, u64); 29] = [
     ("HANDSHAKE_DONE", 0x1e),
     // the server knows the connection no more (RFC 9000 section 10.3)
     ("stateless-reset", RESET_SEEN),
-    // there is no such limit, so that nothing was sent
+    // there is no such limit, so nothing was sent
     ("unlimited", UNLIMITED),
     // the server forbids migration (section 18.2), so we did not migrate
     ("unmoved", UNMOVED),
@@ -282,7 +282,7 @@ impl Head {
         bytes
     }
 
-    /// `None`: no piece begins like this.
+    /// Returns `None` if no piece begins like this.
     pub fn from_bytes(bytes: &[u8; HEAD]) -> Option<Head> {
         let kind = match bytes[0] {
             0 => PieceKind::Data,
@@ -341,7 +341,7 @@ pub fn put_data(out: &mut Vec<u8>, stream: u64, bytes: &[u8], last: bool) {
     }
 }
 
-/// Bytes of one piece's payload.
+/// Maximum size of one piece's payload in bytes.
 pub const PIECE_MAX: usize = 1 << 30;
 
 /// The code that is a piece's payload.

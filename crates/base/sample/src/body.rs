@@ -1,11 +1,11 @@
-//! Bodies known by their length and hash, and those that were not the ones of their targets.
+//! Bodies known by their length and hash, and bodies that differ from those of their targets.
 
 use units::Nanos;
 
 /// Length and hash of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BodyPrint {
-    /// In bytes, decoded if that was requested; `None` if unknown beforehand.
+    /// Length in bytes, decoded if that was requested; `None` if unknown beforehand.
     pub length: Option<u64>,
     /// XXH3 of 128 bits with seed 0, as `xxh128sum` prints it.
     pub hash: u128,
@@ -35,7 +35,7 @@ impl std::fmt::Display for BodyPrint {
 /// A response whose body differs from its target's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WrongBody {
-    /// When its call ended, from the start of the measured phase; zero before.
+    /// When the call ended, from the start of the measured phase; zero before.
     pub at: Nanos,
     /// Row of the requested target.
     pub target: u32,

@@ -1,4 +1,4 @@
-//! Ends of connections and of sessions, for consumers of every single one.
+//! Ends of connections and of sessions, for consumers that need each of them.
 
 use crate::FailureClass;
 use units::Nanos;
@@ -15,7 +15,7 @@ pub struct ConnectionRecord {
     pub closed: Nanos,
     /// Complete responses received on it.
     pub responses: u32,
-    /// Failure that broke it; `None` if it was closed in order.
+    /// Failure that broke the connection; `None` if it was closed in order.
     pub class: Option<FailureClass>,
 }
 
@@ -23,13 +23,13 @@ pub struct ConnectionRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionRecord {
     pub index: u64,
-    /// When it was due, and when its last outcome was known.
+    /// When the session was due, and when its last outcome was known.
     pub intended: Nanos,
     pub ended: Nanos,
     /// Whole responses that it got, and connections that were opened for it.
     pub responses: u32,
     pub connections: u32,
-    /// A call of it failed, and what was left of it was not made.
+    /// A call of the session failed, and its remaining calls were not made.
     pub failed: bool,
 }
 

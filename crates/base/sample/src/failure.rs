@@ -45,7 +45,7 @@ macro_rules! classes {
                 match self { $(FailureClass::$name => Blame::$blame,)* }
             }
 
-            /// One sentence for people.
+            /// One sentence of explanation for the user.
             pub fn explain(self) -> &'static str {
                 match self { $(FailureClass::$name => $text,)* }
             }
@@ -150,7 +150,7 @@ impl FailureClass {
     }
 
     /// Returns whether a complete response arrived and the class describes its fault; calls of the
-    /// other classes ended without one.
+    /// other classes ended without a complete response.
     pub fn is_of_response(self) -> bool {
         use FailureClass::{
             Body, Capture, Differs, Encoding, Expectation, GrpcStatus, Length, OtherTarget,

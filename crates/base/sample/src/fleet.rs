@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-/// One run from many machines.
+/// Facts of one run from many machines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FleetFacts {
     /// Version of the message server; empty if unknown.
@@ -19,9 +19,9 @@ pub struct FleetFacts {
 /// Messages between manager and agents that did not belong to the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RefusedFacts {
-    /// From or to another process.
+    /// Messages from or to another process.
     pub foreign: u64,
-    /// Of another run or step.
+    /// Messages of another run or step.
     pub late: u64,
     /// Received before.
     pub replayed: u64,
@@ -49,23 +49,23 @@ impl AgentState {
 /// State of an agent during the run, from its latest row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentNow {
-    /// Its place in the order of all of them, from 1.
+    /// Number of the agent, from 1.
     pub number: u32,
     pub host: String,
     pub labels: String,
     pub state: AgentState,
     /// Calls that ended in the row, a second.
     pub calls_per_s: f64,
-    /// Of the row's response times; `None` in a large fleet, and where no call ended.
+    /// 99 % quantile of the row's response times; `None` in a large fleet, and if no call ended.
     pub p99: Option<Nanos>,
     pub in_flight: u64,
-    /// Since the start of the measured phase.
+    /// Calls offered since the start of the measured phase.
     pub offered: u64,
     pub lost: u64,
 }
 
-/// Slots of a lost agent that were offered to another: the arrivals whose number modulo `of` is one
-/// of `slots`.
+/// Slots of a lost agent that were offered to another agent: the arrivals whose number modulo `of`
+/// is one of `slots`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartMove {
     /// Public halves of their keys.
@@ -88,14 +88,15 @@ pub struct BudgetFacts {
     pub asked_per_s: f64,
 }
 
-/// One of them, and its part of the run.
+/// One agent, and its part of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentFacts {
     /// Public half of its key.
     pub id: String,
     pub host: String,
     pub build: String,
-    /// `region=north`, as it was started with; several between commas.
+    /// Labels such as `region=north`, as given at the agent's start; several are separated by
+    /// commas.
     pub labels: String,
     pub workers: u32,
     /// Share of the load that was its own, 0..=1.
@@ -103,7 +104,8 @@ pub struct AgentFacts {
     /// Calls that it presented to the server, and arrivals with an unknown outcome.
     pub offered: u64,
     pub lost: u64,
-    /// When it was lost, in seconds from the start of the measured phase; `None` if it was not.
+    /// When the agent was lost, in seconds from the start of the measured phase; `None` if it was
+    /// not.
     pub lost_at_s: Option<f64>,
     /// How its part ended: `done`, `dead-man`, `failed`, or the reason of its loss.
     pub ending: String,
@@ -121,7 +123,7 @@ pub struct AgentFacts {
     pub first_call_s: f64,
     /// `VALID`, `DEGRADED`, `INVALID` by its own evidence; empty if it reported none.
     pub state: String,
-    /// The causes of that, by their names.
+    /// Causes of the agent's verdict, by name.
     pub causes: Vec<String>,
 }
 
@@ -136,7 +138,7 @@ impl FleetFacts {
         self.agents.iter().map(|agent| agent.lost).sum()
     }
 
-    /// By how much the clocks can have been wrong at most.
+    /// Maximum possible error of the clocks.
     pub fn clock_bound_max(&self) -> Nanos {
         self.agents.iter().map(|agent| agent.clock_bound).max().unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-/// Their states.
+/// States of the held connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldFacts {
     /// Number requested.
@@ -20,7 +20,7 @@ pub struct HeldFacts {
     pub reset: u64,
     /// Bytes that the server sent on them unasked.
     pub bytes: u64,
-    /// From opening the first to establishing the last.
+    /// Time from opening the first to establishing the last.
     pub setup: Nanos,
     /// Ages of those that the server closed: minimum, median and maximum.
     pub age_min: Nanos,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Counted over connections; adds up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http2Facts {
-    /// Streams opened, and the most that were outstanding on one connection.
+    /// Streams opened, and the maximum outstanding on one connection.
     pub streams: u64,
     pub streams_peak: u64,
     /// The smallest SETTINGS_MAX_CONCURRENT_STREAMS of a peer (RFC 9113 section 6.5.2); 2^32 − 1 is
@@ -58,7 +58,7 @@ pub fn http2_code_name(code: u32) -> String {
     CODES.get(code as usize).map_or_else(|| format!("{code:#x}"), |name| (*name).to_owned())
 }
 
-/// The code that [`http2_code_name`] gives this name.
+/// The code with this name, as returned by [`http2_code_name`].
 pub fn http2_code(name: &str) -> Option<u32> {
     let known = CODES.iter().position(|known| *known == name).map(|code| code as u32);
     known.or_else(|| u32::from_str_radix(name.strip_prefix("0x")?, 16).ok())
@@ -106,7 +106,7 @@ impl Http2Facts {
         }
     }
 
-    /// Nothing was counted: no connection spoke HTTP/2.
+    /// Returns whether nothing was counted: no connection spoke HTTP/2.
     pub fn is_empty(&self) -> bool {
         *self == Http2Facts::default()
     }

@@ -38,7 +38,7 @@ pub struct QuicFacts {
     /// Connections with a completed handshake, and those of them that resumed a session.
     pub handshakes: u64,
     pub resumed: u64,
-    /// Packets of ours, and those of them that were lost.
+    /// Packets sent by our side, and how many of them were lost.
     pub packets_sent: u64,
     pub packets_lost: u64,
     /// Received UDP datagrams, and bytes of both directions, including QUIC's overhead.
@@ -63,11 +63,12 @@ pub struct MigrationFacts {
     /// Connections whose server forbids migration (disable_active_migration, RFC 9000 section
     /// 18.2).
     pub forbidden: u64,
-    /// From a change until the server's question had arrived at the new port: sum, least, most.
+    /// Time from a change until the server's path challenge arrived at the new port: sum, minimum,
+    /// maximum.
     pub time_sum: Nanos,
     pub time_min: Nanos,
     pub time_max: Nanos,
-    /// Calls in flight during a change, and those of them whose connection was lost before their
+    /// Calls in flight during a change, and how many of them lost their connection before the
     /// response.
     pub calls: u64,
     pub calls_lost: u64,
@@ -119,7 +120,7 @@ const NAMES: [&str; 17] = [
 ];
 const FIRST: u64 = 0x100;
 
-/// The same from 0x200 on (RFC 9204 section 6).
+/// The same names from 0x200 on (RFC 9204 section 6).
 const QPACK_NAMES: [&str; 3] =
     ["QPACK_DECOMPRESSION_FAILED", "QPACK_ENCODER_STREAM_ERROR", "QPACK_DECODER_STREAM_ERROR"];
 const QPACK_FIRST: u64 = 0x200;
@@ -134,7 +135,7 @@ pub fn http3_code_name(code: u64) -> String {
     known.map_or_else(|| format!("{code:#x}"), str::to_owned)
 }
 
-/// The code that [`http3_code_name`] gives this name.
+/// The code with this name, as returned by [`http3_code_name`].
 pub fn http3_code(name: &str) -> Option<u64> {
     let of = |names: &[&str], first: u64| {
         names.iter().position(|known| *known == name).map(|row| row as u64 + first)
@@ -177,7 +178,7 @@ impl Http3Facts {
         }
     }
 
-    /// Nothing was counted: no connection spoke HTTP/3.
+    /// Returns whether nothing was counted: no connection spoke HTTP/3.
     pub fn is_empty(&self) -> bool {
         *self == Http3Facts::default()
     }
@@ -233,7 +234,7 @@ impl MigrationFacts {
         });
     }
 
-    /// Nothing was counted.
+    /// Returns whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         *self == MigrationFacts::default()
     }

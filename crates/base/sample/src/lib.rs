@@ -43,8 +43,8 @@ pub use sut::{Fullness, SutRow, SutSeries};
 pub use tokens::TokenFacts;
 use units::Nanos;
 
-/// One unit of work that falls due: index and instant are computed by the schedule, never read off
-/// a clock. It exists even if nothing is ever sent for it.
+/// One unit of work that falls due: the schedule computes index and instant, which are never read
+/// from a clock. It exists even if nothing is sent for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     pub index: u64,
@@ -56,9 +56,9 @@ pub struct Arrival {
 pub enum Outcome {
     /// A whole response that met every expectation.
     Succeeded,
-    /// An unacceptable response, or none; the class has the reason.
+    /// The response was unacceptable or missing; the class has the reason.
     Failed,
-    /// Not done within its limit; recorded at its full age.
+    /// The call was not done within its limit; recorded at its full age.
     TimedOut,
     /// Due, but never issued: a limit of the plan or of this machine was reached. Has no time.
     Dropped,
@@ -68,7 +68,7 @@ pub enum Outcome {
 
 /// The record of one call, made once, when its outcome is known.
 ///
-/// All instants are of the driver's monotonic clock; an instant that was never reached is zero.
+/// All instants are from the driver's monotonic clock; an instant that was not reached is zero.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     pub index: u64,
@@ -76,18 +76,18 @@ pub struct Sample {
     pub target: u32,
     /// Number of the user or session of the call; `None` in a plain open load.
     pub user: Option<u64>,
-    /// When it was due.
+    /// When the call was due.
     pub intended: Nanos,
-    /// When the worker started work on it: lookup or connect, or, on an idle connection, the write
+    /// When the worker started on the call: lookup or connect, or, on an idle connection, the write
     /// of the first request byte.
     pub issued: Nanos,
-    /// When its connection became free for it; `wait` = this − intended, `lag` = issued − this.
+    /// When a connection became free for the call; `wait` = this − intended, `lag` = issued − this.
     /// Over HTTP/3 it may be later than `issued`, if an issued call waited for a stream; then there
     /// is no lag.
     pub admitted: Nanos,
     /// When the first request byte was written.
     pub sent: Nanos,
-    /// When the last request byte was written; zero if all of it was written with the first.
+    /// When the last request byte was written; zero if the whole request was written at once.
     pub written: Nanos,
     /// When the first byte of the response was read.
     pub first_byte: Nanos,
@@ -106,8 +106,8 @@ pub struct Sample {
     pub bytes_sent: u64,
     /// Bytes of its responses, heads and framing included (plaintext).
     pub bytes_received: u64,
-    /// Of these, bytes of heads, and of trailers with the empty line that ends them (chunked responses
-    /// only).
+    /// Of these, bytes of heads, and of trailers with the empty line that ends them (chunked
+    /// responses only).
     pub head_bytes: u64,
     pub trailer_bytes: u64,
     /// Bytes of body as framed by HTTP, and after content decoding.
@@ -124,8 +124,8 @@ pub struct CallRecord {
     pub outcome: Outcome,
     /// The start of its response, head first; empty unless the run keeps responses.
     pub response: Vec<u8>,
-    /// Note of its guide, if users are guided; otherwise the `protocol::grpc::Status` of a call of
-    /// gRPC that ended with another status than expected.
+    /// Note of the guide, if users are guided; otherwise the `protocol::grpc::Status` of a gRPC
+    /// call that ended with another status than expected.
     pub note: Option<Note>,
 }
 
@@ -146,7 +146,7 @@ pub struct TlsFacts {
     pub resumed: bool,
     /// Bits of the key in the server's certificate; 0 when they are not known.
     pub key_bits: u32,
-    /// Empty when none was agreed on.
+    /// Empty if no protocol was negotiated.
     pub alpn: String,
 }
 

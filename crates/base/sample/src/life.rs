@@ -8,9 +8,9 @@ use units::Nanos;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
     pub pid: u32,
-    /// In clock ticks since boot: distinguishes two processes with the same number.
+    /// Start in clock ticks since boot: distinguishes two processes with the same number.
     pub started: u64,
-    /// As the kernel stores it, 15 bytes.
+    /// Name as stored by the kernel, 15 bytes.
     pub name: String,
 }
 
@@ -23,9 +23,9 @@ impl fmt::Display for Process {
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this code.
+    /// The process exited by itself with this code.
     Exit(u8),
-    /// By a signal; `core`: its memory was dumped.
+    /// The process was ended by a signal; `core`: its memory was dumped.
     Signal { number: u8, core: bool },
     /// Unknown.
     Unseen,
@@ -49,7 +49,7 @@ const SIGNALS: [(u8, &str); 15] = [
     (25, "SIGXFSZ"),
     (31, "SIGSYS"),
 ];
-/// Those by which a process dies of what it did itself.
+/// Signals by which a process dies from its own fault.
 const FAULTS: [u8; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 impl Ending {
@@ -62,19 +62,19 @@ impl Ending {
         }
     }
 
-    /// It died by its own fault, not by a request to end.
+    /// Returns whether the process died by its own fault, not by a request to end.
     pub fn is_fault(self) -> bool {
         matches!(self, Ending::Signal { number, .. } if FAULTS.contains(&number))
     }
 
-    /// By its own will, and all was well.
+    /// Returns whether the process exited by itself with success.
     pub fn is_orderly(self) -> bool {
         self == Ending::Exit(0)
     }
 }
 
 impl fmt::Display for Ending {
-    /// As the end of "it ended: ".
+    /// Formats the rest of the sentence "it ended: ".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Ending::Exit(code) => write!(f, "exit code {code}"),
@@ -94,7 +94,7 @@ impl fmt::Display for Ending {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
     pub process: Process,
-    /// No other independent process held the listening socket any more: the server itself ended,
+    /// No other independent process holds the listening socket any more: the server itself ended,
     /// not one of its workers.
     pub whole: bool,
     pub how: Ending,
@@ -122,32 +122,33 @@ pub fn together(deaths: &[Death]) -> Vec<(&Death, u64)> {
     kinds
 }
 
-/// The server at one moment. What is not known is zero.
+/// The server at one moment. Unknown values are zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerState {
     /// The figures are of a whole machine, which is called so, and no process is seen; empty: they are
     /// of processes.
     pub machine: String,
     /// Processes that hold the listening socket and are not children of another holder; several if
-    /// they share the port. Empty if none listens.
+    /// they share the port. Empty if no process listens.
     pub listeners: Vec<Process>,
     /// Other holders, and descendants of the listeners.
     pub workers: Vec<Process>,
-    /// Of all of them together.
+    /// Total number of threads of all these processes.
     pub threads: u64,
     pub descriptors: u64,
     /// Resident.
     pub memory_bytes: u64,
     /// Spent so far, also by workers that have ended.
     pub cpu: Nanos,
-    /// Its side of the connections to its port, by state: `established`, `close-wait`.
+    /// Sockets on the server's side of the connections to its port, by state: `established`,
+    /// `close-wait`.
     pub sockets: BTreeMap<String, u64>,
-    /// Connections waiting to be accepted, and their limit; half-open ones.
+    /// Connections waiting to be accepted, and the limit; half-open connections.
     pub accept_queue: u64,
     pub accept_queue_max: u64,
     pub half_open: u64,
-    /// Since boot, over all servers of the machine: connections that found the accept queue full,
-    /// and SYN cookies sent.
+    /// Counts since boot, over all servers of the machine: connections that found the accept queue
+    /// full, and SYN cookies sent.
     pub overflows: u64,
     pub cookies: u64,
 }

@@ -1,4 +1,4 @@
-//! Facts of open conversations in which messages go both ways, such as WebSocket connections.
+//! Facts of open conversations with messages in both directions, such as WebSocket connections.
 
 use units::Nanos;
 
@@ -7,13 +7,13 @@ use units::Nanos;
 pub struct SocketCounts {
     /// Handshakes that succeeded.
     pub opened: u64,
-    /// Of these, with compression agreed.
+    /// Of these, connections that negotiated compression.
     pub compressed: u64,
     /// Messages sent.
     pub sent: u64,
     /// Whole messages received.
     pub received: u64,
-    /// Of these, answers to no message that was outstanding.
+    /// Of these, messages that matched no outstanding message.
     pub unmatched: u64,
     /// Of these, answers to messages that had timed out.
     pub late: u64,
@@ -51,11 +51,11 @@ impl SocketCounts {
 /// A duration of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketTime {
-    /// From the upgrade request to the end of the response to it.
+    /// Time from the upgrade request to the end of its response.
     Handshake(Nanos),
-    /// From one message of the server to the next.
+    /// Time from one message of the server to the next.
     Gap(Nanos),
-    /// From a ping to its pong.
+    /// Time from a ping to its pong.
     Ping(Nanos),
 }
 
@@ -95,7 +95,7 @@ impl SocketClose {
         }
     }
 
-    /// Close code; 1006 where none was sent.
+    /// Close code; 1006 if none was sent.
     pub fn code(self) -> u16 {
         match self {
             SocketClose::Client(code) | SocketClose::Server(code) => code,
@@ -105,15 +105,15 @@ impl SocketClose {
     }
 }
 
-/// Fate of a message that one member of a room published for all others. `due`: when it was due.
+/// Outcome of a message that one member of a room published for all others. `due`: when it was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FanOutEvent {
     /// A member received it; `in_order`: after all earlier messages that it has received.
     Delivered { due: Nanos, at: Nanos, in_order: bool },
     /// A member received it again.
     Duplicate { due: Nanos },
-    /// All receivers have it, or its time limit has passed. `first`, `last`: when a receiver got
-    /// it.
+    /// All receivers have the message, or its time limit has passed. `first`, `last`: when a
+    /// receiver got it.
     Settled { due: Nanos, expected: u64, received: u64, first: Nanos, last: Nanos },
 }
 

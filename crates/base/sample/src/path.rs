@@ -5,7 +5,7 @@ use units::Nanos;
 /// The facts of one path, or of the paths of one population, over one measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathFacts {
-    /// As configured.
+    /// The path as configured.
     pub spec: String,
     pub seed: u64,
     /// Duration of the observation.
@@ -37,7 +37,7 @@ pub struct PathKind {
     pub down: PathDirection,
 }
 
-/// One direction of it.
+/// One direction of the path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathDirection {
     /// Description of the link.
@@ -47,7 +47,7 @@ pub struct PathDirection {
     pub delivered_bytes: u64,
     pub duplicated: u64,
     pub corrupted: u64,
-    /// By the loss model, an outage, a full queue, CoDel.
+    /// Packets lost by the loss model, an outage, a full queue, or CoDel.
     pub lost_to_model: u64,
     pub lost_to_outage: u64,
     pub lost_to_queue: u64,

@@ -11,14 +11,14 @@ pub struct PostFacts {
     pub recorded: u64,
     /// Answered, and not in the log.
     pub missing: u64,
-    /// In the log, and never sent.
+    /// POSTs that are in the log, but were never sent.
     pub unknown: u64,
-    /// Why there is no log to compare with.
+    /// The reason why there is no log to compare with.
     pub trouble: Option<String>,
 }
 
 impl PostFacts {
-    /// The log is there, and holds what was sent.
+    /// Returns whether the log exists and contains the sent POSTs.
     pub fn agree(&self) -> bool {
         self.trouble.is_none() && self.missing + self.unknown == 0
     }

@@ -12,15 +12,15 @@ pub struct Remark {
 /// An observation. Steps, captures, checks and feeders are identified by their rows in the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Noticed {
-    /// A capture found nothing; an excerpt of what was searched.
+    /// A capture found nothing; contains an excerpt of the searched text.
     Missed { capture: u32, example: String },
-    /// A check that only counts; the difference where it was not met.
+    /// A check that is only counted; the difference if it was not met.
     Checked { step: u32, difference: Option<String> },
     /// A response is not as its step expects it; the first difference.
     Differed { step: u32, difference: String },
     /// A step was left out, because its request cannot be made: a value is not there.
     Skipped { step: u32, why: String },
-    /// A step was answered as an expired login is, and is made again after another one.
+    /// A step's response reported an expired login; the step is repeated after another login.
     Refreshed { step: u32 },
     /// Steps that belong together are done: the sum of their response times, think times left out,
     /// and whether one of them failed.
@@ -31,6 +31,6 @@ pub enum Noticed {
     Measured { metric: u32, value: Option<i64> },
     /// A script requested the end of the run, for this reason.
     Aborted { why: String },
-    /// A user was to take a row of a feeder that has none left.
+    /// A user needed a row of a feeder without remaining rows.
     RanDry { feeder: u32 },
 }

@@ -16,7 +16,7 @@ pub struct StackFacts {
     pub recoveries: u64,
     /// Segments received out of order.
     pub out_of_order: u64,
-    /// Segments that brought nothing new.
+    /// Segments without new data.
     pub duplicate: u64,
     /// Acknowledgements that answered doubtful segments (RFC 5961).
     pub challenges: u64,

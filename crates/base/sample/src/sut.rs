@@ -13,16 +13,17 @@ pub struct SutSeries {
     pub descriptors_max: u64,
     /// Connections that may wait to be accepted, over the listeners of the target's ports.
     pub accept_queue_max: u64,
-    /// One for each second, in order.
+    /// One row per second, in order.
     pub rows: Vec<SutRow>,
-    /// Unreadable items and the reason: a sentence; empty if there are none.
+    /// A sentence about unreadable items and the reason; empty if there are none.
     pub trouble: String,
 }
 
 /// One interval of the watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SutRow {
-    /// Its end, in seconds from the start of the measured phase; negative in the warm-up.
+    /// End of the interval in seconds from the start of the measured phase; negative in the
+    /// warm-up.
     pub at_s: f64,
     /// Cores kept busy, as a mean over the interval.
     pub cpu_cores: f64,
@@ -44,7 +45,7 @@ pub struct SutRow {
 /// Use of a server's resources, each as the largest share in use, 0..=1 or more; 0 if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Fullness {
-    /// Of its cores, as a mean over the measured phase.
+    /// Cores used, as a mean over the measured phase.
     pub cpu: f64,
     pub memory: f64,
     pub descriptors: f64,

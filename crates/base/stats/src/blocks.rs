@@ -1,14 +1,14 @@
-//! How much the calls of a run depend on each other, from blocks of it.
+//! Measures how much the calls of a run depend on each other, from blocks of the run.
 //!
 //! Calls that queue after one another, and calls delayed by one disturbance, are slow together. A
-//! row of the series is a block: where a share of calls differs more between blocks than
-//! independent calls explain, the calls count as fewer independent ones. The ratio of the two
-//! variances is the design effect.
+//! row of the series is a block: if a share of calls differs more between blocks than independent
+//! calls explain, the calls count as fewer independent ones. The ratio of the two variances is the
+//! design effect.
 
 use crate::Cumulative;
 use crate::interval::mean_and_stdev;
 
-/// Most blocks that are kept; then two neighbors become one.
+/// Maximum number of blocks; beyond it, two neighbors are merged.
 const BLOCKS_MAX: usize = 64;
 /// Fewer blocks show no dependence: calls count as independent of each other.
 pub const BLOCKS_MIN: usize = 5;

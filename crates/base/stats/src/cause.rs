@@ -10,7 +10,7 @@ macro_rules! causes {
         impl CauseId {
             pub const ALL: &[CauseId] = &[$(CauseId::$name,)*];
 
-            /// Its stable name: `not-offered`.
+            /// Stable name: `not-offered`.
             pub fn id(self) -> &'static str {
                 match self { $(CauseId::$name => $id,)* }
             }
@@ -41,7 +41,7 @@ causes! {
     Drift = "drift",
     /// Other programs, or the hypervisor, used our cores.
     ForeignCpu = "foreign-cpu",
-    /// The server may run on a core of ours.
+    /// The server may run on one of the workers' cores.
     SharedCores = "shared-cores",
     /// An emulated path was slower than configured.
     PathLate = "path-late",
@@ -57,7 +57,7 @@ causes! {
     AgentInvalid = "agent-invalid",
     /// A clock of a fleet is not known precisely enough.
     Clock = "clock",
-    /// Of a ramp: too few usable steps.
+    /// A ramp has too few usable steps.
     UnusableSteps = "unusable-steps",
 }
 

@@ -1,16 +1,16 @@
-//! Compares two sets of runs: whether there is a difference, how large it is, and which differences
-//! could have been detected.
+//! Compares two sets of runs: whether they differ, how large the difference is, and which
+//! differences could have been detected.
 //!
-//! The unit is the run, never the call: calls of one run depend on each other. Runs of the two are
-//! in blocks (A B B A or B A A B) of random order, so that slow changes on the machines affect both
-//! alike; two sets that were recorded separately are one block. Differences are those of the means
-//! over runs: for times and rates of their logarithms, which makes them ratios.
+//! The unit is the run, never the call: calls of one run depend on each other. Runs of both sides
+//! are in blocks (A B B A or B A A B) of random order, so that slow changes on the machines affect
+//! both alike; two sets that were recorded separately are one block. Differences are those of the
+//! means over runs; for times and rates, of their logarithms, which makes them ratios.
 //!
-//! A difference must meet three conditions: labels redrawn within the blocks rarely give one as
-//! large (a permutation test, over all figures together, so that testing eight figures does not
-//! find something eight times as often: Westfall & Young 1993); its interval (a bootstrap over
-//! blocks, or over runs if there is a single block) excludes zero; and it is larger than the first
-//! target's difference from itself.
+//! A difference must meet three conditions: random labels within the blocks rarely give one as
+//! large (a permutation test over all figures together, so that testing eight figures does not find
+//! differences eight times as often: Westfall & Young 1993); its interval (a bootstrap over blocks,
+//! or over runs if there is a single block) excludes zero; and it is larger than the first target's
+//! difference from itself.
 
 mod interval;
 mod permutation;
@@ -81,7 +81,8 @@ pub struct Compared {
 /// Effort of a comparison, and the number of comparisons in its family.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// For each interval, at most [`RESAMPLES_MAX`](crate::interval::RESAMPLES_MAX).
+    /// Number of resamples for each interval, at most
+    /// [`RESAMPLES_MAX`](crate::interval::RESAMPLES_MAX).
     pub resamples: u32,
     /// Number of comparisons in one result, including this one, at least 1: each p-value is
     /// multiplied by it, so that testing several does not find something several times as often
@@ -180,8 +181,8 @@ fn unknown(series: &Series) -> Compared {
     }
 }
 
-/// The values on the scale of the differences; `None` if one is not on that scale, or a block lacks
-/// one of the two sides.
+/// The values on the scale of the differences; `None` if a value is not on that scale, or a block
+/// lacks a side.
 fn scaled(series: &Series) -> Option<Vec<Block>> {
     let value = |value: &f64| match series.scale {
         Scale::Ratio => (*value > 0.0).then(|| value.ln()),

@@ -54,7 +54,7 @@ impl Axis {
         matches!(self, Axis::Rate | Axis::Population)
     }
 
-    /// Its stable name.
+    /// Stable name.
     pub fn id(self) -> &'static str {
         match self {
             Axis::Rate => "rate",
@@ -66,14 +66,14 @@ impl Axis {
     }
 }
 
-/// One step of one target: one load held, one measurement.
+/// One step of one target: a load that was held, and its measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     /// The requested load, on the [`Axis`].
     pub level: f64,
     /// Calls presented to the server a second.
     pub offered_per_s: f64,
-    /// Completions, and good ones, a second inside the window.
+    /// Completions per second inside the window, and successful ones.
     pub achieved_per_s: f64,
     pub goodput_per_s: f64,
     /// Mean calls in flight (Little).
@@ -106,7 +106,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The ends, if there are any; the upper one may be infinite.
+    /// The ends of the interval, if known; the upper end may be infinite.
     pub fn interval(&self) -> Option<(f64, f64)> {
         (!self.low.is_nan() && !self.high.is_nan()).then_some((self.low, self.high))
     }
@@ -158,7 +158,7 @@ impl CapacityEnd {
         CapacityEnd::ClientLimited,
     ];
 
-    /// Its stable name.
+    /// Stable name.
     pub fn id(self) -> &'static str {
         match self {
             CapacityEnd::Bracketed => "bracketed",
@@ -187,7 +187,7 @@ impl OverloadShape {
     pub const ALL: [OverloadShape; 4] =
         [OverloadShape::Flat, OverloadShape::Sag, OverloadShape::Collapse, OverloadShape::Unseen];
 
-    /// Its stable name.
+    /// Stable name.
     pub fn id(self) -> &'static str {
         match self {
             OverloadShape::Flat => "flat",
@@ -253,8 +253,8 @@ pub struct Curve {
     pub overload: Overload,
     pub usl: Option<Usl>,
     pub hysteresis: Option<Hysteresis>,
-    /// Capacity that one call at a time predicts (1 / mean service time of the lowest step), calls
-    /// a second, where the steps show it; `None` too where a step did more.
+    /// Capacity predicted from one call at a time (1 / mean service time of the lowest step), in
+    /// calls per second; `None` if unknown, and if a step exceeded it.
     pub predicted_per_s: Option<f64>,
     /// Sentences about missing conclusions, with the reasons.
     pub notes: Vec<String>,

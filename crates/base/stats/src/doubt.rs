@@ -1,9 +1,9 @@
 //! Bounds on the client's own lateness in a response time.
 //!
-//! The response time of an open load counts from the instant at which a call was due, so the
-//! client's lateness (*lag*) is part of it. What a punctual client would have seen lies between the
+//! The response time of an open load counts from the instant at which a call was due, so it
+//! includes the client's lateness (*lag*). A punctual client would have seen a value between the
 //! response time and the response time without the lag, if the server would have answered the same
-//! call no slower at its due instant: docs/measuring.md says where that does not hold.
+//! call no slower at its due instant: docs/measuring.md states when that does not hold.
 
 use crate::{Hist, Snapshot, Summary};
 use units::Nanos;
@@ -16,7 +16,7 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// `None` if no call was answered, or lag was not recorded for each.
+    /// Returns `None` if no call was answered, or lag was not recorded for each.
     pub fn of(snapshot: &Snapshot) -> Option<Doubt> {
         Doubt::between(snapshot.response(), snapshot.without_lag()?)
     }

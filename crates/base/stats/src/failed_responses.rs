@@ -1,11 +1,11 @@
-//! Starts of failed responses: the first few of each kind, so that a report can show them whatever
-//! the share of failures.
+//! Starts of failed responses: the first few of each kind, so that a report can show them at any
+//! share of failures.
 
 use sample::FailureClass;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Samples of one kind, and kinds.
+/// Maximum number of samples of one kind, and of kinds.
 pub const SAMPLES_PER_KIND: usize = 3;
 const KINDS_MAX: usize = 20;
 /// Bytes of a response that a sample holds.

@@ -11,9 +11,9 @@ const EXPECTED_MIN: f64 = 5.0;
 
 /// Anderson and Darling's A² = −n − (1/n)·Σ (2i−1)·(ln Fᵢ + ln(1 − Fₙ₊₁₋ᵢ)).
 ///
-/// `below`: for each value in ascending order the share F of the law that is not above it, 0..=1.
-/// `None` of no value. It rejects every law for very large samples, and values that come more than
-/// once as such: take sub-samples of different values.
+/// The Anderson-Darling statistic. `below`: for each value in ascending order the share F of the
+/// law at or below it, 0..=1. `None` without values. It rejects every law for very large samples,
+/// and repeated values: use sub-samples of different values.
 pub fn anderson_darling(below: &[f64]) -> Option<f64> {
     let n = below.len();
     // a value that the law excludes would make the sum infinite
@@ -27,8 +27,9 @@ pub fn anderson_darling(below: &[f64]) -> Option<f64> {
     (n > 0).then(|| -(n as f64) - sum / n as f64)
 }
 
-/// λ² of Pederson and Johnson, which Paxson used (1994): how far counts are from a law, whatever their
-/// number. About 0 for the law itself, and for large numbers Σ (qᵢ − pᵢ)²/pᵢ for another one.
+/// λ² of Pederson and Johnson, used by Paxson (1994): the distance of counts from a law,
+/// independent of their number. About 0 for the law itself, and Σ (qᵢ − pᵢ)²/pᵢ for large numbers
+/// of another law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lambda {
     pub value: f64,
@@ -68,7 +69,7 @@ pub fn scott_width(values: &[f64]) -> Option<f64> {
     (width > 0.0).then_some(width)
 }
 
-/// Unbiased; `None` for fewer than two values.
+/// Unbiased variance; `None` for fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -110,7 +111,8 @@ pub struct VarianceTime {
 /// Means of the longest spans.
 const BLOCKS_MIN: usize = 20;
 
-/// From counts in cells of equal length. `None` for fewer than `cells_min`, or without variance.
+/// Computed from counts in cells of equal length. `None` for fewer than `cells_min`, or without
+/// variance.
 pub fn variance_time(counts: &[f64], cells_min: usize) -> Option<VarianceTime> {
     if counts.len() < cells_min {
         return None;

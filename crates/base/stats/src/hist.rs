@@ -64,7 +64,7 @@ impl Hist {
         std::mem::take(self)
     }
 
-    /// Buckets of the recordings above zero, if there are any.
+    /// Range of buckets with recordings above zero, if any.
     fn filled(&self) -> Option<&BucketCounts> {
         self.above.as_ref().filter(|above| !above.is_empty())
     }
@@ -78,7 +78,7 @@ impl Hist {
     }
 
     /// The value at or below which a share `q` (0..=1) of the recordings lies: the highest value
-    /// equivalent to the one of rank ceil(q·n). Zero when nothing was recorded.
+    /// equivalent to that of rank ceil(q·n). Zero without recordings.
     pub fn quantile(&self, q: f64) -> Nanos {
         let Some(above) = self.filled() else { return Nanos::ZERO };
         let total = self.count();
@@ -107,7 +107,7 @@ impl Hist {
         Nanos(self.extremes().map_or(0, |(lowest, _)| lowest))
     }
 
-    /// Of recordings above zero.
+    /// Extremes of recordings above zero.
     fn extremes(&self) -> Option<(u64, u64)> {
         self.above.as_ref()?.extremes()
     }
@@ -137,7 +137,7 @@ impl Hist {
         Cumulative(rows)
     }
 
-    /// Buckets above zero that there are.
+    /// Number of buckets above zero.
     pub const ROWS: usize = BUCKETS;
 
     /// Zeros, and the non-empty buckets above zero: the number of each and its count.
@@ -163,7 +163,7 @@ impl Hist {
         out
     }
 
-    /// From counts by value, as returned by [`Hist::buckets`]: the same histogram again.
+    /// Builds the same histogram again from counts by value, as returned by [`Hist::buckets`].
     pub fn from_buckets(buckets: impl IntoIterator<Item = (Nanos, u64)>) -> Hist {
         let mut hist = Hist::new();
         buckets.into_iter().for_each(|(value, count)| hist.record_n(value, count));
@@ -176,10 +176,10 @@ impl Hist {
         (self.zeros, self.filled().map(BucketCounts::to_hdr))
     }
 
-    /// From the result of [`Hist::parts`].
+    /// Builds a histogram from the result of [`Hist::parts`].
     ///
     /// # Errors
-    /// A histogram with other bounds or another precision.
+    /// Fails for a histogram with other bounds or another precision.
     pub fn from_parts(zeros: u64, above: Option<Histogram<u64>>) -> Result<Hist, String> {
         let fits = |above: &Histogram<u64>| {
             (above.low(), above.high(), above.sigfig()) == (LOW, HIGH, SIGNIFICANT_DIGITS)
@@ -242,7 +242,7 @@ impl Cumulative {
         below.checked_sub(1).map_or(0, |row| self.0[row].1)
     }
 
-    /// All recordings.
+    /// Number of all recordings.
     pub fn total(&self) -> u64 {
         self.0.last().map_or(0, |(_, count)| *count)
     }

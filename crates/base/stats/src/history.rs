@@ -1,9 +1,9 @@
 //! A figure over many runs, in chronological order: its latest change, and the size of it.
 //!
 //! The scan statistic is the largest standardized rank sum over all splits of the history (Pettitt
-//! 1979), so outliers and the shape of the noise do not matter. Its probability without a change comes
-//! from permutations of the runs. The latest change is found by splitting again what follows a
-//! change, until nothing is found (binary segmentation).
+//! 1979), so outliers and the shape of the noise do not matter. Its probability without a change
+//! comes from permutations of the runs. The latest change is found by splitting the part after a
+//! change again, until nothing is found (binary segmentation).
 
 use units::Stream;
 
@@ -11,7 +11,7 @@ use units::Stream;
 pub const RUNS_MIN: usize = 8;
 /// Probability that a history without a change shows one. A gate tests again after every run.
 pub const ALPHA: f64 = 0.01;
-/// Permutations behind each probability, and resamples behind each interval.
+/// Number of permutations for each probability, and of resamples for each interval.
 const PERMUTATIONS: usize = 4_000;
 const RESAMPLES: usize = 1_000;
 /// Permutations behind each end of the interval of a place, and the level of each part's test.
@@ -35,8 +35,8 @@ pub struct Change {
     pub p_value: f64,
 }
 
-/// The latest change in `values`, oldest first; `None` if none is shown. `figures`: number of
-/// tested figures of the same runs, which share the level (Bonferroni).
+/// The latest change in `values`, oldest first; `None` if there is no significant one. `figures`:
+/// number of tested figures of the same runs, which share the level (Bonferroni).
 pub fn latest_change(values: &[f64], figures: usize, stream: &mut Stream) -> Option<Change> {
     let starts = starts(values.len());
     let level = ALPHA / figures.max(1) as f64 / starts.len().max(1) as f64;

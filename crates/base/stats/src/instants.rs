@@ -10,8 +10,8 @@ const KEPT: usize = 4_096;
 /// Maximum number of followed users: a few show the same clock as many, and for longer.
 const FOLLOWED: u64 = 16;
 
-/// When calls fell due and were answered, the earliest responses of the followed users. Instants
-/// are of the driver's monotonic clock.
+/// When calls fell due and were answered, and the earliest responses of the followed users.
+/// Instants are from the driver's monotonic clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instants {
     /// (answered, due): in order once merged.
@@ -19,7 +19,7 @@ pub struct Instants {
 }
 
 impl Instants {
-    /// With memory for one worker's interval.
+    /// Allocates memory for one worker's interval.
     pub(crate) fn prepared() -> Instants {
         Instants { rows: Vec::with_capacity(KEPT_OF_ROW) }
     }
@@ -32,7 +32,7 @@ impl Instants {
         }
     }
 
-    /// From the result of [`Instants::all`]; if there are too many, the earliest.
+    /// Builds it from the result of [`Instants::all`]; if there are too many, keeps the earliest.
     pub fn from_rows(mut rows: Vec<(Nanos, Nanos)>) -> Instants {
         rows.sort_unstable();
         rows.truncate(KEPT);
@@ -52,7 +52,7 @@ impl Instants {
         &self.rows
     }
 
-    /// The earliest of both, whatever the order in which rows are merged.
+    /// Keeps the earliest of both, for any order in which rows are merged.
     pub(crate) fn merge(&mut self, other: &Instants) {
         if other.rows.is_empty() {
             return;

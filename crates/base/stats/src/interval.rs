@@ -47,8 +47,8 @@ impl Method {
 }
 
 /// Mean and standard deviation (n − 1) of the values, in two passes over deviations from the first
-/// value: one-pass sums of squares lose all digits when the mean is large beside the spread.
-/// `None` for no values; the deviation of one value is 0.
+/// value: one-pass sums of squares lose all digits if the mean is large relative to the spread.
+/// `None` without values; the deviation of one value is 0.
 pub fn mean_and_stdev(values: &[f64]) -> Option<(f64, f64)> {
     let first = *values.first()?;
     let n = values.len() as f64;
@@ -82,9 +82,9 @@ pub fn student_t(freedom: u64) -> f64 {
     student.inverse_cdf(1.0 - TAIL)
 }
 
-/// The smallest number of observations whose maximum still bounds quantile `q` from above with 97.5
-/// %: ⌈ln 0.025 / ln q⌉, since all n lie below it with probability qⁿ. With fewer, a printed
-/// quantile is a guess. 1 for 0, 1 and invalid quantiles.
+/// The smallest number of observations whose maximum bounds quantile `q` from above with 97.5 %:
+/// ⌈ln 0.025 / ln q⌉, since all n lie below it with probability qⁿ. With fewer, a printed quantile
+/// is a guess. 1 for 0, 1 and invalid quantiles.
 pub fn samples_needed(q: f64) -> u64 {
     if !(q > 0.0 && q < 1.0) {
         return 1;
@@ -92,8 +92,8 @@ pub fn samples_needed(q: f64) -> u64 {
     (TAIL.ln() / q.ln()).ceil().max(1.0) as u64
 }
 
-/// The median and its interval from the exact binomial ranks. `None` below six values, for which
-/// no finite interval of this confidence exists, or when one is not finite.
+/// The median and its interval from the exact binomial ranks. `None` below six values, for which no
+/// finite interval of this confidence exists, or if one is not finite.
 pub fn median(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -141,7 +141,7 @@ impl MedianRanks {
 
 /// The percentile interval of any statistic (Efron, Annals of Statistics 7, 1979): the statistic of
 /// `resamples` (at most [`RESAMPLES_MAX`]) samples drawn with replacement, cut at both tails.
-/// `None` for fewer than two values, fewer than 40 resamples (whose tails hold nothing), or a
+/// `None` for fewer than two values, fewer than 40 resamples (whose tails are empty), or a
 /// statistic that is not finite.
 pub fn bootstrap(
     values: &[f64],
@@ -176,7 +176,7 @@ pub fn bootstrap(
     })
 }
 
-/// The median of sorted values; NaN for none.
+/// The median of sorted values; NaN without values.
 pub(crate) fn middle(sorted: &[f64]) -> f64 {
     let n = sorted.len();
     match n {

@@ -10,12 +10,12 @@ const EXAMPLE_BYTES_MAX: usize = 400;
 /// Counts by the rows of the plan. Merging is associative and commutative.
 #[derive(Clone, Debug, Default)]
 pub struct JourneyTally {
-    /// By number of the capture: it found nothing.
+    /// By number of the capture: times that it found nothing.
     pub missed: Vec<Noted>,
     /// By row of the step: checks that passed, and that failed.
     pub met: Vec<u64>,
     pub unmet: Vec<Noted>,
-    /// By row of the step: responses that were not as expected.
+    /// By row of the step: responses that did not meet expectations.
     pub differed: Vec<Noted>,
     /// By row of the step: skipped, and repeated after another login.
     pub skipped: Vec<Noted>,
@@ -24,7 +24,7 @@ pub struct JourneyTally {
     pub transactions: Vec<TransactionTally>,
     /// By number of the feeder: users without a row.
     pub dry: Vec<u64>,
-    /// By row of the metric: numbers taken from responses.
+    /// By row of the metric: numbers captured from responses.
     pub metrics: Vec<NumberTally>,
     /// One row: scripts that requested the end of the run.
     pub aborted: Vec<Noted>,

@@ -1,5 +1,5 @@
 //! Little's law on every run: N = X·R holds for any system over any window (Little, Operations
-//! Research 9, 1961), so where the three figures disagree one of them was counted wrongly.
+//! Research 9, 1961), so if the three figures disagree, one of them was counted incorrectly.
 
 use crate::Snapshot;
 use units::Nanos;
@@ -14,10 +14,10 @@ pub struct Little {
 }
 
 impl Little {
-    /// `None` without a window. In flight is from issue to outcome, so R is the service time, and
-    /// failed calls count as well. Calls that overlap an edge of the window (in flight at its
+    /// Returns `None` without a window. In flight counts from issue to outcome, so R is the service
+    /// time, and failed calls count too. Calls that overlap an edge of the window (in flight at its
     /// beginning after a warm-up, followed past its end) belong to only one of the two sides: the
-    /// deviation is of the order of service time / window, and grows with short windows.
+    /// deviation is of the order of service time / window, and grows for short windows.
     pub fn of(total: &Snapshot, window: Nanos) -> Option<Little> {
         if window.is_zero() {
             return None;

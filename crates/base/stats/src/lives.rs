@@ -8,8 +8,8 @@ use units::Nanos;
 /// Minimum number of responses for keeping a connection's mean.
 pub const MEAN_RESPONSES_MIN: u32 = 10;
 
-/// A server that closes a connection idle for this long does so because of that, whatever the
-/// number of its responses. A limit of responses closes it with the last one.
+/// Idle time above which a server's close is caused by the idle time, not by the number of
+/// responses. A limit of responses closes the connection with the last response.
 pub const IDLE_END: Nanos = Nanos::from_millis(100);
 
 /// One established connection, at its end.
@@ -36,9 +36,9 @@ pub struct Lives {
     /// Time with a call outstanding per response, one value for each ended connection with at least
     /// [`MEAN_RESPONSES_MIN`].
     pub mean: Hist,
-    /// Responses given by connections that the server ended after at least one, unless they were idle
-    /// for [`IDLE_END`]: one response is kept as
-    /// one microsecond, so that counts have a histogram's exactness (three digits).
+    /// Responses on connections that the server ended after at least one, unless they were idle for
+    /// [`IDLE_END`]: one response is kept as one microsecond, so that counts have a histogram's
+    /// precision (three digits).
     pub served: Hist,
     /// Connections with requests but no response at all; of these, those that the server ended.
     pub unanswered: u64,
@@ -100,12 +100,12 @@ pub const BEATS_MAX: usize = 36_000;
 pub struct Beats {
     /// Number of the first row's beat.
     first: usize,
-    /// All completions, and those that succeeded.
+    /// All completions, and successful ones.
     rows: Vec<(u32, u32)>,
 }
 
 impl Beats {
-    /// With memory for the beats of a row of one second.
+    /// Allocates memory for the beats of a row of one second.
     pub(crate) fn prepared() -> Beats {
         Beats { first: 0, rows: Vec::with_capacity(64) }
     }
@@ -131,19 +131,19 @@ impl Beats {
         row.1 = row.1.saturating_add(u32::try_from(good).unwrap_or(u32::MAX));
     }
 
-    /// (done, succeeded) of each beat from the beginning of the window to the last one in which
-    /// anything was done, at most [`BEATS_MAX`].
+    /// (done, succeeded) of each beat from the beginning of the window to the last beat with a
+    /// completion, at most [`BEATS_MAX`].
     pub fn all(&self) -> Vec<(u32, u32)> {
         let before = std::iter::repeat_n((0, 0), self.first);
         before.chain(self.rows.iter().copied()).collect()
     }
 
-    /// From the beat of the first row, and the rows.
+    /// Builds it from the beat of the first row, and the rows.
     pub fn from_rows(first: usize, rows: Vec<(u32, u32)>) -> Beats {
         Beats { first, rows }
     }
 
-    /// From the result of [`Beats::all`].
+    /// Builds it from the result of [`Beats::all`].
     pub fn from_all(rows: Vec<(u32, u32)>) -> Beats {
         Beats { first: 0, rows }
     }

@@ -1,5 +1,5 @@
 //! Messages of open conversations, such as WebSocket connections. Response times of answered
-//! messages are those of calls; this is the rest.
+//! messages are those of calls; all other figures are here.
 
 use crate::Hist;
 use sample::{FanOutEvent, SocketClose, SocketCounts, SocketTime};
@@ -12,11 +12,11 @@ pub struct MessageTally {
     pub counts: SocketCounts,
     /// Messages received inside the measured window.
     pub in_window: u64,
-    /// From the upgrade request to the end of the server's 101.
+    /// Time from the upgrade request to the end of the server's 101.
     pub handshake: Hist,
-    /// From one message of the server to the next on the same connection.
+    /// Time from one message of the server to the next on the same connection.
     pub gap: Hist,
-    /// From a heartbeat's ping to its pong.
+    /// Time from a heartbeat's ping to its pong.
     pub ping: Hist,
     /// Time without a byte of the server before its side ended a conversation.
     pub silence: Hist,
@@ -31,7 +31,7 @@ pub struct MessageTally {
 const VIOLATIONS_MAX: usize = 20;
 
 impl MessageTally {
-    /// One duration of a conversation.
+    /// Records one duration of a conversation.
     pub fn record(&mut self, time: SocketTime) {
         match time {
             SocketTime::Handshake(span) => self.handshake.record(span),
@@ -40,7 +40,7 @@ impl MessageTally {
         }
     }
 
-    /// A conversation, or an attempt at one, has ended.
+    /// Records the end of a conversation, or of an attempt at one.
     pub fn end(&mut self, close: SocketClose, violation: Option<String>) {
         *self.closes.entry(close).or_default() += 1;
         if let Some(text) = violation {
@@ -102,7 +102,7 @@ impl MessageTally {
 /// Messages that one member of a room published for all others, due in the measured phase.
 #[derive(Clone, Debug, Default)]
 pub struct FanOutTally {
-    /// Messages published, and those of them that every receiver got.
+    /// Messages published, and how many of them every receiver got.
     pub messages: u64,
     pub complete: u64,
     /// Expected receptions, and those that took place.
@@ -111,7 +111,7 @@ pub struct FanOutTally {
     /// Receptions of messages that the receiver already had, and of messages after a later one.
     pub duplicates: u64,
     pub out_of_order: u64,
-    /// From due to a receiver: of all receptions, of each message's first and of its last.
+    /// Time from due to a receiver: of all receptions, of each message's first and of its last.
     pub each: Hist,
     pub first: Hist,
     pub last: Hist,

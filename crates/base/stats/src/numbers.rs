@@ -53,7 +53,7 @@ fn start_of(class: i64) -> i64 {
     i64::try_from(start).unwrap_or(i64::MAX) * class.signum()
 }
 
-/// A number without a unit: whole ones with their thousands, others with four digits.
+/// Formats a number without a unit: whole ones with thousands separators, others with four digits.
 pub fn show_number(value: f64) -> String {
     let whole = value.fract() == 0.0 && value.abs() < 1e15;
     let sign = if value < 0.0 { "-" } else { "" };

@@ -1,4 +1,4 @@
-//! The objective grammar, `metric op value[unit]`: one for `--slo`, `--find` and `--abort-if`.
+//! The objective grammar, `metric op value[unit]`: the same for `--slo`, `--find` and `--abort-if`.
 
 mod ruling;
 
@@ -31,7 +31,7 @@ pub struct Subject {
 /// Rows with the figures of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubjectRows {
-    /// No rows: the part has not been resolved yet.
+    /// The part has not been resolved to rows yet.
     Unknown,
     /// Rows of the targets.
     Targets(Arc<[u32]>),
@@ -55,7 +55,7 @@ pub enum Metric {
     Conforming,
     /// Quantile 0..=1 of the time to the first event of a stream.
     FirstEvent(f64),
-    /// The same of the time from one event to the next.
+    /// The same for the time from one event to the next.
     EventGap(f64),
     /// Events of all streams, over the window.
     Events,
@@ -256,7 +256,7 @@ fn our_metric(name: &str) -> Option<String> {
 }
 
 impl Metric {
-    /// The quantile, 0..=1, of a metric that is one.
+    /// The quantile, 0..=1, of a metric that is a quantile.
     pub fn quantile(self) -> Option<f64> {
         match self {
             Metric::Response(quantile)
@@ -426,19 +426,19 @@ pub struct Figures {
     good_in_window: u64,
     judged: u64,
     conforming: u64,
-    /// Of streams: to the first event, between events, and events inside the window.
+    /// For streams: time to the first event, time between events, and events inside the window.
     first_event: Hist,
     event_gap: Hist,
     events: u64,
-    /// Of streams of tokens: the mean time per token of each, and the tokens of an event.
+    /// For streams of tokens: the mean time per token of each, and the tokens of an event.
     token_time: Hist,
     tokens_each: f64,
-    /// Of WebSockets: handshakes, messages received, ends and the abnormal ones of them.
+    /// For WebSockets: handshakes, messages received, ends and abnormal ends.
     handshake: Hist,
     messages: u64,
     ended: u64,
     abnormal: u64,
-    /// Of a metric of the plan.
+    /// Numbers of a metric of the plan.
     numbers: NumberTally,
     /// Receptions that took place, and those that were expected.
     receptions: (u64, u64),
@@ -516,13 +516,13 @@ impl Figures {
         Figures::of_calls(counts, response, window, (in_window, good_in_window))
     }
 
-    /// For a scenario everything is counted as for the run, except its connections.
+    /// For a scenario: everything is counted as for the run, except its connections.
     fn of_scenario(row: &ScenarioTally, window: Nanos) -> Figures {
         let done = (row.in_window, row.good_in_window);
         Figures::of_calls(row.counts, row.response.clone(), window, done)
     }
 
-    /// For calls only. `done`: those inside the window, and the good ones of them.
+    /// For calls only. `done`: calls inside the window, and successful ones.
     fn of_calls(counts: Counts, response: Hist, window: Nanos, done: (u64, u64)) -> Figures {
         Figures {
             counts,

@@ -5,7 +5,7 @@ use crate::{Counts, Hist, Snapshot};
 /// One scenario's part of an interval, or of a run.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioTally {
-    /// Of the measured phase.
+    /// Counts of the measured phase.
     pub counts: Counts,
     /// Arrivals that the plan intends for it; set when the run is over, `None` for a closed loop.
     pub intended: Option<u64>,
@@ -17,9 +17,9 @@ pub struct ScenarioTally {
     pub in_window: u64,
     pub good_in_window: u64,
     pub body_bytes: u64,
-    /// Calls of the warm-up that ended; they count in nothing else here.
+    /// Ended calls of the warm-up; they count in nothing else here.
     pub warm_up: u64,
-    /// Of succeeded and timed-out calls.
+    /// Response times of succeeded and timed-out calls.
     pub response: Hist,
 }
 
@@ -40,7 +40,7 @@ impl ScenarioTally {
     }
 
     pub(crate) fn merge(&mut self, other: &ScenarioTally) {
-        // in a fleet these come from another machine
+        // in a fleet these are received from another machine
         let sum = |mine: &mut u64, theirs: u64| *mine = mine.saturating_add(theirs);
         self.counts.merge(&other.counts);
         self.intended = match (self.intended, other.intended) {

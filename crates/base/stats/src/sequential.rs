@@ -1,11 +1,11 @@
-//! Comparison of two servers that may be looked at after every block: whether one is worse than the
+//! Comparison of two servers that may be checked after every block: whether one is worse than the
 //! other by more than a margin.
 //!
-//! A block measures both sides in an order that a coin decides (A B B A or B A A B). If B differs
-//! from A by a constant θ (of the logarithms, for times and rates), then swapping the labels of a
-//! block changes the sign of `D - θ` and nothing else, so that sign is a fair coin given the past
-//! and given everything that does not depend on the labels. No distribution, no independence of the
-//! noise and no finite variance is assumed. A bet on that coin,
+//! A block measures both sides in a random order (A B B A or B A A B). If B differs from A by a
+//! constant θ (of the logarithms, for times and rates), then swapping the labels of a block changes
+//! only the sign of `D - θ`, so that sign is a fair coin given the past and given everything that
+//! does not depend on the labels. No distribution, no independence of the noise and no finite
+//! variance is assumed. A bet on that coin,
 //!
 //! ```text
 //! f(x) = ε + (1 - ε) · 2 / (1 + exp(-2 λ x)),   x = D - margin,   λ > 0 from the past
@@ -149,7 +149,7 @@ pub fn blocks_min(alpha: f64) -> usize {
     (-alpha.ln() / most).ceil() as usize
 }
 
-/// The values of a block on the scale of the differences: logarithms, or as they are. `None` if a
+/// The values of a block on the scale of the differences: logarithms, or unchanged. `None` if a
 /// value is not on that scale or a side has none.
 pub fn scaled(scale: Scale, block: &Block) -> Option<Block> {
     let value = |value: &f64| match scale {
@@ -235,7 +235,7 @@ impl Margin {
         }
     }
 
-    /// The answer with the figures behind it.
+    /// The answer with the underlying figures.
     pub fn judged(&self, sequence: &Sequence, figures: usize) -> JudgedMargin {
         let answer = self.answer(sequence, figures);
         let [worse, better] = self.direction();
@@ -259,7 +259,7 @@ impl Margin {
 
     /// The width of the sequence shrinks with the root of the blocks, roughly.
     fn needed(&self, sequence: &Sequence, estimate: f64, bad: f64) -> Option<u64> {
-        /// Beyond this factor the extrapolation says nothing.
+        /// Beyond this factor the extrapolation is meaningless.
         const MOST: f64 = 1e4;
         let (width, distance) = ((bad - estimate).abs(), (self.at() - estimate).abs());
         let factor = (width / distance).powi(2).max(1.0);

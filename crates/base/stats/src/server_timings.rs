@@ -11,15 +11,15 @@ pub const TIMING_NAMES_MAX: usize = 32;
 /// whole is among the first of every part that has it.
 #[derive(Clone, Debug, Default)]
 pub struct ServerTimings {
-    /// In the order of the names. A row without recordings keeps its memory for the next interval.
+    /// Rows by name. A row without recordings keeps its memory for the next interval.
     rows: Vec<(Box<str>, Hist)>,
-    /// Of names beyond the bound.
+    /// Names beyond the maximum number.
     other: Hist,
     malformed: u64,
 }
 
 impl ServerTimings {
-    /// From the results of [`ServerTimings::named`], [`ServerTimings::other`] and
+    /// Builds them from the results of [`ServerTimings::named`], [`ServerTimings::other`] and
     /// [`ServerTimings::malformed`].
     pub fn from_parts(
         named: impl IntoIterator<Item = (String, Hist)>,

@@ -1,4 +1,4 @@
-//! Counts of one worker in one interval, and how such snapshots add up.
+//! Counts of one worker in one interval, and their sums.
 
 use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
@@ -66,7 +66,7 @@ impl Counts {
         self.in_flight += other.in_flight;
     }
 
-    /// Calls with a known outcome, dropped and abandoned ones excluded.
+    /// Calls with a known outcome, except dropped and abandoned ones.
     pub fn done(&self) -> u64 {
         self.succeeded + self.failed + self.timed_out
     }
@@ -123,9 +123,9 @@ pub struct TargetTally {
     pub failed: u64,
     pub timed_out: u64,
     pub body_bytes: u64,
-    /// Calls of the warm-up that ended; they count in nothing else here.
+    /// Ended calls of the warm-up; they count in nothing else here.
     pub warm_up: u64,
-    /// Of succeeded and timed-out calls.
+    /// Response times of succeeded and timed-out calls.
     pub response: Hist,
 }
 
@@ -233,8 +233,8 @@ pub struct Snapshot {
     pub first_byte: Hist,
     pub transfer: Hist,
     /// The usual success of a closed loop: no slip, request sent at once, the complete response in
-    /// one read. Its response, service and first-byte times are one number, written once here and
-    /// counted in all three by [`Snapshot::merge`].
+    /// one read. Its response, service and first-byte times are equal: the number is written once
+    /// here, and [`Snapshot::merge`] counts it in all three.
     pub plain: Hist,
     /// Completions (succeeded, failed or timed out) inside the measured window, and those of
     /// them that succeeded.
@@ -260,9 +260,9 @@ pub struct Snapshot {
     /// Conversations and their messages, if connections are WebSockets.
     pub messages: MessageTally,
     pub targets: Vec<TargetTally>,
-    /// By kind of clients; empty if all are of one kind.
+    /// Figures by kind of clients; empty if all are of one kind.
     pub clients: Vec<TargetTally>,
-    /// By scenario; empty if the plan has none.
+    /// Figures by scenario; empty if the plan has none.
     pub scenarios: Vec<ScenarioTally>,
     pub connections: Connections,
     pub sessions: Sessions,
@@ -275,7 +275,7 @@ pub struct Snapshot {
     pub spin: Nanos,
     /// Completions inside the measured window, in fine time steps.
     pub beats: Beats,
-    /// When a bounded number of calls of the measured phase fell due and were answered.
+    /// When a limited number of calls of the measured phase fell due and were answered.
     pub instants: Instants,
     /// Bodies that were compared with those of their targets.
     pub verified: Verified,
@@ -324,7 +324,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// Rows by target even for a single one.
+    /// Keeps rows by target even for a single target.
     pub fn expect_rows(&mut self, count: usize) {
         let rows = count.min(TARGET_ROWS_MAX);
         self.targets.resize_with(rows, TargetTally::default);
@@ -513,7 +513,7 @@ impl Snapshot {
 }
 
 impl Connections {
-    /// One more of known quality.
+    /// Counts one more connection of known quality.
     fn judge(&mut self, conforming: bool) {
         self.judged += 1;
         self.conforming += u64::from(conforming);
@@ -683,8 +683,8 @@ impl Recorder {
         }
     }
 
-    /// Records a response to a call that has more to come, which was due at `intended`; its bytes
-    /// are counted with the last. Its status is counted like the last one's: not for calls of the
+    /// Records a response to a call with further responses, due at `intended`; its bytes are
+    /// counted with the last one. Its status is counted like the last one's: not for calls of the
     /// warm-up.
     pub fn response_before_last(&mut self, status: u16, intended: Nanos, at: Nanos) {
         if !self.in_warm_up(intended) {
@@ -897,7 +897,7 @@ impl Recorder {
 pub struct Second {
     /// Start of the interval, from the start of the measured phase; negative in the warm-up.
     pub at_s: f64,
-    /// Its length.
+    /// Length of the second.
     pub span_s: f64,
     pub counts: Counts,
     pub warm_up: bool,
@@ -927,11 +927,11 @@ pub struct Second {
 pub struct Measurement {
     pub total: Snapshot,
     pub series: Vec<Second>,
-    /// Of each target over time; empty for the sum of repeats.
+    /// Figures of each target over time; empty for the sum of repeats.
     pub slices: crate::TargetSlices,
     /// Length of the measured window: `-d`, or until the last completion when a count ended it.
     pub window: Nanos,
-    /// From the first due instant to the last outcome.
+    /// Time from the first due instant to the last outcome.
     pub elapsed: Nanos,
     /// Arrivals intended by the plan in the window, if it defines them (`--rate`); `None` in a
     /// closed loop.
@@ -945,8 +945,8 @@ pub struct Measurement {
     pub interrupted: bool,
     /// Set when `--abort-if` or a script ended the run; the rule's text, or the script's.
     pub aborted: Option<String>,
-    /// Of each objective of the plan: what the rows of the series contribute to it. Empty where that
-    /// is not known: calls then count as independent of each other.
+    /// For each objective of the plan: the contributions of the rows of the series. Empty if
+    /// unknown: calls then count as independent of each other.
     pub blocks: Vec<Blocks>,
     /// Scope of the intervals: all checks if the run may end early (`--until-sure`), else one.
     pub looks: Looks,

@@ -15,7 +15,7 @@ struct Model {
     queue: Vec<Nanos>,
     /// (intended, issued)
     flight: Vec<(Nanos, Nanos)>,
-    /// By phase: due, then one per outcome as in `Outcome`.
+    /// Counts by phase: due, then one per outcome as in `Outcome`.
     tally: [[u64; 6]; 2],
     flight_integral: u128,
 }

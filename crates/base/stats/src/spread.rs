@@ -1,4 +1,4 @@
-//! The response times of one second, coarsely: data for a heat map over time.
+//! The response times of one second at low resolution: data for a heat map over time.
 
 use crate::{Block, Cumulative, Hist};
 use units::Nanos;
@@ -33,7 +33,8 @@ impl Spread {
         spread
     }
 
-    /// From the counts by class, as returned by [`Spread::iter`]; empty classes are omitted.
+    /// Builds it from the counts by class, as returned by [`Spread::iter`]; empty classes are
+    /// omitted.
     pub fn from_counts(counts: impl IntoIterator<Item = (usize, u64)>) -> Spread {
         let mut spread = Spread::default();
         for (class, count) in counts.into_iter().filter(|(class, _)| *class < SPREAD_CLASSES) {

@@ -21,7 +21,7 @@ pub struct Drift {
     /// Median over the first and over the last third of the rows: seconds, or per second.
     pub first: f64,
     pub last: f64,
-    /// Of the Mann-Kendall test.
+    /// p-value of the Mann-Kendall test.
     pub p_value: f64,
     /// Number of rows in the test.
     pub rows: usize,
@@ -41,12 +41,12 @@ impl Drift {
     }
 }
 
-/// The drift test: over the rows of the measured window, the median response time or the
-/// throughput has a monotonic trend (Mann-Kendall, p ≤ [`DRIFT_P_MAX`]) and changed by at least
-/// [`DRIFT_CHANGE_MIN`] from the first third of the rows to the last. Both conditions: in a long
-/// run a trend too small to matter is significant, and in a short one chance makes large changes.
-/// The larger change when both figures drift; `None` too when there are fewer than
-/// [`DRIFT_ROWS_MIN`] rows.
+/// The drift test: over the rows of the measured window, the median response time or the throughput
+/// has a monotonic trend (Mann-Kendall, p ≤ [`DRIFT_P_MAX`]) and changed by at least
+/// [`DRIFT_CHANGE_MIN`] from the first third of the rows to the last. Both conditions are needed:
+/// in a long run a negligible trend is significant, and in a short one chance makes large changes.
+/// Returns the larger change if both figures drift; `None` also for fewer than [`DRIFT_ROWS_MIN`]
+/// rows.
 ///
 /// Rows of the warm-up, rows that reach past the end of the `window` and stumps shorter than half
 /// the longest row are left out. Not for a load that changes by plan.
@@ -130,10 +130,10 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     Some(Trend { score, p_value })
 }
 
-/// The Theil-Sen estimate of a slope (Theil, Indagationes Mathematicae 12, 1950; Sen, Journal of the
-/// American Statistical Association 63, 1968): the median of the slopes between all pairs of points
-/// `(x, y)` whose x differ, in units of y per unit of x. `None` where there is no such pair, or a
-/// value is not finite. Looks at every pair: the caller bounds the number.
+/// The Theil-Sen estimate of a slope (Theil, Indagationes Mathematicae 12, 1950; Sen, Journal of
+/// the American Statistical Association 63, 1968): the median of the slopes between all pairs of
+/// points `(x, y)` with different x, in units of y per unit of x. `None` without such a pair, or if
+/// a value is not finite. Examines every pair: the caller limits their number.
 pub fn theil_sen(points: &[(f64, f64)]) -> Option<f64> {
     let mut slopes = Vec::new();
     for (index, (x, y)) in points.iter().enumerate() {

@@ -109,24 +109,24 @@ pub struct StreamTally {
     pub events: u64,
     /// Events inside the measured window, whenever their calls fell due.
     pub in_window: u64,
-    /// From the instant a call was due to its first event. A call that timed out without one is
-    /// included with its wait: it was at least that long.
+    /// Time from the instant a call was due to its first event. A call that timed out without an
+    /// event is included with its wait: the true time was at least that long.
     pub first: Hist,
-    /// From each event to the next of its stream. A stream that timed out is included with its last
-    /// wait.
+    /// Time from each event to the next of its stream. A stream that timed out is included with its
+    /// last wait.
     pub gap: Hist,
     /// The mean of the gaps of each whole stream with two events or more: the reciprocal of its events
     /// per second. If the events are tokens, the mean time per token.
     pub pace: Hist,
-    /// Messages that the client sent on a schedule, after the first of each stream, and of these those
-    /// that waited behind earlier ones for the server's window.
+    /// Messages that the client sent on a schedule, after the first of each stream, and how many of
+    /// these waited behind earlier ones for the server's window.
     pub sent: u64,
     pub held_back: u64,
-    /// From the instant a message of a bidirectional stream was due to its answer.
+    /// Time from the instant a message of a bidirectional stream was due to its answer.
     pub answer: Hist,
-    /// Zero if the streams are not those of language models, whose events are those with content.
+    /// Zero unless the streams are those of language models, whose events are those with content.
     pub tokens: TokenTally,
-    /// By the rows of steps; empty without journeys.
+    /// Figures by step; empty without journeys.
     pub steps: BTreeMap<u32, StepStreams>,
     /// Empty if the calls are not gRPC.
     pub grpc: GrpcTally,
@@ -185,13 +185,14 @@ impl StreamTally {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecondStreams {
     pub events: u64,
-    /// Of the first events that arrived in it, and of the gaps that ended in it; zero without any.
+    /// Sums of the first events that arrived in the interval, and of the gaps that ended in it;
+    /// zero without any.
     pub first_p99: Nanos,
     pub gap_p99: Nanos,
 }
 
 impl StreamTally {
-    /// The events of an interval; `None` without any.
+    /// The events of an interval; `None` without events.
     pub fn interval(&self) -> Option<SecondStreams> {
         let any = self.events > 0 || !self.first.is_empty() || !self.gap.is_empty();
         any.then(|| SecondStreams {
@@ -208,7 +209,7 @@ pub struct StreamMarks {
     events: u64,
     first: Nanos,
     last: Nanos,
-    /// `None`: it is not a stream of tokens.
+    /// `None`: the stream is not a stream of tokens.
     pub usage: Option<TokenUsage>,
     /// Row of the step that it belongs to, if streams are counted by steps.
     pub step: Option<u32>,
@@ -223,16 +224,16 @@ impl StreamMarks {
 /// How a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// Its response is complete.
+    /// The response is complete.
     Whole,
-    /// It was cut short, or was not a good response.
+    /// The response was cut short, or was not a good one.
     Failed,
     TimedOut,
 }
 
 impl StreamTally {
     /// Records `count` events of one stream that one read returned at `now`: there is no time
-    /// between them. `due`: when their call was; it belongs to the measured phase.
+    /// between them. `due`: due instant of their call, which belongs to the measured phase.
     pub fn add(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
         if count == 0 {
             return;

@@ -14,9 +14,9 @@ pub enum Looks {
     /// Once, when the run is over: the exact binomial test (Clopper and Pearson 1934).
     #[default]
     Once,
-    /// At any time, as often as wanted: a likelihood ratio with a uniform mixture over the shares of
-    /// the answer (Robbins 1970), whose probability to exceed 1/α at any time is at most α (Ville
-    /// 1939).
+    /// Valid at any number of checks: a likelihood ratio with a uniform mixture over the shares of
+    /// the alternative (Robbins 1970), whose probability to exceed 1/α at any time is at most α
+    /// (Ville 1939).
     Always,
 }
 

@@ -1,5 +1,5 @@
-//! The verdict of a run on itself: are its numbers valid, and if not, why. Three questions come
-//! before any number: was the load offered as intended, was the client free to measure, and was the
+//! The verdict of a run on itself: are its figures valid, and if not, why. Three questions come
+//! before any figure: was the load offered as intended, was the client free to measure, and was the
 //! measurement steady with enough samples.
 
 mod fleet;
@@ -56,7 +56,7 @@ pub enum State {
     Valid,
     /// Usable, with the reservations that the causes name.
     Degraded,
-    /// They do not describe the server.
+    /// The figures do not describe the server.
     Invalid,
 }
 
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-/// One reason why a run is not plainly valid.
+/// One reason why a run is not fully valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     pub id: CauseId,

@@ -10,7 +10,7 @@ pub const WRONG_BODIES_MAX: usize = 8;
 pub struct Verified {
     /// Bodies that were compared with their targets'.
     pub compared: u64,
-    /// The first ones, [`WRONG_BODIES_MAX`] at most.
+    /// The first wrong bodies, at most [`WRONG_BODIES_MAX`].
     pub wrong: Vec<WrongBody>,
 }
 

@@ -21,9 +21,9 @@ impl Weighted {
     }
 }
 
-/// The weighted response time of `calls` that succeeded, their times from sending to the end
-/// adding up to `exchange_sum`, over `established` connections whose set-ups took `setup_sum` in
-/// all. Connects that failed belong to neither. `None` without calls.
+/// The weighted response time of `calls` that succeeded; their times from sending to the end sum to
+/// `exchange_sum`, over `established` connections whose set-ups took `setup_sum` in total. Failed
+/// connects belong to neither. `None` without calls.
 ///
 /// T = (Σ set-up + Σ R) / calls: WebMark's formula where all connections carry equally many calls,
 /// and the only form that adds up over connections that do not.

@@ -7,7 +7,7 @@ pub fn room_for_more(len: usize) -> usize {
     if len < DOUBLED { len.max(4) } else { len / 8 }
 }
 
-/// Shorter lists double: what an eighth would save of them is nothing.
+/// Shorter lists double: saving an eighth of them is not worthwhile.
 const DOUBLED: usize = 1_024;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub struct Nanos(pub u64);
 
 impl Nanos {
     pub const ZERO: Nanos = Nanos(0);
-    /// Later than anything: "never" for deadlines.
+    /// Later than any instant: "never" for deadlines.
     pub const NEVER: Nanos = Nanos(u64::MAX);
     pub const SECOND: Nanos = Nanos(1_000_000_000);
 

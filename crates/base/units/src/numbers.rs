@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// A table looks at the highest seven bits and at the lowest ones.
+    /// A table uses the highest seven bits and the lowest ones.
     #[test]
     fn consecutive_numbers_differ_in_the_bits_that_a_table_looks_at() {
         let hash = |number: u64| {

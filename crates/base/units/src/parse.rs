@@ -1,5 +1,5 @@
-//! Parsing quantities as a user types them. Decimal fractions are taken exactly, by integers, so
-//! that `0.1s` is 100,000,000 ns and not a rounding of a binary fraction.
+//! Parsing quantities as typed by users. Decimal fractions are parsed exactly, with integers, so
+//! that `0.1s` is 100,000,000 ns and not a rounded binary fraction.
 
 use crate::Nanos;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -31,9 +31,9 @@ pub struct RateSpan {
 /// instant still fit into [`Nanos`].
 pub const DURATION_MAX: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 
-/// `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`). Only zero may have no unit: some
-/// tools mean seconds by a bare number and others milliseconds.
-/// Spaces between the parts are allowed, so that what [`crate::show::duration`] prints is read back.
+/// `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`). Only zero may have no unit: a
+/// bare number means seconds in some tools and milliseconds in others. Spaces between the parts are
+/// allowed, so that the output of [`crate::show::duration`] is accepted.
 pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     let bad = |why: &str| {
         ParseError(format!("{} is not a duration: {why}; write one like {DURATIONS}", quoted(text)))
@@ -228,7 +228,7 @@ fn rate_of(text: &str, number: &str, unit_s: f64) -> Result<Rate, ParseError> {
 #[derive(Clone, Copy)]
 struct Decimal {
     whole: u64,
-    /// In units of 10^−FRACTION_DIGITS.
+    /// Fraction in units of 10^−FRACTION_DIGITS.
     fraction: u64,
 }
 
@@ -236,8 +236,8 @@ const FRACTION_DIGITS: usize = 15;
 const FRACTION_ONE: u64 = 1_000_000_000_000_000;
 
 impl Decimal {
-    /// The number at the front, and what follows it without the space between. `Err`: what is
-    /// wrong with it.
+    /// The leading number, and the text after it without the space between. `Err`: the reason why
+    /// it is invalid.
     fn take(text: &str) -> Result<(Decimal, &str), String> {
         if text.starts_with('-') {
             return Err("it must not be negative".to_owned());

@@ -1,5 +1,5 @@
 //! The splittable seeded generator: one master seed, split by purpose and by index, so that the
-//! timing of a run never changes what it sends and one stream never disturbs another.
+//! timing of a run never changes the bytes sent and one stream never affects another.
 
 /// The master seed of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

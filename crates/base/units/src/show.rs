@@ -48,7 +48,7 @@ pub fn count(n: u64) -> String {
 }
 
 /// `2,000/s`, `1,234.5/s`, `12,345/s`, `0.0123/s`: whole rates without a fraction, others with at
-/// least three significant digits. `-` for what is no number.
+/// least three significant digits. `-` for values that are not numbers.
 pub fn rate(per_second: f64) -> String {
     if !per_second.is_finite() {
         return "-".to_owned();
@@ -83,8 +83,8 @@ pub fn bytes(n: u64) -> String {
     text
 }
 
-/// `12.3 %` of a share 0..=1. A share that is not quite nothing or not quite all never prints as
-/// `0 %` or `100 %` (to a ten-thousandth of a percent). `-` for what is no number.
+/// `12.3 %` for a share 0..=1. A share close to zero or one never prints as `0 %` or `100 %` (to a
+/// ten-thousandth of a percent). `-` for values that are not numbers.
 pub fn share(share: f64) -> String {
     if !share.is_finite() {
         return "-".to_owned();

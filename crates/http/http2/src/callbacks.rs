@@ -73,7 +73,7 @@ pub(crate) struct ResponseNews {
 pub(crate) struct LateFrame {
     pub(crate) id: i32,
     pub(crate) bytes: u64,
-    /// It opens the stream.
+    /// The part opens the stream.
     pub(crate) begins: bool,
 }
 
@@ -89,8 +89,8 @@ impl CallbackState {
         self.streams.get(place).is_some_and(|stream| stream.id == id)
     }
 
-    /// If the last match is another stream, the wanted one is the next, or the oldest when
-    /// responses arrive in order.
+    /// Finds a stream. If the last match is another stream, the wanted one is the next, or the
+    /// oldest if responses arrive in order.
     #[inline(never)]
     fn search(&self, id: i32) -> Option<usize> {
         let behind = self.found.get() + 1;
@@ -158,7 +158,7 @@ pub(crate) unsafe fn set(callbacks: *mut ng::nghttp2_session_callbacks) {
 ///
 /// # Safety
 /// `user` points to the [`CallbackState`] of the session, and there is no other reference to it: a
-/// session takes none while it calls the library.
+/// session borrows none while it calls the library.
 unsafe fn with(user: *mut c_void, note: impl FnOnce(&mut CallbackState) -> c_int) -> c_int {
     // SAFETY: the caller's
     let Some(state) = (unsafe { user.cast::<CallbackState>().as_mut() }) else {

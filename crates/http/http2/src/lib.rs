@@ -43,14 +43,14 @@ const FRAME_AT_FIRST: u32 = 1 << 14;
 pub struct SessionSettings {
     /// Receive window for a response's content, 0 to [`WINDOW_MAX`].
     pub stream_window: u32,
-    /// The same of all responses of a connection together, at least 65,535, which is what the
-    /// standard begins with.
+    /// The same for all responses of a connection together, at least 65,535, the initial value of
+    /// the standard.
     pub connection_window: u32,
     /// Bytes of the table with which the peer may compress fields.
     pub header_table: u32,
     /// Bytes of the table with which our side compresses them, where the peer allows as many.
     pub encoder_table: u32,
-    /// Bytes of one frame's payload that the peer may send, 2^14 to 2^24 − 1.
+    /// Maximum payload of a frame that the peer may send, 2^14 to 2^24 − 1 bytes.
     pub frame_max: u32,
     /// Bytes of one list of fields, names and values and 32 for each (RFC 9113 section 6.5.2). A
     /// response with more is reset.

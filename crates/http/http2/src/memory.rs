@@ -1,6 +1,6 @@
 //! Allocator for one session. The library allocates and frees about ten small blocks per stream, of
-//! few sizes: free lists by size cost a third of the system's allocator, which must support every
-//! thread and every size.
+//! few sizes: free lists by size cost a third of the system's allocator, which must support all
+//! threads and sizes.
 #![expect(unsafe_code, reason = "the library takes memory from C")]
 
 use libnghttp2_sys as ng;
@@ -30,7 +30,8 @@ struct Free {
     next: Option<NonNull<Free>>,
 }
 
-/// The whole block, header included, that holds `size` bytes; `None`: there is no such block.
+/// Size of the whole block, including the header, that holds `size` bytes; `None`: there is no such
+/// block.
 #[inline]
 fn whole(size: usize) -> Option<usize> {
     let total = size.checked_add(HEADER)?;
@@ -63,7 +64,7 @@ impl Memory {
         }
     }
 
-    /// A block of at least `size` bytes; null where there is no memory.
+    /// A block of at least `size` bytes; null if there is no memory.
     #[inline]
     fn take(&mut self, size: usize) -> *mut u8 {
         let Some(whole) = whole(size) else { return ptr::null_mut() };

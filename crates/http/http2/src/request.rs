@@ -1,4 +1,4 @@
-//! A request in HTTP/1's form, translated once: the same plan, whichever protocol carries it.
+//! A request in the form of HTTP/1, translated once: the same plan for every protocol.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 /// Maximum number of fields of a request.
 const FIELDS_MAX: usize = 256;
 
-/// One request's fields, names in lower case, pseudo-fields first; and its body.
+/// One request: fields with lowercase names, pseudo-fields first, and its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Shared with the streams that ask it: the library reads it there when the request leaves.
     text: Arc<[u8]>,
     fields: Vec<(Range<usize>, Range<usize>)>,
     body: Option<Arc<[u8]>>,
-    /// Its body leaves in parts, each when it is released.
+    /// The body is sent in parts, each when it is released.
     paced: bool,
 }
 

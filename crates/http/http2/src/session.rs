@@ -1,4 +1,4 @@
-//! One connection's session: a safe face on libnghttp2's.
+//! One connection's session: a safe interface to libnghttp2's.
 #![expect(unsafe_code, reason = "calls into libnghttp2")]
 
 use crate::callbacks::{self, CallbackState, LateFrame, ResponseNews};
@@ -19,8 +19,8 @@ const GLITCHES_PER_S: u64 = 100_000;
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
 const ID_LAST: i32 = i32::MAX;
 
-/// A client session. A stream is named by its index among the outstanding ones, in the order of
-/// their requests; a finished one is removed and later ones move up.
+/// A client session. A stream is identified by its index among the outstanding ones, in the order
+/// of their requests; a finished stream is removed and later ones move up.
 #[derive(Debug)]
 pub struct Session {
     raw: NonNull<ng::nghttp2_session>,
@@ -31,11 +31,11 @@ pub struct Session {
     /// The last completed response, or the received part of an abandoned one.
     done: OutstandingStream,
     streams_max: u32,
-    /// Priorities go in frames too.
+    /// Priorities are sent in frames too.
     prioritises: bool,
     /// Requests can be taken.
     open: bool,
-    /// Nothing was received yet.
+    /// Nothing has been received yet.
     fresh: bool,
     /// A request had a body: the library may want to write although its queues are empty.
     uploads: bool,
@@ -109,7 +109,7 @@ pub struct Fed {
 /// A piece of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Of its stream, before it leaves.
+    /// Index of its stream, before it is removed.
     pub place: usize,
     /// Content within the input.
     pub body: Range<usize>,
@@ -117,14 +117,14 @@ pub struct Part {
     pub done: bool,
 }
 
-/// A stream that ended without its whole response, and has left.
+/// A stream that ended without a complete response, and was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
     pub place: usize,
     pub code: u32,
     /// The peer has not processed the request: it is safe to send it again (RFC 9113 section 8.7).
     pub refused: bool,
-    /// The peer reset it; else our side did, because of what the peer sent.
+    /// The peer reset the stream; otherwise our side did, because of data from the peer.
     pub by_peer: bool,
 }
 
@@ -134,7 +134,7 @@ pub struct Late {
     pub place: usize,
     /// Frame headers included.
     pub bytes: u64,
-    /// It is the request's first part: the peer's limit of streams had held it back.
+    /// This is the first part of the request, which the peer's stream limit had held back.
     pub begins: bool,
 }
 
@@ -292,7 +292,7 @@ impl Session {
         Some(released)
     }
 
-    /// Has the fields of `request` in `self.fields`: a load asks the same again and again.
+    /// Prepares the fields of `request` in `self.fields`: a load repeats the same requests.
     fn look_up_fields(&mut self, request: &Request) {
         let text = request.text();
         if !self.fields_of.as_ref().is_some_and(|of| Arc::ptr_eq(of, text)) {
@@ -452,7 +452,7 @@ impl Session {
         Some(describe_violation(*code, reason, state.remark.as_deref()))
     }
 
-    /// A stream that ended without its whole response.
+    /// Takes a stream that ended without a complete response.
     pub fn take_gone(&mut self) -> Option<Gone> {
         let state = self.state_mut();
         while let Some((id, code)) = state.gone.pop_front() {
@@ -526,7 +526,7 @@ impl Session {
         self.done.facts
     }
 
-    /// Its fields as HTTP/1 would write them, where heads are kept.
+    /// Fields in the form of HTTP/1, if heads are kept.
     pub fn head(&self) -> &[u8] {
         self.done.head()
     }
@@ -570,7 +570,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: all are owned; the session goes first, for it points to the others
+        // SAFETY: all are owned; the session is freed first, because it points to the others
         unsafe {
             ng::nghttp2_session_del(self.raw.as_ptr());
             drop(Box::from_raw(self.state.as_ptr()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// Facts of a response. Its size on the wire is `head_bytes + body_bytes + framing_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamFacts {
-    /// Of the final response, 100 to 999; 0 before its fields are there.
+    /// Status of the final response, 100 to 999; 0 before its fields arrive.
     pub status: u16,
     /// Frames with fields before the content, their nine bytes each included.
     pub head_bytes: u64,
@@ -17,7 +17,7 @@ pub struct StreamFacts {
     pub trailer_bytes: u64,
     /// Interim responses.
     pub interim: u16,
-    /// It has a Server-Timing field.
+    /// The response has a Server-Timing field.
     pub timed: bool,
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct OutstandingStream {
 /// Fields of a response.
 #[derive(Debug, Default)]
 struct KeptFields {
-    /// Of the final response, as HTTP/1 would write them, where heads are kept.
+    /// Head of the final response in the form of HTTP/1, if heads are kept.
     head: Vec<u8>,
-    /// Of its trailers, the same.
+    /// Trailers in the same form.
     trailers: Vec<u8>,
     /// Values of Server-Timing fields, separated by commas.
     timings: Vec<u8>,
@@ -50,7 +50,7 @@ struct KeptFields {
 /// The part that was not sent at submission.
 #[derive(Debug, Default)]
 struct UnsentRequest {
-    /// Its fields, which the library still must read.
+    /// Fields that the library has yet to read.
     text: Option<Arc<[u8]>>,
     body: Option<Arc<[u8]>>,
     /// Bytes of the body that are sent.
@@ -69,20 +69,20 @@ fn message_length(body: &[u8]) -> usize {
 /// Result of releasing the next message of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReleasedMessage {
-    /// Earlier ones have not left: the peer's window is closed.
+    /// Earlier messages are still unsent: the peer's window is closed.
     pub held_back: bool,
-    /// It was the last one.
+    /// The message was the last one.
     pub last: bool,
 }
 
 /// Overhead of one field in the size of a list (RFC 9113 section 6.5.2).
 pub(crate) const FIELD_OVERHEAD: u64 = 32;
 
-/// Bytes of Server-Timing values that are kept of one response.
+/// Maximum size of Server-Timing values kept of one response, in bytes.
 const TIMINGS_MAX: usize = 16 << 10;
 
 impl OutstandingStream {
-    /// A request that was just submitted to the library.
+    /// Creates a request that was just submitted to the library.
     pub(crate) fn new(id: i32, body: Option<&Arc<[u8]>>) -> OutstandingStream {
         let unsent = body.map(|body| {
             Box::new(UnsentRequest { body: Some(body.clone()), ..UnsentRequest::default() })

@@ -64,7 +64,7 @@ fn a_repeated_graceful_goaway_counts_once() {
     assert_eq!(session.take_facts().goaways, [(0, 1)].into());
 }
 
-/// A session that has asked `count` times, and a server that has read it.
+/// A session that has sent `count` requests, and a server that has read them.
 fn asked(count: usize) -> (Session, Server) {
     let mut session =
         Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
@@ -162,7 +162,7 @@ fn fields_longer_than_a_frame_leave_whole() {
     let mut session = Session::new(&SessionSettings::default());
     let long = "v".repeat(40_000);
     let message = format!("GET /long HTTP/1.1\r\nHost: h\r\nX-Long: {long}\r\n\r\n");
-    // nothing but the call itself holds the request
+    // nothing except the call itself holds the request
     let mut bytes = ask(&mut session, &request(&message), None);
     assert!(bytes.len() > 2 * FRAME_AT_FIRST as usize - 10_000, "{}", bytes.len());
     bytes.extend(ask(&mut session, &get(), None));
@@ -269,7 +269,7 @@ fn interim_responses_and_trailers_are_counted_apart() {
     assert_eq!(session.timings(), b"db;dur=1,");
 }
 
-/// As over HTTP/1 and 3: they are not times of this call's response.
+/// As over HTTP/1 and HTTP/3: they are not times of this call's response.
 #[test]
 fn times_in_an_interim_response_are_not_the_response_s() {
     let (mut session, mut server) = asked(1);

@@ -6,7 +6,7 @@ mod checks;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Pieces of which responses are made, right and wrong ones.
+/// Pieces of responses, valid and invalid ones.
 const PIECES: &[&str] = &[
     "HTTP/1.1 200 OK",
     "HTTP/1.0 404 Not Found",

@@ -6,7 +6,7 @@ mod checks;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// One part: a stream, its kind, and a frame of any type, its length not always right.
+/// One part: a stream, its kind, and a frame of any type, with a length that may be wrong.
 fn part() -> impl Strategy<Value = Vec<u8>> {
     let payload = proptest::collection::vec(any::<u8>(), 0..40);
     let stream = prop_oneof![Just(0u8), Just(4), Just(8), Just(3), Just(7), Just(11), 0u8..32];
@@ -26,8 +26,8 @@ proptest! {
 
     #[test]
     fn any_frames(parts in proptest::collection::vec(part(), 0..30), cut in 1u8..80) {
-        // a valid start of the control stream, because otherwise nothing after it is read; and the
-        // head of a response
+        // a valid start of the control stream, because otherwise nothing after it is parsed; and
+        // the head of a response
         let begun = vec![cut, 5 << 5 | 3, 3, 0, 4, 0, 5 << 5, 5, 1, 3, 0, 0, 0xd9];
         checks::server_bytes(&[vec![begun], parts].concat().concat());
     }

@@ -35,7 +35,7 @@ const APPLICATION_CLOSE: u64 = 0x1d;
 
 pub(crate) struct Bare {
     keys: Keys,
-    /// Those of the short connection ID.
+    /// Keys for the short connection ID.
     short: Keys,
     hello: Vec<u8>,
     /// The connection IDs chosen for the server and for us.
@@ -49,7 +49,7 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// `None`: no certificate can have this name.
+    /// Returns `None` if no certificate can have this name.
     pub(crate) fn new(handshakes: &Handshakes, name: &str) -> Option<Bare> {
         let to = RandomConnectionIdGenerator::new(8).generate_cid();
         let from = RandomConnectionIdGenerator::new(8).generate_cid();
@@ -241,7 +241,7 @@ fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
 const WINDOW: u64 = 65_535;
 pub(crate) const UNI_MAX: u64 = 16;
 
-/// Not issued by any server.
+/// A ticket that no server issued.
 pub(crate) const INVENTED: &[u8] = b"a token of loadstone's invention";
 
 /// The transport parameters of a client; the server may open its control stream and more.
@@ -250,7 +250,7 @@ fn parameters(from: &ConnectionId, window: u64) -> Option<TransportParameters> {
     TransportParameters::read(Side::Server, &mut text.as_slice()).ok()
 }
 
-/// The same as encoded in a ClientHello; `from`: our connection ID, if included.
+/// The parameters as encoded in a ClientHello; `from`: our connection ID, if included.
 pub(crate) fn parameter_bytes(from: Option<&ConnectionId>, window: u64) -> Vec<u8> {
     // initial_max_data, initial_max_stream_data for three kinds, initial_max_streams_uni,
     // initial_source_connection_id (RFC 9000 section 18.2)

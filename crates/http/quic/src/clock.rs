@@ -1,4 +1,4 @@
-//! Conversion between two clocks: ours counts nanoseconds, the library uses the type of the
+//! Converts between two clocks: this program counts nanoseconds, the library uses the type of the
 //! standard library.
 
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Both are the same time.
+    /// Creates the conversion: both arguments are the same time.
     pub(crate) fn new(instant: Instant, nanos: Nanos) -> Clock {
         Clock { instant, nanos }
     }

@@ -48,7 +48,7 @@ const WINDOW: u64 = (1 << 30) - 1;
 const POSTPONED_MAX: usize = 1_024;
 /// H3_NO_ERROR.
 const NO_ERROR: u64 = 0x100;
-/// Of QUIC's own codes (RFC 9000 section 20.1).
+/// One of QUIC's own codes (RFC 9000 section 20.1).
 const APPLICATION_ERROR: u8 = 0x0c;
 /// Length of the token at the end of a stateless reset (RFC 9000 section 10.3).
 const TOKEN_LEN: usize = 16;
@@ -79,7 +79,7 @@ struct ControlBegin {
 }
 
 impl ControlBegin {
-    /// These bytes of a unidirectional stream are the next; `first`: they are the first of it.
+    /// These bytes of a unidirectional stream are next; `first`: they are its first bytes.
     fn take(&mut self, stream: u64, first: bool, bytes: &[u8]) {
         if first && self.stream.is_none() && bytes.first() == Some(&0) {
             self.stream = Some(stream);
@@ -132,7 +132,8 @@ pub(crate) struct Hand {
     ready: Vec<Vec<u8>>,
     postponed: Vec<Vec<u8>>,
     shaking: Shaking,
-    /// The 0-RTT keys, until there are others, and from then on for packets composed by the worker.
+    /// The 0-RTT keys, until others are available, and from then on for packets composed by the
+    /// worker.
     early: Option<EarlyKeys>,
     spent: Option<EarlyKeys>,
     phases: Phases,
@@ -150,7 +151,7 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    /// With a ticket of this kind if there is one; new ones are stored. `None`: no certificate can
+    /// Uses a ticket of this kind if there is one; new ones are stored. `None`: no certificate can
     /// have this name.
     pub(crate) fn new(
         sessions: &HandSessions,
@@ -212,12 +213,12 @@ impl Hand {
         &self.control.begun
     }
 
-    /// Its first frame, after its type, has arrived.
+    /// Returns whether the first frame of the control stream, after its type, has arrived.
     pub(crate) fn has_settings(&self) -> bool {
         self.control.is_whole()
     }
 
-    /// Its start on the connection on which the ticket was issued.
+    /// Remembers the start of the control stream on the connection on which the ticket was issued.
     pub(crate) fn remember(&mut self, control: Vec<u8>) {
         self.remembered = Some(control);
     }
@@ -458,7 +459,7 @@ impl Hand {
     /// Returns pieces.
     ///
     /// # Errors
-    /// None now, or the connection is closed.
+    /// Returned if there is no data now, or the connection is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         let count = self.inbox.read(buffer);
         match (count, self.over) {

@@ -33,7 +33,7 @@ pub struct IgnoredInput {
     pub alerts: bool,
     /// Invalid transport parameters.
     pub parameters: bool,
-    /// That early data need not be read: a connection whose early data is rejected is closed.
+    /// Ignores early data: a connection whose early data is rejected is closed.
     pub rejections: bool,
     /// The ownership of request streams: after the first frame that it ignores for this reason, and
     /// after the fourth unidirectional stream of a client, it makes a request of its own.
@@ -247,7 +247,7 @@ fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// Those that every client of ours sends, once each (RFC 9000 section 18.2).
+/// Parameters that every client of ours sends, once each (RFC 9000 section 18.2).
 fn sound(mut parameters: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut seen = Vec::new();

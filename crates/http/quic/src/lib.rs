@@ -48,7 +48,7 @@ pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
 
 /// How long a server has to send a ticket.
 const TICKET: Nanos = Nanos::from_secs(3);
-/// The same for SETTINGS after a ticket, within the same time.
+/// The same limit for SETTINGS after a ticket.
 const CONTROL: Nanos = Nanos::from_millis(500);
 
 /// Bytes of datagrams read at once.
@@ -97,7 +97,7 @@ struct LaneSlot {
 /// The content of one slot.
 #[derive(Default)]
 enum Lane {
-    /// Nothing of QUIC: the slot belongs to the underlying I/O.
+    /// The slot has no QUIC state: it belongs to the underlying I/O.
     #[default]
     Free,
     Link(Box<QuicLink>),

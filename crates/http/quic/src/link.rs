@@ -63,7 +63,7 @@ pub(crate) struct QuicLink {
     closing: Option<u64>,
     /// Datagrams that the socket did not accept.
     unsent: Unsent,
-    /// The entry among the alarms; `NEVER` if there is none.
+    /// The entry among the alarms; `NEVER` without an entry.
     armed: Nanos,
     /// Number of waits until the pending replies are due; 0: none are pending.
     owes: u8,
@@ -163,7 +163,7 @@ impl QuicLink {
         self.unsent.at < self.unsent.bytes.len()
     }
 
-    /// The socket itself has failed.
+    /// Notes that the socket itself has failed.
     pub(crate) fn lose_path(&mut self, class: FailureClass) {
         let was_established = self.is_established;
         self.loss.get_or_insert_with(|| Loss::of_path(class, was_established));
@@ -176,7 +176,7 @@ impl QuicLink {
         }
     }
 
-    /// Data was received. The worker has one turn to write in response, and one more if it must
+    /// Handles received data. The worker has one turn to write in response, and one more if it must
     /// first be notified that it may write. Returns whether no reply was pending before.
     pub(crate) fn owe(&mut self) -> bool {
         let turns = if self.is_established && !self.greeted { 2 } else { 1 };
@@ -211,7 +211,7 @@ fn write_to(stream: &mut SendStream<'_>, bytes: &[u8]) -> usize {
         match stream.write(&bytes[at..]) {
             Ok(written) => at += written,
             Err(WriteError::Blocked) => break,
-            // stopped or gone: nothing of it is wanted
+            // stopped or finished: its data is not wanted
             Err(_) => return bytes.len(),
         }
     }
@@ -263,7 +263,7 @@ impl QuicLink {
         Ok(())
     }
 
-    /// Data of a stream, which is opened by the first bytes.
+    /// Sends data of a stream, which its first bytes open.
     fn put(&mut self, number: u64, bytes: &[u8], last: bool) {
         if let Some(held) = self.unopened.get_mut(&number) {
             return held.add(bytes, last);
@@ -442,7 +442,7 @@ impl QuicLink {
     /// Returns pieces for the worker.
     ///
     /// # Errors
-    /// None now, or the connection is closed.
+    /// Returned if there is no data now, or the connection is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         // data that a server sends with its last handshake message is delivered after the worker's
         // first write

@@ -9,9 +9,9 @@ use sample::{FailureClass, http3_code_name};
 /// The end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
-    /// `None`: an orderly close.
+    /// Failure class; `None`: an orderly close.
     pub(crate) class: Option<FailureClass>,
-    /// As text, unless it was an orderly close.
+    /// Reason as text; empty for an orderly close.
     pub(crate) why: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Loss {
         Some(if limits.contains(&error.code) { BEYOND_LIMITS } else { BROKEN_RULES })
     }
 
-    /// The socket itself has failed, as by ICMP.
+    /// Loss of the path: the socket itself has failed, as by ICMP.
     pub(crate) fn of_path(class: FailureClass, was_established: bool) -> Loss {
         // an established connection whose port is now closed has lost its server, as by a reset
         let class = match class {

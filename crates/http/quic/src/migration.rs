@@ -17,7 +17,7 @@ pub enum Moves {
 #[derive(Debug)]
 pub(crate) struct Migration {
     moves: Moves,
-    /// When the next change is due; `NEVER`: by requests, or never again.
+    /// When the next change is due; `NEVER` if it depends on requests, or there is none.
     due: Nanos,
     /// Requests since the last change.
     requests: u32,

@@ -1,5 +1,5 @@
 //! QUIC handshakes (RFC 9001): rustls behind quinn-proto's interface. The library has its own
-//! implementation; this one also reports what was negotiated, as other sessions do, and takes
+//! implementation; this one also reports the negotiated values, as other sessions do, and takes
 //! transport parameters as bytes, which need not be valid.
 
 use crate::Handshakes;
@@ -25,7 +25,7 @@ const VERSION: u32 = 1;
 /// Functions for names, session facts and errors, provided by the owner of the TLS settings.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionWords {
-    /// `None`: no certificate can have this name.
+    /// Returns `None` if no certificate can have this name.
     pub name: fn(&str) -> Option<ServerName<'static>>,
     /// Negotiated parameters, once the handshake is complete.
     pub facts: fn(&CommonState) -> Option<TlsFacts>,
@@ -109,7 +109,7 @@ impl Resuming {
 }
 
 impl HandSessions {
-    /// With these settings, except for resumption and early data.
+    /// Creates a factory with these settings, except for resumption and early data.
     pub fn new(config: &ClientConfig, words: SessionWords) -> HandSessions {
         let sound = Resuming::new(config);
         let stale = Resuming::new(config);
@@ -126,7 +126,7 @@ impl HandSessions {
         }
     }
 
-    /// With a ticket of this kind if there is one; those of this session are stored as this kind.
+    /// Uses a ticket of this kind if there is one; tickets of this session are stored as this kind.
     /// `alpn`: the protocol is offered. `None`: no certificate can have this name.
     pub(crate) fn start(
         &self,

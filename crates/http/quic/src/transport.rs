@@ -7,9 +7,9 @@ use quinn_proto::{TransportConfig, VarInt};
 /// The limits of our side for the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one stream that may be in flight.
+    /// Maximum number of bytes of one stream in flight.
     pub stream_window: u32,
-    /// The same of all streams of a connection.
+    /// The same for all streams of a connection.
     pub connection_window: u32,
     /// Search for the largest datagram that the path accepts (RFC 9000 section 14.3), starting at
     /// 1,200 bytes. It initially takes two large datagrams and as many acknowledgments, which pays

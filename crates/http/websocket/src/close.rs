@@ -10,7 +10,7 @@ pub const PROTOCOL_ERROR: u16 = 1002;
 pub const NO_STATUS: u16 = 1005;
 /// The connection ended without a close frame. Never sent.
 pub const ABNORMAL: u16 = 1006;
-/// A payload that is not what its type promises, such as text that is not UTF-8.
+/// A payload that does not match its type, such as text that is not UTF-8.
 pub const INVALID_PAYLOAD: u16 = 1007;
 /// A message above the endpoint's limit.
 pub const TOO_BIG: u16 = 1009;

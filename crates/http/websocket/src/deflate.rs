@@ -1,4 +1,4 @@
-//! permessage-deflate (RFC 7692): offers, what is agreed, and the coding of messages.
+//! permessage-deflate (RFC 7692): offers, the agreement, and the coding of messages.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
@@ -90,8 +90,8 @@ impl DeflateOffer {
         Some(offer)
     }
 
-    /// Answer of a server that accepts this offer, and what is then agreed. `None`: it asks for a
-    /// window that the server cannot keep to.
+    /// Answer of a server that accepts this offer, and the resulting agreement. `None`: it requires
+    /// a window that the server does not support.
     pub fn accept(&self) -> Option<(DeflateOffer, Agreed)> {
         let server_bits = self.server_max_window_bits.unwrap_or(WINDOW_MAX);
         if server_bits < WINDOW_WRITABLE {
@@ -151,13 +151,14 @@ pub fn choose<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<(DeflateO
 /// Compresses messages of one direction.
 #[derive(Debug)]
 pub struct Deflater {
-    /// `None`: the window is too small for the library, and messages go out uncompressed.
+    /// `None`: the window is too small for the library, and messages are sent uncompressed.
     stream: Option<Compress>,
     keeps_context: bool,
 }
 
 impl Deflater {
-    /// `window_bits`: at most this window; `no_context_takeover`: each message stands alone.
+    /// Creates a compressor. `window_bits`: at most this window; `no_context_takeover`: each
+    /// message is independent.
     pub fn new(window_bits: u8, no_context_takeover: bool) -> Deflater {
         let bits = window_bits.min(WINDOW_MAX);
         let stream = (bits >= WINDOW_WRITABLE)
@@ -247,7 +248,7 @@ impl Inflater {
             let used = (self.stream.total_in() - before_in) as usize;
             rest = &rest[used..];
             if status == Status::StreamEnd {
-                // a final block: the receiver goes on with another stream
+                // a final block: the receiver continues with another stream
                 self.stream.reset(false);
                 if rest.is_empty() {
                     break;
@@ -268,7 +269,7 @@ impl Inflater {
     /// The message's last piece was pushed.
     ///
     /// # Errors
-    /// As [`Inflater::push`].
+    /// Fails like [`Inflater::push`].
     pub fn finish(&mut self, out: &mut Vec<u8>, max: usize) -> Result<(), InflateError> {
         self.push(&TAIL, out, max)?;
         if !self.keeps_context {

@@ -21,7 +21,7 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    /// From the low four bits of the first byte.
+    /// Parses the low four bits of the first byte.
     pub fn from_bits(bits: u8) -> Opcode {
         match bits & 0x0f {
             0 => Opcode::Continuation,
@@ -99,7 +99,7 @@ impl Header {
     }
 }
 
-/// Appends a frame with its payload, masked by the key if there is one.
+/// Appends a frame with its payload, masked if there is a key.
 pub fn write_frame(
     opcode: Opcode,
     fin: bool,
@@ -136,7 +136,7 @@ impl HeaderReader {
     /// Takes bytes off the front of the input until the header is whole. `None`: more is needed.
     ///
     /// # Errors
-    /// A length that RFC 6455 does not allow.
+    /// Fails for a length that RFC 6455 does not allow.
     #[inline]
     pub fn take(&mut self, input: &mut &[u8]) -> Result<Option<Header>, LengthError> {
         loop {

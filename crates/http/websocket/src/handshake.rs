@@ -62,11 +62,11 @@ pub struct Agreement {
 pub enum ClientError {
     /// The bytes are no HTTP/1.1 response.
     NotHttp,
-    /// Another status than 101.
+    /// The status is not 101.
     Status(u16),
     /// Upgrade or Connection is missing or has another value.
     NotUpgraded,
-    /// Sec-WebSocket-Accept is missing or not the one of our key.
+    /// Sec-WebSocket-Accept is missing or does not match our key.
     Accept,
     /// A subprotocol that was not offered.
     Subprotocol(String),
@@ -95,8 +95,8 @@ impl std::fmt::Display for ClientError {
 
 impl std::error::Error for ClientError {}
 
-/// Reads the head of a server's response. `None`: it is not whole. Returns the bytes of the head
-/// with the outcome; what follows them belongs to the connection.
+/// Reads the head of a server's response. `None`: it is incomplete. Returns the length of the head
+/// with the outcome; the bytes after it belong to the connection.
 pub fn read_response(
     input: &[u8],
     key: &str,
@@ -162,9 +162,9 @@ pub struct ServerRequest {
 /// Why a server refuses a request, as the status of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerError {
-    /// 400: not a request for WebSocket, or a malformed one.
+    /// 400: not a WebSocket request, or a malformed one.
     BadRequest,
-    /// 426: another version than 13.
+    /// 426: the version is not 13.
     Version,
 }
 
@@ -209,7 +209,7 @@ fn check_request(request: &httparse::Request<'_, '_>) -> Result<ServerRequest, S
         && has_token(fields, "upgrade", "websocket")
         && has_token(fields, "connection", "upgrade")
         && values(fields, "host").count() == 1;
-    // a body would be the first bytes of the connection to one reader and not to another
+    // one reader would take a body for the first bytes of the connection, and another would not
     let body = values(fields, "transfer-encoding").next().is_some()
         || values(fields, "content-length").any(|value| value != "0");
     if !asked || body {

@@ -12,7 +12,7 @@ pub enum Masking {
 }
 
 impl Masking {
-    /// Next key; `None` where frames are not masked.
+    /// Next key; `None` if frames are not masked.
     pub fn next_key(&mut self) -> Option<[u8; 4]> {
         match self {
             Masking::Off => None,

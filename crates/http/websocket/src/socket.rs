@@ -67,11 +67,11 @@ pub enum Payload {
 /// Meaning of a piece of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketEvent {
-    /// All input was taken, and nothing is whole.
+    /// All input was consumed, and no message is complete.
     Nothing,
     /// A message is whole. `wire`: bytes of its frames.
     Message { text: bool, frames: u32, wire: u64, payload: Payload },
-    /// A ping, whose pong was written.
+    /// A ping, for which a pong was written.
     Ping,
     /// A pong, asked for or not; its payload is held.
     Pong,
@@ -115,7 +115,7 @@ struct Partial {
     utf8: Utf8Check,
 }
 
-/// A frame whose payload is not whole.
+/// A frame whose payload is incomplete.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     header: Header,
@@ -490,8 +490,8 @@ fn inflate_failure(error: InflateError) -> Violation {
 
 /// Output.
 impl WebSocket {
-    /// Appends a message in one frame, compressed if that was agreed. After a close frame nothing
-    /// is written.
+    /// Appends a message in one frame, compressed if negotiated. After a close frame nothing is
+    /// written.
     pub fn send(&mut self, text: bool, payload: &[u8], out: &mut Vec<u8>) {
         self.send_in_frames(text, payload, usize::MAX, out);
     }

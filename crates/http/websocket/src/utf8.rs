@@ -3,7 +3,7 @@
 /// State of a check between two pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Utf8Check {
-    /// Bytes that the character still needs.
+    /// Number of bytes that the character still needs.
     needed: u8,
     /// Bounds of its next byte; they are narrower for the second byte of some characters.
     low: u8,

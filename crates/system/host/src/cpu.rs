@@ -95,7 +95,8 @@ pub fn cores_of(pid: u32) -> Vec<u32> {
 /// Binds the calling thread to cores.
 ///
 /// # Errors
-/// A core that is not online or not allowed to this process; a system without affinity.
+/// Fails for a core that is not online or not allowed to this process, and on a system without
+/// affinity.
 pub fn bind_thread(cores: &[u32]) -> io::Result<()> {
     system::bind_thread(cores).map_err(|error| {
         let online = online_cores();
@@ -110,7 +111,7 @@ pub fn bind_thread(cores: &[u32]) -> io::Result<()> {
 /// that it starts later inherit it.
 ///
 /// # Errors
-/// Below the present niceness without the privilege for it.
+/// Fails below the current niceness without the privilege for it.
 pub fn set_nice(nice: i32) -> io::Result<()> {
     rustix::process::setpriority_process(None, nice).map_err(|error| {
         let error = io::Error::from(error);

@@ -19,7 +19,7 @@ pub struct Asking {
     pub at_once: usize,
     /// Questions a second, of all servers together, at least 1.
     pub per_second: u64,
-    /// For the reply to each question.
+    /// Time limit for the reply to each question.
     pub wait: Duration,
 }
 
@@ -30,7 +30,7 @@ pub struct NameServerVisit {
     pub messages: Vec<Vec<u8>>,
 }
 
-/// Returns the reply to each message, in order; `None` if there was none. A server that does not
+/// Returns the reply to each message, in order; `None` without a reply. A server that does not
 /// answer the first query is not queried again, so its list is shorter. `stop` ends the survey.
 pub fn ask_name_servers(
     all: &[NameServerVisit],

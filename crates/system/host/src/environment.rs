@@ -72,7 +72,7 @@ impl Signs {
     }
 }
 
-/// `docker`, `KVM`, `docker in KVM`, or nothing.
+/// `docker`, `KVM`, `docker in KVM`, or empty.
 fn shell(signs: &Signs) -> String {
     match (container(signs), machine(signs)) {
         (container, machine) if container.is_empty() => machine,

@@ -1,11 +1,11 @@
 //! Forecast of ports and descriptors: arithmetic before a run, so that a plan that cannot fit is
 //! reported before it fails.
 //!
-//! A connection takes one local port for its life and, when this end closes first, for TIME_WAIT
-//! after it. A port is taken per local address *and* per peer, so each local address and each target
-//! brings a whole range. Ports = open at once + opened per second × the lesser of TIME_WAIT and the
-//! run's length; a reset leaves no TIME_WAIT (RFC 9293 §3.6.1). Ports are assumed to spread evenly
-//! over targets.
+//! A connection uses one local port for its lifetime and, if this end closes first, during
+//! TIME_WAIT after it. A port is used per local address *and* per peer, so each local address and
+//! each target adds a whole range. Ports = open at once + opened per second × the lesser of
+//! TIME_WAIT and the run's length; a reset leaves no TIME_WAIT (RFC 9293 §3.6.1). Ports are assumed
+//! to spread evenly over targets.
 
 use units::Nanos;
 
@@ -52,7 +52,7 @@ impl Budget {
     }
 }
 
-/// The answer. `fits` when neither budget is overdrawn.
+/// The answer. `fits` if neither budget is exceeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
     pub ports: Budget,
@@ -166,7 +166,7 @@ fn port_shortage(demand: &Demand, supply: Supply, budget: Budget) -> Shortage {
     Shortage { resource: Resource::Ports, budget, text, advice: one_of(&ways) }
 }
 
-/// Connection rate that the ports sustain, if there is one.
+/// Connection rate that the ports sustain, if there is a limit.
 fn opens_that_fit(demand: &Demand, available: u64) -> Option<f64> {
     let left = available.checked_sub(demand.connections).filter(|left| *left > 0)?;
     let held = held_for(demand).as_secs_f64();

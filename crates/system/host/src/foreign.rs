@@ -1,4 +1,4 @@
-//! Foreign work: how many cores were busy with neither us nor the server that we measure.
+//! Foreign work: how many cores were busy with neither this program nor the measured server.
 //!
 //! Busy time comes from /proc/stat, which the kernel samples at its tick; the CPU time of processes
 //! is exact. At 250 ticks per second a half-busy core is known with a standard error of √(¼ /
@@ -12,7 +12,7 @@ use std::io::Read;
 use std::time::Instant;
 use units::Nanos;
 
-/// Work that was not ours.
+/// Work of other programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Foreign {
     /// Cores kept busy, as a mean over the interval.
@@ -21,7 +21,7 @@ pub struct Foreign {
     pub share: f64,
     /// Share of all cores that the hypervisor gave to other guests, 0..=1.
     pub steal_share: f64,
-    /// The process that did most of it, where /proc shows one.
+    /// The process that did most of this work, if /proc shows one.
     pub busiest: Option<Culprit>,
     pub elapsed: Nanos,
 }

@@ -47,8 +47,8 @@ pub fn descriptors() -> Descriptors {
 /// Makes room for `needed` descriptors in all; never lowers a limit.
 ///
 /// # Errors
-/// When even the hard limit is too low and cannot be raised. The soft limit has been raised to the
-/// hard one then, so that the caller may go on with less.
+/// Fails if even the hard limit is too low and cannot be raised. The soft limit has then been
+/// raised to the hard one, so that the caller may continue with less.
 pub fn raise_descriptors(needed: u64) -> Result<Descriptors, TooFewDescriptors> {
     let now = descriptors();
     match step(now, needed) {

@@ -33,7 +33,7 @@ pub(crate) fn queues(pid: u32, ports: &BTreeSet<u16>) -> Queues {
     })
 }
 
-/// If unknown, the network namespace is assumed to be ours.
+/// Returns whether the network namespace is ours; assumed if unknown.
 fn same_namespace(pid: u32) -> bool {
     let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
     of(&pid.to_string()).is_none_or(|theirs| Some(theirs) == of("self"))
@@ -55,12 +55,12 @@ const MESSAGE: usize = 72;
 
 /// The kernel fills at most so much at once.
 const ANSWER_MAX: usize = 32 * 1024;
-/// Sockets of one look; half-open ones are fewer than the machine's tcp_max_syn_backlog.
+/// Sockets of one query; half-open ones are fewer than the machine's tcp_max_syn_backlog.
 const ANSWERS_MAX: usize = 4_096;
 /// Time limit for the kernel's reply, which arrives at once.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// `None` where the kernel does not answer.
+/// Returns `None` if the kernel does not answer.
 fn query_kernel(ports: &BTreeSet<u16>) -> Option<Queues> {
     let kind = (AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC);
     let socket = socket_with(kind.0, kind.1, kind.2, Some(SOCK_DIAG)).ok()?;
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(backlog(&line.replace(" 0A ", " 01 ")), None);
     }
 
-    /// A message of the kernel about one socket.
+    /// Parses a message of the kernel about one socket.
     fn socket(state: u8, port: u16, waiting: u32, most: u32) -> Vec<u8> {
         let mut bytes = ((HEADER + MESSAGE) as u32).to_ne_bytes().to_vec();
         bytes.extend(BY_FAMILY.to_ne_bytes());

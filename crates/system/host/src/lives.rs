@@ -26,7 +26,7 @@ pub struct Lives {
 #[derive(Debug)]
 struct Watched {
     process: Process,
-    /// `None` if the kernel has none: then /proc is used.
+    /// `None` if the kernel has no handles: then /proc is used.
     handle: Option<Handle>,
     listens: bool,
 }
@@ -65,7 +65,7 @@ impl Lives {
         self.watched.values().filter(|one| one.listens).map(|one| &one.process)
     }
 
-    /// These listen; `holders` and their descendants are their workers.
+    /// Watches the listening processes; `holders` and their descendants are their workers.
     fn watch(&mut self, roots: &[u32], holders: &[u32]) {
         let mut pids: BTreeSet<u32> = holders.iter().chain(roots).copied().collect();
         // our ancestors have unrelated children
@@ -172,7 +172,7 @@ impl Watched {
     fn ending(&self) -> Ending {
         let mut waited = Duration::ZERO;
         loop {
-            // its parent has not waited for it yet: /proc still has it
+            // its parent has not waited for it yet: /proc still shows it
             let left = stat(self.process.pid).filter(|stat| stat.started == self.process.started);
             let found = self.handle.as_ref().and_then(Handle::ending);
             let found = found.or_else(|| left.as_ref()?.status.map(Ending::of_status));
@@ -192,7 +192,7 @@ fn stat(pid: u32) -> Option<proc::Process> {
     proc::process(&String::from_utf8_lossy(&text))
 }
 
-/// This process and those that started it.
+/// This process and its ancestors.
 fn ancestors() -> Vec<u32> {
     let mut all = vec![std::process::id()];
     while let Some(parent) = stat(all[all.len() - 1]).map(|stat| stat.parent)

@@ -20,13 +20,13 @@ const EXIT: u64 = 1 << 3;
 pub(crate) struct Handle(OwnedFd);
 
 impl Handle {
-    /// `None` where the kernel has none, or the process is gone.
+    /// Returns `None` if the kernel has no handles, or the process has ended.
     pub(crate) fn open(pid: u32) -> Option<Handle> {
         let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
         pidfd_open(pid, PidfdFlags::empty()).ok().map(Handle)
     }
 
-    /// `None` if unavailable: an older kernel, or its parent has not waited for it yet.
+    /// Returns `None` if unavailable: an older kernel, or its parent has not waited for it yet.
     pub(crate) fn ending(&self) -> Option<Ending> {
         let mut info: Info = [0; 8];
         info[0] = EXIT;

@@ -1,4 +1,4 @@
-//! The texts of /proc and /sys, parsed. Pure functions: what is malformed is left out or `None`.
+//! Parses the texts of /proc and /sys. Pure functions: malformed values are omitted or `None`.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -61,25 +61,25 @@ pub fn totals(text: &str) -> Option<Totals> {
     })
 }
 
-/// One process out of /proc/PID/stat; times in clock ticks.
+/// One process from /proc/PID/stat; times in clock ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub parent: u32,
     pub name: String,
     /// User and system time of all its threads.
     pub ticks: u64,
-    /// The same of children that ended and were waited for.
+    /// The same for children that ended and were waited for.
     pub waited: u64,
     /// Start time: distinguishes two processes with the same number.
     pub started: u64,
     /// State letter: Z has ended and was not waited for yet.
     pub state: char,
-    /// Wait status; `None` while it lives, and if the kernel hides it.
+    /// Wait status; `None` while it runs, and if the kernel hides it.
     pub status: Option<i32>,
 }
 
 impl Process {
-    /// It has ended.
+    /// Returns whether the process has ended.
     pub fn is_over(&self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')
     }
@@ -160,7 +160,7 @@ pub fn port_range(text: &str) -> Option<(u16, u16)> {
     }
 }
 
-/// A socket that listens: where, and the inode that its descriptors point to.
+/// A listening socket: its address, and the inode that its descriptors refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listening {
     pub address: SocketAddr,
@@ -185,8 +185,8 @@ pub fn listening_line(line: &str) -> Option<Listening> {
     })
 }
 
-/// /proc/net/tcp or tcp6: how many sockets of this machine have their other end at one of
-/// `addresses` and are not yet closed on both sides. Those in TIME_WAIT and CLOSE are.
+/// Parses /proc/net/tcp or tcp6: number of sockets of this machine whose other end is one of
+/// `addresses` and that are not yet closed on both sides. Sockets in TIME_WAIT and CLOSE are.
 pub fn connected(table: &str, addresses: &[SocketAddr]) -> usize {
     table.lines().filter(|line| connected_line(line, addresses).is_some()).count()
 }

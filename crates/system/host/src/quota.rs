@@ -1,12 +1,12 @@
-//! The CPU quota of control groups (cgroups(7)): what a container may use of the cores that it may run on.
+//! The CPU quota of control groups (cgroups(7)): the part of its cores that a container may use.
 
 use std::path::{Component, Path};
 
 /// Usual locations of control groups: version 2, or a folder for each hierarchy of version 1.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The CPU time that a process's control groups allow it, in cores, to three decimals. `None`: no bound, or
-/// none that is seen from here.
+/// The CPU time that a process's control groups allow it, in cores, to three decimals. `None`: no
+/// bound, or none that is visible from here.
 pub(crate) fn cpu_quota(pid: u32) -> Option<f64> {
     let groups = std::fs::read(format!("/proc/{pid}/cgroup")).ok()?;
     least(Path::new(ROOT), &String::from_utf8_lossy(&groups))
@@ -31,8 +31,8 @@ fn of_hierarchy(root: &Path, line: &str) -> Option<f64> {
     if group.components().any(|part| part == Component::ParentDir) {
         return None;
     }
-    // a container may see its own group at the top, and a path from the machine's: what is not there is
-    // passed over
+    // a container may see its own group at the top, and a path from the machine's: missing files
+    // are skipped
     let quotas = group.ancestors().filter_map(|group| of_group(&top.join(group)));
     quotas.min_by(f64::total_cmp)
 }

@@ -39,7 +39,7 @@ impl Family {
 pub enum ResolveError {
     /// The resolver refused, with this message.
     NotFound { host: String, why: String },
-    /// It has addresses, but none of the requested family.
+    /// The name has addresses, but none of the requested family.
     OtherFamily { host: String, family: Family, found: IpAddr },
     /// No answer in time.
     TimedOut { host: String, after: Nanos },
@@ -86,7 +86,8 @@ pub const RESOLVE_MAX: Nanos = Nanos::from_secs(5);
 /// took. At least one address, each once, in the resolver's order.
 ///
 /// # Errors
-/// Unknown names, names without an address of that family, no answer within [`RESOLVE_MAX`].
+/// Fails for unknown names, names without an address of that family, and without an answer within
+/// [`RESOLVE_MAX`].
 pub fn resolve(
     host: &str,
     port: u16,
@@ -99,7 +100,7 @@ pub fn resolve(
 /// thread continues until it gives up.
 ///
 /// # Errors
-/// As [`resolve`].
+/// Fails like [`resolve`].
 pub fn resolve_within(
     bound: Nanos,
     host: &str,

@@ -1,5 +1,5 @@
-//! Files that outlive a run, such as what `calibrate` found: where they are, and how they are read
-//! and replaced so that a half-written one is never seen.
+//! Files that outlive a run, such as the result of `calibrate`: their location, and how they are
+//! read and replaced so that a half-written file is never visible.
 
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
@@ -51,7 +51,7 @@ pub const LOAD_MAX: u64 = 16 << 20;
 /// Reads a JSON file; `None` if it does not exist.
 ///
 /// # Errors
-/// A file that cannot be read, is larger than [`LOAD_MAX`], or does not hold a `T`.
+/// Fails if a file cannot be read, is larger than [`LOAD_MAX`], or does not contain a `T`.
 pub fn load_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StateError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -75,7 +75,7 @@ pub fn load_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StateErr
 /// the folder if missing. After an error or a crash the old file remains.
 ///
 /// # Errors
-/// Whatever the file system refuses.
+/// Fails if the file system refuses.
 pub fn store_atomic(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

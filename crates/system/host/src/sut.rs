@@ -1,5 +1,6 @@
-//! A server on this machine while it is measured: CPU, memory, threads, descriptors, context switches
-//! out of /proc, listen queues from the kernel; or those of another machine, out of a node exporter's text.
+//! A server on this machine while it is measured: CPU, memory, threads, descriptors, context
+//! switches from /proc, listen queues from the kernel; or those of another machine, from a node
+//! exporter's text.
 
 use crate::foreign::pids;
 use crate::listen_queues::{self, Queues};
@@ -17,7 +18,7 @@ pub struct WatchedServer {
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Counters of one moment. What is not known is zero.
+/// Counters at one moment. Unknown values are zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SutReading {
     /// CPU seconds spent so far.
@@ -59,7 +60,7 @@ pub struct SutReader {
 
 impl SutReader {
     /// # Errors
-    /// No such process, or its files are not readable: a message with the fix.
+    /// Fails if there is no such process, or its files are not readable; the message has the fix.
     pub fn new(server: WatchedServer) -> Result<SutReader, String> {
         let pid = server.pid;
         let Some(process) = stat(pid) else {
@@ -120,7 +121,7 @@ impl SutReader {
         listen_queues::queues(self.server.pid, &self.ports)
     }
 
-    /// Current figures; `None` if the server is gone, even if its number was reused or it was not
+    /// Current figures; `None` if the server has ended, even if its number was reused or it was not
     /// waited for yet.
     pub fn read(&mut self) -> Option<SutReading> {
         let pid = self.server.pid;
@@ -165,8 +166,8 @@ struct SwitchCount {
 }
 
 impl SwitchCount {
-    /// Adds what threads have done since the last reading, all that new ones have done, and nothing for
-    /// those that have ended. The first reading is where the count begins.
+    /// Adds the work of threads since the last reading, all work of new ones, and nothing for ended
+    /// ones. Counting begins with the first reading.
     fn add(&mut self, now: BTreeMap<(u32, u32), u64>) {
         // where more threads are there than are read, one that is read now may be old
         let all_were_read = self.last.len() < THREADS_MAX;
@@ -226,8 +227,8 @@ fn stat(pid: u32) -> Option<Process> {
     proc::process(&read(pid, "stat")?)
 }
 
-/// Returns whether the process of this reading has ended. A main thread that ended alone looks like
-/// an ended process, while other threads continue.
+/// Returns whether the process of this reading has ended. If only the main thread ended, it looks
+/// like an ended process, while other threads continue.
 fn has_ended(pid: u32, process: &Process) -> bool {
     process.is_over() && tasks(pid).nth(1).is_none()
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-/// For each try.
+/// Time limit for each try.
 const WAIT: Duration = Duration::from_secs(3);
 /// Tries of each name server.
 const TRIES: usize = 2;
@@ -21,7 +21,7 @@ const PORT: u16 = 53;
 /// TXT records of a name, the strings of each concatenated; none is not an error.
 ///
 /// # Errors
-/// The name servers' error, or that none of them answered.
+/// Fails with the name servers' error, or if none of them answered.
 pub fn txt(name: &str) -> Result<Vec<Vec<u8>>, String> {
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let servers: Vec<SocketAddr> =
@@ -29,10 +29,10 @@ pub fn txt(name: &str) -> Result<Vec<Vec<u8>>, String> {
     txt_from(name, &servers)
 }
 
-/// [`txt`] from name servers of one's own choice.
+/// [`txt`] from name servers chosen by the caller.
 ///
 /// # Errors
-/// As [`txt`].
+/// Fails like [`txt`].
 pub fn txt_from(name: &str, servers: &[SocketAddr]) -> Result<Vec<Vec<u8>>, String> {
     let mut trouble = "there is no name server to ask".to_owned();
     for server in servers.iter().take(SERVERS_MAX) {
@@ -89,7 +89,7 @@ fn by_udp(server: SocketAddr, question: &[u8], id: u16) -> io::Result<Vec<u8>> {
     socket.set_read_timeout(Some(WAIT))?;
     socket.send(question)?;
     let mut buffer = vec![0; UDP_MAX];
-    // what is not the answer to this question is another's
+    // anything that does not answer this question belongs to another
     for _ in 0..RECORDS_MAX {
         let count = socket.recv(&mut buffer)?;
         if buffer[..count].get(..2) == Some(&id.to_be_bytes()) {

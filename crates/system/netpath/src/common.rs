@@ -21,7 +21,7 @@ pub struct CommonLanes {
 #[derive(Debug)]
 struct CommonState {
     lanes: Lanes,
-    /// By buffer number: the worker whose packet is in it.
+    /// By buffer number: the worker whose packet is in the buffer.
     owners: Vec<u32>,
     workers: Vec<WorkerPackets>,
     /// The latest time passed to the links: it never decreases.
@@ -34,7 +34,7 @@ struct CommonState {
 struct WorkerPackets {
     /// Packets and copies on the links.
     on_links: u64,
-    /// Taken off the links, to be delivered.
+    /// Packets taken off the links, to be delivered.
     due: Vec<Drawn>,
 }
 
@@ -49,7 +49,7 @@ pub struct LanesShare {
     bytes: Vec<u8>,
 }
 
-/// A packet to be delivered; its bytes follow those of the one before.
+/// A packet to be delivered; its bytes follow those of the previous packet.
 #[derive(Clone, Copy, Debug)]
 struct TakenPacket {
     due: Nanos,

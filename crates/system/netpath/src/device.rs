@@ -16,7 +16,7 @@ pub(crate) const MTU: usize = 1_500;
 /// 5,000 connections opened at once lost their SYN-ACK there.
 pub(crate) const QUEUE_LENGTH: u32 = 10_000;
 
-/// One end.
+/// One end of a path.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: OwnedFd,
@@ -114,7 +114,7 @@ pub(crate) fn configure_v6(
 ) -> Result<(), PathTrouble> {
     let name = &tun.name;
     setting(&format!("ipv6/conf/{name}/disable_ipv6"), "0")?;
-    // no other host is there to announce a link address to, or to ask for one
+    // no other host exists to announce a link address to, or to request one from
     setting(&format!("ipv6/conf/{name}/addr_gen_mode"), "1")?;
     setting(&format!("ipv6/conf/{name}/accept_ra"), "0")?;
     let set_up = || -> io::Result<()> {

@@ -38,7 +38,7 @@ pub(crate) struct Ear {
 }
 
 pub(crate) struct Forwarder {
-    /// The clients' end, then the server's: a packet read from one goes up, from the other down.
+    /// The clients' end, then the server's: a packet from the first goes up, from the second down.
     ends: [Tun; 2],
     lanes: Lanes,
     replies: Replies,

@@ -21,7 +21,7 @@ const SPIN: Nanos = Nanos::from_micros(60);
 /// The addresses of the clients and their kinds.
 #[derive(Clone, Debug)]
 pub struct LaneClients {
-    /// The address of the first; the others follow it.
+    /// The address of the first client; the others follow it.
     pub first: Ipv4Addr,
     /// The index of the kind of each.
     pub kinds: Vec<u32>,
@@ -200,7 +200,7 @@ impl Lanes {
     /// is due later than its last value, and for each packet.
     ///
     /// # Errors
-    /// Those of `write`: its packet is lost, and the others stay due.
+    /// Fails like `write`: its packet is lost, and the others stay due.
     pub fn hand_over<E>(
         &mut self,
         now: &mut Nanos,

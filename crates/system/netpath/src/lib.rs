@@ -1,9 +1,9 @@
 //! Emulated paths for real programs: two network namespaces, or the current one and another, with a
 //! TUN device each and a thread between the two that applies `wan` to packets. Layer 4.
 //!
-//! Nothing outlives the process: devices and namespaces are held by descriptors only, and processes
-//! started in them are ended by a [`Warden`]. The host is not changed except for one device, if the
-//! server is on the host; it is removed with the process.
+//! Nothing outlives the process: devices and namespaces are held only by descriptors, and a
+//! [`Warden`] ends the processes started in them. The host is not changed except for one device, if
+//! the server is on the host; it is removed with the process.
 #![deny(unsafe_code)]
 
 mod buffers;

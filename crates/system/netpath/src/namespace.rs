@@ -27,8 +27,8 @@ impl Namespace {
 
     /// Creates a namespace on its own thread, where `configure` then runs, and returns its result.
     /// TCP there uses the congestion control of the current namespace, if the kernel permits it: by
-    /// default a new namespace has that of the host's initial one, and a path would change more
-    /// than the path.
+    /// default a new namespace has that of the host's initial one, and more than the path would
+    /// change.
     pub(crate) fn create<T: Send>(
         configure: impl FnOnce() -> Result<T, PathTrouble> + Send,
     ) -> Result<(Namespace, T), PathTrouble> {
@@ -71,7 +71,7 @@ impl Namespace {
     /// Its unique identifier.
     ///
     /// # Errors
-    /// Those of reading a descriptor.
+    /// Fails if the descriptor cannot be read.
     pub(crate) fn number(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.ino())
     }
@@ -93,7 +93,7 @@ fn elsewhere<T: Send>(
 /// namespace was needed.
 ///
 /// # Errors
-/// Neither is permitted here.
+/// Fails if neither is permitted here.
 pub fn become_able() -> Result<bool, PathTrouble> {
     let able = elsewhere(|| raw::leave_network().map_err(PathTrouble::Namespace));
     if able.is_ok() {

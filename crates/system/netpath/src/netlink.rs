@@ -8,14 +8,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A device in the calling thread's network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFacts {
-    /// Its index.
+    /// Index of the device.
     pub index: u32,
     pub is_loopback: bool,
     pub is_ethernet: bool,
     pub is_up: bool,
-    /// Its MTU, bytes.
+    /// MTU of the device in bytes.
     pub mtu: u32,
-    /// Its Ethernet address.
+    /// Ethernet address of the device.
     pub mac: [u8; 6],
     /// The kind of a device that is not hardware: "veth".
     pub kind: String,
@@ -24,10 +24,10 @@ pub struct LinkFacts {
 /// The route of packets to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteFacts {
-    /// They stay on this host.
+    /// Packets stay on this host.
     Local,
     By(IpAddr),
-    /// It is directly on the link.
+    /// The destination is directly on the link.
     OnLink,
 }
 
@@ -73,7 +73,7 @@ const IFA_F_NODAD: u32 = 2;
 /// Information about a device.
 ///
 /// # Errors
-/// That of the kernel: `ENODEV` if there is no device of this name.
+/// Fails with the kernel's error: `ENODEV` if there is no device of this name.
 pub fn link(name: &str) -> io::Result<LinkFacts> {
     let text = [name.as_bytes(), &[0]].concat();
     let body = [&[0; LINK_HEAD][..], &attribute(IFLA_IFNAME, &text)].concat();
@@ -84,7 +84,7 @@ pub fn link(name: &str) -> io::Result<LinkFacts> {
 /// The route of packets to `address`, over the device with this index if given.
 ///
 /// # Errors
-/// That of the kernel: there is no route.
+/// Fails with the kernel's error if there is no route.
 pub fn route(address: IpAddr, device: Option<u32>) -> io::Result<RouteFacts> {
     // family, destination prefix length, and zeros
     let (family, octets) = match address {
@@ -105,7 +105,7 @@ pub fn route(address: IpAddr, device: Option<u32>) -> io::Result<RouteFacts> {
 /// namespace.
 ///
 /// # Errors
-/// That of the kernel.
+/// Fails with the kernel's error.
 pub(crate) fn set_queue_length(device: i32, packets: u32) -> io::Result<()> {
     // family and type, index, flags and change mask
     let head = [&[0; 4][..], &device.to_ne_bytes(), &[0; 8]].concat();
@@ -117,7 +117,7 @@ pub(crate) fn set_queue_length(device: i32, packets: u32) -> io::Result<()> {
 /// Assigns an IPv6 address to a device, without duplicate address detection.
 ///
 /// # Errors
-/// That of the kernel.
+/// Fails with the kernel's error.
 pub(crate) fn add_address(device: i32, address: Ipv6Addr) -> io::Result<()> {
     // family, prefix length, flags, scope, device
     let head = [&[libc::AF_INET6 as u8, 128, 0, 0][..], &device.to_ne_bytes()].concat();
@@ -129,7 +129,7 @@ pub(crate) fn add_address(device: i32, address: Ipv6Addr) -> io::Result<()> {
 /// Routes the IPv6 addresses of this prefix over a device.
 ///
 /// # Errors
-/// That of the kernel.
+/// Fails with the kernel's error.
 pub(crate) fn add_route(device: i32, (to, bits): (Ipv6Addr, u8)) -> io::Result<()> {
     // family, prefix lengths, type of service, table, protocol, scope, type, flags
     let head = [

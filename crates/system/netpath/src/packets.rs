@@ -15,7 +15,7 @@ const DEVICES_MAX: u32 = 4_096;
 
 /// One device, which is removed when its queue is closed.
 ///
-/// Each worker has its own device instead of one queue of a shared device: the kernel learns the
+/// Each worker has its own device instead of a queue of a shared device: the kernel learns the
 /// queue of a flow only after its first packet, and the reply to a SYN, which is created before
 /// that, would go to any of the workers.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct PacketDevice {
     pub name: String,
     /// The first of the possible source addresses.
     pub first: IpAddr,
-    /// Their number.
+    /// Number of addresses.
     pub addresses: u32,
     /// Reads and writes return packets in the format of `kind`.
     pub queue: OwnedFd,
@@ -85,8 +85,8 @@ impl PacketDevice {
     /// parts of the prefix `of`, its first address and length, or of a block reserved for tests.
     ///
     /// # Errors
-    /// What this machine or user does not support, each with the fix; a prefix that is in use, or
-    /// too small.
+    /// Fails if this machine or user does not support it, with the fix; or for a prefix that is in
+    /// use, or too small.
     pub fn open(
         count: u32,
         kind: PacketKind,
@@ -115,7 +115,7 @@ impl PacketDevice {
     /// `addresses`: it leaves as much room as possible for others.
     ///
     /// # Errors
-    /// What this machine or user does not support, each with the fix.
+    /// Fails if this machine or user does not support it, with the fix.
     pub fn single(kind: PacketKind, addresses: u32) -> Result<PacketDevice, PathTrouble> {
         let make = |block: NetBlock| {
             let all = Addresses::of_block(block);

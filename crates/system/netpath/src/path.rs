@@ -86,7 +86,7 @@ pub(crate) struct NetBlock {
     mask: u32,
 }
 
-/// Of both networks of RFC 2544.
+/// Both networks of RFC 2544.
 const CLIENTS_NET: u32 = u32::from_be_bytes([198, 18, 0, 0]);
 const SERVERS_NET: u32 = u32::from_be_bytes([198, 19, 0, 0]);
 const NET_SIZE: u32 = 1 << 16;
@@ -102,7 +102,7 @@ impl NetBlock {
         (clients.clamp(1, CLIENTS_MAX) + 2).next_power_of_two().max(BLOCK_MIN)
     }
 
-    /// The first one, in a network namespace of its own.
+    /// The first block, in a separate network namespace.
     pub(crate) fn first(clients: u32) -> NetBlock {
         NetBlock { network: CLIENTS_NET, mask: !(NetBlock::size(clients) - 1) }
     }
@@ -241,8 +241,8 @@ fn net_file(name: &str) -> String {
     std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
 }
 
-/// The same for IPv6, by the lines of /proc/net/ipv6_route (destination, its bits, ..., device) and
-/// of /proc/net/if_inet6 (address, ..., device), numbers in hexadecimal.
+/// The same for IPv6, from the lines of /proc/net/ipv6_route (destination, its bits, ..., device)
+/// and of /proc/net/if_inet6 (address, ..., device), numbers in hexadecimal.
 fn taken_v6(
     routes: &str,
     addresses: &str,
@@ -308,7 +308,7 @@ impl NetPath {
     /// Sets up both ends and starts forwarding.
     ///
     /// # Errors
-    /// What this machine or user does not support, each with the fix.
+    /// Fails if this machine or user does not support it, with the fix.
     pub fn open(ask: &PathRequest) -> Result<NetPath, PathTrouble> {
         let clients = ask.clients.clamp(1, CLIENTS_MAX);
         let (block, (far, far_end)) = far_end(ask.far, clients)?;
@@ -496,7 +496,7 @@ mod tests {
             let by = taken_v6(routes, addresses, (network, bits), Some(device));
             by.unwrap_or_else(|| "free".to_owned())
         };
-        // a part of the device's own network, the same over another one, the host's own address
+        // a part of the device's own network, the same over another device, the host's own address
         assert_eq!(describe("fd00:0:0:9:1::", 96, "eth0"), "free");
         let route = "a route to fd00:0:0:9::/64 goes through eth0";
         assert_eq!(describe("fd00:0:0:9:1::", 96, "eth1"), route);

@@ -56,7 +56,7 @@ impl Post {
     }
 }
 
-/// Terminates a program; what is left of it after `patience` is killed.
+/// Terminates a program; processes that remain after `patience` are killed.
 ///
 /// # Errors
 /// The kernel cannot report how it ended.
@@ -100,8 +100,8 @@ fn in_front() -> bool {
 const LISTENER_PAUSE: Duration = Duration::from_millis(10);
 const LISTENER_TRIES: u32 = 1_000;
 
-/// Waits until a server listens on a TCP port of the namespace, 10 s at most; `gone` reports that
-/// no process is left to do so. Returns whether there is a listener.
+/// Waits until a server listens on a TCP port of the namespace, at most 10 s; `gone` reports that
+/// no process is left. Returns whether there is a listener.
 ///
 /// # Errors
 /// The namespace cannot be entered.

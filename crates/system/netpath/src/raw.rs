@@ -54,8 +54,8 @@ impl InterfaceRequest {
 }
 
 /// Turns the file into an IPv4 and IPv6 device of whole packets, named `name` (a `%d` in it is a
-/// free number), or one more queue of it; returns the name. `more`: flags in addition to those of
-/// every device.
+/// free number), or an additional queue of it; returns the name. `more`: flags in addition to those
+/// of every device.
 pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str, more: i16) -> io::Result<String> {
     let mut request = InterfaceRequest::new(name)?;
     request.payload[..2].copy_from_slice(&(IFF_TUN | IFF_NO_PI | more).to_ne_bytes());
@@ -169,7 +169,7 @@ pub(crate) fn leave_network() -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Moves the process to a user namespace of its own, in which it has the rights of root. Fails if
+/// Moves the process to a separate user namespace, in which it has the rights of root. Fails if
 /// there is more than one thread.
 pub(crate) fn leave_users() -> io::Result<()> {
     // SAFETY: changes credentials of this process only, which has one thread or the call fails
@@ -177,7 +177,7 @@ pub(crate) fn leave_users() -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The child's process id in the parent, `None` in the child. To be called with one thread.
+/// The child's process id in the parent, `None` in the child. Must be called with a single thread.
 pub(crate) fn fork() -> io::Result<Option<u32>> {
     // SAFETY: the caller has one thread, so that no lock can be left held in the child
     match unsafe { libc::fork() } {

@@ -1,8 +1,8 @@
-//! Addresses of UDP replies. A server that listens on all addresses sends its replies from the address
-//! that the route back has, here the device's, and not from the one that it was asked at. On a loopback
-//! the two are the same; a client with a connected socket drops such a reply, and QUIC takes it for
-//! another path. The forwarder therefore remembers where each flow asked, and writes that address into
-//! the replies.
+//! Addresses of UDP replies. A server that listens on all addresses sends its replies from the
+//! address of the route back, here the device's, instead of the address that received the request.
+//! On a loopback the two are equal; a client with a connected socket drops such a reply, and QUIC
+//! takes it for another path. The forwarder therefore remembers the destination of each flow, and
+//! writes that address into the replies.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -14,7 +14,7 @@ const UDP: u8 = 17;
 /// Client, its port and the server's.
 type UdpFlow = (u32, u16, u16);
 
-/// A map that forgets what was not used for longest.
+/// A map that drops the least recently used entries.
 #[derive(Debug)]
 struct Recent<K> {
     fresh: HashMap<K, u32>,
@@ -97,7 +97,7 @@ struct UdpHead {
     length: usize,
     identification: u16,
     more: bool,
-    /// Of a fragment, in units of 8 bytes.
+    /// Offset of a fragment, in units of 8 bytes.
     offset: u16,
     source: u32,
     destination: u32,

@@ -1,4 +1,4 @@
-//! Resources that a former owner still holds for some milliseconds after its end.
+//! Resources that a former owner holds for some milliseconds after its end.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Retries a `busy` attempt for one second, because its former owner has just ended.
 ///
 /// # Errors
-/// Those of the attempt: the last one if all were `busy`.
+/// Fails with the error of the last attempt if all were `busy`.
 pub fn while_busy<T, E>(
     mut attempt: impl FnMut() -> Result<T, E>,
     busy: impl Fn(&E) -> bool,

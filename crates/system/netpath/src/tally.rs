@@ -41,7 +41,7 @@ impl Tally {
         }
     }
 
-    /// The observation time of one carrier.
+    /// Adds the observation time of one carrier.
     pub(crate) fn watch(&mut self, span: Nanos) {
         (self.span, self.watched) = (span, span);
     }

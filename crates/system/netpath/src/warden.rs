@@ -1,5 +1,5 @@
-//! A process that ends what is left in the namespaces of a path when its owner ends, for whatever
-//! reason: also by a SIGKILL, which the owner cannot notice.
+//! A process that ends the remaining processes in the namespaces of a path when its owner ends, for
+//! any reason: also by a SIGKILL, which the owner cannot notice.
 
 use crate::namespace::Namespace;
 use crate::path::NetPath;
@@ -25,7 +25,7 @@ pub struct Warden {
 }
 
 impl Warden {
-    /// Forks the warden. To be called while this process has one thread.
+    /// Forks the warden. Must be called while this process has a single thread.
     ///
     /// # Errors
     /// No more processes or descriptors.
@@ -45,7 +45,7 @@ impl Warden {
     /// for it is left alone.
     ///
     /// # Errors
-    /// The warden is gone.
+    /// Fails if the warden has ended.
     pub fn guard(&mut self, path: &NetPath) -> std::io::Result<()> {
         let here = Namespace::here()?.number()?;
         let numbers = [path.near().number()?, path.far().number()?];
@@ -89,7 +89,7 @@ fn watch(listen: OwnedFd) {
     }
 }
 
-/// Kills every process in one of these network namespaces; false if there is none.
+/// Kills every process in one of these network namespaces; returns false if there is none.
 fn kill_all_in(names: &[String]) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
     let mut found = false;

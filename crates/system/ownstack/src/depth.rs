@@ -3,7 +3,7 @@
 
 /// Bytes of packets that stay in the L2 cache of a core while they wait.
 const CACHED: usize = 256 * 1_024;
-/// With fewer buffers the kernel would be called again after each packet.
+/// Minimum number of buffers: with fewer, the kernel would be called again after each packet.
 const LEAST: usize = 4;
 /// The maximum packet length: assumed before the first packet arrives.
 const LONGEST: usize = 64 * 1_024;
@@ -23,7 +23,7 @@ impl Depth {
         Depth { mean: LONGEST, most }
     }
 
-    /// This many packets arrived together.
+    /// Notes that this many packets arrived together.
     pub(crate) fn note(&mut self, packets: usize, bytes: usize) {
         if let Some(mean) = bytes.checked_div(packets) {
             self.mean = (self.mean + mean) / 2;
@@ -51,7 +51,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// This many packets arrived, with this many bytes in total.
+    /// Notes that this many packets arrived, with this many bytes in total.
     pub(crate) fn note(&mut self, (packets, bytes): (usize, usize)) {
         let Some(mean) = bytes.checked_div(packets) else { return };
         let weight = packets.min(REMEMBERED);
@@ -80,7 +80,7 @@ pub(crate) struct Crowds {
 }
 
 impl Crowds {
-    /// This many packets arrived together in a turn; 0: there was no turn.
+    /// Notes that this many packets arrived together in a turn; 0: there was no turn.
     pub(crate) fn note(&mut self, packets: usize) {
         if packets > 0 {
             self.sum = self.sum - self.sum / TURNS + packets;

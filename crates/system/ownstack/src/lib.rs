@@ -37,7 +37,7 @@ use wan::Direction;
 
 /// Packets written before the end of a turn.
 const PENDING_MAX: usize = 32;
-/// Bytes received as one batch, give or take one packet: acknowledgments are sent after it.
+/// Bytes received as one batch, within one packet: acknowledgments are sent after it.
 const BATCH_BYTES: usize = 512 << 10;
 /// Maximum number of packets without an event for the worker before its turn.
 const IDLE_TURNS: u32 = 4;
@@ -59,7 +59,7 @@ pub struct OwnStack {
     /// Packets that the device queue had dropped before the start.
     dropped: u64,
     now: Nanos,
-    /// Bytes of the current batch; 0: none.
+    /// Bytes of the current batch; 0 without one.
     batch: usize,
     spin_span: Nanos,
     /// How long before a packet on a link is due the worker spins instead of sleeping.
@@ -141,8 +141,8 @@ impl OwnStack {
         }
     }
 
-    /// Receives packets. If they are read one by one, a long one is the last for now: its reader
-    /// runs while it is in the cache and in its place.
+    /// Receives packets. If they are read one by one, a long one is the last for now: it is
+    /// processed while it is in the cache and in its place.
     fn receive(&mut self) {
         let OwnStack { port, stack, now, links, batch, .. } = self;
         if let Some(links) = links {
@@ -212,7 +212,7 @@ impl OwnStack {
         }
     }
 
-    /// With batches: sending and sleeping until something arrives is one system call.
+    /// With batches: sending and sleeping until a packet arrives is one system call.
     fn wait_once(&mut self, wake: Nanos, ready: &mut Vec<Ready>) {
         for _ in 0..IDLE_TURNS {
             let span = match self.stack.has_changes() {
@@ -226,7 +226,7 @@ impl OwnStack {
         }
     }
 
-    /// With one system call per packet: true if the worker gets its turn.
+    /// With one system call per packet: returns true if the worker gets its turn.
     fn wait_by_calls(&mut self, wake: Nanos, until: Nanos, ready: &mut Vec<Ready>) -> bool {
         self.carry();
         self.turn(NOW, ready);
@@ -274,12 +274,12 @@ impl OwnStack {
     }
 }
 
-/// From now until then; `None` if it never happens.
+/// Time from now until then; `None` if it never happens.
 fn span_until(instant: Nanos) -> Option<Duration> {
     (instant != Nanos::NEVER).then(|| Duration::from_nanos((instant - monotonic()).0))
 }
 
-/// This long before a time, if it ever happens.
+/// The instant this long before a time, if it ever happens.
 fn early(instant: Nanos, span: Nanos) -> Nanos {
     if instant == Nanos::NEVER { instant } else { instant - span }
 }

@@ -98,7 +98,7 @@ impl Links {
     }
 }
 
-/// One packet into a buffer of the links. A packet without room is read anyway; otherwise the
+/// Reads one packet into a buffer of the links. A packet without room is read anyway; otherwise the
 /// device queue would drop others.
 fn receive_alone(
     lanes: &mut Lanes,

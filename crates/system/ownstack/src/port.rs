@@ -59,7 +59,7 @@ pub(crate) struct LentLink {
 }
 
 impl LentLink {
-    /// `None` while it is in use.
+    /// Takes the link; `None` while it is in use.
     pub(crate) fn take(home: &Arc<LinkHome>) -> Option<LentLink> {
         let link = home.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(LentLink { link: Some(link), home: home.clone() })
@@ -94,7 +94,7 @@ impl TunQueue {
 }
 
 impl PacketPort {
-    /// One system call per packet.
+    /// Uses one system call per packet.
     pub(crate) fn by_calls(queue: OwnedFd) -> PacketPort {
         PacketPort::of(PortSource::Tun(TunQueue::new(queue, None)))
     }
@@ -210,8 +210,8 @@ impl PacketPort {
         }
     }
 
-    /// After each use of the ring: failures are counted, and a ring that the kernel has ended is
-    /// dropped.
+    /// Called after each use of the ring: failures are counted, and a ring that the kernel has
+    /// ended is dropped.
     fn settle(&mut self) {
         let PortSource::Tun(tun) = &mut self.source else { return };
         let Some(ring) = &mut tun.ring else { return };
@@ -238,7 +238,7 @@ impl PacketPort {
         }
     }
 
-    /// This many packets were read one by one in a turn: they arrived together.
+    /// Notes that this many packets were read one by one in a turn: they arrived together.
     pub(crate) fn end_turn(&mut self, packets: usize) {
         if let PortSource::Tun(TunQueue { crowds: Some(crowds), .. }) = &mut self.source {
             crowds.note(packets);

@@ -1,4 +1,5 @@
-//! Raw segments over a TUN device: no TCP of ours is between the script and the server's kernel.
+//! Raw segments over a TUN device: there is no TCP of this program between the script and the
+//! server's kernel.
 
 use dialogue::packets::PacketLink;
 use net::reactor::monotonic;
@@ -28,7 +29,7 @@ impl RawLink {
     /// Creates the device in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What this machine or user does not support, with the fix.
+    /// Fails if this machine or user does not support it, with the fix.
     pub fn open() -> Result<RawLink, PathTrouble> {
         let device = PacketDevice::single(PacketKind::Real, ADDRESSES)?;
         let turn = (monotonic().0 / 1_000) as u32;

@@ -56,7 +56,7 @@ pub enum Handover {
     Calls,
     /// One system call per packet, and io_uring while many arrive together.
     ByNumber,
-    /// All packets of a turn at once, by io_uring.
+    /// All packets of a turn at once, with io_uring.
     Batches,
     /// One system call per packet, because the kernel does not support more; with the reason.
     Fallback(String),
@@ -67,9 +67,9 @@ pub enum Handover {
 /// Why there is no network.
 #[derive(Debug)]
 pub enum NetworkTrouble {
-    /// With TUN devices.
+    /// Trouble with TUN devices.
     Path(PathTrouble),
-    /// With a device through AF_XDP.
+    /// Trouble with a device through AF_XDP.
     Xdp(XdpTrouble),
 }
 
@@ -139,9 +139,9 @@ pub struct Ground {
 
 #[derive(Debug)]
 enum Devices {
-    /// One per worker.
+    /// One device per worker.
     Tun(Vec<PacketDevice>),
-    /// One shared by all, with a link for each worker, stored here while unused.
+    /// One device shared by all, with a link for each worker, stored here while unused.
     Xdp(XdpDevice, Vec<Arc<LinkHome>>),
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct AddressPart {
 struct NetworkCounts {
     counts: StackFacts,
     carried: Option<Tally>,
-    /// Of the links that carried the packets.
+    /// Seed of the links that carried the packets.
     seed: u64,
 }
 
@@ -167,7 +167,7 @@ impl OwnNetwork {
     /// Creates the devices, or attaches to one, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What this machine or user does not support, each with the fix.
+    /// Fails if this machine or user does not support it, with the fix.
     pub fn open(ask: NetworkRequest) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
         OwnNetwork::on(&Ground::open(&ask)?, ask)
     }
@@ -196,7 +196,7 @@ impl OwnNetwork {
         Ok(Arc::new(OwnNetwork { ground, parts, ask, dealt, reported, common }))
     }
 
-    /// Its devices.
+    /// The devices of the network.
     pub fn ground(&self) -> &Arc<Ground> {
         &self.ground
     }
@@ -221,7 +221,7 @@ impl OwnNetwork {
         &self.ground.handover
     }
 
-    /// Its requirements.
+    /// The requirements of the network.
     pub fn ask(&self) -> &NetworkRequest {
         &self.ask
     }
@@ -282,7 +282,7 @@ impl OwnNetwork {
     /// thread only. `seed` is that of the links.
     ///
     /// # Errors
-    /// No such worker, or no descriptor or memory left.
+    /// Fails if there is no such worker, or no descriptor or memory is left.
     pub fn worker(self: &Arc<Self>, id: u32, seed: u64, spin: Nanos) -> io::Result<OwnStack> {
         let port = match (&self.ground.devices, self.handover()) {
             (Devices::Tun(devices), Handover::Batches) => {
@@ -302,7 +302,7 @@ impl OwnNetwork {
     /// must not exist meanwhile.
     ///
     /// # Errors
-    /// As [`OwnNetwork::worker`].
+    /// Fails like [`OwnNetwork::worker`].
     pub fn caller(self: &Arc<Self>, seed: u64) -> io::Result<OwnStack> {
         self.over(self.port(0)?, 0, seed, Nanos::ZERO)
     }
@@ -407,7 +407,7 @@ impl Ground {
     /// namespace of the calling thread.
     ///
     /// # Errors
-    /// What this machine or user does not support, each with the fix.
+    /// Fails if this machine or user does not support it, with the fix.
     pub fn open(ask: &NetworkRequest) -> Result<Arc<Ground>, NetworkTrouble> {
         let (devices, handover) = match &ask.xdp {
             Some(xdp) => {

@@ -1,5 +1,5 @@
-//! Packets by io_uring: those of a turn are sent in one system call, which also waits for arriving
-//! ones.
+//! Packets with io_uring: those of a turn are sent in one system call, which also waits for
+//! arriving ones.
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
 use crate::depth::Depth;
@@ -53,14 +53,14 @@ pub(crate) struct PacketRing {
     gone: bool,
 }
 
-/// The result of one look at the completions.
+/// The result of one check of the completions.
 #[derive(Clone, Copy, Debug, Default)]
 struct ImmediateResults {
     refusals: u64,
     arrivals: u64,
 }
 
-/// On another thread the kernel rejects its requests, which is an error and nothing worse.
+/// On another thread the kernel rejects its requests, which is only an error.
 const _: fn() = || {
     fn is_send<T: Send>() {}
     is_send::<PacketRing>();
@@ -90,7 +90,7 @@ impl PacketRing {
     /// Returns a ring for the packets of `queue`, for the calling thread.
     ///
     /// # Errors
-    /// As [`probe`].
+    /// Fails like [`probe`].
     pub(crate) fn open(queue: impl AsFd) -> io::Result<PacketRing> {
         let pool = BufferRing::new(BUFFERS as u16, BUFFER);
         let ring = BatchRing::new(SUBMITTED_MAX, COMPLETIONS, pool)?;
@@ -178,7 +178,7 @@ impl PacketRing {
         }
     }
 
-    /// False if there is no room. `entry` writes a packet.
+    /// Returns false if there is no room. `entry` writes a packet.
     fn push(&mut self, entry: &Entry) -> bool {
         // SAFETY: it points to a packet that `hand_over` has borrowed until the kernel has read it,
         // and uses no buffer

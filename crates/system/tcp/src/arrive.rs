@@ -199,9 +199,9 @@ impl Tcb {
         events
     }
 
-    /// Up to where the peer has our acknowledgment: the timestamp of the first segment after that
-    /// is echoed, so that the sender measures the delay of our acknowledgments too (RFC 7323
-    /// section 4.3).
+    /// The point up to which the peer has our acknowledgment: the timestamp of the first segment
+    /// after that is echoed, so that the sender measures the delay of our acknowledgments too (RFC
+    /// 7323 section 4.3).
     fn acknowledged_to(&self) -> u32 {
         let held_back = self.cold.as_ref().map_or(0, |cold| cold.unacknowledged);
         self.rcv_nxt.wrapping_sub(held_back)
@@ -373,7 +373,7 @@ impl Tcb {
         }
     }
 
-    /// Records the ranges that the peer has beyond a hole; true if there is a new one.
+    /// Records the ranges that the peer has beyond a hole; returns true if there is a new one.
     fn note_sacks(&mut self, head: &Head) -> bool {
         let Some(cold) = &mut self.cold else { return false };
         if self.flags & bit::SACK == 0 || head.sack_count == 0 {

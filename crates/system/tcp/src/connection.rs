@@ -1,6 +1,5 @@
-//! One connection: its state and the operations of its owner. An idle connection consists of
-//! [`Tcb`] only; data in transit in either direction is in [`Cold`], which exists only while
-//! needed.
+//! One connection: its state and the operations of its owner. An idle connection consists only of
+//! its [`Tcb`]; data in transit in either direction is in [`Cold`], which exists only while needed.
 
 use crate::packet::{End, Flow, Head, Outbox, flag, low_bits, with_low_bits};
 use crate::seq::{Ranges, later};
@@ -103,7 +102,7 @@ const _: () = assert!(size_of::<Tcb>() == 64);
 pub(crate) struct Cold {
     /// Data from `snd_una` on.
     pub(crate) send: VecDeque<u8>,
-    /// Received in order and not yet read.
+    /// Data received in order and not yet read.
     pub(crate) receive: Vec<u8>,
     pub(crate) read: usize,
     /// Received after `receive`: a range of the last packet delivered to the stack.
@@ -111,7 +110,7 @@ pub(crate) struct Cold {
     /// Received beyond a hole: bytes from `rcv_nxt` on, valid where `held` covers them.
     pub(crate) beyond: VecDeque<u8>,
     pub(crate) held: Ranges,
-    /// Where the latest out-of-order segments arrived, latest first.
+    /// Positions of the latest out-of-order segments, latest first.
     pub(crate) latest: [u32; 3],
     pub(crate) latest_count: u8,
     /// A range that arrived twice (RFC 2883).
@@ -130,7 +129,7 @@ pub(crate) struct Cold {
     /// The recovery ends once this is acknowledged; until then no new one starts.
     pub(crate) recover: u32,
     /// The window was halved because of congestion at a router (RFC 3168): until this is
-    /// acknowledged neither another mark nor a loss halves it again.
+    /// acknowledged, neither another mark nor a loss halves it again.
     pub(crate) eased: u32,
     pub(crate) reduction: Reduction,
     /// Everything before this was retransmitted in this recovery.
@@ -216,7 +215,7 @@ pub(crate) struct SentAgain {
 pub(crate) struct TailProbe {
     /// The end of everything that had been sent at that time.
     pub(crate) end: u32,
-    /// It was a retransmission.
+    /// The segment was a retransmission.
     pub(crate) again: bool,
 }
 
@@ -381,7 +380,7 @@ impl Tcb {
         self.shifts >> 4
     }
 
-    /// Its local address and port, given the first address of the stack.
+    /// Local address and port, given the first address of the stack.
     pub(crate) fn own_end(&self, first: IpAddr) -> End {
         End { address: with_low_bits(first, self.host), port: self.port }
     }
@@ -439,7 +438,7 @@ impl Tcb {
         }
     }
 
-    /// Accepts bytes to send; `None` if the send buffer is full.
+    /// Accepts bytes to send; returns `None` if the send buffer is full.
     pub(crate) fn write(&mut self, bytes: &[u8], c: &mut Context<'_>) -> Option<usize> {
         if self.state == TcpState::SynSent {
             self.set(bit::BLOCKED, true);
@@ -474,7 +473,7 @@ impl Tcb {
         }
     }
 
-    /// Copies received data; `None` if there is none and more may arrive.
+    /// Copies received data; returns `None` if there is none and more may arrive.
     pub(crate) fn read(&mut self, into: &mut [u8], c: &mut Context<'_>) -> Option<usize> {
         let Some(cold) = &mut self.cold else {
             return self.has(bit::PEER_FIN).then_some(0);
@@ -611,9 +610,9 @@ impl Tcb {
         c.counts.sent += 1;
     }
 
-    /// Resets the connection when no one will process replies. It is unknown whether the data in
-    /// flight arrives: resets are sent for both sequence numbers that the peer may expect (RFC 5961
-    /// section 3.2 accepts no other).
+    /// Resets the connection when replies are no longer processed. It is unknown whether the data
+    /// in flight arrives: resets are sent for both sequence numbers that the peer may expect (RFC
+    /// 5961 section 3.2 accepts no other).
     pub(crate) fn abandon(&mut self, c: &mut Context<'_>) {
         let is_open =
             !matches!(self.state, TcpState::SynSent | TcpState::TimeWait | TcpState::Done);

@@ -256,7 +256,7 @@ impl Tcb {
         later(first, cold.overdue)
     }
 
-    /// Retransmits the next segment that counts as lost; false if there is none.
+    /// Retransmits the next segment that counts as lost; returns false if there is none.
     fn resend_next(&mut self, c: &mut Context<'_>) -> bool {
         if let Some((from, to)) = self.cold.as_mut().and_then(|cold| cold.lost_again.pop_front()) {
             // a FIN alone carries no data
@@ -510,8 +510,8 @@ impl Tcb {
     }
 
     /// Processes the information of an acknowledgment about the tail loss probe (RFC 8985 section
-    /// 7.4).
-    /// `twice`: it reports bytes received twice (RFC 2883); `nothing`: it reports nothing else.
+    /// 7.4). `twice`: it reports bytes received twice (RFC 2883); `nothing`: it reports nothing
+    /// else.
     pub(crate) fn probe_answered(&mut self, ack: u32, twice: bool, nothing: bool) {
         let una = self.snd_una;
         let Some(cold) = &mut self.cold else { return };
@@ -765,7 +765,7 @@ impl Tcb {
 }
 
 /// Payload of a segment to this peer in a packet of the size that ICMP reported; 0 if it reported
-/// none. No IPv6 link is smaller than 1,280 bytes (RFC 8200 section 5), whatever is reported.
+/// none. No IPv6 link is smaller than 1,280 bytes (RFC 8200 section 5), regardless of the report.
 pub(crate) fn fitting(mtu: u16, peer: End) -> u16 {
     let mtu = match (peer.address.is_ipv6(), mtu) {
         (true, mtu) => mtu.max(1_280),

@@ -413,10 +413,10 @@ fn put_head(out: &mut Vec<u8>, from: IpAddr, to: IpAddr, length: usize, ecn: u8)
 /// Where the TCP checksum of outgoing packets is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
-    /// By this code.
+    /// Computed here.
     #[default]
     Ours,
-    /// By the device: each packet is preceded by a virtio header that requests it.
+    /// Computed by the device: each packet is preceded by a virtio header that requests it.
     Device,
 }
 

@@ -19,7 +19,7 @@ use units::{Nanos, Purpose, Seed, room_for_more};
 /// The local addresses and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sources {
-    /// All addresses are of its family and differ from it in the last 32 bits only.
+    /// First address; all addresses are of its family and differ from it only in the last 32 bits.
     pub first: IpAddr,
     /// Number of addresses from the first on; at least 1.
     pub addresses: u32,
@@ -85,7 +85,7 @@ struct ConnectionRow {
     pending: FromSegment,
     /// When the connection is examined again.
     scheduled: Nanos,
-    /// It is in the list of rows whose timers must be examined.
+    /// The row is in the list of rows whose timers must be examined.
     touched: bool,
 }
 
@@ -190,7 +190,7 @@ pub struct TcpStack {
     changed: Vec<u32>,
     /// The last packet, if it was read into [`TcpStack::room`].
     packet: Box<[u8]>,
-    /// The row whose connection still has bytes in it.
+    /// The row whose connection still has bytes in the packet buffer.
     lent: Option<u32>,
     out: Outbox,
     spare: Spares,
@@ -302,7 +302,7 @@ impl TcpStack {
     /// Opens a connection for a free slot. `from`: the required local address and port.
     ///
     /// # Errors
-    /// No such tuple is free; the peer's address has a different family than the stack.
+    /// Fails if no such tuple is free, or the peer's address has a different family than the stack.
     pub fn open(
         &mut self,
         now: Nanos,
@@ -451,7 +451,8 @@ impl TcpStack {
         }
     }
 
-    /// After any operation: updates the timer and removes finished connections without an owner.
+    /// Called after any operation: updates the timer and removes finished connections without an
+    /// owner.
     fn settle(&mut self, now: Nanos, index: u32) {
         let row = &self.rows[index as usize];
         let over = matches!(row.connection.state, TcpState::Done | TcpState::TimeWait);
@@ -537,8 +538,8 @@ impl TcpStack {
     /// Writes bytes; returns how many were accepted.
     ///
     /// # Errors
-    /// The connection is not established yet, the send buffer is full, or the connection is
-    /// finished.
+    /// Fails if the connection is not established yet, the send buffer is full, or the connection
+    /// is finished.
     pub fn write(&mut self, now: Nanos, slot: u32, bytes: &[u8]) -> Result<usize, NotDone> {
         let Some(index) = self.row(slot) else {
             return Err(NotDone::Failed(FailureClass::OtherIo));
@@ -557,7 +558,7 @@ impl TcpStack {
     /// Copies received data; 0 is the end of the stream.
     ///
     /// # Errors
-    /// No data yet, or the connection failed.
+    /// Fails if there is no data yet, or the connection failed.
     pub fn read(&mut self, now: Nanos, slot: u32, into: &mut [u8]) -> Result<usize, NotDone> {
         let Some(index) = self.row(slot) else {
             return Err(NotDone::Failed(FailureClass::OtherIo));
@@ -580,7 +581,7 @@ impl TcpStack {
     /// the bytes are.
     ///
     /// # Errors
-    /// As [`TcpStack::read`].
+    /// Fails like [`TcpStack::read`].
     pub fn take(
         &mut self,
         now: Nanos,

@@ -46,7 +46,7 @@ pub(crate) struct Draw {
     pub(crate) corrupt: f64,
     /// Selects the bit.
     pub(crate) bit: u64,
-    /// Of the packet and of its copy.
+    /// Delay of the packet and of its copy.
     pub(crate) delay: [f64; 2],
     pub(crate) ahead: f64,
 }

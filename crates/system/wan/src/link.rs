@@ -157,7 +157,7 @@ pub struct PathLink {
     spec: Arc<LinkSpec>,
     draws: Draws,
     loss: LossState,
-    /// For outages that lose packets; those that delay them are in the transmitter.
+    /// Outages that lose packets; those that delay them are in the transmitter.
     losing: Option<OutageState>,
     transmitter: Transmitter,
     flight: Flight,

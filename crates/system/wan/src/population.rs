@@ -23,7 +23,7 @@ pub struct Population {
 /// One kind of clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PopulationPart {
-    /// The name in results: that of the profile, or the one before `=`.
+    /// The name in results: that of the profile, or the text before `=`.
     pub name: String,
     pub path: PathSpec,
     /// 0..=1.

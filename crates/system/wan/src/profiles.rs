@@ -8,7 +8,7 @@ pub struct Profile {
     /// The text for [`crate::PathSpec::parse`].
     pub text: &'static str,
     pub throttles: Throttles,
-    /// One sentence: what it represents and the source of its figures.
+    /// One sentence: what the profile represents and the source of its figures.
     pub about: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! A path as text and as parameters: `3g`, `rtt=100ms, loss=1%`, `dsl, up-loss=2%, down-rate=8M`.
 //!
 //! The first item may be the name of a profile; each other item sets one parameter, in both
-//! directions or, with `up-` or `down-` before the key, in one.
+//! directions or, with `up-` or `down-` before the key, in one direction.
 
 use crate::codel::CoDel;
 use crate::delay::{Delay, JitterLaw};
@@ -38,9 +38,9 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     pub carrier: Carrier,
     pub delay: Delay,
-    /// Packets arrive in the order in which they left, whatever the jitter; otherwise they overtake
-    /// each other. Each then waits for the slowest one before it: the closer packets follow each
-    /// other, the more the mean delay rises above that of the distribution, and the less it varies.
+    /// Packets arrive in the order in which they left, despite jitter; otherwise they overtake each
+    /// other. Each then waits for the slowest one before it: the closer packets follow each other,
+    /// the more the mean delay rises above that of the distribution, and the less it varies.
     pub keeps_order: bool,
     pub ahead: Option<Ahead>,
     /// Arrivals are rounded up to multiples of this; zero: no rounding.
@@ -82,11 +82,11 @@ pub enum QueueLimit {
 /// Which packet is dropped when the queue is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePolicy {
-    /// The arriving one.
+    /// Drops the arriving packet.
     DropTail,
-    /// The one that has waited longest.
+    /// Drops the packet that has waited longest.
     DropHead,
-    /// One that has waited too long, before the queue is full.
+    /// Drops a packet that has waited too long, before the queue is full.
     CoDel(CoDel),
 }
 
@@ -124,7 +124,7 @@ impl Default for LinkSpec {
 }
 
 impl LinkSpec {
-    /// Its mean capacity in bits per second; `None`: unlimited.
+    /// Mean capacity in bits per second; `None`: unlimited.
     pub fn bits_per_second(&self) -> Option<f64> {
         match &self.carrier {
             Carrier::Unlimited => None,

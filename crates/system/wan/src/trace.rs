@@ -38,7 +38,7 @@ impl std::error::Error for TraceFault {}
 /// Access to the traces named in a path, without opening files.
 pub trait TraceSource {
     /// # Errors
-    /// One sentence that names the file and the error.
+    /// Fails with one sentence that names the file and the error.
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String>;
 }
 
@@ -64,7 +64,7 @@ impl Trace {
     /// The trace in a file.
     ///
     /// # Errors
-    /// One sentence that names the file, and the line if applicable.
+    /// Fails with one sentence that names the file, and the line if applicable.
     pub fn of_file(file: &str, bytes: &[u8]) -> Result<Arc<Trace>, String> {
         let wrong = |why: &dyn std::fmt::Display| format!("the trace {}: {why}", quoted(file));
         let text = std::str::from_utf8(bytes).map_err(|_| {
@@ -96,7 +96,7 @@ impl Trace {
     /// Parses the output of [`Trace::gaps`].
     ///
     /// # Errors
-    /// A word that is not an interval; an invalid trace.
+    /// Fails for a word that is not an interval, and for an invalid trace.
     pub fn parse_gaps(text: &str) -> Result<Trace, TraceFault> {
         let mut at_ms: Vec<u32> = Vec::new();
         for word in text.split_whitespace() {
@@ -123,8 +123,8 @@ impl Trace {
     /// Parses mahimahi's format. Empty lines are ignored.
     ///
     /// # Errors
-    /// A line that is not a whole number of milliseconds or is below the one before; no lines; a
-    /// last line of 0; more than [`TRACE_LINES_MAX`] lines.
+    /// Fails for a line that is not a whole number of milliseconds or is below the previous one,
+    /// without lines, for a last line of 0, and for more than [`TRACE_LINES_MAX`] lines.
     pub fn parse(text: &str) -> Result<Trace, TraceFault> {
         let mut at_ms: Vec<u32> = Vec::new();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -15,7 +15,7 @@ pub(crate) struct Packet {
     pub(crate) token: u32,
     pub(crate) bytes: u32,
     pub(crate) arrived: Nanos,
-    /// Its propagation delay after it has left.
+    /// Propagation delay after the packet has left.
     pub(crate) delay: Nanos,
     /// Selects the bit to flip.
     pub(crate) corrupt: Option<u64>,

@@ -1,4 +1,5 @@
-//! The interval of a difference: a bootstrap over whole blocks, or over whole runs of a single one.
+//! The interval of a difference: a bootstrap over whole blocks, or over whole runs of a single
+//! block.
 
 use super::{Block, difference, mean, student};
 use crate::interval::{CONFIDENCE, RESAMPLES_MAX};

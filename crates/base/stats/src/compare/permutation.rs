@@ -1,4 +1,4 @@
-//! The permutation test: how rare a difference is among those of other labelings.
+//! The permutation test: how rare a difference is among those of random labelings.
 
 use super::Block;
 use units::Stream;
@@ -6,20 +6,20 @@ use units::Stream;
 /// Maximum number of labelings: all of them up to this number, a random sample of this size beyond.
 pub const LABELINGS_MAX: usize = 20_000;
 
-/// For each run of one block, in the order before, after: whether it is labelled "after".
+/// For each run of one block, in the order before, after: `true` if it is labeled "after".
 pub type Labels = Vec<bool>;
 
 /// Labelings of the runs of every block. The true labels come first everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labelings {
-    /// For each block the labels that occur.
+    /// For each block the possible labelings.
     pub choices: Vec<Vec<Labels>>,
-    /// For each labeling of the whole, the row of every block's choice.
+    /// For each labeling of all blocks, the row of every block's choice.
     pub rows: Vec<Vec<u32>>,
 }
 
 /// All ways to label the runs of the blocks (given as numbers of runs before and after); beyond
-/// `most` of them, the true one and `most` drawn ones.
+/// `most` of them, the true one and random ones up to `most`.
 pub fn labelings(blocks: &[(usize, usize)], most: usize, stream: &mut Stream) -> Labelings {
     let mut complete = true;
     let mut of_block = |&(before, after): &(usize, usize)| {
@@ -46,7 +46,7 @@ pub fn labelings(blocks: &[(usize, usize)], most: usize, stream: &mut Stream) ->
     Labelings { choices, rows }
 }
 
-/// A number written in digits of these bases, the first one fastest.
+/// A number in digits of these bases, the first digit varying fastest.
 fn digits(mut index: usize, bases: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut digit = |base: usize| {
         let row = index % base;
@@ -84,8 +84,8 @@ fn shuffled(truth: &Labels, stream: &mut Stream) -> Labels {
 }
 
 /// For each figure the share of labelings in which some figure's difference is as rare as its own:
-/// differences are measured in their spread over the labelings, and each is compared with the
-/// largest of a labeling. All figures have the same blocks.
+/// differences are measured relative to their spread over the labelings, and each is compared with
+/// the largest of a labeling. All figures have the same blocks.
 pub(super) fn p_values(figures: &[&[Block]], stream: &mut Stream) -> Vec<f64> {
     let Some(first) = figures.first() else { return Vec::new() };
     let form: Vec<(usize, usize)> =
@@ -121,7 +121,7 @@ fn in_spreads(blocks: &[Block], labelings: &Labelings) -> Vec<f64> {
     found.iter().map(|one| if spread > 0.0 { one.abs() / spread } else { 0.0 }).collect()
 }
 
-/// Mean of those labelled after − mean of the others.
+/// Mean of the values labeled after − mean of the others.
 fn relabelled(block: &Block, labels: &Labels) -> f64 {
     let (mut after, mut before) = (0.0, 0.0);
     for (value, is_after) in block.before.iter().chain(&block.after).zip(labels) {

@@ -10,9 +10,8 @@ use crate::interval::CONFIDENCE;
 
 /// The curve of one target, from the steps upwards, the trials of a search and the overload; steps
 /// downwards are compared with them, and steps after an overload are excluded. Points that the
-/// client limited are excluded. `objectives`: those that [`Point::met`] answers, empty without any.
-/// The caller fills in recovery times, and a capacity found by a search replaces the one computed
-/// here.
+/// client limited are excluded. `objectives`: those that [`Point::met`] answers, may be empty. The
+/// caller fills in recovery times, and a capacity found by a search replaces the one computed here.
 pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
     if let Some(why) = crumbs(steps.iter().map(|(purpose, point)| (*purpose, point))) {
         return Curve { notes: vec![format!("{why}.")], ..Curve::default() };
@@ -40,7 +39,7 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
         true => before_the_knee(&whole, knee.as_ref(), limited > 0),
         false => by_objectives(&whole, objectives, limited > 0),
     };
-    // a server that handles calls side by side is above what one call at a time predicts
+    // a server that handles calls in parallel exceeds the prediction for one call at a time
     let is_above = |predicted: &f64| peak.is_none_or(|peak| peak.at <= predicted * 1.005);
     let mut curve = Curve {
         peak: peak.filter(|peak| peak.at > 0.0),
@@ -86,7 +85,7 @@ fn before_the_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Opti
     Some(Capacity { at, confidence: CONFIDENCE, objectives: Vec::new(), how })
 }
 
-/// By [`threshold`] over every step as a trial; if it gives no result, by the highest level that
+/// Uses [`threshold`] with every step as a trial; if that gives no result, the highest level that
 /// met the objectives and the lowest that missed them.
 fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> Option<Capacity> {
     let points = levels.iter().flat_map(|level| &level.points);
@@ -149,7 +148,7 @@ fn notes(curve: &Curve, levels: &[Level], axis: Axis, limited: usize) -> Vec<Str
     notes
 }
 
-/// States that there is no knee, and why.
+/// States that there is no knee, with the reason.
 fn no_knee(curve: &Curve, levels: &[Level], axis: Axis) -> Option<String> {
     let users = axis == Axis::Population;
     if users && levels.len() < 3 {

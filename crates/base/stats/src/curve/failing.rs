@@ -1,5 +1,5 @@
-//! A server that already fails at the lowest load: its failures are not caused by the load, and
-//! nothing is concluded from them.
+//! A server that already fails at the lowest load: the load does not cause its failures, and no
+//! conclusion is drawn from them.
 
 use super::{Level, Point};
 

@@ -1,5 +1,5 @@
-//! Kneedle: the knee of a curve from its form alone (Satopaa, Albrecht, Irwin, Raghavan, "Finding a
-//! Kneedle in a haystack", ICDCS workshops 2011).
+//! Kneedle: finds the knee of a curve from its form alone (Satopaa, Albrecht, Irwin, Raghavan,
+//! "Finding a Kneedle in a haystack", ICDCS workshops 2011).
 
 /// How a curve bends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ fn upright(y: &[f64], form: Form) -> Vec<f64> {
     }
 }
 
-/// Scaled to 0..=1; `None` when all are the same.
+/// Values scaled to 0..=1; `None` if all are equal.
 fn unit(values: &[f64]) -> Option<Vec<f64>> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -5,14 +5,14 @@ use units::{Purpose, Seed, Stream};
 
 /// Below this share of the offered load, throughput no longer keeps up.
 const FOLLOWS_SHARE: f64 = 0.99;
-/// Resamples behind the interval of a knee.
+/// Number of resamples for the interval of a knee.
 const RESAMPLES: usize = 1_000;
 
 /// The usable points at one level: its repeats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
     pub at: f64,
-    /// At least one.
+    /// Points; at least one.
     pub points: Vec<Point>,
 }
 
@@ -41,21 +41,20 @@ pub fn levels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Level> {
     levels
 }
 
-/// The knee, or `None` if none is distinguishable from noise.
+/// The knee; `None` if no knee can be distinguished from noise.
 ///
-/// Throughput is that of successful responses. Over offered rates the knee is the first level at
-/// which successful/offered is below 0.99 there and at the next level (or at the highest one
-/// tried), or at which more calls fail than are allowed; `at` lies where the throughput of that
-/// level meets the diagonal, between the level before and it, or at the level before, if calls
-/// fail. A server that fails at the lowest level has no knee. The interval runs from 0.99 of the
-/// last level that kept up to the first that falls short by more than chance explains: twice the
-/// standard error of a Poisson count. It is widened by a bootstrap over the repeats where every
-/// level has two or more.
+/// Throughput counts successful responses. Over offered rates the knee is the first level at which
+/// successful/offered is below 0.99 there and at the next level (or at the highest one tried), or
+/// at which more calls fail than are allowed; `at` lies where the throughput of that level meets
+/// the diagonal, between the level before and it, or at the level before, if calls fail. A server
+/// that fails at the lowest level has no knee. The interval runs from 0.99 of the last level that
+/// kept up to the first that falls short by more than chance explains: twice the standard error of
+/// a Poisson count. A bootstrap over the repeats widens it if every level has two or more.
 ///
-/// Over populations it is where the asymptotes of throughput meet: N* = X_max · N₁ / X(N₁), with N₁
-/// the lowest population and X_max the highest throughput (Denning & Buzen, "The Operational
-/// Analysis of Queueing Network Models", 1978). Below N* users hardly wait for one another; above it
-/// they bring no more.
+/// Over populations the knee is where the asymptotes of throughput meet: N* = X_max · N₁ / X(N₁),
+/// with N₁ the lowest population and X_max the highest throughput (Denning & Buzen, "The
+/// Operational Analysis of Queueing Network Models", 1978). Below N* users hardly wait for one
+/// another; above it they add no throughput.
 pub fn knee(levels: &[Level], axis: Axis) -> Option<Knee> {
     if failing_from(levels).is_some() {
         return None;
@@ -174,8 +173,8 @@ pub fn knee_by_kneedle(levels: &[Level]) -> Option<Knee> {
     Some(Knee { at: Span { at, low, high }, rule: "Kneedle, S = 1, of throughput".to_owned() })
 }
 
-/// The level of the largest power, throughput over mean response time (Kleinrock 1979): half of
-/// what an M/M/1 server can do. Failing levels are excluded. `None` without a response time.
+/// The level of the largest power, throughput over mean response time (Kleinrock 1979): half of the
+/// capacity of an M/M/1 server. Failing levels are excluded. `None` without a response time.
 pub fn power(levels: &[Level]) -> Option<f64> {
     let of = |level: &Level| {
         level.mean(|point| point.goodput_per_s) / level.mean(|point| point.response_mean_s)
@@ -190,13 +189,13 @@ struct Mean {
     offered: f64,
     achieved: f64,
     fails: bool,
-    /// Of one step, and of all at this level.
+    /// Window of one step, and of all at this level.
     window_s: f64,
     measured_s: f64,
 }
 
-/// Where the insufficient throughput meets the diagonal; 0.99 of the level before it (or 0), and
-/// the first one that falls short by more than chance.
+/// From 0.99 of the level before (or 0) to the first level that falls short by more than chance;
+/// between them, where the insufficient throughput meets the diagonal.
 fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
     let shortfall = |mean: &Mean| {
         // calls that a quiet server would still have had in flight when the window closed
@@ -230,7 +229,7 @@ fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
 }
 
 /// The 2.5 % quantile of the lower ends and the 97.5 % quantile of the upper ends over resampled
-/// repeats; `None` when a level has a single repeat or most resamples find nothing.
+/// repeats; `None` if a level has a single repeat or most resamples have no knee.
 fn resampled(
     levels: &[Level],
     find: impl Fn(&[Level]) -> Option<(f64, f64, f64)>,

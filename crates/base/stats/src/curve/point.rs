@@ -30,7 +30,7 @@ impl Purpose {
         Purpose::Recovery,
     ];
 
-    /// Its stable name.
+    /// Stable name.
     pub fn id(self) -> &'static str {
         match self {
             Purpose::Up => "up",
@@ -106,10 +106,10 @@ impl Point {
     }
 
     /// Returns whether the server keeps up with the load here: completions keep up with the offered
-    /// load (on the axis of populations they always do), no more calls fail than are allowed, and
-    /// the objectives are met. The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean
-    /// response time of the server at rest (a quarter of the window counts at most); calls that
-    /// fell due so shortly before the end are rightly still in flight.
+    /// load (always true over populations), no more calls fail than are allowed, and the objectives
+    /// are met. The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean response time
+    /// of the idle server (at most a quarter of the window counts); calls that fell due this
+    /// shortly before the end may still be in flight.
     pub fn follows(&self, axis: Axis, rest_s: f64) -> bool {
         let under_way = self.offered_per_s * rest_s.clamp(0.0, 0.25 * self.window_s) + 1.0;
         let expected = 0.99 * self.offered_per_s * self.window_s - under_way;

@@ -2,7 +2,7 @@
 //!
 //! First the load is doubled or halved until one trial kept the objectives and one missed them;
 //! then trials are placed where [`threshold`](super::threshold) expects the edge, short ones until
-//! it is roughly known and long ones that confirm (after RFC 2544 and MLRsearch of the IETF's
+//! it is roughly known and long ones that confirm it (after RFC 2544 and MLRsearch of the IETF's
 //! BMWG). Levels alternate about the likely edge, which shows how blurred it is; the search ends as
 //! soon as the interval is as narrow as requested, so a sharp edge takes few trials and a blurred
 //! one more.
@@ -28,7 +28,7 @@ pub struct SearchConfig {
     pub trials_max: usize,
     /// Levels are whole numbers (users).
     pub whole: bool,
-    /// Shown beside the result.
+    /// Objectives shown with the result.
     pub objectives: Vec<Objective>,
 }
 
@@ -195,7 +195,8 @@ impl Search {
         Belief::of(&self.tried.iter().filter_map(tried).collect::<Vec<_>>())
     }
 
-    /// Nothing encloses the edge yet: up while the objectives are met, down while they are missed.
+    /// The next level while the edge is not enclosed: up while the objectives are met, down while
+    /// they are missed.
     fn bracket(&self) -> Next {
         let (low, high) = (self.config.lowest, self.config.highest);
         let met = self.levels(TrialEnd::Met).fold(0.0, f64::max);
@@ -233,7 +234,7 @@ impl Search {
         Next::Try(Trial { level, long: false })
     }
 
-    /// One long trial at a bound before the search ends there.
+    /// Adds one long trial at a bound before the search ends there.
     fn confirmed(&self, level: f64, end: TrialEnd) -> Next {
         let confirmed = self
             .tried

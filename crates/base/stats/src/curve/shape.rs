@@ -60,9 +60,9 @@ pub fn hysteresis(up: &[Level], down: &[Level]) -> Option<Hysteresis> {
     down.iter().filter_map(loss).max_by(|a, b| a.loss_share.total_cmp(&b.loss_share))
 }
 
-/// 1 / mean service time of the lowest level, calls a second: the expected capacity of a server
-/// that handles one call at a time. `None` if the mean number of calls in flight there was above
-/// one, because the calls then waited for each other.
+/// 1 / mean service time of the lowest level, in calls per second: the expected capacity of a
+/// server that handles one call at a time. `None` if the mean number of calls in flight there was
+/// above one, because the calls then waited for each other.
 pub fn predicted(levels: &[Level]) -> Option<f64> {
     let lowest = levels.first()?;
     let alone = lowest.mean(|point| point.concurrency) <= 1.0;

@@ -2,11 +2,11 @@
 //! chance.
 //!
 //! A trial at level L meets the objectives with probability Φ((ln c − ln L)/s): c, the capacity, is
-//! the load that half of the trials keep; s, how far chance blurs the edge, is unknown too. Both
-//! have a flat prior over their logarithms (s from 0.1 % to 20 %), two in a hundred trials go
-//! astray for other reasons, and the interval is the central part of the resulting distribution of
-//! c. It is the estimator of thresholds in psychophysics (Watson & Pelli, QUEST, 1983; Kontsevich &
-//! Tyler 1999), and like there it takes few trials for a sharp edge and more for a blurred one.
+//! the load that half of the trials keep; s, the blur of the edge by chance, is unknown too. Both
+//! have a flat prior over their logarithms (s from 0.1 % to 20 %), two in a hundred trials fail for
+//! other reasons, and the interval is the central part of the resulting distribution of c. This is
+//! the estimator of thresholds in psychophysics (Watson & Pelli, QUEST, 1983; Kontsevich & Tyler
+//! 1999), and like there it takes few trials for a sharp edge and more for a blurred one.
 
 use super::Span;
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ pub struct Tried {
     /// Positive.
     pub level: f64,
     pub met: bool,
-    /// Its length in units of the longest: chance blurs it 1/√length as much.
+    /// Length in units of the longest trial: chance blurs the result by 1/√length.
     pub length: f64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Belief {
 }
 
 impl Belief {
-    /// `None` without a trial that met the objectives and one that missed them.
+    /// Returns `None` without a trial that met the objectives and one that missed them.
     pub(super) fn of(tried: &[Tried]) -> Option<Belief> {
         let tried = about_the_edge(tried);
         let all_met = tried.iter().all(|one| one.met);
@@ -91,8 +91,8 @@ impl Belief {
     }
 }
 
-/// At most [`TRIALS_MAX`] trials, from either side of the level with the fewest misplaced ones:
-/// trials far from the edge contribute least, and those of one side only contribute nothing.
+/// At most [`TRIALS_MAX`] trials, from both sides of the level with the fewest misplaced ones:
+/// trials far from the edge contribute least, and trials of a single side nothing.
 fn about_the_edge(tried: &[Tried]) -> Cow<'_, [Tried]> {
     if tried.len() <= TRIALS_MAX {
         return Cow::Borrowed(tried);

@@ -3,7 +3,7 @@
 //! Each pathology is a [`Rule`] in its own file under `rules/`: its reasoning, its source, its
 //! thresholds and its advice as data, and one function that detects it. Rules read a [`View`] of
 //! one measurement; findings are ranked by confidence, then by how specific the rule is. A rule
-//! that explains the evidence of another one excludes it.
+//! that explains the evidence of another rule excludes it.
 
 mod curve;
 mod phase;
@@ -23,7 +23,7 @@ use units::Nanos;
 /// Certainty of a finding, from weak to strong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// The evidence fits, and other causes would fit as well.
+    /// The evidence fits, but other causes would fit as well.
     Possible,
     /// The evidence fits, and other causes would be a coincidence.
     Likely,
@@ -51,7 +51,7 @@ impl std::fmt::Display for Confidence {
     }
 }
 
-/// One pathology: its description, how it is recognized, and the source.
+/// One pathology: its description, its detection, and the source.
 #[derive(Debug)]
 pub struct Rule {
     /// Stable name for JSON: `nagle-delayed-ack`.
@@ -62,11 +62,11 @@ pub struct Rule {
     pub reasoning: &'static str,
     /// Source of the reasoning.
     pub source: &'static str,
-    /// Every threshold of the rule, and what it bounds.
+    /// Every threshold of the rule, with the value that it bounds.
     pub thresholds: &'static [(f64, &'static str)],
     /// Advice: JSON's `try`.
     pub advice: &'static str,
-    /// Findings whose evidence this one explains: they are omitted if it is at least likely.
+    /// Findings whose evidence this finding explains: they are omitted if it is at least likely.
     pub excludes: &'static [&'static str],
     pub(crate) find: fn(&View<'_>) -> Option<Sign>,
 }
@@ -123,7 +123,7 @@ pub struct Evidence<'a> {
     /// The load itself may vary: it has stages, or calls fall due in bursts or at recorded
     /// instants.
     pub uneven: bool,
-    /// Time of one call while no other was in flight, excluding its connect.
+    /// Time of a call while no other was in flight, excluding its connect.
     pub alone: Option<Nanos>,
     /// The busiest worker's share of a core without its spinning, 0..=1.
     pub driver_busy: Option<f64>,
@@ -132,7 +132,7 @@ pub struct Evidence<'a> {
     pub sut: Option<&'a SutSeries>,
     /// The emulated path of all traffic.
     pub path: Option<&'a PathFacts>,
-    /// Announcements of our side; `None`: HTTP/2 was not used.
+    /// Settings announced by the client; `None`: HTTP/2 was not used.
     pub http2: Option<Http2Limits>,
 }
 
@@ -150,7 +150,7 @@ pub struct Http2Limits {
 }
 
 impl<'a> Evidence<'a> {
-    /// Without any other observation.
+    /// Creates evidence without any other observation.
     pub fn new(measurement: &'a Measurement) -> Evidence<'a> {
         Evidence {
             measurement,

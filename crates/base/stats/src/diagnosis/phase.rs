@@ -1,14 +1,14 @@
 //! Detects whether responses are sent at the ticks of a clock, from the instants at which they
 //! arrive, whatever the service times.
 //!
-//! Two questions. *Do the instants keep a phase?* The mean resultant length of the instants modulo q
-//! (Rayleigh's test: Mardia, Jupp: Directional Statistics, 2000, §6.3), over stretches of a second
-//! or so, looked for over all periods q. *Is the phase that of a clock?* A user who calls again as
-//! soon as the response is there, and each time waits for a sleep of q, keeps a phase for a while as
-//! well; but there every late response makes all later ones late, so that the phase wanders, where a
-//! clock's next tick comes all the earlier. Von Neumann's ratio of the ticks' residuals, in its form
-//! with ranks, tells the one from the other: Bartels, Journal of the American Statistical Association
-//! 77, 1982. It is near 2 for residuals that do not depend on each other, and near 0 for a walk.
+//! Two questions. *Do the instants keep a phase?* The mean resultant length of the instants modulo
+//! q (Rayleigh's test: Mardia, Jupp: Directional Statistics, 2000, §6.3), over stretches of about a
+//! second, searched over all periods q. *Is the phase that of a clock?* A user who calls again as
+//! soon as the response arrives, and each time waits for a sleep of q, keeps a phase for a while
+//! too; but there every late response delays all later ones, so that the phase wanders, while a
+//! clock's next tick is not delayed. Von Neumann's ratio of the ticks' residuals, in its rank form,
+//! distinguishes the two: Bartels, Journal of the American Statistical Association 77, 1982. It is
+//! near 2 for independent residuals, and near 0 for a walk.
 
 use super::shape::ratio;
 use units::Nanos;
@@ -50,7 +50,7 @@ pub(crate) struct Ticks {
     pub(crate) count: usize,
     /// Mean resultant length, 0..=1.
     pub(crate) length: f64,
-    /// Share of the responses that arrived at a tick with another one, 0..=1.
+    /// Share of the responses that arrived at the same tick as another, 0..=1.
     pub(crate) together: f64,
     /// Mean resultant length of the instants at which the calls fell due, by the same clock.
     pub(crate) due_length: f64,
@@ -168,9 +168,10 @@ fn powers(times: &[f64], stretches: &[(usize, usize)], lowest: f64, step: f64) -
     powers.iter().map(|power| power / weight).collect()
 }
 
-/// Adds the unit vectors of at most [`LANES`] instants, counted from `start`, at `lowest` and at each `step`
-/// above it. One rotation a frequency, instead of a sine and a cosine; a few instants side by side,
-/// because a rotation waits for the one before it. A lane without an instant has no length.
+/// Adds the unit vectors of at most [`LANES`] instants, counted from `start`, at `lowest` and at
+/// each `step` above it. Uses one rotation per frequency instead of a sine and a cosine, for
+/// several instants at once, because a rotation waits for the previous one. A lane without an
+/// instant has no length.
 fn turn_round(times: &[f64], start: f64, (lowest, step): (f64, f64), sums: &mut [(f64, f64)]) {
     let ([mut x, mut y], [mut cos, mut sin]) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
     for (lane, at) in times.iter().enumerate() {

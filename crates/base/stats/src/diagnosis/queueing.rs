@@ -9,14 +9,14 @@ use units::Nanos;
 
 /// Shorter work is lost in the noise that a busy machine adds to a single call.
 pub(crate) const ALONE_MIN: Nanos = Nanos::from_millis(3);
-/// Calls in flight per call in service from which calls are said to wait.
+/// Calls in flight per call in service above which calls count as waiting.
 pub(crate) const CROWD_MIN: f64 = 1.4;
 /// A queue in order of arrival shows in first calls that take up to this share of the later ones'
-/// mean; where all are worked on in turns, the first take as long as the others.
+/// mean; if the server works on all in turns, the first take as long as the others.
 const FAIR_MIN: f64 = 0.88;
 
-/// If many calls wait, hardly any is as fast as a single one. If more are, the single one may have
-/// been slow by chance, and is not evidence.
+/// If many calls wait, hardly any is as fast as a single call. If more are, the single call may
+/// have been slow by chance, and is not evidence.
 const QUICK_MAX: f64 = 0.05;
 
 /// Calls that wait for each other.
@@ -37,8 +37,8 @@ pub(crate) struct Queueing {
     pub(crate) in_turns: bool,
 }
 
-/// `None` if one load does not show it: a plan with pauses or pipelining, an open load that the
-/// server keeps up with, no single call.
+/// Returns `None` if one load does not show it: a plan with pauses or pipelining, an open load that
+/// the server keeps up with, no single call.
 pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     if !view.enough() || !view.evidence.one_by_one || view.evidence.ramped {
         return None;

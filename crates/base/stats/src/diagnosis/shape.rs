@@ -27,13 +27,14 @@ pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Cluster {
 }
 
 impl Cluster {
-    /// At least `count`, and four times as many as around it, which is four times as wide.
+    /// Returns whether a count is at least `count`, and four times the surrounding ones, over four
+    /// times the width.
     pub(crate) fn stands_out(&self, count: u64) -> bool {
         self.count >= count.max(1) && self.beside * 4 <= self.count
     }
 }
 
-/// The part of `count` in `of`, 0 when there is nothing.
+/// The share of `count` in `of`; 0 if `of` is 0.
 pub(crate) fn ratio(count: f64, of: f64) -> f64 {
     if of > 0.0 { count / of } else { 0.0 }
 }
@@ -48,12 +49,12 @@ pub(crate) fn variation(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt() / mean
 }
 
-/// 0 for none.
+/// Mean; 0 without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     ratio(values.iter().sum(), values.len() as f64)
 }
 
-/// 0 for none.
+/// Median; 0 without values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! One measurement as the rules see it: values that several of them need, computed once.
+//! One measurement in the form that rules use: values that several of them need, computed once.
 
 use super::phase::{Regularity, Ticks, phase};
 use super::{COMPLETIONS_MIN, Evidence};
@@ -68,7 +68,7 @@ impl<'a> View<'a> {
         self.total.counts.done() >= COMPLETIONS_MIN
     }
 
-    /// Calls whose outcome is known.
+    /// Calls with a known outcome.
     pub(crate) fn done(&self) -> u64 {
         self.total.counts.done()
     }
@@ -122,8 +122,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Responses keep the phase of the server's clock: not that of the load's schedule, and not one
-    /// after the other, as from a limiter that lets a call through at each tick.
+    /// Responses keep the phase of the server's clock, not that of the load's schedule, and do not
+    /// follow one another, as from a limiter that admits a call at each tick.
     fn by_the_server(&self, ticks: Ticks) -> bool {
         let crowd = self.evidence.users.map_or(self.overloaded(), |users| users > 1);
         let paced = crowd && ticks.together < TOGETHER_MIN;

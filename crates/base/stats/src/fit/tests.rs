@@ -5,8 +5,8 @@ fn near(found: f64, wanted: f64, off: f64) {
     assert!((found - wanted).abs() <= off, "{found} is not {wanted}");
 }
 
-/// By hand: −1 − 2·ln ½ of one value in the middle; of two at the quartiles
-/// −2 − ½·[(ln ¼ + ln ¼) + 3·(ln ¾ + ln ¾)].
+/// Computed by hand: −1 − 2·ln ½ for one value in the middle; for two at the quartiles −2 − ½·[(ln
+/// ¼ + ln ¼) + 3·(ln ¾ + ln ¾)].
 #[test]
 fn anderson_and_darling_s_statistic_is_computed_as_defined() {
     near(anderson_darling(&[0.5]).unwrap(), 2.0 * 2.0_f64.ln() - 1.0, 1e-12);
@@ -45,7 +45,7 @@ fn lambda_squared_is_0_of_the_law_and_the_distance_of_another() {
         let counts = [n * 40 / 100, n * 45 / 100, n * 14 / 100, n / 100];
         near(lambda_squared(&counts, &shares, 0).unwrap().value, 0.012_14, 0.001);
     }
-    // bins that expect less than five values are joined, and one bin says nothing
+    // bins that expect fewer than five values are joined, and a single bin shows nothing
     assert_eq!(lambda_squared(&[3, 5, 1, 0], &shares, 0), None);
     assert_eq!(lambda_squared(&[7, 9, 3, 1], &shares, 0).unwrap().bins, 2);
 }

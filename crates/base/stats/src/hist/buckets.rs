@@ -13,9 +13,9 @@ pub(super) const SIGNIFICANT_DIGITS: u8 = 3;
 
 const UNIT_BITS: u32 = 9;
 const HALF_BITS: u32 = 10;
-/// Units that the first bucket group reaches to, less one.
+/// Number of units in the first bucket group, less one.
 const FINE_MASK: u64 = (2 << HALF_BITS) - 1;
-/// Buckets up to the power of two behind [`HIGH`].
+/// Buckets up to the next power of two above [`HIGH`].
 pub(super) const BUCKETS: usize = bucket((1 << 42) - 1) + 1;
 
 /// Counts in a page of memory. A histogram has 48 pages, few of which are used: the others are only
@@ -171,7 +171,7 @@ impl BucketCounts {
         hdr
     }
 
-    /// From a histogram with these bounds.
+    /// Builds it from a histogram with these bounds.
     pub(super) fn from_hdr(hdr: &Histogram<u64>) -> BucketCounts {
         let mut counts = BucketCounts::new();
         for step in hdr.iter_recorded() {

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Typical times: nothing, nanoseconds, microseconds, seconds.
+/// Typical times: zero, nanoseconds, microseconds, seconds.
 fn times() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..2_000u64, 1_000..5_000_000u64, 1_000_000..HIGH]
 }
@@ -36,8 +36,8 @@ fn quantiles_of_a_hundred_values_have_their_exact_rank() {
     }
 }
 
-/// The data-access vector of HdrHistogram, in microseconds: 10,000 values of 1 ms and one of
-/// 100 s. Nothing is added in between: the corrected counts would be 20,000 with a p99 of 98 s.
+/// The data-access vector of HdrHistogram, in microseconds: 10,000 values of 1 ms and one of 100 s.
+/// No values are added in between: the corrected counts would be 20,000 with a p99 of 98 s.
 #[test]
 fn no_sample_is_invented() {
     let mut hist = Hist::new();

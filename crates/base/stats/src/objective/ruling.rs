@@ -14,10 +14,11 @@ use units::{Nanos, show};
 /// Result of an objective, including how late the client was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ruling {
-    /// In the unit of [`Objective::bound`], the client's lateness included; NaN without samples.
+    /// Value in the unit of [`Objective::bound`], including the client's lateness; NaN without
+    /// samples.
     pub figure: f64,
-    /// `None` where a figure describes the calls that were made, and nothing beyond them: a maximum, a
-    /// rate, a share with a bound of 0.
+    /// `None` if a figure describes only the calls that were made: a maximum, a rate, a share with
+    /// a bound of 0.
     pub interval: Option<FigureInterval>,
     /// The figure without the client's lateness. For a part of a run this is a lower bound. `None`
     /// if lateness is no part of the figure or was not recorded.
@@ -27,7 +28,7 @@ pub struct Ruling {
     /// Set if the objective is met because no call is beyond its bound, by fewer calls than the
     /// interval needs.
     pub unsure: Option<Unsure>,
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub undecided: Option<Undecided>,
 }
 
@@ -38,7 +39,7 @@ pub struct Ruling {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unsure {
     pub probability: f64,
-    /// Calls that reach [`SURE`], if none is beyond the bound.
+    /// Number of calls that reach [`SURE`], if none is beyond the bound.
     pub needed: u64,
 }
 
@@ -61,7 +62,7 @@ impl Unsure {
 /// Values that the figure of many more such calls may have, with a probability of 95 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FigureInterval {
-    /// In the unit of [`Objective::bound`]. Infinite if the calls are too few for an end.
+    /// Value in the unit of [`Objective::bound`]. Infinite if the calls are too few for an end.
     pub low: f64,
     pub high: f64,
     /// Scope of the probability: this check alone, or all checks of the run together.
@@ -82,7 +83,7 @@ impl FigureInterval {
 /// Why the measurement does not decide an objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Undecided {
-    /// A client without lateness might have seen the other answer.
+    /// A client without lateness might have seen the opposite answer.
     Lateness,
     /// Too few samples: even if none is beyond the bound, they decide nothing.
     FewSamples { count: u64, needed: u64 },
@@ -192,8 +193,8 @@ impl Objective {
         }
     }
 
-    /// Returns true if the bound is on the share of all calls. One of 0 or 100 % counts the calls that were
-    /// made: no number of them shows that no other call would fail.
+    /// Returns true if the bound is on the share of all calls. A bound of 0 or 100 % counts only
+    /// the calls that were made: no number of them shows that no other call would fail.
     fn is_estimate(&self) -> bool {
         self.bound > 0.0 && self.bound < 1.0
     }
@@ -255,7 +256,7 @@ impl Objective {
         Undecided::Interval { longer: Some(longer) }
     }
 
-    /// Why there is no figure; `None` if every call failed, which misses the objective.
+    /// The reason why there is no figure; `None` if every call failed, which misses the objective.
     fn without_samples(&self, snapshot: &Snapshot, figures: &Figures) -> Option<Undecided> {
         let none_failed = figures.counts.unsuccessful() == 0;
         none_failed.then(|| Undecided::NoSamples { warm_up: self.warm_up_calls(snapshot) })
@@ -356,9 +357,9 @@ struct QuantileTest<'a> {
 }
 
 impl QuantileTest<'_> {
-    /// Dependence is measured among the calls beyond the value, three quarters and half of it: a value
-    /// that no call exceeds shows nothing by itself, and calls that come near it do. Numbers of the plan
-    /// are counted by block at the bound only.
+    /// Dependence is measured among the calls beyond the value, three quarters and half of it: a
+    /// value that no call exceeds shows nothing, but calls near it do. Numbers of the plan are
+    /// counted by block at the bound only.
     fn effect(&self, value: f64) -> f64 {
         let Samples::Times(_) = self.samples else {
             return self.blocks.effect(|block| (block.found, block.of));

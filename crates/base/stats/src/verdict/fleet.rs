@@ -1,5 +1,5 @@
-//! Verdict causes of a fleet. Nothing is excluded because it looks bad: excluding an agent's
-//! samples would select by the outcome. The share of the load from bad agents decides.
+//! Verdict causes of a fleet. No agent is excluded because its figures are bad: this would select
+//! by the outcome. The share of the load from bad agents decides.
 
 use super::{Cause, Evidence, SLIP_MAX, State};
 use crate::CauseId;

@@ -1,4 +1,4 @@
-//! Making printable what peers sent and users typed.
+//! Makes text from peers and users printable.
 
 /// Makes untrusted text safe for a terminal and a page: control characters, bidirectional controls
 /// and invisible characters are written as escapes.

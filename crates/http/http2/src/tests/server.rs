@@ -11,7 +11,7 @@ struct Seen {
     fields: BTreeMap<i32, Vec<String>>,
     received: BTreeMap<i32, usize>,
     resets: Vec<(i32, u32)>,
-    /// Of the response that is being written.
+    /// Body of the current response.
     body: BTreeMap<i32, Vec<u8>>,
     trailers: BTreeMap<i32, Vec<(String, String)>>,
 }

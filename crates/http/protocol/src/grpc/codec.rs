@@ -14,11 +14,11 @@ pub trait MessageCodec: Debug + Send + Sync {
     /// The body of a response as JSON: its message, or the list of messages of a server stream.
     ///
     /// # Errors
-    /// A body that is not such a message.
+    /// Fails if the body is not such a message.
     fn response_json(&self, body: &[u8]) -> Result<String, String>;
 }
 
-/// The messages of a body. `None`: a message is cut off or compressed.
+/// Splits a body into messages. `None`: a message is truncated or compressed.
 pub fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
     let mut all = Vec::new();
     while !body.is_empty() {

@@ -11,7 +11,7 @@ pub(super) const END_MAX: usize = 16 << 10;
 /// A message with its prefix, not compressed.
 ///
 /// # Panics
-/// Above 4 GiB, which no plan can hold.
+/// Fails above 4 GiB, which no plan can hold.
 pub fn prefixed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).expect("a message below 4 GiB");
     let mut out = Vec::with_capacity(PREFIX_BYTES + message.len());
@@ -24,7 +24,7 @@ pub fn prefixed(message: &[u8]) -> Vec<u8> {
 /// A message with its prefix, compressed with gzip.
 ///
 /// # Panics
-/// As [`prefixed`].
+/// Fails like [`prefixed`].
 pub fn gzipped(message: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     let compressed = encoder.write_all(message).and_then(|()| encoder.finish());
@@ -44,8 +44,8 @@ pub enum MessageFault {
     Cut,
 }
 
-/// Counts the messages of one body as its pieces arrive, however they are cut. Nothing is kept but
-/// the end of a call, if a frame has it.
+/// Counts the messages of one body as its pieces arrive, wherever they are cut. Keeps only the end
+/// of a call, if a frame has it.
 #[derive(Clone, Debug, Default)]
 pub struct MessageReader {
     prefix: [u8; PREFIX_BYTES],
@@ -57,7 +57,7 @@ pub struct MessageReader {
     compressed: bool,
     /// Flag of the frame that ends the call; 0: no frame does.
     end_flag: u8,
-    /// That frame has begun.
+    /// The final frame has begun.
     ending: bool,
     end: Vec<u8>,
 }

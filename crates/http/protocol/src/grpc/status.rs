@@ -14,7 +14,7 @@ macro_rules! codes {
         impl Code {
             pub const ALL: [Code; 17] = [$(Code::$name,)*];
 
-            /// As the specification writes it: `NOT_FOUND`.
+            /// Name as in the specification: `NOT_FOUND`.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$name => $text,)* }
             }
@@ -70,7 +70,7 @@ impl Code {
 /// Codes that are as expected: names or numbers, separated by commas.
 ///
 /// # Errors
-/// Text that is neither a name nor a number of the specification.
+/// Fails for text that is neither a name nor a number of the specification.
 pub fn expected_codes(text: &str) -> Result<Vec<u8>, ParseError> {
     let one = |item: &str| {
         let item = item.trim();
@@ -95,11 +95,11 @@ pub fn expected_codes(text: &str) -> Result<Vec<u8>, ParseError> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub code: Code,
-    /// As the server sent it; codes beyond those of the specification are [`Code::Unknown`].
+    /// Status as sent by the server; codes beyond those of the specification are [`Code::Unknown`].
     pub number: u32,
     /// `grpc-message`, percent-decoded; where the server sent no status, what it sent instead.
     pub message: String,
-    /// The server sent it; otherwise it follows from the HTTP status.
+    /// The server sent the status; otherwise it follows from the HTTP status.
     pub sent: bool,
 }
 

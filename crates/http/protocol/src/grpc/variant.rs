@@ -88,7 +88,7 @@ impl BodyForm {
 pub struct ResponseReader {
     form: BodyForm,
     messages: MessageReader,
-    /// Base64 characters that have no complete group yet.
+    /// Base64 characters that do not form a complete group yet.
     group: [u8; 4],
     grouped: usize,
     broken: bool,

@@ -1,4 +1,4 @@
-//! Header blocks, read: whatever a peer sends, within bounds.
+//! Parses header blocks: any input of a peer, within bounds.
 
 use crate::hpack::huffman;
 use crate::hpack::table::STATIC;
@@ -15,13 +15,13 @@ pub type Field = (Vec<u8>, Vec<u8>);
 /// Reason why a block cannot be decoded; the connection cannot continue (RFC 9113 section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpackError {
-    /// It ends within a field.
+    /// The block ends within a field.
     CutOff,
     /// An index of no entry, or 0.
     Index,
     /// An integer that no length and no index is.
     Integer,
-    /// A string that is no text of Huffman's code.
+    /// A string that is not valid Huffman code.
     Huffman,
     /// A table size above the permitted one, or an update after a field.
     TableSize,
@@ -53,7 +53,7 @@ pub struct Decoder {
     max: usize,
     /// Maximum table size in bytes: the value of SETTINGS_HEADER_TABLE_SIZE.
     permitted: usize,
-    /// Bytes of all fields of one block that are read.
+    /// Maximum size of all fields of one block, in bytes.
     list_max: usize,
 }
 

@@ -46,7 +46,7 @@ struct NibbleStep {
 #[derive(Debug)]
 struct CodeState {
     steps: [NibbleStep; 16],
-    /// A string may end here: what is read of a code is less than a byte of ones.
+    /// A string may end here: the incomplete code is less than a byte of ones.
     ends: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Content codings undone piece by piece: gzip, deflate, br, zstd, and chains of them (RFC 9110 §8.4).
 //!
-//! Strict where it matters to a measurement: a stream that ends early, fails its checksum or is
+//! Strict if a measurement depends on it: a stream that ends early, fails its checksum or is
 //! followed by other bytes is an error. Tolerant where servers differ: `deflate` may have a zlib
-//! wrapper or not, and a body without any byte is empty content. Output is bounded, so that a small
-//! response cannot fill the memory.
+//! wrapper or not, and an empty body is empty content. Output is bounded, so that a small response
+//! cannot fill the memory.
 
 mod zstd;
 
@@ -19,7 +19,7 @@ pub const ACCEPTED: &str = "gzip, deflate, br, zstd";
 /// Reason why content could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodingError {
-    /// Not a stream of this coding, or a damaged one.
+    /// The input is not a stream of this coding, or is damaged.
     Broken(&'static str),
     /// The stream of this coding is not complete.
     Truncated(&'static str),
@@ -54,14 +54,14 @@ pub struct Decoder {
 
 /// Default limit on the decoded bytes of a response; it applies to each stage of a chain.
 pub const OUTPUT_MAX: u64 = 64 << 20;
-/// Codings in one chain; a real server applies one.
+/// Maximum number of codings in a chain; real servers apply one.
 const STAGES_MAX: usize = 4;
 /// Room made for output at a time.
 const STEP: usize = 16 << 10;
 
 impl Decoder {
-    /// For the value of a Content-Encoding field; `identity` and an empty list decode to themselves.
-    /// `None`: a coding that is not known, or a chain of more than four.
+    /// Decoder for the value of a Content-Encoding field; `identity` and an empty list decode to
+    /// themselves. `None`: an unknown coding, or a chain of more than four.
     pub fn for_encoding(encoding: &[u8]) -> Option<Decoder> {
         Decoder::with_output_max(encoding, OUTPUT_MAX)
     }
@@ -122,7 +122,7 @@ impl Decoder {
         let pushed = last.push(feed);
         let decoded = &mut last.sink().bytes;
         if out.is_empty() {
-            // the buffers change places: nothing is copied, and neither grows twice
+            // the buffers are swapped: nothing is copied, and neither grows twice
             std::mem::swap(out, decoded);
         } else {
             out.append(decoded);
@@ -134,7 +134,7 @@ impl Decoder {
 /// One coding being undone.
 struct DecodeStep {
     codec: Codec,
-    /// Any byte taken in.
+    /// Some input was consumed.
     fed: bool,
 }
 

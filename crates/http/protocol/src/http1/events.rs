@@ -16,8 +16,8 @@ enum EventFormat {
     Lines,
 }
 
-/// Counts the events of one body as its pieces arrive; how it was cut never changes the count. Needs
-/// no memory beyond itself.
+/// Counts the events of one body as its pieces arrive; the count does not depend on the cuts. Needs
+/// no additional memory.
 #[derive(Clone, Copy, Debug)]
 pub struct EventReader {
     form: EventFormat,

@@ -18,13 +18,13 @@ pub fn trailers(section: &[u8]) -> Fields<'_> {
     Fields { rest: section }
 }
 
-/// See [`fields`].
+/// The fields of a section; returned by [`fields`].
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
     rest: &'a [u8],
 }
 
-/// The first field of that name; case does not matter (RFC 9110 §5.1).
+/// The first field with that name; case does not matter (RFC 9110 §5.1).
 pub fn find<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
     all(head, name).next()
 }

@@ -1,9 +1,9 @@
-//! HTTP/1.x as a client sees it, without I/O: requests rendered once into bytes, responses read out of
-//! whatever pieces the transport delivers, header fields, content codings. Layer 2: pure.
+//! HTTP/1.x from the client's side, without I/O: requests rendered once into bytes, responses
+//! parsed from pieces of any size, header fields, content codings. Layer 2: pure.
 //!
-//! Refuses: sockets, clocks, retries, redirects, and requests that would break their own framing.
+//! Excludes sockets, clocks, retries, redirects, and requests that would break their own framing.
 //! Invariants: no input byte panics; no call consumes more than it was given; every buffer has a
-//! bound; how the input was cut into pieces never changes what is read from it.
+//! bound; the cuts between input pieces never change the result.
 
 pub mod coding;
 pub mod events;

@@ -1,8 +1,8 @@
-//! Requests, rendered once: the bytes of a whole message for a connection that stays open, the bytes
-//! for the last call on one, and the place where a `Cookie` line can be put in.
+//! Requests, rendered once: the bytes of a whole message for a connection that stays open, the
+//! bytes for the last call of a connection, and the position for a `Cookie` line.
 //!
-//! Refuses to render what would break the message's framing: line ends or NUL in a field, a name
-//! that is no token, a Content-Length that lies.
+//! Refuses input that would break the message's framing: line ends or NUL in a field, a name that
+//! is not a token, a wrong Content-Length.
 
 mod check;
 
@@ -29,8 +29,8 @@ pub enum Target<'a> {
     Authority(&'a str),
 }
 
-/// One request, before it is bytes. What is `None` is not sent; what the user gave in `headers`
-/// replaces the field of the same name of ours.
+/// One request before rendering. `None` values are not sent; a field in `headers` replaces the
+/// default field of the same name.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     /// A token; its case is kept.
@@ -39,13 +39,13 @@ pub struct RequestHead<'a> {
     pub version: Version,
     /// Value of the Host field: `host` or `host:port`.
     pub host: &'a str,
-    /// The user's fields, sent in this order after ours.
+    /// The user's fields, sent in this order after the default ones.
     pub headers: &'a [(String, String)],
     pub user_agent: Option<&'a str>,
     pub accept_encoding: Option<&'a str>,
     /// Value of the Authorization field; see [`basic_authorization`].
     pub authorization: Option<&'a str>,
-    /// Sent with its Content-Length; an empty one too.
+    /// Sent with its Content-Length, even if empty.
     pub body: Option<&'a [u8]>,
 }
 
@@ -53,9 +53,10 @@ pub struct RequestHead<'a> {
 /// `bytes[cookie_at..]` is a valid message too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// For a connection that stays open: HTTP/1.0 requests that with `Connection: keep-alive`.
+    /// Bytes for a connection that stays open: HTTP/1.0 requests that with `Connection:
+    /// keep-alive`.
     pub bytes: Vec<u8>,
-    /// For the last call on a connection: HTTP/1.1 sends `Connection: close`.
+    /// Bytes for the last call of a connection: HTTP/1.1 sends `Connection: close`.
     pub last: Vec<u8>,
     pub cookie_at: usize,
     pub cookie_at_last: usize,
@@ -108,7 +109,7 @@ impl RequestHead<'_> {
         (out, cookie_at)
     }
 
-    /// One of our fields, unless the user gave one of that name.
+    /// Writes a default field, unless the user gave one with that name.
     fn field(&self, out: &mut Vec<u8>, name: &str, value: Option<&str>) {
         let given = self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         if let Some(value) = value.filter(|_| !given) {
@@ -135,7 +136,7 @@ pub fn asked(method: &str) -> Asked {
 /// The Authorization value of the Basic scheme (RFC 7617), in UTF-8.
 ///
 /// # Errors
-/// A colon in the user name, or a control character: neither can be sent (RFC 7617 §2).
+/// Fails for a colon in the user name, or a control character: neither can be sent (RFC 7617 §2).
 pub fn basic_authorization(user: &str, password: &str) -> Result<String, RequestError> {
     if user.contains(':') {
         return Err(RequestError::Credentials("the user name has a colon in it"));

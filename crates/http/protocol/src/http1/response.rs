@@ -1,5 +1,5 @@
-//! The response reader: the hot path of the whole program. A head that equals one seen lately is
-//! recognised by comparing bytes; only a new one is parsed.
+//! The response reader: the hot path of the whole program. A head that equals a recent one is
+//! recognized by comparing bytes; only a new head is parsed.
 //!
 //! ```text
 //! Idle --start--> Begin --"HTTP/"...--> Head --1xx--> Begin
@@ -34,11 +34,11 @@ pub enum Asked {
 /// Bounds on what a peer may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one head, interim heads each on their own.
+    /// Maximum size of one head in bytes; interim heads count separately.
     pub head_max: usize,
-    /// Interim (1xx) responses before the final one.
+    /// Maximum number of interim (1xx) responses before the final one.
     pub interim_max: u16,
-    /// Bytes of one chunk-size line, its extensions and line end included.
+    /// Maximum size of one chunk-size line in bytes, including extensions and line end.
     pub chunk_line_max: usize,
     /// Bytes of all trailer fields of a response, the closing empty line included.
     pub trailer_max: usize,
@@ -86,15 +86,15 @@ pub struct ResponseFacts {
     pub trailer_bytes: u64,
     /// Interim responses skipped.
     pub interim: u16,
-    /// There may be something in [`ResponseReader::server_timings`]: a field of that name, or trailers.
+    /// [`ResponseReader::server_timings`] may have entries: a field of that name, or trailers.
     pub timed: bool,
-    /// There may be a Set-Cookie field. Where it is false there is none, so that the head of each response
-    /// need not be searched for one.
+    /// A Set-Cookie field is possible. False: there is none, so the head of each response need not
+    /// be searched.
     pub sets_cookies: bool,
 }
 
 impl ResponseFacts {
-    /// There was no head: see [`Leniency::headless`].
+    /// Returns whether there was no head: see [`Leniency::headless`].
     #[inline]
     pub fn is_headless(&self) -> bool {
         self.framing == Framing::UntilClose && self.head_bytes == 0
@@ -115,7 +115,7 @@ pub struct Advance {
 /// Reason why the received bytes are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseError {
-    /// The bytes cannot begin `HTTP/1.`: some other protocol, or none.
+    /// The bytes cannot begin `HTTP/1.`: another protocol, or none.
     NotHttp,
     /// HTTP, but the end of the message is undefined; the text has the reason.
     BadFraming(&'static str),
@@ -155,7 +155,7 @@ pub struct ResponseReader {
     /// Remaining bytes of a `Length` body.
     left: u64,
     chunks: ChunkReader,
-    /// A head that arrives in pieces; then the final head where it is kept, and trailers.
+    /// A head that arrives in pieces; then the final head if it is kept, and trailers.
     buffer: Vec<u8>,
     /// Bytes of `buffer` that are the final head.
     head_len: usize,
@@ -179,14 +179,14 @@ pub struct Leniency {
     pub headless: bool,
     /// A status line may name any version of HTTP; the message is read as one of HTTP/1.1.
     pub any_version: bool,
-    /// Of a message with an unusable length, the body is what arrived together with the head, or
-    /// everything up to the end of a connection that is not kept.
+    /// For a message with an unusable length, the body is the data that arrived together with the
+    /// head, or everything up to the end of a connection that is not kept.
     pub any_length: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReadState {
-    /// Nothing awaited: never started, complete, or failed.
+    /// Nothing is awaited: never started, complete, or failed.
     Idle,
     /// No byte of a status line seen.
     Begin,
@@ -228,7 +228,7 @@ impl ResponseReader {
         }
     }
 
-    /// The same reader, which accepts more than HTTP/1.x.
+    /// The same reader with leniency beyond HTTP/1.x.
     #[must_use]
     pub fn lenient(self, lenient: Leniency) -> ResponseReader {
         ResponseReader { lenient, ..self }
@@ -250,7 +250,7 @@ impl ResponseReader {
     /// response are available: the facts of a known head are set once, and nothing else.
     ///
     /// # Errors
-    /// As [`ResponseReader::advance`].
+    /// Fails like [`ResponseReader::advance`].
     #[inline(always)]
     pub fn begin(
         &mut self,
@@ -268,9 +268,9 @@ impl ResponseReader {
         self.advance(cache, input)
     }
 
-    /// Takes in what it can of `input`: at most one piece of body. Call again with the rest while
-    /// something was consumed and the response is not done; every byte that may be consumed is. Not
-    /// started, or done, it consumes nothing.
+    /// Consumes as much of `input` as possible: at most one piece of body. Call it again with the
+    /// rest while something was consumed and the response is not done. If not started, or done, it
+    /// consumes nothing.
     ///
     /// # Errors
     /// The bytes are no response; the connection cannot be used any further.
@@ -319,7 +319,7 @@ impl ResponseReader {
         }
     }
 
-    /// Valid once the response is done; before, what is known so far.
+    /// Valid once the response is done; before, the facts known so far.
     #[inline]
     pub fn facts(&self) -> ResponseFacts {
         self.facts
@@ -419,7 +419,7 @@ impl ResponseReader {
         }
     }
 
-    /// There is no head: `bytes` of a body were received, and more may follow.
+    /// Facts without a head: `bytes` of a body were received, and more may follow.
     fn without_head(&mut self, bytes: u64) {
         self.begun = true;
         self.state = ReadState::UntilClose;
@@ -431,7 +431,7 @@ impl ResponseReader {
         self.empty_buffer();
     }
 
-    /// Heads, interim ones too, then what follows of the body.
+    /// Heads, including interim ones, then the rest of the body.
     fn heads(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, ResponseError> {
         let mut at = 0;
         while at < input.len() {
@@ -464,7 +464,7 @@ impl ResponseReader {
         let empty = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
         let count = empty.take(room + 1).count();
         if count > room {
-            // what could be taken is taken, so that cutting the input changes nothing
+            // consume as much as possible, so that the cuts of the input change nothing
             self.facts.head_bytes += room as u64;
             return Err(ResponseError::NotHttp);
         }

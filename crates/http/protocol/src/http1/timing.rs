@@ -3,8 +3,8 @@
 //! ```text
 //! Server-Timing: cache;desc="miss", db;dur=53.2, app;dur=47
 //! ```
-//! Invalid metrics are skipped one at a time, and reported as such. More lenient than the grammar:
-//! an empty parameter (`db;dur=53;`), and a fold as white space.
+//! Invalid metrics are skipped one at a time, and reported as malformed. More lenient than the
+//! grammar: an empty parameter (`db;dur=53;`), and a fold as white space.
 
 use crate::http1::fields::{is_token, trim};
 use units::Nanos;
@@ -23,20 +23,20 @@ pub const DURATION_MAX_MS: f64 = 1e7;
 pub struct Timing<'a> {
     /// A token, at most [`NAME_MAX`] bytes; case matters.
     pub name: &'a str,
-    /// The first `dur`; a metric without one has no time.
+    /// The first `dur`; a metric without `dur` has no time.
     pub duration: Option<Nanos>,
 }
 
-/// A metric that breaks the grammar or a bound of this module.
+/// A metric that violates the grammar or a bound of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// The metrics of one field value, in their order.
+/// The metrics of one field value, in order.
 pub fn timings(value: &[u8]) -> Timings<'_> {
     Timings { rest: value }
 }
 
-/// See [`timings`].
+/// The metrics of one field value; returned by [`timings`].
 #[derive(Clone, Debug)]
 pub struct Timings<'a> {
     rest: &'a [u8],

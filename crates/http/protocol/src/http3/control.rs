@@ -21,13 +21,13 @@ const DECODER: u64 = 0x3;
 /// bytes (RFC 9204 section 4.3.1).
 const NO_CAPACITY: u8 = 0x20;
 
-/// Bytes of one frame's payload on the control stream.
+/// Maximum payload of a frame on the control stream, in bytes.
 const FRAME_MAX: u64 = 16 << 10;
 
 /// Streams of the server that are remembered: one of each type, and some of types unknown here.
 const STREAMS_MAX: usize = 16;
 
-/// All of them, of one connection.
+/// All streams that the server opened on one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     streams: Vec<Incoming>,
@@ -71,7 +71,7 @@ impl Control {
                 "an insertion into a dynamic table of capacity 0",
                 "RFC 9204 section 4.3",
             )),
-            // what acknowledges nothing of ours is of no consequence; unknown types may be ignored
+            // acknowledgments without effect are ignored; unknown types may be ignored
             _ => Ok(input.len()),
         }
     }
@@ -227,5 +227,5 @@ fn check_settings(payload: &[u8]) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Settings of one frame.
+/// Maximum number of settings of one frame.
 const SETTINGS_MAX: usize = 64;

@@ -1,6 +1,6 @@
-//! Fields of a message, compressed (QPACK, RFC 9204): by the static table and by Huffman's code. Our
-//! side announces a dynamic table of no bytes, and uses none of the peer's, so that no stream ever
-//! waits for another.
+//! Compressed fields of a message (QPACK, RFC 9204): by the static table and by Huffman's code. Our
+//! side announces an empty dynamic table, and uses none of the peer's, so that no stream waits for
+//! another.
 
 mod dynamic;
 mod table;
@@ -19,9 +19,10 @@ pub(crate) const PREFIX: [u8; 2] = [0, 0];
 /// Reason why a section was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It cannot be decompressed; the connection is of no further use (RFC 9204 section 2.2).
+    /// The fields cannot be decompressed; the connection cannot be used any further (RFC 9204
+    /// section 2.2).
     Coding,
-    /// Its list is larger than we take.
+    /// The field list is larger than our limit.
     TooLarge,
     /// The consumer of the fields rejects this one.
     Field,

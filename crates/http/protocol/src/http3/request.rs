@@ -4,7 +4,7 @@ use crate::http3::frame::{self, DATA, HEADERS};
 use crate::http3::qpack;
 use std::sync::Arc;
 
-/// One request as it goes over a stream.
+/// One request as sent on a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coded {
     /// The section of its fields, prefix and all.
@@ -12,7 +12,7 @@ pub struct Coded {
     body: Option<Arc<[u8]>>,
     /// Bytes of names and values, uncoded.
     plain: u64,
-    /// It requests a head alone, whose length describes content that is not sent.
+    /// The request is HEAD, whose response's length describes content that is not sent.
     pub(crate) headless: bool,
 }
 

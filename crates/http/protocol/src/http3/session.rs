@@ -24,8 +24,8 @@ const ID_LAST: u64 = varint::MAX - 3;
 /// SETTINGS_MAX_FIELD_SECTION_SIZE (RFC 9114 section 7.2.4.1).
 const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 
-/// A client session. A stream is named by its index among the outstanding ones, in the order of
-/// their requests; a finished one is removed and later ones move up.
+/// A client session. A stream is identified by its index among the outstanding ones, in the order
+/// of their requests; a finished stream is removed and later ones move up.
 #[derive(Debug)]
 pub struct Session {
     settings: SessionSettings,
@@ -35,7 +35,7 @@ pub struct Session {
     streams: VecDeque<Stream>,
     /// The last completed response, or the received part of an abandoned one.
     done: Stream,
-    /// Streams whose memory can be reused.
+    /// Finished streams whose memory can be reused.
     spare: Vec<Stream>,
     next_id: u64,
     control: Control,
@@ -67,7 +67,7 @@ pub struct Fed {
 /// A piece of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Of its stream, before it leaves.
+    /// Index of its stream, before it is removed.
     pub place: usize,
     /// Content within the input.
     pub body: Range<usize>,
@@ -75,7 +75,7 @@ pub struct Part {
     pub done: bool,
 }
 
-/// A stream that ended without its whole response, and has left.
+/// A stream that ended without a complete response, and was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GoneStream {
     pub place: usize,
@@ -83,7 +83,7 @@ pub struct GoneStream {
     /// The peer has not processed the request: it is safe to send it again (RFC 9114 sections 4.1.1
     /// and 5.2).
     pub refused: bool,
-    /// The peer gave it up; else our side did, because of what the peer sent.
+    /// The peer abandoned the stream; otherwise our side did, because of data from the peer.
     pub by_peer: bool,
 }
 
@@ -132,7 +132,7 @@ impl Session {
     pub fn ask(&mut self, request: &Coded, cookie: Option<&str>, out: &mut Vec<u8>) {
         let id = self.next_id;
         self.next_id += STEP;
-        // the head goes in with its length at the end: what is rendered is rendered in its place
+        // the head is written with its length at the end: it is rendered in place
         let start = out.len();
         out.reserve(streams::HEAD + request.room());
         out.extend_from_slice(&[0; streams::HEAD]);
@@ -153,7 +153,7 @@ impl Session {
     /// return its meaning. `out`: output for the peer.
     ///
     /// # Errors
-    /// Afterwards the connection is of no use: what the server did that it must not.
+    /// Returned for a violation by the server; afterwards the connection cannot be used.
     pub fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Fed, Violation> {
         let broken = Violation::new(code::INTERNAL_ERROR, "a piece of no stream", "own contract");
         let head_bytes = self.cutter.open(input).map_err(|_| broken)?;
@@ -310,7 +310,7 @@ impl Session {
         Ok(())
     }
 
-    /// After GOAWAY: what the server will not process leaves.
+    /// After GOAWAY: removes the streams that the server will not process.
     fn look_at_limit(&mut self) {
         let Some(limit) = self.control.limit() else { return };
         let refused: Vec<u64> =
@@ -326,7 +326,7 @@ impl Session {
         place_in(&self.streams, id)
     }
 
-    /// A stream that ended without its whole response.
+    /// Takes a stream that ended without a complete response.
     pub fn take_gone(&mut self) -> Option<GoneStream> {
         while let Some((id, code, parting)) = self.gone.pop_front() {
             let Some(place) = self.place(id) else { continue };
@@ -396,7 +396,7 @@ impl Session {
         self.done.facts
     }
 
-    /// Its fields as HTTP/1 would write them, where heads are kept.
+    /// Fields in the form of HTTP/1, if heads are kept.
     pub fn head(&self) -> &[u8] {
         &self.done.head
     }

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Facts of a response. Its size on the stream is `head_bytes + body_bytes + framing_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamFacts {
-    /// Of the final response, 100 to 999; 0 before its fields are there.
+    /// Status of the final response, 100 to 999; 0 before its fields arrive.
     pub status: u16,
     /// HEADERS frames before the content, types and lengths included.
     pub head_bytes: u64,
@@ -22,15 +22,15 @@ pub struct StreamFacts {
     pub body_bytes: u64,
     /// Types and lengths of frames around content, frames of unknown types, and trailers.
     pub framing_bytes: u64,
-    /// Of these, trailers.
+    /// Of these, bytes of trailers.
     pub trailer_bytes: u64,
     /// Interim responses.
     pub interim: u16,
-    /// It has a Server-Timing field.
+    /// The response has a Server-Timing field.
     pub timed: bool,
 }
 
-/// Bytes of Server-Timing values that are kept of one response.
+/// Maximum size of Server-Timing values kept of one response, in bytes.
 const TIMINGS_MAX: usize = 16 << 10;
 
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub(crate) struct Stream {
     has_trailers: bool,
     /// Bytes of content that the response announces.
     announced: Option<u64>,
-    /// Its response has no content, whatever it announces.
+    /// The response has no content, whatever it announces.
     headless: bool,
 }
 
@@ -67,9 +67,9 @@ pub(crate) struct Stretch {
 /// Reason why a stream cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Its connection neither.
+    /// The connection cannot be used either.
     Connection(Violation),
-    /// It alone; our side gives it up with this code.
+    /// Only the stream is affected; our side abandons it with this code.
     Stream(u64),
 }
 
@@ -80,7 +80,7 @@ impl Trouble {
 }
 
 impl Stream {
-    /// Ready for another request; buffers keep their memory.
+    /// Prepares it for another request; buffers keep their memory.
     pub(crate) fn renew(&mut self, id: u64, headless: bool) {
         let emptied = |buffer: &mut Vec<u8>| {
             buffer.clear();
@@ -285,7 +285,8 @@ impl Stream {
     }
 }
 
-/// Reports show the heads of failed responses, whatever else needs heads.
+/// Returns whether the response has failed: reports show the heads of failed responses, even if
+/// heads are not needed otherwise.
 fn is_failure(status: Option<u16>) -> bool {
     status.is_some_and(|status| status >= 400)
 }

@@ -65,7 +65,7 @@ fn session(requests: usize) -> Session {
     session
 }
 
-/// Everything that the input means, line by line; the last one is a violation, where there is one.
+/// Everything that the input means, line by line; the last line is a violation, if there is one.
 fn describe(session: &mut Session, input: &[u8]) -> Vec<String> {
     let (mut lines, mut out, mut at) = (Vec::new(), Vec::new(), 0);
     while at < input.len() {
@@ -111,7 +111,7 @@ fn a_response_is_its_fields_and_its_content() {
     assert_eq!(session.outstanding(), 0);
 }
 
-/// Of trailers nothing else is kept.
+/// Only the times are kept of trailers.
 #[test]
 fn times_in_trailers_are_the_response_s() {
     let mut session = session(1);
@@ -127,7 +127,7 @@ fn times_in_trailers_are_the_response_s() {
     assert_eq!(session.head(), b"HTTP/3 200\r\nserver-timing: db;dur=5\r\n\r\n");
 }
 
-/// However the bytes are cut, they mean the same.
+/// The cuts of the input do not change its meaning.
 #[test]
 fn bytes_parse_at_every_cut() {
     let bytes = [ok(), data(b"hello"), framed(0x21, b"unknown")].concat();

@@ -15,7 +15,7 @@ pub struct Challenge {
     nonce: String,
     opaque: Option<String>,
     algorithm: Algorithm,
-    /// Its name as the server wrote it; `None`: it wrote none.
+    /// The algorithm's name as the server wrote it; `None` if absent.
     algorithm_name: Option<String>,
     /// The nonce before was too old, and name and password were right.
     pub stale: bool,
@@ -85,7 +85,7 @@ fn schemes(field: &str) -> Vec<Scheme> {
     }
 }
 
-/// A token or a quoted string, and what follows.
+/// Parses a token or a quoted string; returns the rest too.
 fn parameter(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([' ', '\t', ',']).unwrap_or(text.len());
@@ -142,7 +142,7 @@ impl Challenge {
     }
 }
 
-/// A challenge that requests are answered to, one after another: each has the nonce's next count.
+/// A challenge that consecutive requests answer: each uses the nonce's next count.
 #[derive(Clone, Debug)]
 pub struct Answers {
     challenge: Challenge,

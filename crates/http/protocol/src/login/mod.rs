@@ -1,4 +1,4 @@
-//! Logins whose proof follows from the request: Digest (RFC 7616) and AWS Signature Version 4. A
+//! Logins whose proof depends on the request: Digest (RFC 7616) and AWS Signature Version 4. A
 //! request in, its additional fields out. Layer 2: pure; the time of a signature is an argument.
 
 pub mod digest;

@@ -1,6 +1,6 @@
-//! AWS Signature Version 4, and its relatives at other providers: the request's method, path, query,
-//! some fields and the hash of its content, signed with a key that is made of the secret, the day, the
-//! region and the service ("Signing AWS API requests", AWS IAM user guide).
+//! AWS Signature Version 4, and its relatives at other providers: the request's method, path,
+//! query, some fields and the hash of its content, signed with a key derived from the secret, the
+//! day, the region and the service ("Signing AWS API requests", AWS IAM user guide).
 
 use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -17,7 +17,7 @@ use units::hex;
 pub struct SignatureScope {
     /// Lower case; the algorithm is called after it: `aws` gives AWS4-HMAC-SHA256.
     pub provider: String,
-    /// Lower case; of the fields: `amz` gives x-amz-date.
+    /// Lowercase prefix of the fields: `amz` gives x-amz-date.
     pub prefix: String,
     /// `None`: taken from the host's name, `service.region.provider.…`.
     pub region: Option<String>,
@@ -40,7 +40,7 @@ impl SignatureScope {
         }
         let part = |at: usize| parts.get(at).map(|part| (*part).to_owned());
         let provider = parts[0].to_ascii_lowercase();
-        // as curl: one provider alone names the fields as well
+        // as curl: a single provider also names the fields
         let prefix = part(1).map_or_else(|| provider.clone(), |it| it.to_ascii_lowercase());
         Ok(SignatureScope { provider, prefix, region: part(2), service: part(3) })
     }
@@ -81,7 +81,7 @@ pub struct ToSign<'a> {
     /// Path and query as they are sent.
     pub target: &'a str,
     pub host: &'a str,
-    /// All fields but the host's. The content's type and those of the provider are signed.
+    /// All fields except the host's. The content type and the provider's fields are signed.
     pub fields: &'a [(&'a str, &'a str)],
     pub body: &'a [u8],
 }
@@ -161,12 +161,12 @@ fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Spaces in a row are one, and none are around.
+/// Folds consecutive spaces, and removes those at the ends.
 fn one_space(value: &str) -> String {
     value.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The path as it is sent, encoded once more and without empty segments; of S3 as it is.
+/// The path as sent, encoded once more and without empty segments; for S3 unchanged.
 fn path_of(path: &str, s3: bool) -> String {
     let path = if path.is_empty() { "/" } else { path };
     if s3 {
@@ -241,7 +241,7 @@ mod tests {
         let found = signed("GET", "/", &[("User-Agent", "x")], "");
         let wanted = "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31";
         assert_eq!(found, plain(wanted));
-        // get-slash, get-slashes: a path of nothing but slashes is one
+        // get-slash, get-slashes: a path that consists only of slashes is one slash
         assert_eq!(signed("GET", "//", &[], ""), plain(wanted));
         // get-vanilla-query-order-key-case
         let found = signed("GET", "/?Param2=value2&Param1=value1", &[], "");

@@ -9,7 +9,7 @@ use protocol::http1::timing::{DURATION_MAX_MS, NAME_MAX, timings};
 /// Responses of one input are read at most this many: enough for pipelining, short enough to be fast.
 const RESPONSES_MAX: usize = 50;
 
-/// A response that was completed.
+/// A completed response.
 #[derive(Debug, PartialEq, Eq)]
 struct ReadResponse {
     facts: ResponseFacts,
@@ -29,8 +29,8 @@ struct Seen {
     used: usize,
 }
 
-/// Any bytes, however cut, with a cold or a warm cache, give the same responses and the same end;
-/// nothing is consumed twice or left out. The first byte of `data` chooses the request, the second
+/// Any bytes, with any cuts, with a cold or a warm cache, give the same responses and the same end;
+/// nothing is consumed twice or omitted. The first byte of `data` chooses the request, the second
 /// the cuts.
 pub(crate) fn response(data: &[u8]) {
     let [choice, cuts, input @ ..] = data else { return };
@@ -75,7 +75,7 @@ fn see<'a>(
     see_by(asked, keep_head, &mut step, pieces)
 }
 
-/// Whole, and each head parsed as if it were the first.
+/// Parsed again as a whole, with each head parsed like the first.
 fn read_again(asked: Asked, keep_head: bool, input: &[u8]) -> Seen {
     let mut advance = |reader: &mut ResponseReader, _: bool, rest: &[u8]| {
         reader.advance(&mut HeadCache::new(), rest)

@@ -1,4 +1,4 @@
-//! QUIC frames (RFC 9000 section 19): writing ours, processing the server's.
+//! QUIC frames (RFC 9000 section 19): writes the client's, processes the server's.
 
 use super::packet::{ID_MAX, NumberSpace};
 use super::{GivenId, Hand, WINDOW};
@@ -13,14 +13,14 @@ const GIVEN_MAX: usize = 64;
 /// Bytes of all streams and of the handshake that may wait for earlier ones.
 const HELD_MAX: usize = 64 << 20;
 
-/// Of QUIC's own codes (RFC 9000 section 20.1).
+/// One of QUIC's own codes (RFC 9000 section 20.1).
 const INTERNAL_ERROR: u8 = 0x01;
 const FLOW_CONTROL_ERROR: u8 = 0x03;
 const STREAM_LIMIT_ERROR: u8 = 0x04;
 const STREAM_STATE_ERROR: u8 = 0x05;
 const FRAME_ENCODING_ERROR: u8 = 0x07;
 
-/// A frame that consists of integers only.
+/// A frame that consists only of integers.
 pub(super) fn of_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
     let mut out = vec![kind];
     numbers.iter().for_each(|number| put_number(&mut out, *number));

@@ -95,7 +95,7 @@ impl Hand {
             return;
         }
         if odd & PHASE != 0 {
-            // the key is wrong, and the bit claims a new one: no one can open it
+            // the key is wrong, and the bit claims a new one: it cannot be opened
             let body = packet.len().saturating_sub(packet::TAG_LEN);
             packet[body..].iter_mut().for_each(|byte| *byte ^= 0x5a);
         }
@@ -121,7 +121,7 @@ impl Hand {
         }
     }
 
-    /// A packet, or nothing if its keys are missing.
+    /// A packet; empty if its keys are missing.
     pub(super) fn sealed(
         &mut self,
         (level, form): (NumberSpace, CarrierForm),

@@ -11,7 +11,7 @@ const STREAMS_USED: u64 = 64;
 const RAISED_MAX: usize = 20_000;
 /// Bytes of the connection limit reserved for later data.
 const LEFT: u64 = 4_096;
-/// The first of them: earlier ones belong to the conversation itself.
+/// The first of these streams: earlier ones belong to the conversation itself.
 const FIRST_USED: u64 = 8;
 
 #[derive(Clone, Debug, Default)]

@@ -143,7 +143,7 @@ impl InOrder {
         self.highest
     }
 
-    /// Everything was taken.
+    /// Returns whether everything was taken.
     pub(super) fn is_over(&self) -> bool {
         self.end.is_some_and(|end| self.next >= end)
     }

@@ -75,7 +75,7 @@ fn a_server_that_dies_takes_nothing_from_our_work() {
     let before = census(0, 0, &[(10, process(1, "us", 100, 0)), (20, server)]);
     let after = census(900, 0, &[(10, process(1, "us", 800, 0))]);
     let found = compare(&before, &after, &[10, 20], TEN_SECONDS).unwrap();
-    // 900 busy, of which 700 ours; nothing counts the server's last ticks
+    // 900 busy, of which 700 ours; the server's last ticks are not counted
     assert!(near(found.cores, 0.2), "{found:?}");
 }
 
@@ -101,7 +101,7 @@ fn a_reused_process_number_hides_nothing() {
     let server = |waited| process(1, "apache2", 10, waited);
     let before = census(0, 0, &[(20, server(0)), (21, process(20, "apache2", 300, 0))]);
     let again = Process { started: 9, ..process(20, "apache2", 50, 0) };
-    // 21 did another 100 and ended; the new one of that number has done 50
+    // 21 did another 100 and ended; the new process with that number has done 50
     let after = census(250, 0, &[(20, server(400)), (21, again)]);
     let found = compare(&before, &after, &[20], TEN_SECONDS).unwrap();
     assert!(near(found.cores, 0.1), "{found:?}");

@@ -11,7 +11,7 @@ use std::mem::ManuallyDrop;
 use std::time::Duration;
 use units::Nanos;
 
-/// In the kernel's number of a request: it stays open.
+/// Flag in the kernel's number of a request: it stays open.
 const STAYS: u64 = 1 << 63;
 
 /// Number of retries while the kernel is short of memory or has no room for completions.
@@ -23,7 +23,7 @@ pub enum Await {
     /// Only hand over.
     No,
     Now,
-    /// Sleep until there is one, at most for this time.
+    /// Sleeps until there is one, at most for this time.
     Sleep(Option<Nanos>),
 }
 
@@ -47,7 +47,7 @@ pub struct BatchRing {
     /// Requests that were pushed to stay, and are not over. Without one the kernel does not use the buffers.
     open: u64,
     /// The kernel accepts no more requests. The ring is not used again: the queue may still contain
-    /// earlier requests whose memory is gone.
+    /// earlier requests whose memory was freed.
     broken: bool,
     /// Time asleep does not count as waiting for a disk.
     sleep: EnterFlags,
@@ -64,7 +64,7 @@ impl BatchRing {
     /// `completions`: room for completions.
     ///
     /// # Errors
-    /// The kernel's, where it refuses: what it does not know is `InvalidInput`, or `Unsupported`.
+    /// Fails with the kernel's error: unknown features are `InvalidInput`, or `Unsupported`.
     pub fn new(submitted_max: u32, completions: u32, buffers: BufferRing) -> io::Result<BatchRing> {
         let ring = IoUring::builder()
             .setup_single_issuer()
@@ -86,7 +86,7 @@ impl BatchRing {
         Ok(BatchRing { ring, buffers, open: 0, broken: false, sleep })
     }
 
-    /// By which files are registered, and the kernel is asked what it has.
+    /// Registers files and queries the kernel's features.
     pub fn submitter(&self) -> Submitter<'_> {
         self.ring.submitter()
     }
@@ -97,7 +97,7 @@ impl BatchRing {
         self.broken
     }
 
-    /// From now on it is as if the kernel had refused.
+    /// Treats the kernel as refusing from now on.
     pub fn break_off(&mut self) {
         self.broken = true;
     }
@@ -118,12 +118,12 @@ impl BatchRing {
         self.ring.submission().len()
     }
 
-    /// A request, which goes over with the next submission, and a number below 2^63 for it. False where there
+    /// Adds a request for the next submission; returns a number below 2^63 for it. False if there
     /// is no room.
     ///
     /// # Safety
-    /// What the entry points to stays as it is until the request is done, or the ring is broken. It takes no
-    /// buffer of the ring.
+    /// Memory that the entry points to must stay unchanged until the request is done, or the ring
+    /// is broken. The request takes no buffer of the ring.
     #[inline]
     pub unsafe fn push(&mut self, entry: Entry, number: u64) -> bool {
         // SAFETY: guaranteed by the caller
@@ -134,7 +134,8 @@ impl BatchRing {
     /// use buffers of the ring, and [`BatchRing::end`] waits for it.
     ///
     /// # Safety
-    /// What the entry points to stays as it is until the request is done, or the ring is broken.
+    /// Memory that the entry points to must stay unchanged until the request is done, or the ring
+    /// is broken.
     #[inline]
     pub unsafe fn push_to_stay(&mut self, entry: Entry, number: u64) -> bool {
         // SAFETY: guaranteed by the caller
@@ -185,8 +186,8 @@ impl BatchRing {
         }
     }
 
-    /// Ends all requests; nothing is submitted. False where one of those that stay is open all the same: the
-    /// kernel may use the buffers still, which are then lost with the ring.
+    /// Ends all requests; nothing is submitted. Returns false if a request that stays is still
+    /// open: the kernel may still use the buffers, which are then leaked with the ring.
     pub fn end(&mut self) -> bool {
         let second = Timespec::new().sec(1);
         // open requests are canceled where they are; having none is fine
@@ -355,7 +356,8 @@ mod tests {
         assert_eq!(ring.open, 1);
         assert!(ring.end(), "it is ended where it waits");
         assert_eq!(ring.open, 0);
-        // one that the kernel never saw does not end: the buffers are given up, and nothing waits for ever
+        // a request that the kernel never saw does not end: the buffers are leaked, so that nothing
+        // waits forever
         assert!(read(&mut ring));
         ring.break_off();
         assert!(!ring.end());

@@ -54,7 +54,7 @@ impl Drop for Region {
 /// Provided buffers of one size (IORING_REGISTER_PBUF_RING, Linux 5.19). Each belongs to the kernel or
 /// to us.
 ///
-/// It is kept until no request of the ring of io_uring that it is registered with is open.
+/// The region is kept while a request of its io_uring is open.
 pub struct BufferRing {
     bytes: Region,
     entries: Region,
@@ -110,7 +110,7 @@ impl BufferRing {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// The kernel may use what was posted.
+    /// Lets the kernel use the posted buffers.
     pub fn publish(&mut self) {
         // SAFETY: the tail's place is in the first entry, at an even address, and only we write it
         let tail = unsafe {
@@ -134,7 +134,7 @@ impl BufferRing {
             "the bytes are in a buffer of ours"
         );
         // SAFETY: the buffer is in the region, whose bytes were all initialized, and is not with
-        // the kernel; giving it away needs `&mut self`
+        // the kernel; returning it needs `&mut self`
         unsafe { std::slice::from_raw_parts(self.bytes.place(usize::from(id) * self.size), length) }
     }
 }

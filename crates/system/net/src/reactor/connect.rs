@@ -1,4 +1,4 @@
-//! Opening sockets, and what the kernel knows of them.
+//! Opens sockets, and queries the kernel about them.
 
 use crate::reactor::raw;
 use conduit::{OpenOptions, Peer};

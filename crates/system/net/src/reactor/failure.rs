@@ -8,7 +8,7 @@ pub(crate) fn of(errno: Errno) -> IoError {
     IoError::Failed(class(errno))
 }
 
-/// A slot without a socket: the worker closed it and uses it still.
+/// Error for a slot without a socket: the worker closed it and still uses it.
 pub(crate) fn closed() -> IoError {
     IoError::Failed(FailureClass::OtherIo)
 }

@@ -1,10 +1,11 @@
-//! The loops of one worker: edge-triggered epoll, sockets of streams and of datagrams, the
-//! monotonic clock; or streams by io_uring ([`RingReactor`]). Layer 4. Keeps the contract of
-//! [`conduit::Io`]; knows no HTTP.
+//! The loops of one worker: edge-triggered epoll, stream and datagram sockets, the monotonic clock;
+//! or streams with io_uring ([`RingReactor`]). Layer 4. Keeps the contract of [`conduit::Io`];
+//! knows no HTTP.
 //!
-//! What it costs: a connection is registered once, after its first write, so that a call on an open
+//! Cost: a connection is registered once, after its first write, so that a call on an open
 //! connection is two system calls (write, read) and a share of one `epoll_wait`. Waiting until an
-//! instant sleeps to shortly before it and spins the rest, because a timer alone is some 50 µs late.
+//! instant sleeps to shortly before it and spins the rest, because a timer alone is some 50 µs
+//! late.
 
 mod batch_ring;
 mod buffers;
@@ -29,7 +30,7 @@ use rustix::io::Errno;
 use sample::SocketFacts;
 use units::Nanos;
 
-/// Events taken from the kernel in one call.
+/// Maximum number of events taken from the kernel in one call.
 const BATCH: usize = 512;
 
 /// Sockets of one worker.
@@ -40,11 +41,12 @@ pub struct Reactor {
     /// How long before an instant `wait` stops sleeping and starts busy-waiting.
     spin_span: Nanos,
     spun: Nanos,
-    /// The kernel cuts datagrams out of one buffer.
+    /// The kernel splits one buffer into datagrams.
     segments: bool,
     /// The last reported failure, and its slot.
     failed: Option<(Slot, Errno)>,
-    /// Connects for which there is no room yet. Their sockets are not registered: epoll would call them ended.
+    /// Connects for which there is no room yet. Their sockets are not registered: epoll would
+    /// report them as ended.
     room: RoomQueue,
 }
 
@@ -61,7 +63,7 @@ struct Socket {
     /// Counts openings, so that an event of a former connection is known as such.
     generation: u32,
     interest: Interest,
-    /// Of the Unix socket, where it goes to one.
+    /// Line of the Unix socket that it connects to, if any.
     line: LineId,
     /// Its connect found no room yet.
     waits: bool,
@@ -189,7 +191,7 @@ impl Reactor {
         }
     }
 
-    /// One `epoll_wait`; `None` waits for ever.
+    /// Runs one `epoll_wait`; `None` waits forever.
     fn poll(&mut self, timeout: Option<Nanos>, ready: &mut Vec<Ready>) {
         let span = timeout.map(connect::timespec);
         self.events.clear();

@@ -12,8 +12,8 @@ pub(crate) fn bind_address_no_port(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     set_number(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
-/// Datagrams leave whole or not at all (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER), whatever the kernel thinks
-/// of the path: QUIC finds its limit out by itself (RFC 9000 section 14).
+/// Sends datagrams whole or not at all (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER), independent of the
+/// kernel's path MTU: QUIC finds its limit itself (RFC 9000 section 14).
 pub(crate) fn forbid_fragments(fd: BorrowedFd<'_>, is_v4: bool) -> Result<(), Errno> {
     if is_v4 {
         set_number(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)

@@ -1,8 +1,8 @@
-//! Sockets by io_uring: the writes of a turn are submitted by one system call, which also waits,
+//! Sockets with io_uring: the writes of a turn are submitted by one system call, which also waits,
 //! and received data is available when it returns.
 //!
-//! Nothing waits so that a batch gets larger: what was written goes out before the loop sleeps, and
-//! before more than a few connections have been seen to.
+//! Nothing waits for a larger batch: written data is sent before the loop sleeps, and before more
+//! than a few connections have been handled.
 
 mod kernel;
 
@@ -28,7 +28,7 @@ const BUFFERS_MIN: usize = 32;
 /// No buffer.
 const NONE: u16 = u16::MAX;
 
-/// Sockets of one worker, of the thread that made this.
+/// Sockets of one worker, owned by the thread that made this.
 #[derive(Debug)]
 pub struct RingReactor {
     kernel: KernelRing,
@@ -48,7 +48,8 @@ pub struct RingReactor {
     reads: u32,
     spin_span: Nanos,
     spun: Nanos,
-    /// Connects for which there is no room yet. Their sockets are not watched: they would be called writable.
+    /// Connects for which there is no room yet. Their sockets are not watched: they would be
+    /// reported as writable.
     room: RoomQueue,
 }
 
@@ -77,14 +78,15 @@ struct RingSocket {
     /// Counts openings, so that a completion of a former connection is known as such.
     generation: u32,
     stage: ConnectStage,
-    /// The kernel has a request that receives, or one that watches.
+    /// The kernel has an open request that receives, or that watches.
     receiving: bool,
     watching: bool,
     /// The worker waits until it can write.
     wants_to_write: bool,
     ended: bool,
     broken: Option<FailureClass>,
-    /// Of the Unix socket, where it goes to one; and whether its connect found no room yet.
+    /// Line of the Unix socket that it connects to, if any; and whether its connect found no room
+    /// yet.
     line: LineId,
     waits: bool,
     /// The last piece filled its buffer: more may wait in the socket.
@@ -101,7 +103,7 @@ struct RingSocket {
     length: u32,
     /// Bytes that the socket did not take.
     unsent: Vec<u8>,
-    /// Our side ends when they are gone.
+    /// Our side shuts down after they are sent.
     shuts: bool,
 }
 
@@ -190,7 +192,7 @@ impl RingReactor {
     /// before a due instant.
     ///
     /// # Errors
-    /// As [`probe`].
+    /// Fails like [`probe`].
     pub fn new(spin_span: Nanos) -> std::io::Result<RingReactor> {
         Ok(RingReactor {
             kernel: KernelRing::open()?,
@@ -332,7 +334,7 @@ impl RingReactor {
         }
     }
 
-    /// A request that receives was over without bytes.
+    /// A receiving request ended without bytes.
     #[cold]
     fn receive_ended(&mut self, slot: Slot, result: i32) {
         let socket = &mut self.sockets[slot as usize];
@@ -375,7 +377,7 @@ impl RingReactor {
         self.notify(slot, Ready { slot, readable: true, writable: true, ended: true });
     }
 
-    /// A socket that took nothing may take something now.
+    /// A full socket may accept data now.
     #[cold]
     fn writable(&mut self, slot: Slot) {
         let socket = &mut self.sockets[slot as usize];
@@ -411,7 +413,7 @@ impl RingReactor {
     /// A write by its own system call.
     fn write_now(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         if self.sockets[slot as usize].batch == self.batch {
-            // what was written before goes first
+            // earlier writes go first
             self.exchange(Await::No);
         }
         let socket = &mut self.sockets[slot as usize];

@@ -24,11 +24,11 @@ pub(crate) struct RoomQueue {
     pause: Nanos,
 }
 
-/// Those that wait for one Unix socket, in the order in which they were opened.
+/// Connects that wait for one Unix socket, in the order in which they were opened.
 #[derive(Debug)]
 struct WaitingLine {
     path: PathBuf,
-    /// Each with the generation of its slot: a closed one stays until its turn.
+    /// Waiting connects, each with the generation of its slot: a closed one stays until its turn.
     waiting: VecDeque<(Slot, u32)>,
 }
 
@@ -37,7 +37,7 @@ struct WaitingLine {
 pub(crate) struct LineId(u32);
 
 impl LineId {
-    /// To none of them.
+    /// The connect waits for no socket.
     pub(crate) const NONE: LineId = LineId(u32::MAX);
 }
 
@@ -103,8 +103,8 @@ impl RoomQueue {
         })
     }
 
-    /// Tries the connects of each line again until one finds no room. `connect` gets a slot and its generation, and
-    /// answers `None` for one that was closed meanwhile.
+    /// Retries the connects of each line until one finds no room. `connect` gets a slot and its
+    /// generation, and returns `None` for a connect that was closed meanwhile.
     fn retry(
         &mut self,
         now: Nanos,
@@ -132,7 +132,7 @@ impl RoomQueue {
 mod tests {
     use super::*;
 
-    /// Those of the slots 0, 1, … that wait for a socket each.
+    /// Those of the slots 0, 1, … that wait, with their sockets.
     fn waiting(paths: &[&str]) -> RoomQueue {
         let mut queue = RoomQueue::default();
         for (slot, path) in paths.iter().enumerate() {

@@ -203,7 +203,7 @@ fn an_unopened_slot_can_be_closed() {
     reactor.close(7, Close::Reset);
 }
 
-/// Both ways to do it; one where there is no io_uring.
+/// Both reactors; only one without io_uring.
 fn worlds() -> Vec<Box<dyn Io>> {
     let ring = RingReactor::new(Nanos::ZERO).ok();
     let mut worlds: Vec<Box<dyn Io>> = vec![Box::new(reactor())];
@@ -211,8 +211,8 @@ fn worlds() -> Vec<Box<dyn Io>> {
     worlds
 }
 
-/// A Unix socket with a listen queue of one connection, which is taken; returns what is accepted
-/// first.
+/// A Unix socket with a listen queue of one connection, which is taken; returns the first accepted
+/// connection.
 fn full_queue(name: &str) -> (std::path::PathBuf, UnixListener, UnixStream) {
     let name = format!("loadstone-reactor-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
@@ -287,7 +287,7 @@ fn longest_wait(io: &mut dyn Io, listener: &UnixListener, peer: &Peer, users: u8
         opened[usize::from(user)] = served;
         io.close(user.into(), Close::Orderly);
         enter(io, user);
-        // the place is taken at once, by one of those that wait
+        // the place is taken at once, by a waiting connect
         io.wait(Nanos::ZERO, &mut ready);
         let next = ready.first().expect("somebody got the place").slot;
         assert_eq!(io.write(next, &[next as u8]), Ok(1));

@@ -1,4 +1,4 @@
-//! The client: settings checked once, then one factory for each worker.
+//! The client: settings are checked once, then each worker gets a factory.
 
 use crate::tls::error::tls_error;
 use crate::tls::open::OpenSession;
@@ -121,7 +121,7 @@ impl Factory {
         quic::session::handshakes(self.config.clone(), QUIC_WORDS)
     }
 
-    /// The same for crafted connections, which resume sessions by themselves.
+    /// The same for crafted connections, which handle resumption themselves.
     #[cfg(feature = "quic")]
     pub fn quic_by_hand(&self) -> quic::session::HandSessions {
         quic::session::HandSessions::new(&self.config, QUIC_WORDS)

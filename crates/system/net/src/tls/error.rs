@@ -28,7 +28,7 @@ impl FileRole {
 /// Why a client cannot be created from the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupError {
-    /// A file is no PEM, or holds nothing of the kind that is needed.
+    /// A file is not PEM, or lacks an item of the required kind.
     File {
         role: FileRole,
         why: String,
@@ -115,7 +115,7 @@ pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
     TlsError { class, text: text(error), way_out: way_out(error) }
 }
 
-/// The library's message, or a plainer one where it prints its types.
+/// The library's message, or a plainer one if the library prints type names.
 fn text(error: &rustls::Error) -> String {
     match error {
         bad if is_authority(bad) => {

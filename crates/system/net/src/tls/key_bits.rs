@@ -9,8 +9,8 @@ pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> u32 {
     of_key(parsed.subject_public_key_info().as_ref()).unwrap_or(0)
 }
 
-/// Of a SubjectPublicKeyInfo (RFC 5280 §4.1): RSA by its modulus (RFC 8017 §A.1.1), elliptic
-/// curves by the curve's order (RFC 5480 §2.1.1.1), Ed25519 (RFC 8410 §3).
+/// Key size of a SubjectPublicKeyInfo (RFC 5280 §4.1): RSA by its modulus (RFC 8017 §A.1.1),
+/// elliptic curves by the curve's order (RFC 5480 §2.1.1.1), Ed25519 (RFC 8410 §3).
 fn of_key(info: &[u8]) -> Option<u32> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
     const CURVE: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];

@@ -34,16 +34,16 @@ pub enum Versions {
 /// TLS settings of the plan. Files are passed as read; this crate opens none of them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Accept any certificate. The handshake's signatures are still checked, so that a server with
-    /// a broken key does not pass for a working one.
+    /// Accepts any certificate. The handshake's signatures are still checked, so that a server with
+    /// a broken key is not taken for a working one.
     pub insecure: bool,
     /// PEM: certificates trusted instead of the system's.
     pub ca: Option<Vec<u8>>,
     /// PEM: our certificate with its chain, sent when the server asks.
     pub cert: Option<Vec<u8>>,
-    /// PEM: the key that belongs to `cert`; `None` looks for it in `cert` itself.
+    /// PEM: the key that belongs to `cert`; `None` searches `cert` itself for it.
     pub key: Option<Vec<u8>>,
-    /// Resume sessions, within one worker.
+    /// Resumes sessions, within one worker.
     pub resumption: bool,
     /// Requests may go out with the first flight of a resumed handshake (0-RTT).
     pub early_data: bool,
@@ -62,7 +62,7 @@ pub struct Settings {
 }
 
 impl std::fmt::Debug for Settings {
-    /// Leaves file contents out: one of them is a private key.
+    /// Omits file contents: one of them is a private key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
             .field("insecure", &self.insecure)

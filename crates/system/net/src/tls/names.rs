@@ -5,8 +5,8 @@ use rustls::SupportedCipherSuite;
 use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, ALL_KX_GROUPS};
 
-/// rustls's name, the IANA name where it is another one, and OpenSSL's. For TLS 1.3 OpenSSL uses
-/// IANA's (RFC 8446 §B.4).
+/// rustls's name, the IANA name if it differs, and OpenSSL's. For TLS 1.3 OpenSSL uses IANA's (RFC
+/// 8446 §B.4).
 const CIPHERS: &[[&str; 2]] = &[
     ["TLS13_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"],
     ["TLS13_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"],
@@ -54,7 +54,7 @@ pub(crate) fn groups(names: &[String]) -> Result<Vec<&'static dyn SupportedKxGro
     Ok(found)
 }
 
-/// For messages: the names that are understood.
+/// The supported names, for messages.
 pub(crate) fn cipher_list() -> String {
     CIPHERS.iter().map(|names| names[1]).collect::<Vec<_>>().join(", ")
 }

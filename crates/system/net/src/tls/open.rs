@@ -1,6 +1,6 @@
-//! A session with exposed keys: after an ordinary TLS 1.2 handshake we create and read its records.
-//! rustls performs the handshake and exports the keys; it would neither start a second handshake
-//! nor report the alert that refuses one.
+//! A session with exposed keys: after an ordinary TLS 1.2 handshake this module creates and reads
+//! its records. rustls performs the handshake and exports the keys; it would neither start a second
+//! handshake nor report the alert that refuses one.
 
 use crate::tls::error::{session_error, tls_error};
 use crate::tls::session::facts_of;
@@ -34,7 +34,7 @@ const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 #[derive(Debug)]
 pub(crate) struct OpenSession {
     state: OpenState,
-    /// Received bytes that are not a whole record yet.
+    /// Received bytes that are not a complete record yet.
     inbox: Vec<u8>,
     outbox: Vec<u8>,
     /// Our side of the handshake.
@@ -125,7 +125,8 @@ impl OpenSession {
     fn pump(&mut self) {
         if let OpenState::Shaking(connection) = &mut self.state {
             let before = self.outbox.len();
-            // writing into memory cannot fail; should it, what waits goes out with the next call
+            // writing into memory cannot fail; if it did, the waiting bytes would be sent with the
+            // next call
             while connection.wants_write() && connection.write_tls(&mut self.outbox).is_ok() {}
             let room = SENT_MAX.saturating_sub(self.sent.len());
             self.sent.extend(self.outbox[before..].iter().take(room));
@@ -242,7 +243,7 @@ impl Half {
         Ok(Half { key: LessSafeKey::new(key), iv, next })
     }
 
-    /// Bytes of a record's nonce that go before its ciphertext.
+    /// Explicit part of a record's nonce, which precedes its ciphertext.
     fn explicit(&self) -> usize {
         if self.key.algorithm() == &CHACHA20_POLY1305 { 0 } else { EXPLICIT }
     }
@@ -256,7 +257,7 @@ impl Half {
         nonce
     }
 
-    /// The next record; `None` where the fragment is too long for one.
+    /// The next record; `None` if the fragment is too long for a record.
     fn seal(&mut self, kind: u8, fragment: &[u8]) -> Option<Vec<u8>> {
         if fragment.len() > FRAGMENT_MAX {
             return None;

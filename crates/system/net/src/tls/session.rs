@@ -17,13 +17,13 @@ pub struct ClientSession {
     /// Data sent before the handshake completed, until the server accepts or rejects it.
     early: Vec<u8>,
     early_read: Option<bool>,
-    /// The error that ended the session; nothing is taken in after it.
+    /// The error that ended the session; no input is accepted after it.
     failed: Option<TlsError>,
 }
 
 impl ClientSession {
     pub(crate) fn new(mut connection: ClientConnection) -> ClientSession {
-        // A request of any size is taken at once; what it may be is the plan's to bound.
+        // a request of any size is accepted at once; the plan bounds its size
         connection.set_buffer_limit(None);
         ClientSession {
             connection,
@@ -127,7 +127,8 @@ impl TlsSession for ClientSession {
     }
 
     fn drain(&mut self, out: &mut Vec<u8>) {
-        // writing into memory cannot fail; should it, what waits goes out with the next call
+        // writing into memory cannot fail; if it did, the waiting bytes would be sent with the next
+        // call
         while self.connection.wants_write() && self.connection.write_tls(out).is_ok() {}
     }
 
@@ -154,7 +155,7 @@ pub(crate) fn facts_of(connection: &ClientConnection) -> Option<TlsFacts> {
     facts_of_state(state)
 }
 
-/// The same of any connection.
+/// The same for any connection.
 pub(crate) fn facts_of_state(connection: &rustls::CommonState) -> Option<TlsFacts> {
     if connection.is_handshaking() {
         return None;

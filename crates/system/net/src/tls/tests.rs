@@ -19,7 +19,7 @@ use std::sync::Arc;
 mod open;
 mod settings;
 
-/// A certificate authority with what it has signed, all as PEM.
+/// A certificate authority and the certificates that it signed, all as PEM.
 struct Pki {
     ca: String,
     server: Pair,
@@ -123,7 +123,8 @@ impl Wire {
         }
     }
 
-    /// Carries bytes both ways until neither end has any. The client's error, if it has one.
+    /// Carries bytes in both directions until neither end has any. Returns the client's error, if
+    /// any.
     fn settle(&mut self) -> Result<(), TlsError> {
         loop {
             let mut up = Vec::new();
@@ -148,7 +149,7 @@ impl Wire {
     }
 }
 
-/// One session from its first byte to both ends' close_notify; the facts it ended with.
+/// Runs one session from its first byte to both ends' close_notify; returns its final facts.
 fn visit(factory: &mut Factory, config: &Arc<ServerConfig>) -> TlsFacts {
     visit_by(factory.session("localhost").unwrap(), config)
 }
@@ -309,7 +310,7 @@ fn tickets_for_all_concurrent_connections_are_kept() {
     for _ in 0..20 {
         visit(&mut factory, &config);
     }
-    // opened together: none can live on a ticket that another one has brought
+    // opened together: none can use a ticket of another
     let mut wires: Vec<Wire> =
         (0..20).map(|_| Wire::new(&mut factory, "localhost", &config)).collect();
     for wire in &mut wires {
@@ -508,7 +509,7 @@ fn insecure_does_not_accept_another_key() {
     }
 }
 
-/// A server that presents the pair without looking whether it fits.
+/// A server that presents the pair without checking whether it matches.
 fn presenting(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> ServerConfig {
     let key = aws_lc_rs::sign::any_supported_type(&key).unwrap();
     let resolver = rustls::sign::SingleCertAndKey::from(CertifiedKey::new(chain, key));

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Servers remembered; the oldest is forgotten first.
 const SERVERS_MAX: usize = 32;
-/// TLS 1.3 tickets kept for one server; the oldest is thrown away first.
+/// Maximum number of TLS 1.3 tickets kept for one server; the oldest is dropped first.
 const TICKETS_MAX: usize = 1024;
 
 /// The trait requires the lock; it is never contended, because a store belongs to one worker.

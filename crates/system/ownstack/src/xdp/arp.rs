@@ -110,7 +110,7 @@ mod tests {
         ArpSide::new(OURS, Ipv4Addr::new(10, 9, 0, 1), 14)
     }
 
-    /// The other side: the frames it sends.
+    /// Frames sent by the other side.
     fn theirs(what: u8, from: Ipv4Addr, target: [u8; 4]) -> Vec<u8> {
         let side = ArpSide::new(THEIRS, from, 1);
         side.arp(what, from, (Mac::UNKNOWN, target.into()), Mac::ALL)

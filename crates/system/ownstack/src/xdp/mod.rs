@@ -46,8 +46,8 @@ const MTU_MIN_V6: u32 = 1_280;
 /// Maximum number of queues of a device: each is polled in every turn, and each thread has a socket
 /// for each.
 pub const QUEUES_MAX: u32 = 64;
-/// Number of addresses probed on the link before use, the first ones of each thread's part, and for
-/// how long. At least one per thread.
+/// Number of addresses probed on the link before use (the first ones of each thread's part, at
+/// least one per thread), and the duration.
 const PROBED_MAX: u32 = 256;
 const PROBE_SPAN: Nanos = Nanos::from_millis(150);
 /// How long a next hop has to reply; it is asked once per second.
@@ -64,7 +64,7 @@ const SEND_AGAIN: Duration = Duration::from_millis(1);
 pub enum XdpHook {
     /// In the device driver.
     Native,
-    /// After it, on any device; segments merged by the device or a peer stay merged.
+    /// After the driver, on any device; segments merged by the device or a peer stay merged.
     Generic,
 }
 
@@ -95,7 +95,7 @@ pub struct XdpAsk {
 pub(crate) struct XdpLink {
     /// A socket for each queue of the device.
     queues: Vec<XdpQueue>,
-    /// The one that sends.
+    /// Socket that sends.
     out: usize,
     part: AddressPart,
     /// The prefix of all addresses of the device.
@@ -111,7 +111,7 @@ pub(crate) struct XdpLink {
     missed: u64,
     /// An address of ours that another host uses.
     conflict: Option<AddressConflict>,
-    /// The device is gone.
+    /// The device has disappeared.
     gone: bool,
 }
 
@@ -148,7 +148,7 @@ impl XdpDevice {
     /// thread, for this many threads, each with a part of the addresses.
     ///
     /// # Errors
-    /// What this machine or user does not support, each with the fix.
+    /// Fails if this machine or user does not support it, with the fix.
     pub(crate) fn open(
         ask: &XdpAsk,
         threads: u32,
@@ -272,7 +272,7 @@ impl XdpLink {
         self.queues[self.out].flush();
     }
 
-    /// An address used by another host, before the run.
+    /// Returns an address that another host uses, before the run.
     fn check_conflict(&mut self) -> Result<(), XdpTrouble> {
         let Some(AddressConflict { address, by }) = self.conflict.take() else { return Ok(()) };
         let device = self.part.device.clone();

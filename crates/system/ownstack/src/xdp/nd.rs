@@ -84,7 +84,7 @@ impl NdSide {
         }
     }
 
-    /// `None`: invalid or irrelevant.
+    /// Returns `None` for an invalid or irrelevant message.
     fn parse_message(
         &self,
         ip: &[u8; IPV6_HEAD],
@@ -123,8 +123,8 @@ impl NdSide {
         Some(LinkFrame::Told(from.into(), mac, answer))
     }
 
-    /// To all nodes if the sender has no address yet: it is about to use this one (RFC 4862 section
-    /// 5.4.3).
+    /// Addressed to all nodes if the sender has no address yet: it is about to use this one (RFC
+    /// 4862 section 5.4.3).
     fn answer(&self, target: Ipv6Addr, to: Ipv6Addr, at: Mac) -> Vec<u8> {
         let (flags, to, at) = match to.is_unspecified() {
             true => (OVERRIDE, ALL_NODES, group(ALL_NODES)),

@@ -19,7 +19,7 @@ const NO_WAY: Nanos = Nanos::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) hop: IpAddr,
-    /// At its last address: only a host still there is asked.
+    /// Requests go to the last address: only a host that is still there is asked.
     pub(crate) at: Option<Mac>,
 }
 
@@ -49,7 +49,7 @@ struct Hop {
     mac: Option<Mac>,
     /// When the address was received.
     heard: Nanos,
-    /// When it was last asked, and how often since its last reply.
+    /// When the address was last requested, and how often since the last reply.
     asked: Nanos,
     questions: u32,
 }
@@ -58,9 +58,9 @@ struct Hop {
 #[derive(Debug, Default)]
 pub(crate) struct Neighbours {
     hops: HashMap<IpAddr, Hop>,
-    /// By destination.
+    /// Next hops by destination.
     ways: HashMap<IpAddr, HopWay>,
-    /// The earliest time to search the unreachable ones again.
+    /// The earliest time of the next search for unreachable ones.
     tidy_at: Nanos,
     /// The last destination, the address of its hop, and how long it is valid without a lookup:
     /// nearly all packets go to a few destinations.
@@ -128,7 +128,7 @@ impl Neighbours {
 }
 
 impl Hop {
-    /// Until when no request is due.
+    /// Time until which no request is due.
     fn good_until(&self) -> Nanos {
         if self.questions > 0 { self.asked + ASK_AGAIN } else { self.heard + FRESH }
     }

@@ -65,7 +65,7 @@ const ADVERTISEMENT: i32 = 136;
 /// Our addresses, in parts of equal size, each with its own socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steering {
-    /// The first one; IPv6 addresses share the first 96 bits.
+    /// The first address; IPv6 addresses share the first 96 bits.
     pub(crate) first: IpAddr,
     /// Number of addresses from the first on, at least one. The address before the first belongs to
     /// the first part.
@@ -85,9 +85,9 @@ enum Label {
     Packet,
     /// The last 4 bytes of an address are in register 5: checks whether it is ours.
     Ask,
-    /// It may be ND.
+    /// The packet may be ND.
     Discovery,
-    /// It is ND: checks the source.
+    /// The packet is ND: checks the source.
     Sender,
     /// Checks the target.
     Target,

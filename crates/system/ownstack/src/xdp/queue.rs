@@ -65,7 +65,7 @@ pub(crate) struct QueuePlace {
 const TAKEN: usize = 64;
 const KEPT: usize = 1_024;
 
-/// Frames kept by one of this many sockets of a queue.
+/// Number of frames kept by one of this many sockets of a queue.
 fn kept(sockets: usize) -> usize {
     (KEPT / sockets.max(1)).max(1)
 }
@@ -82,7 +82,7 @@ struct QueueMemory {
 struct FramePool {
     fill: Producer<u64>,
     done: Consumer<u64>,
-    /// For packets to send.
+    /// Free frames for packets to send.
     free: Vec<PacketFrame>,
 }
 
@@ -375,7 +375,7 @@ pub(crate) enum QueueTrouble {
 }
 
 impl QueueTrouble {
-    /// As text, with the fix.
+    /// Explanation as text, with the fix.
     pub(crate) fn explain(self, device: &str, queue: u32) -> XdpTrouble {
         let device = device.to_owned();
         match self {

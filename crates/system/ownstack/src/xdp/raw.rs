@@ -50,7 +50,7 @@ impl Mapping {
         Ok(Mapping { start, length })
     }
 
-    /// Its address, for the kernel.
+    /// The memory's address, for the kernel.
     pub(crate) fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
@@ -102,7 +102,7 @@ impl Places {
     }
 }
 
-/// One end of a ring of entries whose other end is the kernel's.
+/// One end of a ring of entries; the kernel has the other end.
 #[derive(Debug)]
 struct RingEnd<T> {
     mapping: Arc<Mapping>,
@@ -194,7 +194,7 @@ impl<T: RingEntry> Consumer<T> {
         put.wrapping_sub(self.taken).min(self.ring.size)
     }
 
-    /// Consumes one; [`Consumer::release`] makes its slot reusable.
+    /// Consumes one entry; [`Consumer::release`] makes its slot reusable.
     pub(crate) fn take(&mut self) -> Option<T> {
         if self.waiting() == 0 {
             return None;
@@ -227,14 +227,14 @@ pub(crate) struct PacketFrame {
 #[derive(Debug)]
 pub(crate) struct Frames {
     mapping: Mapping,
-    /// Its number, unique in this process.
+    /// Number of the memory, unique in this process.
     memory: usize,
     /// The frames owned by the kernel.
     lent: Box<[AtomicBool]>,
 }
 
 impl Frames {
-    /// Memory whose frames are all owned by us.
+    /// Creates memory whose frames are all owned by us.
     pub(crate) fn new(count: u32) -> io::Result<(Frames, Vec<PacketFrame>)> {
         let mapping = Mapping::fresh(count as usize * FRAME)?;
         // not its address, which may be reused after this is dropped
@@ -294,7 +294,7 @@ impl Frames {
     /// A writable frame.
     pub(crate) fn room<'a>(&'a self, frame: &'a mut PacketFrame) -> &'a mut [u8] {
         let start = self.offset(frame);
-        // SAFETY: as in `bytes`, and it is borrowed exclusively, of which there is one
+        // SAFETY: as in `bytes`, and the memory is borrowed exclusively
         unsafe {
             let start = self.mapping.start.add(start);
             std::slice::from_raw_parts_mut(start.as_ptr(), FRAME)
@@ -393,7 +393,7 @@ pub(crate) fn make_map(entries: u32) -> io::Result<OwnedFd> {
     unsafe { attributes.call(BPF_MAP_CREATE).map(|file| OwnedFd::from_raw_fd(file)) }
 }
 
-/// Packets that the program redirects to `key` go to `socket`.
+/// Sends packets that the program redirects to `key` to `socket`.
 pub(crate) fn put_socket(map: BorrowedFd<'_>, key: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
     let value = socket.as_raw_fd();
     let mut attributes = Attributes::new(&[
@@ -406,7 +406,7 @@ pub(crate) fn put_socket(map: BorrowedFd<'_>, key: u32, socket: BorrowedFd<'_>) 
     unsafe { attributes.call(BPF_MAP_UPDATE_ELEM).map(|_| ()) }
 }
 
-/// Has the kernel verify and load a program.
+/// Lets the kernel verify and load a program.
 pub(crate) fn load(program: &[Instruction], in_parts: bool) -> io::Result<OwnedFd> {
     let licence = c"GPL";
     let flags = if in_parts { BPF_F_XDP_HAS_FRAGS } else { 0 };
@@ -443,7 +443,7 @@ pub(crate) mod tests {
 
     const PLACES: Places = Places { producer: 0, consumer: 64, entries: 128 };
 
-    /// Both ends of a ring, one of which plays the kernel.
+    /// Both ends of a ring, of which the test uses one as the kernel.
     pub(crate) fn both_ends<T: RingEntry>(size: u32) -> (Producer<T>, Consumer<T>) {
         let mapping = Arc::new(Mapping::fresh(PLACES.length::<T>(size)).expect("some memory"));
         (Producer::new(mapping.clone(), PLACES, size), Consumer::new(mapping, PLACES, size))

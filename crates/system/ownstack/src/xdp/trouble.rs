@@ -21,7 +21,7 @@ pub enum XdpTrouble {
     Down {
         device: String,
     },
-    /// Not root, or root of a user namespace only.
+    /// Not root, or only root of a user namespace.
     Forbidden,
     /// The kernel has no AF_XDP.
     NoSockets,

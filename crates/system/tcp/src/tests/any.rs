@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tcp::{Checksums, End, Flow, Head, Outbox, Sources, TcpSettings, TcpStack, flag, read};
 use units::{Nanos, Seed};
 
-/// For a packet that stays in memory: more than sixty times 255 bytes.
+/// Room for a packet that stays in memory: more than sixty times 255 bytes.
 const ROOM: usize = 20_000;
 
 /// Each piece of the data is a byte that selects the action, a length and that many bytes.

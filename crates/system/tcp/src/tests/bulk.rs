@@ -159,7 +159,7 @@ fn the_end_of_a_connection_releases_its_packet() {
     assert_eq!(stage.take(&mut taken), Ok(0..8_000));
     let failed = NotDone::Failed(sample::FailureClass::Reset);
     assert_eq!(stage.take(&mut taken), Err(failed));
-    // no one reads it, and the next connection in its row has none of it
+    // no reader takes it, and the next connection in its row has none of it
     let mut stage = Stage::established();
     assert!(stage.comes(0..8_000));
     stage.stack.close(stage.now, 0, false);

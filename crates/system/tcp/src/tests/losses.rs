@@ -337,8 +337,9 @@ fn holes_set_no_timer_after_a_timeout() {
     assert!(looks <= 3, "{looks} timers before the next timeout");
 }
 
-/// Data that the peer has beyond what was sent since a timeout frees no room. The threshold is half
-/// of the 10 segments that were in flight, not half of what the recovery had reduced them to.
+/// Data that the peer has beyond the bytes sent since a timeout frees no room. The threshold is
+/// half of the 10 segments that were in flight, not half of the value to which the recovery had
+/// reduced them.
 #[test]
 fn after_a_timeout_the_window_covers_only_later_segments() {
     let mut stage = stage();

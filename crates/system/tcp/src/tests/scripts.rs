@@ -601,7 +601,7 @@ fn a_link_that_is_too_small_makes_smaller_segments() {
     assert_eq!(largest_of(2, &mut stage), Some(1_400));
 }
 
-/// A handshake over IPv6 with another stack whose addresses differ in the first bits only.
+/// A handshake over IPv6 with another stack whose addresses differ only in the first bits.
 #[test]
 fn ipv6_addresses_are_compared_in_all_bits() {
     let address =

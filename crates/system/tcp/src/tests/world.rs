@@ -1,4 +1,4 @@
-//! Two endpoints over a bad network: whatever is lost, duplicated or reordered, every byte arrives
+//! Two endpoints over a bad network: despite loss, duplication and reordering, every byte arrives
 //! once and in order, and both endpoints finish. The peer is one of our connections, created when a
 //! SYN arrives.
 
@@ -186,7 +186,7 @@ impl World {
         self.host.out.clear();
     }
 
-    /// Advances time to the next event; false if there is none.
+    /// Advances time to the next event; returns false if there is none.
     fn step(&mut self) -> bool {
         self.launch();
         let timer = self.host.deadline().min(self.client.next_due(self.now));
@@ -206,7 +206,7 @@ impl World {
                 // close to the wrap, so that every transfer crosses it
                 self.host.arrive(self.now, flow, &head, payload, u32::MAX - 20_000);
             } else {
-                // as one that stays until the next one arrives, or as one that does not
+                // once with data that stays until the next packet arrives, once without
                 let end = packet.len() + 10;
                 if self.number.is_multiple_of(3) {
                     self.client.deliver(self.now, &packet, false);

@@ -1,7 +1,7 @@
 //! The shape of WebMark's figure 5 (capacity at 0, 5 and 10 % loss), in virtual time: users of a
 //! closed load behind WebMark's links, a server that processes one request after the other, and the
 //! parts of TCP that determine the shape: a lost packet of a handshake costs a second, any other
-//! one 200 ms and its doubles. The measured page is docs/lineage/webmark-figure-5.md.
+//! one 200 ms, doubled for each repetition. The measured page is docs/lineage/webmark-figure-5.md.
 
 use super::*;
 use crate::spec::PathSpec;
@@ -156,7 +156,7 @@ fn few_users_lose_capacity_and_many_do_not() {
     assert!(shape(4, PIPELINED)[0] < 0.5, "{:?}", shape(4, PIPELINED));
 }
 
-/// One connection per request risks a handshake with each; TLS adds one flight to ten at risk.
+/// A connection per request risks a handshake with each; TLS adds one flight to ten at risk.
 #[test]
 fn a_connection_for_each_request_suffers_most() {
     let [pipelined, plain, tls] = [PIPELINED, HTTP10, TLS].map(|how| shape(8, how));

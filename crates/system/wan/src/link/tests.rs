@@ -185,8 +185,8 @@ fn an_outage_holds_or_loses() {
     assert_eq!(fates(&mut link("outage=10ms:1ms:fixed:lose"), &packets), "1! 0@0 2@11500");
 }
 
-/// Losses are a function of the seed and the packet number: neither delays nor times nor the other
-/// stages change them.
+/// Losses are a function of the seed and the packet number: delays, times and the other stages do
+/// not change them.
 #[test]
 fn a_delay_does_not_change_which_packets_are_lost() {
     let lost = |text: &str, seed, gap: u64| -> Vec<u32> {

@@ -93,7 +93,7 @@ fn a_lossy_path_extends_the_connect_timeout() {
     assert_eq!(millis("rtt=0ms"), 0);
 }
 
-/// Each direction has its own, and a path can be parsed again from its text and traces.
+/// Each direction has its own values, and a path can be parsed again from its text and traces.
 #[test]
 fn traces_go_with_the_path() {
     let both = PathSpec::parse("rtt=9ms, trace=a, down-trace=b", &OneTrace).expect("a path");

@@ -1,5 +1,5 @@
-//! Comparisons of queues in virtual time: how often the same server is called different, and a
-//! slower one detected.
+//! Comparisons of queues in virtual time: how often an identical server is reported as different,
+//! and a slower one detected.
 
 use super::*;
 
@@ -56,8 +56,8 @@ fn the_same_server_is_rarely_called_different() {
     }
 }
 
-/// A server that is 3 % slower is detected as often as the stated power: once the detectable
-/// difference is 3 %, in four sessions of five.
+/// A server that is 3 % slower is detected as often as the stated power: in four sessions of five,
+/// once the detectable difference is 3 %.
 #[test]
 fn a_three_percent_change_is_found_as_often_as_stated() {
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! The search against servers whose capacity is known, and against an M/M/1 queue in virtual time.
+//! The search against servers with known capacity, and against an M/M/1 queue in virtual time.
 
 use super::*;
 use units::{Purpose, Seed};
@@ -112,7 +112,7 @@ fn an_interrupted_search_returns_its_result_so_far() {
     assert!(found.at.low < 150.0 && found.at.high > 150.0, "{found:?}");
 }
 
-/// Whatever the server answers, the search ends.
+/// The search ends for any responses of the server.
 #[test]
 fn nonsense_ends_too() {
     for seed in 0..20 {

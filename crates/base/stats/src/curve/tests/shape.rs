@@ -85,7 +85,7 @@ fn a_curve_without_saturation_has_no_knee() {
     );
 }
 
-/// One step that falls short once is not a knee; the last one counts.
+/// A single step that falls short is not a knee, unless it is the last.
 #[test]
 fn one_dip_is_not_a_knee() {
     let mut steps = staircase(1_000.0, 1.0, 8);
@@ -274,7 +274,7 @@ fn noise_on_a_plateau_is_not_a_knee() {
     assert!(knee.is_open_below(), "{knee:?}");
 }
 
-/// A limiter at `limit` a second: the other calls fail at once.
+/// A limiter at `limit` calls per second: the other calls fail at once.
 fn limiter(level: f64, limit: f64) -> Point {
     let good = level.min(limit);
     Point {

@@ -5,8 +5,8 @@ fn stream(seed: u64) -> Stream {
     Seed(seed).stream(Purpose::Simulation, 3)
 }
 
-/// One user: each call waits for the clock's next tick, and is read late by this many ms at most; one in
-/// ten by four times that.
+/// One user: each call waits for the clock's next tick, and is read late by at most this many ms;
+/// one in ten by four times that.
 fn ticked(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nanos)> {
     let mut random = stream(seed);
     let at = (0..count).map(|turn| {

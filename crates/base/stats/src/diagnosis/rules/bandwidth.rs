@@ -6,7 +6,7 @@ const RESPONSE_MIN: f64 = 4_096.0;
 const TRANSFER_MIN: f64 = 0.6;
 const FLAT_MAX: f64 = 0.03;
 const ROUND_WITHIN: f64 = 0.06;
-/// For a limit per connection: how much later than the median a tenth of the responses may be.
+/// For a limit per connection: maximum delay of a tenth of the responses relative to the median.
 const LATE_MAX: f64 = 0.25;
 /// Ten gigabits a second: higher rates are hardly a link limit.
 const BYTES_MAX: f64 = 1.25e9;

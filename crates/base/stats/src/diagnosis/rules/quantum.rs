@@ -95,8 +95,9 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if view.phase() == Regularity::Unknown { single(service) } else { None }
 }
 
-/// Returns whether calls take one tick, or two, or three and more. In a queue for workers who all take the
-/// same time, they would take one or two numbers of turns only: as many as are ahead.
+/// Returns whether calls take one tick, or two, or three and more. In a queue for workers with
+/// equal times, they would take only one or two different numbers of turns: the number of calls
+/// ahead.
 pub(crate) fn ticking(service: &Hist) -> bool {
     ticks(service).is_some_and(|(_, teeth, _)| teeth >= TEETH_SURE)
 }
@@ -135,9 +136,9 @@ fn mode(service: &Hist, rows: &[(Nanos, u64)]) -> Option<f64> {
 #[derive(Clone, Copy, Debug)]
 struct Comb {
     tick: f64,
-    /// Peaks at multiples that follow each other.
+    /// Peaks at consecutive multiples.
     teeth: usize,
-    /// Of all recordings, those at a multiple.
+    /// Share of all recordings at a multiple.
     share: f64,
     /// The tick again, as the slope of the straight line through the recordings at multiples.
     slope: f64,

@@ -7,7 +7,7 @@ use units::{Purpose, Seed, Stream};
 
 /// Calls in each row of the series.
 const CALLS: u64 = 1_000;
-/// Rows of a run, and of one that may end early.
+/// Rows of a run, and of a run that may end early.
 const ROWS: usize = 10;
 const ROWS_MAX: usize = 40;
 /// Runs of each case.
@@ -28,7 +28,7 @@ const KINDS: [(Calls, &str); 4] = [
     (Calls::Stalls, "periodic stalls"),
 ];
 
-/// The response times of one call after another.
+/// The response times of consecutive calls.
 struct Server {
     calls: Calls,
     random: Stream,
@@ -159,8 +159,8 @@ fn coverage(calls: Calls, quantile: f64, runs: u64) -> Coverage {
     found
 }
 
-/// Of runs that may end after every row: shares that end as met and as missed, and the mean number of
-/// rows. `bound`: in shares of the true quantile.
+/// For runs that may end after every row: shares that end as met and as missed, and the mean number
+/// of rows. `bound`: in shares of the true quantile.
 fn until_sure(calls: Calls, quantile: f64, bound: f64, runs: u64) -> (f64, f64, f64) {
     let objective = objective(quantile, bound * truth(calls, quantile));
     let (mut met, mut missed, mut rows) = (0.0, 0.0, 0.0);

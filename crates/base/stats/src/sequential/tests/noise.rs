@@ -33,7 +33,7 @@ const NOISES: [(Noise, &str); 6] = [
     (Noise::Cauchy, "Cauchy"),
 ];
 
-/// A machine: the noise of one run after another, on the logarithm of a figure.
+/// A machine: the noise of consecutive runs, on the logarithm of a figure.
 struct Machine {
     noise: Noise,
     random: Stream,
@@ -116,8 +116,8 @@ fn t_tests(differences: &[f64], critical: &[f64]) -> (bool, bool) {
     (peeking, fixed)
 }
 
-/// Of some gates: shares that failed and passed, mean blocks to an answer or to the end, and shares
-/// that a fixed design and a t-test at every block would have failed.
+/// For several gates: shares that failed and passed, mean blocks to an answer or to the end, and
+/// shares that a fixed design and a t-test at every block would have failed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     failed: f64,
@@ -163,7 +163,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// The rows are those of docs/measuring.md.
+/// The rows of docs/measuring.md.
 fn documented(rows: &str) {
     let page = include_str!("../../../../../../docs/measuring.md");
     for row in rows.lines() {

@@ -2,9 +2,9 @@
 //! blocks.
 //!
 //! That decoder holds back a whole window of a frame that has not ended. Each frame therefore
-//! begins with an empty last block of ours: the decoder then considers the frame ended, and all of
-//! its content is available after every block. [`Tap`] copies the new content and leaves in the
-//! decoder what later blocks may refer to.
+//! begins with an additional empty last block: the decoder then considers the frame ended, and all
+//! of its content is available after every block. [`Tap`] copies the new content and leaves in the
+//! decoder the data that later blocks may refer to.
 
 use super::Sink;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -27,10 +27,10 @@ const SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184D_2A50..=0x184D_2A5F;
 pub(super) struct Zstd {
     pub(super) sink: Sink,
     decoder: Box<FrameDecoder>,
-    /// Input that is not a whole block yet; less than one block and its headers.
+    /// Input that is not a complete block yet; less than one block and its headers.
     pending: Vec<u8>,
     state: FrameState,
-    /// Of the frame, in bytes.
+    /// Window of the frame in bytes.
     window: usize,
     /// Bytes in the decoder that the sink has already.
     known: usize,
@@ -70,7 +70,7 @@ impl Zstd {
         Ok(())
     }
 
-    /// The content ends between frames, after one at least.
+    /// Returns whether the content ends between frames, after at least one.
     pub(super) fn is_whole(&self) -> bool {
         let between = matches!(self.state, FrameState::Between);
         between && self.pending.is_empty() && self.frames > 0
@@ -119,7 +119,7 @@ impl Zstd {
         let Some(&[a, b, c]) = input.first_chunk::<BLOCK_HEADER>() else { return Ok(None) };
         let header = u32::from_le_bytes([a, b, c, 0]);
         let (last, run) = (header & 1 == 1, header >> 1 & 3 == 1);
-        // of a run there is one byte
+        // a run has one byte
         let content = if run { 1 } else { (header >> 3) as usize };
         if content > BLOCK_MAX {
             return Err(io::ErrorKind::InvalidData.into());

@@ -7,7 +7,7 @@ use crate::http1::fields::is_token;
 /// Reason why a request is not rendered. Each text names the input and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
-    /// A method that is no token (RFC 9110 §9.1).
+    /// The method is not a token (RFC 9110 §9.1).
     Method(String),
     /// A request target with a space, a control character, or of another form than is needed.
     Target(String),
@@ -20,7 +20,7 @@ pub enum RequestError {
     HeaderValue { name: String, byte: u8 },
     /// A Content-Length of the user's that is not the body's.
     ContentLength { given: String, body: usize },
-    /// The body is sent as it is, with its length.
+    /// The body is sent unchanged, with its length.
     TransferEncoding,
     /// The plan's HTTP version cannot carry it: the reason.
     Translated { version: &'static str, why: String },

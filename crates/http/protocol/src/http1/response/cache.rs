@@ -1,4 +1,4 @@
-//! Heads seen lately by one worker.
+//! Recent heads of one worker.
 
 use super::ResponseError;
 use super::head::{Known, alike, parse, parse_any_version};
@@ -28,7 +28,7 @@ const ENTRIES_MAX: usize = 4;
 const NONE: usize = ENTRIES_MAX;
 /// Longer heads are parsed each time.
 const HEAD_MAX: usize = 4 << 10;
-/// Room made beforehand, so that learning a usual head allocates nothing.
+/// Memory reserved beforehand, so that learning a usual head allocates nothing.
 const HEAD_USUAL: usize = 1 << 10;
 
 impl Default for HeadCache {

@@ -23,7 +23,7 @@ pub(super) struct ChunkReader {
 pub(super) struct Chunks {
     pub(super) consumed: usize,
     pub(super) body: Range<usize>,
-    /// Of the trailer section; an empty one may be left out.
+    /// Start of the trailer section; an empty one may be omitted.
     pub(super) trailers: Range<usize>,
     pub(super) done: bool,
 }
@@ -156,7 +156,7 @@ impl ChunkReader {
         here
     }
 
-    /// One byte of framing.
+    /// Processes one byte of framing.
     #[inline]
     fn take(&mut self, limits: &Limits, byte: u8) -> Result<(), ResponseError> {
         if matches!(self.step, ChunkStep::TrailerStart | ChunkStep::TrailerLf) {
@@ -217,7 +217,7 @@ impl ChunkReader {
         Ok(used)
     }
 
-    /// Bytes up to the line's end or the bound, at least one.
+    /// Skips bytes up to the line's end or the bound, at least one.
     fn skip_line(
         &mut self,
         rest: &[u8],

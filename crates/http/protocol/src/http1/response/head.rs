@@ -1,4 +1,4 @@
-//! One head: where it ends, and the facts of its message.
+//! One head: its end, and the facts of its message.
 
 use super::ResponseError;
 use crate::http1::fields::{is_token, list};
@@ -12,7 +12,7 @@ pub(super) struct Known {
     pub(super) len: usize,
     pub(super) status: u16,
     pub(super) minor_version: u8,
-    /// By version and Connection field alone.
+    /// Persistence by version and Connection field only.
     pub(super) keep_alive: bool,
     pub(super) rule: BodyRule,
     /// There is a Server-Timing field.
@@ -21,7 +21,7 @@ pub(super) struct Known {
     pub(super) sets_cookies: bool,
 }
 
-/// How the body ends if the request permits one.
+/// How the body ends, if the request permits a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum BodyRule {
     #[default]
@@ -33,7 +33,7 @@ pub(super) enum BodyRule {
     Faulty(&'static str),
 }
 
-/// Fields in one head; real servers send fewer than 40.
+/// Maximum number of fields in one head; real servers send fewer than 40.
 const FIELDS_MAX: usize = 256;
 
 impl Known {
@@ -243,7 +243,7 @@ impl HeadFields {
         }
     }
 
-    /// RFC 2616 §3.6 had a coding `identity` that does nothing; old servers still name it.
+    /// RFC 2616 §3.6 had a coding `identity` without effect; old servers still use it.
     fn take_codings(&mut self, value: &[u8]) {
         for coding in list(value).filter(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
             self.codings += 1;
@@ -260,8 +260,8 @@ impl HeadFields {
         kept && !self.close && !doubtful
     }
 
-    /// RFC 9112 §6.3: Transfer-Encoding counts before Content-Length; a coding other than `chunked`
-    /// at the end means until close, as does neither field.
+    /// RFC 9112 §6.3: Transfer-Encoding takes precedence over Content-Length; with a final coding
+    /// other than `chunked`, or with neither field, the body ends with the connection.
     fn rule(&self, status: u16) -> BodyRule {
         if matches!(status, 100..200 | 204 | 304) {
             return BodyRule::None;

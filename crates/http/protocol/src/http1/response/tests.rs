@@ -689,7 +689,8 @@ mod cache {
         }
     }
 
-    /// Heads known, forgotten, and known again give what a fresh cache gives, for each request.
+    /// Heads known, forgotten, and known again give the same results as a fresh cache, for each
+    /// request.
     #[test]
     fn a_warm_cache_changes_nothing() {
         let mut cache = HeadCache::new();

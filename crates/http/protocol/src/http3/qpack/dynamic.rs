@@ -1,5 +1,5 @@
-//! The dynamic table as its decoder has it (RFC 9204 section 3.2): what the peer's instructions make of it, and
-//! sections that refer to it. Our own client permits none; servers of ours that are made for tests do.
+//! The dynamic table on the decoder's side (RFC 9204 section 3.2): the effects of the peer's
+//! instructions, and sections that refer to the table. The client permits none; test servers do.
 
 use super::FIELD_OVERHEAD;
 use crate::hpack::huffman;
@@ -14,7 +14,7 @@ type TableField = (Vec<u8>, Vec<u8>);
 /// The peer's instruction or section cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// A capacity above what it may be (section 4.3.1).
+    /// A capacity above the permitted one (section 4.3.1).
     Capacity,
     /// A section refers to what is not in the table (sections 2.2.1 and 4.5.1).
     Reference,
@@ -39,9 +39,9 @@ pub const USES_MAX: usize = 1_024;
 /// A field section that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableSection {
-    /// Its fields, and what it refers to in the table, if it does.
+    /// The fields, and the entries of the table that they refer to.
     Fields(Vec<(Vec<u8>, Vec<u8>)>, Option<TableUse>),
-    /// It waits until this many entries were inserted.
+    /// The section waits until this many entries were inserted.
     Waits(u64),
 }
 
@@ -64,7 +64,7 @@ pub struct DynamicTable {
 enum TableStop {
     Short,
     Capacity,
-    /// It refers to a missing entry.
+    /// The section refers to a missing entry.
     Missing,
     TooLarge,
     Bad,
@@ -205,7 +205,7 @@ impl DynamicTable {
         Ok(TableSection::Fields(fields, used))
     }
 
-    /// The insert count as it is written (section 4.5.1.1).
+    /// The encoded insert count (section 4.5.1.1).
     fn required(&self, encoded: u64) -> Result<u64, TableStop> {
         if encoded == 0 {
             return Ok(0);
@@ -435,7 +435,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// For any input, the table stays within its capacity, and pieces make no difference.
+        /// For any input, the table stays within its capacity, and the cuts make no difference.
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>, section: Vec<u8>, cut in 1_usize..9) {
             let begin = b"\x3f\xbd\x01\x41a\x01b";

@@ -26,7 +26,7 @@ const COMPLETIONS: u32 = 4_096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag {
     pub(super) kind: Kind,
-    /// Of which the lowest 24 bits count.
+    /// Generation, of which the lowest 24 bits count.
     pub(super) generation: u32,
     pub(super) slot: u32,
 }
@@ -96,16 +96,16 @@ impl std::fmt::Debug for KernelRing {
 /// Returns whether this kernel supports batched sockets and this process may use them.
 ///
 /// # Errors
-/// The kernel's, where it refuses: what it does not know is `InvalidInput`.
+/// Fails with the kernel's error: unknown features are `InvalidInput`.
 pub fn probe() -> io::Result<()> {
     KernelRing::open().map(|_| ())
 }
 
 impl KernelRing {
-    /// For the calling thread.
+    /// Opens a ring for the calling thread.
     ///
     /// # Errors
-    /// As [`probe`].
+    /// Fails like [`probe`].
     pub(super) fn open() -> io::Result<KernelRing> {
         let buffers = BufferRing::new(BUFFERS, BUFFER);
         let ring = BatchRing::new(SUBMITTED_MAX, COMPLETIONS, buffers)?;
@@ -145,8 +145,8 @@ impl KernelRing {
     }
 
     /// Sends bytes at the next submission: they are in the socket when that returns. A completion
-    /// arrives only if not all were accepted: how many, or the error. Returns their position until
-    /// then; `None` if there is no room.
+    /// arrives only if not all were accepted: the accepted number, or the error. Returns their
+    /// position until then; `None` if there is no room.
     pub(super) fn send(&mut self, fd: BorrowedFd<'_>, tag: Tag, bytes: &[u8]) -> Option<usize> {
         let outbox = self.outbox.as_ref()?;
         let start = self.written;
@@ -169,7 +169,7 @@ impl KernelRing {
         Some(start)
     }
 
-    /// Bytes that were to be sent and are still in the outbox.
+    /// Bytes that are still in the outbox.
     pub(super) fn unsent(&self, start: usize, length: usize) -> &[u8] {
         let Some(outbox) = &self.outbox else { return &[] };
         assert!(start + length <= self.written, "they were written");
@@ -178,13 +178,13 @@ impl KernelRing {
         unsafe { std::slice::from_raw_parts(outbox.place(start), length) }
     }
 
-    /// All that was to be sent is with the sockets, or was taken out.
+    /// Clears the outbox: all its bytes were passed to the sockets, or were taken out.
     pub(super) fn empty_outbox(&mut self) {
         self.written = 0;
     }
 
-    /// Returns false if there is no room and none can be made. `stays`: open until the kernel
-    /// reports its last completion.
+    /// Pushes a request. Returns false if there is no room and none can be made. `stays`: open
+    /// until the kernel reports its last completion.
     fn push(&mut self, entry: &Entry, tag: Tag, stays: bool) -> bool {
         if self.ring.is_broken() {
             return false;
@@ -209,7 +209,7 @@ impl KernelRing {
         self.ring.enter(look, |done| all.push(Completion::of(done)));
     }
 
-    /// As if the kernel had refused.
+    /// Breaks the ring, as if the kernel had refused.
     #[cfg(test)]
     pub(super) fn break_it(&mut self) {
         self.ring.break_off();
@@ -217,7 +217,7 @@ impl KernelRing {
 
     /// Ends all requests. False where the kernel may use the memory still.
     fn end(&mut self) -> bool {
-        // what was pushed would not end otherwise
+        // pushed requests would not end otherwise
         self.enter(Await::No, &mut Vec::new());
         self.ring.end()
     }

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// `None`, with a printed note, without io_uring.
+/// A ring; `None`, with a printed note, without io_uring.
 fn ring() -> Option<RingReactor> {
     match RingReactor::new(Nanos::ZERO) {
         Ok(ring) => Some(ring),
@@ -125,8 +125,8 @@ fn bytes_are_echoed_and_the_end_is_detected() {
     assert_eq!(io.facts(3), None);
 }
 
-/// Nothing was waited for: what was written is out before the loop sleeps, and at the latest with the
-/// 32nd connection.
+/// Nothing waits: written data is sent before the loop sleeps, and at the latest with the 32nd
+/// connection.
 #[test]
 fn a_large_batch_is_submitted_at_once() {
     let Some(mut io) = ring() else { return };

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A client that is laid open, through with its handshake; the suite by rustls's name.
+/// A client with exposed keys, after its handshake; the suite by rustls's name.
 fn through(cipher: &str) -> (Wire, Arc<ServerConfig>) {
     let pki = pki();
     let ciphers = strings(&[cipher]);
