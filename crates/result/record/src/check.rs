@@ -6,7 +6,7 @@ use plan::check::{CheckResult, Difference, State, StepResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The schema that is written, and the only one that is read.
+/// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.check/1";
 
 /// The result of a check.
@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "loadstone.check/1";
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CheckRecord {
     pub schema: String,
-    /// Of the plan.
+    /// Name of the plan.
     pub name: String,
     /// The base of relative URLs, without a password.
     pub base: String,
@@ -28,7 +28,7 @@ pub struct CheckRecord {
     /// Why the first connection could not be made, which ended the check.
     pub unreachable: Option<String>,
     pub counts: StepCounts,
-    /// In the order of the plan.
+    /// Steps in the order of the plan.
     pub steps: Vec<StepRecord>,
 }
 
@@ -47,7 +47,7 @@ pub struct StepCounts {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StepRecord {
     pub name: String,
-    /// Of the plan file, from 1.
+    /// Line in the plan file, from 1.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub line: u64,
     pub state: StepState,
@@ -57,7 +57,7 @@ pub struct StepRecord {
     /// Method and URL, with ` over HTTP/2` or ` over HTTP/3` if it was used; or the path of a file;
     /// empty for a group.
     pub asked: String,
-    /// Of the last response.
+    /// Status of the last response.
     pub status: Option<u16>,
     /// Why it was skipped.
     pub reason: Option<String>,
@@ -89,7 +89,7 @@ pub struct Mismatch {
 /// Reads a record from JSON.
 ///
 /// # Errors
-/// What is not JSON, and JSON of another kind or of a newer version.
+/// Fails if the text is not JSON, or JSON of another kind or of a newer version.
 pub fn read(text: &str) -> Result<CheckRecord, String> {
     document::read(text, SCHEMA, "loadstone check --json")
 }

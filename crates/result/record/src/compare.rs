@@ -1,5 +1,5 @@
 //! A comparison: two servers, or one before and after a change, figure by figure. The arithmetic is
-//! `stats::compare`'s.
+//! in `stats::compare`.
 
 mod amount;
 mod assemble;
@@ -28,7 +28,7 @@ pub use sentences::{answer, sentence, verdict, wider};
 
 use crate::ids::by_id;
 
-/// One side against the first, as it is shown.
+/// One side compared with the first, as shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Contrast<'a> {
     /// `B`, `C`, …
@@ -39,7 +39,7 @@ pub struct Contrast<'a> {
 }
 
 impl Contrast<'_> {
-    /// Before what concerns this side, where there are several: its letter and a comma.
+    /// Prefix of text about this side if there are several: its letter and a comma.
     pub fn mark(&self, report: &CompareRecord) -> String {
         if report.further.is_empty() { String::new() } else { format!("{}, ", self.letter) }
     }
@@ -51,8 +51,8 @@ pub const LETTERS: &str = "ABC";
 /// Classification of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Judgement {
-    /// The interval lies on one side of zero, the difference is beyond the noise floor, and it is
-    /// rare among what other labels on the runs would show.
+    /// The interval excludes zero, the difference exceeds the noise floor, and random labels on the
+    /// runs rarely give one as large.
     Better,
     Worse,
     /// No difference is shown; one larger than the interval's wider end can be excluded.
@@ -68,7 +68,7 @@ impl Judgement {
     pub const ALL: [Judgement; 4] =
         [Judgement::Better, Judgement::Worse, Judgement::NoneShown, Judgement::TooFew];
 
-    /// Its stable name.
+    /// Stable name.
     pub fn id(self) -> &'static str {
         match self {
             Judgement::Better => "better",

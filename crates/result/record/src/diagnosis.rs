@@ -1,4 +1,4 @@
-//! From finished runs to findings: what of a report the diagnosis needs.
+//! From finished runs to findings: the parts of a report that the diagnosis needs.
 
 mod fleet;
 mod own_stack;
@@ -57,7 +57,7 @@ pub fn finding_ids() -> impl Iterator<Item = &'static str> {
     conducts.chain(own_stack::IDS).chain(limits).chain(fleet::IDS)
 }
 
-/// A server that dies, goes silent or fails a share of its calls is itself a finding.
+/// The finding for a server that dies, goes silent or fails a share of its calls.
 fn conduct(server: &Server) -> Option<Finding> {
     let (_, id, advice) = CONDUCTS.iter().find(|(conduct, ..)| *conduct == server.conduct)?;
     Some(Finding {

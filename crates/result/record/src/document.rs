@@ -14,7 +14,7 @@ pub fn printed(record: &impl Serialize) -> String {
 /// Which schema a document names: `loadstone.check/1`.
 ///
 /// # Errors
-/// What is not JSON, and JSON that names no schema.
+/// Fails if the text is not JSON, or names no schema.
 pub fn schema_of(text: &str) -> Result<String, String> {
     let whole: serde_json::Value = serde_json::from_str(without_mark(text))
         .map_err(|error| format!("is damaged or not JSON: {error}"))?;
@@ -25,7 +25,8 @@ pub fn schema_of(text: &str) -> Result<String, String> {
 /// Reads a record of `schema`, which `command` writes. Keys that a newer version added are ignored.
 ///
 /// # Errors
-/// What is not JSON, or is JSON of another kind: where, and what it is.
+/// Fails if the text is not JSON, or JSON of another kind; the error has the position and the
+/// reason.
 pub fn read<T: DeserializeOwned>(text: &str, schema: &str, command: &str) -> Result<T, String> {
     let found = schema_of(text)?;
     if found != schema {

@@ -6,8 +6,8 @@ use stats::webmark::{Weighted, weighted_response};
 use stats::{Estimate, Hist, Little, interval};
 use units::Nanos;
 
-/// Derived figures of a run. Rates per second, times in seconds, shares 0..=1; NaN where there is
-/// nothing to take a figure from.
+/// Derived figures of a run. Rates per second, times in seconds, shares 0..=1; NaN for figures
+/// without data.
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
     /// Completions inside the window over its length; those that succeeded.
@@ -25,9 +25,9 @@ pub(crate) struct Figures {
     /// Name look-ups.
     pub(crate) dns: Hist,
     pub(crate) calls_per_connection: f64,
-    /// Mean concurrency and Little's check of it; `None` without a window.
+    /// Mean concurrency and its check by Little's law; `None` without a window.
     pub(crate) little: Option<Little>,
-    /// WebMark's T = w·S + mean R; `None` when no call succeeded.
+    /// WebMark's T = w·S + mean R; `None` if no call succeeded.
     pub(crate) weighted: Option<Weighted>,
     /// Client CPU per call, spinning excluded.
     pub(crate) cpu_per_call: f64,
@@ -76,7 +76,7 @@ impl Figures {
     }
 }
 
-/// The rate that the plan gives, where it holds throughout.
+/// The rate that the plan sets, if it is constant.
 fn given_rate(plan: &Plan) -> Option<f64> {
     let plan::Load::Open { arrivals, .. } = &plan.load else { return None };
     let holds = arrivals.from == arrivals.to && arrivals.at.is_none() && plan.stages.is_none();
@@ -88,7 +88,7 @@ pub fn has_sessions(plan: &Plan) -> bool {
     plan.scenarios.is_empty() && plan.load.session().is_some()
 }
 
-/// NaN when there is no whole.
+/// Share; NaN if the total is 0.
 pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { f64::NAN }
 }
@@ -107,7 +107,7 @@ pub enum FigureKind {
     Time,
 }
 
-/// In the order in which they are printed.
+/// Figures in printing order.
 pub const RUN_FIGURES: [RunFigure; 8] = [
     ("throughput", |run| run.throughput_per_s, FigureKind::Rate),
     ("goodput", |run| run.goodput_per_s, FigureKind::Rate),

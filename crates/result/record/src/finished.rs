@@ -1,4 +1,4 @@
-//! A run as it was measured, with its plan and its verdict: what its record is made of.
+//! A measured run with its plan and its verdict, from which its record is made.
 
 use crate::ids;
 use plan::Plan;
@@ -35,7 +35,7 @@ pub struct RunReport {
     /// Name look-ups made before the run.
     pub resolved: Vec<Resolved>,
     pub first_call: Option<FirstCall>,
-    /// One for each run when the plan repeats; empty otherwise.
+    /// One entry for each run of a repeated plan; otherwise empty.
     pub runs: Vec<Headline>,
     pub slo: Vec<SloResult>,
     pub findings: Vec<Finding>,
@@ -81,11 +81,11 @@ pub struct DummyRun {
     /// Median service time of a call that costs the server next to nothing, in seconds.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub call_s: f64,
-    /// When it was measured, in seconds since 1970-01-01 UTC.
+    /// Date of the measurement, in seconds since 1970-01-01 UTC.
     pub taken_unix_s: f64,
 }
 
-/// One name look-up.
+/// One name lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     pub host: String,
@@ -106,7 +106,7 @@ pub struct FirstCall {
     pub length: u64,
     /// The `Server` field as received: not trusted, made printable by each output.
     pub server: Option<String>,
-    /// From the start of the connect to the end of the response.
+    /// Time from the start of the connect to the end of the response.
     pub took: Nanos,
     /// Why there was no good response, and the message of the system or library.
     pub failure: Option<(FailureClass, String)>,
@@ -129,9 +129,9 @@ impl FirstCall {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SloResult {
     pub objective: Objective,
-    /// In the unit of the objective's bound; NaN when it cannot be had.
+    /// Value in the unit of the objective's bound; NaN if not available.
     pub figure: f64,
-    /// `None` where the figure describes only the calls that were made.
+    /// Interval; `None` if the figure describes only the calls that were made.
     pub interval: Option<FigureInterval>,
     /// The figure without the client's lateness, of a part of the run a lower bound; `None` if
     /// lateness is no part of it, or not known.
@@ -239,7 +239,7 @@ impl Headline {
 }
 
 /// Sum of the runs of one plan: histograms and counts are added, peaks are the highest, windows and
-/// the rows of the series inside them are concatenated. Nothing is averaged (law 6).
+/// their rows of the series are concatenated. Nothing is averaged (law 6).
 pub fn merged(runs: &[Measurement]) -> Measurement {
     let mut all = Measurement::default();
     for run in runs {
@@ -309,8 +309,8 @@ pub fn per_second(count: u64, window: Nanos) -> f64 {
     if window.is_zero() { 0.0 } else { count as f64 / window.as_secs_f64() }
 }
 
-/// Rows inside the measured window: neither of the warm-up nor of the time after it, in which what
-/// was due is only followed to its outcome.
+/// Rows inside the measured window: neither of the warm-up nor of the time after the window, in
+/// which due calls only run to their outcome.
 pub fn in_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
     let end_s = measurement.window.as_secs_f64();
     measurement.series.iter().filter(move |row| {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::fileset::fit::{FigureUnit, Fit, FitCheck, FitFigure, FitModel, Plot};
 
-/// The schema that is written, and the only one that is read.
+/// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.fit/1";
 
 /// Subject of the comparison.
@@ -28,14 +28,14 @@ pub struct FitRecord {
     /// The folder or file that was read.
     pub of: String,
     pub kind: FitKind,
-    /// The model, as it is typed.
+    /// The model, as typed.
     pub model: String,
     pub seed: u64,
-    /// No property differs, and at least one could be decided.
+    /// No property differs, and at least one was decided.
     pub fits: bool,
     /// Lines that could not be read.
     pub broken: u64,
-    /// One for each property.
+    /// One entry for each property.
     pub properties: Vec<PropertyRecord>,
     pub plots: Vec<PlotRecord>,
 }
@@ -51,7 +51,7 @@ pub struct PropertyRecord {
     pub count: u64,
     /// Null if undecided.
     pub fits: Option<bool>,
-    /// Why not, one sentence each.
+    /// Reasons, one sentence each.
     pub against: Vec<String>,
     /// Why it is undecided.
     pub untold: Option<String>,
@@ -59,7 +59,7 @@ pub struct PropertyRecord {
     pub anderson_darling: Option<SubSamplesRecord>,
     /// λ² of Pederson and Johnson: 0 is the law itself; null of fewer than two bins.
     pub lambda_squared: Option<f64>,
-    /// It fits up to here.
+    /// Maximum of λ² for a fit.
     pub lambda_squared_max: f64,
     /// Bins of it.
     pub bins: u64,
@@ -75,7 +75,7 @@ pub struct SubSamplesRecord {
     /// Random sub-samples, and values in each.
     pub samples: u64,
     pub size: u64,
-    /// Those above the bound of 5 %, 2.492.
+    /// Number of sub-samples above the bound of 5 %, 2.492.
     pub rejected: u64,
     /// Number attributable to chance.
     pub rejected_max: u64,
@@ -102,7 +102,7 @@ pub enum FittedUnit {
     Number,
 }
 
-/// Values at some places, and the model's there; null if there is none.
+/// Values at some places, and the model's there; null without a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PlotRecord {
@@ -110,7 +110,7 @@ pub struct PlotRecord {
     pub title: String,
     /// Meaning of the places.
     pub across: String,
-    /// They are seconds.
+    /// The values on the axis are seconds.
     pub across_seconds: bool,
     /// The values are shares, 0 to 1.
     pub along_share: bool,
@@ -121,7 +121,7 @@ pub struct PlotRecord {
 }
 
 impl FitRecord {
-    /// `of`: what was read; `broken`: its lines that could not be.
+    /// Builds the record. `of`: the input; `broken`: its unreadable lines.
     pub fn of(of: &str, kind: FitKind, model: &FitModel, broken: u64, fit: &Fit) -> FitRecord {
         let judged: Vec<bool> = fit.checks.iter().filter_map(FitCheck::fits).collect();
         FitRecord {
@@ -198,7 +198,8 @@ impl PlotRecord {
 /// Reads a record from JSON. Keys that a newer version added are ignored.
 ///
 /// # Errors
-/// What is not JSON, and JSON of another kind: where, and what it is.
+/// Fails if the text is not JSON, or JSON of another kind; the error has the position and the
+/// reason.
 pub fn read(text: &str) -> Result<FitRecord, String> {
     document::read(text, SCHEMA, "loadstone workload verify --json")
 }

@@ -4,7 +4,7 @@
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use stats::Hist;
 
-/// Recordings of zero, and the encoding of the others; `None` where there are no others.
+/// Recordings of zero, and the encoding of the others; `None` without others.
 pub fn encode(hist: &Hist) -> (u64, Option<Vec<u8>>) {
     let (zeros, above) = hist.parts();
     let blob = above.map(|above| {
@@ -21,10 +21,10 @@ const HEADER_BYTES: usize = 40;
 /// Maximum number of counts of our histograms.
 const COUNTS_MAX: u64 = 1 << 16;
 
-/// A histogram from what [`encode`] made of it.
+/// Decodes a histogram encoded by [`encode`].
 ///
 /// # Errors
-/// Bytes that are no such encoding, and a histogram of other bounds.
+/// Fails if the bytes are not such an encoding, or the histogram has other bounds.
 pub fn decode(zeros: u64, blob: Option<&[u8]>) -> Result<Hist, String> {
     let above = match blob {
         None => None,

@@ -1,5 +1,5 @@
-//! The history of one name: figures of its stored runs, oldest first, and where each changed last.
-//! The arithmetic is `stats::history`'s.
+//! The history of one name: figures of its stored runs, oldest first, and the latest change of
+//! each. The arithmetic is in `stats::history`.
 
 use crate::compare::{Judgement, amount, judgement_id};
 use crate::figures::{FigureKind, RUN_FIGURES};
@@ -63,14 +63,14 @@ pub struct HistoryRunRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HistoryFigureRecord {
     pub figure: String,
-    /// One value for each run; null where the run has none.
+    /// One value for each run; null for a run without the figure.
     pub values: Vec<Option<f64>>,
     #[serde(with = "judgement_id")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "judgement_id::schema"))]
     pub judgement: Judgement,
-    /// The latest change; null if none is shown.
+    /// The latest change; null if there is no significant one.
     pub change: Option<HistoryChangeRecord>,
-    /// The same in one sentence.
+    /// The change in one sentence.
     pub text: String,
 }
 
@@ -84,7 +84,7 @@ pub struct HistoryChangeRecord {
     pub latest_run: String,
     /// Runs since the change, that run included.
     pub runs_since: u64,
-    /// Of the medians: after/before - 1, or a difference of shares.
+    /// Change of the medians: after/before - 1, or a difference of shares.
     pub size: f64,
     /// Interval of the size, 95 %.
     pub low: f64,

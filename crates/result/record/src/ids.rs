@@ -17,7 +17,7 @@ fn scale_id(scale: Scale) -> &'static str {
     }
 }
 
-/// A module for serde's `with`: `$all` are the values, `$id` gives the id of one.
+/// A module for serde's `with`: `$all` are the values, `$id` gives the id of a value.
 macro_rules! by_id {
     ($module:ident, $type:ty, $all:expr, $id:expr, $what:literal) => {
         pub(crate) mod $module {
@@ -48,7 +48,7 @@ macro_rules! by_id {
     };
 }
 
-/// The same where it may be missing.
+/// The same for a value that may be missing.
 macro_rules! by_id_or_none {
     ($name:ident, $of:ty, $by:literal, $schema:literal) => {
         pub(crate) mod $name {
@@ -101,7 +101,7 @@ by_id!(overload_shape, OverloadShape, OverloadShape::ALL, OverloadShape::id, "a 
 by_id!(purpose, Purpose, Purpose::ALL, Purpose::id, "a purpose");
 by_id!(state, State, State::ALL, State::id, "a state of a verdict");
 
-/// An objective, as it was typed.
+/// An objective, as typed.
 pub(crate) mod objective {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use stats::Objective;

@@ -1,4 +1,4 @@
-//! Results as published: plain types written and read as JSON, one module for each kind of result.
+//! Published results: plain types written and read as JSON, one module for each kind of result.
 //! Every figure is computed here, once; every renderer reads the record. Layer 3: pure.
 #![forbid(unsafe_code)]
 

@@ -14,7 +14,7 @@ use stats::curve::{Axis, Curve, Point, Purpose};
 /// A finished ramp, of one target or of several in one session.
 #[derive(Clone, Debug)]
 pub struct RampReport {
-    /// As [`RunReport::name`].
+    /// Like [`RunReport::name`].
     pub name: String,
     pub axis: Axis,
     /// Names of the targets, in the given order: label or URL.
@@ -22,25 +22,25 @@ pub struct RampReport {
     /// The plan that every step shares (of the first target), and it as TOML with secrets masked.
     pub plan: Plan,
     pub plan_toml: String,
-    /// In seconds since 1970-01-01 UTC.
+    /// Start in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     pub environment: Environment,
-    /// In the order they were run.
+    /// Steps in the order they were run.
     pub steps: Vec<RampStep>,
-    /// One for each label.
+    /// One curve for each label.
     pub curves: Vec<Curve>,
     /// Why it ended before its last step: interrupted, the target died at step 7 of 20.
     pub ended_early: Option<String>,
     pub findings: Vec<Finding>,
 }
 
-/// One load held, measured as `run` measures.
+/// One held load, measured as `run` does.
 #[derive(Clone, Debug)]
 pub struct RampStep {
-    /// Its row in [`RampReport::labels`].
+    /// Row in [`RampReport::labels`].
     pub label: usize,
     pub purpose: Purpose,
-    /// From 0, among the steps of the same label, purpose and level.
+    /// Number of the repeat, from 0, among the steps of the same label, purpose and level.
     pub repeat: u32,
     pub point: Point,
     /// Seconds that the target needed to become idle before it.

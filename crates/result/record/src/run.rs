@@ -1,4 +1,4 @@
-//! A run: as it was measured ([`RunReport`]), and the record that is made of it once, published, kept and
+//! A run as measured ([`RunReport`]), and the record that is made from it once, published, kept and
 //! rendered ([`RunRecord`]).
 
 mod measured;

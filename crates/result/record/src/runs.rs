@@ -28,7 +28,7 @@ impl ResultKind {
     pub const ALL: [ResultKind; 4] =
         [ResultKind::Run, ResultKind::Ramp, ResultKind::Compare, ResultKind::Torture];
 
-    /// Its stable name, with which ids begin.
+    /// Stable name, with which ids begin.
     pub fn id(self) -> &'static str {
         match self {
             ResultKind::Run => "run",
@@ -48,11 +48,11 @@ impl ResultKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     Finished,
-    /// Its program is at work.
+    /// The program is running.
     Running,
     /// A signal or a rule ended it early; it finished its report.
     Interrupted,
-    /// Its program was ended before it could finish: what is known loads as interrupted.
+    /// The program was ended before it could finish: the known part loads as interrupted.
     Killed,
     /// The list's data is unreadable: its file was damaged. The result itself may load.
     Damaged,
@@ -67,7 +67,7 @@ impl Progress {
         Progress::Damaged,
     ];
 
-    /// Its stable name.
+    /// Stable name.
     pub fn id(self) -> &'static str {
         match self {
             Progress::Finished => "finished",
@@ -121,7 +121,7 @@ impl RunsRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ListedRecord {
-    /// Its kind and its number: `run-12`. The number alone where the kind is damaged.
+    /// Kind and number: `run-12`. Only the number if the kind is damaged.
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(regex(pattern = "^((run|ramp|compare|torture)-)?[0-9]+$"))
@@ -144,7 +144,7 @@ pub struct ListedRecord {
     #[serde(with = "progress")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "progress::schema"))]
     pub state: Progress,
-    /// Of what finished.
+    /// Verdict of a finished result.
     #[serde(with = "state_or_none")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "state_or_none::schema"))]
     pub verdict: Option<State>,
@@ -152,30 +152,30 @@ pub struct ListedRecord {
     #[serde(default, with = "conduct_or_none")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "conduct_or_none::schema"))]
     pub server: Option<Conduct>,
-    /// This and the next four: of a finished run.
+    /// This and the next four: figures of a finished run.
     pub throughput_per_s: Option<f64>,
     pub goodput_per_s: Option<f64>,
     pub failure_share: Option<f64>,
     pub response_p50_s: Option<f64>,
     pub response_p99_s: Option<f64>,
-    /// Of a ramp: what its capacities count, such as calls a second or users.
+    /// For a ramp: unit of its capacities, such as calls per second or users.
     #[serde(default, with = "axis_or_none")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "axis_or_none::schema"))]
     pub axis: Option<Axis>,
-    /// Of a finished ramp, for each target.
+    /// For a finished ramp: capacities by target.
     pub capacities: Vec<LoadSpanRecord>,
-    /// Of a finished ramp without objectives, for each target: its knee; high is null where the steps
+    /// For a finished ramp without objectives, for each target: its knee; high is null if the steps
     /// showed none.
     #[serde(default)]
     pub knees: Vec<LoadSpanRecord>,
-    /// Of a finished comparison: the gravest of its figures.
+    /// For a finished comparison: the worst judgment of its figures.
     #[serde(with = "judgement_or_none")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "judgement_or_none::schema"))]
     pub judgement: Option<Judgement>,
-    /// Of a finished torture.
+    /// For a finished torture.
     #[serde(default)]
     pub torture: Option<TorturedRecord>,
-    /// As typed, secrets masked.
+    /// Command line as typed, secrets masked.
     pub command_line: String,
 }
 
@@ -183,7 +183,7 @@ pub struct ListedRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LoadSpanRecord {
-    /// Of the target.
+    /// Label of the target.
     pub label: String,
     pub at: Option<f64>,
     pub low: Option<f64>,
@@ -208,7 +208,7 @@ impl LoadSpanRecord {
 pub struct TorturedRecord {
     /// Cases that were carried out.
     pub cases: u64,
-    /// Those that count against the server.
+    /// Findings that count against the server.
     pub findings: u64,
     /// The worst outcome of all.
     #[serde(with = "ids::outcome")]

@@ -1,5 +1,5 @@
-//! The published schemas, made from the types of the records: a key, its type and the names that it may
-//! have cannot differ from what is written, because both are the same type.
+//! The published schemas, made from the types of the records: a key, its type and its possible
+//! names cannot differ from the written ones, because both come from the same type.
 
 mod print;
 
@@ -48,7 +48,7 @@ pub fn published() -> Vec<Published> {
 
 /// The schema named `name`: `loadstone.run/1`.
 fn of<T: JsonSchema>(name: &str) -> Value {
-    // as it is written: what is always there is required
+    // as written: keys that are always present are required
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut whole = settings.into_generator().into_root_schema_for::<T>().to_value();
     let of_type = whole["description"].as_str().unwrap_or_default().to_owned();
@@ -84,7 +84,8 @@ fn refer(other: &mut Value, run: &Value) {
     redirect(other, &shared);
 }
 
-/// A node that has all that a run has refers to the run, and keeps what it adds.
+/// Replaces the parts of a node that a run has too by a reference to the run, and keeps the
+/// additions.
 fn refer_whole(node: &mut Value, run: &Value) {
     let Some(of_run) = run["properties"].as_object() else { return };
     let names: Vec<&String> = of_run.keys().collect();
@@ -123,7 +124,7 @@ fn plain(node: &mut Value) {
         Value::Object(map) => {
             map.retain(|key, inner| match key.as_str() {
                 "format" => !inner.as_str().is_some_and(is_of_rust),
-                // what a reader takes where an earlier version wrote nothing
+                // value for readers if an earlier version wrote nothing
                 "default" => inner.is_object(),
                 _ => true,
             });
@@ -141,7 +142,7 @@ fn is_of_rust(format: &str) -> bool {
     format.starts_with("uint") || format.starts_with("int") || matches!(format, "double" | "float")
 }
 
-/// For `schema_with` of a text that is one of these names, and `null` where it may be missing.
+/// Schema of a text that is one of these names, or `null` if it may be missing. For `schema_with`.
 fn one_of(names: impl IntoIterator<Item = &'static str>) -> Schema {
     json_schema!({ "type": "string", "enum": names.into_iter().collect::<Vec<_>>() })
 }

@@ -1,5 +1,5 @@
 //! State of the server during the run, in one sentence: the first line of every output. The
-//! validity of the figures is the verdict's subject, not this one's.
+//! validity of the figures is the subject of the verdict.
 
 use crate::figures::ratio;
 use crate::finished::{FirstCall, RunReport, SloResult};
@@ -37,9 +37,9 @@ pub enum Conduct {
     Failing,
     /// Fewer calls are answered than fall due, to the end of the run.
     Overloaded,
-    /// An objective is missed, whatever the client's lateness.
+    /// An objective is missed, independent of the client's lateness.
     Slow,
-    /// Nothing of the server was seen: no call got there.
+    /// No call reached the server.
     Unreached,
     Serving,
 }
@@ -74,7 +74,7 @@ impl Conduct {
         }
     }
 
-    /// The same for people.
+    /// The same for readers.
     pub fn word(self) -> &'static str {
         match self {
             Conduct::Unexpected => "not as expected",
@@ -101,7 +101,7 @@ pub struct Server {
     pub conduct: Conduct,
     /// Describes it in one sentence, without [`Conduct::word`] and without a full stop.
     pub detail: String,
-    /// Since when, in seconds from the start of the window; `None` if throughout.
+    /// Start in seconds from the start of the window; `None` if throughout.
     pub since_s: Option<f64>,
     /// Share of the calls that ended which failed by the server's fault or on the way to it, 0..=1; NaN
     /// of none.
@@ -112,7 +112,7 @@ pub struct Server {
     pub errors: Vec<(FailureClass, u64)>,
     /// Connections that broke with a call in flight.
     pub broken: u64,
-    /// One real response, where responses are what is wrong: status line, fields and first bytes.
+    /// One real response, if the responses are wrong: status line, fields and first bytes.
     pub example: Option<String>,
 }
 
@@ -172,7 +172,7 @@ struct Observed {
     succeeded: u64,
     /// Calls that failed by the server's fault or on the way to it.
     failed: u64,
-    /// Those of the server's fault alone.
+    /// Failures that only the server caused.
     failed_by_server: u64,
     /// Connections that received bytes without a request. Their calls did not fail.
     unasked: u64,
@@ -190,7 +190,7 @@ struct Observed {
 
 /// Failures without a success between them, to the end of the window.
 struct Tail {
-    /// Its beginning in seconds of the window; `None`: no call succeeded before.
+    /// Start in seconds of the window; `None`: no call succeeded before.
     since_s: Option<f64>,
 }
 
@@ -240,7 +240,7 @@ impl Observed {
         ratio(self.failed as f64, self.called() as f64)
     }
 
-    /// The calls that shares of failures are taken of, those of an interruption included, as in the
+    /// The calls that shares of failures refer to, including those of an interruption, as in the
     /// report's line of failures.
     fn called(&self) -> u64 {
         // calls that died in the queue have failed and count as failures of the server's, too
@@ -285,7 +285,7 @@ impl Observed {
         self.tail.as_ref().and_then(|tail| tail.since_s)
     }
 
-    /// Connections are refused at the end: the process is gone where others broke before.
+    /// Connections are refused at the end: if others broke before, the process has ended.
     fn turned_away(&self, run: &Inputs<'_>, tail: &Tail) -> (Conduct, Option<f64>, String) {
         let refused = format!("{} connections were refused", show::count(self.refused));
         let Some(since_s) = tail.since_s else {
@@ -386,8 +386,8 @@ impl Observed {
     }
 }
 
-/// The objective on failures of the whole run, if there is one and it is met: it defines what
-/// failing means.
+/// The objective on failures of the whole run, if there is one and it is met: it then defines a
+/// failing server.
 fn allowed_failures(slo: &[SloResult]) -> Option<&str> {
     let mut all = slo.iter().filter(|result| bounds_failures(result));
     let kept = all.clone().all(|result| result.met && !result.undecided);
@@ -561,7 +561,7 @@ fn tail(measurement: &Measurement) -> Option<Tail> {
     }
     let done: u64 = before.iter().map(|(_, done, _)| done).sum();
     let good: u64 = before.iter().map(|(_, _, good)| good).sum();
-    // Laplace's estimate: never 0, so that one failure more is not yet impossible
+    // Laplace's estimate: never 0, so that one more failure is not impossible
     let usual = (done - good + 1) as f64 / (done + 2) as f64;
     let by_chance = usual.powf(failed as f64);
     let since_s = before.last().map(|(end, _, _)| *end);
@@ -570,12 +570,14 @@ fn tail(measurement: &Measurement) -> Option<Tail> {
 
 /// Rows at the end of the window that must all fall short: half of them, and three at least.
 const SLOW_ROWS_MIN: usize = 3;
-/// Below this share of what is due in a row, and by three standard errors, the row falls short.
+/// Share of the due calls in a row below which the row falls short, if also by three standard
+/// errors.
 const KEPT_UP_SHARE: f64 = 0.97;
 
-/// Calls answered and due a second at the end of the window of an open load, if in every row there
-/// fewer are answered than fall due. A server that merely takes long answers as many; one that pauses
-/// catches up. `None` where the client itself was late by half of the median response time.
+/// Calls answered and due per second at the end of the window of an open load, if in every row
+/// there fewer are answered than fall due. A server with long response times answers as many; one
+/// that pauses catches up. `None` if the client itself was late by half of the median response
+/// time.
 fn behind(run: &Inputs<'_>) -> Option<(f64, f64)> {
     let measurement = run.measurement;
     let total = &measurement.total;

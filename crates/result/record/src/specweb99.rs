@@ -11,16 +11,16 @@ use units::show;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
     pub connections: u64,
-    /// Those that conformed: the median of the iterations, of an even number the lower one.
+    /// Conforming connections: the median of the iterations, of an even number the lower one.
     pub conforming: u64,
-    /// In each iteration, in their order.
+    /// Values of each iteration, in order.
     pub iterations: Vec<u64>,
     /// A second and connection.
     pub operations_per_s: f64,
 }
 
 impl Score {
-    /// `None`: it was another load.
+    /// Returns `None` for other loads.
     pub(crate) fn of(report: &RunReport) -> Option<Score> {
         report.plan.specweb99?;
         let Load::Closed { users, .. } = report.plan.load else { return None };
@@ -41,13 +41,13 @@ impl Score {
         })
     }
 
-    /// `None`: too few connections conform for it to be one.
+    /// The score; `None` if too few connections conform.
     pub fn value(&self) -> Option<u64> {
         let share = ratio(self.conforming as f64, self.connections as f64);
         (share >= CONFORMING_MIN).then_some(self.conforming)
     }
 
-    /// It in a sentence.
+    /// The score in a sentence.
     pub fn sentence(&self) -> String {
         let all = show::count(self.connections);
         let found = match self.iterations.as_slice() {

@@ -1,5 +1,5 @@
-//! `loadstone.survey/1`: which software answered. Every key is always present; times are in seconds;
-//! what is not known is null.
+//! `loadstone.survey/1`: the software of each server. Every key is always present; times are in
+//! seconds; unknown values are null.
 
 use crate::{document, timestamp};
 #[cfg(any(test, feature = "schema"))]
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use torture::survey::{Confidence, Software, tally};
 
-/// The schema that is written, and the only one that is read.
+/// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.survey/1";
 
 /// Subject of the survey.
@@ -35,7 +35,8 @@ pub struct SurveyRecord {
     pub interrupted: bool,
     /// Number of reached servers per software, by name.
     pub software: Vec<SoftwareRow>,
-    /// One for each address and port, in the order of the list; then the lines that lead nowhere.
+    /// One entry for each address and port, in the order of the list; then the lines without a
+    /// server.
     pub servers: Vec<SurveyedServer>,
 }
 
@@ -58,7 +59,7 @@ pub struct SoftwareRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SurveyedServer {
-    /// As in the list.
+    /// Names as in the list.
     pub names: Vec<String>,
     /// Null of a line that leads nowhere.
     pub address: Option<String>,
@@ -72,7 +73,7 @@ pub struct SurveyedServer {
         schemars(schema_with = "crate::schema::software_confidence_or_none")
     )]
     pub confidence: Option<String>,
-    /// Its claim, as received; empty without one.
+    /// The server's claim, as received; empty without a claim.
     pub claim: String,
     /// The software that it behaves like, and the matched share of that fingerprint, 0..=1.
     pub behaves: Option<BehavesRecord>,
@@ -91,7 +92,7 @@ pub struct SurveyedServer {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BehavesRecord {
     pub software: String,
-    /// Of the fingerprint's weight that it met.
+    /// Share of the fingerprint's weight that matched.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub share: f64,
 }
@@ -115,7 +116,7 @@ pub struct EvidenceRow {
 }
 
 impl SurveyedServer {
-    /// A server of which nothing is known yet.
+    /// A server without any observation yet.
     pub fn at(address: SocketAddr, names: &[String]) -> SurveyedServer {
         SurveyedServer {
             address: Some(address.to_string()),
@@ -150,7 +151,7 @@ impl SurveyedServer {
         SurveyedServer { reached: false, trouble: Some(why.to_owned()), ..self }
     }
 
-    /// It answered, and this is what it was taken for.
+    /// A server that answered, with the conclusion about it.
     pub fn judged(&mut self, found: &Software, evidence: &[(String, String)]) {
         self.reached = true;
         self.software = Some(found.name.clone());
@@ -213,7 +214,7 @@ impl SurveyRecord {
 /// Reads a record from JSON.
 ///
 /// # Errors
-/// What is not JSON, and JSON of another kind.
+/// Fails if the text is not JSON, or JSON of another kind.
 pub fn read(text: &str) -> Result<SurveyRecord, String> {
     document::read(text, SCHEMA, "loadstone survey --json")
 }

@@ -1,5 +1,6 @@
-//! `loadstone.torture/1`: the result of a torture, whole: whatever shows it needs nothing else. Times are in
-//! seconds; bytes are escaped as in a string of C. Every key is always present, but for what a probe may not have.
+//! `loadstone.torture/1`: the complete result of a torture, sufficient for every renderer. Times
+//! are in seconds; bytes are escaped as in a C string. Every key is always present, except those
+//! that a probe may lack.
 
 mod bytes;
 mod case;
@@ -39,7 +40,7 @@ use torture::judge::{Plain, Severity};
 use torture::result::{Baseline, RunResult};
 use torture::safety::Class;
 
-/// The schema that is written, and the only one that is read.
+/// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.torture/1";
 
 /// The result of a torture. Bytes are escaped as in a string of C.
@@ -60,16 +61,16 @@ pub struct TortureRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     pub interrupted: bool,
-    /// Why nothing, or not everything, was tested.
+    /// Reason why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
-    /// Of everything random.
+    /// Seed of all random choices.
     #[serde(default)]
     pub seed: u64,
     /// Findings as grave as this failed the run (`--fail-on`).
     #[serde(default = "failing", with = "ids::severity")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::severity::schema"))]
     pub fail_on: Severity,
-    /// Of the program that wrote it.
+    /// Version of the program that wrote it.
     #[serde(default)]
     pub version: String,
     /// The machine that tested; null in results of versions that did not write it.
@@ -89,14 +90,14 @@ pub struct TortureRecord {
     /// Results of probes before any load; null if there was no load case.
     #[serde(default)]
     pub baseline: Option<BaselineRecord>,
-    /// Probes of the server's health by what they met: on a connection each, and on one that is
-    /// kept.
+    /// Probes of the server's health by outcome: on new connections, and on a kept one.
     #[serde(default)]
     pub probes: ProbeCounts,
     /// Limits, deadlines, slots and costs, in the order of the cases.
     #[serde(default)]
     pub limits: Vec<LimitRecord>,
-    /// For each deadline, how many new connections a second keep every slot of the server busy.
+    /// For each deadline, the number of new connections per second that keep every slot of the
+    /// server busy.
     #[serde(default)]
     pub costs: Vec<CostRecord>,
     /// Slots of the server that the user named (--slots); null where none were.
@@ -112,14 +113,14 @@ pub struct TortureRecord {
     /// Failures of which a folder was kept.
     #[serde(default)]
     pub kept: Vec<KeptRecord>,
-    /// Observations of a load during the cases; null without one.
+    /// Observations of a load during the cases; null without a load.
     #[serde(default)]
     pub beside: Option<LoadRecord>,
     /// Observations on the server's own machine; null if there are none.
     #[serde(default)]
     pub server: Option<ServerRecord>,
-    /// The emulated path that the cases went through (--path); null where there was none. Its
-    /// figures are those of a run's path.
+    /// The emulated path of the cases (--path); null without one. Its figures are those of a run's
+    /// path.
     #[serde(default)]
     pub path: Option<PathRecord>,
     /// Each probe of the server's health, in the order in which they ended.
@@ -182,7 +183,8 @@ pub struct CostRecord {
 /// did not have are empty.
 ///
 /// # Errors
-/// What is not JSON, and JSON of another kind: where, and what it is.
+/// Fails if the text is not JSON, or JSON of another kind; the error has the position and the
+/// reason.
 pub fn read(text: &str) -> Result<TortureRecord, String> {
     document::read(text, SCHEMA, "loadstone torture --json")
 }
@@ -260,7 +262,8 @@ impl TortureRecord {
         Severity::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Findings and advice, the worst first; waived ones too, but only one case of each fault.
+    /// Findings and advisories, the worst first, including waived ones, but only one case for each
+    /// fault.
     pub fn notable(&self) -> Vec<&CaseRecord> {
         let own = |case: &&CaseRecord| case.is_notable() && case.same_as.is_none();
         let mut all: Vec<&CaseRecord> = self.cases.iter().filter(own).collect();

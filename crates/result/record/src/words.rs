@@ -1,4 +1,4 @@
-//! Names of what was measured, fit for one line: without secrets, and printable.
+//! Names of measured targets in one line: printable and without secrets.
 
 mod plans;
 
@@ -61,7 +61,7 @@ pub fn name(name: &str, plan: &Plan) -> String {
     }
 }
 
-/// The URL of a target as it was given: that of calls of gRPC is kept as that of their requests.
+/// The URL of a target as given; a gRPC URL is stored as that of its requests.
 fn target_url(plan: &Plan, url: &url::Url) -> String {
     let shown = shown_url(url);
     match shown.strip_prefix("http") {
@@ -78,7 +78,7 @@ pub fn target_name(plan: &Plan, row: u32) -> String {
     }
 }
 
-/// The first target, and how many more there are.
+/// The first target, and the number of further ones.
 pub fn target(plan: &Plan) -> String {
     if let Some(journeys) = &plan.journeys {
         let names: Vec<&str> = journeys.journeys.iter().map(|it| it.name.as_str()).collect();
@@ -213,7 +213,7 @@ pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", show::count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A configured duration: `10 s` where a measured one would be `10.0 s`.
+/// A configured duration: `10 s`; a measured one would be `10.0 s`.
 pub fn span(length: Nanos) -> String {
     let text = show::duration(length);
     match text.split_once(' ') {

@@ -19,7 +19,7 @@ pub(crate) fn conduct(server: &ConductRecord) -> Block {
     })
 }
 
-/// The sentence of [`conduct`] alone.
+/// Only the sentence of [`conduct`].
 pub(crate) fn conduct_line(server: &ConductRecord) -> Block {
     match conduct(server) {
         Block::Notice(notice) => Block::Notice(Notice { example: None, ..notice }),

@@ -69,7 +69,7 @@ fn marked(step: &StepRecord, all: bool) -> MarkedStep {
     }
 }
 
-/// One sentence on the whole.
+/// One sentence about the whole check.
 fn summary(record: &CheckRecord) -> String {
     let counts = record.counts;
     let (passed, failed) = (counts.passed, counts.failed);
@@ -88,7 +88,7 @@ fn summary(record: &CheckRecord) -> String {
     text
 }
 
-/// One suite, a case per step.
+/// One suite, with a case per step.
 fn suite(record: &CheckRecord) -> TestSuite {
     let case = |step: &StepRecord| TestCase {
         name: step.name.clone(),

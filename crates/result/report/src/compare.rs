@@ -1,6 +1,6 @@
 //! Two servers, or one before and after a change: the difference of each figure with its interval,
-//! as text, a page, Markdown, JSON (`loadstone.compare/1`, described by `docs/schema/compare.schema.json`)
-//! and CSV. The arithmetic is `stats::compare`'s.
+//! as text, a page, Markdown, JSON (`loadstone.compare/1`, described by
+//! `docs/schema/compare.schema.json`) and CSV. The arithmetic is in `stats::compare`.
 
 mod csv;
 mod gate;
@@ -84,7 +84,7 @@ fn label(side: &SideRecord) -> String {
     printable(&side.label, 120)
 }
 
-/// The answer, under what was compared.
+/// The answer, below the compared subjects.
 fn head(document: &mut Document, report: &CompareRecord) {
     let sides: Vec<String> =
         report.lettered().map(|(letter, side)| format!("{letter} is {}", label(side))).collect();
@@ -164,7 +164,7 @@ fn sides(document: &mut Document, report: &CompareRecord) {
     document.add(Forms::LONG, lines);
 }
 
-/// Each difference of one side to the first.
+/// Each difference between one side and the first.
 fn differences(document: &mut Document, report: &CompareRecord, contrast: Contrast<'_>) {
     let letter = contrast.letter;
     if !contrast.differences.is_empty() && letter == 'B' && report.gate.is_none() {
@@ -215,7 +215,7 @@ fn shown(one: &DifferenceRecord, value: f64) -> String {
     if value.is_finite() { kind.show(value) } else { "-".to_owned() }
 }
 
-/// Its p, to three digits.
+/// The p-value, to three digits.
 fn p_value(one: &DifferenceRecord) -> String {
     match one.p_value {
         p if !p.is_finite() => "-".to_owned(),

@@ -30,13 +30,13 @@ const ENDS: [OutcomeCount; 6] = [
     ("lost", |counts| counts.lost),
 ];
 
-/// Outcomes of arrivals, including lost ones only if there are any.
+/// Outcomes of arrivals, with lost ones if there are any.
 pub(crate) fn ends(counts: &OutcomesRecord) -> impl Iterator<Item = (&'static str, u64)> {
     let all = ENDS.iter().map(|(name, count)| (*name, count(counts)));
     all.filter(|(name, count)| *name != "lost" || *count > 0)
 }
 
-/// The calls of the warm-up; `None` without one.
+/// The calls of the warm-up; `None` without a warm-up.
 pub(crate) fn warm_up(report: &RunRecord) -> Option<String> {
     let counts = &report.warm_up;
     (counts.due > 0).then(|| {
@@ -154,7 +154,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The same of the client itself.
+/// The same for the client itself.
 pub(crate) fn of_client(report: &RunRecord) -> impl Iterator<Item = (&'static str, String)> {
     std::iter::once(("Client", client(report))).chain(dummy(report).map(|text| ("", text)))
 }
@@ -202,7 +202,7 @@ pub(crate) fn server(sut: &sample::SutSeries) -> String {
     text + &trouble(sut)
 }
 
-/// The longest listen queues that were seen; empty when there were none.
+/// The longest observed listen queues; empty if there were none.
 fn queues(sut: &sample::SutSeries, rows: &[&sample::SutRow]) -> String {
     let most = |of: fn(&sample::SutRow) -> u64| rows.iter().map(|row| of(row)).max().unwrap_or(0);
     let (waiting, half_open) = (most(|row| row.accept_queue), most(|row| row.half_open));
@@ -350,7 +350,7 @@ pub(crate) fn client(report: &RunRecord) -> String {
     parts.join(", ")
 }
 
-/// torture.pl's dummy run: what the reader may subtract.
+/// torture.pl's dummy run: the time that the reader may subtract.
 pub(crate) fn dummy(report: &RunRecord) -> Option<String> {
     let dummy = report.client.dummy?;
     let response = &report.response_time_s;

@@ -19,7 +19,7 @@ pub(crate) fn after_window(run: &RunRecord) -> impl Iterator<Item = &SecondRecor
     run.series.iter().filter(|row| !row.warm_up && row.at_s >= run.duration_s - 5e-7)
 }
 
-/// Some neighbouring rows of the series as one point of a chart.
+/// Some neighboring rows of the series as one point of a chart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
     /// Number of them.
@@ -29,13 +29,13 @@ pub(crate) struct Bucket {
     pub(crate) done: u64,
     /// Failed, timed out or dropped.
     pub(crate) bad: u64,
-    /// From here the highest of the rows: quantiles have no mean.
+    /// From here on the highest of the rows: quantiles have no mean.
     pub(crate) p50: Nanos,
     pub(crate) p90: Nanos,
     pub(crate) p99: Nanos,
     pub(crate) max: Nanos,
     pub(crate) slip_p99: Nanos,
-    /// Of streams: to the first event, and from one to the next.
+    /// For streams: time to the first event, and from one event to the next.
     pub(crate) first_event_p99: Nanos,
     pub(crate) event_gap_p99: Nanos,
     pub(crate) in_flight: u64,

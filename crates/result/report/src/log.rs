@@ -4,7 +4,7 @@ use sample::{Outcome, Sample};
 use units::Nanos;
 
 /// First line of a per-call log. Instants and times in seconds; a time that a call does not have is
-/// empty (a dropped one has none, one that died in the queue has no service time).
+/// empty (a dropped call has none, one that timed out in the queue has no service time).
 pub const LOG_HEADER: &str = "index\tintended_s\tresponse_s\tservice_s\tslip_s\toutcome\tclass\t\
     status\tbytes\ttarget";
 

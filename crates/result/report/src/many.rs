@@ -11,8 +11,8 @@ pub struct Named<'a> {
     pub report: &'a RunRecord,
 }
 
-/// Ramps put side by side, as if they were of one session: a label for each target of each ramp.
-/// `None` for no ramp, and for ramps of which one is over rates and another over populations.
+/// Combines ramps as if they were of one session: a label for each target of each ramp. `None`
+/// without ramps, and if some are over rates and others over populations.
 pub fn together(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     let (_, first) = ramps.first()?;
     if ramps.iter().any(|(_, ramp)| ramp.axis != first.axis) {

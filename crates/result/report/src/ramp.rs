@@ -30,7 +30,7 @@ pub use verdict::missed;
 
 const PAGE: Forms = Forms::PAGE;
 const MARKDOWN: Forms = Forms::MARKDOWN;
-/// Text in any form but the brief one.
+/// Text in any form except the brief one.
 const LONG: Forms = Forms::LONG;
 
 /// Calls of a step that failed, timed out or were dropped by the fault of `blame`.
@@ -59,8 +59,7 @@ pub fn markdown_of_ramp(report: &RampRecord) -> String {
     page::markdown::markdown(&document(report, MARKDOWN))
 }
 
-/// The parts for `read`; for other forms only cheap ones, and none that need every step's
-/// histograms.
+/// The parts for `read`; for other forms only parts that do not need every step's histograms.
 fn document(report: &RampRecord, read: Forms) -> Document {
     let state = report.verdict.state.id();
     let mut page = Document::new(format!("{state}: ramp of {}", name(report)));
@@ -101,7 +100,7 @@ fn name(report: &RampRecord) -> String {
     }
 }
 
-/// A target's name before text about it, if there are several: `what`, or `name: what`.
+/// Prefixes text about a target with its name, if there are several: `what`, or `name: what`.
 fn of_target(report: &RampRecord, row: usize, what: &str) -> String {
     match (report.labels.len(), report.labels.get(row)) {
         (0 | 1, _) | (_, None) => what.to_owned(),
@@ -109,7 +108,7 @@ fn of_target(report: &RampRecord, row: usize, what: &str) -> String {
     }
 }
 
-/// Text about one target starts with its name, if there are several.
+/// Heading of a target's text: its name, if there are several.
 fn target_heading(report: &RampRecord, row: usize) -> Block {
     match report.labels.get(row).filter(|_| report.labels.len() > 1) {
         Some(label) => subheading(printable(label, 76)),

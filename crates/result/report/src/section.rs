@@ -26,7 +26,7 @@ impl Forms {
     /// HTML.
     pub(crate) const PAGE: Forms = Forms(8);
     pub(crate) const MARKDOWN: Forms = Forms(16);
-    /// Text in any form but the brief one.
+    /// Text in any form except the brief one.
     pub(crate) const LONG: Forms = Forms(2 | 4);
     pub(crate) const TEXT: Forms = Forms(1 | 2 | 4);
     /// Forms with room for wide cells.
@@ -142,12 +142,12 @@ pub(crate) struct Title {
     pub(crate) lines: Vec<Words>,
 }
 
-/// 1: the report's own, in Markdown; 2: of a part; 3: within one.
+/// 1: the report's heading, in Markdown; 2: of a part; 3: within a part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heading {
     pub(crate) level: u8,
     pub(crate) text: String,
-    /// Destination of links; empty if there are none.
+    /// Link target; may be empty.
     pub(crate) id: &'static str,
 }
 
@@ -197,13 +197,13 @@ pub(crate) struct Notice {
     /// Subject of the word: `Measurement`; empty: nothing precedes the word.
     pub(crate) label: &'static str,
     pub(crate) mood: Mood,
-    /// In colour.
+    /// Word in color.
     pub(crate) word: String,
     /// A whole sentence that starts with the word; empty: the word alone.
     pub(crate) sentence: String,
     /// Meaning of the word, shown if there is room.
     pub(crate) meaning: &'static str,
-    /// One of the server's own responses, as an example.
+    /// A real response of the server, as an example.
     pub(crate) example: Option<String>,
     pub(crate) reasons: Vec<Reason>,
     /// Reasons shown in text, and how many of these have advice.
@@ -238,7 +238,7 @@ pub(crate) struct FactList {
 /// A step, whether it succeeded, and remarks on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MarkedStep {
-    /// `None`: it was not tried.
+    /// `None`: not tried.
     pub(crate) met: Option<bool>,
     pub(crate) name: String,
     /// Duration.
@@ -291,7 +291,7 @@ pub(crate) struct Composition {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Details {
-    /// Destination of links; empty if there are none.
+    /// Link target; may be empty.
     pub(crate) id: String,
     pub(crate) open: bool,
     pub(crate) summary: Words,

@@ -64,7 +64,7 @@ fn software(document: &mut Document, rows: &[SoftwareRow]) {
     document.add(Forms::PAGE, [heading("Software"), Block::Table(table)]);
 }
 
-/// A server, and what is known of it.
+/// A server, and the knowledge about it.
 fn one_server(server: &SurveyedServer) -> [Block; 2] {
     let name = Block::Lines(vec![printable(&named(server), 2 * NAME_MAX)]);
     let known = match &server.trouble {

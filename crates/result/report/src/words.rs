@@ -127,7 +127,7 @@ pub(crate) fn state_meaning(state: State) -> &'static str {
     }
 }
 
-/// With a capital and a full stop.
+/// Text with an initial capital and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
     match text.trim().trim_end_matches('.') {
         "" => String::new(),
@@ -135,7 +135,7 @@ pub(crate) fn sentence(text: &str) -> String {
     }
 }
 
-/// With a capital.
+/// Text with an initial capital.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| format!("{}{}", first.to_uppercase(), chars.as_str()));

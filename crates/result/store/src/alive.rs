@@ -3,14 +3,14 @@
 
 use std::fs;
 
-/// This process, as [`is_alive`] knows it again.
+/// Description of this process, for [`is_alive`].
 pub(crate) fn this_process() -> String {
     let pid = std::process::id();
     format!("{} {pid} {}", boot(), started(pid).unwrap_or_default())
 }
 
-/// Returns whether the process of this description lives on this machine. False for one without a
-/// start time, or of another boot.
+/// Returns whether the described process lives on this machine. False without a start time, or for
+/// another boot.
 pub(crate) fn is_alive(writer: &str) -> bool {
     let mut words = writer.split(' ');
     let (Some(its_boot), Some(pid), Some(start)) = (words.next(), words.next(), words.next())

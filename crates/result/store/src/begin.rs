@@ -1,4 +1,4 @@
-//! A result's beginning: what is known of it before anything was measured.
+//! The start of a result: the facts known before anything was measured.
 
 use crate::hists::HistogramTree;
 use crate::tree::Pack;
@@ -12,14 +12,14 @@ use stats::curve::Axis;
 /// Initial fields of a result.
 #[derive(Clone, Debug)]
 pub struct Beginning<'a> {
-    /// As in the report: the plan's name, or the URL without its password.
+    /// Name as in the report: the plan's name, or the URL without its password.
     pub name: &'a str,
-    /// Its secrets are masked on the way to the store.
+    /// Plan, whose secrets are masked before it is stored.
     pub plan: &'a Plan,
     /// Without secrets: see [`crate::masked_command`].
     pub command_line: &'a str,
     pub environment: &'a Environment,
-    /// In seconds since 1970-01-01 UTC.
+    /// Start in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// Names of the targets of a ramp, or of the two sides of a comparison.
     pub labels: &'a [String],
@@ -42,11 +42,11 @@ pub(crate) struct FirstRow<'a> {
 }
 
 impl Store {
-    /// Makes room for a result and gives its name. Until it is finished it is a running one, and one
-    /// that was killed when this process is gone.
+    /// Creates a result and returns its name. Until it is finished it counts as running, and as
+    /// killed once this process has ended.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn begin(
         &mut self,
         kind: ResultKind,

@@ -15,7 +15,7 @@ pub enum StoreError {
     Missing(PathBuf),
     /// The folder of a store that was named is not there: a typing error makes no folders.
     NoFolder(PathBuf),
-    /// Neither empty nor a store of ours; left alone.
+    /// Neither empty nor a store of this program; not changed.
     Foreign(PathBuf),
     /// Written by a later version.
     Newer {
@@ -29,23 +29,23 @@ pub enum StoreError {
         version: i64,
         known: i64,
     },
-    /// Another program held it for longer than was waited.
+    /// Another program held the lock for longer than the wait.
     Locked(PathBuf),
     ReadOnly(PathBuf),
     Full(PathBuf),
-    /// A store of ours whose contents cannot be trusted.
+    /// A store of this program whose contents cannot be trusted.
     Damaged {
         path: PathBuf,
         why: String,
     },
-    /// A result of which what is stored cannot be read; the store and its other results can.
+    /// A result whose stored data cannot be read; the store and its other results can.
     DamagedResult {
         path: PathBuf,
-        /// Its id, or its number alone where its kind is damaged as well.
+        /// Id of the result, or only its number if its kind is damaged too.
         result: String,
         why: String,
     },
-    /// Whatever else the file system or SQLite refused.
+    /// Any other refusal of the file system or SQLite.
     Refused {
         path: PathBuf,
         why: String,
@@ -55,12 +55,12 @@ pub enum StoreError {
         wanted: String,
         why: String,
     },
-    /// Not a name for a tag.
+    /// Not a valid name for a tag.
     BadTag {
         tag: String,
         why: &'static str,
     },
-    /// The result's program is still at work.
+    /// The result's program is still running.
     Running(String),
 }
 

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct HistogramTree {
     path: String,
-    /// As counts by value: a few hundred bytes instead of 188 KiB, so that it can be passed to the
-    /// writer thread.
+    /// Histograms as counts by value: a few hundred bytes instead of 188 KiB, so that they can be
+    /// passed to the writer thread.
     pub(crate) hists: BTreeMap<String, HistogramRecord>,
 }
 

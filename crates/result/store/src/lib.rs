@@ -1,5 +1,5 @@
-//! The results store: every run, ramp, comparison and torture in one SQLite file, written while it is
-//! measured, so that whatever ends the program loses the running second at most.
+//! The results store: every run, ramp, comparison and torture in one SQLite file, written while it
+//! is measured, so that at most the current second is lost, however the program ends.
 //!
 //! A stored record loads unchanged: all outputs made from it are identical, byte by byte. Secrets
 //! never reach the store: plans are written masked, and the caller masks the command line. Layer 4:
@@ -40,11 +40,11 @@ pub use recording::{Recording, RecordingEnd, Seconds};
 pub use transfer::Imported;
 
 /// A result's name in its store: `run-12`. The numbers of all kinds are one sequence and are never
-/// reused. If the kind is damaged, the number alone.
+/// reused. If the kind is damaged, only the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunId {
     pub(crate) number: i64,
-    /// `None` if the text is not an id.
+    /// Kind; `None` if the text is not an id.
     pub(crate) kind: Option<ResultKind>,
 }
 

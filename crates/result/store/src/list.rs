@@ -21,31 +21,30 @@ use torture::judge::TestOutcome;
 #[derive(Clone, Debug)]
 pub struct ListEntry {
     pub id: RunId,
-    /// `None` where it is damaged.
+    /// Kind; `None` if damaged.
     pub kind: Option<ResultKind>,
     pub name: String,
-    /// In the order of the alphabet.
+    /// Tags in alphabetical order.
     pub tags: Vec<String>,
-    /// In seconds since 1970-01-01 UTC.
+    /// Start in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     pub progress: Progress,
-    /// `None` for what did not finish.
+    /// Verdict; `None` for unfinished results.
     pub verdict: Option<State>,
-    /// Of a finished run.
+    /// Headline of a finished run.
     pub headline: Option<Headline>,
-    /// Of a finished ramp, for each target: its label and its capacity.
+    /// For a finished ramp, for each target: its label and its capacity.
     pub capacities: Vec<(String, Option<Span>)>,
-    /// Of a finished ramp without objectives, for each target: its label and its knee; open above
-    /// where the steps showed none. Empty for one with objectives, and for one that an earlier version
-    /// wrote.
+    /// For a finished ramp without objectives, for each target: its label and its knee; open above
+    /// if the steps showed none. Empty with objectives, and for results of earlier versions.
     pub knees: Vec<(String, Option<Span>)>,
     /// State of the server in a finished run; `None` if an earlier version wrote it.
     pub conduct: Option<Conduct>,
-    /// Of a ramp: what its capacities count.
+    /// For a ramp: the unit of its capacities.
     pub axis: Option<Axis>,
-    /// Of a finished comparison: the gravest of its judgements.
+    /// For a finished comparison: its worst judgment.
     pub judgement: Option<Judgement>,
-    /// Of a finished torture.
+    /// Summary of a finished torture.
     pub tortured: Option<Tortured>,
     pub command_line: String,
 }
@@ -59,7 +58,7 @@ impl ListEntry {
         Some(HistoryRun { id: self.id.to_string(), started_unix_s, headline })
     }
 
-    /// As published.
+    /// The published form.
     pub fn record(&self) -> ListedRecord {
         let run = self.headline.as_ref();
         // NaN in memory, null in the record
@@ -101,9 +100,9 @@ impl ListEntry {
 pub struct Tortured {
     /// Cases that were not skipped.
     pub cases: u64,
-    /// Those that count against the server.
+    /// Findings that count against the server.
     pub findings: u64,
-    /// The worst of them all; what is waived counts here.
+    /// The worst of all findings, including waived ones.
     pub worst: TestOutcome,
 }
 
@@ -233,7 +232,7 @@ impl Store {
     /// damaged, without them.
     ///
     /// # Errors
-    /// A store that cannot be read.
+    /// Fails if the store cannot be read.
     pub fn list(&self, filter: &Filter) -> Result<Vec<ListEntry>, StoreError> {
         let statement = format!("{COLUMNS} ORDER BY number DESC");
         let rows = self.connection.prepare(&statement).and_then(|mut statement| {
@@ -256,7 +255,7 @@ impl Store {
     /// trend shows.
     ///
     /// # Errors
-    /// A store that cannot be read.
+    /// Fails if the store cannot be read.
     pub fn history(
         &self,
         name: &str,
@@ -280,7 +279,7 @@ impl Store {
     /// The row of one result.
     ///
     /// # Errors
-    /// No such result; a store that cannot be read.
+    /// Fails if there is no such result, or the store cannot be read.
     pub fn show(&self, wanted: &str) -> Result<ListEntry, StoreError> {
         let id = self.find(wanted)?;
         let statement = format!("{COLUMNS} WHERE number = ?1");
@@ -297,7 +296,7 @@ fn entry(row: Listed) -> ListEntry {
         _ if alive::is_alive(&row.writer) => Progress::Running,
         _ => Progress::Killed,
     };
-    // one row that is spoilt must not hide the others
+    // one damaged row must not hide the others
     let (progress, figures) = match ListFigures::of(&row) {
         Ok(figures) if id.kind.is_some() => (progress, figures),
         _ => (Progress::Damaged, ListFigures::default()),
@@ -348,7 +347,7 @@ impl ListFigures {
 
 impl Listed {
     fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
-        // what is no text is no figure either: it reads as one that is damaged
+        // a value that is not text is treated like a damaged figure
         let figure = |column: usize| row.get(column).unwrap_or_else(|_| Some(String::new()));
         Ok(Listed {
             number: row.get(0)?,

@@ -1,4 +1,4 @@
-//! A stored result as the record that it was stored as; or, of one that never finished, what is known of it.
+//! Loads a stored result as the record that was stored; for an unfinished one, the known part.
 
 use crate::hists::StoredHists;
 use crate::partial::{self, Begun, LiveTrial};
@@ -14,7 +14,7 @@ use sample::AgentNow;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A result as it was stored.
+/// A stored result.
 #[derive(Clone, Debug)]
 pub enum Stored {
     Run(Box<RunRecord>),
@@ -39,7 +39,7 @@ impl RunId {
         RunId { number, kind: ResultKind::named(kind) }
     }
 
-    /// Of a row that begins with the number and the kind.
+    /// Reads a row that begins with the number and the kind.
     fn read(row: &Row<'_>) -> rusqlite::Result<RunId> {
         Ok(RunId::new(row.get(0)?, &text(row, 1)?))
     }
@@ -50,7 +50,7 @@ impl Store {
     /// `last`, `last~1` for the one before it.
     ///
     /// # Errors
-    /// No such result; a store that cannot be read.
+    /// Fails if there is no such result, or the store cannot be read.
     pub fn find(&self, wanted: &str) -> Result<RunId, StoreError> {
         let unknown = |why: String| StoreError::Unknown { wanted: wanted.to_owned(), why };
         if let Some(back) = last(wanted) {
@@ -86,8 +86,8 @@ impl Store {
         })
     }
 
-    /// Loads a result as it was stored. Of one that is running or was killed, the known part,
-    /// marked as interrupted.
+    /// Loads a stored result. For one that is running or was killed: the known part, marked as
+    /// interrupted.
     ///
     /// # Errors
     /// Returned if there is no such result, the store cannot be read, or its rows are inconsistent.
@@ -97,7 +97,7 @@ impl Store {
     }
 
     pub(crate) fn load_id(&self, id: &RunId) -> Result<Stored, StoreError> {
-        // one view of all tables, whatever is written meanwhile
+        // one view of all tables, despite concurrent writes
         let view = self.explain_error(self.connection.unchecked_transaction())?;
         let loaded = self.read_result(id);
         self.explain_error(view.finish())?;
@@ -201,7 +201,7 @@ impl Store {
     /// step; empty without a fleet, or when finished.
     ///
     /// # Errors
-    /// As [`Store::load`].
+    /// Fails like [`Store::load`].
     pub fn agents(&self, wanted: &str) -> Result<Vec<AgentNow>, StoreError> {
         let id = self.find(wanted)?;
         let row = self.connection.query_row(
@@ -257,7 +257,7 @@ impl Store {
     }
 }
 
-/// `last` and `last~n` as n; the inner `None` when n is no number.
+/// Parses `last` and `last~n` to n; the inner `None` if n is not a number.
 fn last(wanted: &str) -> Option<Option<u32>> {
     match wanted.strip_prefix("last")? {
         "" => Some(Some(0)),

@@ -1,4 +1,4 @@
-//! The command line as it is kept: as it was typed, without its secrets.
+//! The stored form of the command line: as typed, without its secrets.
 
 use plan::{Plan, is_secret_header};
 use record::words::MASK;
@@ -83,7 +83,8 @@ fn mask_alone(word: &str) -> String {
     mask_login(word)
 }
 
-/// A URL without the password before its host; with a name alone, that may be one as well.
+/// A URL without the password before its host; a name alone is removed too, because it may be a
+/// password.
 fn mask_login(word: &str) -> String {
     let start = word.find("://").map_or(0, |at| at + 3);
     let authority = word[start..].split(['/', '?', '#']).next().unwrap_or_default();
@@ -93,7 +94,7 @@ fn mask_login(word: &str) -> String {
     format!("{}{shown}{}", &word[..start], &word[start + at..])
 }
 
-/// Quoted as one word for a POSIX shell.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+*".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,5 +1,5 @@
-//! Opening a store, whatever state its file is in. No file is ever destroyed: what cannot be used is
-//! kept under another name, what is not ours is left alone.
+//! Opens a store in any state of its file. No file is ever destroyed: an unusable store is kept
+//! under another name, and other files are not changed.
 
 use crate::schema::{self, APPLICATION_ID, STEPS};
 use crate::{StoreError, StorePlace};
@@ -30,8 +30,8 @@ impl Store {
     /// Opens the store for writing; creates it if missing, and the default store's folder.
     ///
     /// # Errors
-    /// See [`StoreError`]. A damaged store is not an error: it is renamed, a new one is created,
-    /// and [`Store::notes`] reports it.
+    /// Fails with a [`StoreError`]. A damaged store is not an error: it is renamed, a new one is
+    /// created, and [`Store::notes`] reports it.
     pub fn open(place: &StorePlace) -> Result<Store, StoreError> {
         Store::open_with(place, STEPS)
     }
@@ -50,7 +50,7 @@ impl Store {
                 drop(store);
                 set_aside(&path, steps)
             }
-            // not one that we wrote, so not ours to rename
+            // not written by this program, so it must not be renamed
             Err(StoreError::Damaged { path, .. }) => Err(StoreError::Foreign(path)),
             prepared => prepared.map(|()| store),
         }
@@ -59,7 +59,7 @@ impl Store {
     /// Opens a store that is there to read it; one of an earlier version is brought up to date.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn open_to_read(place: &StorePlace) -> Result<Store, StoreError> {
         let path = match place.file()? {
             Some(path) => path,
@@ -107,7 +107,7 @@ impl Store {
         store.map_err(|error| StoreError::of(path, &error))
     }
 
-    /// For reading alone, also in a folder where nothing may be made.
+    /// Opens read-only, even in a folder where no file may be created.
     fn connect_to_read(path: &Path) -> Result<Store, StoreError> {
         let readable = |store: &Store| schema::identity(&store.connection).map(|_| ());
         let store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -181,7 +181,7 @@ impl Store {
     }
 
     /// # Errors
-    /// [`StoreError::Damaged`] when pages contradict each other.
+    /// Fails with [`StoreError::Damaged`] if pages contradict each other.
     fn check(&self) -> Result<(), StoreError> {
         let size = fs::metadata(&self.path).map_or(0, |known| known.len());
         if size > CHECK_BYTES_MAX {
@@ -204,13 +204,13 @@ impl Store {
         Ok(copy)
     }
 
-    /// A result of SQLite's as one of ours.
+    /// Converts an SQLite result to a [`StoreError`].
     pub(crate) fn explain_error<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
         result.map_err(|error| StoreError::of(&self.path, &error))
     }
 }
 
-/// Renames a damaged store and begins a new one; of several programs that find it, one does.
+/// Renames a damaged store and begins a new one; of several programs that find it, only one does.
 fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
     let explain_error = |error: std::io::Error| StoreError::io(path, &error);
     let lock = File::create(sibling_path(path, "lock")).map_err(explain_error)?;
@@ -241,8 +241,8 @@ fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
     Ok(store)
 }
 
-/// The default store is ours whatever it contains; another file if its header says so (the
-/// application id is bytes 68 to 71 of an SQLite file).
+/// Returns whether the file is a store of this program: the default store always is; another file
+/// if its header has the application id (bytes 68 to 71 of an SQLite file).
 fn is_ours(path: &Path, place: &StorePlace) -> bool {
     let mut head = [0; 72];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
@@ -264,7 +264,7 @@ fn make_folder(path: &Path, place: &StorePlace) -> Result<(), StoreError> {
     }
 }
 
-/// An empty file that others may not read: what was measured is the user's own.
+/// Creates an empty file that other users cannot read: results belong to the user.
 fn make_file(path: &Path) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -12,7 +12,7 @@ use units::{Nanos, show};
 
 /// State before anything was measured.
 pub(crate) struct Begun {
-    /// Its program is still at work.
+    /// The program is still running.
     pub(crate) alive: bool,
     pub(crate) name: String,
     pub(crate) plan: Plan,
@@ -20,7 +20,7 @@ pub(crate) struct Begun {
     pub(crate) environment: Environment,
     pub(crate) started_unix_s: f64,
     pub(crate) labels: Vec<String>,
-    /// Of a comparison: what started its servers.
+    /// For a comparison: the commands that started its servers.
     pub(crate) commands: Vec<Option<String>>,
     pub(crate) axis: Axis,
 }
@@ -34,7 +34,7 @@ impl Begun {
     }
 }
 
-/// A measurement that was going on.
+/// A measurement in progress.
 pub(crate) struct LiveTrial {
     /// The repeat of a run.
     pub(crate) position: usize,

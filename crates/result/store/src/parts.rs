@@ -42,7 +42,7 @@ pub(crate) fn insert_over(
     insert_case(connection, (result, position), &over.case, &printed(over))
 }
 
-/// `record`: of the case, or of one that is over while others go on.
+/// Inserts a case. `record`: of the case, or of one that has ended while others continue.
 fn insert_case(
     connection: &Connection,
     (result, position): (i64, usize),

@@ -14,14 +14,14 @@ pub enum StorePlace {
     #[default]
     Default,
     File(PathBuf),
-    /// In memory, gone with the program.
+    /// In memory, lost with the program.
     Memory,
-    /// Nothing is kept.
+    /// No results are kept.
     None,
 }
 
 impl StorePlace {
-    /// `none`, `:memory:`, or a file.
+    /// Parses `none`, `:memory:`, or a file.
     pub fn named(text: &str) -> StorePlace {
         match text {
             "none" => StorePlace::None,
@@ -30,10 +30,11 @@ impl StorePlace {
         }
     }
 
-    /// The store's file; `None` for one that has none.
+    /// The store's file; `None` if it has none.
     ///
     /// # Errors
-    /// There is no folder for the default store: neither `XDG_DATA_HOME` nor `HOME` names one.
+    /// Fails if there is no folder for the default store: neither `XDG_DATA_HOME` nor `HOME` names
+    /// one.
     pub fn file(&self) -> Result<Option<PathBuf>, StoreError> {
         match self {
             StorePlace::File(path) => Ok(Some(path.clone())),

@@ -38,7 +38,7 @@ enum WriteJob {
         index: usize,
         over: Box<OverCase>,
     },
-    /// Nothing follows.
+    /// End of the stream.
     End,
 }
 
@@ -73,7 +73,7 @@ impl Recording {
     /// Begins a result and starts the thread that writes it.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn begin(
         mut store: Store,
         kind: ResultKind,
@@ -86,7 +86,7 @@ impl Recording {
     /// Begins a torture; of `torture` all that is known before anything is sent.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn begin_torture(
         mut store: Store,
         torture: &TortureRecord,
@@ -141,7 +141,7 @@ impl Recording {
     /// Removes the empty result from the store.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn discard(self) -> Result<(), StoreError> {
         self.finish(|store, id| store.forget(id)).map(|_| ())
     }
@@ -150,7 +150,7 @@ impl Recording {
     /// or a similar function.
     ///
     /// # Errors
-    /// The result could not be finished; what was written before still loads.
+    /// Fails if the result could not be finished; the data written before still loads.
     pub fn finish(
         self,
         finish: impl FnOnce(&mut Store, &RunId) -> Result<(), StoreError>,

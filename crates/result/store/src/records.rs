@@ -1,5 +1,5 @@
-//! Every field of what is kept by name: the count so far of what runs, figures of the list. A new
-//! field of one of these types adds its name here.
+//! Every field of the stored values by name: the current counts of running measurements, figures of
+//! the list. A new field of one of these types adds its name here.
 
 use crate::hists::{HistogramTree, StoredHists};
 use crate::tree::{Damage, Pack, Unpack, field, named, object, record};
@@ -170,7 +170,7 @@ impl Unpack for Objective {
     }
 }
 
-/// The tree has the path; nothing if nothing was recorded.
+/// The tree has the path; empty if nothing was recorded.
 impl Pack for Hist {
     fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         if self.is_empty() {
@@ -309,7 +309,7 @@ impl Unpack for ServerTimings {
     }
 }
 
-/// Not kept: the diagnosis that they are for is made when the run ends, and its findings are kept.
+/// Not stored: the diagnosis that uses them is made when the run ends, and its findings are stored.
 impl Pack for Instants {
     fn pack(&self, _: &mut HistogramTree) -> Value {
         Value::Null

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// A measurement's place among those of its result.
+/// Position of a measurement among those of its result.
 #[derive(Clone, Copy)]
 pub(crate) struct TrialPlace<'a> {
     pub(crate) part: &'a str,
@@ -21,7 +21,7 @@ pub(crate) struct TrialPlace<'a> {
 
 /// A running measurement.
 pub(crate) const LIVE: &str = "live";
-/// For each running one of a fleet: the state of its machines.
+/// For each running fleet measurement: the state of its machines.
 pub(crate) const AGENTS: &str = "agents";
 pub(crate) const RUN: &str = "run";
 pub(crate) const STEP: &str = "step";
@@ -34,8 +34,8 @@ pub(crate) fn printed(record: &impl Serialize) -> String {
     serde_json::to_string(record).expect("strings, numbers and lists always serialise")
 }
 
-/// Inserts a measurement, replacing an existing one. `record`: that of the run, or of the ramp's
-/// step that it belongs to, as JSON.
+/// Inserts a measurement, replacing an existing one. `record`: that of the run, or of its step of
+/// the ramp, as JSON.
 pub(crate) fn insert_trial(
     connection: &Connection,
     result: i64,

@@ -138,8 +138,8 @@ pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i32, b
     Ok((number("user_version")?, number("application_id")? as i32, tables > 0))
 }
 
-/// Applies the missing steps in one transaction: all of them or none. A concurrent program may have
-/// applied them already.
+/// Applies the missing migration steps in one transaction: all of them or none. A concurrent
+/// program may have applied them already.
 pub(crate) fn bring_up_to_date(
     connection: &mut Connection,
     steps: &[&str],

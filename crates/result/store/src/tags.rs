@@ -1,4 +1,4 @@
-//! Names that users give to results, and taking results away.
+//! Names that users give to results, and deleting results.
 
 use crate::{Progress, ResultKind, RunId, Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
@@ -10,7 +10,7 @@ impl Store {
     /// Gives a result a tag; another result loses it.
     ///
     /// # Errors
-    /// A name that would be taken for an id; a store that cannot be written.
+    /// Fails for a name that could be an id, or if the store cannot be written.
     pub fn tag(&mut self, id: &RunId, tag: &str) -> Result<Option<RunId>, StoreError> {
         check(tag)?;
         let before = self.find(tag).ok().filter(|before| before != id);
@@ -25,7 +25,7 @@ impl Store {
     /// Takes a tag away; the result that had it.
     ///
     /// # Errors
-    /// No such tag; a store that cannot be written.
+    /// Fails if there is no such tag, or the store cannot be written.
     pub fn untag(&mut self, tag: &str) -> Result<RunId, StoreError> {
         let unknown =
             || StoreError::Unknown { wanted: tag.to_owned(), why: "no result has this tag".into() };
@@ -47,7 +47,7 @@ impl Store {
     /// space.
     ///
     /// # Errors
-    /// One that is still running; a store that cannot be written.
+    /// Fails if it is still running, or the store cannot be written.
     pub fn delete(&mut self, ids: &[RunId]) -> Result<(), StoreError> {
         for id in ids {
             if self.show(&id.to_string())?.progress == Progress::Running {

@@ -17,7 +17,7 @@ impl Store {
     /// Makes room for a torture: of `torture` all that is known before anything is sent.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn begin_torture(
         &mut self,
         torture: &TortureRecord,
@@ -37,7 +37,7 @@ impl Store {
     /// A finished case, the `index`th of its run, during the run.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn torture_case(
         &mut self,
         id: &RunId,
@@ -51,7 +51,7 @@ impl Store {
     }
 
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn finish_torture(
         &mut self,
         id: &RunId,

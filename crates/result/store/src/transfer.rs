@@ -1,5 +1,5 @@
-//! Results from store to store. An exported file is a store itself: one file, to be opened by its
-//! name, imported elsewhere, or read with SQLite's own tools.
+//! Copies results from store to store. An exported file is a store itself: one file, to be opened
+//! by its name, imported elsewhere, or read with SQLite's own tools.
 
 use crate::rows::text;
 use crate::{RunId, Store, StoreError, StorePlace};
@@ -23,7 +23,7 @@ impl Store {
     /// Writes results to a new file, with their tags.
     ///
     /// # Errors
-    /// A file that is there already, or that cannot be written.
+    /// Fails if the file exists already, or cannot be written.
     pub fn export(&mut self, path: &Path, ids: &[RunId]) -> Result<(), StoreError> {
         if path.exists() {
             let why = "the file exists already; give a new name".to_owned();
@@ -55,7 +55,7 @@ impl Store {
     /// Imports all results of another store, each under a new name.
     ///
     /// # Errors
-    /// A file that is no store, or cannot be read; a store here that cannot be written.
+    /// Fails if the file is not a store or cannot be read, or the store here cannot be written.
     pub fn import(&mut self, path: &Path) -> Result<Imported, StoreError> {
         let mut there = Store::open_to_read(&StorePlace::File(path.to_owned()))?;
         if there.schema()? != self.schema()? {
@@ -123,7 +123,7 @@ fn numbers(connection: &Connection) -> rusqlite::Result<Vec<i64>> {
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// From one attached store to another, by SQLite's names for them.
+/// Source and destination among the attached stores, by SQLite's names.
 #[derive(Clone, Copy)]
 struct Way {
     from: &'static str,
@@ -132,9 +132,9 @@ struct Way {
 
 struct Copied {
     kind: String,
-    /// Its number in the destination.
+    /// Number in the destination.
     number: i64,
-    /// The number that it had; `None` when it was there already.
+    /// Former number; `None` if it existed already.
     was: Option<i64>,
     tags_left: Vec<String>,
 }
@@ -241,7 +241,7 @@ impl Way {
         Ok(())
     }
 
-    /// The tags that were not imported: other results have them.
+    /// The tags that were not imported, because other results have them.
     fn copy_tags(
         self,
         connection: &Connection,

@@ -1,6 +1,6 @@
-//! Trees of JSON, without loss: what has a name is an object, histograms are kept apart under the path
-//! they are found at. Unfinished results and the figures of lists are written as such trees; a list of
-//! fields that is not complete does not compile.
+//! Lossless JSON trees: structs are objects, and histograms are stored separately under their path.
+//! Unfinished results and the figures of lists are written as such trees; an incomplete list of
+//! fields does not compile.
 
 use crate::hists::{HistogramTree, StoredHists};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use units::Nanos;
 
-/// The stored value is not what was written.
+/// The stored value differs from the written one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Damage(pub(crate) String);
 
@@ -27,7 +27,7 @@ pub(crate) trait Pack {
     fn pack(&self, histogram_tree: &mut HistogramTree) -> Value;
 }
 
-/// And from one.
+/// Conversion from a tree.
 pub(crate) trait Unpack: Sized {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage>;
 }
@@ -204,7 +204,7 @@ impl Unpack for IpAddr {
     }
 }
 
-/// Null is nothing; a value that is null itself is in a list.
+/// Null means absent; a value that is null itself is in a list.
 impl<T: Pack> Pack for Option<T> {
     fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         match self.as_ref().map(|value| value.pack(histogram_tree)) {

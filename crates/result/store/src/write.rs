@@ -20,9 +20,9 @@ use stats::{Second, Snapshot, State};
 #[derive(Debug)]
 pub(crate) struct LiveSecond {
     second: Value,
-    /// Of the whole measurement up to here; left out where the last one is fresh enough.
+    /// Counts of the whole measurement so far; omitted if the last ones are recent enough.
     total: Option<(Value, HistogramTree)>,
-    /// The machines of a fleet; null without one.
+    /// The machines of a fleet; null without a fleet.
     agents: Value,
 }
 
@@ -50,7 +50,7 @@ impl Store {
     /// going on, and all that was counted in it so far.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn second(
         &mut self,
         id: &RunId,
@@ -104,7 +104,7 @@ impl Store {
     /// A finished step of a ramp, during the ramp.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn step(
         &mut self,
         id: &RunId,
@@ -122,7 +122,7 @@ impl Store {
     /// A finished run of one side (0 or 1) of a comparison, during the comparison.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn side(
         &mut self,
         id: &RunId,
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn finish_run(&mut self, id: &RunId, run: &RunRecord) -> Result<(), StoreError> {
         let ending = FinishedResult::new(Some(run.verdict.state), Summary::of_run(run), None);
         self.finish(id, &ending, |connection| {
@@ -148,7 +148,7 @@ impl Store {
     }
 
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn finish_ramp(&mut self, id: &RunId, ramp: &RampRecord) -> Result<(), StoreError> {
         let state = Some(ramp.verdict.state);
         let mut ending = FinishedResult::new(state, Summary::of_ramp(ramp), Some(&ramp.name));
@@ -165,7 +165,7 @@ impl Store {
     /// `runs`: of each side, after the figures.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// Fails with a [`StoreError`].
     pub fn finish_compare(
         &mut self,
         id: &RunId,
@@ -224,9 +224,9 @@ impl Store {
 
 /// Fields of a finished result as a whole.
 pub(crate) struct FinishedResult<'a> {
-    /// `None`: what it was called when it began.
+    /// `None`: the name at its start.
     name: Option<&'a str>,
-    /// `None` where a measurement is not what it is.
+    /// State; `None` for measurements without one.
     state: Option<State>,
     summary: Summary,
     /// JSON: its record, without the parts that have rows.

@@ -220,7 +220,7 @@ fn a_killed_torture_keeps_its_finished_cases() {
     assert!(text.contains("its program was killed after 2 cases"), "{text}");
 }
 
-/// They know the slots that the user named.
+/// They use the slots that the user named.
 #[test]
 fn costs_of_a_killed_torture_are_those_of_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Stores in every state that a disk can have them in: nothing is lost, nothing of others is touched.
+//! Stores in every state that a disk may leave them in: no data is lost, no other file is changed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -306,7 +306,7 @@ fn deleting_takes_a_result_and_all_its_rows() {
         store.delete(std::slice::from_ref(&id)).unwrap_err(),
         StoreError::Running("run-1".into())
     );
-    // as if its program had gone
+    // as if its program had ended
     let file = Connection::open(&path).unwrap();
     file.execute("UPDATE result SET writer = 'gone'", []).unwrap();
     store.delete(&[id]).unwrap();

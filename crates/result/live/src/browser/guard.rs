@@ -18,15 +18,15 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       connect-src 'self'; frame-src 'self'; form-action 'self'; \
                       frame-ancestors 'none'; base-uri 'none'";
 
-/// Policy of a result's own page, which is shown in a frame of ours: its script and style are
-/// inline and bound by its own policy; it has no origin, so nothing in it can send requests to us.
+/// Policy of a result's own page, which is shown in a frame: its script and style are inline and
+/// restricted by its own policy; it has no origin, so it cannot send requests to this server.
 pub(crate) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
      frame-ancestors 'self'; base-uri 'none'; form-action 'none'; sandbox allow-scripts";
 
 /// Properties of the guarded server.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    /// Required from every client; `None` on loopback.
+    /// Token required from every client; `None` on loopback.
     pub(crate) token: Option<Token>,
     pub(crate) port: u16,
 }
@@ -87,8 +87,8 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     if values.next().is_some() { None } else { only.to_str().ok() }
 }
 
-/// The requesting page is one of ours: the browser reports it, and no script can forge it (Fetch
-/// standard, "Origin" and "Sec-Fetch-Site").
+/// Returns whether one of this server's pages sent the request: the browser reports it, and no
+/// script can forge it (Fetch standard, "Origin" and "Sec-Fetch-Site").
 fn same_origin(host: &str, headers: &HeaderMap) -> bool {
     let origin = one(headers, &header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);

@@ -94,13 +94,13 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
     rows.into()
 }
 
-/// All but the note that the test has not ended yet.
+/// All causes except the note that the test has not ended yet.
 fn causes(verdict: &VerdictRecord) -> Value {
     let causes = verdict.causes.iter().filter(|cause| cause.id != CauseId::Interrupted);
     causes.map(|cause| json!(cause.text)).collect()
 }
 
-/// Times in seconds; null where nothing was timed.
+/// Times in seconds; null if nothing was timed.
 fn second(second: &SecondRecord) -> Value {
     let span = second.span_s.max(1e-9);
     let time = |value: Option<f64>| value.filter(|_| !second.warm_up);
@@ -138,7 +138,7 @@ fn facts(run: &RunRecord) -> Value {
 /// Maximum number of rows of steps or URLs.
 const URLS_SHOWN: usize = 50;
 
-/// A row for each step or URL; none if there is only one.
+/// A row for each step or URL; empty if there is only one.
 fn urls(run: &RunRecord) -> Value {
     let row = |row: &UrlRecord| {
         let time = |seconds: f64| match row.response_time_s.count {

@@ -13,10 +13,9 @@ const PER_DOUBLING: f64 = 8.0;
 /// Number of empty buckets that are cheaper to write than a new span after them.
 const GAP_MAX: i32 = 2;
 
-/// Times in seconds by exponential bucket. Bucket `i` holds what is above b^(i−1) and at or below
-/// b^i, where b = 2^(2^−[`SCHEMA`]): Prometheus' numbering. The recordings come from a histogram of
-/// three significant digits, so a recording within a thousandth of a bound may be one bucket
-/// higher.
+/// Times in seconds by exponential bucket. Bucket `i` holds values above b^(i−1) and at or below
+/// b^i, where b = 2^(2^−[`SCHEMA`]): Prometheus' numbering. The recordings have three significant
+/// digits, so a recording within a thousandth of a bound may be one bucket higher.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exponential {
     /// Recordings of exactly zero.
@@ -79,7 +78,7 @@ impl Exponential {
     }
 }
 
-/// The bucket of a time in seconds, which is above zero.
+/// The bucket of a time in seconds above zero.
 fn index(seconds: f64) -> i32 {
     (seconds.log2() * PER_DOUBLING).ceil() as i32
 }

@@ -1,6 +1,7 @@
 //! A reading as OTLP's metrics request (opentelemetry-proto 1.x, `metrics.proto`): sums and
-//! exponential histograms, cumulative since the start of the run, so that a lost push loses nothing.
-//! The numbers of the fields are those of opentelemetry-proto; the tests read the bytes with its crate.
+//! exponential histograms, cumulative since the start of the run, so that a lost push loses no
+//! data. The numbers of the fields are those of opentelemetry-proto; the tests parse the bytes with
+//! its crate.
 
 use crate::metrics::exponential::{Exponential, SCHEMA};
 use crate::metrics::protobuf::{WireMessage, WireValue, fields};

@@ -73,7 +73,7 @@ impl WireMessage {
         all.into_iter().fold(self, |whole, one| whole.message(field, one))
     }
 
-    /// A repeated `uint64`, packed; nothing if empty.
+    /// A repeated `uint64`, packed; omitted if empty.
     #[must_use]
     pub(crate) fn uints(self, field: u32, values: impl IntoIterator<Item = u64>) -> WireMessage {
         let mut packed = Vec::new();
@@ -81,7 +81,7 @@ impl WireMessage {
         if packed.is_empty() { self } else { self.bytes(field, &packed) }
     }
 
-    /// A repeated `sint64`, packed; nothing if empty.
+    /// A repeated `sint64`, packed; omitted if empty.
     #[must_use]
     pub(crate) fn sints(self, field: u32, values: impl IntoIterator<Item = i64>) -> WireMessage {
         self.uints(field, values.into_iter().map(zigzag))

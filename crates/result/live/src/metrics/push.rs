@@ -80,7 +80,7 @@ pub fn parse_collector(text: &str) -> Result<Collector, String> {
 pub struct Pushed {
     pub taken: u64,
     pub failed: u64,
-    /// Not sent, because the collector was still busy with the previous one.
+    /// Readings not sent, because the collector was still busy with the previous one.
     pub skipped: u64,
     /// Error of the last failed push.
     pub trouble: Option<String>,

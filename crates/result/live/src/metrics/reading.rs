@@ -1,5 +1,5 @@
 //! The state of a run at one moment, as families of figures. Both formats are written from these,
-//! so they cannot disagree, and each name is defined once.
+//! so they cannot differ, and each name is defined once.
 
 use crate::metrics::exponential::Exponential;
 use sample::{AgentNow, AgentState, FailureClass};
@@ -14,7 +14,7 @@ pub(crate) const BOUNDS: [f64; 18] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Only rises within one run.
+    /// A value that only rises within one run.
     Counter,
     Gauge,
     Histogram,
@@ -32,7 +32,7 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// The OpenMetrics name; empty for none.
+    /// The OpenMetrics name; empty for no unit.
     pub(crate) fn name(self) -> &'static str {
         match self {
             MetricUnit::None => "",
@@ -84,7 +84,7 @@ pub struct Sample {
     pub value: Value,
 }
 
-/// All figures of one name.
+/// All figures with one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricFamily {
     /// Without prefix, unit and `_total`, which the formats add.
@@ -128,7 +128,7 @@ pub struct RunLabels {
     pub started_unix_s: f64,
 }
 
-/// Everything at one moment.
+/// All figures at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     pub run: RunLabels,
@@ -136,8 +136,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// After a complete second. `intended`: calls or sessions due by now in an open load's plan;
-    /// `None` in a closed loop.
+    /// A reading after a complete second. `intended`: calls or sessions due by now in an open
+    /// load's plan; `None` in a closed loop.
     pub fn of(
         run: &RunLabels,
         second: &Second,
@@ -403,7 +403,7 @@ fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
     rows.into_iter().map(histogram).collect()
 }
 
-/// Of WebSockets, once there was one.
+/// Figures of WebSockets, once there was one.
 fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
     let (counts, fan_out) = (&tally.counts, &tally.fan_out);
     let messages = events([
@@ -436,7 +436,7 @@ fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
     counters.chain(times.into_iter().map(histogram)).collect()
 }
 
-/// Of streams of events, once there was one.
+/// Figures of event streams, once there was one.
 fn of_streams(tally: &StreamTally) -> Vec<MetricFamily> {
     let one = |count: u64| plain(Value::Count(count));
     let ended = events([("whole", tally.whole), ("empty", tally.empty), ("cut", tally.cut)]);

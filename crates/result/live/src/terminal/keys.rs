@@ -27,7 +27,7 @@ pub(crate) struct Keyboard(Option<File>);
 
 impl Keyboard {
     /// # Errors
-    /// There is no terminal.
+    /// Fails if there is no terminal.
     pub(crate) fn open() -> io::Result<Keyboard> {
         if stdin().is_terminal() {
             return Ok(Keyboard(None));
@@ -68,14 +68,14 @@ impl Keyboard {
         })
     }
 
-    /// Columns and rows now; `None` if the terminal does not report them.
+    /// Current columns and rows; `None` if the terminal does not report them.
     pub(crate) fn size(&self) -> Option<(u16, u16)> {
         let size = self.with(|tty| rustix::termios::tcgetwinsize(tty)).ok()?;
         Some((size.ws_col, size.ws_row))
     }
 }
 
-/// Commands of the key bytes. In raw mode Ctrl-C is a key like any other.
+/// Commands in the bytes of keys. In raw mode Ctrl-C is a key like any other.
 pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<KeyAction> {
     let mut all = Vec::new();
     while let Some((first, rest)) = bytes.split_first() {

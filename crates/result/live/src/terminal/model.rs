@@ -35,7 +35,7 @@ pub struct Climb {
     pub step: String,
     /// The steps so far in order: load, achieved, p99, as texts.
     pub steps: Vec<[String; 3]>,
-    /// Their conclusion: "knee 190/s".
+    /// Conclusion of earlier steps: "knee 190/s".
     pub known: Vec<String>,
     /// Remaining time at the start of this step, including it.
     pub left: Option<TimeLeft>,
@@ -45,7 +45,7 @@ pub struct Climb {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeLeft {
     pub span: Nanos,
-    /// Its results may end it earlier.
+    /// The ramp may end earlier, depending on results.
     pub at_most: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct GraphPoint {
     pub(crate) at_s: f64,
     pub(crate) due: f64,
     pub(crate) done: f64,
-    /// p50, p90, p99; `None` when no call ended in it.
+    /// p50, p90, p99; `None` if no call ended in the second.
     pub(crate) quantiles: Option<[f64; 3]>,
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct SoFar {
     pub(crate) failures: Vec<(FailureClass, u64)>,
     pub(crate) established: u64,
     pub(crate) received: u64,
-    /// Of each target.
+    /// Rows of the targets.
     pub(crate) rows: Vec<TargetRow>,
 }
 

@@ -98,7 +98,7 @@ impl Screen {
         Ok(Screen { shared, thread: Some(thread), left })
     }
 
-    /// Another run begins: the previous one is cleared.
+    /// Starts another run: the previous one is cleared.
     pub fn begin(&self, subject: Subject) {
         self.shared.change(|model| *model = Model::new(subject));
     }
@@ -141,8 +141,8 @@ impl Drop for Screen {
 /// True while the terminal is ours.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Restores the terminal, once; does nothing if it is not taken over. For a program that ends
-/// without waiting for the view.
+/// Restores the terminal, once; does nothing if it is not taken over. For programs that end without
+/// waiting for the view.
 pub fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         // a closed terminal cannot be restored

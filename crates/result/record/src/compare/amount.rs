@@ -2,7 +2,7 @@
 
 use super::DifferenceRecord;
 
-/// `+7.1 %`, `-0.3 points`; `-` if there is none.
+/// `+7.1 %`, `-0.3 points`; `-` without a value.
 pub fn amount(change: f64, points: bool) -> String {
     if !change.is_finite() {
         return "-".to_owned();

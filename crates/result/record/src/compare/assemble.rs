@@ -28,7 +28,7 @@ pub struct Comparison {
     pub labels: Vec<String>,
     /// The commands that restarted the servers for each run, if any.
     pub commands: Vec<Option<String>>,
-    /// In seconds since 1970-01-01 UTC.
+    /// Start in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// The runs of each side; with an order, two of each for every block.
     pub runs: Vec<Vec<RunRecord>>,
@@ -130,7 +130,7 @@ fn responses(runs: &[RunRecord]) -> Hist {
     all
 }
 
-/// `response`: of all its runs; `None` for a side that has none yet.
+/// One side; `response`: times of all its runs, `None` without runs.
 fn side_of(comparison: &Comparison, side: usize, response: Option<&Hist>) -> SideRecord {
     let runs = comparison.runs.get(side).map_or(&[][..], Vec::as_slice);
     let none = Hist::new();
@@ -143,7 +143,8 @@ fn side_of(comparison: &Comparison, side: usize, response: Option<&Hist>) -> Sid
     }
 }
 
-/// Of the second to the first. `family`: comparisons that one result makes, this one among them.
+/// Difference between the second and the first. `family`: number of comparisons in one result,
+/// including this one.
 fn differences(
     letter: char,
     figures: &[&RunFigure],
@@ -185,7 +186,7 @@ pub(super) fn scale(kind: FigureKind) -> Scale {
     }
 }
 
-/// Why a figure is not compared; `None` if it is.
+/// Reason why a figure is not compared; `None` if it is.
 fn comparable(figure: &str, runs: &[Vec<RunRecord>]) -> Option<&'static str> {
     let refuses = |runs: &Vec<RunRecord>| failing::share(runs) > failing::REFUSED_SHARE_MAX;
     if figure == "throughput" && runs.iter().any(refuses) {
@@ -253,7 +254,7 @@ fn verdict_cautions(labels: &[String], headlines: &[Vec<Headline>]) -> Vec<Strin
     cautions
 }
 
-/// Why there is no decision, if there is none.
+/// Reason why there is no decision, if there is none.
 fn too_few(headlines: &[Vec<Headline>], order: &str) -> Option<String> {
     let fewest = headlines.iter().map(Vec::len).min().unwrap_or(0);
     let blocks = order.split_whitespace().count();

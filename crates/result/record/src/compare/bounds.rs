@@ -13,7 +13,7 @@ use units::{ParseError, quoted};
 /// Figures that only a gate judges: they are taken from whole runs, not from headlines.
 const GATE_FIGURES: [&str; 2] = ["p95", "cpu"];
 
-/// How far one figure may move before the comparison fails.
+/// Maximum change of one figure before the comparison fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailIf {
     /// A name of the figures: `p99`, `throughput`.
@@ -72,7 +72,7 @@ impl FailIf {
         self.figure
     }
 
-    /// As typed.
+    /// The bound as typed.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -105,7 +105,7 @@ impl FailIf {
             || (self.figure == "failures" && run.verdict.causes.iter().all(harmless))
     }
 
-    /// The figure of one run; NaN where it has none.
+    /// The figure of one run; NaN without it.
     pub(super) fn value(&self, run: &RunRecord) -> f64 {
         if self.is_of_cpu() {
             return cpu_per_call(run).unwrap_or(f64::NAN);
@@ -122,7 +122,7 @@ impl FailIf {
         run.headlines().first().map_or(f64::NAN, of)
     }
 
-    /// Why this run has no such figure.
+    /// Reason why this run has no such figure.
     pub(super) fn lacking(&self, run: &RunRecord) -> Option<String> {
         if self.is_of_cpu() {
             let why = "the CPU time of the server is unknown in a run".to_owned();

@@ -1,5 +1,5 @@
-//! Sides whose servers fail: they are named with their statuses, and the rate of refused calls is
-//! not compared.
+//! Sides whose servers fail: they are reported with their statuses, and rates that include refused
+//! calls are not compared.
 
 use crate::figures::ratio;
 use crate::run::RunRecord;
@@ -7,7 +7,7 @@ use crate::server::FAILING_SHARE_MIN;
 use std::collections::BTreeMap;
 use units::show;
 
-/// Above this share of failures on one side, completions are not compared: refusals are among them.
+/// Share of failures on one side above which completions are not compared: they include refusals.
 pub const REFUSED_SHARE_MAX: f64 = 0.01;
 /// Statuses and errors that the sentence names.
 const NAMED_MAX: usize = 3;

@@ -17,7 +17,7 @@ pub struct Gate {
     invalid: usize,
 }
 
-/// One bound and what its figure has shown.
+/// One bound and the result of its figure so far.
 #[derive(Clone, Debug)]
 struct GateBound {
     bound: FailIf,
@@ -26,7 +26,7 @@ struct GateBound {
     answer: MarginAnswer,
     /// Judgment at that block.
     judged: Option<JudgedMargin>,
-    /// Why a run has no such figure.
+    /// Reason why a run has no such figure.
     lacking: Option<String>,
     /// Blocks that count for it, and those that do not.
     blocks: usize,
@@ -60,7 +60,7 @@ pub struct GateEnd {
     pub duet: bool,
     /// Result of the pilot that chose the design; empty where it was given.
     pub pilot: String,
-    /// Why it ended before an answer, other than by its budget.
+    /// Reason why the gate ended before an answer, other than its budget.
     pub cut_short: Option<String>,
 }
 
@@ -208,7 +208,7 @@ fn rounded_out(share: f64) -> f64 {
 }
 
 impl GateBound {
-    /// Not even the first block has the figure in every run.
+    /// Returns whether a run of the first block already lacks the figure.
     fn is_hopeless(&self) -> bool {
         self.blocks == 0 && self.lacking.is_some()
     }

@@ -1,4 +1,4 @@
-//! The gate of a comparison as it is published.
+//! The published form of a comparison's gate.
 
 use crate::ids::by_id;
 #[cfg(any(test, feature = "schema"))]
@@ -13,7 +13,7 @@ pub enum GateAnswer {
     Pass,
     /// Certainly worse than the bound.
     Fail,
-    /// Neither is certain within the budget.
+    /// Neither answer is certain within the budget.
     #[default]
     Undecidable,
 }
@@ -23,7 +23,7 @@ by_id!(gate_answer_id, GateAnswer, GateAnswer::ALL, GateAnswer::id, "an answer o
 impl GateAnswer {
     pub const ALL: [GateAnswer; 3] = [GateAnswer::Pass, GateAnswer::Fail, GateAnswer::Undecidable];
 
-    /// Its stable name.
+    /// Stable name.
     pub fn id(self) -> &'static str {
         match self {
             GateAnswer::Pass => "pass",
@@ -41,7 +41,7 @@ impl GateAnswer {
     }
 }
 
-/// A gate that was judged after every block.
+/// A gate, judged after every block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct GateRecord {
@@ -61,7 +61,7 @@ pub struct GateRecord {
     pub blocks_invalid: u64,
     /// Servers started for each side; 0 where they were already running.
     pub restarts: Vec<u32>,
-    /// turns: one side after the other; duet: both at the same moment.
+    /// Design of the blocks. turns: one side after the other; duet: both at the same moment.
     pub design: String,
     /// Result of the pilot that chose the design; empty where it was given.
     pub pilot: String,
@@ -74,7 +74,7 @@ pub struct GateRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct GateBoundRecord {
-    /// As typed.
+    /// The bound as typed.
     pub bound: String,
     pub figure: String,
     #[serde(with = "gate_answer_id")]
@@ -100,6 +100,6 @@ pub struct GateBoundRecord {
     pub blocks_invalid: u64,
     /// Blocks that would probably decide it; null where decided or unknown.
     pub blocks_needed: Option<u64>,
-    /// The same in one sentence.
+    /// The result in one sentence.
     pub text: String,
 }

@@ -8,7 +8,7 @@ use toml::Value;
 pub enum Scope {
     /// Everything but the servers' names and ports.
     SameCalls,
-    /// The load and the rest; what is called may differ.
+    /// Load and other settings; the targets may differ.
     SameLoad,
 }
 

@@ -19,24 +19,24 @@ pub struct ProtocolRecord {
     pub response_p50_s: Option<f64>,
     pub response_p99_s: Option<f64>,
     pub first_byte_p50_s: Option<f64>,
-    /// Connections that were established, of one run.
+    /// Number of connections established in one run.
     pub connections_per_run: u64,
     pub connect_p50_s: Option<f64>,
     /// Null without TLS.
     pub tls_p50_s: Option<f64>,
-    /// Bytes on the connections, of one call.
+    /// Bytes sent on the connections, per call.
     pub bytes_sent_per_call: u64,
     pub bytes_received_per_call: u64,
     /// Calls that one connection may carry at once; null for a protocol without streams.
     pub streams_per_connection: Option<u32>,
-    /// Coded fields of one request and of one response, without the frames around them; null where
-    /// they are not counted, which is over HTTP/1.1 and HTTP/3.
+    /// Compressed fields of one request and of one response, without frame headers; null if they
+    /// are not counted, as over HTTP/1.1 and HTTP/3.
     pub coded_sent_per_call: Option<u64>,
     pub coded_received_per_call: Option<u64>,
 }
 
-/// One per side, from its runs and their merged response times. Empty if all sides use the same
-/// protocol, or if the resources of one are unknown.
+/// One entry per side, from its runs and their merged response times. Empty if all sides use the
+/// same protocol, or if the resources of one are unknown.
 pub fn protocols(sides: &[Vec<RunRecord>], responses: &[Hist]) -> Vec<ProtocolRecord> {
     let plans: Option<Vec<&Plan>> =
         sides.iter().map(|runs| Some(runs.first()?.plan.plan())).collect();

@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use stats::Hist;
 use stats::compare::Scale;
 
-/// The schema that is written, and the only one that is read.
+/// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.compare/1";
 
 /// Reads a record from JSON. Keys that a newer version added are ignored.
 ///
 /// # Errors
-/// What is not JSON, and JSON of another kind: where, and what it is.
+/// Fails if the text is not JSON, or JSON of another kind; the error has the position and the
+/// reason.
 pub fn read(text: &str) -> Result<CompareRecord, String> {
     document::read(text, SCHEMA, "loadstone compare --json")
 }
@@ -35,7 +36,7 @@ impl CompareRecord {
         })
     }
 
-    /// All sides, the first before those that are held against it.
+    /// All sides; the first is the reference.
     pub fn sides(&self) -> impl Iterator<Item = &SideRecord> {
         [&self.before, &self.after].into_iter().chain(self.further.iter().map(|one| &one.side))
     }
@@ -78,7 +79,7 @@ impl DifferenceRecord {
     }
 }
 
-/// A figure that cannot be had is null.
+/// A figure that is not available is null.
 mod or_null {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -91,7 +92,7 @@ mod or_null {
     }
 }
 
-/// Two sets of runs against each other.
+/// Two sets of runs, compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CompareRecord {
@@ -104,9 +105,9 @@ pub struct CompareRecord {
     pub started_unix_s: f64,
     /// The order of the runs, block by block; empty for two sets that were recorded apart.
     pub order: Vec<String>,
-    /// Of every interval.
+    /// Confidence of every interval.
     pub confidence: f64,
-    /// Resamples per interval; 0 if nothing was compared.
+    /// Number of resamples per interval; 0 if nothing was compared.
     pub resamples: u32,
     pub differences: Vec<DifferenceRecord>,
     /// The bounds of --fail-if.
@@ -124,10 +125,10 @@ pub struct CompareRecord {
     /// Resources of each side, in order; only if they use different protocols.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolRecord>,
-    /// Of a gate: the bounds as judged after every block; absent without a budget.
+    /// The bounds of a gate as judged after every block; absent without a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateRecord>,
-    /// The machine of the first run; absent in what an earlier version wrote.
+    /// The machine of the first run; absent in results of earlier versions.
     #[serde(default)]
     pub environment: Option<EnvironmentRecord>,
 }
@@ -137,7 +138,7 @@ pub struct CompareRecord {
 pub struct FurtherRecord {
     /// The answer in one sentence.
     pub answer: String,
-    /// Of this side to the first.
+    /// Differences between this side and the first.
     pub differences: Vec<DifferenceRecord>,
     /// The bounds of --fail-if.
     pub bounds: Vec<BoundRecord>,
@@ -192,7 +193,7 @@ pub struct DifferenceRecord {
     #[serde(with = "or_null")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub high: f64,
-    /// Half the width of the interval that A would have shown against itself.
+    /// Half the width of the interval that A would have shown when compared with itself.
     #[serde(with = "or_null")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub noise: f64,
@@ -210,22 +211,22 @@ pub struct DifferenceRecord {
         schemars(with = "Option<f64>", range(min = 0.0, max = 1.0))
     )]
     pub p_value: f64,
-    /// Of the second against the first.
+    /// Judgment of the second side relative to the first.
     #[serde(with = "judgement_id")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "judgement_id::schema"))]
     pub judgement: Judgement,
-    /// The same in one sentence.
+    /// The difference in one sentence.
     pub text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BoundRecord {
-    /// As typed.
+    /// The bound as typed.
     pub text: String,
     pub crossed: bool,
-    /// Crossed, and every run counts for this figure: none is INVALID, or, for failures, only because
-    /// of the client's lateness. Absent otherwise.
+    /// The bound is exceeded, and every run counts for this figure: no run is INVALID, or, for
+    /// failures, only because of the client's lateness. Otherwise absent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub certain: bool,
     /// A gate did not decide it; absent where it did.

@@ -2,7 +2,7 @@
 
 use super::{CompareRecord, Contrast, DifferenceRecord, Judgement, amount, interval, unsigned};
 
-/// The answer in one sentence, or in one for each side after the first.
+/// The answer in one sentence, or in one sentence for each side after the first.
 pub fn answer(report: &CompareRecord) -> String {
     let several = !report.further.is_empty();
     let one =

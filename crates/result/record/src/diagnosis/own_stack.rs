@@ -1,4 +1,4 @@
-//! Findings that only our own TCP has: what its packets met.
+//! Findings from the program's own TCP: anomalies of its packets.
 
 use crate::ramp::RampStep;
 use crate::run::{ConflictRecord, Finding, RunReport};
@@ -51,7 +51,7 @@ fn paced(report: &RunReport) -> Option<Finding> {
     let total = &report.measurement.total;
     let mean = total.body_bytes.checked_div(total.counts.done())?;
     let congestion = &report.environment.congestion;
-    // an emulated path has a bandwidth to be found, and in a fleet there are other hosts
+    // an emulated path has a bandwidth limit that would be found, and a fleet has other hosts
     let over_a_device = report.stack.is_some() && report.path.is_none() && report.fleet.is_none();
     if !over_a_device
         || !is_here(&report.plan)

@@ -29,7 +29,7 @@ impl RampRecord {
         self.labels.iter().position(|label| *label == step.label)
     }
 
-    /// One for each label, in their order.
+    /// One curve for each label, in order.
     pub fn curves(&self) -> Vec<Curve> {
         self.curves.iter().map(CurveRecord::curve).collect()
     }
@@ -79,17 +79,17 @@ impl RampStepRecord {
     }
 }
 
-/// A figure that could not be had.
+/// A figure; NaN if not available.
 fn number(figure: Option<f64>) -> f64 {
     figure.unwrap_or(f64::NAN)
 }
 
-/// A figure that is null where it has no bound.
+/// A figure that is null if unbounded.
 fn unbounded(figure: Option<f64>) -> f64 {
     figure.unwrap_or(f64::INFINITY)
 }
 
-/// A level with its ends. One end alone is missing where nothing bounds it on that side.
+/// A level with its ends. A single end is missing if nothing bounds it on that side.
 fn level(at: Option<f64>, low: Option<f64>, high: Option<f64>) -> Span {
     let (low, high) = match (low, high) {
         (None, None) => (f64::NAN, f64::NAN),
@@ -156,7 +156,7 @@ impl HysteresisRecord {
 }
 
 impl CurveRecord {
-    /// With what has no bound as infinite, and what could not be had as NaN.
+    /// Restores a curve, with infinite values for missing bounds and NaN for missing figures.
     pub fn curve(&self) -> Curve {
         Curve {
             peak: self.peak_per_s.as_ref().map(SpanRecord::span),

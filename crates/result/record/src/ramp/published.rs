@@ -11,7 +11,7 @@ use stats::Objective;
 use stats::State;
 use stats::curve::{Axis, CapacityEnd, Curve, OverloadShape, Purpose, Span};
 
-/// The schema that is written, and the only one that is read.
+/// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.ramp/1";
 
 /// The result of a ramp.
@@ -19,7 +19,7 @@ pub const SCHEMA: &str = "loadstone.ramp/1";
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RampRecord {
     pub schema: String,
-    /// Of the ramp as a whole: of the steps that were used.
+    /// Verdict of the whole ramp, on the steps that were used.
     pub verdict: VerdictRecord,
     /// The targets as typed, passwords masked.
     pub name: String,
@@ -30,11 +30,11 @@ pub struct RampRecord {
     pub axis: Axis,
     /// Names of the targets, in the given order.
     pub labels: Vec<String>,
-    /// Of the first target.
+    /// Knee of the first target.
     pub knee: Option<KneeRecord>,
-    /// Of the first target.
+    /// Capacity of the first target.
     pub capacity: Option<CapacityRecord>,
-    /// Of the first target.
+    /// Overload of the first target.
     pub overload: OverloadRecord,
     /// Results of the steps of each target, in the order of the labels.
     pub curves: Vec<CurveRecord>,
@@ -47,7 +47,7 @@ pub struct RampRecord {
     /// The plan of the first target at one load, secrets masked.
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "serde_json::Value"))]
     pub plan: PlanRecord,
-    /// Each step as loadstone.run/1 has it, with what it is in the ramp.
+    /// Each step as in loadstone.run/1, with its role in the ramp.
     pub steps: Vec<RampStepRecord>,
 }
 
@@ -71,9 +71,9 @@ pub struct CapacityRecord {
     /// The level: users when the axis is the population.
     pub offered_per_s: Option<f64>,
     pub low: Option<f64>,
-    /// Null where there is no upper end.
+    /// Null without an upper end.
     pub high: Option<f64>,
-    /// As typed; empty without one.
+    /// Objectives as typed; may be empty.
     #[serde(rename = "objective", with = "ids::objectives")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "String"))]
     pub objectives: Vec<Objective>,
@@ -87,7 +87,8 @@ pub struct CapacityRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct OverloadRecord {
-    /// At least 95 % of the peak kept; at least half; less; not seen.
+    /// flat: at least 95 % of the peak kept; sag: at least half; collapse: less; unseen: not
+    /// observed.
     #[serde(with = "ids::overload_shape")]
     #[cfg_attr(
         any(test, feature = "schema"),
@@ -98,8 +99,8 @@ pub struct OverloadRecord {
     pub kept_share: Option<f64>,
     /// Twice the knee, or the nearest usable level above 1.5 knees.
     pub at_level: Option<f64>,
-    /// From the end of the overload until the server answered as before; null when not watched or
-    /// not seen.
+    /// Time from the end of the overload until the server answered as before; null if not watched
+    /// or not observed.
     pub recovery_s: Option<f64>,
     /// Null when recovery was not watched.
     pub recovered: Option<bool>,
@@ -122,7 +123,7 @@ pub struct UslRecord {
     pub alpha: SpanRecord,
     /// Coherency.
     pub beta: SpanRecord,
-    /// Concurrency of the largest throughput; null when it has none.
+    /// Concurrency of the largest throughput; null if there is none.
     pub n_max: Option<f64>,
     pub x_max_per_s: Option<f64>,
     /// Residual standard error.
@@ -144,7 +145,7 @@ pub struct CurveRecord {
     /// Highest goodput of a usable step, with the interval over its repeats.
     pub peak_per_s: Option<SpanRecord>,
     pub knee: Option<KneeRecord>,
-    /// By Kneedle, from the form of the curve alone.
+    /// Knee by Kneedle, from the form of the curve only.
     pub kneedle: Option<KneeRecord>,
     /// Level of the largest throughput over response time.
     pub power_at: Option<f64>,
@@ -161,11 +162,11 @@ pub struct CurveRecord {
     pub notes: Vec<String>,
 }
 
-/// A run, and what it is in the ramp.
+/// A run, and its role in the ramp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RampStepRecord {
-    /// In the order they were run.
+    /// Number of the step, in the order they were run.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub step: usize,
     pub label: String,
@@ -230,7 +231,8 @@ impl RampRecord {
 /// Reads a record from JSON. Keys that a newer version added are ignored.
 ///
 /// # Errors
-/// What is not JSON, and JSON of another kind: where, and what it is.
+/// Fails if the text is not JSON, or JSON of another kind; the error has the position and the
+/// reason.
 pub fn read(text: &str) -> Result<RampRecord, String> {
     document::read(text, SCHEMA, "loadstone ramp --json")
 }
@@ -246,7 +248,7 @@ impl KneeRecord {
     }
 }
 
-/// The lower end, where anything was measured below.
+/// The lower end, if any load below was measured.
 fn low(span: &Span) -> Option<f64> {
     known(span.low).filter(|_| !span.is_open_below())
 }

@@ -11,8 +11,8 @@ const BEYOND_THE_KNEE: [CauseId; 3] = [CauseId::Drift, CauseId::FewSamples, Caus
 
 impl RampRecord {
     /// Adds the verdict over all targets. `died`: a sentence for each target that ended before its
-    /// last step because nothing answered any more. Steps limited by the client are used in no
-    /// figure, so they count only if there is no other.
+    /// last step because the server no longer answered. Steps limited by the client are used in no
+    /// figure, so they count only if there are no others.
     pub fn judged(self, died: &[&str], interrupted: bool) -> RampRecord {
         let verdict = verdict(&self, died, interrupted);
         RampRecord { verdict, ..self }
@@ -127,7 +127,7 @@ fn death(why: &str) -> CauseRecord {
     }
 }
 
-/// Why steps were unusable, while others were usable.
+/// Reasons why steps were unusable, while others were usable.
 fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     let limited: Vec<&RampStepRecord> = steps.iter().filter(|step| step.client_limited).collect();
     let count = limited.len();
@@ -145,7 +145,7 @@ fn unusable(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     merged(&all, &|_, cause| cause.id != CauseId::Interrupted)
 }
 
-/// Each cause once, at its worst, with the number of steps that have it.
+/// Each cause once, with its worst figure and the number of steps that have it.
 fn merged(
     steps: &[&RampStepRecord],
     wanted: &dyn Fn(&RampStepRecord, &CauseRecord) -> bool,
@@ -156,7 +156,7 @@ fn merged(
             match found.iter_mut().find(|(known, _)| known.id == cause.id) {
                 Some((known, count)) => {
                     *count += 1;
-                    // if one is unavailable, the first stands
+                    // if one is unavailable, the first is used
                     if known.figure.zip(cause.figure).is_some_and(|(known, other)| known < other) {
                         *known = cause.clone();
                     }

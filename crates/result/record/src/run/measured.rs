@@ -32,7 +32,7 @@ pub struct MeasuredRecord {
     pub in_flight: i64,
     /// Completions inside the window.
     pub in_window: u64,
-    /// Of them, those that succeeded.
+    /// Of these, calls that succeeded.
     pub good_in_window: u64,
     pub responses_in_window: u64,
     pub bytes_in_window: u64,
@@ -59,13 +59,13 @@ pub struct MeasuredRecord {
     pub key_bits: Vec<u32>,
     /// Completions and successes of each beat of the window, as done/good.
     pub beats: String,
-    /// For each row of series its response times by class, as class:count.
+    /// For each row of series, its response times by class, as class:count.
     pub spreads: Vec<SpreadRecord>,
-    /// By name; those of targets by number, those of server timings by name.
+    /// Histograms by name; those of targets by number, those of server timings by name.
     pub histograms: BTreeMap<String, HistogramRecord>,
 }
 
-/// It as it is written.
+/// A histogram in its written form.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[cfg_attr(any(test, feature = "schema"), schemars(rename = "HistogramRecord"))]
@@ -172,7 +172,7 @@ impl MeasuredRecord {
     }
 }
 
-/// A histogram that a run has once, by what it is of.
+/// A histogram that a run has once, by its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunHist {
     Succeeded,
@@ -195,24 +195,25 @@ pub enum RunHist {
     FirstExchange,
     MeanExchange,
     Served,
-    /// Of streams of events: to the first, from one to the next, the mean of each stream.
+    /// For streams of events: time to the first, time between events, the mean of each stream.
     FirstEvent,
     EventGap,
     EventPace,
-    /// Of bidirectional streams of gRPC: from a message's due instant to its answer.
+    /// For bidirectional gRPC streams: time from a message's due instant to its answer.
     MessageAnswer,
-    /// Of WebSockets: the handshake, from one message of the server to the next, heartbeats.
+    /// For WebSockets: the handshake, the time from one message of the server to the next,
+    /// heartbeats.
     Handshake,
     MessageGap,
     Heartbeat,
-    /// Of messages for rooms: to each receiver, to the first and to the last one.
+    /// For messages to rooms: time to each receiver, to the first and to the last.
     Receiver,
     FirstReceiver,
     LastReceiver,
 }
 
 impl RunHist {
-    /// Its key in `measured.histograms`.
+    /// Key in `measured.histograms`.
     fn key(self) -> &'static str {
         match self {
             RunHist::Succeeded => "succeeded",
@@ -246,7 +247,7 @@ impl RunHist {
     }
 }
 
-/// Those in which something was recorded.
+/// Histograms with recordings.
 fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     let mut all: BTreeMap<String, HistogramRecord> = BTreeMap::new();
     let mut add = |name: String, hist: &Hist| {
@@ -351,7 +352,7 @@ impl RunRecord {
         })
     }
 
-    /// A histogram of the run; one without recordings where there was nothing to record.
+    /// A histogram of the run; without recordings if there was nothing to record.
     pub fn hist(&self, of: RunHist) -> Hist {
         self.named_hist(of.key())
     }
@@ -404,7 +405,7 @@ impl RunRecord {
         all
     }
 
-    /// The same, each call less the client's lateness; `None` where that was not recorded for each.
+    /// The same, each call less the client's lateness; `None` if that was not recorded for each.
     fn without_lag(&self) -> Option<Hist> {
         let mut punctual = self.hist(RunHist::Punctual);
         punctual.merge(&self.hist(RunHist::Plain));

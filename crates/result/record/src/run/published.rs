@@ -79,7 +79,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The schema that is written, and the only one that is read.
+/// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.run/1";
 
 /// The result of one run.
@@ -99,7 +99,7 @@ pub struct RunRecord {
     /// Completions inside the window over its length.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub throughput_per_s: f64,
-    /// Of them, those that succeeded.
+    /// Of these, calls that succeeded.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub goodput_per_s: f64,
     /// Calls presented to the server over the window.
@@ -109,8 +109,8 @@ pub struct RunRecord {
     pub intended_per_s: Option<f64>,
     /// Done − intended, of succeeded and timed-out calls: the headline.
     pub response_time_s: TimesRecord,
-    /// The same, each call less the client's own lateness: what a punctual client would have seen
-    /// lies between the two. Null in results that did not record it.
+    /// The same, each call less the client's own lateness: a punctual client would have seen a
+    /// value between the two. Null in results that did not record it.
     pub response_time_without_lag_s: Option<TimesRecord>,
     /// Done − issued, of every call that was issued.
     pub service_time_s: TimesRecord,
@@ -185,7 +185,7 @@ pub struct RunRecord {
     pub started: String,
     /// Seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
-    /// From the first due instant to the last outcome.
+    /// Time from the first due instant to the last outcome.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     pub interrupted: bool,
@@ -197,7 +197,7 @@ pub struct RunRecord {
     /// The quantiles that the plan lists.
     pub quantiles: Vec<QuantileRecord>,
     pub slo: Vec<SloRecord>,
-    /// One for each run of a repeated plan; else empty.
+    /// One entry for each run of a repeated plan; otherwise empty.
     pub runs: Vec<Headline>,
     /// Figures across runs; empty below two.
     pub intervals: BTreeMap<String, EstimateRecord>,
@@ -218,7 +218,7 @@ pub struct RunRecord {
     /// The plan, secrets masked.
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "serde_json::Value"))]
     pub plan: PlanRecord,
-    /// Absent in what an earlier version wrote.
+    /// Absent in results of earlier versions.
     #[serde(default)]
     pub measured: Option<MeasuredRecord>,
 }
@@ -250,7 +250,7 @@ pub struct PartsRecord {
     /// alike.
     #[serde(default)]
     pub by_clients: Vec<ClientsRecord>,
-    /// One for each scenario, in the plan's order; empty where the plan has none.
+    /// One entry for each scenario, in the plan's order; empty if the plan has none.
     #[serde(default)]
     pub by_scenario: Vec<ScenarioRecord>,
 }
@@ -274,7 +274,7 @@ pub struct BodiesRecord {
     /// Responses that are streams of events (--stream); null if not requested.
     #[serde(default)]
     pub streams: Option<StreamsRecord>,
-    /// How calls of gRPC ended; null for a run of others.
+    /// How gRPC calls ended; null for other runs.
     #[serde(default)]
     pub grpc: Option<GrpcRecord>,
     /// Messages and connections of WebSocket; null without WebSockets.
@@ -394,7 +394,8 @@ fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {
 /// Reads a record from JSON. Keys that a newer version added are ignored.
 ///
 /// # Errors
-/// What is not JSON, and JSON of another kind: where, and what it is.
+/// Fails if the text is not JSON, or JSON of another kind; the error has the position and the
+/// reason.
 pub fn read(text: &str) -> Result<RunRecord, String> {
     document::read(text, SCHEMA, "loadstone run --json")
 }

@@ -1,5 +1,5 @@
-//! A schema as a person reads it: what a key means before how it is checked, keys in the order in which
-//! they are written, and on one line what fits there.
+//! A schema in readable order: meaning of a key before its checks, keys in the order in which they
+//! are written, and short values on one line.
 
 use serde_json::{Map, Value};
 

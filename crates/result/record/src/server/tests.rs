@@ -4,7 +4,7 @@ use sample::{Outcome, Sample};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{Objective, Recorder};
 
-/// The end of a call: milliseconds into the window, status (0: none), and what failed.
+/// The end of a call: milliseconds into the window, status (0: none), and the failure.
 type Call = (u64, u16, Option<FailureClass>);
 
 const WINDOW: Nanos = Nanos::from_secs(10);
@@ -151,7 +151,7 @@ fn a_server_that_refuses_from_the_start_or_later() {
     let mut later = served(0, 900);
     later.extend(failed(900, 10_000, 0, FailureClass::Refused));
     assert_eq!(sentence(&later), "refusing since 900 ms: 910 connections were refused");
-    // one that returns is failing, not gone
+    // a server that returns is failing, not gone
     later.extend(served(9_900, 9_950));
     assert!(sentence(&later).starts_with("failing: "), "{}", sentence(&later));
 }

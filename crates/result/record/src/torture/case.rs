@@ -55,7 +55,7 @@ pub struct CaseRecord {
     /// Reasons of the outcome where no exchange has them; a sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Until plain requests were right again; null when they were at once.
+    /// Time until plain requests were answered as before; null if they were at once.
     pub recovery_s: Option<Recovery>,
     #[serde(default)]
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
@@ -78,7 +78,7 @@ pub struct ExchangeRecord {
     #[serde(with = "ids::outcome")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub outcome: TestOutcome,
-    /// How much it matters by itself; null if it is not a finding.
+    /// Severity; null if it is not a finding.
     #[serde(default, with = "ids::severity_or_none")]
     #[cfg_attr(
         any(test, feature = "schema"),
@@ -139,10 +139,10 @@ pub struct HealthRecord {
     pub wanted: u64,
     /// The most that were established at once.
     pub armed: u64,
-    /// In how many rounds the effect followed the pressure, and of how many.
+    /// Number of rounds in which the effect followed the stress, and number of rounds.
     pub followed: u32,
     pub rounds: u32,
-    /// The same number of well-behaved connections denied service too; null where it was not tried.
+    /// The same number of well-behaved connections denied service too; null if not tried.
     pub control_denied: Option<bool>,
 }
 
@@ -162,13 +162,13 @@ pub enum Never {
     Never,
 }
 
-/// A number that was measured. It lies between `low` and `high`.
+/// A measured number, which lies between `low` and `high`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LimitRecord {
     pub case: String,
     pub what: String,
-    /// The largest value that was taken; the least that the number can be.
+    /// The largest accepted value: the lower bound of the number.
     pub low: Option<f64>,
     /// The smallest value that was refused; null when nothing ended it up to low.
     pub high: Option<f64>,
@@ -186,8 +186,7 @@ pub struct ShrunkRecord {
     pub case: String,
     /// The exchange that it was shrunk from.
     pub name: String,
-    /// In which way it fails: a status, hang, no HTTP, out of step, lost, inherited, foreign,
-    /// answer.
+    /// Way to fail: a status, hang, no HTTP, out of step, lost, inherited, foreign, answer.
     #[serde(with = "ids::kind")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::kind::schema"))]
     pub kind: FailureKind,
@@ -310,7 +309,7 @@ impl Recovery {
         duration.map_or(never, |duration| Recovery::Seconds(duration.as_secs_f64()))
     }
 
-    /// `None`: never.
+    /// Duration; `None`: never.
     pub fn duration(self) -> Option<Nanos> {
         match self {
             Recovery::Seconds(seconds) => Some(Nanos::from_secs_f64(seconds)),

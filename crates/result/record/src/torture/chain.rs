@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use torture::chain::{ChainResult, ChainRow, DisagreementClass};
 use torture::safety::Class;
 
-/// The schema that is written, and the only one that is read.
+/// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.torture-chain/1";
 /// Bytes of a message that are shown.
 const SHOWN_MAX: usize = 4 << 10;
@@ -20,7 +20,7 @@ pub struct ChainEnds {
     pub front: String,
     /// The HTTP version used: `1.1`, `2`.
     pub http: &'static str,
-    /// Where we listened as the server after it.
+    /// Where Loadstone listened as the server after the proxy.
     pub origin: Option<String>,
     /// The URL of the server after it.
     pub back: Option<String>,
@@ -34,13 +34,13 @@ pub struct ChainEnds {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ChainRecord {
     pub schema: String,
-    /// Of the program that tested.
+    /// Version of the program that tested.
     pub version: String,
     /// The URL of the proxy.
     pub front: String,
     /// The HTTP version used with the proxy: `1.1` or `2`; the proxy forwards in 1.1.
     pub http: String,
-    /// Where Loadstone listened as the server after it.
+    /// Where Loadstone listened as the server after the proxy.
     pub origin: Option<String>,
     /// The URL of the server after it.
     pub back: Option<String>,
@@ -49,7 +49,7 @@ pub struct ChainRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::class::schema"))]
     pub class: Class,
     pub interrupted: bool,
-    /// Why nothing, or not everything, was tested.
+    /// Reason why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
     /// Requests of which proxy and server would find different ends.
     pub disagreements: u64,
@@ -70,7 +70,7 @@ pub struct ChainRequestRecord {
     /// The text that defines the interpretation.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The beginning of what was sent.
+    /// Start of the sent bytes.
     pub sent: WireBytes,
     /// The client's response through the proxy.
     pub through: String,
@@ -80,12 +80,13 @@ pub struct ChainRequestRecord {
     pub handling: Option<String>,
     /// The beginning of each message that arrived.
     pub arrived: Vec<WireBytes>,
-    /// How the first of them differs from what was sent; for an HTTP/2 request, from the same in
-    /// HTTP/1.1, and first in which way it is not one message.
+    /// Difference between the first arrived message and the sent one; for an HTTP/2 request, from
+    /// the same in HTTP/1.1, and first the reason why it is not one message.
     pub changes: Vec<String>,
-    /// Rules of framing that it still breaks.
+    /// Framing rules that the arrived message still violates.
     pub faults: Vec<String>,
-    /// The server's response to what arrived, or to the request itself; null if it was not sent.
+    /// The server's response to the arrived message, or to the request itself; null if it was not
+    /// sent.
     pub back: Option<String>,
     /// `agrees`, `refuses`, `waits`, `finds-more`, `unlearned`.
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "crate::schema::meeting"))]

@@ -1,6 +1,5 @@
-//! `loadstone.torture-diff/1`: two results of a torture held against each other, case by case: what is
-//! new, what is gone, which limits and habits moved. Only what can be compared is: a case that was
-//! changed between them is not.
+//! `loadstone.torture-diff/1`: two results of a torture compared case by case: new and fixed
+//! findings, and changed limits and habits. A case that was changed between them is not compared.
 
 mod compare;
 
@@ -21,11 +20,11 @@ pub const SCHEMA: &str = "loadstone.torture-diff/1";
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(any(test, feature = "schema"), schemars(inline))]
 pub enum ChangeKind {
-    /// A finding where there was none.
+    /// A finding that did not exist before.
     New,
     /// A finding that is worse, or fails in more ways.
     Worse,
-    /// A finding that is less bad, or fails in fewer ways.
+    /// A finding that is less severe, or fails in fewer ways.
     Eased,
     /// No finding any more, and tested.
     Fixed,
@@ -55,7 +54,7 @@ impl ChangeKind {
         ChangeKind::OnlyB,
     ];
 
-    /// As the start of a line.
+    /// Word at the start of a line.
     pub fn word(self) -> &'static str {
         match self {
             ChangeKind::New => "new",
@@ -72,7 +71,7 @@ impl ChangeKind {
     }
 }
 
-/// A case that is not the same in both.
+/// A case that differs between the two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ChangeRecord {
@@ -115,7 +114,7 @@ pub struct LimitChangeRecord {
     pub b: Option<LimitRecord>,
 }
 
-/// Something that the server does otherwise.
+/// A habit that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HabitChangeRecord {
@@ -130,10 +129,10 @@ pub struct HabitChangeRecord {
 pub struct DiffSideRecord {
     pub target: String,
     pub started: String,
-    /// Of the program that tested.
+    /// Version of the program that tested.
     pub version: String,
     pub seed: u64,
-    /// Those that were carried out.
+    /// Cases that ran.
     pub cases: u64,
     pub findings: u64,
 }
@@ -158,11 +157,11 @@ pub struct DiffRecord {
     pub schema: String,
     pub a: DiffSideRecord,
     pub b: DiffSideRecord,
-    /// Cases for which B is worse; what is waived there does not count.
+    /// Cases for which B is worse, except those waived there.
     pub worse: u64,
     /// Cases with the same outcome and no finding.
     pub unchanged: u64,
-    /// By kind, then by case.
+    /// Changes by kind, then by case.
     pub changes: Vec<ChangeRecord>,
     /// Numbers that moved or are measured on one side only.
     pub limits: Vec<LimitChangeRecord>,

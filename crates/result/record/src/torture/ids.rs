@@ -79,7 +79,7 @@ by_id_or_none!(
     "super::outcome::schema"
 );
 
-/// A way to fail, as it is shown: `hang`, `500`.
+/// A way to fail, as shown: `hang`, `500`.
 pub(super) mod kind {
     use super::FailureKind;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

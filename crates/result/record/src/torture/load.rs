@@ -1,4 +1,4 @@
-//! The background load: what it observed of each case.
+//! The background load: its observations for each case.
 
 use super::case::Recovery;
 use super::report::Beside;
@@ -14,7 +14,7 @@ use torture::beside::{CaseFelt, Interval};
 pub struct LoadRecord {
     /// Calls that fell due before the first case.
     pub base: IntervalRecord,
-    /// In the order in which they ran.
+    /// Cases in the order in which they ran.
     pub cases: Vec<LoadedCase>,
     /// Calls that belong to no case here: there were too many.
     pub left_out: u64,
@@ -31,7 +31,7 @@ pub struct LoadedCase {
     pub felt: bool,
     #[serde(flatten)]
     pub during: IntervalRecord,
-    /// Until the first second that was as before.
+    /// Time until the first second that was as before.
     pub recovery_s: Recovery,
 }
 
@@ -62,7 +62,7 @@ impl IntervalRecord {
         }
     }
 
-    /// Of all calls that fell due, 0 to 1.
+    /// Share of all calls that fell due, 0 to 1.
     pub fn lost_share(&self) -> f64 {
         if self.due == 0 { 0.0 } else { self.lost as f64 / self.due as f64 }
     }

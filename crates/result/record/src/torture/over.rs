@@ -9,11 +9,11 @@ use units::Nanos;
 /// A finished case of a running torture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverCase {
-    /// Nothing is waived yet: that is decided at the end.
+    /// Case; nothing is waived yet: waivers are applied at the end.
     pub case: CaseRecord,
     /// The numbers that it measured.
     pub limits: Vec<LimitRecord>,
-    /// Its values in seconds are how long the server keeps a state.
+    /// The values in seconds are times for which the server keeps a state.
     pub is_meter: bool,
 }
 

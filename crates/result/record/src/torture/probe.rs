@@ -1,4 +1,4 @@
-//! Probes of the server's health: each of them, and how many met what.
+//! Probes of the server's health: each probe, and counts by outcome.
 
 use super::ids;
 #[cfg(any(test, feature = "schema"))]
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use torture::result::{Probe, ProbeKind, Seen};
 use units::Nanos;
 
-/// One probe of the server's health. Its times count from when it was due.
+/// One probe of the server's health. Its times count from its due instant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProbeRecord {
@@ -15,28 +15,28 @@ pub struct ProbeRecord {
     #[serde(with = "ids::probe_kind")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::probe_kind::schema"))]
     pub kind: ProbeKind,
-    /// When it was due, from the start of the run.
+    /// When the probe was due, from the start of the run.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub due_s: f64,
     /// How much later it was sent.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub late_s: f64,
-    /// Until the connection was established; left out where it was before, and where it never was.
+    /// Time until the connection was established; omitted if it was established before, or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected_s: Option<f64>,
-    /// Until the response began; left out where none did.
+    /// Time until the response began; omitted without a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_s: Option<f64>,
-    /// Until the response ended, or the probe was given up.
+    /// Time until the response ended, or the probe was abandoned.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub over_s: f64,
     #[serde(with = "ids::seen")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::seen::schema"))]
     pub seen: Seen,
-    /// The same as text: `200`, `no response in 2 s`.
+    /// The outcome as text: `200`, `no response in 2 s`.
     pub said: String,
-    /// It could not be sent because the client ran out of descriptors or ports: it shows nothing
-    /// about the server.
+    /// The probe could not be sent because the client ran out of descriptors or ports: it shows
+    /// nothing about the server.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ours: bool,
     /// The current case; empty before the first.
@@ -86,7 +86,7 @@ impl ProbeRecord {
         ids::probe_kind_id(self.kind)
     }
 
-    /// The stable name of what it met.
+    /// Stable name of the outcome.
     pub fn seen_id(&self) -> &'static str {
         ids::seen_id(self.seen)
     }

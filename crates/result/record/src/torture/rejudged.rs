@@ -22,10 +22,10 @@ pub struct Rejudged {
     pub kept_by: String,
     pub case: String,
     pub name: String,
-    /// Of the case: then, and now where there is such a case.
+    /// Versions of the case: then, and now if the case still exists.
     pub versions: (u32, Option<u32>),
     pub then: Judgement,
-    /// `None` where the case judges by code, or is gone.
+    /// Outcome now; `None` if the case judges by code, or no longer exists.
     pub now: Option<Judgement>,
 }
 
@@ -34,13 +34,13 @@ pub struct Rejudged {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RejudgedRecord {
     pub schema: String,
-    /// Of the program that judged.
+    /// Version of the program that judged.
     pub version: String,
     /// Conversations that could be judged.
     pub judged: u64,
-    /// Those of which the outcome is another one now.
+    /// Conversations with a changed outcome.
     pub otherwise: u64,
-    /// Cases and programs of another version than those of then.
+    /// Cases and programs whose version has changed.
     pub notes: Vec<String>,
     pub conversations: Vec<ConversationRecord>,
 }
@@ -62,7 +62,7 @@ pub struct ConversationRecord {
     #[serde(with = "ids::outcome")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub then: TestOutcome,
-    /// Null: not to be judged by what was kept.
+    /// Null: cannot be judged from the stored data.
     #[serde(with = "ids::outcome_or_none")]
     #[cfg_attr(
         any(test, feature = "schema"),

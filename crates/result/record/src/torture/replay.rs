@@ -1,4 +1,4 @@
-//! `loadstone.torture-replay/1`: what became of kept failures that were sent again.
+//! `loadstone.torture-replay/1`: the results of stored failures that were sent again.
 
 use super::ids;
 use crate::ids::by_id;
@@ -13,15 +13,15 @@ use torture::safety::Class;
 /// The schema that is written.
 pub const SCHEMA: &str = "loadstone.torture-replay/1";
 
-/// A failure that was to be sent again.
+/// A failure to be sent again.
 #[derive(Clone, Debug)]
 pub struct ReplayRow<'a> {
     /// Name of its folder.
     pub folder: String,
     pub kept: &'a Transcript,
-    /// Of the case by which it is judged.
+    /// Version of the case by which it is judged.
     pub version: u32,
-    /// `None` where the replay ended before it.
+    /// Result; `None` if the replay ended before it.
     pub row: Option<&'a Replayed>,
 }
 
@@ -30,7 +30,7 @@ pub struct ReplayRow<'a> {
 pub struct Replay<'a> {
     pub target: &'a str,
     pub class: Class,
-    /// All that were to be sent.
+    /// All failures to be sent.
     pub rows: &'a [ReplayRow<'a>],
     /// Remarks on other versions.
     pub notes: &'a [String],
@@ -42,7 +42,7 @@ pub struct Replay<'a> {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ReplayRecord {
     pub schema: String,
-    /// Of the program that replayed.
+    /// Version of the program that replayed.
     pub version: String,
     /// The URL that they were sent to.
     pub target: String,
@@ -50,7 +50,7 @@ pub struct ReplayRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::class::schema"))]
     pub class: Class,
     pub interrupted: bool,
-    /// Why nothing, or not everything, was sent.
+    /// Reason why nothing, or not everything, was sent.
     pub ended_early: Option<String>,
     /// Cases and programs of a version other than the one that stored a failure.
     pub notes: Vec<String>,
@@ -64,7 +64,7 @@ pub struct ReplayedRecord {
     /// The name of its folder.
     pub folder: String,
     pub case: String,
-    /// Of the judging rule: the one stored with it.
+    /// Version of the judging rule: the one stored with the failure.
     pub case_version: u32,
     /// The version of the program that kept it.
     pub kept_by: String,
@@ -77,7 +77,7 @@ pub struct ReplayedRecord {
     pub verdict: Option<ReplayVerdict>,
     pub tries: u32,
     pub failed: u32,
-    /// Of the worst try.
+    /// Outcome of the worst try.
     #[serde(with = "ids::outcome_or_none")]
     #[cfg_attr(
         any(test, feature = "schema"),

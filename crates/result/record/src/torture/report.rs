@@ -1,4 +1,4 @@
-//! A torture as it was carried out, from before its first case to its end.
+//! A torture run from before its first case to its end.
 
 use super::{Applied, TortureRecord};
 use crate::run::RunRecord;
@@ -18,9 +18,9 @@ pub struct Report {
     /// Addresses of its name; the first is the tested one.
     pub addresses: Vec<IpAddr>,
     pub class: Class,
-    /// In seconds since 1970-01-01 UTC.
+    /// Start in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
-    /// Of everything random.
+    /// Seed of all random choices.
     pub seed: u64,
     /// The page that accepts bodies.
     pub post: Option<String>,
@@ -41,7 +41,7 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub struct Beside {
     pub felt: Felt,
-    /// Its own measurement, from before the first case to after the last.
+    /// The load's own measurement, from before the first case to after the last.
     pub run: RunRecord,
 }
 

@@ -9,20 +9,20 @@ use std::fmt;
 use torture::result::{Meanwhile, ServerRow, ServerSeen};
 use units::Nanos;
 
-/// States of sockets that hold nothing of the server's any more.
+/// States of sockets that no longer use resources of the server.
 const OVER: [&str; 2] = ["time-wait", "closed"];
 
 /// `server` of a torture: before the first case, at the end, and what ended before the first case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ServerRecord {
-    /// Before the first case.
+    /// State before the first case.
     pub before: StateRecord,
-    /// At the end.
+    /// State at the end.
     pub after: StateRecord,
-    /// Before the first case.
+    /// Deaths before the first case.
     pub deaths: Vec<DeathRecord>,
-    /// Its resources at each observation: before the first case, and after each.
+    /// The server's resources at each observation: before the first case, and after each.
     #[serde(default)]
     pub series: Vec<MomentRecord>,
 }
@@ -31,7 +31,7 @@ pub struct ServerRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MomentRecord {
-    /// From the start of the run.
+    /// Time from the start of the run.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub at_s: f64,
     /// The case that had just ended; empty before the first.
@@ -42,7 +42,7 @@ pub struct MomentRecord {
     pub threads: u64,
 }
 
-/// `server` of a case: around it, and what ended in the course of it.
+/// `server` of a case: state around it, and processes that ended during it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ServerCaseRecord {
@@ -53,7 +53,7 @@ pub struct ServerCaseRecord {
     pub deaths: Vec<DeathRecord>,
 }
 
-/// The server at one moment. What is not known is zero.
+/// The server at one moment. Unknown values are zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StateRecord {
@@ -62,7 +62,7 @@ pub struct StateRecord {
     pub machine: Option<String>,
     /// Processes that hold the listening socket independently.
     pub listeners: Vec<ProcessRecord>,
-    /// Their descendants, or processes that share the socket; exits are named.
+    /// Descendants of the listeners, or processes that share the socket; exits are named.
     pub workers: u64,
     pub threads: u64,
     pub descriptors: u64,
@@ -71,14 +71,14 @@ pub struct StateRecord {
     /// Spent so far.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub cpu_s: f64,
-    /// Its connections by state.
+    /// The server's connections by state.
     pub sockets: BTreeMap<String, u64>,
     pub accept_queue: u64,
     pub accept_queue_max: u64,
     pub half_open: u64,
-    /// Since boot, over all its servers.
+    /// Count since boot, over all servers of the machine.
     pub listen_overflows: u64,
-    /// Since boot, over all its servers.
+    /// Count since boot, over all servers of the machine.
     pub syn_cookies: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct StateRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProcessRecord {
     pub pid: u32,
-    /// In clock ticks since the machine's start.
+    /// Start in clock ticks since boot.
     pub started: u64,
     pub name: String,
 }
@@ -96,7 +96,7 @@ pub struct ProcessRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct DeathRecord {
     pub process: ProcessRecord,
-    /// The server itself, and not one of its workers.
+    /// The server itself ended, not one of its workers.
     pub whole: bool,
     /// Exit code, or signal with its name and whether memory was dumped.
     #[serde(with = "ending")]
@@ -221,7 +221,7 @@ impl DeathRecord {
         self.whole || !self.how.is_orderly()
     }
 
-    /// As in the measuring crates.
+    /// Converts to the type of the measuring crates.
     pub fn death(&self) -> Death {
         let ProcessRecord { pid, started, ref name } = self.process;
         let process = Process { pid, started, name: name.clone() };

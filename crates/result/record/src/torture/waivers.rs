@@ -19,14 +19,14 @@ const WAIVERS_MAX: usize = 1_000;
 /// Maximum length of a reason in characters.
 const REASON_MAX: usize = 400;
 
-/// One finding that is waived.
+/// One waived finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Waiver {
     pub case: String,
-    /// Only this exchange of the case; null: the case, whatever fails of it.
+    /// Only this exchange of the case; null: any exchange.
     pub exchange: Option<String>,
-    /// Nothing worse than this; null: whatever it is.
+    /// Worst waived outcome; null: any outcome.
     #[serde(with = "super::ids::outcome_or_none")]
     #[cfg_attr(
         any(test, feature = "schema"),
@@ -116,11 +116,11 @@ struct WaiverText {
 /// Position in the file, and the error.
 type Wrong = (usize, String);
 
-/// The waivers of a file's text. `catalogue` is every case that there is.
+/// Reads the waivers of a file's text. `catalogue` has every existing case.
 ///
 /// # Errors
-/// What is not TOML, an unknown key, case, exchange or outcome, a missing reason, an invalid date:
-/// one sentence with the line.
+/// Fails for invalid TOML, an unknown key, case, exchange or outcome, a missing reason, or an
+/// invalid date: one sentence with the line.
 pub fn read(text: &str, catalogue: &[Case]) -> Result<Vec<Waiver>, String> {
     let fault = |(at, why): Wrong| {
         let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
@@ -202,15 +202,15 @@ fn day(given: &toml::value::Datetime) -> Option<Day> {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WaiverState {
-    /// It holds, and the finding occurred.
+    /// The waiver is valid, and the finding occurred.
     Used,
-    /// It has expired: the finding counts again.
+    /// The waiver has expired: the finding counts again.
     Expired,
-    /// It was tested and did not fail: remove the waiver.
+    /// The case was tested and did not fail: remove the waiver.
     Unneeded,
     /// The finding is worse than the waiver permits, or the case failed in another way too.
     Exceeded,
-    /// It was not tested.
+    /// The case was not tested.
     Untested,
 }
 
@@ -232,7 +232,7 @@ impl Applied {
         format!("{}{exchange}, until {}: {}", waiver.case, waiver.until, waiver.reason)
     }
 
-    /// Why it needs attention; `None` if it had its intended effect.
+    /// Reason why it needs attention; `None` if it had its intended effect.
     pub fn word(&self) -> Option<&'static str> {
         match self.state {
             WaiverState::Used => None,

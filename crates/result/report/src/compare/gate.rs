@@ -1,4 +1,4 @@
-//! The outcome of a gate: how it was run, what would help, and JUnit cases.
+//! The outcome of a gate: its procedure, possible improvements, and JUnit cases.
 
 use crate::page;
 use crate::page::junit::{CaseEnding, TestCase, TestSuite};
@@ -11,7 +11,7 @@ pub(super) const METHOD: &str = "Intervals are confidence sequences: they hold a
      is certain. A wrong fail and a wrong pass have a probability of at most 5 % each. pp: percentage \
      points.";
 
-/// How the gate was run, and what would make it decidable.
+/// The procedure of the gate, and how to make it decidable.
 pub(super) fn gate(document: &mut Document, report: &CompareRecord) {
     let Some(gate) = &report.gate else { return };
     let help = gate

@@ -12,7 +12,7 @@ const BARS: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99
 /// Characters of the longest bar.
 const BAR_MAX: usize = 40;
 
-/// Nothing if all sides use the same protocol, or the resources of one are unknown.
+/// Empty if all sides use the same protocol, or the resources of one are unknown.
 pub(super) fn protocols(document: &mut Document, report: &CompareRecord) {
     let sides = report.protocols.as_slice();
     if sides.is_empty() {

@@ -6,7 +6,7 @@ use record::run::{FanOutRecord, MessagesRecord, RunHist};
 use stats::Hist;
 use units::show;
 
-/// Label and sentence of each fact; nothing without WebSockets.
+/// Label and sentence of each fact; empty without WebSockets.
 pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     let Some(messages) = &report.bodies.messages else { return Vec::new() };
     let mut facts = vec![("Messages", sentence(messages)), ("WebSockets", sockets(messages))];

@@ -27,7 +27,7 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     })
 }
 
-/// An example; `None` where every body was right.
+/// An example; `None` if every body was right.
 pub(crate) fn first_example(report: &RunRecord) -> Option<String> {
     examples(report).next()
 }

@@ -1,7 +1,7 @@
-//! Documents as one self-contained page: no network, no fonts; readable without script and on paper,
-//! light or dark. Every chart is drawn twice from one description: as SVG in the page, and by the
-//! script with a cursor and zoom. Whatever a peer sent is text: it is escaped by the template and
-//! could not run anyway, since the policy of the page allows nothing but its own style and script.
+//! Documents as one self-contained page: no network, no fonts; readable without script and on
+//! paper, light or dark. Every chart is drawn twice from one description: as SVG in the page, and
+//! by the script with a cursor and zoom. Data from peers is text: the template escapes it, and it
+//! could not run anyway, since the policy of the page allows only its own style and script.
 
 pub(crate) mod axis;
 pub(crate) mod draw;
@@ -179,7 +179,7 @@ fn notice(notice: &Notice) -> Markup {
     }
 }
 
-/// Advice for the reasons, collapsed if the result is usable as it is.
+/// Advice for the reasons, collapsed if the result is usable without change.
 fn advice(reasons: &[Reason], open: bool) -> Markup {
     let mut advised = reasons.iter().filter(|reason| !reason.advice.is_empty()).peekable();
     html! {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// One suite of cases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TestSuite {
-    /// Of all suites, and of this one.
+    /// Names of all suites, and of this one.
     pub(crate) names: [String; 2],
     /// `2001-10-05 16:31:26 UTC`.
     pub(crate) started: String,

@@ -16,7 +16,7 @@ pub(crate) const WIDTH: usize = 80;
 /// Style of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// `µ`, `·` and block characters; otherwise plain ASCII.
+    /// Uses `µ`, `·` and block characters; otherwise plain ASCII.
     pub unicode: bool,
     /// The verdict's word in color (ANSI escapes).
     pub color: bool,
@@ -240,7 +240,7 @@ fn steps(page: &mut Page, all: &[MarkedStep], depth: usize) {
     }
 }
 
-/// The terminal color of a mood: the words alone mean the same.
+/// The terminal color of a mood; the words alone have the same meaning.
 pub(crate) fn code(mood: Mood) -> &'static str {
     match mood {
         Mood::Good => "1;32",

@@ -22,7 +22,7 @@ pub fn load(axis: Axis, level: f64) -> String {
     }
 }
 
-/// A load on the axis, `-` if there is none.
+/// A load on the axis, `-` without one.
 pub(super) fn level(axis: Axis, at: f64) -> String {
     if at.is_finite() { load(axis, at) } else { "-".to_owned() }
 }
@@ -48,7 +48,7 @@ fn bits(per_s: f64) -> String {
     format!("{} {unit}", (value * 1e2).round() / 1e2)
 }
 
-/// A rate that was estimated or filled in: three digits are enough.
+/// An estimated or interpolated rate, with three digits.
 fn rate(per_s: f64) -> String {
     if !per_s.is_finite() || per_s == 0.0 {
         return show::rate(per_s);
@@ -234,7 +234,7 @@ fn asked_for(report: &RampRecord, row: usize, curve: &Curve) -> Option<String> {
     })
 }
 
-/// Its objectives.
+/// Objectives of the ramp.
 pub(super) fn rules(capacity: &Capacity) -> String {
     let texts: Vec<String> =
         capacity.objectives.iter().map(|objective| printable(&objective.text, 60)).collect();
@@ -286,7 +286,7 @@ fn overload(axis: Axis, curve: &Curve) -> Option<String> {
 
 fn recovery(curve: &Curve) -> Option<String> {
     let recovery_s = curve.overload.recovery_s;
-    // without an overload there is nothing to recover from
+    // without an overload there is no recovery
     if recovery_s.is_nan() || curve.overload.shape == OverloadShape::Unseen {
         return None;
     }
@@ -338,7 +338,7 @@ pub(super) fn law(axis: Axis, curve: &Curve) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The scalability law's figures in one line.
+/// Figures of the scalability law in one line.
 fn scalability(law: &Usl) -> String {
     let with = |span: &Span| {
         let interval = span.interval().map_or_else(String::new, |(low, high)| {

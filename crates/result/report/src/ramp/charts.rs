@@ -39,7 +39,7 @@ fn marks(report: &RampRecord) -> String {
     format!("Each point is one measured load level{repeated}.{limited}")
 }
 
-/// The steps of a label by level, those of the given purposes.
+/// The steps of a label by level, with the given purposes.
 fn points(report: &RampRecord, label: usize, of: &[Purpose]) -> Vec<Level> {
     let mine = report.steps_of(label).filter(|step| of.contains(&step.purpose));
     let points: Vec<Point> = mine.map(RampStepRecord::point).collect();
@@ -274,7 +274,7 @@ fn resources(report: &RampRecord) -> Option<Chart> {
     server::against_load(chart, &all)
 }
 
-/// Points of the fitted law between the measured ones.
+/// Number of points of the fitted law between the measured ones.
 const FIT_POINTS: usize = 60;
 
 /// Throughput against mean concurrency, with the scalability law through it.

@@ -35,7 +35,7 @@ impl Plane {
     }
 }
 
-/// Nothing for fewer than two loads.
+/// Empty for fewer than two loads.
 pub(super) fn picture(report: &RampRecord) -> Vec<Block> {
     let shown: Vec<_> =
         report.steps.iter().filter(|step| step.purpose != Purpose::Recovery).collect();

@@ -77,7 +77,7 @@ fn or_zero(value: f64) -> f64 {
 
 const AT_LEAST: &str = "at least";
 
-/// After `at_least` if its extent is unknown.
+/// Prefixed with `at_least` if its extent is unknown.
 fn capacity(axis: Axis, found: &Capacity, at_least: &str) -> String {
     match found.how {
         CapacityEnd::Bracketed => level(axis, found.at.at),

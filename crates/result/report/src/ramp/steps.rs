@@ -246,7 +246,7 @@ fn step_row(report: &RampRecord, n: usize, step: &RampStepRecord) -> TableRow {
     TableRow { look, cells }
 }
 
-/// One step like a run's page, in short.
+/// One step like a run's page, shortened.
 fn whole(report: &RampRecord, n: usize, step: &RampStepRecord) -> Details {
     let run = &step.run;
     let times = RunTimes::of(run);

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 const STATUSES_MAX: usize = 5;
 const CLASSES_MAX: usize = 3;
 
-/// All styles of parts: as many as there can be parts.
+/// All styles of parts: as many as the maximum number of parts.
 const TONES: [Tone; STATUSES_MAX + CLASSES_MAX] = [
     Tone::Blue,
     Tone::Green,
@@ -30,7 +30,7 @@ struct StackedPart<'a> {
     count: Box<dyn Fn(&Endings) -> u64 + 'a>,
 }
 
-/// `None` if nothing ended, or the outcomes were not recorded.
+/// Returns `None` if nothing ended, or the outcomes were not recorded.
 pub(crate) fn chart(along: &Along) -> Option<Chart> {
     let mut whole = Endings::default();
     along.buckets.iter().for_each(|bucket| whole.merge(&bucket.endings));
@@ -71,7 +71,7 @@ pub(crate) fn chart(along: &Along) -> Option<Chart> {
     Some(chart)
 }
 
-/// The most frequent keys in their order, and whether there are others.
+/// The most frequent keys in order, and whether there are others.
 fn leading<K: Copy + Ord>(counts: &[(K, u64)], beyond: u64, most: usize) -> (Vec<K>, bool) {
     let rest = counts.len() > most || beyond > 0;
     let mut by_count = counts.to_vec();

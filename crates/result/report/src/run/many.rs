@@ -31,7 +31,7 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
     }
 }
 
-/// The parts for `read`, and only the cheap ones for other forms.
+/// The parts for `read`; only the cheap ones for other forms.
 fn document(runs: &[Named<'_>], read: Forms) -> Document {
     let mut page = Document::new(format!("{} runs side by side", runs.len()));
     let name = format!("{} side by side", words::counted(runs.len() as u64, "run"));

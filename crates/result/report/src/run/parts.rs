@@ -129,7 +129,7 @@ pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
     ])
 }
 
-/// The objectives in a row, the missed ones first; nothing without any.
+/// The objectives in a row, the missed ones first; empty without objectives.
 pub(super) fn marks(report: &RunRecord) -> Option<Block> {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));
@@ -181,7 +181,7 @@ pub(super) fn endings(report: &RunRecord) -> Block {
     Block::Grid(filled([came, failed]))
 }
 
-/// The same and the objectives as a table.
+/// The same, and the objectives as a table.
 pub(super) fn in_short(report: &RunRecord, response: &Hist) -> Block {
     let mut rows = vec![
         ["Throughput".to_owned(), show::rate(report.throughput_per_s)],
@@ -249,7 +249,7 @@ pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
     lines
 }
 
-/// How many objectives are met, and the others with their figures; nothing without any.
+/// The number of met objectives, and the others with their figures; empty without objectives.
 pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
     let all = report.slo.len();
     let other = |result: &&crate::SloRecord| !result.met || result.undecided;
@@ -267,7 +267,7 @@ pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
     (all > 0).then(|| parts.join(", "))
 }
 
-/// Calls by their response times; nothing for fewer than two.
+/// Calls by their response times; empty for fewer than two.
 pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
     if response.count() < 2 {
         return Vec::new();
@@ -335,7 +335,7 @@ pub(crate) fn failures(document: &mut Document, forms: Forms, report: &RunRecord
     }
 }
 
-/// Failures by class with the blamed party; nothing without any.
+/// Failures by class with the blamed party; empty without failures.
 pub(super) fn failure_classes(document: &mut Document, forms: Forms, report: &RunRecord) {
     if report.failures.is_empty() {
         return;

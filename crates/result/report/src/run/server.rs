@@ -12,8 +12,8 @@ const MEBIBYTE: f64 = 1_048_576.0;
 /// Merges several rows into one point.
 type SutPoint<'a> = &'a [SutRow];
 
-/// Its resources along the window; nothing for fewer than two readings. `x`: the axis of the run's
-/// other charts.
+/// The server's resources along the window; empty for fewer than two readings. `x`: the axis of the
+/// run's other charts.
 pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>) -> Vec<Block> {
     let rows: Vec<SutRow> = sut.measured().copied().collect();
     let [_, .., last] = &rows[..] else { return Vec::new() };
@@ -115,7 +115,7 @@ impl Scene<'_> {
     }
 }
 
-/// One target's watched steps: its name, and (load, use) in rising order.
+/// One target's watched steps: its name, and (load, use) in ascending order.
 pub(crate) struct Watched {
     pub(crate) name: String,
     pub(crate) levels: Vec<(f64, sample::Fullness)>,

@@ -10,7 +10,7 @@ use record::run::{MetricRecord, RunHist, StepStreamsRecord, UrlRecord};
 use stats::{Doubt, Estimate, Hist, quantile_name, samples_needed};
 use units::{Nanos, show};
 
-/// Rows of the per-URL table; the last holds all others.
+/// Maximum rows of the per-URL table; the last holds all others.
 pub(super) const URLS_MAX: usize = 11;
 /// Rows of the table if it has steps of journeys.
 pub(super) const STEPS_MAX: usize = 25;
@@ -211,7 +211,7 @@ pub(super) fn messages(document: &mut Document, forms: Forms, report: &RunRecord
     document.add(forms, parts_table("WebSocket", "WebSocket", &facts::messages::times(report)));
 }
 
-/// A row per histogram; nothing without any.
+/// A row per histogram; empty without histograms.
 fn parts_table(name: &str, title: &str, parts: &[(&str, Hist)]) -> Option<Block> {
     let only = |head: &str| Column::from(head).only(Forms::PAGE);
     let columns =
@@ -333,7 +333,7 @@ pub(super) fn per_url(document: &mut Document, forms: Forms, report: &RunRecord,
     document.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
 }
 
-/// Steps put together by their tags.
+/// Steps combined by their tags.
 pub(super) fn by_tag(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.by_tag;
     let hists: Vec<Hist> = all.iter().map(|row| report.hist_of_tag(row)).collect();

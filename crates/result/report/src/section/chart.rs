@@ -289,7 +289,7 @@ impl Chart {
         self.lines.iter().filter_map(|line| *line.values.get(place)?).sum()
     }
 
-    /// For the script.
+    /// Data for the script.
     pub(crate) fn data(&self) -> Value {
         let line = |line: &Line| {
             json!({

@@ -20,7 +20,7 @@ pub(crate) struct ForestRow {
     /// Ends of its interval; not finite: unknown.
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// The same as text: `+5.9 to +8.2 %`.
+    /// The interval as text: `+5.9 to +8.2 %`.
     pub(crate) interval: String,
     /// The first side's difference from itself.
     pub(crate) noise: f64,

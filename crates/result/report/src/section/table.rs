@@ -5,9 +5,9 @@ use super::{Forms, Mood, Words};
 /// A table; each form shows its own columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DataTable {
-    /// Its heading in text, at the margin of its head; empty: it has none.
+    /// Heading in text, at the margin of its head; may be empty.
     pub(crate) name: String,
-    /// Its heading elsewhere; empty: it has none.
+    /// Heading elsewhere; may be empty.
     pub(crate) title: String,
     /// Text omits the heads: its rows are self-explanatory.
     pub(crate) bare: bool,
@@ -89,7 +89,7 @@ pub(crate) enum CellLook {
 }
 
 impl DataTable {
-    /// With a column for each head.
+    /// Creates a table with a column for each head.
     pub(crate) fn new<C: Into<Column>>(columns: impl IntoIterator<Item = C>) -> DataTable {
         let columns = columns.into_iter().map(Into::into).collect();
         DataTable { columns, ..DataTable::default() }
@@ -103,7 +103,7 @@ impl DataTable {
         self
     }
 
-    /// With a heading: a short one at the margin of text, and one for other forms.
+    /// Adds a heading: a short one at the margin of text, and one for other forms.
     pub(crate) fn named(self, name: &str, title: &str) -> DataTable {
         DataTable { name: name.to_owned(), title: title.to_owned(), ..self }
     }
@@ -147,7 +147,7 @@ impl Column {
         Column::new(ColumnKind::Text, head)
     }
 
-    /// In a list of text: minimum number of characters.
+    /// Sets the minimum number of characters in a list of text.
     pub(crate) fn at_least(self, least: usize) -> Column {
         Column { least, ..self }
     }

@@ -69,8 +69,8 @@ fn step(label: usize, (purpose, level): (Purpose, f64), repeat: u32, service_us:
     RampStep { label, purpose, repeat, point, settled_s: 0.25, run }
 }
 
-/// A staircase of 100 to 900 calls a second at servers of about 500 and 370 a second, each level
-/// twice, one step down, the last one beyond what the client could offer.
+/// A staircase of 100 to 900 calls per second at servers with capacities of about 500 and 370, each
+/// level twice, one step down, the last one beyond the client's limit.
 static BOTH: LazyLock<RampReport> = LazyLock::new(|| {
     let mut steps = Vec::new();
     for label in 0..2 {

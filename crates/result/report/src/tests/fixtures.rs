@@ -524,7 +524,7 @@ pub(crate) fn extreme() -> RunReport {
     report
 }
 
-/// Users that shop; one body is that of another page.
+/// Users that shop; one body belongs to another page.
 pub(crate) fn of_journeys() -> RunReport {
     let mut run = valid();
     let text = "version = 1\nurl = 'http://shop.example/'\n\

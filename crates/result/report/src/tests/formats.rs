@@ -35,7 +35,7 @@ fn the_json_is_complete_without_a_connection() {
     insta::assert_snapshot!(without_measured(&json(&fixtures::empty())));
 }
 
-/// Without its last key, whose histograms are unreadable to people.
+/// Without its last key, whose histograms are not human-readable.
 fn without_measured(json: &str) -> String {
     let (before, _) = json.split_once(",\n  \"measured\": {").expect("it is the last key");
     format!("{before}\n}}\n")

@@ -148,7 +148,7 @@ fn a_block_with_too_few_calls_is_left_out() {
     assert!(record.help[0].contains("p50 needs 6 calls per run, but one has 5"), "{record:?}");
 }
 
-/// Every form shows an undecided bound as neither kept nor crossed.
+/// Every form shows an undecided bound as neither kept nor exceeded.
 #[test]
 fn an_undecided_bound_is_neither_kept_nor_crossed() {
     let open = gate(&["p50 +0.1%"], 1.001, 8);

@@ -336,7 +336,7 @@ fn the_page_of_a_ramp_shows_the_curves_results() {
     assert!(!several.contains("<i>") && several.contains("&lt;i&gt;prefork&lt;/i&gt;: achieved"));
 }
 
-/// A point that the client limited is shown, but in no line.
+/// A point that the client limited is shown, but not connected by a line.
 #[test]
 fn client_limited_points_are_in_no_line() {
     let page = ramp_html(&curves::ramp(&["a"]));

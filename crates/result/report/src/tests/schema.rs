@@ -15,7 +15,7 @@ fn schema() -> Value {
     serde_json::from_str(&repository("docs/schema/run.schema.json")).unwrap()
 }
 
-/// Each error on a line; empty when the document is valid.
+/// Each error on a line; empty for a valid document.
 fn errors(document: &Value) -> String {
     let validator = jsonschema::draft202012::new(&schema()).unwrap();
     let lines = validator

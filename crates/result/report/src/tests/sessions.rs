@@ -57,7 +57,8 @@ pub(crate) fn blocks(times: f64, rates: f64, bounds: &[&str]) -> Comparison {
     comparison(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
 }
 
-/// One site over three protocols: the second's times are twice as long, the third is like the first.
+/// One site over three protocols: the second's times are twice as long, the third is like the
+/// first.
 pub(crate) fn over_protocols(bounds: &[&str]) -> Comparison {
     let versions = [HttpVersion::Http11, HttpVersion::Http2, HttpVersion::Http3];
     let side = |(at, version): (usize, HttpVersion)| {
@@ -83,7 +84,7 @@ pub(crate) fn over_protocols(bounds: &[&str]) -> Comparison {
     }
 }
 
-/// One run a side.
+/// One run per side.
 pub(crate) fn one_run_each() -> Comparison {
     comparison(vec![run(0, 1.0, 1.0)], vec![run(1, 2.0, 0.5)], "", &["p99 +5%"])
 }

@@ -17,7 +17,7 @@ pub struct DryRun<'a> {
     pub target: &'a TestTarget,
     pub settings: &'a Settings,
     pub bounds: &'a Bounds,
-    /// The cases, and why one of them would be skipped.
+    /// The cases, each with the reason why it would be skipped, if any.
     pub cases: &'a [(Case, Option<String>)],
     /// Missing requirements before anything can be sent; empty for most targets.
     pub wanting: Option<&'a str>,

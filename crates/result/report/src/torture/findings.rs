@@ -174,7 +174,7 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, Stri
 /// Exchanges that failed in the same way; one of them represents all.
 #[derive(Clone, Debug)]
 struct Alike<'a> {
-    /// The one that sent least.
+    /// The exchange that sent least.
     example: &'a ExchangeRecord,
     others: Vec<&'a ExchangeRecord>,
 }
@@ -184,7 +184,7 @@ fn alike(a: &ExchangeRecord, b: &ExchangeRecord) -> bool {
     key(a) == key(b) && a.seen == b.seen && a.expected == b.expected && a.why == b.why
 }
 
-/// In the order of their first occurrence.
+/// Exchanges in the order of their first occurrence.
 fn alike_exchanges(case: &CaseRecord) -> Vec<Alike<'_>> {
     let mut all: Vec<Alike<'_>> = Vec::new();
     for one in case.exchanges.iter().filter(|one| is_notable(one)) {

@@ -68,7 +68,7 @@ fn row(case: &CaseRecord) -> Option<Vec<TableCell>> {
     ])
 }
 
-/// `None` without probes.
+/// Timeline; `None` without probes.
 fn timeline(record: &TortureRecord) -> Option<Chart> {
     let all = &record.probe_series;
     let mut probes: Vec<&ProbeRecord> = all.iter().filter(|probe| !probe.ours).collect();

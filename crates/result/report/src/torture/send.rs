@@ -45,7 +45,7 @@ fn plain(bytes: &[u8], most: usize) -> String {
 }
 
 /// Splits received data at the start of each response: a status line (RFC 9112 section 4). Other
-/// bytes stay with what they follow.
+/// bytes stay with the response that follows.
 pub(crate) fn responses(received: &[u8]) -> Vec<&[u8]> {
     let begins = |at: &usize| status_line(&received[*at..]);
     let mut starts: Vec<usize> = (1..received.len()).filter(begins).collect();
@@ -62,7 +62,7 @@ fn status_line(bytes: &[u8]) -> bool {
         && status.get(3).is_none_or(|next| b" \r\n".contains(next)))
 }
 
-/// Does the same as [`shown`], with an additional line feed after each sent one.
+/// Like [`shown`], with an additional line feed after each sent line.
 pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
     if let Some(pieces) = dialogue::http3::describe_pieces(bytes, |payload| plain(payload, most)) {
         return cut(&pieces.replace(" | ", "\n"), most);

@@ -1,4 +1,4 @@
-//! Access and refusal: the guard alone.
+//! Access and refusal, without a server.
 
 use crate::browser::Token;
 use crate::browser::guard::{Guard, Ruling};

@@ -149,7 +149,7 @@ fn endings(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// At most `room` lines; if more follow, the last line counts them.
+/// At most `room` lines; if there are more, the last line counts them.
 fn cut(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Line<'static>> {
     if lines.len() > room {
         let kept = room.saturating_sub(1);

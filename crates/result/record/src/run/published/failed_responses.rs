@@ -1,4 +1,4 @@
-//! Samples of failed responses: what the server sent, as the workers masked it.
+//! Samples of failed responses: the bytes sent by the server, as the workers masked them.
 
 use super::rows::row_labels;
 use crate::finished::RunReport;

@@ -15,7 +15,7 @@ pub struct FleetRecord {
     /// their starts, in addition to the clock bounds.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub start_spread_s: Option<f64>,
-    /// By how much the clocks can have been wrong at most.
+    /// Maximum possible error of the clocks.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub clock_bound_max_s: f64,
     pub lost: u64,
@@ -35,9 +35,9 @@ pub struct FleetRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RefusedRecord {
-    /// From or to another process: an earlier one, or one with the same credentials.
+    /// Messages from or to another process: an earlier one, or one with the same credentials.
     pub foreign: u64,
-    /// Of another run or step.
+    /// Messages of another run or step.
     pub late: u64,
     /// Received before.
     pub replayed: u64,
@@ -50,7 +50,7 @@ pub struct MoveRecord {
     pub from: String,
     /// Public half of the new owner's key.
     pub to: String,
-    /// Arrivals whose number modulo `of` is one of these.
+    /// Slots: the arrivals whose number modulo `of` is one of these.
     pub slots: Vec<u32>,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub of: u32,
@@ -86,7 +86,8 @@ pub struct AgentRecord {
     pub weight: f64,
     pub offered: u64,
     pub lost: u64,
-    /// When it was last received, from the start of the measured phase; null if it was not lost.
+    /// When the agent was last heard from, since the start of the measured phase; null if it was
+    /// not lost.
     pub lost_at_s: Option<f64>,
     /// done, dead-man, failed, or why it was lost.
     pub ending: String,
@@ -106,7 +107,7 @@ pub struct AgentRecord {
     pub clock_drift_s: Option<f64>,
     /// Lateness of its first call, by its own clock.
     pub first_call_s: Option<f64>,
-    /// Its verdict on its own part: VALID, DEGRADED, INVALID; empty if it reported none.
+    /// The agent's verdict on its own part: VALID, DEGRADED, INVALID; empty if it reported none.
     pub state: String,
     pub causes: Vec<String>,
 }

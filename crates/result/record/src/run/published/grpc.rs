@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use stats::Measurement;
 use std::collections::BTreeMap;
 
-/// `grpc` of a run; null where its calls are none of gRPC. Calls without a whole response are in
-/// `failures` alone.
+/// `grpc` of a run; null if its calls are not gRPC. Calls without a complete response are only in
+/// `failures`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct GrpcRecord {
@@ -17,8 +17,8 @@ pub struct GrpcRecord {
     pub statuses: Vec<GrpcStatusRecord>,
     /// Of these, responses without `grpc-status`, whose code follows from the HTTP status.
     pub without_status: u64,
-    /// Messages of statuses other than OK, after the name of the status; the first 16 different ones
-    /// of each worker.
+    /// Messages of statuses other than OK, after the name of the status; the first 16 different
+    /// ones of each worker.
     pub messages: BTreeMap<String, u64>,
 }
 
@@ -28,7 +28,7 @@ pub struct GrpcRecord {
 pub struct GrpcStatusRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(range(max = 16)))]
     pub code: u32,
-    /// As the specification writes it: `NOT_FOUND`.
+    /// Name as in the specification: `NOT_FOUND`.
     pub name: String,
     pub calls: u64,
     /// The plan counts it as success.

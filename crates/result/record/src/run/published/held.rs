@@ -24,10 +24,10 @@ pub struct HeldRecord {
     pub reset: u64,
     /// Bytes that the server sent on them unasked.
     pub bytes: u64,
-    /// From the first that was opened to the last of them that was established.
+    /// Time from opening the first connection to establishing the last.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub setup_s: f64,
-    /// Ages of those that the server closed; null if there are none.
+    /// Ages of connections that the server closed; null if there are none.
     pub age_s: Option<HeldAgeRecord>,
 }
 

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Http2Record {
     pub streams: u64,
-    /// Most streams outstanding on one connection.
+    /// Maximum number of outstanding streams on one connection.
     pub streams_peak: u64,
     /// The least SETTINGS_MAX_CONCURRENT_STREAMS of the server; null: it sets none.
     pub streams_max: Option<u32>,
-    /// No connection was sent the server's settings; left out where one was.
+    /// No connection received the server's settings; omitted if one did.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_settings: bool,
     /// Requests that the server reported as unprocessed; each was retried or abandoned.
@@ -47,7 +47,7 @@ pub struct GoawayRecord {
     pub most: u64,
 }
 
-/// Bytes of names and values, and of what their compression made of them.
+/// Bytes of names and values, before and after compression.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FieldsRecord {

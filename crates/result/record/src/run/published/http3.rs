@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Http3Record {
     pub streams: u64,
-    /// Most streams outstanding on one connection.
+    /// Maximum number of outstanding streams on one connection.
     pub streams_peak: u64,
     /// The least number of streams that a server allowed to begin with (initial_max_streams_bidi);
     /// null: no connection was established.
@@ -39,15 +39,15 @@ pub struct Http3Record {
 pub struct QuicRecord {
     /// Connections with a completed handshake.
     pub handshakes: u64,
-    /// Of these, those that resumed a session.
+    /// Of these, connections that resumed a session.
     pub resumed: u64,
     pub packets_sent: u64,
-    /// Of those sent, as QUIC judges.
+    /// Of those sent, packets that QUIC considers lost.
     pub packets_lost: u64,
     pub datagrams_received: u64,
-    /// In UDP datagrams.
+    /// Bytes in UDP datagrams.
     pub bytes_sent: u64,
-    /// In UDP datagrams.
+    /// Bytes in UDP datagrams.
     pub bytes_received: u64,
     pub congestion_events: u64,
     /// Round-trip times of connections at their end: the least seen, mean and greatest of the
@@ -60,15 +60,15 @@ pub struct QuicRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MigrationRecord {
     pub made: u64,
-    /// Of these, those whose new port the server validated with a PATH_CHALLENGE.
+    /// Of these, connections whose new port the server validated with a PATH_CHALLENGE.
     pub validated: u64,
     /// Connections whose server forbids migration (disable_active_migration); they did not migrate.
     pub forbidden: u64,
-    /// From the change until the server's PATH_CHALLENGE was there; null: none was.
+    /// Time from the change until the server's PATH_CHALLENGE arrived; null if none did.
     pub time_s: Option<ValidationRecord>,
     /// Calls in flight during a change.
     pub calls: u64,
-    /// Of these, those whose connection broke before their response was complete.
+    /// Of these, calls whose connection broke before their response was complete.
     pub calls_lost: u64,
 }
 
@@ -125,7 +125,7 @@ impl MigrationRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RttRecord {
-    /// The least that was seen; mean and greatest of the smoothed ones.
+    /// Minimum observed; mean and maximum of the smoothed ones.
     pub min: f64,
     pub mean: f64,
     pub max: f64,

@@ -18,7 +18,7 @@ const EXAMPLE_MAX: usize = 300;
 pub struct JourneyRecord {
     /// The iterations of each journey, then the blocks of steps.
     pub transactions: Vec<TransactionRecord>,
-    /// In the order of the plan; their calls are in per_url.
+    /// Steps in the order of the plan; their calls are in per_url.
     pub steps: Vec<JourneyStepRecord>,
     pub captures: Vec<CaptureRecord>,
     pub feeders: Vec<FeederRecord>,
@@ -157,7 +157,7 @@ impl JourneyRecord {
         notes
     }
 
-    /// `None`: the plan has no journeys.
+    /// Returns `None` if the plan has no journeys.
     pub(crate) fn of_plan(plan: &Plan, tally: &JourneyTally) -> Option<JourneyRecord> {
         plan.journeys.as_ref().map(|journeys| JourneyRecord::of(journeys, tally))
     }

@@ -24,7 +24,7 @@ pub struct MessagesRecord {
     pub expect: String,
     /// `random` or `zero`.
     pub mask: String,
-    /// Handshakes that succeeded, and those of them with compression agreed.
+    /// Handshakes that succeeded, and how many of them negotiated compression.
     pub opened: u64,
     pub compressed: u64,
     /// Messages sent, and whole messages received, over the whole run.
@@ -34,9 +34,9 @@ pub struct MessagesRecord {
     pub received_per_s: f64,
     /// Received messages that answer no message that was outstanding.
     pub unmatched: u64,
-    /// Received messages that answer one that had timed out.
+    /// Received messages that answer a message that had timed out.
     pub late: u64,
-    /// Messages whose answer did not come in time.
+    /// Messages whose answer did not arrive in time.
     pub lost: u64,
     /// Frames of the received messages.
     pub frames_received: u64,
@@ -45,13 +45,13 @@ pub struct MessagesRecord {
     pub payload_received: u64,
     pub wire_sent: u64,
     pub wire_received: u64,
-    /// From the instant a message was due to the last frame of its answer.
+    /// Time from the instant a message was due to the last frame of its answer.
     pub response_time_s: TimesRecord,
-    /// From the instant a message was due until the client sent it.
+    /// Time from the instant a message was due until the client sent it.
     pub lateness_s: TimesRecord,
-    /// From the upgrade request to the end of the response to it.
+    /// Time from the upgrade request to the end of its response.
     pub handshake_s: TimesRecord,
-    /// From one message of the server to the next on the same connection.
+    /// Time from one message of the server to the next on the same connection.
     pub gap_s: TimesRecord,
     /// Pings sent, their pongs, and the time between them. Pongs are the answer of the server's
     /// library, not of the application.
@@ -75,7 +75,7 @@ pub struct FanOutRecord {
     pub rooms: u32,
     /// Members of each room, the publisher among them.
     pub members: u64,
-    /// Messages published, and those of them that every receiver got.
+    /// Messages published, and how many of them every receiver got.
     pub messages: u64,
     pub complete: u64,
     /// Receptions that were to take place (the members that were open), and those that did within
@@ -88,9 +88,9 @@ pub struct FanOutRecord {
     pub duplicates: u64,
     /// Receptions of a message after one that was published later.
     pub out_of_order: u64,
-    /// Of all receptions.
+    /// Times of all receptions.
     pub receiver_s: TimesRecord,
-    /// Of the first reception of each message, and of its last.
+    /// Times of the first reception of each message, and of its last.
     pub first_receiver_s: TimesRecord,
     pub last_receiver_s: TimesRecord,
 }

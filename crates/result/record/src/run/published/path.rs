@@ -9,7 +9,7 @@ use units::Nanos;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PathRecord {
-    /// As configured.
+    /// The path as configured.
     pub spec: String,
     pub seed: u64,
     /// Duration of the observation.
@@ -19,12 +19,12 @@ pub struct PathRecord {
     pub kinds: Vec<PathKindRecord>,
     /// Lateness of packet delivery relative to the due time.
     pub late_s: LateRecord,
-    /// Share of the span for which the forwarder neither slept nor spun.
+    /// Share of the span in which the forwarder neither slept nor spun.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub forwarder_busy: f64,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub forwarder_spin_s: f64,
-    /// Packets lost to the emulation itself: no emulated loss.
+    /// Packets lost by the emulation itself, not by the emulated path.
     pub overflowed: u64,
     /// Packets that were not of this path.
     pub foreign: u64,
@@ -73,7 +73,7 @@ pub struct PathDirectionRecord {
 }
 
 impl PathRecord {
-    /// Of a path that has been used.
+    /// Figures of a path that has been used.
     pub fn of(facts: &PathFacts) -> PathRecord {
         let kind = |kind: &PathKind| PathKindRecord {
             name: kind.name.clone(),

@@ -1,4 +1,4 @@
-//! The plan of a run, as it is published and as it is worked with.
+//! The plan of a run, in its published and its working form.
 
 use crate::run::Headline;
 use plan::{Load, Plan, Secrets};
@@ -34,7 +34,7 @@ impl PlanRecord {
         &self.plan
     }
 
-    /// As TOML, secrets masked.
+    /// The plan as TOML, secrets masked.
     pub fn toml(&self) -> &str {
         &self.toml
     }
@@ -59,7 +59,7 @@ impl TryFrom<Value> for PlanRecord {
         let toml = toml::Value::try_from(&read).map_err(|error| wrong(error.to_string()))?;
         let toml = toml::to_string(&toml).map_err(|error| wrong(error.to_string()))?;
         let plan = plan::from_masked_toml(&toml).map_err(|error| wrong(error.0))?;
-        // an earlier version's plan lacks what is known today: it stays as it was
+        // an earlier version's plan lacks keys that are known today: it stays unchanged
         let today = plan::to_toml(&plan, Secrets::Masked);
         let toml = if tables(&today) == read { today } else { toml };
         Ok(PlanRecord { plan, toml })
@@ -67,7 +67,7 @@ impl TryFrom<Value> for PlanRecord {
 }
 
 impl super::RunRecord {
-    /// As one of several runs; repeats together.
+    /// Headline as one of several runs; repeats together.
     pub fn headline(&self) -> Headline {
         let times = &self.response_time_s;
         Headline {
@@ -90,9 +90,9 @@ impl super::RunRecord {
         if self.runs.is_empty() { vec![self.headline()] } else { self.runs.clone() }
     }
 
-    /// Calls per second that the plan intends at the start and at the end of the window. `None` if
-    /// there is no intention, for sessions, several loads or a nonlinear rate, and for consecutive
-    /// runs that each ramp.
+    /// Calls per second that the plan intends at the start and at the end of the window. `None`
+    /// without such an intention, for sessions, several loads or a nonlinear rate, and for
+    /// consecutive runs that each ramp.
     pub fn intended_rates(&self) -> Option<(f64, f64)> {
         let plan = &self.plan.plan;
         let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };

@@ -11,7 +11,7 @@ pub fn row_labels(plan: &Plan, rows: usize) -> Vec<String> {
     (0..rows).map(|index| name(plan, rows, index)).map(|(name, url)| name.unwrap_or(url)).collect()
 }
 
-/// The name of a row's target, where it has one, and its URL or pattern.
+/// The name of a row's target, if it has one, and its URL or pattern.
 fn name(plan: &Plan, rows: usize, index: usize) -> (Option<String>, String) {
     let shared = plan.row_count() > rows && index + 1 == rows;
     let part = plan.row(index).filter(|_| !shared);
@@ -24,17 +24,17 @@ fn name(plan: &Plan, rows: usize, index: usize) -> (Option<String>, String) {
     (target.and_then(|target| target.name.clone()), url)
 }
 
-/// Rows whose times are published over time.
+/// Maximum number of rows whose times are published over time.
 const OVER_TIME_MAX: usize = 50;
 
-/// In seconds, to four figures: a picture has no more.
+/// Seconds with four digits: a picture needs no more.
 fn rounded(time: units::Nanos) -> f64 {
     let step = 10_u64.pow(time.0.max(1).ilog10().saturating_sub(3));
     units::Nanos((time.0 + step / 2) / step * step).as_secs_f64()
 }
 
-/// One row per target or pattern, the most called first, steps of journeys in the plan's order; empty
-/// with a single target.
+/// One row per target or pattern, the most called first, steps of journeys in the plan's order;
+/// empty with a single target.
 pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
     let tallies = &report.measurement.total.targets;
     let plan = &report.plan;
@@ -103,7 +103,7 @@ pub(super) fn by_tag(report: &RunReport) -> Vec<TagRecord> {
     tags.unwrap_or_default().into_iter().map(row).collect()
 }
 
-/// One row per scenario, in the plan's order; empty where the plan has none.
+/// One row per scenario, in the plan's order; empty if the plan has none.
 pub(super) fn by_scenario(report: &RunReport) -> Vec<ScenarioRecord> {
     let tallies = &report.measurement.total.scenarios;
     let none = stats::ScenarioTally::default();
@@ -128,7 +128,7 @@ pub(super) fn by_scenario(report: &RunReport) -> Vec<ScenarioRecord> {
     report.plan.scenarios.iter().enumerate().map(row).collect()
 }
 
-/// One row per kind of clients, in the plan's order; empty where the plan has none.
+/// One row per kind of clients, in the plan's order; empty if the plan has none.
 pub(super) fn by_clients(report: &RunReport) -> Vec<ClientsRecord> {
     let Some(population) = &report.plan.connection.clients else { return Vec::new() };
     let tallies = &report.measurement.total.clients;

@@ -40,18 +40,18 @@ pub struct SecondRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub driver_cpu: f64,
     /// Responses to calls of the measured phase that ended in the row, by status number; other:
-    /// those of statuses beyond the sixteen most frequent of the row. Null in results of versions
-    /// that did not record it.
+    /// statuses beyond the sixteen most frequent of the row. Null in results of versions that did
+    /// not record it.
     pub statuses: Option<BTreeMap<String, u64>>,
     /// Calls of the measured phase that failed, timed out or were dropped in the row, by class.
     /// Null in results of versions that did not record it.
     pub failures: Option<BTreeMap<String, u64>>,
     /// Events of streams that arrived in the row. Null without any.
     pub events: Option<u64>,
-    /// Of the first events that arrived in the row, from due; null without any.
+    /// Times of the first events that arrived in the row, from due; null without any.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub first_event_p99_s: Option<f64>,
-    /// Of the times between events that ended in the row; null without any.
+    /// Times between events that ended in the row; null without any.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub event_gap_p99_s: Option<f64>,
 }
@@ -115,7 +115,7 @@ impl SecondRecord {
 /// Statuses that a row does not distinguish.
 const OTHER_STATUSES: &str = "other";
 
-/// By number, and `other` for those that the row does not distinguish.
+/// Responses by status number, and `other` for those that the row does not distinguish.
 fn statuses(endings: &Endings) -> BTreeMap<String, u64> {
     let numbered = endings.statuses.iter().map(|(status, count)| (status.to_string(), *count));
     let other =

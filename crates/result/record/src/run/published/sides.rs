@@ -90,7 +90,7 @@ struct SutRowForm {
     listen_overflows: u64,
     /// Connections that wait to be accepted at the target's ports, at the end.
     accept_queue: u64,
-    /// Its connections with an incomplete handshake, at the end.
+    /// The server's connections with an incomplete handshake, at the end.
     half_open: u64,
 }
 
@@ -145,11 +145,11 @@ pub struct FirstCallRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(range(max = 999)))]
     pub status: u16,
     pub http_version: String,
-    /// With --http auto: the protocols that the server was left the choice of, by their names in
-    /// ALPN; none without TLS.
+    /// With --http auto: the protocols between which the server could choose, by their ALPN names;
+    /// empty without TLS.
     pub negotiated: Option<Vec<String>>,
     pub length: u64,
-    /// As received: untrusted.
+    /// Value as received: untrusted.
     pub server: Option<String>,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub took_s: f64,

@@ -16,9 +16,9 @@ use units::show;
 pub struct Specweb99Record {
     /// Simultaneous connections.
     pub connections: u64,
-    /// Of them, those that conformed: the median of the iterations, the lower of two.
+    /// Of these, conforming connections: the median of the iterations, the lower of two.
     pub conforming: u64,
-    /// The same, where 95 % or more conformed; null: too few did, and there is no score.
+    /// The same if 95 % or more conformed; null: too few did, and there is no score.
     pub score: Option<u64>,
     /// Operations a second and simultaneous connection.
     pub operations_per_s: Option<f64>,
@@ -38,7 +38,7 @@ pub struct PostsRecord {
     pub recorded: u64,
     /// Answered, and not in the log.
     pub missing: u64,
-    /// In the log, and never sent.
+    /// POSTs that are in the log, but were never sent.
     pub unknown: u64,
     /// Why there was no log to compare with.
     pub trouble: Option<String>,
@@ -63,7 +63,7 @@ impl PostsRecord {
         PostsRecord { answered, unanswered, recorded, missing, unknown, trouble }
     }
 
-    /// Each that was answered is there, and nothing else than was sent.
+    /// Returns whether the log contains each answered POST, and nothing that was not sent.
     pub fn agree(&self) -> bool {
         self.trouble.is_none() && self.missing == 0 && self.unknown == 0
     }

@@ -22,7 +22,7 @@ pub struct StackRecord {
     pub recoveries: u64,
     /// Segments received out of order.
     pub out_of_order: u64,
-    /// Segments that brought nothing new.
+    /// Segments without new data.
     pub duplicate: u64,
     /// Acknowledgements that answered doubtful segments (RFC 5961).
     pub challenges: u64,
@@ -40,7 +40,7 @@ pub struct StackRecord {
     /// Packets received in batches, by io_uring, if known.
     #[serde(default)]
     pub batched: u64,
-    /// A local address of ours that another host used too; present if that was observed.
+    /// A local address of ours that another host used too; present if observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictRecord>,
 }

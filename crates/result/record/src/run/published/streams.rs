@@ -37,20 +37,20 @@ pub struct StreamsRecord {
     pub events_in_window: u64,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub events_per_s: f64,
-    /// From the instant a call was due to its first event; a call that timed out without one has its
-    /// wait in it.
+    /// Time from the instant a call was due to its first event; includes the wait of calls that
+    /// timed out without an event.
     pub first_event_s: TimesRecord,
-    /// From one event to the next; a stream that timed out has its last wait in it.
+    /// Time from one event to the next; includes the last wait of streams that timed out.
     pub between_events_s: TimesRecord,
     /// The mean time between the events of each whole stream with two or more; per token if the
     /// stream reports its tokens.
     pub mean_between_events_s: TimesRecord,
-    /// Its reciprocal: the minimum reached by half of the streams, and by 99 % of them. Null if
-    /// there are none, and if their events arrived all at once.
+    /// Its reciprocal: the minimum reached by half of the streams, and by 99 % of them. Null
+    /// without streams, and if their events arrived all at once.
     pub stream_events_per_s: Option<StreamRateRecord>,
-    /// Messages that gRPC calls send on a schedule; null without one.
+    /// Messages that gRPC calls send on a schedule; null without a schedule.
     pub sent: Option<SentMessagesRecord>,
-    /// Null if the streams are not those of language models.
+    /// Null unless the streams are those of language models.
     pub tokens: Option<ModelTokensRecord>,
     /// Streams of each step of a journey, in the plan's order; empty without journeys.
     #[serde(default)]
@@ -65,7 +65,7 @@ pub struct SentMessagesRecord {
     pub messages: u64,
     /// Of these, messages that waited behind earlier ones for the server's window.
     pub held_back: u64,
-    /// From the instant a message was due to the message of the response at the same place;
+    /// Time from the instant a message was due to the message of the response at the same place;
     /// bidirectional streams only.
     pub answer_s: TimesRecord,
 }
@@ -80,7 +80,7 @@ pub struct StepStreamsRecord {
     /// Calls that failed or timed out after at least one event.
     pub cut: u64,
     pub events: u64,
-    /// As those of the run.
+    /// As for the run.
     pub first_event_s: TimesRecord,
     pub between_events_s: TimesRecord,
 }
@@ -114,8 +114,8 @@ pub struct ModelTokensRecord {
     /// Tokens of the responses, and of the requests as far as they are reported.
     pub output: u64,
     pub input: u64,
-    /// Of all streams: the events with content inside the measured window, times the tokens of such
-    /// an event, over the length of the window.
+    /// For all streams: the events with content inside the measured window, times the tokens of
+    /// such an event, over the length of the window.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub per_s: f64,
 }
@@ -148,7 +148,7 @@ pub struct StreamRateRecord {
 }
 
 impl StreamRateRecord {
-    /// Of the mean gaps of streams.
+    /// Rates from the mean gaps of streams.
     fn of(pace: &Hist) -> Option<StreamRateRecord> {
         let rate = |quantile| {
             let gap = pace.quantile(quantile).as_secs_f64();
@@ -158,7 +158,7 @@ impl StreamRateRecord {
     }
 }
 
-/// The form of the plan's streams; `None`: it has none.
+/// The form of the plan's streams; `None` without streams.
 fn stream_form(plan: &Plan) -> Option<&'static str> {
     let forms = plan.streams();
     let mut named = forms.iter().flatten().map(|form| form.id());

@@ -1,4 +1,4 @@
-//! Counts and times: outcomes, histograms, quantiles, runs compared with each other.
+//! Counts and times: outcomes, histograms, quantiles, comparisons of runs.
 
 use crate::finished::{RunReport, SloResult, in_window};
 use crate::ids;
@@ -45,7 +45,7 @@ impl OutcomesRecord {
         }
     }
 
-    /// Calls with a known outcome, dropped and abandoned ones excluded.
+    /// Calls with a known outcome, except dropped and abandoned ones.
     pub fn done(&self) -> u64 {
         self.succeeded + self.failed + self.timed_out
     }
@@ -170,7 +170,7 @@ pub struct UrlRecord {
     /// Tags of the step, by name.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
-    /// URLs that --fold put together here; 0: the row is one URL's own.
+    /// Number of URLs that --fold combined here; 0: the row belongs to one URL.
     #[serde(default)]
     pub folded: u64,
     pub count: u64,
@@ -233,8 +233,8 @@ pub struct QuantileRecord {
     /// The same without the client's own lateness.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_time_without_lag_s: Option<f64>,
-    /// Its interval of 95 %, corrected for calls that depend on each other; of an objective on it,
-    /// the objective's. Null if the calls are too few for an end.
+    /// Interval of 95 %, corrected for calls that depend on each other; of an objective on it, the
+    /// objective's. Null if the calls are too few for an end.
     pub low_s: Option<f64>,
     pub high_s: Option<f64>,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
@@ -244,7 +244,7 @@ pub struct QuantileRecord {
 }
 
 impl QuantileRecord {
-    /// Those that the plan lists. `response`: the headline's times.
+    /// Quantiles that the plan lists. `response`: the headline's times.
     pub(crate) fn all(report: &RunReport, response: &Hist) -> Vec<QuantileRecord> {
         let total = &report.measurement.total;
         let doubt = Doubt::of(total);

@@ -20,7 +20,7 @@ pub struct TokensRecord {
     /// Longest time of an answered request.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub slowest_s: f64,
-    /// Why the last failed request failed; null if none failed.
+    /// Reason why the last failed request failed; null if none failed.
     pub trouble: Option<String>,
 }
 

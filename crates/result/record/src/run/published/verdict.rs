@@ -1,4 +1,4 @@
-//! The run's verdict on itself, what the server did, and what was found.
+//! The run's verdict on itself, the state of the server, and the findings.
 
 use super::known;
 use crate::ids;
@@ -55,7 +55,7 @@ pub struct ConductRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "conduct_id::schema"))]
     pub state: Conduct,
     pub sentence: String,
-    /// Since when, in seconds of the window; null: throughout.
+    /// Start in seconds of the window; null: throughout.
     pub since_s: Option<f64>,
     /// Share of the calls that ended which failed by the server's fault.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
@@ -66,7 +66,7 @@ pub struct ConductRecord {
     pub errors: Vec<ServerError>,
     /// Connections that broke with a call in flight.
     pub connections_broken: u64,
-    /// One real response, where responses are what is wrong.
+    /// One real response, if the responses are wrong.
     pub example: Option<String>,
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ pub struct SloRecord {
     #[serde(with = "ids::objective")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "String"))]
     pub objective: Objective,
-    /// In the unit of the bound.
+    /// Value in the unit of the bound.
     pub figure: Option<f64>,
     /// The figure without the client's own lateness, of a part of the run a lower bound; null if
     /// lateness is no part of it.
@@ -129,8 +129,8 @@ pub struct SloRecord {
     #[serde(default)]
     pub interval: Option<SloInterval>,
     pub met: bool,
-    /// Of an objective that is met because no call is beyond the bound, by fewer calls than the
-    /// interval needs.
+    /// For an objective that is met because no call is beyond the bound, by fewer calls than the
+    /// interval needs: the probability.
     #[serde(default)]
     pub unsure: Option<UnsureRecord>,
     /// The interval contains the bound, there are too few samples, or a punctual client might have a
@@ -145,7 +145,7 @@ pub struct UnsureRecord {
     /// Probability that the true figure is within the bound; below 97.5 %.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub probability: f64,
-    /// Calls that reach 97.5 %, if none is beyond the bound.
+    /// Number of calls that reach 97.5 %, if none is beyond the bound.
     pub calls_needed: u64,
 }
 

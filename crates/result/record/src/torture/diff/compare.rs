@@ -42,7 +42,7 @@ fn is_tested(row: &CaseRecord) -> bool {
     row.outcome.is_tested()
 }
 
-/// `None` if there is none.
+/// Returns `None` without a change.
 fn change(a: &CaseRecord, b: Option<&CaseRecord>) -> Option<ChangeRecord> {
     let Some(b) = b else {
         return Some(ChangeRecord {
@@ -160,8 +160,8 @@ fn limits(a: &TortureRecord, b: &TortureRecord) -> Vec<LimitChangeRecord> {
     moved
 }
 
-/// The brackets have nothing in common, by more than such numbers move by themselves; or the same
-/// size is refused otherwise.
+/// The brackets do not overlap, by more than such numbers move by themselves; or the same size is
+/// refused in another way.
 fn is_moved(a: &LimitRecord, b: &LimitRecord) -> bool {
     if a.unit != b.unit {
         return true;

@@ -211,7 +211,7 @@ fn marked_range(range: &Range, across: &Scale, named: bool) -> Markup {
     }
 }
 
-/// An existing part is always visible, however small it is.
+/// Minimum width of a part, so that it is always visible.
 const PART_MIN: f64 = 1.0;
 
 /// Stacked columns, the first part at the bottom; one path for each part.

@@ -16,7 +16,7 @@ struct ForestFrame {
     /// Height of a figure's row, and of the space above the first.
     row: f64,
     head: f64,
-    /// From the top of a row to its interval.
+    /// Distance from the top of a row to its interval.
     middle: f64,
     /// Names and values are above their intervals, not next to them.
     stacked: bool,
@@ -33,8 +33,8 @@ const BROAD: ForestFrame = ForestFrame {
     stacked: false,
 };
 
-/// For a phone, whose screen is this wide in pixels: the axis uses the full width, so its right
-/// half, where regressions of times are, needs no scrolling.
+/// Screen width of a phone in pixels: below it the axis uses the full width, so its right half,
+/// where regressions of times are, needs no scrolling.
 const NARROW: ForestFrame = ForestFrame {
     class: "narrow",
     width: 358.0,
@@ -50,7 +50,7 @@ const NARROW: ForestFrame = ForestFrame {
 const REACH_MAX: f64 = 2.0;
 const FALL_MAX: f64 = 1.0;
 
-/// Each difference as a point with its interval, on top of the noise floor.
+/// Each difference as a point with its interval, above the noise floor.
 pub(super) fn figure(forest: &Forest) -> Markup {
     let rows = &forest.rows;
     let ends = rows.iter().flat_map(|one| [one.change, one.low, one.high, one.noise]);

@@ -16,7 +16,7 @@ pub(crate) struct Page {
 pub(crate) use crate::section::LABEL;
 
 impl Page {
-    /// For a terminal of this many columns, up to a readable line length.
+    /// Layout for a terminal of this many columns, up to a readable line length.
     pub(crate) fn for_columns(columns: usize) -> Page {
         Page { width: columns.clamp(WIDTH, COLUMNS_MAX), ..Page::default() }
     }

@@ -4,7 +4,7 @@ use super::layout::Page;
 use stats::Hist;
 use units::{Nanos, show};
 
-/// Eighths of a character, from one to eight.
+/// Block characters from one eighth to eight.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
 /// Maximum number of columns used, however wide the terminal is.
