@@ -22,7 +22,7 @@ pub trait Files {
     /// The contents of all plain files of a folder, at most [`FOLDER_FILES_MAX`] of them.
     ///
     /// # Errors
-    /// As [`Files::read`], of the folder.
+    /// Fails like [`Files::read`], for the folder.
     fn read_folder(&self, path: &str) -> Result<Vec<Vec<u8>>, SystemError> {
         Err(SystemError { number: 20, text: format!("{path}: Not a directory") })
     }
@@ -38,7 +38,7 @@ pub trait Files {
     /// Requests a page and returns the references of its elements, in order.
     ///
     /// # Errors
-    /// One sentence on why there is no such page.
+    /// Fails with one sentence on why there is no such page.
     fn look_at(&self, page: &PageRequest<'_>) -> Result<Vec<Reference>, String> {
         Err(format!("{} cannot be requested", page.url))
     }
@@ -56,7 +56,7 @@ pub trait Files {
     /// All of standard input.
     ///
     /// # Errors
-    /// As [`Files::read`].
+    /// Fails like [`Files::read`].
     fn read_input(&self) -> Result<Vec<u8>, SystemError> {
         Err(SystemError { number: 9, text: "Bad file descriptor".to_owned() })
     }
@@ -86,7 +86,7 @@ pub trait Files {
         Vec::new()
     }
 
-    /// A function that reads files while the run goes on, for scripts that open them.
+    /// A function that reads files during the run, for scripts that open them.
     fn reader(&self) -> FileReader {
         Box::new(|path| Err(format!("{path}: no files here")))
     }
@@ -105,7 +105,7 @@ pub struct PageRequest<'a> {
     /// The request's bytes.
     pub request: &'a [u8],
     pub tls: &'a TlsPlan,
-    /// From the request to the end of the response.
+    /// Time limit from the request to the end of the response.
     pub timeout: Nanos,
 }
 
@@ -127,7 +127,7 @@ pub struct SystemError {
 /// Result of a command line.
 #[derive(Debug)]
 pub enum Reading {
-    /// Nothing is run: help, a version, a native command, or something wrong.
+    /// No run: help, a version, a native command, or an error.
     End(Ending),
     Run(Box<Job>),
     /// No load: connections that are kept open.
@@ -142,7 +142,7 @@ pub struct Job {
     pub extras: Extras,
     /// Source of requests that replaces the plan's target.
     pub script: Option<Box<ScriptJob>>,
-    /// Guide of the plan's users, call by call; they may go anywhere.
+    /// Guide of the plan's users, call by call; they may use any server.
     pub guides: Option<Box<dyn Guides>>,
     /// Makes the content of requests, call by call.
     pub makers: Option<Box<dyn RequestMakers>>,
@@ -158,8 +158,8 @@ impl Job {
     }
 }
 
-/// A file to which [`FaceOutput::log`] is appended. If it cannot be opened, `complaint` goes to standard
-/// error, the tool ends with `code`, and nothing is run.
+/// A file to which [`FaceOutput::log`] is appended. If it cannot be opened, `complaint` is printed
+/// on standard error, the tool ends with `code`, and nothing is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLog {
     pub path: String,
@@ -172,7 +172,8 @@ pub struct RequestLog {
 /// A Lua script that creates the requests, and its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptJob {
-    /// Its name and text, or why it could not be read; none: its libraries alone.
+    /// Name and text of the script, or the reason why it could not be read; `None`: only its
+    /// libraries.
     pub text: Option<(String, Result<Vec<u8>, String>)>,
     pub scheme: String,
     /// Without the brackets of an IPv6 address.
@@ -185,7 +186,7 @@ pub struct ScriptJob {
     /// `None`: GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
-    /// Its output is printed to standard error.
+    /// The script's output is printed on standard error.
     pub aside: bool,
 }
 
@@ -203,10 +204,10 @@ pub struct Interval<'a> {
 pub struct Needs {
     /// [`Face::calls`] gets every call; failed ones without delay.
     pub calls: bool,
-    /// For this many calls of each worker the start of their response is passed, head first.
+    /// Number of calls of each worker for which the start of the response is passed, head first.
     pub responses: u64,
     /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
-    /// response comes with its call, and that of a truncated one.
+    /// response is passed with its call, and so is that of a truncated one.
     pub lenient: Leniency,
     /// [`Face::ends`] gets every connection and every session that has ended.
     pub ends: bool,
@@ -221,7 +222,7 @@ pub(crate) const ANY_VERSION: Leniency =
 pub struct FaceOutput {
     pub out: String,
     pub err: String,
-    /// For the file of [`Job::log`].
+    /// Text for the file of [`Job::log`].
     pub log: String,
     pub wish: Wish,
 }
@@ -243,11 +244,11 @@ pub struct Ending {
     /// Text for standard output, then for standard error.
     pub out: String,
     pub err: String,
-    /// The reverse order, visible if both streams go to one terminal.
+    /// Prints standard error first, which is visible if both streams are on one terminal.
     pub err_first: bool,
     /// Files to be written, in this order, after the text.
     pub files: Vec<OutFile>,
-    /// Our notes: one sentence each, shown on a terminal or with `--notes`.
+    /// Notes of this program: one sentence each, shown on a terminal or with `--notes`.
     pub notes: Vec<String>,
     pub code: u8,
 }
@@ -258,7 +259,7 @@ pub struct Ending {
 pub struct OutFile {
     pub path: String,
     pub text: String,
-    /// Added to what is there, rather than put in its place.
+    /// Appended to an existing file, rather than replacing it.
     pub append: bool,
     pub complaint: String,
     pub code: u8,
@@ -274,7 +275,7 @@ pub enum StartTrouble {
     },
     /// No socket can be bound to a local address.
     Bind(SystemError),
-    /// More descriptors are needed than there are.
+    /// More descriptors are needed than available.
     Descriptors,
     /// Ciphers, certificates or keys cannot be used.
     Tls(String),
@@ -285,7 +286,7 @@ pub enum StartTrouble {
     Script(String),
     /// A script's request is invalid: `REASON at LINE:COLUMN`.
     Request(String),
-    /// Anything else, as printed by the native command.
+    /// Any other trouble, as printed by the native command.
     Other(String),
 }
 
@@ -331,7 +332,7 @@ pub struct Date {
 
 /// A tool while its plan is run.
 pub trait Face: std::fmt::Debug {
-    /// The run is about to begin: what its instants are in the calendar.
+    /// Called before the run begins, with the calendar time of its clock.
     fn dated(&mut self, _date: &Date) {}
 
     /// The plan left the protocol to the server ([`plan::HttpVersion::Auto`]), and it is resolved:
@@ -341,12 +342,12 @@ pub trait Face: std::fmt::Debug {
         None
     }
 
-    /// The run begins: names are resolved, nothing has been sent.
+    /// Called when the run begins: names are resolved, nothing has been sent.
     fn begin(&mut self) -> FaceOutput {
         FaceOutput::default()
     }
 
-    /// Calls that have ended; those of one worker in the order of their ends.
+    /// Receives ended calls; those of one worker in the order of their ends.
     fn calls(&mut self, _calls: &[CallRecord]) -> FaceOutput {
         FaceOutput::default()
     }
@@ -361,7 +362,7 @@ pub trait Face: std::fmt::Debug {
         FaceOutput::default()
     }
 
-    /// One worker's interval, before it is merged into a row.
+    /// Receives one worker's interval, before it is merged into a row.
     fn interval(&mut self, _interval: &Interval<'_>) -> FaceOutput {
         FaceOutput::default()
     }
@@ -371,8 +372,8 @@ pub trait Face: std::fmt::Debug {
         None
     }
 
-    /// This many of the connections have no descriptor. Returns whether the tool runs with the
-    /// others, instead of failing with [`StartTrouble::Descriptors`].
+    /// Reports that this many of the connections have no descriptor. Returns whether the tool runs
+    /// with the others, instead of failing with [`StartTrouble::Descriptors`].
     fn go_without(&mut self, _connections: u64) -> bool {
         false
     }
@@ -380,11 +381,12 @@ pub trait Face: std::fmt::Debug {
     /// The run could not begin; [`Face::begin`] has not been called unless a script failed later.
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending;
 
-    /// The run is over: what is still to be printed.
+    /// Returns the final output after the run.
     fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending;
 }
 
-/// One sentence when it was the client, or its machine, that was measured; for [`Ending::notes`].
+/// One sentence if the client or its machine was measured instead of the server; for
+/// [`Ending::notes`].
 pub fn client_note(report: &RunRecord) -> Option<String> {
     const OURS: [CauseId; 9] = [
         CauseId::DriverCpu,

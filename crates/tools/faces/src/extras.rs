@@ -5,9 +5,9 @@
 pub struct Extras {
     /// Figures are computed as the tool computed them, mistakes included.
     pub strict: bool,
-    /// Our notes go to standard error, though it is no terminal.
+    /// Notes are printed on standard error, even if it is not a terminal.
     pub notes: bool,
-    /// Print the native command that does the same, and run nothing.
+    /// Prints the equivalent native command, and runs nothing.
     pub native: bool,
 }
 

@@ -3,7 +3,7 @@
 /// One step through a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionStep<'a> {
-    /// A letter, with its value where it takes one.
+    /// A letter, with its value if it takes one.
     Option(char, &'a str),
     /// A letter that the tool does not have.
     Unknown(char),
@@ -83,7 +83,7 @@ impl<'a> Getopt<'a> {
         }
     }
 
-    /// `None`: the tool has no such letter.
+    /// Returns `None` if the tool has no such letter.
     fn takes_value(&self, letter: char) -> Option<bool> {
         let at = self.letters.find(letter).filter(|_| letter != ':')?;
         Some(self.letters[at + letter.len_utf8()..].starts_with(':'))

@@ -12,7 +12,7 @@ pub struct Idle {
     pub connections: u32,
 }
 
-/// Connections that one machine can hold.
+/// Maximum number of connections that one machine can hold.
 const CONNECTIONS_MAX: i32 = 1_000_000;
 
 /// Reads idleconn's command line.

@@ -1,8 +1,8 @@
 //! The faces: command lines and output of the classic tools, on this engine. A face is three pure
-//! functions. [`read`]: arguments (and the contents of files that they name) → a [`plan::Plan`] and a
-//! [`Face`]. [`Face::calls`] and [`Face::row`]: what happens in the run → lines, and perhaps the
-//! wish to end it. [`Face::report`]: the finished run → that tool's exact text and exit code.
-//! Layer 5: no files, sockets, threads or clocks; `loadstone::face` runs the plan and prints.
+//! functions. [`read`]: arguments (and the contents of files that they name) → a [`plan::Plan`] and
+//! a [`Face`]. [`Face::calls`] and [`Face::row`]: events of the run → lines, and possibly a request
+//! to end it. [`Face::report`]: the finished run → that tool's exact text and exit code. Layer 5:
+//! no files, sockets, threads or clocks; `loadstone::face` runs the plan and prints.
 //!
 //! **The contract.**
 //! * Layout, wording, units and exit codes are the tool's own, so that parsers keep working. Values
@@ -12,7 +12,7 @@
 //!   requests is sent. Requirements of a tool on the engine are fields of the plan:
 //!   [`plan::TargetPlan::raw`] (the request's bytes), [`plan::AddressOrder`],
 //!   [`plan::Stop::at_once`], …
-//! * Notes and our verdict go to standard error, on a terminal or with `--notes` only.
+//! * Notes and our verdict are printed on standard error, only on a terminal or with `--notes`.
 //! * [`Face::cannot_start`]: the tool's message if a name, an address or a descriptor is missing.
 //!
 //! **To add a tool:** a folder with a `read` like [`ab::read`], a row in [`Tool`], and its
@@ -24,7 +24,7 @@ macro_rules! put {
     ($out:expr, $($text:tt)*) => { $out.push_str(&format!($($text)*)) };
 }
 
-/// Like `put`, and ends the line.
+/// Like `put`, but ends the line.
 macro_rules! putln {
     ($out:expr, $($text:tt)*) => {{
         put!($out, $($text)*);
@@ -103,8 +103,8 @@ impl Tool {
     }
 }
 
-/// Reads a tool's command line. `program`: the name that the tool was started under, as it appears
-/// in its messages. `args`: what follows it.
+/// Parses a tool's command line. `program`: the name under which the tool was started, as in its
+/// messages. `args`: the other arguments.
 pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Reading {
     let (extras, args) = Extras::take(args);
     match tool {

@@ -1,5 +1,5 @@
-//! The figures of WebStone 2 and of WebBench, as those compute them: another way to print a run, or
-//! the steps of a ramp, with their load.
+//! The figures of WebStone 2 and of WebBench, computed as in the originals: another way to print a
+//! run, or the steps of a ramp, with their load.
 
 use plan::{Load, Plan};
 use record::ramp::RampRecord;
@@ -9,7 +9,7 @@ use record::run::{RunHist, RunRecord};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collected {
     pub clients: u32,
-    /// From GO to the last result; WebStone counts whole seconds.
+    /// Time from GO to the last result; WebStone counts whole seconds.
     pub elapsed_s: f64,
     /// Complete files, each on a separate connection.
     pub connections: u64,
@@ -28,8 +28,8 @@ pub struct Scores {
     pub connections_per_s: f64,
     pub errors_per_s: f64,
     pub thruput_mbit: f64,
-    /// By Little's law the mean number of connections that were being served; of the sum of response
-    /// times the code takes the whole seconds alone.
+    /// By Little's law the mean number of connections being served; the code uses only the whole
+    /// seconds of the summed response times.
     pub load_factor: f64,
     pub response_ms: f64,
     pub response_stdev_ms: f64,
@@ -84,7 +84,7 @@ impl Benchmark {
     /// A run's.
     ///
     /// # Errors
-    /// A load that the benchmark has none of: its figures would mean something else.
+    /// Fails for a load that the benchmark does not have: its figures would mean something else.
     pub fn of_run(self, run: &RunRecord) -> Result<String, String> {
         self.admit(run.plan.plan())?;
         let mut text = String::new();
@@ -101,7 +101,7 @@ impl Benchmark {
     /// A ramp's, step by step: WebStone's numbers of clients, WebBench's mixes.
     ///
     /// # Errors
-    /// As [`Benchmark::of_run`].
+    /// Fails like [`Benchmark::of_run`].
     pub fn of_ramp(self, ramp: &RampRecord) -> Result<String, String> {
         let mut text = String::new();
         if self == Benchmark::Webbench {

@@ -1,9 +1,9 @@
-//! Small things that C programs share: numbers out of text, the system's sentences, dates.
+//! Small functions that C programs share: numbers from text, the system's error messages, dates.
 
 use sample::FailureClass;
 
-/// `atoi`: white space, a sign, digits; whatever follows is ignored, no digits are 0. Beyond 32
-/// bits the low ones are kept, as glibc does on 64-bit machines.
+/// `atoi`: white space, a sign, digits; the rest is ignored, no digits are 0. Beyond 32 bits the
+/// low ones are kept, as glibc does on 64-bit machines.
 pub fn atoi(text: &str) -> i32 {
     let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let (negative, digits) = match text.as_bytes().first() {
@@ -18,7 +18,7 @@ pub fn atoi(text: &str) -> i32 {
     (if negative { -number } else { number }) as i32
 }
 
-/// The system's number and sentence for a failure that stems from a system call; `None` for all
+/// The system's number and message for a failure that stems from a system call; `None` for all
 /// others.
 pub fn system_error(class: FailureClass) -> Option<(i32, &'static str)> {
     Some(match class {
@@ -34,7 +34,7 @@ pub fn system_error(class: FailureClass) -> Option<(i32, &'static str)> {
     })
 }
 
-/// `getaddrinfo`'s number (as a positive one) for its sentence; 2, an unknown name, for others.
+/// `getaddrinfo`'s number (as a positive one) for its message; 2, an unknown name, for others.
 pub fn resolver_error(text: &str) -> (i32, &'static str) {
     const KNOWN: [(i32, &str); 6] = [
         (2, "Name or service not known"),

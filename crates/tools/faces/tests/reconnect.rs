@@ -1,4 +1,4 @@
-//! A tool that connects again at once does so here: a pause of ours would shape its throughput.
+//! A tool that reconnects at once does so here: an added pause would shape its throughput.
 
 use faces::{Files, Reading, SystemError, Tool, read};
 use units::Nanos;

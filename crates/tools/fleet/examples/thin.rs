@@ -1,5 +1,6 @@
-//! Thin agents: the agents' side of the protocol without a load, a thousand of them in a few processes, to
-//! see what the manager and the server between them can carry. See docs/design/fleet.md for its figures.
+//! Thin agents: the agents' side of the protocol without a load, a thousand of them in a few
+//! processes, to measure how many the manager and the server support. See docs/design/fleet.md for
+//! the figures.
 //!
 //! ```text
 //! cargo run -p fleet --example thin -- AGENTS SECONDS
@@ -254,7 +255,7 @@ struct Thin {
     agent: Agent,
     link: NatsLink,
     seal_key: SealKey,
-    /// The manager that began what it runs, and its next row.
+    /// The manager that started the current run, and the next row.
     run: u64,
     next: Option<(Nanos, u64)>,
     calls: stats::Snapshot,

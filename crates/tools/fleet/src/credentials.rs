@@ -13,7 +13,7 @@ use std::path::Path;
 pub enum Role {
     Manager,
     Agent,
-    /// Reports the target's machine, and nothing else.
+    /// Reports only the target's machine.
     Watch,
     /// Queries the state, and ends the run.
     Operator,
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// New ones.
+    /// Generates new credentials.
     pub fn generate(fleet: &str, role: Role) -> Result<Credentials, FleetError> {
         check_name(fleet)?;
         let seed = KeyPair::new_user().seed();
@@ -55,7 +55,7 @@ impl Credentials {
     }
 
     /// # Errors
-    /// A file that is not there, that others may read, or that holds something else.
+    /// Fails for a file that does not exist, that other users may read, or that has other contents.
     pub fn read(path: &Path) -> Result<Credentials, FleetError> {
         let named = |why: String| FleetError(format!("{}: {why}", path.display()));
         check_mode(path).map_err(named)?;

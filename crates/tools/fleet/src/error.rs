@@ -1,6 +1,6 @@
 //! Errors between the machines of a fleet.
 
-/// One sentence that names what failed and the fix.
+/// One sentence that names the failure and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetError(pub String);
 

@@ -38,7 +38,7 @@ pub enum Incoming {
     },
     Connected,
     Disconnected,
-    /// Messages were thrown away because we were too slow.
+    /// Messages were dropped because this side was too slow.
     TooSlow,
     /// The server refused an operation: its message.
     Refused(String),
@@ -146,8 +146,8 @@ impl Drop for NatsLink {
     }
 }
 
-/// The pause before an attempt, counted from 1. The client makes one before the very first connection
-/// too: there is nothing to wait for then.
+/// The pause before an attempt, counted from 1. The client makes one before the very first
+/// connection too: there is nothing to wait for then.
 fn reconnect_delay(attempt: usize) -> Duration {
     match attempt {
         0 | 1 => Duration::ZERO,
@@ -190,7 +190,7 @@ fn options(
     Ok(options)
 }
 
-/// TLS that trusts one authority alone.
+/// TLS that trusts a single authority.
 fn trust(
     ca: &PathBuf,
     identity: Option<&(PathBuf, PathBuf)>,
@@ -280,7 +280,7 @@ async fn carry(
             break;
         }
     }
-    // a server that is gone takes nothing more
+    // a server that has ended accepts nothing more
     tokio::time::timeout(Duration::from_secs(1), client.flush()).await.ok();
     reading.abort();
 }

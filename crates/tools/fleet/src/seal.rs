@@ -28,7 +28,7 @@ fn failed(what: &str, error: &rustls::Error) -> FleetError {
 
 impl SealKey {
     /// # Errors
-    /// The system gives no random bytes.
+    /// Fails if the system provides no random bytes.
     pub fn generate() -> Result<SealKey, FleetError> {
         let pair = SUITE.generate_key_pair().map_err(|error| failed("make a key for", &error))?;
         let (HpkePublicKey(public), secret) = pair;
@@ -41,7 +41,7 @@ impl SealKey {
     }
 
     /// # Errors
-    /// Sealed for another agent, or modified in transit.
+    /// Fails if it was sealed for another agent, or modified in transit.
     pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, FleetError> {
         let Some((key, text)) = sealed.split_at_checked(ENCAPSULATED) else {
             return Err(FleetError::new("a sealed plan that is too short"));

@@ -36,7 +36,7 @@ pub struct ServerOptions {
     /// The program; found by its name in PATH.
     pub program: PathBuf,
     pub listen: IpAddr,
-    /// 0: any free one.
+    /// Port; 0: any free one.
     pub port: u16,
     pub tls: Option<ServerTls>,
 }
@@ -119,7 +119,7 @@ impl NatsServer {
     /// Starts the server and waits until it listens.
     ///
     /// # Errors
-    /// No such program, a version that is too old, or a server that does not start.
+    /// Fails if there is no such program, its version is too old, or the server does not start.
     pub fn start(
         options: &ServerOptions,
         fleet: &str,
@@ -152,7 +152,7 @@ impl NatsServer {
 
     /// Ends the process.
     pub fn end(&mut self) {
-        // it may have ended already; then there is nothing to end
+        // it may have ended already
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -160,7 +160,7 @@ impl NatsServer {
     /// Starts it again, on the same port, if it has died; whether it had.
     ///
     /// # Errors
-    /// It does not start again.
+    /// Fails if it does not start again.
     pub fn revive(&mut self) -> Result<bool, FleetError> {
         if matches!(self.child.try_wait(), Ok(None)) {
             return Ok(false);

@@ -19,7 +19,7 @@ impl Subjects {
         format!("{}.cmd", self.prefix)
     }
 
-    /// Manager to one agent.
+    /// Subject from the manager to one agent.
     pub fn to(&self, agent: &str) -> String {
         format!("{}.to.{agent}", self.prefix)
     }
@@ -39,7 +39,7 @@ impl Subjects {
         format!("{}.sut.{watch}", self.prefix)
     }
 
-    /// Questions of an operator, and the answers to one.
+    /// Subjects of an operator's questions, and of the answers to one operator.
     pub fn control(&self) -> String {
         format!("{}.ctl", self.prefix)
     }
@@ -54,8 +54,8 @@ impl Subjects {
         Some(rest.split_once('.').unwrap_or((rest, "")))
     }
 
-    /// Subjects that a party with this role and id may publish and subscribe to. Nothing else:
-    /// allow lists alone, no inbox, none of the server's own subjects.
+    /// Subjects that a party with this role and id may publish and subscribe to, and no others:
+    /// allow lists only, no inbox, none of the server's own subjects.
     pub fn permitted(&self, role: Role, id: &str) -> (Vec<String>, Vec<String>) {
         match role {
             Role::Manager => (

@@ -1,4 +1,4 @@
-//! Versions of nats-server, and what is known to be wrong with some.
+//! Versions of nats-server, and known faults of some.
 
 use crate::FleetError;
 
@@ -9,7 +9,7 @@ pub struct ServerVersion(pub u32, pub u32, pub u32);
 /// The first version of each line with the security fixes of 2026; later lines have them.
 const FIXED: [ServerVersion; 3] =
     [ServerVersion(2, 11, 16), ServerVersion(2, 12, 7), ServerVersion(2, 14, 0)];
-/// Below it nothing of ours was tried.
+/// Oldest tested version.
 const OLDEST: ServerVersion = ServerVersion(2, 9, 0);
 
 impl std::fmt::Display for ServerVersion {
@@ -38,7 +38,7 @@ impl ServerVersion {
     }
 
     /// # Errors
-    /// A version that is too old for the fleet.
+    /// Fails if the version is too old for the fleet.
     pub fn check(self) -> Result<(), FleetError> {
         if self >= OLDEST {
             return Ok(());

@@ -1,5 +1,5 @@
 //! Permissions of an agent's credentials, checked with the installed server: its own subjects, and
-//! nothing else.
+//! no others.
 
 use fleet::{
     Credentials, Grant, Incoming, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Anything that has an answer shows that all before it was treated.
+/// A message with an answer, which shows that all messages before it were processed.
 const MARK: &str = "mark";
 
 struct Scene {

@@ -17,17 +17,17 @@ const STEPS: u32 = 16;
 /// Kinds of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// Nothing from the client: a node works.
+    /// Waits for nothing from the client: a node works.
     Nothing,
     /// A request's head, its first byte included.
     Head,
     /// More of a request's body.
     Body,
-    /// For the client to receive more of the response.
+    /// Waits for the client to receive more of the response.
     Taking,
 }
 
-/// The time-outs of one thread.
+/// The timeouts of one thread.
 #[derive(Debug)]
 pub(crate) struct Aborts {
     timeout: Duration,
@@ -46,7 +46,7 @@ pub(crate) struct Watch {
     overdue: Notify,
 }
 
-/// A connection's place in the list; dropping it gives the place back.
+/// A connection's place in the list; dropping it frees the place.
 #[derive(Debug)]
 pub(crate) struct Abort {
     aborts: Rc<Aborts>,
@@ -77,7 +77,7 @@ impl Aborts {
         }
     }
 
-    /// A watch that waits for a request's head from now on.
+    /// Starts a watch that waits for a request's head.
     pub(crate) fn watch(&self) -> Rc<Watch> {
         Rc::new(Watch {
             waiting: Cell::new(Waiting::Head),
@@ -118,7 +118,7 @@ impl Watch {
     pub(crate) fn wrote(&self) {
         match self.waiting.get() {
             Waiting::Taking => self.waiting.set(Waiting::Nothing),
-            // the rest of the last response still goes out
+            // the rest of the last response is still sent
             Waiting::Head => self.since.set(self.now.get()),
             Waiting::Nothing | Waiting::Body => {}
         }

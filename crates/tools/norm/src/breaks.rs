@@ -1,6 +1,6 @@
-//! Switches that spoil one behaviour each, so that a test plan can be shown to notice.
+//! Switches that break one behavior each, so that a test plan can be shown to detect it.
 
-/// One behaviour gone wrong on purpose.
+/// One behavior that is broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Break {
     /// The welcome page greets differently.
@@ -48,7 +48,7 @@ pub enum Break {
     LogTmpFile,
 }
 
-/// Every switch with its name and what it does, in the order for help.
+/// Every switch with its name and its effect, in the order for help.
 pub const BREAKS: &[(Break, &str, &str)] = &[
     (Break::Welcome, "welcome", "the welcome page lacks the word Welcome"),
     (Break::IndexParent, "index-parent", "a directory's index has no link to its parent"),

@@ -1,5 +1,5 @@
-//! One connection from acceptance to end: hyper speaks HTTP, we answer what it refuses, then the
-//! connection is closed in order.
+//! One connection from acceptance to end: hyper speaks HTTP, this module answers what hyper
+//! refuses, then the connection is closed in order.
 
 use std::future::poll_fn;
 use std::io;
@@ -86,7 +86,7 @@ async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
 async fn respond(visit: &Visit, status: StatusCode, socket: &mut TcpStream) {
     visit.leave_unread();
     visit.shared().counters.request();
-    // a client that is gone already misses nothing, and one that takes nothing is not waited for
+    // a client that has disconnected misses nothing, and one that takes nothing is not waited for
     let response = refusal::raw(status);
     tokio::time::timeout(LINGER_MAX, socket.write_all(response.as_bytes())).await.ok();
 }

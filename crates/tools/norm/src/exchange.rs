@@ -20,7 +20,7 @@ pub(crate) struct Ask {
     /// CGI's SCRIPT_NAME and PATH_INFO.
     pub(crate) node_path: String,
     pub(crate) rest: String,
-    /// As sent, undecoded.
+    /// Query as sent, undecoded.
     pub(crate) query: Option<String>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Entity,
@@ -30,7 +30,7 @@ pub(crate) struct Ask {
     pub(crate) user: Option<String>,
 }
 
-/// A body that has been read whole.
+/// A body that has been read completely.
 #[derive(Debug)]
 pub(crate) enum Entity {
     None,
@@ -40,12 +40,12 @@ pub(crate) enum Entity {
     Spooled(Spooled),
 }
 
-/// A file that lives as long as the request.
+/// A file with the lifetime of the request.
 #[derive(Debug)]
 pub(crate) struct Spooled {
     pub(crate) path: PathBuf,
     pub(crate) len: u64,
-    /// Its lock shows other servers that the file is in use.
+    /// The lock shows other servers that the file is in use.
     _locked: Arc<File>,
     stays: bool,
 }

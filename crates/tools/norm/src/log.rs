@@ -50,7 +50,7 @@ pub(crate) struct Log {
     lost: AtomicU64,
 }
 
-/// Longest line in bytes; what is longer is cut.
+/// Maximum length of a line in bytes; longer lines are truncated.
 const LINE_MAX: usize = 4_096;
 
 impl Log {
@@ -58,7 +58,7 @@ impl Log {
         Log { level, sink: LogSink::Stderr, lost: AtomicU64::new(0) }
     }
 
-    /// Appends to the file, which is made when it does not exist.
+    /// Appends to the file, which is created if it does not exist.
     ///
     /// # Errors
     /// The file cannot be opened for writing.

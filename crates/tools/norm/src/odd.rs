@@ -1,5 +1,5 @@
-//! A directory of odd files, there for as long as the server runs: a listing must show them, and
-//! asking for one must neither block nor harm.
+//! A directory of odd files that exists while the server runs: a listing must show them, and
+//! requesting one must neither block nor harm.
 
 use std::fs::Permissions;
 use std::io;
@@ -13,8 +13,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 pub(crate) struct OddFiles(Vec<PathBuf>);
 
 impl OddFiles {
-    /// Makes `socket`, `fifo`, `vanished` (a symlink to nothing), `unreadable` and `plain.txt`. What
-    /// is there already by one of these names stays as it is.
+    /// Creates `socket`, `fifo`, `vanished` (a symlink to nothing), `unreadable` and `plain.txt`.
+    /// Existing files with one of these names are not changed.
     ///
     /// # Errors
     /// The directory cannot be written to.

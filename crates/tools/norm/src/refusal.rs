@@ -113,7 +113,7 @@ pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> 
     values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(token))
 }
 
-/// The status for a head that could not be read: `head` is what there is of it.
+/// The status for a head that could not be parsed: `head` is its available part.
 pub(crate) fn status_of_bytes(head: &[u8], too_large: bool) -> StatusCode {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     if too_large {

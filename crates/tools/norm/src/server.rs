@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     timing: bool,
     timeout: Duration,
-    /// Of the processes that nodes start.
+    /// Places for the processes that nodes start.
     places: Arc<Places>,
     /// A permit per connection.
     room: Arc<Semaphore>,
@@ -151,7 +151,7 @@ fn listen_advice(reason: &io::Error) -> String {
     }
 }
 
-/// A site that is serving. Dropping it stops it and waits for its threads.
+/// A running site. Dropping it stops it and waits for its threads.
 #[derive(Debug)]
 pub struct NormServer {
     address: SocketAddr,
@@ -391,10 +391,10 @@ struct ClientPermit(
     #[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>,
 );
 
-/// A place, if there is one.
+/// A place, if one is free.
 async fn client_permit(shared: &Shared) -> Option<ClientPermit> {
-    /// Event loop turns until connections that have already ended notice it: one to receive the
-    /// events, one to run their tasks, one in reserve.
+    /// Number of event loop turns until connections that have already ended notice it: one to
+    /// receive the events, one to run their tasks, one in reserve.
     const TURNS: usize = 3;
     if shared.breaks.has(Break::MaxClients) {
         return Some(ClientPermit(None));

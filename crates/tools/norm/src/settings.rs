@@ -19,7 +19,7 @@ pub struct NormSettings {
     /// Relative paths of a configuration start here.
     pub root: PathBuf,
     pub host: String,
-    /// 0 takes a free one.
+    /// Port; 0 takes a free one.
     pub port: u16,
     /// Connections open at once, 1..=100,000; further ones are accepted and closed at once.
     pub max_clients: usize,
@@ -55,7 +55,7 @@ pub enum LogFile {
 /// Node for a path and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// Begins with `/` and does not end with one, except for the root's.
+    /// Begins with `/` and does not end with one, except for the root.
     pub path: String,
     pub kind: NodeKind,
 }
@@ -116,7 +116,7 @@ const TIMEOUT_MIN: f64 = 0.01;
 const TIMEOUT_MAX: f64 = 3_600.0;
 const NODES_MAX: usize = 1_000;
 
-/// The file as it is written.
+/// The file as written.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct Written {
@@ -275,7 +275,7 @@ fn tmp_dir(root: &Path, value: Option<&Spanned<String>>) -> Result<PathBuf, Wron
     }
 }
 
-/// A folder that is there.
+/// A folder that must exist.
 fn folder(root: &Path, value: &Spanned<String>) -> Result<PathBuf, Wrong> {
     let path = root.join(value.get_ref());
     if path.is_dir() {

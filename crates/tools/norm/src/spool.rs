@@ -55,10 +55,10 @@ impl Spool {
         Ok(removed)
     }
 
-    /// A new file, locked for as long as it lives.
+    /// A new file, locked for its lifetime.
     ///
     /// # Errors
-    /// It cannot be made or locked.
+    /// Fails if it cannot be created or locked.
     pub(crate) fn allocate(&self) -> io::Result<Filling> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{PREFIX}{}-{number}", std::process::id()));

@@ -14,7 +14,7 @@ use crate::log::{Level, Log};
 /// Kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Point {
-    /// The list of time-outs takes in one more.
+    /// The list of timeouts accepts another entry.
     AbortRequest,
     /// A connection's time-out is made, the above included.
     AbortCreate,
@@ -26,7 +26,7 @@ pub(crate) enum Point {
     Request,
     /// Sending the response's content: from the first requested piece to the last written one.
     StreamEntity,
-    /// A response goes out, head and content.
+    /// A response is sent, head and content.
     Response,
     /// A request is dealt with once it is read: finding the node, its work, the response.
     ToStore,
@@ -67,12 +67,12 @@ pub(crate) const POINTS: [(Point, &str, &str); 14] = [
 pub(crate) struct Started(Option<Instant>);
 
 impl Started {
-    /// Now, or nothing at all when timing is off.
+    /// Current time; `None` if timing is off.
     pub(crate) fn now(on: bool) -> Started {
         Started(on.then(Instant::now))
     }
 
-    /// Time since; `None` when timing is off.
+    /// Time since; `None` if timing is off.
     pub(crate) fn elapsed(self) -> Option<Duration> {
         self.0.map(|start| start.elapsed())
     }
@@ -83,10 +83,10 @@ impl Started {
 pub(crate) struct VisitTiming {
     on: bool,
     log: Arc<Log>,
-    /// Lines that are not written yet: writing one while another point is measured would be measured
-    /// with it.
+    /// Lines that are not written yet: writing a line while another point is measured would be
+    /// included in it.
     lines: RefCell<String>,
-    /// For the next response's `Server-Timing`.
+    /// Text for the next response's `Server-Timing`.
     field: RefCell<String>,
 }
 

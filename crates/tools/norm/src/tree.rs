@@ -77,7 +77,7 @@ pub(crate) fn spoiled_welcome(breaks: &Breaks) -> String {
 /// Why a tree could not be written.
 #[derive(Debug)]
 pub enum TreeError {
-    /// A file of the tree's own name is there already; nothing was written.
+    /// A file with a name of the tree exists already; nothing was written.
     Exists(PathBuf),
     Write {
         path: PathBuf,
@@ -102,7 +102,7 @@ impl std::fmt::Display for TreeError {
 
 impl std::error::Error for TreeError {}
 
-/// Writes the tree into a folder, which is made when it does not exist. Returns what it wrote,
+/// Writes the tree into a folder, which is created if it does not exist. Returns the written paths,
 /// folders with a final `/`.
 ///
 /// # Errors

@@ -319,7 +319,7 @@ impl Visit {
         Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "The scripts point to one another.\n")
     }
 
-    /// The node for a request and what it is asked.
+    /// The node for a request, and the request for the node.
     fn ask(
         &self,
         line: RequestLine<'_>,

@@ -1,5 +1,5 @@
-//! A certificate authority for this machine alone: its key signs the certificates that replace
-//! those of recorded servers.
+//! A certificate authority for this machine only: its key signs the certificates that replace those
+//! of recorded servers.
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,

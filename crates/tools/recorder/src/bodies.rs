@@ -48,7 +48,7 @@ impl AsRef<[u8]> for CountedBody {
 /// Receives a whole body.
 ///
 /// # Errors
-/// It ends early, is too large, or all bodies together are.
+/// Fails if it ends early, is too large, or all bodies together are.
 pub(crate) async fn collect<B>(body: B, room: &BodyRoom) -> Result<Bytes, String>
 where
     B: Body<Data = Bytes>,

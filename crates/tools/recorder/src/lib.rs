@@ -32,7 +32,7 @@ use url::Url;
 #[derive(Debug)]
 pub struct RecorderConfig {
     pub listen: SocketAddr,
-    /// Server of requests without a host; `None`: only those of a browser's proxy are passed on.
+    /// Server of requests without a host; `None`: only requests of a browser's proxy are passed on.
     pub upstream: Option<Url>,
     pub authority: LocalAuthority,
     /// TLS settings for connections to servers.
@@ -49,7 +49,7 @@ pub struct RecordedExchange {
     pub url: Url,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// `None`: there was no response.
+    /// Response; `None` if there was none.
     pub response: Option<RecordedResponse>,
 }
 
@@ -61,7 +61,7 @@ pub struct RecordedResponse {
     pub body: Bytes,
 }
 
-/// A recorder that listens.
+/// A listening recorder.
 #[derive(Debug)]
 pub struct RecordingProxy {
     address: SocketAddr,

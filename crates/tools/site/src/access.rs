@@ -1,5 +1,5 @@
 //! The access log: one line per response in the Common Log Format, so that a client's own count can
-//! be held against it.
+//! be compared with it.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -27,7 +27,7 @@ impl AccessLog {
         }
     }
 
-    /// Appends to the file at `path`, which is made when it does not exist.
+    /// Appends to the file at `path`, which is created if it does not exist.
     ///
     /// # Errors
     /// The file cannot be opened for writing.
@@ -71,7 +71,7 @@ impl std::fmt::Debug for AccessLog {
 pub(crate) struct AccessLine<'a> {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) request: &'a str,
-    /// `None`: the request was left without an HTTP response.
+    /// Status; `None`: the request got no HTTP response.
     pub(crate) status: Option<u16>,
     /// Length of the body; `None` when it is not known beforehand.
     pub(crate) body_len: Option<u64>,

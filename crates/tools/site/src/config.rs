@@ -13,9 +13,9 @@ use crate::{AccessLog, Faults, Listen, SiteError};
 /// Times of the tokens of a language model's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelPace {
-    /// From the request to the first token.
+    /// Time from the request to the first token.
     pub(crate) first: Nanos,
-    /// From one token to the next.
+    /// Time from one token to the next.
     pub(crate) every: Nanos,
 }
 
@@ -28,7 +28,7 @@ pub enum Sleeping {
     Parallel,
 }
 
-/// With what HTTP/3 is served: files in PEM.
+/// Files in PEM for HTTP/3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Http3 {
     pub cert: PathBuf,
@@ -36,7 +36,7 @@ pub struct Http3 {
 }
 
 impl Http3 {
-    /// `CERT,KEY`, or one file with both.
+    /// Parses `CERT,KEY`, or one file with both.
     fn parse(text: &str) -> Result<Http3, String> {
         let (cert, key) = text.split_once(',').unwrap_or((text, text));
         if cert.is_empty() || key.is_empty() {
@@ -49,13 +49,13 @@ impl Http3 {
 /// Treatment of HTTP/3 requests in early data (0-RTT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyData {
-    /// They are served; those with an unsafe method after the handshake completes (RFC 8470 section
-    /// 3).
+    /// Requests are served; those with an unsafe method after the handshake completes (RFC 8470
+    /// section 3).
     Accept,
     /// Tickets permit early data, but no session is remembered, as after a restart: the client must
     /// resend.
     Refuse,
-    /// They are answered with 425 (RFC 8470 section 5.2).
+    /// Requests are answered with 425 (RFC 8470 section 5.2).
     TooEarly,
 }
 
@@ -76,22 +76,22 @@ pub struct Config {
     pub listen: Listen,
     /// HTTP/3 is served too, over UDP at the port that TCP has.
     pub http3: Option<Http3>,
-    /// `None`: tickets do not permit early data.
+    /// Handling of early data; `None`: tickets do not permit it.
     pub early_data: Option<EarlyData>,
     /// Serving threads, 1..=64. More than one only without faults.
     pub threads: usize,
-    /// All threads run on these CPUs; empty: wherever the kernel likes.
+    /// All threads run on these CPUs; empty: chosen by the kernel.
     pub cpus: Vec<u32>,
     pub log: Option<AccessLog>,
     /// Longest request body in bytes; beyond it the response is 413.
     pub body_max: u64,
-    /// All request bodies that are held at once, in bytes: those of unknown length and those over HTTP/3.
-    /// Beyond it the response is 503.
+    /// Maximum total size of held request bodies in bytes: those of unknown length and those over
+    /// HTTP/3. Beyond it the response is 503.
     pub held_max: u64,
-    /// Longest path with its query, in bytes; beyond it the response is 414. A head of more than 64 KiB is
-    /// refused with 431 before its path is looked at. `None`: what a head can hold.
+    /// Maximum length of a path with its query, in bytes; beyond it the response is 414. A head of
+    /// more than 64 KiB is refused with 431 before its path is parsed. `None`: the limit of heads.
     pub uri_max: Option<u64>,
-    /// Connections open at once; `None`: what the descriptor limit allows. Further ones wait in the
+    /// Maximum number of open connections; `None`: the descriptor limit. Further ones wait in the
     /// kernel's queue.
     pub connections_max: Option<u64>,
     pub sleeping: Sleeping,
@@ -102,7 +102,7 @@ pub struct Config {
     /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`, the
     /// set and the seed. `None`: those pages are refused.
     pub cgi: Option<PathBuf>,
-    /// For all that is random: files, delays, service times, shares, garbage.
+    /// Seed of all random values: files, delays, service times, shares, garbage.
     pub seed: Seed,
     /// The fastest constant answerer: 13 bytes to whatever ends in an empty line.
     pub null: bool,

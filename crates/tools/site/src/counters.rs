@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters since the site started.
 ///
-/// Every request read ends in one response or as one of `unanswered`; while requests are in work the
-/// sum of the two is smaller than `requests`.
+/// Every request read ends in one response or as one of `unanswered`; while requests are in work
+/// the sum of the two is smaller than `requests`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Connections accepted, those closed at once by a cap included.

@@ -1,4 +1,4 @@
-//! Faults on demand, as plain values: what they are, how they are typed, which exclude each other.
+//! Faults on demand, as plain values: kinds, syntax, and mutual exclusions.
 
 use crate::weakness::Weaknesses;
 use units::{Nanos, Stream, parse_duration, parse_size, quoted};
@@ -55,7 +55,7 @@ pub enum Misbehaviour {
 /// All faults. [`Faults::default`] has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// From a request's arrival to its response; requests do not wait for each other.
+    /// Time from a request's arrival to its response; requests do not wait for each other.
     pub delay: Option<TimeLaw>,
     /// Time in a server that works on one request at a time, in the order of their arrival.
     pub service: Option<TimeLaw>,
@@ -73,7 +73,8 @@ pub struct Faults {
     /// Bodies are sent at this many bytes per second.
     pub drip: Option<u64>,
     pub misbehaviour: Option<Misbehaviour>,
-    /// After this many requests the listener and all connections are closed, as when a process dies.
+    /// Number of requests after which the listener and all connections are closed, as when a
+    /// process dies.
     pub die_after: Option<u64>,
     pub weak: Weaknesses,
 }
@@ -125,7 +126,7 @@ impl Stall {
     /// `500ms/2s`: this long, this often.
     ///
     /// # Errors
-    /// Not two durations, a zero, or a stall that does not end before the next.
+    /// Fails for anything but two durations, a zero, or a stall that does not end before the next.
     pub fn parse(text: &str) -> Result<Stall, String> {
         let (length, period) = text
             .split_once('/')
@@ -223,7 +224,7 @@ impl Faults {
         None
     }
 
-    /// Bytes a second of a body, by whichever limit there is.
+    /// Bytes per second of a body, by any limit.
     pub(crate) fn body_rate(&self) -> Option<u64> {
         self.drip.or(self.weak.bandwidth)
     }

@@ -21,7 +21,7 @@ pub struct Lateness {
 #[derive(Debug)]
 pub(crate) struct LatenessLog(Mutex<Histogram<u64>>);
 
-/// One minute: later than that is recorded as that.
+/// One minute: the maximum recorded lateness.
 const LATEST_NS: u64 = 60_000_000_000;
 
 impl LatenessLog {

@@ -1,9 +1,10 @@
 //! The reference server: pages with known correct responses, and faults on demand. Layer 4.
 //!
 //! There are two engines for one [`Config`]. Without faults, hyper answers (module `proper`):
-//! well-tested third-party code. With any fault, delay or stall, or as the null server, an own loop
-//! answers (module `exact`): a runtime's timers step by 1 ms and a framework refuses to be wrong,
-//! while this loop keeps a due instant to some microseconds and reports how late it was.
+//! well-tested third-party code. With any fault, delay or stall, or as the null server, a separate
+//! loop answers (module `exact`): a runtime's timers step by 1 ms and a framework cannot send
+//! invalid responses, while this loop keeps a due instant to some microseconds and reports how late
+//! it was.
 //!
 //! Everything is bounded: heads, bodies, connections, pipelined requests, sleeping times. No input
 //! from a peer ends a thread.

@@ -7,7 +7,7 @@ use hyper::body::Bytes;
 pub(crate) const LINE: &[u8; 64] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
 
-/// The most that one call of [`slice`] gives.
+/// Maximum length that one call of [`slice`] returns.
 pub(crate) const BLOCK_LEN: usize = 64 * 1024;
 
 static BLOCK: [u8; BLOCK_LEN] = {
@@ -20,8 +20,8 @@ static BLOCK: [u8; BLOCK_LEN] = {
     block
 };
 
-/// Body bytes from `position` on: `wanted` of them or as many as lie in one stretch (at least one
-/// when `wanted` is above 0).
+/// Body bytes from `position` on: `wanted` of them or as many as are contiguous (at least one if
+/// `wanted` is above 0).
 pub(crate) fn slice(position: u64, wanted: u64) -> &'static [u8] {
     let start = (position % LINE.len() as u64) as usize;
     let len = wanted.min((BLOCK_LEN - start) as u64) as usize;

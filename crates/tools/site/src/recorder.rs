@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Connections read at once; others are closed unread.
+/// Maximum number of connections read at once; others are closed unread.
 const CONNECTIONS_MAX: usize = 64;
 /// Bytes kept per connection, and connections waiting for collection.
 const BYTES_MAX: usize = 1 << 20;

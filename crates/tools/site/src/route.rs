@@ -28,7 +28,7 @@ pub(crate) enum Route {
     Welcome,
     Hello,
     Sleep {
-        /// As typed, for the response's text.
+        /// Seconds as typed, for the response's text.
         seconds: String,
         span: Nanos,
     },
@@ -60,7 +60,7 @@ pub(crate) enum Route {
     /// A WebSocket that echoes.
     Socket(SocketPlan),
     Auth,
-    /// The same by Digest; path and query as requested.
+    /// The same with Digest; path and query as requested.
     Digest(String),
     /// Returns a token for a name.
     Login {
@@ -87,7 +87,7 @@ pub(crate) enum ModelPage {
     Messages,
 }
 
-/// A stream of events: their number, when the first one leaves, and from one to the next.
+/// A stream of events: their number, the time of the first one, and the interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventPlan {
     pub(crate) count: u64,
@@ -110,7 +110,7 @@ pub(crate) struct SocketPlan {
     /// Echoes before the connection is closed, and the code; 0: without a close frame.
     pub(crate) close_after: Option<u64>,
     pub(crate) close_code: u16,
-    /// Room whose members get every message of the others and their own, in place of an echo.
+    /// Room whose members receive all messages, including their own, in place of an echo.
     pub(crate) room: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl SocketPlan {
     }
 }
 
-/// Why there is no page: itself a response.
+/// Reason why there is no page: itself a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -287,7 +287,7 @@ pub(crate) fn credentials<'a>(field: &'a str, wanted: &str) -> Option<&'a str> {
     scheme.eq_ignore_ascii_case(wanted).then_some(token.trim())
 }
 
-/// The name of the token in an Authorization field; `None` if none was issued.
+/// The name in the token of an Authorization field; `None` if none was issued.
 pub(crate) fn bearer_of(field: &str) -> Option<&str> {
     credentials(field, "bearer").and_then(name_of)
 }
@@ -415,7 +415,7 @@ fn socket(query: Option<&str>) -> Result<Route, Refusal> {
     }))
 }
 
-/// The value of `name` in a query; the empty value if it has none.
+/// The value of `name` in a query; may be empty.
 fn value_of<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
     query?.split('&').find_map(|part| {
         let (found, value) = part.split_once('=').unwrap_or((part, ""));

@@ -16,7 +16,7 @@ use crate::lateness::LatenessLog;
 use crate::listen::Listener;
 use crate::{AccessLog, Address, Config, Lateness, Served, SiteError, exact, proper};
 
-/// A site that is serving. Dropping it stops it and waits for its threads.
+/// A running site. Dropping it stops it and waits for its threads.
 #[derive(Debug)]
 pub struct Site {
     address: Address,
@@ -31,7 +31,7 @@ pub struct Site {
     alive: Receiver<()>,
 }
 
-/// Descriptors that the rest of the process keeps for itself.
+/// Descriptors reserved for the rest of the process.
 const DESCRIPTORS_KEPT: u64 = 64;
 const CONNECTIONS_MIN: u64 = 16;
 const CONNECTIONS_MAX: u64 = 1 << 20;
@@ -40,8 +40,8 @@ impl Site {
     /// Binds, starts the threads and returns when all of them serve.
     ///
     /// # Errors
-    /// Options that contradict each other, an address that cannot be listened on, CPUs that cannot
-    /// be had, a system without threads or descriptors left.
+    /// Fails for contradicting options, an address that cannot be used, unavailable CPUs, and a
+    /// system without threads or descriptors left.
     pub fn start(config: Config) -> Result<Site, SiteError> {
         config.check()?;
         let (listener, address) = Listener::bind(&config.listen, config.backlog())?;
@@ -229,7 +229,7 @@ impl SiteThread {
             bind_to(&self.config.cpus).and_then(|()| self.prepare().map_err(SiteError::Resources));
         match prepared {
             Ok(engine) => {
-                // a receiver that is gone means that another thread failed: `stop` follows
+                // a closed receiver means that another thread failed: `stop` follows
                 reports.ready.send(Ok(())).ok();
                 engine.serve()
             }

@@ -1,5 +1,5 @@
-//! Weaknesses that servers have under load, as plain values: each is what one finding of the diagnosis
-//! names. They compose with the faults and with each other.
+//! Weaknesses that servers have under load, as plain values: each corresponds to one finding of the
+//! diagnosis. They compose with the faults and with each other.
 
 use units::{Nanos, parse_duration, parse_rate};
 
@@ -16,10 +16,10 @@ pub struct RateLimit {
     pub status: u16,
 }
 
-/// A beginning that is slower.
+/// A slower start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cold {
-    /// From the first request on.
+    /// Duration from the first request on.
     pub length: Nanos,
     /// Factor by which the work is slower; above 1.
     pub times: f64,
@@ -44,7 +44,7 @@ pub struct Late {
 /// All weaknesses. The default has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weaknesses {
-    /// `service` is done by this many workers instead of one.
+    /// Number of workers that perform `service`, instead of one.
     pub workers: Option<u64>,
     /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
     pub quantum: Option<Nanos>,
@@ -110,7 +110,7 @@ impl Contention {
         }
     }
 
-    /// Slowdown factor of a call with `n` in work, itself included.
+    /// Slowdown factor of a call with `n` in work, including itself.
     pub(crate) fn stretch(self, n: f64) -> f64 {
         1.0 + self.contention * (n - 1.0) + self.coherency * n * (n - 1.0)
     }

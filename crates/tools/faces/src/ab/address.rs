@@ -13,17 +13,17 @@ pub(super) struct Address {
     pub(super) host: String,
     pub(super) v6: bool,
     pub(super) port: u16,
-    /// From the first slash on, as typed.
+    /// Path from the first slash on, as typed.
     pub(super) path: String,
 }
 
 impl Address {
-    /// As in a URL and in the Host field.
+    /// Host as in a URL and in the Host field.
     pub(super) fn host_field(&self) -> String {
         if self.v6 { format!("[{}]", self.host) } else { self.host.clone() }
     }
 
-    /// `:8080`, or nothing for the scheme's own port.
+    /// `:8080`, or empty for the scheme's default port.
     pub(super) fn colon_port(&self) -> String {
         let usual = if self.secure { 443 } else { 80 };
         if self.port == usual { String::new() } else { format!(":{}", self.port) }
@@ -34,7 +34,7 @@ impl Address {
     }
 }
 
-/// `None`: ab prints "invalid URL".
+/// Returns `None` if ab prints "invalid URL".
 pub(super) fn parse_url(typed: &str) -> Option<Address> {
     let (secure, rest) = if let Some(rest) = after(typed, "http://") {
         (false, rest)

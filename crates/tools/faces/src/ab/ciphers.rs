@@ -1,9 +1,9 @@
-//! `-Z`: OpenSSL's cipher lists, as far as they choose among the suites that are supported here, and
-//! OpenSSL's names for what was agreed on.
+//! `-Z`: OpenSSL's cipher lists, as far as they select supported suites, and OpenSSL's names for
+//! the negotiated ones.
 
 use plan::TlsVersions;
 
-/// A suite by OpenSSL's name, by ours, and its key's bits.
+/// A suite by OpenSSL's name, by ours, and the bits of its key.
 struct Suite {
     openssl: &'static str,
     ours: &'static str,
@@ -36,7 +36,7 @@ pub(crate) fn openssl_name(ours: &str) -> (&str, u32) {
 }
 
 /// The suites of a list, by OpenSSL's names. A list selects TLS 1.2 suites and does not affect
-/// those of 1.3, unless only 1.3 is enabled (SSL_CTX_set_ciphersuites). `None`: nothing is left.
+/// those of 1.3, unless only 1.3 is enabled (SSL_CTX_set_ciphersuites). `None`: no suite is left.
 pub(crate) fn chosen(list: &str, versions: TlsVersions) -> Option<Vec<String>> {
     let words = || list.split([':', ',', ' ']).filter(|word| !word.is_empty());
     let name = |suite: &Suite| suite.openssl.to_owned();

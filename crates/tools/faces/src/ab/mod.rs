@@ -25,7 +25,7 @@ use results::Results;
 use sample::CallRecord;
 use tally::{Abort, Tally};
 
-/// SIGINT prints what there is; the tool's handler knows no other signal.
+/// SIGINT prints the results so far; the tool handles no other signal.
 const SIGINT: usize = 2;
 
 /// Reads ab's command line.

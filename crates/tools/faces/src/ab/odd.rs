@@ -1,5 +1,5 @@
 //! Responses that are invalid in HTTP/1.x: without a head (HTTP/0.9, or another protocol), or
-//! truncated. To ab a head is everything before the first empty line.
+//! truncated. For ab a head is everything before the first empty line.
 
 use sample::CallRecord;
 
@@ -11,14 +11,14 @@ const TO_STATUS: usize = 9;
 /// ab's view of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OddResponse {
-    /// The assumed status; `None` without an empty line, in which case ab looks for none.
+    /// The assumed status; `None` without an empty line, in which case ab searches for none.
     pub(super) status: Option<String>,
     /// Bytes after the empty line; for chunks, their content.
     pub(super) body_bytes: u64,
 }
 
 impl OddResponse {
-    /// `None` for a complete response, or none at all.
+    /// Returns `None` for a complete response, or without a response.
     pub(super) fn of(call: &CallRecord) -> Option<OddResponse> {
         let sample = &call.sample;
         if sample.status != 0 || call.response.is_empty() {

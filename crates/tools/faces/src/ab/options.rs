@@ -11,7 +11,7 @@ const LETTERS: &str = "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:
 /// `-t` implies this maximum number of requests, unless `-n` follows it.
 const REQUESTS_OF_T: i32 = 50_000;
 const CONCURRENCY_MAX: i32 = 200_000;
-/// EISDIR: what can be opened, and not read.
+/// EISDIR: a folder can be opened, but not read.
 const IS_A_FOLDER: i32 = 21;
 /// EINVAL, which the usage text ends with.
 const USAGE_CODE: u8 = 22;
@@ -24,7 +24,7 @@ pub(super) struct Options {
     pub(super) address: Address,
     pub(super) requests: i32,
     pub(super) concurrency: i32,
-    /// Seconds; 0: none.
+    /// Seconds; 0: no limit.
     pub(super) time_limit: i32,
     /// Seconds without any progress.
     pub(super) timeout: i32,
@@ -212,7 +212,7 @@ impl Draft<'_> {
     }
 }
 
-/// `host[:port]`; without a port ab goes to port 0.
+/// Parses `host[:port]`; without a port ab uses port 0.
 fn proxy(value: &str) -> (String, u16) {
     let (host, port) = value.split_once(':').unwrap_or((value, "0"));
     (host.to_owned(), atoi(port) as u16)

@@ -16,13 +16,13 @@ pub(super) struct Results<'a> {
     pub(super) seconds: f64,
     pub(super) secure: Option<Secure>,
     pub(super) server_name: Option<String>,
-    /// Of all complete requests, by their total time.
+    /// All complete requests, sorted by total time.
     pub(super) sorted: Vec<TimedRequest>,
     pub(super) connect: TimesRow,
     pub(super) processing: TimesRow,
     pub(super) waiting: TimesRow,
     pub(super) total: TimesRow,
-    /// A median differs from what ab would print.
+    /// A median differs from the one that ab would print.
     medians_differ: bool,
     /// Failed connections that `-r` tolerates.
     failed_on: bool,

@@ -1,4 +1,4 @@
-//! From options to a plan that sends what ab sends.
+//! Converts options to a plan that sends the same bytes as ab.
 
 use super::ciphers;
 use super::options::Options;
@@ -16,10 +16,10 @@ const DAY: i32 = 86_400;
 /// Rows are short, so that progress is printed promptly.
 const ROW: Nanos = Nanos::from_millis(100);
 
-/// Why nothing is run.
+/// Reason why nothing is run.
 pub(super) enum Refusal {
     BeforeBanner(Ending),
-    /// ab has already printed what it was going to do.
+    /// ab has already printed its banner.
     AfterBanner(Ending),
 }
 
@@ -89,7 +89,7 @@ fn connect_host(options: &Options) -> &str {
     options.proxy.as_ref().map_or(&options.address.host, |(host, _)| host)
 }
 
-/// A name that no URL can hold has no address either.
+/// A name that no URL can contain has no address either.
 fn no_such_host(host: &str) -> Refusal {
     let (number, sentence) = words::resolver_error("");
     let number = 670_000 + number;
@@ -97,7 +97,7 @@ fn no_such_host(host: &str) -> Refusal {
     Refusal::AfterBanner(Ending::error(text, exit_code(number)))
 }
 
-/// The URL for connecting and for showing; what is sent is [`head`].
+/// The URL for connecting and for output; [`head`] has the bytes that are sent.
 fn target(options: &Options) -> Option<Url> {
     let address = &options.address;
     let base = format!("{}://{}:{}", address.scheme(), address.host_field(), address.port);
@@ -111,7 +111,7 @@ fn target(options: &Options) -> Option<Url> {
 /// The request's head, with the empty line that ends it.
 pub(super) fn head(options: &Options) -> String {
     let address = &options.address;
-    // a tunnel's request is one to the server itself
+    // a tunnel's request is addressed to the server itself
     let via_proxy = options.proxy.is_some() && !address.secure;
     let path = if via_proxy { &address.full } else { &address.path };
     let mut head = format!("{} {path} HTTP/1.0\r\n", options.method.name());
@@ -144,7 +144,7 @@ pub(super) fn head(options: &Options) -> String {
     head
 }
 
-/// The value of a header line of the user's; the last one, where there are several.
+/// The value of a header line of the user; the last one if there are several.
 fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
     let named = |line: &&'a String| {
         line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -213,7 +213,7 @@ fn tls(options: &Options) -> Result<TlsPlan, Ending> {
     Ok(tls)
 }
 
-/// `-f`: the prefix of the word decides; unknown words change nothing.
+/// `-f`: the prefix of the word decides; unknown words are ignored.
 fn versions(protocol: Option<&str>) -> Result<TlsVersions, Ending> {
     let Some(protocol) = protocol else { return Ok(TlsVersions::Any) };
     let begins = |name: &str| {

@@ -1,4 +1,4 @@
-//! Counting like ab: one call after another.
+//! Counts like ab, call by call.
 
 use super::odd::OddResponse;
 use super::options::{Method, Options};
@@ -13,7 +13,7 @@ const CONNECT_FAILURES_MAX: u64 = 11;
 /// One complete request; times in µs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedRequest {
-    /// On the clock of samples.
+    /// Start on the clock of samples.
     pub(super) start: Nanos,
     pub(super) connect: i64,
     pub(super) total: i64,
@@ -43,7 +43,7 @@ pub(super) struct Tally {
     /// The first word of the first response's Server field.
     pub(super) server: String,
     answered: bool,
-    /// When `-t` expires, on the clock of samples; ab checks it on events.
+    /// Instant when `-t` expires, on the clock of samples; ab checks it on events.
     pub(super) limit: Option<Nanos>,
     /// The end of the first request beyond the limit, which is the last one that counts.
     pub(super) over: Option<Nanos>,

@@ -35,7 +35,7 @@ pub(super) fn load(path: &str, files: &dyn Files) -> Result<Map<String, Value>, 
 /// Puts the keys of a file into the options.
 ///
 /// # Errors
-/// A value of another type than its key's.
+/// Fails if a value's type differs from its key's.
 pub(super) fn apply_all(options: &mut Options, read: Map<String, Value>) -> Result<(), String> {
     if !read.is_empty() {
         // the file's defaults are not those of the flags

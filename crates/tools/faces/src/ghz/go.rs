@@ -1,4 +1,4 @@
-//! Numbers, times and JSON as Go's library reads and writes them.
+//! Numbers, times and JSON in the syntax of Go's library.
 
 use crate::words::moment;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use units::Nanos;
 /// A whole number from 0, as `strconv.ParseUint` takes it in any base.
 ///
 /// # Errors
-/// Go's sentence.
+/// Fails with Go's message.
 pub(super) fn parse_count(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| format!("strconv.ParseUint: parsing {}: {why}", quoted(text));
     let lower = text.to_ascii_lowercase();
@@ -27,7 +27,7 @@ pub(super) fn parse_count(text: &str) -> Result<u64, String> {
 /// A whole number; ghz's parser accepts any number and drops its fraction.
 ///
 /// # Errors
-/// Go's sentence.
+/// Fails with Go's message.
 pub(super) fn parse_number(text: &str) -> Result<i64, String> {
     text.parse::<f64>()
         .map(|number| number as i64)
@@ -37,7 +37,7 @@ pub(super) fn parse_number(text: &str) -> Result<i64, String> {
 /// `1h2m3.5s`, as `time.ParseDuration` takes it; times below zero count as zero.
 ///
 /// # Errors
-/// Go's sentence.
+/// Fails with Go's message.
 pub(super) fn parse_time(text: &str) -> Result<Nanos, String> {
     const UNITS: [(&str, f64); 8] = [
         ("ns", 1.0),

@@ -1,11 +1,11 @@
-//! ghz's command line as its parser (kingpin) reads it: long flags with `=` or a separate value,
+//! ghz's command line as parsed by its library (kingpin): long flags with `=` or a separate value,
 //! short flags in groups, `--no-` for switches, one operand.
 
 /// A flag.
 #[derive(Clone, Copy, Debug)]
 struct Flag {
     name: &'static str,
-    /// Its letter, if it has one.
+    /// The flag's letter, if it has one.
     short: Option<char>,
     kind: FlagKind,
 }
@@ -19,7 +19,7 @@ pub(super) enum FlagKind {
     Count,
     /// A whole number.
     Number,
-    /// As Go writes times: `1m30s`.
+    /// A time in Go's format: `1m30s`.
     Time,
     /// One of the output formats.
     Format,
@@ -29,7 +29,7 @@ const fn flag(name: &'static str, short: Option<char>, kind: FlagKind) -> Flag {
     Flag { name, short, kind }
 }
 
-/// All flags but `-h` and `-v`.
+/// All flags except `-h` and `-v`.
 const FLAGS: &[Flag] = &[
     flag("config", None, FlagKind::Text),
     flag("proto", None, FlagKind::Text),
@@ -98,7 +98,7 @@ pub(super) fn kind_of_flag(name: &str) -> Option<FlagKind> {
     FLAGS.iter().find(|flag| flag.name == name).map(|flag| flag.kind)
 }
 
-/// A command line as it was typed.
+/// A command line as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CommandLine {
     Help,
@@ -192,7 +192,7 @@ fn read_long<'a>(
     }
 }
 
-/// A short flag, or what ends the program.
+/// A short flag, or the reason why the program ends.
 enum Short {
     Asked(CommandLine),
     Flag(&'static str, String),
@@ -224,7 +224,7 @@ fn read_group<'a>(
     Ok(found)
 }
 
-/// A value that is given, or the next word, which may not look like a flag.
+/// The attached value, or the next word, which may not look like a flag.
 fn value_of<'a>(
     given: Option<String>,
     words: &mut (impl Iterator<Item = &'a String> + Clone),

@@ -44,7 +44,7 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     Reading::Run(Box::new(job))
 }
 
-/// A run that can begin.
+/// A run that is ready to begin.
 #[derive(Debug)]
 struct Prepared {
     plan: Plan,
@@ -229,7 +229,7 @@ impl Ghz {
         }
     }
 
-    /// ghz's error after a run in which data did not fit; `None`: all did.
+    /// ghz's error after a run in which data did not fit; `None` without an error.
     fn data_error(&self) -> Option<Ending> {
         let text = |(text, count): (&String, &u64)| match count {
             1 => text.clone(),
@@ -239,7 +239,7 @@ impl Ghz {
         (!texts.is_empty()).then(|| failed(texts.join("; ")))
     }
 
-    /// The report. `otherwise`: how long the run took if no call has ended.
+    /// The report. `otherwise`: duration of the run if no call has ended.
     fn text(&self, otherwise: Nanos, signal: usize) -> String {
         let span = Nanos(self.tally.last_done.0.saturating_sub(self.date.at.0));
         let total = if span.is_zero() { otherwise } else { span };

@@ -7,7 +7,7 @@ use crate::Ending;
 use crate::words::{plan_script, shell_quoted};
 use plan::Plan;
 
-/// `plan`: what the face itself would run.
+/// The native command; `plan`: the plan of the face.
 pub(super) fn command(
     options: &Options,
     given: &GivenData,

@@ -88,12 +88,12 @@ impl Schedule {
 /// Treatment of calls in flight at the end of `--duration`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DurationStop {
-    /// They fail and are counted.
+    /// Calls in flight fail and are counted.
     #[default]
     Close,
-    /// They are followed to their outcome.
+    /// Calls in flight run to their outcome.
     Wait,
-    /// They are abandoned and not counted.
+    /// Calls in flight are abandoned and not counted.
     Ignore,
 }
 
@@ -115,7 +115,7 @@ impl Options {
         }
     }
 
-    /// Time after which the run ends, whatever its count.
+    /// Time after which the run ends, independent of its count.
     pub(super) fn time_limit(&self) -> Nanos {
         if self.max_duration.is_zero() { self.duration } else { self.max_duration }
     }
@@ -218,7 +218,7 @@ pub(super) fn size_of(direction: &str, text: &str) -> Result<u64, String> {
 /// Puts a plain value into the options; `name` is a flag, or a key of the configuration file.
 ///
 /// # Errors
-/// Go's message about the value.
+/// Fails with Go's message about the value.
 pub(super) fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
     let text = || value.to_owned();
     let switch = value == "true";
@@ -305,10 +305,10 @@ fn texts_of(what: &str, text: &str) -> Result<Map<String, Value>, String> {
     texts(&value).map_err(|why| format!("error unmarshaling {what} '{text}': {why}"))
 }
 
-/// The value as a map whose values are texts.
+/// The value as a map of texts.
 ///
 /// # Errors
-/// Go's sentence.
+/// Fails with Go's message.
 pub(super) fn texts(value: &Value) -> Result<Map<String, Value>, String> {
     let refused = |value: &Value, wanted: &str| {
         format!("json: cannot unmarshal {} into Go value of type {wanted}", kind_of(value))
@@ -323,7 +323,7 @@ pub(super) fn texts(value: &Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The kind of a JSON value as Go names it.
+/// The kind of a JSON value by Go's name.
 pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

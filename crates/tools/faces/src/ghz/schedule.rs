@@ -17,7 +17,7 @@ struct Rates {
     start: f64,
     step: f64,
     step_duration: Nanos,
-    /// From here on the rate is `end`.
+    /// From this instant on the rate is `end`.
     constant_from: Nanos,
     end: f64,
 }
@@ -55,7 +55,7 @@ impl Rates {
         ((self.start + self.step * steps as f64).max(0.0), until.min(self.constant_from))
     }
 
-    /// When each call falls due: call k when k + 1 have accumulated.
+    /// Due instants of the calls: call k when k + 1 have accumulated.
     fn instants(&self, most: u64, limit: Nanos) -> Vec<Nanos> {
         let mut due = Vec::new();
         let mut at = Nanos::ZERO;
@@ -88,7 +88,7 @@ impl Rates {
 /// Checks the schedules as ghz does.
 ///
 /// # Errors
-/// Its sentence.
+/// Fails with ghz's message.
 pub(super) fn check(options: &Options) -> Result<(), String> {
     let Options { load, workers, .. } = options;
     if !load.changes() && load.kind != "const" {

@@ -10,9 +10,9 @@ use url::Url;
 
 /// Time limit for waits that ghz does not limit.
 pub(super) const DAY: Nanos = Nanos::from_secs(86_400);
-/// The port of a host without one.
+/// The default port of a host.
 const PORT: u16 = 443;
-/// Streams on a connection where calls do not wait for each other.
+/// Streams on a connection if calls do not wait for each other.
 const STREAMS_MAX: u32 = 10_000;
 const USER_AGENT: &str = "grpc-go/1.56.3";
 
@@ -64,7 +64,7 @@ fn unix_path(options: &Options) -> Option<&str> {
     Some(path.strip_prefix("//").unwrap_or(path))
 }
 
-/// Server, TLS and timeouts: what reflection needs too.
+/// Server, TLS and timeouts, which reflection needs too.
 ///
 /// # Errors
 /// Certificates that cannot be read.
@@ -115,7 +115,7 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
 /// The plan of the run.
 ///
 /// # Errors
-/// A schedule that cannot be followed.
+/// Fails for a schedule that is not supported.
 pub(super) fn plan(
     options: &Options,
     base: Plan,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
 
-/// Calls whose details are kept, as in ghz.
+/// Maximum number of calls whose details are kept, as in ghz.
 const DETAILS_MAX: usize = 1_000_000;
 const PERCENTAGES: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];
 const BUCKETS: usize = 10;
@@ -227,7 +227,7 @@ pub(super) struct GhzFigures {
 /// A bar of the histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct HistogramBar {
-    /// Its upper end in seconds.
+    /// Upper end of the bucket in seconds.
     pub(super) mark: f64,
     pub(super) count: u64,
     /// Share of all, 0..1.

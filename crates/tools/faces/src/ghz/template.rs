@@ -68,7 +68,7 @@ names!(Function, "A function of Go's templates, of ghz or of Sprig.",
 );
 
 impl Function {
-    /// It belongs to Go's templates, and is known with any options.
+    /// Returns whether the function belongs to Go's templates, and is known with any options.
     fn is_built_in(self) -> bool {
         matches!(self, Function::Print | Function::PrintLine | Function::Length)
     }
@@ -91,9 +91,9 @@ pub(super) struct MethodFacts {
 pub(super) struct CallData<'a> {
     pub(super) method: &'a MethodFacts,
     pub(super) worker: String,
-    /// From 0.
+    /// Number of the call, from 0.
     pub(super) number: u64,
-    /// Since 1970, UTC.
+    /// Time since 1970, UTC.
     pub(super) unix_ns: u64,
     pub(super) utc_offset_s: i32,
     pub(super) uuid: String,
@@ -107,14 +107,14 @@ const ALPHANUMERIC: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 const TEXT_MAX: usize = 1 << 20;
 /// Depth of parentheses.
 const DEPTH_MAX: usize = 50;
-/// Blanks of Go's templates.
+/// Blanks in Go's templates.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 impl Template {
     /// Reads a text. `functions`: whether functions are known.
     ///
     /// # Errors
-    /// Go's message about the first fault.
+    /// Fails with Go's message about the first fault.
     pub(super) fn parse(text: &str, functions: bool) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut at = 0;
@@ -153,7 +153,7 @@ impl Template {
     /// The text for one call.
     ///
     /// # Errors
-    /// A function whose arguments do not fit.
+    /// Fails if the arguments of a function do not fit.
     pub(super) fn execute(&self, data: &mut CallData<'_>) -> Result<String, String> {
         let mut out = String::new();
         for part in &self.parts {
@@ -440,7 +440,7 @@ fn call(
     })
 }
 
-/// The values as Go's `Sprint` writes them: a space between two of which neither is a text.
+/// Joins the values like Go's `Sprint`: with a space between two values that are not texts.
 fn printed(values: &[DataValue]) -> String {
     let mut out = String::new();
     let mut after_number = false;

@@ -104,7 +104,7 @@ fn ours(line: &str) -> (String, String, u8) {
     (face.text(Nanos::from_millis(5), 0), String::new(), 0)
 }
 
-/// Digits, with what belongs to a number, become one mark.
+/// Replaces digits, with their signs and units, by one mark.
 fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     let mut inside = false;
@@ -121,7 +121,7 @@ fn without_numbers(text: &str) -> String {
     out
 }
 
-/// JSON whose measured values are masked.
+/// JSON with masked measured values.
 fn masked_json(text: &str) -> String {
     const MEASURED: [&str; 11] = [
         "date",

@@ -34,7 +34,7 @@ pub(super) fn proposal(word: &str, options: &[Long]) -> String {
     if prefixes == 1 || nearest > DISTANCE_MAX {
         return String::new();
     }
-    // those of equal distance stand in the order of their names only where that is the program's
+    // those of equal distance are sorted by name only in the program
     let mut out = "\nDid you mean:\n".to_owned();
     for (_, name) in found.iter().take_while(|(at, _)| *at == nearest) {
         putln!(out, "\t--{name}");
@@ -42,8 +42,8 @@ pub(super) fn proposal(word: &str, options: &[Long]) -> String {
     out
 }
 
-/// The distance of Damerau and Levenshtein with the costs of git's proposals: a swap is free, another
-/// letter costs 2, one more 1, one less 3.
+/// The Damerau-Levenshtein distance with the costs of git's proposals: a swap is free, a changed
+/// letter costs 2, an added one 1, a removed one 3.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     const OTHER: usize = 2;
     const MORE: usize = 1;

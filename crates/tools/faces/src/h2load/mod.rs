@@ -68,7 +68,7 @@ struct H2load {
     work: Work,
     tally: Tally,
     http1: bool,
-    /// The server chose nothing by ALPN, and connections ended for that.
+    /// The server chose no protocol by ALPN, and connections ended because of it.
     unnegotiated: bool,
     misled: bool,
     /// The protocol and the beginning of the main part have been printed.
@@ -79,7 +79,7 @@ struct H2load {
     progress_printed: u64,
     /// Text that waits until the protocol has been printed.
     held: String,
-    /// Clients whose rest was given up because the server takes no more.
+    /// Clients whose remaining requests were dropped because the server accepts no more.
     left: u64,
     /// Clients that there was no descriptor for.
     unopened: u64,
@@ -161,7 +161,7 @@ impl H2load {
         self.work.offered().iter().any(|name| name == HTTP1)
     }
 
-    /// Message of each client if the server chose nothing.
+    /// Message of each client if the server chose no protocol.
     fn no_choice(&self) -> String {
         let mut out = "No protocol negotiated. Fallback behaviour may be activated\n".to_owned();
         if self.falls_back() {

@@ -6,7 +6,7 @@ use crate::Ending;
 use crate::words::{plan_script, shell_quoted};
 use plan::{HttpVersion, Plan};
 
-/// `plan`: what the face itself would run.
+/// The native command; `plan`: the plan of the face.
 pub(super) fn command(work: &Work, plan: &Plan) -> Ending {
     let options = &work.options;
     let needs_plan = options.rps > 0.0

@@ -1,4 +1,4 @@
-//! h2load's options, read in their order: the first one that is wrong ends it.
+//! h2load's options, read in order: the first invalid one ends the program.
 
 use super::candidates::proposal;
 use super::values;
@@ -13,7 +13,7 @@ pub(super) enum Cleartext {
     Http1,
 }
 
-/// Typed values, before they are checked against the others.
+/// Values as typed, before they are checked against each other.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
     pub(super) requests: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Options {
     pub(super) groups: Option<String>,
     pub(super) cleartext: Cleartext,
     pub(super) data: Option<String>,
-    /// Clients that begin in each period; none: all at once.
+    /// Number of clients that start in each period; `None`: all at once.
     pub(super) rate: Option<u64>,
     pub(super) period: Nanos,
     /// Zero: as long as the requests take.
@@ -154,12 +154,12 @@ const LONG: [Long; 38] = [
     Long { name: "h3", takes: Takes::Nothing, short_forms: false },
 ];
 
-/// The fix for what belongs to HTTP/3.
+/// The fix for HTTP/3 options.
 pub(super) const NO_HTTP3: &str =
     "HTTP/3 is not part of this face; use `loadstone run --http 3`, or --npn-list=h2 or --h1";
 
 /// # Errors
-/// How it ends: help, a version, or the first thing that is wrong.
+/// Fails with the program's end: help, a version, or the first error.
 pub(super) fn parse(program: &str, args: &[String]) -> Result<Options, Ending> {
     let mut options = Options::default();
     for found in longopt::read(args, SHORT, &LONG) {
@@ -373,7 +373,7 @@ fn table(name: &str, value: &str) -> Result<u32, Ending> {
     })
 }
 
-/// A name's own colon may come first.
+/// A name may begin with a colon.
 fn header(text: &str) -> Result<(String, String), Ending> {
     let colon = text.char_indices().skip(1).find(|(_, c)| *c == ':').map(|(at, _)| at);
     let colon = colon.filter(|at| !(text.starts_with(':') && *at == 1));

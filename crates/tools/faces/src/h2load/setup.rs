@@ -1,4 +1,4 @@
-//! From h2load's command line to a plan of ours.
+//! Converts h2load's command line to a plan.
 
 use super::work::Work;
 use crate::Ending;
@@ -10,7 +10,7 @@ use plan::{
 use units::{Nanos, Rate};
 use url::Url;
 
-/// The limit of what h2load lets wait for ever.
+/// Limit for waits that are unlimited in h2load.
 const DAY: Nanos = Nanos::from_secs(86_400);
 /// Rows are short, so that progress is printed promptly.
 const ROW: Nanos = Nanos::from_millis(100);
@@ -23,7 +23,7 @@ fn wrong<T>(text: impl std::fmt::Display) -> Result<T, Ending> {
 }
 
 /// # Errors
-/// What cannot be sent, or not be offered.
+/// Fails for settings that cannot be sent, or not be offered.
 pub(super) fn plan(work: &Work) -> Result<Plan, Ending> {
     let options = &work.options;
     let targets = work.asked.paths.iter().map(|path| target(work, path));
@@ -132,7 +132,7 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-/// Where connections go, and what is asked for there.
+/// Destination of connections, and the requested path.
 fn target(work: &Work, path: &str) -> Result<TargetPlan, Ending> {
     let base = &work.asked.base;
     let (host, port) = match &work.options.connect_to {
@@ -177,7 +177,7 @@ fn load(work: &Work) -> Load {
     let mut session = SessionPlan::of(u32::MAX, Think::None);
     session.one_connection = true;
     session.own_order = true;
-    // a stream that fails is one request; the client goes on
+    // a stream that fails is one request; the client continues
     session.survives = true;
     if let Some(first) = work.quotas.first() {
         session.calls = narrow(*first);
@@ -278,8 +278,7 @@ const NEWEST: [&str; 3] =
     ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 const GROUPS: &str = "X25519:P-256:P-384:P-521";
 
-/// Groups by OpenSSL's names, those that are supported here. `None`: an unknown one, or none is
-/// left.
+/// Supported groups by OpenSSL's names. `None`: an unknown one, or none is left.
 fn known_groups(list: &str) -> Option<Vec<String>> {
     let mut ours = Vec::new();
     for name in list.split(':') {

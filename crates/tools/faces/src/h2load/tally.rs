@@ -6,8 +6,7 @@ use sample::{CallRecord, ConnectionRecord, FailureClass, Outcome, Sample};
 use stats::Hist;
 use units::Nanos;
 
-/// Values with what is exact of them; how many lie near the mean comes from a histogram of three
-/// digits.
+/// Values with their exact sums; how many lie near the mean comes from a histogram of three digits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
     hist: Hist,
@@ -25,7 +24,7 @@ pub(super) struct SummaryRow {
     pub(super) most: f64,
     pub(super) mean: f64,
     pub(super) stdev: f64,
-    /// Percent of the values that lie within one deviation of the mean.
+    /// Percentage of the values within one deviation of the mean.
     pub(super) within: f64,
 }
 
@@ -62,7 +61,7 @@ impl Times {
 }
 
 impl SummaryRow {
-    /// Of values that are all there.
+    /// Statistics of values that are all available.
     pub(super) fn of(values: &[f64]) -> SummaryRow {
         if values.is_empty() {
             return SummaryRow::default();
@@ -82,7 +81,7 @@ impl SummaryRow {
 /// One client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TalliedClient {
-    /// Of its first connection; zero: it never got that far.
+    /// When its first connection was opened; zero if it never was.
     opened: Nanos,
     established: Nanos,
     first_byte: Nanos,
@@ -101,12 +100,12 @@ pub(super) struct Tally {
     threads: u64,
     pub(super) started: u64,
     pub(super) done: u64,
-    /// Whole responses; those of them below 400, and from 400 on.
+    /// Complete responses; and how many of them have a status below 400, and from 400 on.
     pub(super) whole: u64,
     pub(super) good: u64,
     pub(super) bad: u64,
     pub(super) timed_out: u64,
-    /// By the first digit of the status, from 2 on.
+    /// Counts by the first digit of the status, from 2 on.
     pub(super) statuses: [u64; 4],
     pub(super) received: u64,
     pub(super) content: u64,
@@ -117,11 +116,11 @@ pub(super) struct Tally {
     pub(super) first_thread_done: u64,
     /// Requests of each thread that have failed, or can never be made.
     failed: Vec<u64>,
-    /// The last thing that happened.
+    /// Instant of the last event.
     pub(super) ended: Nanos,
     /// The beginning of the main part: what ended before it counts nowhere but in the sizes.
     pub(super) from: Nanos,
-    /// Clients without a connection, of which none was attempted.
+    /// Clients without a connection, for which none was attempted.
     pub(super) unopened: u64,
 }
 
@@ -186,7 +185,7 @@ impl Tally {
         }
     }
 
-    /// A stream has closed, or its connection has gone from under it.
+    /// Notes that a stream has closed, or that its connection was lost.
     fn close(&mut self, sample: &Sample, http1: bool) {
         let whole = sample.status > 0 && is_whole(sample.class);
         if !whole && (http1 || !is_of_stream(sample.class)) {
@@ -246,9 +245,10 @@ impl Tally {
         self.clients.iter().all(|client| client.broken)
     }
 
-    /// The server takes no further requests of this client, whose connection has ended in order: the sum
-    /// that h2load prints when it finds that out, at the first stream that was cut off. Until then its thread
-    /// has lost what failed, and what this client cannot send any more.
+    /// The server accepts no further requests of this client, whose connection has ended in order:
+    /// returns the sum that h2load prints at that point, at the first stream that was cut off.
+    /// Until then its thread has lost the failed requests, and those that this client can no longer
+    /// send.
     pub(super) fn give_up_rest(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {
         let TalliedClient { started, refused, .. } = *self.client(Some(user))?;
         let rest = quota.map_or(1, |quota| quota.saturating_sub(started));
@@ -292,12 +292,12 @@ impl Tally {
     }
 }
 
-/// The response is there, whatever is thought of its status.
+/// Returns whether the response is complete, whatever its status.
 fn is_whole(class: Option<FailureClass>) -> bool {
     matches!(class, None | Some(FailureClass::Status))
 }
 
-/// One stream has failed; its connection goes on.
+/// Returns whether only one stream has failed; its connection continues.
 fn is_of_stream(class: Option<FailureClass>) -> bool {
     matches!(
         class,

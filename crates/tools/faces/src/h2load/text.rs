@@ -116,7 +116,7 @@ pub(super) struct Traffic {
     pub(super) plain_fields: u64,
 }
 
-/// The figures at the end. `elapsed`: from the start to the end; `span`: what rates are taken over.
+/// The figures at the end. `elapsed`: from the start to the end; `span`: denominator of rates.
 pub(super) fn figures(
     work: &Work,
     tally: &Tally,

@@ -1,11 +1,11 @@
-//! URIs, one after the other on the command line, line by line in a file, or after their instants
+//! URIs, one after the other on the command line, one per line in a file, or after their instants
 //! in a timing script.
 
 use super::options::Options;
 use crate::{Ending, Files};
 use units::Nanos;
 
-/// Where all requests go.
+/// Destination of all requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Base {
     pub(super) secure: bool,
@@ -30,7 +30,7 @@ pub(super) struct AskedUri {
     pub(super) base: Base,
     /// Paths with their queries.
     pub(super) paths: Vec<String>,
-    /// When each falls due after its client's start; empty without a timing script.
+    /// Due time of each request after its client's start; empty without a timing script.
     pub(super) at: Vec<Nanos>,
     /// Warnings on standard error.
     pub(super) complaints: String,
@@ -44,7 +44,7 @@ fn wrong(text: impl std::fmt::Display) -> Ending {
 }
 
 /// # Errors
-/// Files that cannot be read, lines without an instant, what is no URI.
+/// Fails for files that cannot be read, lines without an instant, and invalid URIs.
 pub(super) fn read(options: &Options, files: &dyn Files) -> Result<AskedUri, Ending> {
     let (mut at, mut complaints) = (Vec::new(), String::new());
     let uris = match &options.input {

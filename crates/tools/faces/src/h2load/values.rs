@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-/// Digits and nothing else; nothing above 63 bits.
+/// A number of only digits, of at most 63 bits.
 pub(super) fn whole(text: &str) -> Option<u64> {
     let (number, rest) = digits(text)?;
     rest.is_empty().then_some(number)
@@ -58,13 +58,13 @@ pub(super) fn show_duration(span: Nanos) -> String {
     }
 }
 
-/// The same of seconds, rounded to microseconds.
+/// The same for seconds, rounded to microseconds.
 pub(super) fn show_seconds(seconds: f64) -> String {
     let micros = (seconds * 1e6).round().max(0.0) as u64;
     show_duration(Nanos(micros.saturating_mul(1_000)))
 }
 
-/// Two digits after the point, halves away from zero.
+/// Two digits after the point, halves rounded away from zero.
 pub(super) fn two_digits(number: f64) -> String {
     let hundredths = (number * 100.0).round() as i64;
     format!("{}.{:02}", hundredths / 100, (hundredths % 100).abs())

@@ -29,7 +29,7 @@ fn wrong<T>(text: impl std::fmt::Display) -> Result<T, Ending> {
 }
 
 /// # Errors
-/// What does not go together, and files that cannot be read.
+/// Fails for contradicting options, and files that cannot be read.
 pub(super) fn plan_work(mut options: Options, files: &dyn Files) -> Result<Work, Ending> {
     if options.uris.is_empty() && options.input.is_none() {
         return wrong("no URI or input file given");
@@ -40,7 +40,7 @@ pub(super) fn plan_work(mut options: Options, files: &dyn Files) -> Result<Work,
     let asked = read(&options, files)?;
     options.complaints.push_str(&asked.complaints);
     if options.duration.is_zero() {
-        // there is a warm-up in timed runs alone
+        // only timed runs have a warm-up
         options.warm_up = Nanos::ZERO;
     }
     if options.timing {
@@ -124,7 +124,7 @@ fn check(options: &mut Options, files: &dyn Files) -> Result<(), Ending> {
     check_ours(options)
 }
 
-/// Bounds that are ours, and what is not supported here.
+/// Checks bounds of this program, and unsupported options.
 fn check_ours(options: &Options) -> Result<(), Ending> {
     if options.clients > CLIENTS_MAX {
         return wrong(format!("-c: there are {CLIENTS_MAX} clients at most here"));
@@ -160,7 +160,7 @@ impl Work {
         list.into_iter().filter(|name| name == "h2" || name == HTTP1).collect()
     }
 
-    /// HTTP/1.1 is spoken whatever the server chooses: nothing else is offered.
+    /// HTTP/1.1 is used whatever the server chooses: nothing else is offered.
     pub(super) fn begins_with_http1(&self) -> bool {
         match self.asked.base.secure {
             true => self.offered() == [HTTP1],
@@ -185,7 +185,7 @@ impl Work {
         (clients, own.sum())
     }
 
-    /// When the clients begin, in the order of their beginnings; empty: all at once.
+    /// Start times of the clients, in order; empty: all at once.
     pub(super) fn starts(&self) -> Vec<Nanos> {
         let Some(rate) = self.options.rate else { return Vec::new() };
         let threads = self.options.threads;
@@ -200,7 +200,7 @@ impl Work {
     }
 }
 
-/// Part `row` of `total`: parts differ by one at most.
+/// Part `row` of `total`: parts differ by at most one.
 fn part(total: u64, parts: u64, row: u64) -> u64 {
     total / parts + u64::from(row < total % parts)
 }

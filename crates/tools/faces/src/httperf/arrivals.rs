@@ -27,12 +27,12 @@ impl Lcg48 {
     }
 }
 
-/// Gaps one after another, in seconds.
+/// Consecutive gaps in seconds.
 #[derive(Clone, Debug)]
 struct Gaps<'a> {
     period: &'a Period,
     random: Lcg48,
-    /// Of a varying period: the pair that holds, and for how long it has.
+    /// For a varying period: the current pair, and its elapsed time.
     pair: usize,
     held: f64,
 }
@@ -58,7 +58,7 @@ impl Gaps<'_> {
 }
 
 /// The first `count` instants, from the start: the first one at 0, each later one a gap after the
-/// previous one. `None` for connections one after another, which no clock determines.
+/// previous one. `None` for consecutive connections, which no clock determines.
 pub(super) fn instants(period: &Period, client: u64, count: u64) -> Option<Vec<Nanos>> {
     if *period == Period::Sequential {
         return None;

@@ -1,4 +1,4 @@
-//! The first line of the output: the command line as it was understood.
+//! The first line of the output: the command line as understood.
 
 use super::number::general;
 use super::options::{Options, Period, Print, Sessions};

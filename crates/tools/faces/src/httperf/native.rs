@@ -6,7 +6,7 @@ use super::options::{Options, Period, Sessions};
 use crate::words::{plan_script, shell_quoted};
 use plan::Plan;
 
-/// `plan`: what the face itself would run.
+/// The native command; `plan`: the plan of the face.
 pub(super) fn command(options: &Options, plan: &Plan) -> String {
     if sayable(options) { line(options) } else { plan_script("httperf.toml", plan) }
 }
@@ -17,7 +17,7 @@ fn sayable(options: &Options) -> bool {
         (None, Period::Sequential | Period::Fixed { .. } | Period::Exponential { .. }) => true,
         // ours are uniform from 0 on
         (None, Period::Uniform { low, .. }) => *low <= 0.0,
-        // a burst's first call goes alone there, and one session waits for another
+        // there a burst's first call is sent alone, and one session waits for another
         (Some(Sessions::Fixed { .. }), Period::Fixed { .. } | Period::Exponential { .. }) => {
             options.burst == 1 && options.max_connections == 0
         }

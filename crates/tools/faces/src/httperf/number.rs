@@ -1,8 +1,8 @@
-//! Numbers as C reads and prints them: the longest prefix that is one, and `%g`.
+//! Numbers in C's syntax: the longest valid prefix, and `%g`.
 
 /// The number at the start of `text`, as `strtoul` with base 10 (or, with `any_base`, 0x and 0
-/// prefixes too), and what follows. `None` when no digit is there or 64 bits do not hold it. A
-/// minus sign is no number here: C would turn it into an enormous one.
+/// prefixes too), and the rest. `None` without a digit or beyond 64 bits. A minus sign is not
+/// accepted: C would turn it into an enormous number.
 pub(super) fn unsigned(text: &str, any_base: bool) -> Option<(u64, &str)> {
     let bare = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let bare = bare.strip_prefix('+').unwrap_or(bare);

@@ -25,14 +25,14 @@ pub(super) const NOT_ABSOLUTE: &str = ": URI specified with --uri must be absolu
 /// How the page is examined.
 pub(super) struct Look<'a> {
     pub(super) url: &'a Url,
-    /// For the Host line.
+    /// Host for the Host line.
     pub(super) host: &'a str,
     pub(super) extra: &'a Extra,
     pub(super) tls: &'a TlsPlan,
 }
 
 /// # Errors
-/// A URI that is not absolute; no session.
+/// Fails for a URI that is not absolute, and without a session.
 pub(super) fn work(options: &Options, look: &Look<'_>, files: &dyn Files) -> Result<Work, String> {
     let Some(Sessions::Pages { sessions, pages, think }) = options.sessions else {
         return Err(NO_SESSION.to_owned());
@@ -63,8 +63,8 @@ pub(super) fn work(options: &Options, look: &Look<'_>, files: &dyn Files) -> Res
     Ok(Work { requests, sequence: Vec::new(), once: false, visits, count: sessions })
 }
 
-/// URIs of the page's parts on the same server; none when there is no such page: the run will show
-/// what is wrong with it.
+/// URIs of the page's parts on the same server; empty if there is no such page: the run will show
+/// the reason.
 fn parts(
     options: &Options,
     look: &Look<'_>,

@@ -95,7 +95,7 @@ fn taken_apart(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<&[u8]>) {
     (reader.head().to_vec(), body)
 }
 
-/// One line each, after a prefix; the last one may lack its end.
+/// Prefixes each line; the last one may lack its line end.
 fn lines(out: &mut String, prefix: &str, bytes: &[u8]) {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     if bytes.is_empty() {

@@ -79,7 +79,7 @@ pub(super) fn render(
         let host = options.server_name.as_deref().unwrap_or(host);
         bytes.extend_from_slice(format!("Host: {host}\r\n").as_bytes());
     } else if options.strict {
-        // the original's own mistake: its head ends here, and what follows is another request's
+        // the original's own mistake: its head ends here, and the rest belongs to another request
         bytes.extend_from_slice(b"\r\n");
     }
     bytes.extend_from_slice(extra);

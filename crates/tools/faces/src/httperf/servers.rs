@@ -1,5 +1,5 @@
-//! `--server` and `--servers`: the targets. Of several servers each connection or session takes the
-//! next one.
+//! `--server` and `--servers`: the targets. With several servers each connection or session takes
+//! the next one.
 
 use super::options::{Options, Sessions};
 use super::setup::{ORDER_MAX, Work, seconds};
@@ -18,7 +18,7 @@ pub(super) struct Host {
     pub(super) url: Url,
 }
 
-/// At least one.
+/// Hosts; at least one.
 ///
 /// # Errors
 /// Returned for a file that cannot be read or names no server; for an invalid name.
@@ -51,7 +51,7 @@ fn host(options: &Options, name: &str) -> Result<Host, String> {
 }
 
 /// The same work for several servers: connection or session k is made to server k modulo their
-/// number. Request r of server s is row s·R + r of the targets, R requests being there.
+/// number. Request r of server s is row s·R + r of the targets, where R is the number of requests.
 ///
 /// # Errors
 /// More to be laid out than is held.

@@ -1,4 +1,4 @@
-//! From options to a plan that sends what httperf sends.
+//! Converts options to a plan that sends the same bytes as httperf.
 
 use super::arrivals;
 use super::options::{Options, Period, Sessions, WorkingSet};
@@ -284,7 +284,7 @@ fn timeouts(options: &Options) -> Timeouts {
     }
 }
 
-/// Every response is a reply, but one status, which fails its session.
+/// Every response is a reply, except one status, which fails its session.
 fn expect(options: &Options) -> Expect {
     let bad = options.failure_status;
     let status = match u16::try_from(bad).ok().filter(|bad| (100..=599).contains(bad)) {
@@ -386,7 +386,7 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
     })
 }
 
-/// PEM, not a list of revoked ones or a key.
+/// Returns whether the PEM contains a certificate, not a revocation list or a key.
 fn holds_certificate(file: &[u8]) -> bool {
     const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
     file.windows(BEGIN.len()).any(|part| part == BEGIN)

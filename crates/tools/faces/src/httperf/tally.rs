@@ -37,7 +37,8 @@ impl Moments {
         if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
     }
 
-    /// Of a sample: the sum of squared deviations over n − 1; 0 below two figures.
+    /// Standard deviation of a sample: the sum of squared deviations over n − 1; 0 below two
+    /// values.
     pub(super) fn deviation(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -97,8 +98,8 @@ impl Errors {
 /// Everything that the report is made of.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    /// Instants count from here, the first due one. It is known before the calls, which end in another order than
-    /// they fall due.
+    /// Instants count from here, the first due one. It is known before the calls, which end in
+    /// another order than they fall due.
     pub(super) origin: Nanos,
     /// The end of the last event.
     pub(super) end: Nanos,
@@ -122,7 +123,7 @@ pub(super) struct Tally {
     pub(super) burst: u64,
     last_begun: (Nanos, u64),
     pub(super) errors: Errors,
-    /// The first connection that TLS failed on, where the original gives up.
+    /// The first connection with a TLS failure, at which the original gives up.
     pub(super) tls_failure: Option<FailureClass>,
     pub(super) sessions: Sessions,
     /// When replies were complete and sessions completed, in bins of a rate sample.
@@ -139,7 +140,7 @@ pub(super) struct Sessions {
     pub(super) failed: u64,
     pub(super) lifetime_s: f64,
     pub(super) failtime_s: f64,
-    /// Of completed ones.
+    /// Figures of completed connections.
     pub(super) connections: u64,
     /// Number with 0, 1, 2, … replies.
     pub(super) lengths: Vec<u64>,
@@ -283,7 +284,7 @@ impl Tally {
         0.0
     }
 
-    /// The bins that hold anything: their number and what they hold.
+    /// The non-empty bins: their number and contents.
     pub(super) fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.bins.range(..BINS).map(|(bin, count)| (*bin, *count))
     }

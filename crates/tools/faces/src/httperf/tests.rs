@@ -35,7 +35,7 @@ fn plan_of(line: &str) -> Plan {
     }
 }
 
-/// Standard output, standard error and code of a line that runs nothing.
+/// Standard output, standard error and code of a command line that runs nothing.
 fn refusal(line: &str) -> String {
     match reading(line) {
         Reading::End(Ending { out, err, code, .. }) => {

@@ -11,7 +11,7 @@ pub(super) struct ClientUsage {
     /// CPU seconds of the client.
     pub(super) user_s: f64,
     pub(super) system_s: f64,
-    /// As the original computes: bins for the median, whole bytes for mean sizes.
+    /// Computes like the original: bins for the median, whole bytes for mean sizes.
     pub(super) strict: bool,
 }
 

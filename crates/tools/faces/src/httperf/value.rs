@@ -24,7 +24,7 @@ pub(super) fn client(text: &str) -> Result<(u64, u64), Bad> {
     }
 }
 
-/// `1.0`; what follows the second number is not looked at.
+/// Parses `1.0`; text after the second number is ignored.
 pub(super) fn version(text: &str) -> Result<(u64, u64), Bad> {
     let bad = || Bad(format!("illegal version number {text}"));
     let (major, rest) = unsigned(text, false).ok_or_else(bad)?;
@@ -40,7 +40,7 @@ pub(super) fn port(text: &str) -> Result<u16, Bad> {
     if rest.is_empty() { Ok(port) } else { Err(bad()) }
 }
 
-/// `header`, `body`, or their beginnings; anything else is both.
+/// Parses `header`, `body`, or prefixes of them; anything else is both.
 pub(super) fn print(text: &str) -> Print {
     match text.bytes().next().map(|byte| byte.to_ascii_lowercase()) {
         Some(b'h') => Print { header: true, body: false },
@@ -125,7 +125,7 @@ pub(super) fn wlog(text: &str) -> (bool, String) {
     (again, letters.as_str().to_owned())
 }
 
-/// Numbers between commas, read one by one.
+/// Comma-separated numbers, read one by one.
 struct ListValues<'a> {
     option: &'static str,
     rest: &'a str,
@@ -200,7 +200,7 @@ fn three(option: &'static str, second: &str, text: &str) -> Result<(u64, u64, f6
     Ok((sessions, count, think))
 }
 
-/// `10,2,FILE`; nothing may follow the file's name.
+/// Parses `10,2,FILE`; nothing may follow the file's name.
 pub(super) fn wsesslog(text: &str) -> Result<Sessions, Bad> {
     let mut parts = ListValues { option: "wsesslog", rest: text };
     let sessions = parts.whole(SESSIONS)?;

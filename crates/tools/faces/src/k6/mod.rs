@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
 use url::Url;
 
-/// A place for the plan, which needs one; users go where the script sends them.
+/// Placeholder target for the plan, which needs one; the script chooses the users' targets.
 const NOWHERE: &str = "http://127.0.0.1/";
 /// The longest that a connection may take to open, as in k6.
 const CONNECT: Nanos = Nanos::from_secs(30);
@@ -158,7 +158,7 @@ struct K6 {
     options: Options,
     strict: bool,
     date: Date,
-    /// Values of the runner itself: users, dropped iterations.
+    /// Figures of the runner itself: users, dropped iterations.
     own: Arc<Mutex<Store>>,
     json: JsonOutput,
     /// The head of the CSV output is written.
@@ -321,7 +321,7 @@ impl K6 {
         ending
     }
 
-    /// Why the test ends as it does, and k6's code for it.
+    /// Reason why the test ends, and k6's exit code for it.
     fn verdict(&self, crossed: &[String], signal: usize) -> (Option<String>, u8) {
         let names = |all: &[String]| {
             let quoted: Vec<String> = all.iter().map(|name| format!("'{name}'")).collect();

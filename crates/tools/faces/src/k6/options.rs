@@ -74,10 +74,10 @@ const SWITCHES: &[(&str, &str, &str)] = &[
     ("discard-response-bodies", "", "discardResponseBodies"),
 ];
 
-/// Switches that change nothing here: there is no color, no REST server and no report of usage.
+/// Switches without effect here: there is no color, no REST server and no usage report.
 const IDLE: &[&str] = &["no-color", "no-usage-report", "verbose", "profiling-enabled"];
 
-/// Flags of k6 that change what it does, and are not available.
+/// Flags of k6 that change its behavior, and are not available.
 const REFUSED: &[(&str, &str)] = &[
     ("http-debug", "use console.log in the script"),
     ("linger", "remove it"),
@@ -135,7 +135,7 @@ const VARIABLES: &[(&str, &str)] = &[
 /// Reads the command line.
 ///
 /// # Errors
-/// A sentence that names the argument.
+/// Fails with a sentence that names the argument.
 pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, String> {
     let mut rest = args.iter().map(String::as_str);
     let command = command(rest.next())?;

@@ -12,7 +12,7 @@ const METHODS: [&str; 5] = ["POST", "PUT", "PATCH", "OPTIONS", "DELETE"];
 /// Characters of a URL that a refusal shows.
 const SHOWN_MAX: usize = 100;
 
-/// A body and what it is.
+/// A body with its media type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PostedBody {
     pub(super) bytes: Vec<u8>,
@@ -24,18 +24,18 @@ pub(super) struct PostedBody {
 pub(super) struct Address {
     /// Scheme, host and port, and the path as a base for what a page refers to.
     pub(super) url: Url,
-    /// The value of its Host field: an address as it was typed, `127.1` for one.
+    /// The value of its Host field: an address as typed, such as `127.1`.
     pub(super) authority: String,
     /// Path and query as they are sent.
     pub(super) request: String,
-    /// The whole URL as it is shown.
+    /// The whole URL as shown.
     pub(super) shown: String,
     pub(super) method: &'static str,
-    /// Of every method but GET and HEAD.
+    /// Body for every method except GET and HEAD.
     pub(super) body: Option<Arc<PostedBody>>,
     /// Name and password in the URL.
     pub(super) login: Option<(String, String)>,
-    /// Row of the list; 0 for what is met on the way.
+    /// Row of the list; 0 for URLs discovered during the run.
     pub(super) row: u32,
 }
 
@@ -101,7 +101,7 @@ impl Address {
             Some(end) => &path[..end],
             None => path,
         };
-        // without a slash there is no path, whatever follows
+        // without a slash there is no path, regardless of what follows
         let request = if request.starts_with('/') { request } else { "/" };
         let base = Url::parse(&format!("{scheme}://{host}/")).ok().filter(|_| !host.is_empty());
         let base = base.ok_or_else(|| unusable("no host that a connection could go to"))?;
@@ -122,7 +122,7 @@ impl Address {
         self.elsewhere(self.url.join(reference.trim()).ok()?)
     }
 
-    /// A place that this one refers to.
+    /// A URL that this one refers to.
     pub(super) fn elsewhere(&self, mut url: Url) -> Option<Address> {
         url.set_fragment(None);
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {

@@ -12,7 +12,7 @@ const ENTRIES_MAX: usize = 1_000;
 struct CachedPage {
     etag: Option<String>,
     modified: Option<String>,
-    /// Until when it is fresh, on the clock of samples.
+    /// End of freshness, on the clock of samples.
     fresh_until: Nanos,
 }
 
@@ -45,12 +45,12 @@ impl Cache {
         }
     }
 
-    /// The response that is known is good still.
+    /// Returns whether the known response is still fresh.
     pub(super) fn fresh(&self, url: &str, now: Nanos) -> bool {
         self.entries.get(url).is_some_and(|entry| now < entry.fresh_until)
     }
 
-    /// The fields that ask whether what is known is good still.
+    /// The fields that revalidate a known response.
     pub(super) fn conditions(&self, url: &str) -> String {
         let mut out = String::new();
         let Some(entry) = self.entries.get(url) else { return out };

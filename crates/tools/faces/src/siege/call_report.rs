@@ -8,7 +8,7 @@ pub(super) struct LoggedRequest {
     /// `HTTP/1.1`.
     pub(super) protocol: String,
     pub(super) code: u16,
-    /// It was served from the user's cache: nothing was sent.
+    /// The response came from the user's cache: nothing was sent.
     pub(super) cached: bool,
     pub(super) method: &'static str,
     pub(super) shown: String,
@@ -22,13 +22,13 @@ pub(super) struct CallReport {
     /// it answered.
     pub(super) hits: u32,
     pub(super) failed: u32,
-    /// Its time counts; so do its bytes and its place among the longest and the shortest.
+    /// Its time counts; so do its bytes and its rank among the longest and the shortest.
     pub(super) timed: bool,
     pub(super) measured: bool,
     /// Below 400, 401 or 407; 200.
     pub(super) success: bool,
     pub(super) okay: bool,
-    /// The call's own, then those of parts that the cache had.
+    /// Lines of the call, then those of cached parts.
     pub(super) lines: Vec<LoggedRequest>,
     pub(super) out: Vec<u8>,
     pub(super) err: String,
@@ -60,8 +60,8 @@ pub(super) fn sentence(sample: &Sample) -> Option<String> {
     })
 }
 
-/// A name without an address. siege appends the text of whatever error number the lookup left;
-/// there is none on most machines, and none here.
+/// A name without an address. siege appends the text of the error number that the lookup happened
+/// to leave; there is none on most machines, and none here.
 pub(super) fn unresolved(why: &str) -> String {
     let error = super::config::error;
     let at = "Address resolution failed at sock.c:158 with the following error:";

@@ -21,17 +21,17 @@ impl Login {
         Login { user, password, realm }
     }
 
-    /// The one for this realm, or a generic one.
+    /// The credentials for this realm, or generic ones.
     pub(super) fn of<'a>(logins: &'a [Login], realm: &str) -> Option<&'a Login> {
         let named = |name: &str| logins.iter().find(|login| login.realm.eq_ignore_ascii_case(name));
         named(realm).or_else(|| named("any"))
     }
 }
 
-/// How often each user goes through its URLs.
+/// Number of times that each user goes through its URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reps {
-    /// Until the time is over, or for ever.
+    /// Until the time is over, or forever.
     Endless,
     Pages(u32),
     /// Each URL of the list, once.
@@ -75,7 +75,7 @@ pub(super) struct Config {
     pub(super) timeout: i32,
     pub(super) expire_session: bool,
     pub(super) cookies: bool,
-    /// Failed transactions that end the run; 0 or less: none do.
+    /// Number of failed transactions that end the run; 0 or less: none do.
     pub(super) failures: i32,
     pub(super) internet: bool,
     pub(super) benchmark: bool,
@@ -181,7 +181,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The pages that one user visits at most; `None`: no end.
+    /// Maximum number of pages that one user visits; `None`: unlimited.
     pub(super) fn pages(&self, urls: usize) -> Option<u64> {
         match self.reps {
             _ if self.run_seconds() > 0 => None,
@@ -219,7 +219,7 @@ impl Config {
     }
 }
 
-/// A line of siege's own kind: `[error] …`, in colour wherever it goes.
+/// A line in siege's own format: `[error] …`, always in color.
 pub(super) fn error(text: &str) -> String {
     format!("[\x1b[1;33merror\x1b[0m] {text}\n")
 }

@@ -14,7 +14,7 @@ use workload::{CallEnd, Guide, Guides, Step};
 pub(super) struct Journey {
     pub(super) config: Config,
     pub(super) urls: Vec<Address>,
-    /// A user's first request: the next one of these for each.
+    /// Logins for the first requests of users, in turn.
     pub(super) logins: Vec<Address>,
     /// Requested if a page of the same host answers 403.
     pub(super) gates: Vec<Address>,

@@ -63,7 +63,7 @@ fn stamp(at: &Moment) -> String {
     format!("[{}, {}] ", at.weekday, day_and_time(at))
 }
 
-/// Green for what the cache had; blue, cyan, magenta, red by the status.
+/// Green for cached responses; blue, cyan, magenta, red by the status.
 fn color(code: u16, cached: bool) -> u8 {
     match code {
         _ if cached => 32,

@@ -11,7 +11,7 @@ pub(super) enum Challenge {
         realm: String,
     },
     Digest(digest::Challenge),
-    /// A scheme that is not supported here: its name.
+    /// The name of an unsupported scheme.
     Other(String),
 }
 
@@ -73,7 +73,7 @@ pub(super) enum Pass {
 }
 
 impl Pass {
-    /// `random`: what the client's nonce is made of. `None` for a scheme that is not supported here.
+    /// `random`: source of the client's nonce. `None` for an unsupported scheme.
     pub(super) fn new(login: Login, challenge: Challenge, random: u64) -> Option<Pass> {
         match challenge {
             Challenge::Basic { .. } => Some(Pass::Basic(login)),

@@ -9,11 +9,11 @@ const TEXT: [&str; 22] = [
 /// Facts of a file.
 pub(super) struct Media {
     pub(super) text: bool,
-    /// Its type, if the extension determines it.
+    /// Media type, if the extension determines it.
     pub(super) name: Option<&'static str>,
 }
 
-/// By the file's extension; without one it is text.
+/// Type by the file's extension; without one it is text.
 pub(super) fn of_file(path: &str) -> Media {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());

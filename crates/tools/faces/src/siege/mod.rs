@@ -1,4 +1,4 @@
-//! siege 4.0.7, as Debian has it; with `--as-4.1.7` what is different since then.
+//! siege 4.0.7, as in Debian; with `--as-4.1.7` the later differences.
 
 mod address;
 mod cache;
@@ -134,7 +134,7 @@ struct Siege {
     /// Output for users without a descriptor.
     unopened: String,
     date: Date,
-    /// The log file is not there yet.
+    /// The log file does not exist yet.
     fresh_log: bool,
     home: String,
 }
@@ -144,7 +144,7 @@ impl Siege {
         &self.journey.config
     }
 
-    /// After this many failed transactions the run is aborted.
+    /// The run is aborted after this many failed transactions.
     fn aborted(&self) -> bool {
         u64::try_from(self.config().failures)
             .is_ok_and(|most| most > 0 && self.tally.failed >= most)

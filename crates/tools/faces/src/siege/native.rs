@@ -8,12 +8,12 @@ use crate::words::{plan_script, shell_quoted};
 use plan::{Auth, HttpVersion, Load, Order, Plan, TargetPlan, Think};
 use units::Nanos;
 
-/// Redirects that `run --follow` follows by itself.
+/// Number of redirects that `run --follow` follows.
 const FOLLOWED: u16 = 10;
 /// A run without its own end.
 const ENDLESS: Nanos = Nanos::from_secs(86_400);
 
-/// `plan`: what the face itself would run.
+/// The native command; `plan`: the plan of the face.
 pub(super) fn command(journey: &Journey, plan: &Plan) -> String {
     match journey.urls.as_slice() {
         [one] => options(&journey.config, one),
@@ -26,7 +26,7 @@ fn calls(config: &Config, urls: usize) -> Option<u64> {
     Some(pages.max(1) * u64::from(config.users.unsigned_abs()))
 }
 
-/// One URL: its options.
+/// Options for a single URL.
 fn options(config: &Config, address: &Address) -> String {
     let mut parts = vec!["loadstone run".to_owned(), shell_quoted(address.url.as_str())];
     let mut add = |name: &str, value: &str| match value {

@@ -1,4 +1,4 @@
-//! Which page a user visits next, and after what pause; and a page's text.
+//! Chooses a user's next page and the pause before it; and decodes a page's text.
 
 use super::config::Reps;
 use super::journey::Journey;
@@ -38,7 +38,7 @@ impl Pages {
         Pages { next: first, made: 0 }
     }
 
-    /// `None`: the user has visited all that it was to visit.
+    /// Returns `None` if the user has visited all of its pages.
     pub(super) fn next(&mut self, journey: &Journey, random: &mut Stream) -> Option<NextPage> {
         let config = &journey.config;
         let count = journey.urls.len();
@@ -77,7 +77,7 @@ fn pause(delay: f64, random: &mut Stream) -> Nanos {
     Nanos::ZERO
 }
 
-/// A body with its content coding undone, as far as it can be.
+/// A body with its content coding undone, as far as possible.
 pub(super) fn decoded(head: &[u8], body: &[u8]) -> Vec<u8> {
     let decoder = fields::content_encoding(head)
         .and_then(|coding| Decoder::with_output_max(&coding, PAGE_MAX));

@@ -12,7 +12,7 @@ pub(super) struct PageReferences {
     pub(super) refresh: Option<Url>,
 }
 
-/// Elements whose parts siege fetches; of a `link`, style sheets alone.
+/// Elements whose parts siege fetches; for a `link`, only style sheets.
 const FETCHED: [&str; 7] = ["img", "script", "body", "table", "td", "th", "tr"];
 
 /// Parses a page with the URL `base`.

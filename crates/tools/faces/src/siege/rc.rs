@@ -1,5 +1,5 @@
-//! siege's configuration file: where it is, how its lines are read, what its keys mean; and the
-//! variables that it shares with the file of URLs.
+//! siege's configuration file: its location, syntax and keys; and the variables that it shares with
+//! the file of URLs.
 
 use super::config::{Config, Login, Reps, fatal};
 use crate::words::atoi;
@@ -35,11 +35,11 @@ unique = true
 
 /// Maximum size of a configuration file's header lines.
 const HEADERS_MAX: usize = 2_048;
-/// References in one line that are followed; one that leads to itself would go on for ever.
+/// Maximum number of references followed in one line; a circular one would never end.
 const REFERENCES_MAX: usize = 100;
 
-/// Reads the file that `-R`, `$SIEGERC` or the user's home names. Where the home has none, what
-/// siege would have put there is taken, and nothing is written.
+/// Reads the file named by `-R`, `$SIEGERC` or the user's home. If the home has none, the defaults
+/// that siege would have written are used, and nothing is written.
 pub(super) fn load(given: Option<&str>, files: &dyn Files) -> Result<Config, Ending> {
     let mut config = Config::default();
     let named = given.map(str::to_owned).or_else(|| files.variable("SIEGERC"));
@@ -94,8 +94,8 @@ pub(super) fn split(line: &str) -> (&str, &str) {
     (&line[..end], line[end..].trim_start_matches(separates))
 }
 
-/// The text with `$(NAME)`, `${NAME}` and `$NAME` (up to a slash or the end) replaced by variables of
-/// the file or of the environment; by nothing where there is no such variable. `\$` is a dollar.
+/// The text with `$(NAME)`, `${NAME}` and `$NAME` (up to a slash or the end) replaced by variables
+/// of the file or of the environment, and removed if there is no such variable. `\$` is a dollar.
 pub(super) fn evaluated(
     text: &str,
     variables: &BTreeMap<String, String>,

@@ -11,7 +11,7 @@ pub(super) struct ExtraFields {
     pub(super) authorization: Option<String>,
     pub(super) proxy_authorization: Option<String>,
     pub(super) cookie: Option<String>,
-    /// Whole lines that ask whether what the user has is good still.
+    /// Whole lines that revalidate the user's cached response.
     pub(super) conditions: String,
 }
 

@@ -1,4 +1,4 @@
-//! Counting like siege: one transaction after another.
+//! Counts like siege, transaction by transaction.
 
 use super::call_report::CallReport;
 use sample::Sample;

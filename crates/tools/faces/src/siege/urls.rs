@@ -1,4 +1,4 @@
-//! The file of URLs: comments, variables, one URL a line.
+//! The file of URLs: comments, variables, one URL per line.
 
 use super::address::{Address, Unusable};
 use super::config::Config;

@@ -24,7 +24,7 @@ const PARTS_MAX: u32 = 1_000;
 pub(super) struct Visitor {
     random: Stream,
     pages: pages::Pages,
-    /// The next is the last one added.
+    /// Parts to fetch; the last one added is next.
     parts: Vec<Address>,
     parts_left: u32,
     /// Continuation after the previous response.
@@ -42,7 +42,7 @@ pub(super) struct Visitor {
     gated: bool,
     jar: Jar,
     cache: Cache,
-    /// In progress: the address, and the request as text if it is shown.
+    /// Request in progress: the address, and the request as text if it is shown.
     current: Option<(Address, Vec<u8>)>,
     /// Next action; `None` if there is none.
     ahead: Option<Option<(Nanos, Address)>>,
@@ -115,7 +115,7 @@ impl Visitor {
         Some(header.replace("; ", ";"))
     }
 
-    /// Decides the next action; `lines` gets one for each part in the cache.
+    /// Decides the next action; adds a line to `lines` for each part in the cache.
     pub(super) fn look_ahead(
         &mut self,
         journey: &Journey,
@@ -138,7 +138,7 @@ impl Visitor {
         }
         let config = &journey.config;
         (self.chain, self.bids, self.proxy_bids) = (0, 0, 0);
-        // parts of a login's page come with those of the first page
+        // parts of a login's page are counted with those of the first page
         while !self.logging_in
             && let Some(part) = self.parts.pop()
         {
@@ -228,7 +228,7 @@ impl Visitor {
         }
     }
 
-    /// The current chain has failed: none of its requests counts as good.
+    /// Notes that the current chain has failed: none of its requests counts as good.
     fn fail(&mut self, call_report: &mut CallReport) {
         // the original ignores failures of a login
         call_report.failed = u32::from(!self.logging_in);
@@ -305,7 +305,7 @@ impl Visitor {
         Some(gate.clone())
     }
 
-    /// A challenge: the same request again, with a login where one fits.
+    /// Handles a challenge: repeats the request, with a login if one fits.
     fn challenged(
         &mut self,
         journey: &Journey,

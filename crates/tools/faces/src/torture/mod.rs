@@ -1,4 +1,5 @@
-//! torture.pl 1.05 of Lincoln Stein (1999), after what is known of it: no pristine copy was at hand.
+//! torture.pl 1.05 of Lincoln Stein (1999), reconstructed from documentation: no original copy was
+//! available.
 
 mod options;
 mod requests;

@@ -18,7 +18,7 @@ pub(super) enum AccessTarget {
     One(Url),
     /// Returned for anything but an `http://` URL, to which no connection is made.
     Nowhere,
-    /// Addresses drawn at random from a file of them: an option of ours.
+    /// Addresses drawn at random from a file: an additional option.
     List(String),
 }
 
@@ -26,7 +26,7 @@ pub(super) enum AccessTarget {
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) place: AccessTarget,
-    /// Upper limit for the length of random data; 0: there is none.
+    /// Upper limit for the length of random data; 0: no data.
     pub(super) length: u32,
     pub(super) times: u32,
     pub(super) copies: u32,
@@ -110,7 +110,7 @@ fn place(list: Option<String>, operands: &[String]) -> Result<AccessTarget, Endi
     }
 }
 
-/// The number that a text begins with, as Perl reads it; 0 without one.
+/// The number at the start of a text, as Perl parses it; 0 without one.
 fn perl_number(text: &str) -> f64 {
     let text = text.trim_start();
     let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);

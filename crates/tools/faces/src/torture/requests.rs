@@ -6,7 +6,7 @@ use torture::fuzz;
 use units::{Purpose, Seed};
 use url::{Position, Url};
 
-/// Of all random data: torture.pl had no option for it.
+/// Seed of all random data: torture.pl had no option for it.
 const SEED: u64 = 1;
 /// Bytes of random data held in memory.
 const DATA_MAX: u64 = 1 << 30;
@@ -46,7 +46,7 @@ pub(super) fn make(options: &Options, places: &[TargetPlan]) -> Result<Made, Str
     Ok(made)
 }
 
-/// The place that access `index` goes to: the same for the same list, whatever the data.
+/// The place of access `index`: the same for the same list, independent of the data.
 fn drawn(places: &[TargetPlan], weights: f64, index: u64) -> &TargetPlan {
     let mut point = Seed(SEED).stream(Purpose::Torture, index).unit() * weights;
     let hit = places.iter().find(|place| {

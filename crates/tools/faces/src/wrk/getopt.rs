@@ -1,5 +1,5 @@
 //! The C library's `getopt_long`, as far as wrk uses it: options anywhere among the arguments, long
-//! ones cut short while they stay unique.
+//! ones abbreviated while unique.
 
 /// A long option and its letter.
 pub(super) struct Long {

@@ -340,7 +340,7 @@ fn errors(
 }
 
 /// Responses with a status above 399, limited to those inside the measured window: later ones are
-/// in the statuses and in none of wrk's figures.
+/// in the statuses, but in none of wrk's figures.
 fn bad_responses(snapshot: &Snapshot) -> u64 {
     let bad = snapshot.status.seen().filter(|(status, _)| *status > 399);
     bad.map(|(_, count)| count).sum::<u64>().min(snapshot.answers_in_window)
@@ -366,7 +366,7 @@ impl Face for Wrk {
         FaceOutput { out: output.unwrap_or_default(), ..FaceOutput::default() }
     }
 
-    /// To wrk whatever ends a handshake is a failed connect.
+    /// For wrk any end of a handshake is a failed connect.
     fn ends(&mut self, ends: &Ends) -> FaceOutput {
         let broken = ends.connections.iter().filter(|record| record.established.is_zero());
         let classes = broken.filter_map(|record| Some((record.class?, 1)));
@@ -374,7 +374,8 @@ impl Face for Wrk {
         FaceOutput::default()
     }
 
-    /// wrk opens what it can, counts the others as connect errors and does not try them again.
+    /// wrk opens as many connections as it can, counts the others as connect errors and does not
+    /// retry them.
     fn go_without(&mut self, connections: u64) -> bool {
         self.not_opened = connections;
         true

@@ -11,10 +11,10 @@ pub(super) struct Options {
     pub(super) duration_s: u64,
     pub(super) timeout_s: u64,
     pub(super) script: Option<String>,
-    /// As given: `Name: value`.
+    /// Headers as given: `Name: value`.
     pub(super) headers: Vec<String>,
     pub(super) latency: bool,
-    /// The URL, as given, and what follows it: a script's arguments.
+    /// The URL, as given, and the arguments after it, for a script.
     pub(super) args: Vec<String>,
     pub(super) url: Address,
     /// Requests per second over all threads: wrk2.
@@ -24,18 +24,18 @@ pub(super) struct Options {
     pub(super) batch: bool,
 }
 
-/// A URL taken apart, as wrk does: nothing is normalised.
+/// A URL split like in wrk: nothing is normalized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) scheme: String,
     /// Without the brackets of an IPv6 address.
     pub(super) host: String,
     pub(super) port: Option<String>,
-    /// Everything from the path on, `/` if there is none.
+    /// Everything from the path on; `/` if empty.
     pub(super) path: String,
 }
 
-/// Why nothing is run: the texts, and exit code 1.
+/// Reason why nothing is run: the texts, and exit code 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) out: String,
@@ -123,7 +123,7 @@ const LONG2: &[Long] = &[
 /// Reads a command line. `second`: started as wrk2; otherwise a rate makes it so.
 ///
 /// # Errors
-/// What the tool prints instead of a run.
+/// Fails with the text that the tool prints instead of a run.
 pub(super) fn parse(
     program: &str,
     args: &[String],
@@ -142,7 +142,7 @@ pub(super) fn parse(
     }
 }
 
-/// `Err`: what goes to standard error before the usage; often nothing, as the tool has it.
+/// `Err`: text on standard error before the usage; often empty, as in the tool.
 fn read(found: Found, second: bool, out: &mut String) -> Result<Options, String> {
     let mut options = Options {
         connections: 10,
@@ -248,7 +248,8 @@ fn address(url: &str) -> Option<Address> {
 }
 
 impl Options {
-    /// Connections that are opened: each thread has the same number, what is left over has none.
+    /// Number of opened connections: each thread has the same number, and the remainder is not
+    /// opened.
     pub(super) fn connections_used(&self) -> u64 {
         self.connections / self.threads * self.threads
     }

@@ -12,7 +12,7 @@ const SPAN_MIN: Nanos = Nanos::from_millis(50);
 pub(super) struct Rates {
     /// Whole rates and how often each was seen: their number does not grow with the run.
     values: BTreeMap<u64, u64>,
-    /// Responses and time of each thread that have not become a value yet.
+    /// Responses and time of each thread that are not part of a value yet.
     open: Vec<(u64, Nanos)>,
     span_min: Nanos,
 }
@@ -22,7 +22,7 @@ impl Rates {
         Rates { values: BTreeMap::new(), open: Vec::new(), span_min: SPAN_MIN }
     }
 
-    /// From now on values are taken over at least this span, and those before are forgotten.
+    /// From now on values cover at least this span; earlier ones are dropped.
     pub(super) fn restart(&mut self, worker: u32, span: Nanos) {
         self.values.clear();
         self.span_min = span;

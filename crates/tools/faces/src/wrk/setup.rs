@@ -1,4 +1,4 @@
-//! From wrk's options to a plan of ours.
+//! Converts wrk's options to a plan.
 
 use super::options::{Address, Options};
 use plan::{Arrivals, Load, Pace, Plan, SessionPlan, Think};
@@ -8,7 +8,7 @@ use url::Url;
 /// wrk counts each thread's requests ten times a second.
 pub(super) const INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// `None`: a URL that only wrk's parser takes for one.
+/// Returns `None` for a URL that only wrk's parser accepts.
 pub(super) fn plan(options: &Options, strict: bool) -> Option<Plan> {
     let mut plan = Plan::for_url(target(&options.url)?);
     let connections = u32::try_from(options.connections_used()).unwrap_or(u32::MAX);
@@ -19,7 +19,7 @@ pub(super) fn plan(options: &Options, strict: bool) -> Option<Plan> {
     let duration = Nanos::from_secs(options.duration_s);
     let timeout = Nanos::from_secs(options.timeout_s.max(1));
     plan.stop.duration = Some(duration);
-    // wrk gives up nothing that takes too long: it only counts it
+    // wrk abandons no slow call: it only counts it
     let patient = strict || options.rate.is_some();
     plan.stop.at_once = patient;
     plan.timeouts.call = if patient { duration + timeout } else { timeout };

@@ -7,7 +7,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// From values in any order, equal ones any number of times.
+    /// Builds it from values in any order, with repetitions.
     pub fn new(mut values: Vec<(u64, u64)>) -> Spread {
         values.sort_unstable();
         values.dedup_by(|later, kept| {
@@ -27,14 +27,14 @@ impl Spread {
         self.values.last().map_or(0, |(value, _)| *value)
     }
 
-    /// 0 when nothing was recorded.
+    /// Mean; 0 without recordings.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.values.iter().map(|(value, count)| *value as f64 * *count as f64).sum();
         let count = self.count();
         if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
-    /// Of a sample: n − 1 in the divisor; 0 for fewer than two values.
+    /// Standard deviation of a sample: n − 1 in the divisor; 0 for fewer than two values.
     pub fn stdev(&self) -> f64 {
         let (mean, count) = (self.mean(), self.count());
         if count < 2 {

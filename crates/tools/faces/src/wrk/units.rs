@@ -1,6 +1,6 @@
 //! wrk's numbers: how it reads them and how it writes them.
 
-/// A scale of units: the base's name, how many make one of the next, and the others' names.
+/// A scale of units: the base's name, the factor to the next unit, and the others' names.
 struct Units {
     scale: u64,
     base: &'static str,

@@ -12,7 +12,7 @@ use workload::schedule::Share;
 
 /// Exchanges before an agent reports that it is ready.
 const PROBES_MIN: u64 = 8;
-/// A start that is nearer than this is not kept.
+/// A start in less than this time is not kept.
 const START_MIN: Nanos = Nanos::from_millis(400);
 /// Time before the start without a message of the manager after which the start is canceled.
 const GO_BEFORE: Nanos = Nanos::from_millis(300);
@@ -34,7 +34,7 @@ const RESEND_MAX: usize = 256;
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentAction {
     Say(Stamped<FromAgent>),
-    /// A row as it is, for the first time or again.
+    /// A row, sent for the first time or again.
     Row(Vec<u8>),
     /// Open the sealed plan, read it and make everything ready for it.
     Prepare {
@@ -56,7 +56,7 @@ pub enum AgentAction {
         parts: Vec<Option<Share>>,
         from: Nanos,
     },
-    /// Issue nothing from this instant of our clock on: the part is another's.
+    /// Issue nothing from this instant of our clock on: the part belongs to another agent.
     Cease {
         at: Nanos,
     },
@@ -124,7 +124,7 @@ enum AgentState {
     },
 }
 
-/// See the module.
+/// The agent's side of the protocol.
 #[derive(Debug)]
 pub struct Agent {
     id: String,
@@ -139,7 +139,7 @@ pub struct Agent {
     refused: RefusedMessages,
     /// Machines of the fleet.
     machines: u32,
-    /// As of the latest clock reading.
+    /// Time of the latest clock reading.
     now: Nanos,
     heard: Nanos,
     /// The latest instant at which a manager certainly monitored us: it was present and received
@@ -157,11 +157,11 @@ pub struct Agent {
     rate_peak: Option<f64>,
     /// The manager whose plan is running.
     client: u64,
-    /// The plan of a later manager, which ends what is carried out.
+    /// The plan of a later manager, which ends the current one.
     next: Option<Receipt>,
     /// Replies to the parts offered in this step, by number.
     taken: BTreeMap<u64, Option<String>>,
-    /// Of them those that were taken.
+    /// Of these, the parts that were taken.
     extra: Vec<Share>,
     actions: VecDeque<AgentAction>,
 }
@@ -241,8 +241,8 @@ impl Agent {
         self.actions.push_back(AgentAction::Say(message));
     }
 
-    /// Follows a manager of a later number: one that does not know us yet, with a clock that we do not
-    /// know.
+    /// Follows a manager with a later number: it does not know this agent yet, and its clock is
+    /// unknown.
     fn follow(&mut self, epoch: u64, now: Nanos) {
         (self.epoch, self.hello.proof) = (epoch, 0);
         (self.received, self.commands) = (NumberWindow::default(), NumberWindow::default());
@@ -268,7 +268,7 @@ impl Agent {
         }
         if epoch > self.epoch {
             if matches!(content, ToAgent::Clock { .. }) {
-                // another manager's clock is another clock
+                // another manager has another clock
                 return false;
             }
             self.follow(epoch, now);
@@ -423,7 +423,7 @@ impl Agent {
                 self.actions.push_back(AgentAction::Abandon);
                 self.actions.push_back(AgentAction::Exit { done: true, why: why.clone() });
             }
-            // the rest is about a run; this one's is another
+            // the rest concerns a run; this one is another
             _ if command.run != self.client => self.refused.late += 1,
             What::Go { step } => self.go(*step),
             What::Stop { step } if self.running(*step) => self.actions.push_back(AgentAction::Stop),
@@ -444,7 +444,8 @@ impl Agent {
         }
     }
 
-    /// The part is another's from an instant of the manager's clock on.
+    /// Ends the part at an instant of the manager's clock: it belongs to another agent from then
+    /// on.
     fn cease(&mut self, step: u64, at: Nanos, now: Nanos) {
         if self.running(step) {
             // never later than that instant: a clock may be wrong by its bound
@@ -645,7 +646,8 @@ impl Agent {
         };
         let parts: Result<Vec<Option<Share>>, _> = slots.iter().map(part).collect();
         let parts = parts.map_err(|why| why.to_string())?;
-        // its own slots are of the load as it was cut at the start, however finely the part is cut
+        // its own slots refer to the load as divided at the start, however finely the part is
+        // divided
         let mine: Result<Vec<Share>, _> =
             own.iter().map(|slots| Share::of_slots(slots, holding.of)).collect();
         let mine = mine.map_err(|why| why.to_string())?;
@@ -696,7 +698,7 @@ impl Agent {
             content.ending = *ending;
         }
         if let Some(plan) = self.next.take() {
-            // no manager asks for what an earlier one started
+            // no manager asks for results of an earlier one
             return self.unfold(plan);
         }
         content.refused = self.refused;

@@ -1,10 +1,10 @@
 //! Offset of another machine's clock, as in NTP (RFC 5905 section 8), and the bound of its error:
-//! half of the exchange's time on the network, whatever the path.
+//! half of the exchange's time on the network, for any path.
 
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// Exchanges that the best one is chosen from.
+/// Number of exchanges from which the best one is chosen.
 const KEPT: usize = 64;
 /// Exchanges at the start; later ones are occasional, to track drift. The first ones are sent at
 /// once. The others leave pauses for the server and for agents that still join.
@@ -30,7 +30,7 @@ pub struct ClockExchange {
 /// An estimate: the other clock is ahead of ours by `ahead`, to within `bound`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offset {
-    /// In nanoseconds; negative if the other clock is behind.
+    /// Nanoseconds; negative if the other clock is behind.
     pub ahead: i64,
     pub bound: Nanos,
 }

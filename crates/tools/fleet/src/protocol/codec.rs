@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Bytes that are not what they ought to be.
+/// Invalid bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable(pub &'static str);
 
@@ -16,16 +16,16 @@ impl std::fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// Histograms above zero in one message: a few bytes each become 192 KiB here. A row of a run has 1,000 for
-/// its targets, its kinds of clients and its scenarios each, 3,097 for 999 steps in journeys and blocks, and
-/// less than 100 others.
+/// Maximum number of histograms above zero in one message: a few bytes each become 192 KiB here. A
+/// row of a run has 1,000 each for its targets, its kinds of clients and its scenarios, 3,097 for
+/// 999 steps in journeys and blocks, and fewer than 100 others.
 pub(crate) const HISTOGRAMS_MAX: usize = 8_192;
 
 /// The rest of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
-    /// Histograms that it may still have.
+    /// Number of histograms that the message may still have.
     histograms: usize,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A count of things of which each takes a byte at least.
+    /// A count of items that take at least one byte each.
     ///
     /// # Errors
     /// More than bytes are left.
@@ -108,12 +108,12 @@ pub trait Packed {
     fn pack(&self, out: &mut Vec<u8>);
 
     /// # Errors
-    /// Bytes that are no such value.
+    /// Fails if the bytes are not such a value.
     fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable>;
 }
 
 /// # Errors
-/// Bytes that are no such value.
+/// Fails if the bytes are not such a value.
 pub fn read<T: Packed + Default>(from: &mut Reader<'_>) -> Result<T, Unreadable> {
     let mut value = T::default();
     value.fill(from)?;

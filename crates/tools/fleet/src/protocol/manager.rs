@@ -13,7 +13,7 @@ use units::Nanos;
 
 /// Bytes of a plan in one message: two digits a byte, and well below a server's limit of 1 MiB.
 pub const PART_BYTES: usize = 128 << 10;
-/// Rows that wait for one before them, of one agent: an hour's.
+/// Maximum number of rows of one agent that wait for an earlier one: an hour's.
 const HELD_MAX: usize = 4_096;
 /// A gap is requested again after this time.
 const RESEND_PAUSE: Nanos = Nanos::from_millis(500);
@@ -33,7 +33,7 @@ const CONFIRM_INTERVAL: Nanos = Nanos::from_millis(50);
 const NAMED_MAX: usize = 4_096;
 /// Processes of one id that wait for its place.
 const APPLICANTS_MAX: usize = 8;
-/// Agents of one fleet.
+/// Maximum number of agents of one fleet.
 pub const AGENTS_MAX: usize = 10_000;
 
 /// An agent's place in the fleet.
@@ -47,7 +47,7 @@ pub struct AgentEntry {
     pub bound: u64,
     pub workers: u32,
     next_row: u64,
-    /// Rows that wait for one before them.
+    /// Rows that wait for an earlier one.
     early: BTreeMap<u64, Vec<u8>>,
     asked: Nanos,
     pub content: Option<Final>,
@@ -55,13 +55,13 @@ pub struct AgentEntry {
     pub held: Option<Holding>,
     /// True if all of its rows were passed on.
     pub whole: bool,
-    /// Since when the manager's messages list it as unheard.
+    /// Time since when the manager's messages list it as unheard.
     named: Option<Nanos>,
     /// Excluded from this step, whatever it sends: its part was given to others.
     relieved: bool,
-    /// Another process has its name now, and knows nothing of the step.
+    /// Another process has its name now, and does not know the step.
     anew: bool,
-    /// It announced that it left.
+    /// The agent announced that it left.
     left: bool,
     /// Messages of its process that were received, and those sent to it.
     received: NumberWindow,
@@ -161,7 +161,7 @@ pub enum FleetEvent {
     /// All have prepared the plan.
     Ready,
     Unfit(String, String),
-    /// All know the start, and were notified that it holds.
+    /// All know the start, and were notified that it is final.
     Going,
     /// One of them did not start, or not in time.
     StoodDown(String, String),
@@ -181,7 +181,7 @@ pub enum FleetEvent {
     Over(String),
 }
 
-/// See the module.
+/// The manager's side of the protocol.
 #[derive(Debug)]
 pub struct Manager {
     epoch: u64,
@@ -199,7 +199,7 @@ pub struct Manager {
     /// The name of the step's plan.
     hash: String,
     start: Nanos,
-    /// As of the latest clock reading.
+    /// Time of the latest clock reading.
     now: Nanos,
     /// When the last heartbeat was sent.
     signed: Nanos,
@@ -247,7 +247,7 @@ impl Manager {
         self.events.pop_front()
     }
 
-    /// By id, which puts agents in the same order at every run.
+    /// Agents by id, so that their order is the same in every run.
     pub fn agent_entries(&self) -> &BTreeMap<String, AgentEntry> {
         &self.agent_entries
     }
@@ -532,8 +532,8 @@ impl Manager {
         }
     }
 
-    /// The agents from which nothing more is expected: lost, or given up without having ended, and
-    /// not restarted; or silent for as long as makes one lost.
+    /// The agents from which nothing more is expected: lost, or excluded without having ended and
+    /// not restarted; or silent for the time after which an agent counts as lost.
     pub fn absent(&self) -> Vec<String> {
         let absent = |agent_entry: &AgentEntry| {
             let given_up = agent_entry.relieved && agent_entry.content.is_none();
@@ -602,7 +602,7 @@ impl Manager {
         (LEAD_MIN + agents).max(Nanos(way.saturating_mul(LEAD_WAYS))).min(LEAD_MAX)
     }
 
-    /// Asks all agents what they hold of a run whose manager is gone.
+    /// Asks all agents which parts they hold of a run whose manager has ended.
     pub fn query_holdings(&mut self) {
         let epoch = self.epoch;
         let unknown =
@@ -633,9 +633,9 @@ impl Manager {
         }
     }
 
-    /// Gives up a lost agent's part: the agent is listed as unheard until the end of the step, even
-    /// if it returns. From the returned instant on it certainly issues nothing: it has received no
-    /// valid heartbeat since it is listed, and stops [`DEAD_MAN`] after the last one.
+    /// Takes a lost agent's part away: the agent is listed as unheard until the end of the step,
+    /// even if it returns. From the returned instant on it certainly issues nothing: it has
+    /// received no valid heartbeat since it is listed, and stops [`DEAD_MAN`] after the last one.
     pub fn relieve(&mut self, agent: &str) -> Nanos {
         let now = self.now;
         let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return now };
@@ -768,7 +768,7 @@ impl Manager {
         self.posts.push_back(Post::One(watch.id.clone(), Stamped { stamp, content }));
     }
 
-    /// One watches; another takes the place of one that has fallen silent.
+    /// Accepts a watch; it replaces one that has fallen silent.
     fn greet_watch(&mut self, id: &str, stamp: Stamp, hello: WatchHello, now: Nanos) {
         let (session, proof) = (hello.session, hello.proof);
         let other = self.watch.as_ref().filter(|watch| watch.id != id);
@@ -844,7 +844,7 @@ impl Manager {
         if !matches!(agent_entry.stage, AgentStage::Running | AgentStage::Over) {
             return;
         }
-        // the next one is always taken: it is what empties a shelf that is full
+        // the next row is always accepted: it empties a full shelf
         let full = head.number > agent_entry.next_row && agent_entry.early.len() >= HELD_MAX;
         if full {
             return;
@@ -958,7 +958,7 @@ impl Manager {
     }
 }
 
-/// Why an agent with another protocol version is refused.
+/// Reason why an agent with another protocol version is refused.
 fn other_protocol(who: &str, protocol: u32) -> String {
     format!(
         "this {who} speaks protocol {protocol} and the manager {PROTOCOL}: use the same version of \

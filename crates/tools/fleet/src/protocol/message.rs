@@ -22,16 +22,16 @@ pub struct Hello {
     pub labels: BTreeMap<String, String>,
     /// Public key for sealed secrets.
     pub seal_key: Vec<u8>,
-    /// Identifies the process: another one with the same credentials has another number.
+    /// Identifies the process: another process with the same credentials has another number.
     #[serde(default)]
     pub session: u64,
     /// The number that the manager requested with [`ToAgent::Prove`]; 0 before. A replayed hello
-    /// has another one.
+    /// has another number.
     #[serde(default)]
     pub proof: u64,
     /// True if its operator permits scripts.
     pub scripts: bool,
-    /// Its operator's ceiling, in calls a second.
+    /// Limit set by its operator, in calls per second.
     pub rate_max: Option<f64>,
 }
 
@@ -92,12 +92,12 @@ pub enum FromAgent {
         /// and back.
         bound: u64,
     },
-    /// It cannot or may not carry the plan out.
+    /// The agent cannot or may not run the plan.
     Unfit {
         step: u64,
         why: String,
     },
-    /// It knows its slots and the instant; its clock's offset and bound, in nanoseconds.
+    /// The agent knows its slots and the instant; its clock's offset and bound, in nanoseconds.
     Armed {
         step: u64,
         ahead: i64,
@@ -109,16 +109,16 @@ pub enum FromAgent {
         number: u64,
         refused: Option<String>,
     },
-    /// It did not start.
+    /// The agent did not start.
     StoodDown {
         step: u64,
         why: String,
     },
     /// The part that it holds of a run, for a manager that takes over.
     Held(Holding),
-    /// Its rows are all sent.
+    /// All its rows were sent.
     Final(Box<Final>),
-    /// It leaves the fleet.
+    /// The agent leaves the fleet.
     Leaving {
         why: String,
     },
@@ -142,7 +142,7 @@ pub struct Holding {
     pub agents: u32,
     /// Age of the step, in nanoseconds.
     pub since: u64,
-    /// To within how many nanoseconds it started with the others, as it knew then.
+    /// Bound of the difference between its start and the others' in nanoseconds, as known then.
     pub bound: u64,
 }
 
@@ -153,9 +153,9 @@ pub enum PartEnding {
     /// As planned, or by the manager's request.
     #[default]
     Done,
-    /// It received nothing from its manager.
+    /// The agent received nothing from its manager.
     DeadMan,
-    /// It could not go on.
+    /// The agent could not continue.
     Failed,
 }
 
@@ -178,7 +178,7 @@ pub struct Final {
     pub busy: Vec<f64>,
     pub user_s: f64,
     pub system_s: f64,
-    /// Lateness of its first call, in seconds by its own clock; `None` without one.
+    /// Lateness of its first call, in seconds by its own clock; `None` without a call.
     pub first_s: Option<f64>,
     /// Drift between its clock and the manager's, in seconds.
     pub drift_s: Option<f64>,
@@ -243,10 +243,10 @@ pub enum ToAgent {
     /// A lost agent's part, or some of it: these slots for each of its workers, from this time
     /// after the first instant on, in nanoseconds. Repeated until it is answered.
     Take { epoch: u64, step: u64, number: u64, slots: Vec<Vec<u32>>, of: u32, from: u64 },
-    /// Its part of the load is given to others: it issues nothing from this instant of the manager's
-    /// clock on.
+    /// Its part of the load is given to others: it issues nothing from this instant of the
+    /// manager's clock on.
     Cease { epoch: u64, step: u64, at: u64 },
-    /// Another manager asks what it holds.
+    /// Another manager asks which parts it holds.
     Recall { epoch: u64 },
     /// Rows that did not arrive.
     Resend { epoch: u64, step: u64, rows: Vec<u64> },
@@ -295,7 +295,7 @@ pub enum What {
     Abandon {
         step: u64,
     },
-    /// The step is merged: its rows may go.
+    /// The step is merged: its rows may be dropped.
     Done {
         step: u64,
     },
@@ -320,7 +320,7 @@ pub enum FromWatch {
         #[serde(with = "SutRowForm")]
         row: SutRow,
     },
-    /// Nothing can be read any more, and why.
+    /// Nothing can be read any more, with the reason.
     Trouble {
         why: String,
     },
@@ -395,7 +395,7 @@ pub struct AgentStatus {
 }
 
 /// # Errors
-/// A message of another protocol, or none.
+/// Fails for a message of another protocol, or other bytes.
 pub fn read<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).map_err(|error| format!("a message that cannot be read: {error}"))
 }

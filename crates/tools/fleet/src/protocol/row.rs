@@ -68,18 +68,18 @@ pub fn encode(head: &RowHead, snapshot: &Snapshot) -> Vec<u8> {
     out
 }
 
-/// The head alone: which row it is.
+/// Parses only the head: which row it is.
 ///
 /// # Errors
-/// No row, or one of another form.
+/// Fails if it is not a row, or has another form.
 pub fn head(bytes: &[u8]) -> Result<RowHead, Unreadable> {
     open(bytes).map(|(head, _)| head)
 }
 
-/// The row, its snapshot counted into `snapshot`, which is empty.
+/// Decodes the row, and counts its snapshot into `snapshot`, which is empty.
 ///
 /// # Errors
-/// No row, one of another form, or one that breaks a bound.
+/// Fails if it is not a row, has another form, or exceeds a bound.
 pub fn decode(bytes: &[u8], snapshot: &mut Snapshot) -> Result<RowHead, Unreadable> {
     let (head, mut rest) = open(bytes)?;
     snapshot::fill(snapshot, &mut rest)?;

@@ -12,7 +12,7 @@ const SLOTS_PER_WORKER: u32 = 16;
 pub struct SlotTable {
     /// Slots in all.
     pub of: u32,
-    /// By worker, in the order of the weights; in rising order.
+    /// Slots by worker, in the order of the weights; in ascending order.
     pub slots: Vec<Vec<u32>>,
 }
 

@@ -155,8 +155,8 @@ fn class_of(number: usize) -> Result<FailureClass, Unreadable> {
     FailureClass::ALL.get(number).copied().ok_or(Unreadable("an unknown failure"))
 }
 
-/// By number in the list of all classes: both sides have the same build's list, or the protocol's
-/// number has changed.
+/// By number in the list of all classes: both sides have the list of the same build, or the
+/// protocol's number has changed.
 impl Packed for std::collections::BTreeMap<FailureClass, u64> {
     fn pack(&self, out: &mut Vec<u8>) {
         self.len().pack(out);
@@ -278,7 +278,7 @@ impl Packed for Instants {
 /// A snapshot's bytes; its parts have bounds that its reader keeps.
 ///
 /// # Errors
-/// Bytes that are no snapshot, or one that breaks a bound.
+/// Fails if the bytes are not a snapshot, or exceed a bound.
 pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(), Unreadable> {
     snapshot.fill(from)?;
     if snapshot.targets.len() > TARGET_ROWS_MAX
@@ -297,7 +297,7 @@ pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(),
     Ok(())
 }
 
-/// Sums of counts that another machine gives do not overflow ours.
+/// Checks that sums of another machine's counts do not overflow ours.
 fn bounded(counts: &Counts) -> Result<(), Unreadable> {
     const MOST: u64 = 1 << 52;
     let Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, .. } = counts;

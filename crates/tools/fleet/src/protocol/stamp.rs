@@ -1,11 +1,11 @@
-//! Stamps of messages: from which process, of which run, and which message it is. A message of an
-//! earlier run, of another process with the same credentials, or one that arrives a second time is
-//! refused and counted.
+//! Stamps of messages: the process, the run, and the number of the message. A message of an earlier
+//! run, of another process with the same credentials, or one that arrives a second time is refused
+//! and counted.
 
 use serde::{Deserialize, Serialize};
 
-/// Message numbers below the highest one that are still accepted: messages may overtake each other by
-/// this many.
+/// Distance below the highest received number at which numbers are still accepted: messages may
+/// overtake each other by this many.
 const WINDOW: u64 = 1_024;
 const WORDS: usize = (WINDOW / 64) as usize;
 
@@ -35,10 +35,10 @@ pub struct Stamped<T> {
 /// Number of messages that were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedMessages {
-    /// From or to another process: an earlier one, a second one with the same credentials, or none
-    /// that is known.
+    /// Messages from or to another process: an earlier one, a second one with the same credentials,
+    /// or an unknown one.
     pub foreign: u64,
-    /// Of an earlier manager, another run or another step.
+    /// Messages of an earlier manager, another run or another step.
     pub late: u64,
     /// Received before.
     pub replayed: u64,

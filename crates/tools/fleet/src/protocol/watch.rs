@@ -29,7 +29,7 @@ pub enum WatchAction {
     },
 }
 
-/// See the module.
+/// The watch's side of the protocol.
 #[derive(Debug)]
 pub struct FleetWatch {
     hello: WatchHello,
@@ -39,7 +39,7 @@ pub struct FleetWatch {
     next_sign: Nanos,
     next_probe: Nanos,
     clock: ClockEstimate,
-    /// The run and the step that go on.
+    /// The current run and step.
     step: Option<(u64, u64)>,
     number: u64,
     received: NumberWindow,
@@ -84,7 +84,7 @@ impl FleetWatch {
         }
     }
 
-    /// Nothing can be read any more.
+    /// Reports that nothing can be read any more.
     pub fn trouble(&mut self, why: String) {
         self.send(FromWatch::Trouble { why });
     }
@@ -262,7 +262,7 @@ mod tests {
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         watch.tick(now);
         assert!(matches!(content(&mut watch)[..], [Ok(FromWatch::Hello(_))]));
-        // before the clocks are known there is nothing to follow
+        // before the clocks are known no step can be followed
         watch.commanded(&message(What::Measuring { step: 1, from: 1_000 }), now);
         assert_eq!(content(&mut watch), []);
         watch.receive(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);

@@ -270,7 +270,7 @@ impl Crowd {
         }
     }
 
-    /// The whole life of a run; what was seen of it.
+    /// Runs from start to end; returns the observations.
     fn live(&mut self) -> Seen {
         let begin = self.now;
         self.until(Nanos::from_secs(30), |crowd| crowd.manager.complete());

@@ -95,7 +95,7 @@ fn an_offer_is_repeated_until_answered_and_accepted_once() {
     assert!(refusals[&2].as_ref().is_some_and(|why| why.contains("too late")), "{refusals:?}");
 }
 
-/// The server throws away what a manager does not read in time, and closes its connection.
+/// The server drops messages that a manager does not read in time, and closes its connection.
 #[test]
 fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
     let mut world = World::new(3, 0.0, 5);
@@ -152,7 +152,7 @@ fn a_step_begins_without_those_that_are_lost() {
     assert_eq!(world.manager.absent(), ["A1"]);
     world.manager.dismiss("A1");
     world.events.clear();
-    // the next one goes while the step is prepared
+    // the next one leaves while the step is prepared
     world.members[2].cut_off = true;
     let sealed = [name(0), name(2)].map(|agent| (agent, vec![7; 300_000]));
     world.manager.prepare("hash", &BTreeMap::from(sealed));
@@ -181,7 +181,7 @@ fn an_excluded_agent_is_not_expected_in_the_next_step() {
     assert_eq!(world.manager.absent(), ["A1"]);
 }
 
-/// A manager of one agent, which runs as another manager set it off.
+/// A manager of one agent, which runs the step of another manager.
 fn adopting(now: Nanos) -> Manager {
     let mut manager = Manager::new(2, 1, now);
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
@@ -263,7 +263,7 @@ fn a_new_manager_ends_an_earlier_run() {
     let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
     let sealed = vec![7];
     assert_eq!(actions, [AgentAction::Prepare { step: 1, hash: "new".into(), sealed }]);
-    // what is ready late is not taken for the new one
+    // a result that is ready late is not taken for the new one
     agent.prepared(1, "old", Ok(ReadyFacts::default()));
     agent.prepared(1, "new", Err("it is new".into()));
     let last = std::iter::from_fn(|| agent.next_action()).last();

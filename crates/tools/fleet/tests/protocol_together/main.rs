@@ -38,10 +38,10 @@ enum InFlight {
 /// One agent with its clock and a load that sends a row now and then.
 struct Member {
     agent: Agent,
-    /// Its clock less the manager's.
+    /// Difference between its clock and the manager's.
     ahead: i64,
     run: Option<(Nanos, u64)>,
-    /// The manager that began what it runs.
+    /// The manager that started the current run.
     of: u64,
     /// When it must end, by its own clock.
     ceased: Option<Nanos>,
@@ -49,9 +49,9 @@ struct Member {
     shares: Vec<Share>,
     started: Option<Nanos>,
     cut_off: bool,
-    /// It receives, and is not received.
+    /// It receives messages, but its own are not received.
     mute: bool,
-    /// Others' parts that it has taken, and from when after the start on.
+    /// Parts of others that it has taken, with the time after the start.
     taken: Vec<(Share, Nanos)>,
     exit: Option<String>,
 }
@@ -63,7 +63,7 @@ struct World {
     manager: Manager,
     members: Vec<Member>,
     messages_in_flight: Vec<(Nanos, InFlight)>,
-    /// All that was ever sent.
+    /// All sent messages.
     recorded: Vec<InFlight>,
     events: Vec<FleetEvent>,
     manager_alive: bool,
@@ -158,8 +158,8 @@ impl World {
                     self.messages_in_flight.push((at, InFlight::Row(row, bytes.clone())))
                 });
             }
-            // anything but a row is repeated only by the state machines: the server between them
-            // loses nothing while both are connected
+            // only the state machines repeat anything but rows: the server between them loses
+            // nothing while both are connected
             other => self.messages_in_flight.push((at, other)),
         }
     }
@@ -348,7 +348,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
             });
         assert_eq!(ending, Some(PartEnding::DeadMan));
     });
-    // what it counted is kept for a manager that takes the place of the silent one
+    // its counts are kept for a manager that replaces the silent one
     let limit = Nanos::from_secs(620);
     world.until(limit, |world| world.members.iter().all(|member| member.exit.is_some()));
 }

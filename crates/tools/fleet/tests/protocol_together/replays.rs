@@ -1,4 +1,4 @@
-//! A recorder between the machines replays old messages at every instant. Nothing but the counts of
+//! A recorder between the machines replays old messages at every instant. Only the counts of
 //! refused messages may differ.
 
 use crate::{InFlight, MS, Member, ROWS, World, name, word};
@@ -9,7 +9,7 @@ use fleet::protocol::stamp::{Stamp, Stamped};
 use fleet::protocol::{PROTOCOL, SUSPECT_AFTER};
 use units::Nanos;
 
-/// All old messages are replayed so often.
+/// Number of times that all old messages are replayed.
 const REPLAY: u64 = 25;
 
 fn own(member: &Member, now: Nanos) -> Nanos {
@@ -35,7 +35,8 @@ fn world(sessions: u64) -> World {
     world
 }
 
-/// Carries a step out to its end while what was recorded so far is replayed; gives what is observed.
+/// Runs a step to its end while the messages recorded so far are replayed; returns the
+/// observations.
 fn carry_out(world: &mut World, replays: bool) -> (Vec<FleetEvent>, Vec<(Nanos, usize)>) {
     let mut start = None;
     let mut asked = false;

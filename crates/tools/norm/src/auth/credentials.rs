@@ -18,7 +18,8 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// `None` for no Authorization field, several, another scheme, or one that cannot be read.
+    /// Returns `None` without an Authorization field, for several, another scheme, or an unreadable
+    /// one.
     pub(super) fn of(headers: &HeaderMap) -> Option<Credentials> {
         let mut fields = headers.get_all(header::AUTHORIZATION).iter();
         let field = fields.next()?.to_str().ok()?;

@@ -70,7 +70,7 @@ impl Guard {
     /// The gates before a path. Reads files: for threads that may block.
     ///
     /// # Errors
-    /// As [`Guard::admit`], without 401.
+    /// Fails like [`Guard::admit`], without 401.
     pub(crate) fn gates(&self, path: &str) -> Result<Gates, Box<Reply>> {
         let nowhere = || refusal(StatusCode::NOT_FOUND, "Not Found\n");
         let names = names(path).ok_or_else(nowhere)?;
@@ -159,7 +159,7 @@ fn unauthorised(rule: &Rule, breaks: &Breaks) -> Box<Reply> {
 const CONFIGURATION_MAX: u64 = 64 * 1024;
 const LIST_MAX: u64 = 1024 * 1024;
 
-/// A text file, whole; nothing that would make us wait.
+/// Reads a text file completely; refuses anything that would block.
 fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;

@@ -15,10 +15,10 @@ use crate::breaks::{Break, Breaks};
 /// The complete set of permitted users.
 pub(crate) struct Rule {
     realm: String,
-    /// Of every user in the password file.
+    /// Passwords of every user in the password file.
     passwords: BTreeMap<String, String>,
     allowed: BTreeSet<String>,
-    /// Those of `allowed` that are permitted only by a group.
+    /// Users of `allowed` that are permitted only by a group.
     by_group: BTreeSet<String>,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Rule {
     }
 }
 
-/// `.site.toml` as it is written.
+/// `.site.toml` as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[serde(rename_all = "PascalCase")]
@@ -71,7 +71,7 @@ impl Rule {
     /// Reads a `.site.toml` and the files that it names, relative to `server_root`.
     ///
     /// # Errors
-    /// What is wrong, with the file and the line where there is one.
+    /// Fails with the error, and its file and line if known.
     pub(super) fn read(text: &str, server_root: &Path) -> Result<Rule, String> {
         let written: Written = toml::from_str(text).map_err(|error| error_text(&error, text))?;
         written.check()?;
@@ -162,7 +162,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
 }
 
-/// As in other servers' password files: crypt's `$id$salt$hash`, and `{SHA}`.
+/// Hashes as in other servers' password files: crypt's `$id$salt$hash`, and `{SHA}`.
 fn is_hash(password: &str) -> bool {
     let crypt = password.starts_with('$') && password.matches('$').count() >= 3;
     crypt || password.starts_with("{SHA}") || password.starts_with("{SSHA}")

@@ -10,7 +10,7 @@ use hyper::http::StatusCode;
 pub(super) const HEAD_MAX: usize = 64 << 10;
 /// Fields of a header.
 const FIELDS_MAX: usize = 100;
-/// Fields about the connection, which is not the script's (§6.3.4).
+/// Fields about the connection, which the script does not own (§6.3.4).
 const OURS: [HeaderName; 7] = [CONNECTION, DATE, SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 
 /// Returns whether only the server writes this field, so that it is removed from a script's
@@ -23,7 +23,7 @@ pub(crate) fn is_ours(name: &HeaderName) -> bool {
 #[derive(Debug)]
 pub(super) struct CgiHead {
     pub(super) kind: Kind,
-    /// For the client, without Status, Content-Length and what is the server's own.
+    /// Fields for the client, without Status, Content-Length and the server's own.
     pub(super) fields: HeaderMap,
     /// Content length, if the script announces it.
     pub(super) length: Option<u64>,
@@ -55,7 +55,7 @@ pub(super) fn end(bytes: &[u8]) -> Option<usize> {
 /// Reads a header up to and including its empty line.
 ///
 /// # Errors
-/// What is wrong with it, as a clause.
+/// Fails with the error, as a clause.
 pub(super) fn parse(head: &[u8]) -> Result<CgiHead, String> {
     let mut read = Read::default();
     for (index, line) in head.split(|byte| *byte == b'\n').enumerate() {

@@ -1,10 +1,10 @@
 //! CGI/1.1 scripts (RFC 3875): a process for every request.
 //!
-//! The environment is made in `environment`, the script's response read in `head`, the process kept in
-//! `process`, its output carried to the client in `output`. A process never outlives its request:
-//! it leads a process group that is killed when its leader ends, when a limit is reached, when the
-//! client goes away and when the server stops. Only a process that leaves the group by itself
-//! (setsid) can escape that.
+//! The environment is made in `environment`, the script's response read in `head`, the process kept
+//! in `process`, its output carried to the client in `output`. A process never outlives its
+//! request: it leads a process group that is killed when its leader ends, when a limit is reached,
+//! when the client disconnects and when the server stops. Only a process that leaves the group by
+//! itself (setsid) can escape that.
 //!
 //! Deliberately not supported: scripts that send their own status line (`nph-…`, §5: 501), and
 //! query words without `=` as command line arguments (optional by §4.4; such arguments have exposed
@@ -48,10 +48,10 @@ pub(crate) type Complain = Arc<dyn Fn(&str) + Send + Sync>;
 /// Resource limits of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CgiLimits {
-    /// Until the header is there; after that, until the next piece of output is there or has been
-    /// taken by the client. At least 1 ms.
+    /// Time limit until the header arrives; after that, until the next piece of output arrives or
+    /// the client has taken one. At least 1 ms.
     pub(crate) time: Duration,
-    /// Bytes of a body; what is longer is cut, and the connection broken off.
+    /// Maximum size of a body in bytes; a longer one is truncated, and the connection closed.
     pub(crate) output: u64,
 }
 
@@ -103,11 +103,11 @@ pub(crate) struct CgiScript {
 enum CgiFailure {
     Missing,
     Forbidden(&'static str),
-    /// A name that announces its own status line.
+    /// The name announces its own status line.
     NonParsed,
     Start(std::io::Error),
     Busy,
-    /// The output does not begin with a header: what is wrong with it.
+    /// The output does not begin with a header; the text states why.
     Head(String),
     Slow,
 }

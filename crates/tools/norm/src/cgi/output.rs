@@ -22,14 +22,14 @@ pub(super) struct OutputRules {
     /// The response has no content: the process may finish, its output is discarded (§4.3.3).
     pub(super) bodiless: bool,
     pub(super) complain: Complain,
-    /// For the log.
+    /// Name for the log.
     pub(super) name: String,
 }
 
 /// Why a response ends early.
 #[derive(Debug)]
 enum Broken {
-    /// The client has gone, so no error is sent.
+    /// The client has disconnected, so no error is sent.
     Gone,
     Off(String),
 }

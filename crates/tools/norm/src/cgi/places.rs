@@ -21,7 +21,7 @@ struct Running {
     stopped: bool,
 }
 
-/// A place taken, until it is dropped.
+/// A place, taken until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ProcessSlot {
     _permit: OwnedSemaphorePermit,

@@ -26,7 +26,7 @@ use crate::exchange::Piece;
 pub(super) const PIECE_LEN: usize = 16 << 10;
 /// Bytes of standard error that a process may send to the log; the rest is read and forgotten.
 const COMPLAINT_MAX: usize = 16 << 10;
-/// Bytes of one line of the log.
+/// Maximum length of a log line in bytes.
 const LINE_MAX: usize = 1_000;
 
 /// Standard input of a process.
@@ -85,7 +85,7 @@ impl CgiProcess {
     /// The header of its response, and the bytes read after it.
     ///
     /// # Errors
-    /// What is wrong with the output.
+    /// Fails with the error in the output.
     pub(super) async fn head(&mut self) -> Result<(CgiHead, Bytes), String> {
         let mut seen = Vec::new();
         loop {
@@ -116,7 +116,7 @@ impl CgiProcess {
     /// `patience`.
     ///
     /// # Errors
-    /// It did not end by itself in time, or a signal ended it.
+    /// Fails if it did not end by itself in time, or a signal ended it.
     pub(super) async fn end(mut self, patience: Duration) -> Result<(), String> {
         let end = tokio::time::timeout(patience, async {
             let status = (&mut self.ended).await;
@@ -191,7 +191,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills what is left of it, for the last time.
+    /// Kills the rest of the group, for the last time.
     fn close(&self) {
         self.kill();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 pub(crate) struct CacheBounds {
     /// Longer files are not kept, in bytes.
     pub(crate) file_max: u64,
-    /// All kept contents together, in bytes.
+    /// Total size of all kept contents in bytes.
     pub(crate) bytes_max: u64,
     pub(crate) entries_max: usize,
-    /// After this time a file is looked at again before it is served; a change shows after this
-    /// time at the latest, or, while another request is just looking, after [`BELIEVED_MAX`].
+    /// Time after which a file is checked again before it is served: the maximum delay of a change,
+    /// or, while another request is just checking, [`BELIEVED_MAX`].
     pub(crate) look_again: Duration,
 }
 
@@ -34,15 +34,15 @@ pub(super) const BELIEVED_MAX: Duration = Duration::from_secs(1);
 /// State of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known<V> {
-    /// To be served as it is.
+    /// Can be served unchanged.
     Fresh(V),
-    /// To be compared with the file; others are given it meanwhile.
+    /// Must be compared with the file; other requests receive it meanwhile.
     Old(V),
     Nothing,
 }
 
-/// Two generations: what is used moves to the young one; when that has filled its half of the
-/// bounds, it becomes the old one, and the old one is dropped.
+/// Two generations: used entries move to the young one; when it has filled its half of the bounds,
+/// it becomes the old one, and the old one is dropped.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     bounds: CacheBounds,

@@ -103,7 +103,7 @@ fn listed(headers: &HeaderMap, field: &HeaderName, etag: &str, how: Comparison) 
 #[derive(Debug, PartialEq, Eq)]
 struct Tag<'a> {
     weak: bool,
-    /// With its quotation marks.
+    /// Tag with its quotation marks.
     opaque: &'a [u8],
 }
 

@@ -16,7 +16,8 @@ use crate::breaks::{Break, Breaks};
 /// Maximum number of listed entries; of a larger directory, those that the system returns first.
 pub(super) const ENTRIES_MAX: usize = 10_000;
 
-/// All but the unreserved characters (RFC 3986 §2.3). A colon too: `a:b` would be a scheme.
+/// Percent-encodes all but the unreserved characters (RFC 3986 §2.3). A colon too: `a:b` would be a
+/// scheme.
 pub(super) const IN_SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -25,9 +26,9 @@ pub(super) const IN_SEGMENT: &AsciiSet =
 pub(super) struct IndexRow {
     pub(super) name: OsString,
     pub(super) icon: Icon,
-    /// In bytes; of regular files only.
+    /// Size in bytes; only for regular files.
     pub(super) len: Option<u64>,
-    /// Seconds since 1970; none for what cannot be followed.
+    /// Seconds since 1970; `None` for links that cannot be followed.
     pub(super) modified: Option<i64>,
 }
 
@@ -69,7 +70,7 @@ pub(super) fn list(
             break;
         }
         let name = OsString::from_vec(name.to_vec());
-        // gone since it was named: nothing to show
+        // removed since it was listed
         let Ok(facts) = rustix::fs::statat(&handle, &name, AtFlags::SYMLINK_NOFOLLOW) else {
             continue;
         };
@@ -94,7 +95,7 @@ fn entry(name: OsString, kind: FileType, len: i64, modified: i64) -> IndexRow {
     IndexRow { name, icon, len, modified: Some(modified) }
 }
 
-/// A link shows what it leads to, if that is ours to show.
+/// A link shows its target, if that is within the site.
 fn followed(root: &Path, folder: &Folder, name: OsString, links: Links) -> IndexRow {
     use std::os::unix::fs::MetadataExt;
     let path = folder.below.join(&name);
@@ -186,14 +187,14 @@ fn image(icons: &str, icon: Icon) -> Markup {
     html! { img src=(format!("{icons}/{file}")) alt=(format!("[{words}]")) width="20" height="20"; }
 }
 
-/// `2001-09-19 05:31`, UTC; none beyond the calendar.
+/// `2001-09-19 05:31`, UTC; `None` beyond the calendar.
 fn shown_time(seconds: i64) -> Option<String> {
     let at = OffsetDateTime::from_unix_timestamp(seconds).ok()?;
     let (month, day) = (u8::from(at.month()), at.day());
     Some(format!("{}-{month:02}-{day:02} {:02}:{:02}", at.year(), at.hour(), at.minute()))
 }
 
-/// A name may hold anything; a line break or an escape would not show.
+/// Makes a name printable: it may contain line breaks or escapes.
 fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

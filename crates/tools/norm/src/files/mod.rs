@@ -1,6 +1,6 @@
 //! A directory of files: from a path to a response, with ranges, conditional requests, a cache of
 //! small files and an index of directories. Refuses every path that leads out of its root, and
-//! waits for nothing that is no file.
+//! blocks on nothing that is not a file.
 
 mod cache;
 mod conditional;

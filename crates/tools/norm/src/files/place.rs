@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// A path that names something, found and, if it is a file, opened.
+/// An existing path and, if it is a file, its open file.
 #[derive(Debug)]
 pub(crate) enum FoundPath {
     File(Opened),
@@ -30,7 +30,7 @@ pub(crate) struct Folder {
     pub(crate) below: PathBuf,
 }
 
-/// Why a path gives no file.
+/// Reason why a path gives no file.
 #[derive(Debug)]
 pub(crate) enum Missed {
     /// Missing; or neither file nor directory; or a link out of the root. These must be
@@ -79,9 +79,9 @@ pub(super) fn configures(name: &[u8]) -> bool {
 /// No file of this site is deeper.
 const NAMES_MAX: usize = 128;
 
-/// The names along a decoded path. `None` for a path that no file of ours can have: it leads
-/// upwards or too deep, holds a NUL, or names a file that configures. A backslash is a letter like
-/// any other.
+/// The names along a decoded path. `None` for a path that no file of this site can have: it leads
+/// upwards or too deep, contains a NUL, or names a configuration file. A backslash is an ordinary
+/// letter.
 pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
     let names: Vec<&str> =
         path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
@@ -128,7 +128,7 @@ pub(crate) fn find(root: &Path, path: &str, links: Links) -> Result<FoundPath, M
     opened(File::from(open_below(&root, &below, OFlags::empty())?), below)
 }
 
-/// The kind may have changed since it was looked at; what is open stays what it is.
+/// The kind may have changed since it was checked; an open file keeps its kind.
 fn opened(file: File, below: PathBuf) -> Result<FoundPath, Missed> {
     let facts = file.metadata()?;
     match facts.is_file() {

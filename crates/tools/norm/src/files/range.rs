@@ -59,10 +59,10 @@ pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
     }
 }
 
-/// Not written as a range.
+/// Not a valid range.
 struct NoRange;
 
-/// One range-spec: `first-last`, `first-` or `-suffix`. `None`: well written, but nothing is there.
+/// One range-spec: `first-last`, `first-` or `-suffix`. `None`: valid syntax, but an empty range.
 fn part(spec: &str, len: u64) -> Result<Option<Span>, NoRange> {
     let (first, last) = spec.split_once('-').ok_or(NoRange)?;
     if first.is_empty() {
@@ -80,7 +80,7 @@ fn part(spec: &str, len: u64) -> Result<Option<Span>, NoRange> {
     Ok(Some(Span { start: first, len: last.min(len - 1) - first + 1 }))
 }
 
-/// Digits only; what is beyond 64 bits is beyond every file.
+/// Digits only; numbers beyond 64 bits are beyond every file.
 fn number(digits: &str) -> Result<u64, NoRange> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(NoRange);

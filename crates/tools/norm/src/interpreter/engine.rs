@@ -71,7 +71,7 @@ impl Engine {
     /// Runs the script once, so that it defines its functions.
     ///
     /// # Errors
-    /// A message that names file and line.
+    /// Fails with a message that names file and line.
     pub(super) fn load(
         name: &str,
         source: &[u8],
@@ -175,7 +175,7 @@ fn prepare(lua: &Lua, complain: &Complain, watch: Rc<Watch>) -> mlua::Result<()>
 }
 
 /// # Errors
-/// What is wrong with the values that the script returned.
+/// Fails with the error in the values that the script returned.
 fn reply(status: &Value, fields: Value, body: &Value) -> Result<Reply, String> {
     let code = match status {
         Value::Integer(code) => u16::try_from(*code).ok(),

@@ -34,15 +34,15 @@ use crate::cgi::Complain;
 use crate::exchange::{Ask, Reply};
 use engine::{Engine, ScriptFailure};
 
-/// Beyond twice the time limit, a request that got no response is given up.
+/// Beyond twice the time limit, a request that got no response is abandoned.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// Limits of a script, and the number of its copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InterpreterLimits {
-    /// For one response.
+    /// Time limit for one response.
     pub(crate) time: Duration,
-    /// Bytes that one copy of the script may hold.
+    /// Maximum memory of one copy of the script in bytes.
     pub(crate) memory: usize,
     /// Maximum request body passed to the script; longer ones get 413.
     pub(crate) body: u64,
@@ -66,7 +66,7 @@ pub(crate) struct InterpreterSettings {
     pub(crate) complain: Complain,
 }
 
-/// A node that answers with what a script's function returns.
+/// A node whose response is the result of a script's function.
 pub(crate) struct Interpreter {
     jobs: SyncSender<Job>,
     settings: InterpreterSettings,

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest wait for anything.
+/// Maximum wait.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 pub(crate) struct Site {
@@ -46,7 +46,7 @@ pub(crate) fn site(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     Site { server: Some(server), folder }
 }
 
-/// A site that serves the tree as it is written out, changed by `change`.
+/// A site that serves the written tree, changed by `change`.
 pub(crate) fn tree(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // by another process: what we have open for writing, a process that another test is just starting may hold

@@ -1,4 +1,4 @@
-//! The tree as it is written out, over HTTP.
+//! The written tree, over HTTP.
 
 use crate::support::{Site, last, status, tree};
 use norm::Breaks;
@@ -138,7 +138,7 @@ fn local_redirects_are_followed_within_a_limit() {
         }
     });
     assert!(body(&site, "/cgi/there", 200).contains("QUERY_STRING=from=there"));
-    // four scripts are as many as may follow one another
+    // four scripts are the maximum in a row
     assert!(body(&site, "/cgi/first", 200).contains("QUERY_STRING=from=there"));
     body(&site, "/cgi/fifth", 500);
     body(&site, "/cgi/round", 500);

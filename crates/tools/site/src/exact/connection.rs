@@ -27,7 +27,7 @@ use crate::faults::Misbehaviour;
 
 /// Requests of one connection in work at once.
 const PIPELINE_MAX: usize = 1_024;
-/// How much a client may still send while we wait for it to close.
+/// Maximum number of bytes that a client may send while the server waits for it to close.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Nanos = Nanos::SECOND;
 /// Maximum number of reads of a slow body in a row.
@@ -72,7 +72,7 @@ enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionState {
     Reading,
-    /// No further request is read; what is in work is finished.
+    /// No further request is read; requests in work are finished.
     Finishing,
     /// Our side is closed; this many bytes are still discarded until the client closes.
     Lingering {
@@ -146,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Asks epoll for what is wanted now. To be called after everything else.
+    /// Registers the wanted events with epoll. Must be called last.
     pub(super) fn settle(&mut self, id: Id, poller: &Poller) -> Life {
         let idle = self.pending.is_empty() && self.sending.is_empty();
         if self.peer_done && idle {
@@ -231,8 +231,8 @@ impl Connection {
         }
     }
 
-    /// Sends 100 (Continue) to a client that waits for it, unless the body is coming anyway
-    /// (RFC 9110 §10.1.1) or responses ahead of it are still to go out.
+    /// Sends 100 (Continue) to a client that waits for it, unless the body is arriving anyway (RFC
+    /// 9110 §10.1.1) or earlier responses are still unsent.
     fn invite(&mut self, request: &ExactRequest, body_comes: bool, core: &Core) {
         let silent = core.faults.misbehaviour == Some(Misbehaviour::NeverAnswer);
         let first = self.pending.is_empty() && self.sending.is_empty();
@@ -289,7 +289,7 @@ impl Connection {
         self.pending.push_back(pending);
     }
 
-    /// Does what the first pending request is due for.
+    /// Performs the due action of the first pending request.
     fn act(&mut self, id: Id, core: &mut Core) -> Life {
         let Some(Pending { due, line, act }) = self.pending.pop_front() else { return Life::Open };
         let outgoing = match act {
@@ -353,7 +353,8 @@ impl Connection {
         Life::Open
     }
 
-    /// Fills the scratch buffer with what may go out, over as many responses as are wholly allowed.
+    /// Fills the scratch buffer with permitted output, over as many responses as are completely
+    /// permitted.
     fn gather(&mut self, core: &mut Core) {
         core.scratch.clear();
         let drip = core.faults.body_rate();

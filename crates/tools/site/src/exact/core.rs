@@ -44,7 +44,7 @@ pub(super) struct Core {
     pub(super) body_max: u64,
     pub(super) script: Script,
     pub(super) stall: Option<StallClock>,
-    /// For one read or one write.
+    /// Buffer for one read or one write.
     pub(super) scratch: Vec<u8>,
     /// The end of the last stall: a response that was due during it is late only beyond that.
     pub(super) frozen_until: Nanos,
@@ -99,7 +99,7 @@ impl Core {
         self.timers.pop().map(|Reverse(timer)| timer)
     }
 
-    /// Books one more request as finished with, one way or another.
+    /// Counts one more request as finished, with any outcome.
     pub(super) fn dealt_with(&mut self) {
         self.dealt_with += 1;
         self.dead |= self.faults.die_after == Some(self.dealt_with);

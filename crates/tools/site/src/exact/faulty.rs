@@ -1,4 +1,4 @@
-//! The fault loop: wait, freeze when a stall is due, read, answer what is due.
+//! The fault loop: wait, freeze when a stall is due, read, answer due requests.
 
 use std::io;
 
@@ -32,7 +32,7 @@ struct FaultyLoop {
     poller: Poller,
     core: Core,
     connections: Slab<Connection>,
-    /// Connections that were taken, and when the next one may be accepted.
+    /// Number of accepted connections, and when the next one may be accepted.
     accepted: u64,
     accept_at: Nanos,
 }
@@ -81,7 +81,7 @@ impl FaultyLoop {
         [self.core.next_timer(), stall, accept].into_iter().flatten().min()
     }
 
-    /// Does what is due at `until`, or by now.
+    /// Performs everything due at `until`, or by now.
     fn fire(&mut self, until: Option<Nanos>) -> io::Result<()> {
         while !self.core.dead {
             let now = until.unwrap_or_else(net::reactor::monotonic);
@@ -125,7 +125,7 @@ impl FaultyLoop {
         self.connections.len() < self.core.shared.connections_max && !self.poller.is_paused()
     }
 
-    /// Accepts what waits.
+    /// Accepts waiting connections.
     fn welcome(&mut self) -> io::Result<()> {
         while self.has_room() {
             match accept(&self.poller, &self.core.shared) {
@@ -158,7 +158,7 @@ impl FaultyLoop {
         }
     }
 
-    /// One step of a connection, and what follows from it.
+    /// One step of a connection, with its consequences.
     fn with(
         &mut self,
         id: Id,
@@ -195,7 +195,7 @@ mod tests {
     use crate::lateness::LatenessLog;
     use crate::listen::Listener;
 
-    /// Of no connection: its timer only ends a wait.
+    /// A timer without a connection, which only ends a wait.
     const NO_CONNECTION: Id = Id { index: u32::MAX, generation: 0 };
 
     #[test]

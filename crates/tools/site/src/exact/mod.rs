@@ -1,7 +1,7 @@
 //! The site's own loop: faults, exact delays and stalls, the null server, and the firing range.
 //!
 //! One thread, level-triggered epoll, no runtime. Waiting for a due instant sleeps to shortly
-//! before it and then polls, so that a response leaves within microseconds of when it should.
+//! before it and then polls, so that a response leaves within microseconds of its due instant.
 
 mod connection;
 mod core;

@@ -1,8 +1,8 @@
-//! The null server: one constant response, as fast as one thread can give it. What a client measures
-//! against it is the client.
+//! The null server: one constant response, as fast as one thread can send it. Measurements against
+//! it show the cost of the client.
 //!
-//! It looks for the empty line that ends a head and for nothing else: no body, no method, no HEAD.
-//! Responses to pipelined requests go out up to [`BATCH`] at a time.
+//! It searches only for the empty line that ends a head: no body, no method, no HEAD. Responses to
+//! pipelined requests are sent up to [`BATCH`] at a time.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -15,7 +15,7 @@ use super::{Shared, accept};
 const RESPONSE: &[u8] =
     b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\
 Content-Type: text/plain\r\nContent-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, world!";
-/// Responses in one write.
+/// Maximum number of responses in one write.
 const BATCH: usize = 64;
 const READ_LEN: usize = 64 * 1024;
 
@@ -24,7 +24,7 @@ struct Connection {
     fd: OwnedFd,
     /// Length of the CR LF CR LF prefix at the end of the input.
     seen: u8,
-    /// Bytes of the endless row of responses that are still to go out.
+    /// Unsent bytes of the endless sequence of responses.
     owed: usize,
     /// Position of the next byte within a response.
     offset: usize,
@@ -109,7 +109,8 @@ impl Connection {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    // nothing is read while responses are owed: what a client leaves unread is bounded
+                    // nothing is read while responses are unsent, so that the data a client leaves
+                    // unread is bounded
                     poller.modify(&self.fd, id, Interest::WRITE).ok()?;
                     return Some(());
                 }

@@ -46,7 +46,7 @@ pub(super) struct Outgoing {
 /// The response to a request: 100 (Continue) only.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const HELLO: &str = "hello world";
-/// By how many bytes a wrong length is wrong.
+/// Difference between a wrong length and the right one, in bytes.
 const WRONG_BY: u64 = 5;
 const WRONG_TEXT: &str = "extra";
 
@@ -159,7 +159,7 @@ impl Outgoing {
                     [_, .., last] => last.len(),
                     _ => self.len,
                 };
-                // at least one byte short, also of a body of one byte
+                // at least one byte short, even for a body of one byte
                 self.len -= body.div_ceil(2);
                 self.prompt = self.prompt.min(self.len);
                 self.after = After::Drop;
@@ -173,7 +173,7 @@ impl Outgoing {
         self.len - self.prompt
     }
 
-    /// The body may go out from then on, at its rate.
+    /// The body may be sent from then on, at its rate.
     pub(super) fn begin_at(&mut self, at: Nanos) {
         self.begun = Some(at);
     }
@@ -315,8 +315,8 @@ fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, Strin
     }
 }
 
-/// The interim head that `/status/1xx` puts before its response; an HTTP/1.0 client must not get one
-/// (RFC 9110 §15.2).
+/// The interim head that `/status/1xx` puts before its response; an HTTP/1.0 client must not get
+/// one (RFC 9110 §15.2).
 fn interim(version: Version, code: u16) -> Option<BodyPiece> {
     let upgrade = if code == 101 { "Connection: upgrade\r\nUpgrade: none\r\n" } else { "" };
     let head = format!("HTTP/1.1 {code} {}\r\n{upgrade}\r\n", crate::head::reason(code));

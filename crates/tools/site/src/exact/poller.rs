@@ -20,7 +20,7 @@ const STOP: u64 = u64::MAX - 1;
 
 pub(super) struct Poller {
     epoll: OwnedFd,
-    /// `None` while there is no listener.
+    /// Listener; `None` once closed.
     listener: Option<OwnedFd>,
     is_tcp: bool,
     stop: Arc<OwnedFd>,
@@ -89,7 +89,7 @@ impl Poller {
     }
 
     /// # Errors
-    /// There is no listener.
+    /// Fails if there is no listener.
     pub(super) fn listener(&self) -> std::io::Result<&OwnedFd> {
         self.listener.as_ref().ok_or_else(|| std::io::ErrorKind::NotConnected.into())
     }

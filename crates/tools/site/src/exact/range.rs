@@ -63,7 +63,7 @@ struct RangeLoop {
     accept_at: Nanos,
     /// Nothing is accepted, for lack of room or because of the pace.
     resting: bool,
-    /// There is no listener.
+    /// The listener is closed.
     closed: bool,
     /// Connections that the server leaked, never to be closed.
     left_open: Vec<File>,

@@ -1,5 +1,5 @@
-//! Reading requests: heads through httparse, bodies only to find where they end. Nothing that a
-//! peer sends is kept beyond [`HEAD_MAX`].
+//! Reads requests: heads with httparse, bodies only to find their ends. Data from a peer is never
+//! kept beyond [`HEAD_MAX`].
 
 use crate::head::unix_ms;
 use crate::route::{
@@ -37,7 +37,7 @@ pub(super) enum Version {
 /// The pages that the exact loop has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Page {
-    /// "hello world", whatever the path.
+    /// "hello world", for any path.
     Hello,
     Bytes(u64),
     Status {
@@ -64,7 +64,7 @@ pub(super) enum Parsed {
     },
 }
 
-/// Reads the head at the front of `input`. `scanned`: how much of it contains no end of a head;
+/// Reads the head at the front of `input`. `scanned`: number of bytes without an end of a head;
 /// kept between calls, so that a head that arrives byte by byte costs no more than one in one
 /// piece.
 pub(super) fn parse(input: &[u8], scanned: &mut usize, body_max: u64) -> Parsed {
@@ -256,7 +256,7 @@ impl Chunks {
         Chunks { at: At::Size { value: 0, digits: false }, left: body_max, syntax_left }
     }
 
-    /// One step on a non-empty `input`: how much of it is consumed, at least one byte.
+    /// One step on a non-empty `input`: returns the number of consumed bytes, at least one.
     fn step(&mut self, input: &[u8]) -> Result<usize, u16> {
         let byte = input[0];
         if let At::Data(len) = self.at {

@@ -1,12 +1,12 @@
-//! Treatment and time of each request: pure arithmetic on seeded streams, so that the n-th request
-//! of a seed is treated the same, whatever the timing.
+//! Handling and time of each request: pure arithmetic on seeded streams, so that the n-th request
+//! of a seed is always handled the same, for any timing.
 
 use units::{Nanos, Purpose, Seed, Stream};
 
 use super::pace::Pace;
 use crate::Faults;
 
-/// Treatment of one request.
+/// Handling of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
     Answer,
@@ -41,12 +41,12 @@ pub(super) struct Script {
     reset: Stream,
     garbage: Stream,
     late: Stream,
-    /// When each worker has finished the arrived requests; one by default.
+    /// When each worker has finished the arrived requests; one worker by default.
     free: Vec<Nanos>,
     pace: Pace,
 }
 
-/// Long enough to fill a line, short enough to be one segment.
+/// Long enough to fill a line, short enough for one segment.
 const GARBAGE_LEN: usize = 64;
 
 impl Script {
@@ -66,7 +66,7 @@ impl Script {
         }
     }
 
-    /// Treatment of the next request. Each fault share has its own stream and draws for every
+    /// Handling of the next request. Each fault share has its own stream and draws for every
     /// request, so that enabling one does not change the others.
     pub(super) fn treatment(&mut self, now: Nanos) -> Treatment {
         let error = self.error.unit() < self.faults.error_share;
@@ -85,10 +85,10 @@ impl Script {
     /// drips for `drip`.
     ///
     /// With `service` (or one request at a time) this is Lindley's recursion for a queue in order
-    /// of arrival: start = max(arrival, the first worker's end of its last), end = start + service.
-    /// Ends are computed from ends, never from the clock, so that the loop's own lateness does not
-    /// accumulate. `delay` is added without occupying the server, unless one at a time. `number`
-    /// selects every other connection.
+    /// of arrival: start = max(arrival, end of the first free worker's last request), end = start +
+    /// service. Ends are computed from ends, never from the clock, so that the loop's own lateness
+    /// does not accumulate. `delay` is added without occupying the server, unless one at a time.
+    /// `number` selects every other connection.
     pub(super) fn due(
         &mut self,
         arrival: Nanos,

@@ -8,14 +8,14 @@ use units::Nanos;
 
 use crate::Stall;
 
-/// After this time without a request, the next one restarts the schedule.
+/// Idle time after which the next request restarts the schedule.
 const IDLE: Nanos = Nanos::SECOND;
 
 /// The stall schedule as the requests have set it.
 #[derive(Debug)]
 pub(super) struct StallClock {
     stall: Stall,
-    /// The anchor and how many stalls have been; `None` while idle.
+    /// The anchor and the number of stalls so far; `None` while idle.
     running: Option<(Nanos, u64)>,
     last_request: Nanos,
 }

@@ -51,7 +51,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// No piece may be longer than one block of the pattern, and none empty.
+    /// No piece may be longer than one block of the pattern, or empty.
     pub(super) fn new(len: u64, pieces: u64) -> Pieces {
         Pieces { len, pieces, next: 0 }
     }
@@ -83,7 +83,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// `held`: what all of them hold, of which `most` bytes are allowed.
+    /// `held`: total bytes that all of them hold, of which `most` are allowed.
     pub(super) fn new(held: Arc<AtomicU64>, most: u64) -> Held {
         Held { bytes: Vec::new(), booked: 0, held, most }
     }
@@ -96,7 +96,7 @@ impl Held {
         &self.bytes
     }
 
-    /// False: too much is held already, and nothing was added.
+    /// Returns false if too much is held already, and nothing was added.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         let more = bytes.len() as u64;
         if self.held.fetch_add(more, Ordering::Relaxed) + more > self.most {
@@ -191,7 +191,7 @@ impl Body for PageBody {
 #[derive(Debug)]
 pub(super) enum Upload {
     Coming(Incoming),
-    /// All of it was read before.
+    /// The body was read completely before.
     #[cfg(feature = "h3")]
     Whole(Bytes),
 }

@@ -1,4 +1,4 @@
-//! One connection: hyper as long as it can, by hand where it declines, a proper end.
+//! One connection: hyper as long as possible, by hand where it declines, and an orderly end.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -121,7 +121,7 @@ impl ConnectionLog {
         connection.await.ok();
     }
 
-    /// Books what hyper answered by itself to a head that it could not read.
+    /// Counts hyper's own response to a head that it could not parse.
     fn book_refusal(&self, error: &hyper::Error) {
         if !error.is_parse() || error.is_parse_version_h2() {
             return;
@@ -137,7 +137,7 @@ impl ConnectionLog {
         }
     }
 
-    /// Books a request that is answered with this status alone.
+    /// Counts a request that is answered with only this status.
     #[cfg(feature = "h3")]
     pub(super) fn book_refused<B>(&self, request: &Request<B>, status: u16) {
         self.0.counters.requests(1);
@@ -219,7 +219,7 @@ impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for Local {
     }
 }
 
-/// hyper gives the connection back.
+/// hyper returns the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionReturned;
 

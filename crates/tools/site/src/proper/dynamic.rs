@@ -55,7 +55,7 @@ pub(super) enum DynamicPath {
 const NO_FILE: &str = "Name a file of the set in the query: /file_set/dir00000/class1_3.\n";
 
 impl DynamicPages {
-    /// `None`: this set has none.
+    /// Returns `None` if this set has none.
     pub(super) fn of(
         spec: Option<Spec>,
         seed: Seed,

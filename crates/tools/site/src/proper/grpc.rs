@@ -61,7 +61,7 @@ struct SayReply {
 #[derive(Debug)]
 pub(super) struct GrpcReplies {
     text: String,
-    /// A message that is sent as it is, in place of replies.
+    /// A message that is sent unchanged, in place of replies.
     fixed: Option<Bytes>,
     count: u32,
     next: u32,
@@ -89,7 +89,7 @@ impl GrpcReplies {
         GrpcReplies { fixed, ..GrpcReplies::new(1, String::new(), &SayRequest::default()) }
     }
 
-    /// The next message, or the trailers; `None` behind them.
+    /// The next message, or the trailers; `None` after them.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         if self.next < self.count {
             ready!(self.sleep.as_mut().poll(cx));
@@ -114,7 +114,7 @@ pub(super) struct Conversation {
     /// Received part of the next message.
     pending: Vec<u8>,
     ended: bool,
-    /// Answers so far of the method `Chat`; `None`: it is reflection.
+    /// Number of answers so far of the method `Chat`; `None`: it is reflection.
     chat: Option<u32>,
     /// An answer that is sent later.
     later: Option<(Pin<Box<Sleep>>, Bytes)>,
@@ -292,7 +292,7 @@ fn requests(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<SayRequest>, C
 /// Decompresses a message of at most `most` bytes.
 ///
 /// # Errors
-/// It is longer, or invalid.
+/// Fails if it is longer, or invalid.
 fn inflated(message: &[u8], most: u64) -> Result<Vec<u8>, Code> {
     let mut out = Vec::new();
     let mut decoder = flate2::read::GzDecoder::new(message).take(most.saturating_add(1));

@@ -1,5 +1,6 @@
-//! A language model whose tokens leave by a schedule, with the interfaces of OpenAI and Anthropic.
-//! A token is a word: those of a request are counted, those of a response are drawn from a list.
+//! A language model whose tokens are sent on a schedule, with the interfaces of OpenAI and
+//! Anthropic. A token is a word: those of a request are counted, those of a response are drawn from
+//! a list.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -163,7 +164,7 @@ fn words_of(content: &Value) -> u64 {
     (count(content) + counts.sum::<usize>()) as u64
 }
 
-/// Token `number`, with a space between it and the one before.
+/// Token `number`, with a space between it and the previous one.
 fn word(number: u64) -> String {
     let word = WORDS[(number % WORDS.len() as u64) as usize];
     if number == 1 { word.to_owned() } else { format!(" {word}") }

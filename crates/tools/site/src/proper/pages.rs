@@ -40,7 +40,7 @@ const BINARY: &str = "application/octet-stream";
 
 /// Answers any request.
 pub(super) async fn answer(request: Request<Upload>, common: &Common) -> SiteResponse {
-    // hyper leaves out the content itself in HTTP/1 alone (RFC 9110 section 9.3.2)
+    // hyper omits the content itself only in HTTP/1 (RFC 9110 section 9.3.2)
     let bare = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
     match answer_whole(request, common).await {
         // the fields stay as GET would have them, the length with them
@@ -154,8 +154,8 @@ fn too_large(common: &Common) -> Refusal {
     Refusal { status: 413, text }
 }
 
-/// The responses that hyper would not write, where the request allows them: HTTP/1.0 knows neither
-/// interim responses nor chunks, and a body that is still coming would be in the way.
+/// The responses that hyper would not write, if the request allows them: HTTP/1.0 has neither
+/// interim responses nor chunks, and an unread body would interfere.
 fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawResponse> {
     if request.version() != Version::HTTP_11 || !request.body().is_end_stream() {
         return None;
@@ -287,8 +287,8 @@ fn status(code: u16, to: &str) -> Response<PageBody> {
     if code.is_redirection() { with(response, header::LOCATION, to) } else { response }
 }
 
-/// The request's body back. Of known length it streams; else it is read first, within bounds, so
-/// that one that is too long still gets its 413.
+/// Echoes the request's body. With a known length it streams; otherwise it is read first, within
+/// bounds, so that one that is too long still gets its 413.
 async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     let (head, mut incoming) = request.into_parts();
     let kind = head.headers.get(header::CONTENT_TYPE).cloned();
@@ -446,7 +446,7 @@ pub(super) fn page_of(
     response
 }
 
-/// `value` is visible ASCII: ours, or checked by the route's parser.
+/// `value` is visible ASCII: a constant, or checked by the route's parser.
 pub(super) fn with(
     mut response: Response<PageBody>,
     name: HeaderName,

@@ -1,5 +1,5 @@
-//! HTTP/3 over QUIC: quinn and h3, which share nothing with the client that is tested against them but
-//! QUIC's state machine.
+//! HTTP/3 over QUIC: quinn and h3, which share only QUIC's state machine with the client that is
+//! tested against them.
 
 mod range;
 
@@ -28,7 +28,7 @@ use crate::counters::Counters;
 /// Requests of a connection at once: as many as over HTTP/2.
 const STREAMS_MAX: u32 = 200;
 
-/// A bound socket, and what is needed for QUIC on it.
+/// A bound socket, with its QUIC settings.
 #[derive(Debug)]
 pub(crate) struct QuicListener {
     socket: UdpSocket,
@@ -38,7 +38,7 @@ pub(crate) struct QuicListener {
 
 impl QuicListener {
     /// # Errors
-    /// Files that cannot be read or used, an address that is taken.
+    /// Fails for files that cannot be read or used, and for an address that is in use.
     pub(crate) fn bind(
         address: SocketAddr,
         wanted: &Http3,
@@ -117,7 +117,7 @@ impl rustls::server::StoresServerSessions for Forgetful {
     }
 }
 
-/// Accepts for ever, where there is a listener.
+/// Accepts forever, if there is a listener.
 pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters: &Arc<Counters>) {
     let Some(QuicListener { socket, config, early }) = quic else {
         return std::future::pending().await;
@@ -177,7 +177,7 @@ async fn converse(incoming: quinn::Incoming, visit: ConnectionLog, early: Option
                     }
                     return;
                 }
-                // a client that has gone is sent nothing
+                // nothing is sent to a client that has disconnected
                 answer(request, stream, visit).await.ok();
             }
         });
@@ -202,7 +202,7 @@ async fn refuse(
 
 type Http3Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
 
-/// One request; its body is read before it is answered.
+/// Answers one request; its body is read before it is answered.
 async fn answer(
     request: Request<()>,
     mut stream: Http3Stream,

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 
-/// Maximum number of messages queued for a member; it loses newer ones. A queue takes memory in
-/// small blocks, for what is in it.
+/// Maximum number of messages queued for a member, which loses newer ones. A queue takes memory in
+/// small blocks, as needed.
 const BACKLOG_MAX: usize = 4_096;
 /// Maximum number of rooms with members.
 pub(super) const ROOMS_MAX: usize = 10_000;

@@ -24,10 +24,10 @@ pub(super) struct SocketVisit {
 }
 
 impl SocketVisit {
-    /// Of a request's head.
+    /// Parses a request's head.
     ///
     /// # Errors
-    /// What is wrong with the upgrade.
+    /// Fails with the error of the upgrade.
     pub(super) fn of<B>(
         request: &hyper::Request<B>,
         plan: &SocketPlan,
@@ -57,7 +57,7 @@ impl SocketVisit {
     /// Serves the connection to its end.
     ///
     /// # Errors
-    /// The client is gone.
+    /// Fails if the client has disconnected.
     pub(super) async fn serve(
         &self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
@@ -94,7 +94,7 @@ struct EchoServer<'a> {
     plan: &'a SocketPlan,
     begun: Instant,
     answers: VecDeque<SocketAnswer>,
-    /// Messages go to its members in place of an echo.
+    /// Messages go to the room's members, in place of an echo.
     room: Option<Membership>,
     seen: u64,
     pushed: u64,

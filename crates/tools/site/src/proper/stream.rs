@@ -77,7 +77,7 @@ impl Backlog {
     }
 }
 
-/// A socket that counts bytes and accepts data read too far.
+/// A socket that counts bytes and accepts bytes that were read too far.
 #[derive(Debug)]
 pub(super) struct CountedStream {
     socket: Socket,
@@ -95,7 +95,7 @@ impl CountedStream {
         CountedStream { socket, put_back: Bytes::new(), counters, backlog }
     }
 
-    /// `bytes` will be read next. Called when nothing put back before is left.
+    /// Puts `bytes` back, to be read next. Called only when nothing put back before is left.
     pub(super) fn put_back(&mut self, bytes: Bytes) {
         self.put_back = if self.put_back.is_empty() {
             bytes

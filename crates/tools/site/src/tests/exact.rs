@@ -19,7 +19,7 @@ fn closed() -> String {
     format!("{HEAD}{CLOSED}")
 }
 
-/// The exact loop without anything wrong.
+/// The exact loop without any fault.
 const PLAIN: &[(&str, &str)] = &[("delay", "0")];
 
 #[test]
@@ -145,7 +145,7 @@ fn a_stall_holds_everything_up() {
     let site = site(&[("stall", "50ms/100ms")]);
     let mut client = Client::new(&site);
     let most = Instant::now();
-    // some request is in progress when a stall starts, unless the client was delayed itself; then
+    // some request is in progress when a stall starts, unless the client itself was delayed; then
     // another stall follows
     let felt = std::iter::repeat_with(|| {
         let begin = Instant::now();

@@ -144,10 +144,10 @@ const GET: u8 = 0xd1;
 const POST: u8 = 0xd4;
 const ROOT: &[u8] = &[0xc1];
 const ECHO: &[u8] = b"\x51\x05/echo";
-/// A frame of a type that means nothing (RFC 9114 section 7.2.8).
+/// A frame of a type without meaning (RFC 9114 section 7.2.8).
 const GREASE: &[u8] = &[0x21, 3, b'a', b'b', b'c'];
 
-/// The head of a response: what follows it is grease.
+/// The head of a response; bytes after it are grease.
 fn head_of(response: &[u8]) -> &[u8] {
     &response[..usize::from(response[1]) + 2]
 }

@@ -1,5 +1,5 @@
-//! Whole responses over loopback, from a client that is only a socket. Nothing here waits for time
-//! to pass; where time matters, a response must not arrive too early.
+//! Complete responses over loopback, from a client that is only a socket. Nothing here waits for
+//! time to pass; where time matters, a response must not arrive too early.
 
 mod exact;
 #[cfg(feature = "h3")]
@@ -26,7 +26,7 @@ fn site(options: &[(&str, &str)]) -> Site {
     Site::start(config(options)).unwrap()
 }
 
-/// A test that would hang fails instead.
+/// Time limit: a test that would hang fails instead.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Client(TcpStream);
@@ -80,12 +80,12 @@ impl Client {
     }
 }
 
-/// A request line with the fields that every one needs.
+/// A request line with the fields that every request needs.
 fn request(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: a\r\n\r\n")
 }
 
-/// The same, and no other will follow.
+/// The same, as the last request.
 fn last(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 }

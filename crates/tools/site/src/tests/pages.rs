@@ -221,7 +221,7 @@ fn a_uri_that_is_too_long_is_414() {
     assert_eq!(ask("/12345678"), "HTTP/1.1 414 URI Too Long");
 }
 
-/// The largest that is permitted still fits in a head.
+/// The largest permitted value still fits in a head.
 #[test]
 fn the_longest_measurable_uri_is_reported() {
     let site = site(&[("uri-max", "63K")]);

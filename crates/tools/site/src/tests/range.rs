@@ -1,4 +1,4 @@
-//! The firing range over sockets: what its machine decides happens to real connections.
+//! The firing range over sockets: decisions of its state machine reach real connections.
 
 use std::net::TcpStream;
 

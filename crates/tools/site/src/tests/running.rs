@@ -150,7 +150,7 @@ fn sleeping_requests_are_serialized_by_default() {
     }
     assert!(begin.elapsed() >= Duration::from_millis(60));
 
-    // one hour's sleep does not keep another from its response
+    // one hour's sleep does not delay another response
     let parallel = site(&[("sleep-parallel", "")]);
     let mut long = Client::new(&parallel);
     long.send(request("GET /sleep?3600"));

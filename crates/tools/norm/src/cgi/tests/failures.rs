@@ -353,7 +353,7 @@ async fn standard_error_is_logged_in_bounded_lines() {
     assert!(log.len() <= 1_010, "{}", log.len());
 }
 
-/// A static response that goes through a process.
+/// A static response that passes through a process.
 async fn through(program: &str, text: &str, content: Content) -> (Reply, Stage) {
     let stage = Stage::new();
     let mut per_request = PerRequest::new(

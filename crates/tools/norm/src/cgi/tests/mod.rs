@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::{CgiLimits, CgiScript, CgiSettings, Places, passed_on};
 use crate::exchange::{Ask, Content, Entity, Reply};
 
-/// No condition takes longer, however busy the machine is.
+/// Maximum wait for any condition, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn address(text: &str) -> SocketAddr {
@@ -164,7 +164,7 @@ async fn reaped(pid: u32) {
     eventually("the script is reaped", || state(pid).is_none().then_some(())).await;
 }
 
-/// A child of a child has ended; reaping it is not ours.
+/// A child of a child has ended; this process cannot reap it.
 async fn ended(pid: u32) {
     let over = || matches!(state(pid), None | Some('Z' | 'X')).then_some(());
     eventually("the script's child ends", over).await;

@@ -16,7 +16,7 @@ fn breaks(names: &str) -> Breaks {
     Breaks::parse(names).expect("names of switches")
 }
 
-/// The page, its headings and paragraphs alone.
+/// Only the headings and paragraphs of the page.
 async fn output_of(script: &CgiScript, ask: crate::exchange::Ask, breaks: &Breaks) -> String {
     let text = whole(script.answer(ask, breaks).await).await;
     let (status, _) = text.split_once('\n').expect("a status");

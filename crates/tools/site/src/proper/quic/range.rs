@@ -21,7 +21,7 @@ use super::QuicListener;
 const DIED: u32 = 0x102;
 /// Bytes read off a stream at once.
 const CHUNK: usize = 64 << 10;
-/// The longest sleep: nothing is due by itself.
+/// Maximum sleep: nothing is due without an event.
 const SLEEP_MAX: Nanos = Nanos::from_secs(3_600);
 
 /// The state machine, and the tasks that execute its decisions, by connection.
@@ -106,7 +106,7 @@ impl QuicRange {
     fn carry_out(&mut self) {
         for (id, act) in self.machine.acts(net::reactor::monotonic()) {
             if let Some(outbox) = self.outboxes.get(&id) {
-                // a connection that is gone needs nothing any more
+                // a closed connection needs nothing any more
                 outbox.send(act).ok();
             }
         }
@@ -128,7 +128,7 @@ async fn shaken(incoming: quinn::Incoming, early: bool) -> Option<Connection> {
     incoming.await.ok()
 }
 
-/// One connection to its end.
+/// Handles one connection to its end.
 async fn converse(
     incoming: quinn::Incoming,
     early: bool,
@@ -251,7 +251,7 @@ impl Writer {
         }
     }
 
-    /// `None`: the connection is no more.
+    /// Returns `None` if the connection is closed.
     async fn pieces(&self, cutter: &mut Cutter, bytes: &[u8]) -> Option<()> {
         let mut at = 0;
         while at < bytes.len() {
@@ -271,7 +271,8 @@ impl Writer {
         match head.kind {
             PieceKind::Data => {
                 let mut stream = self.sending(head.stream).await?;
-                // a stream that the client has stopped takes nothing more, and the others go on
+                // a stream that the client has stopped accepts nothing more, and the others
+                // continue
                 if stream.write_all(payload).await.is_ok() && head.last {
                     stream.finish().ok();
                 }
@@ -294,7 +295,7 @@ impl Writer {
         Some(())
     }
 
-    /// The sending end of a stream; those in one direction are ours and are opened in their order.
+    /// The sending end of a stream; unidirectional ones are ours and are opened in their order.
     async fn sending(&self, number: u64) -> Option<SendStream> {
         let held = self.halves.borrow_mut().sending.remove(&number);
         if held.is_some() {
