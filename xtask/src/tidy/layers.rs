@@ -49,7 +49,7 @@ const PLACES: &[Place] = &[
     only("net", 4, &["conduit", "quic"]),
     only("grpc", 3, &["protocol"]),
     only("lua", 4, &["conduit", "protocol", "workload"]),
-    only("k6", 4, &["protocol", "workload"]),
+    only("k6", 4, &["protocol", "workload", "grpc"]),
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),
     only("fleet", 4, &["net", "stats", "workload"]),

@@ -272,6 +272,19 @@ pub trait TlsFactory {
         self.session(server_name)
     }
 
+    /// Creates a client session that offers these protocols by ALPN, instead of those of the
+    /// settings.
+    ///
+    /// # Errors
+    /// As [`TlsFactory::session`].
+    fn session_offering(
+        &mut self,
+        server_name: &str,
+        _protocols: &[&str],
+    ) -> Result<Box<dyn TlsSession>, TlsError> {
+        self.session(server_name)
+    }
+
     /// Creates a client session with exposed keys, TLS 1.2 only: after the handshake, `feed`
     /// appends every complete record, decrypted, with its five-byte header, whatever its type.
     ///

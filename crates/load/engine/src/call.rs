@@ -80,7 +80,14 @@ impl Call {
 
     /// Time limit from the due instant; replaces the plan's.
     pub(crate) fn time_limit(&self) -> Option<Nanos> {
-        self.request.as_ref()?.socket.as_ref()?.timeout
+        let request = self.request.as_ref()?;
+        request.timeout.or_else(|| request.socket.as_ref()?.timeout)
+    }
+
+    /// It waits for whatever the server of a WebSocket sends next.
+    pub(crate) fn listens(&self) -> bool {
+        let socket = self.request.as_ref().and_then(|request| request.socket.as_ref());
+        socket.is_some_and(|call| matches!(call.action, workload::SocketAction::Listen))
     }
 
     pub(crate) fn is_issued(&self) -> bool {

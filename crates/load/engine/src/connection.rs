@@ -10,7 +10,7 @@ mod paced;
 mod sockets;
 
 use crate::call::{Call, NO_USER};
-use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
+use crate::speaker::{EndpointKind, Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use protocol::http1::response::{
@@ -106,6 +106,7 @@ pub(crate) struct Work {
     /// When bytes were last received, or more of a request was sent, or waiting for them began.
     progress: Nanos,
     busy_since: Nanos,
+    kind: EndpointKind,
 }
 
 /// A connection to which a call was just assigned.
@@ -158,11 +159,21 @@ impl Work {
             setup: None,
             progress: Nanos::ZERO,
             busy_since: Nanos::ZERO,
+            kind: EndpointKind::Plan,
         }
     }
 
-    /// Prepares the state for a connection; buffers keep their memory. `direct`: the protocol has
-    /// the transport to itself, without TLS or tunnel.
+    /// The same for connections to endpoints of this kind.
+    pub(crate) fn of_kind(self, kind: EndpointKind) -> Work {
+        Work { kind, ..self }
+    }
+
+    pub(crate) fn kind(&self) -> EndpointKind {
+        self.kind
+    }
+
+    /// Makes it ready for a connection; buffers keep their memory. `direct`: the protocol has the
+    /// transport to itself, without TLS or tunnel.
     #[inline]
     fn renew(&mut self, direct: bool, depth: u32) {
         self.calls.clear();
@@ -199,12 +210,7 @@ impl Work {
         }
     }
 
-    /// Returns whether the state is for a WebSocket.
-    pub(crate) fn is_socket(&mut self) -> bool {
-        self.speaker.socket().is_some()
-    }
-
-    /// Clears the state: the connection is closed or idle.
+    /// The connection is closed or idle.
     pub(crate) fn clear(&mut self) {
         self.calls.clear();
         self.transport.close();

@@ -296,6 +296,37 @@ impl Feedback {
         Some((next_call, index))
     }
 
+    /// Users have several calls in flight.
+    pub(crate) fn has_simultaneous_calls(&self) -> bool {
+        self.guided.as_ref().is_some_and(|guided| guided.makes_simultaneous_calls())
+    }
+
+    /// The next step of a user with simultaneous calls; `None`: it has left.
+    pub(crate) fn next_simultaneous(&mut self, user: u32, now: Nanos) -> Option<Step> {
+        let guided = self.guided.as_mut()?;
+        let person = self.people.users.get_mut(user as usize).filter(|it| it.active)?;
+        guided.end_alarm(user, now);
+        Some(guided.next_simultaneous(user, person, now))
+    }
+
+    /// A call of a user with simultaneous calls begins: its index.
+    pub(crate) fn begin_simultaneous(&mut self, user: u32, warm_up: bool) -> Option<u64> {
+        let index = self.people.next_index(warm_up)?;
+        let person = self.people.users.get_mut(user as usize)?;
+        person.outstanding += 1;
+        person.turns += 1;
+        Some(index)
+    }
+
+    /// The guide is asked for the user's next step at `at`. Returns false if it is asked earlier.
+    pub(crate) fn ask_simultaneous(&mut self, user: u32, at: Nanos) -> bool {
+        let needed = self.guided.as_mut().is_some_and(|guided| guided.needs_alarm(user, at));
+        if needed {
+            self.people.think(at, user, 1);
+        }
+        needed
+    }
+
     /// Ends a pause of a guided user: asks the guide for the next step. `None`: the user has a call
     /// to make, or nothing to do.
     pub(crate) fn end_pause(&mut self, user: u32, now: Nanos) -> Option<Next> {
@@ -430,6 +461,13 @@ impl Feedback {
         let (count, mut pause) = if self.one_by_one {
             (1, Nanos::ZERO)
         } else if let Some(guided) = &mut self.guided {
+            if guided.makes_simultaneous_calls() {
+                let at = now + least;
+                if !least.is_zero() && guided.needs_alarm(user, at) {
+                    self.people.think(at, user, 1);
+                }
+                return if least.is_zero() { Next::Now(1) } else { Next::Later(at) };
+            }
             match guided.pause(user, person, now) {
                 Some(wait) => (1, wait),
                 None => return Next::Nothing,
@@ -488,9 +526,9 @@ impl Feedback {
             return None;
         }
         let more = person.belongings.as_mut().map(|own| std::mem::take(&mut own.more));
-        let socket = person.belongings.as_mut().and_then(|own| own.socket.take());
+        let sockets = person.belongings.as_mut().map(|own| std::mem::take(&mut own.sockets));
         let (first, mut conns) = (person.conn.take(), more.unwrap_or_default());
-        conns.extend(socket);
+        conns.extend(sockets.into_iter().flatten().map(|(_, slot)| slot));
         let mut session = None;
         if let Source::Open(open) = &mut self.source {
             open.session_over(now);
@@ -565,17 +603,20 @@ impl Feedback {
         }
     }
 
-    /// Notes that a step of the user's journey opened a WebSocket.
-    pub(crate) fn give_socket(&mut self, user: u32, slot: Slot) {
+    /// A step of the user's journey opened the WebSocket with this number.
+    pub(crate) fn give_socket(&mut self, user: u32, number: u32, slot: Slot) {
         if let Some(person) = self.people.user(user) {
             person.connections += 1;
-            person.own().socket = Some(slot);
+            let sockets = &mut person.own().sockets;
+            sockets.retain(|(known, _)| *known != number);
+            sockets.push((number, slot));
         }
     }
 
-    /// The user's WebSocket.
-    pub(crate) fn socket_of(&mut self, user: u32) -> Option<Slot> {
-        self.people.user(user)?.belongings.as_ref()?.socket
+    /// The user's WebSocket with this number.
+    pub(crate) fn socket_of(&mut self, user: u32, number: u32) -> Option<Slot> {
+        let sockets = &self.people.user(user)?.belongings.as_ref()?.sockets;
+        sockets.iter().find(|(known, _)| *known == number).map(|(_, slot)| *slot)
     }
 
     /// Separates the user from the connection, which continues.
@@ -590,14 +631,19 @@ impl Feedback {
         let Some(person) = self.people.user(user).filter(|person| person.outstanding == 0) else {
             return Vec::new();
         };
-        let socket = person.belongings.as_ref().and_then(|own| own.socket);
-        person.conn.iter().chain(person.more()).copied().chain(socket).collect()
+        let own = person.belongings.as_ref();
+        let sockets = own.into_iter().flat_map(|own| &own.sockets).map(|(_, slot)| *slot);
+        person.conn.iter().chain(person.more()).copied().chain(sockets).collect()
     }
 
     /// Passes the last messages of a user's WebSocket to the guide.
-    pub(crate) fn end_socket(&mut self, user: u64, left: Vec<Vec<u8>>) {
-        if let Some(guided) = &mut self.guided {
-            guided.end_socket(user, left);
+    pub(crate) fn end_socket(&mut self, user: u32, slot: Slot, left: Vec<Vec<u8>>) {
+        let Some(person) = self.people.user(user) else { return };
+        let own = person.belongings.as_ref();
+        let sockets = own.map_or(&[][..], |own| &own.sockets);
+        let number = sockets.iter().find(|(_, known)| *known == slot).map(|(number, _)| *number);
+        if let (Some(guided), Some(number)) = (&mut self.guided, number) {
+            guided.end_socket(person.id, number, left);
         }
     }
 
@@ -609,7 +655,7 @@ impl Feedback {
             self.source.connection_over(person);
         } else if let Some(own) = &mut person.belongings {
             own.more.retain(|other| *other != slot);
-            own.socket = own.socket.filter(|other| *other != slot);
+            own.sockets.retain(|(_, other)| *other != slot);
         }
     }
 
@@ -704,7 +750,14 @@ impl Feedback {
         }
     }
 
-    /// Returns whether a guide is notified of each call's end.
+    /// The same for the trailers, which follow the head.
+    pub(crate) fn keep_trailers(&mut self, trailers: &[u8]) {
+        if let Some(guided) = &mut self.guided {
+            guided.keep_trailers(trailers);
+        }
+    }
+
+    /// A guide is notified of each call's end.
     pub(crate) fn is_attended_to_the_end(&self) -> bool {
         self.guided.as_ref().is_some_and(|guided| guided.attends_to_each())
     }
@@ -752,8 +805,13 @@ impl Feedback {
     }
 
     /// Notifies the guide of the end of a user's call.
-    pub(crate) fn notify_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
-        self.guided.as_mut()?.report(sample, outcome)
+    pub(crate) fn notify_guide(
+        &mut self,
+        sample: &Sample,
+        outcome: Outcome,
+        lane: u32,
+    ) -> Option<Note> {
+        self.guided.as_mut()?.report(sample, outcome, lane)
     }
 }
 

@@ -49,14 +49,20 @@ pub(crate) struct Guided {
     keeps_bodies: bool,
     attends_to_each: bool,
     ends_with_its_users: bool,
+    /// By row of the user, of a guide with simultaneous calls: instants at which it is asked.
+    /// `None`: users make one call at a time.
+    alarms: Option<Vec<Alarms>>,
 }
+
+/// Instants at which the guide is asked for a user's next step, the earliest last.
+type Alarms = Vec<Nanos>;
 
 /// The wait before a step; `None`: there is no further step.
 fn wait_of(step: &Step) -> Option<Nanos> {
     match step {
         Step::Call(next_call) => Some(next_call.wait),
         Step::Target { wait, .. } | Step::Pause { wait } => Some(*wait),
-        Step::Leave => None,
+        Step::Await | Step::Leave => None,
     }
 }
 
@@ -70,6 +76,8 @@ impl Guided {
         start: Nanos,
     ) -> Guided {
         let mut next_calls = vec![None; people.users.len()];
+        let alarms =
+            guide.makes_simultaneous_calls().then(|| vec![Alarms::new(); people.users.len()]);
         let mut waits = Vec::with_capacity(people.users.len());
         for (user, next_call) in people.users.iter_mut().zip(&mut next_calls) {
             let first = guide.next(user.id, start);
@@ -87,6 +95,7 @@ impl Guided {
             attends_to_each: guide.attends_to_each(),
             ends_with_its_users: guide.ends_with_its_users(),
             guide,
+            alarms,
             directory,
             met: BTreeMap::new(),
             last_met: None,
@@ -106,6 +115,41 @@ impl Guided {
 
     pub(crate) fn ends_with_its_users(&self) -> bool {
         self.ends_with_its_users
+    }
+
+    pub(crate) fn makes_simultaneous_calls(&self) -> bool {
+        self.alarms.is_some()
+    }
+
+    /// The next step of a user with simultaneous calls.
+    pub(crate) fn next_simultaneous(&mut self, row: u32, user: &mut User, now: Nanos) -> Step {
+        // a pause of the start is over
+        let first = self.take_step(row).filter(|step| !matches!(step, Step::Pause { .. }));
+        let step = first.unwrap_or_else(|| self.guide.next(user.id, now));
+        if matches!(step, Step::Leave) {
+            user.left = 0;
+            // alarms that are still set do not keep it
+            user.thinking = 0;
+        }
+        step
+    }
+
+    /// An alarm of the user has gone off.
+    pub(crate) fn end_alarm(&mut self, row: u32, now: Nanos) {
+        if let Some(alarms) = self.alarms.as_mut().and_then(|all| all.get_mut(row as usize)) {
+            alarms.retain(|at| *at > now);
+        }
+    }
+
+    /// Returns whether an alarm must be set for the user to be asked at `at`.
+    pub(crate) fn needs_alarm(&mut self, row: u32, at: Nanos) -> bool {
+        let alarms = self.alarms.as_mut().and_then(|all| all.get_mut(row as usize));
+        let Some(alarms) = alarms else { return true };
+        if alarms.last().is_some_and(|earliest| *earliest <= at) {
+            return false;
+        }
+        alarms.push(at);
+        true
     }
 
     /// The next call of the user.
@@ -163,18 +207,23 @@ impl Guided {
         body(&mut self.body);
     }
 
+    /// Keeps trailers after the head.
+    pub(crate) fn keep_trailers(&mut self, trailers: &[u8]) {
+        self.head.extend_from_slice(trailers);
+    }
+
     /// Notifies the guide of the end of a user's call.
-    pub(crate) fn report(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
-        let came = CallEnd { sample, outcome, head: &self.head, body: &self.body };
+    pub(crate) fn report(&mut self, sample: &Sample, outcome: Outcome, lane: u32) -> Option<Note> {
+        let came = CallEnd { sample, outcome, head: &self.head, body: &self.body, lane };
         let note = sample.user.and_then(|user| self.guide.ended(user, &came));
         self.head.clear();
         self.body.clear();
         note
     }
 
-    /// Passes the messages that still wait for a call when a user's WebSocket ends.
-    pub(crate) fn end_socket(&mut self, user: u64, left: Vec<Vec<u8>>) {
-        self.guide.socket_ended(user, left);
+    /// A user's WebSocket has ended, and these messages wait for a call.
+    pub(crate) fn end_socket(&mut self, user: u64, socket: u32, left: Vec<Vec<u8>>) {
+        self.guide.socket_ended(user, socket, left);
     }
 
     /// Returns the request of a call that has ended to the guide.

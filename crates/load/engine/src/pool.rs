@@ -4,8 +4,8 @@
 use crate::call::{Call, NO_USER};
 use crate::connection::{Conn, Employed, PutCall, Work};
 use crate::deadlines::Deadlines;
-use crate::setup::{Endpoint, Setup, open_options};
-use crate::speaker::Protocol;
+use crate::setup::{Endpoint, Setup, http2_of, open_options};
+use crate::speaker::{EndpointKind, Protocol};
 use conduit::{Close, Io, IoError, Peer, Slot, TlsFactory, TlsSession};
 use plan::AddressOrder;
 use sample::FailureClass;
@@ -87,9 +87,11 @@ struct EndpointState {
     /// connection.
     address: usize,
     reached: bool,
-    /// The connections are WebSockets that steps of journeys open.
-    socket: bool,
+    kind: EndpointKind,
 }
+
+/// Maximum number of simultaneous calls of a guide's user on one connection of gRPC.
+const GRPC_CALLS_MAX: u32 = 100;
 
 /// The worker's parts of the plan's limits.
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +164,11 @@ impl PoolLimits {
 impl EndpointState {
     fn new(endpoint: Endpoint, setup: &Setup) -> EndpointState {
         EndpointState {
-            socket: setup.sockets.is_some() && endpoint.key.starts_with("ws"),
+            kind: match &setup.sockets {
+                Some(_) if endpoint.key.starts_with("ws") => EndpointKind::Socket,
+                Some(_) if endpoint.key.starts_with("grpc") => EndpointKind::Grpc,
+                _ => EndpointKind::Plan,
+            },
             endpoint: Arc::new(endpoint),
             ready: Vec::new(),
             queue: VecDeque::new(),
@@ -267,8 +273,23 @@ impl Pool {
         conn.endpoint() == endpoint && conn.user() == user && conn.holds_back(self.limits.calls)
     }
 
-    /// For a user who may have several connections and whose first is full: another connection, or
-    /// the first if no more may be opened. `None` if one more must be opened.
+    /// The first of these connections that can take one more call to `endpoint`; a connection of
+    /// gRPC carries many.
+    pub(crate) fn fitting<'a>(
+        &self,
+        mut all: impl Iterator<Item = &'a Slot>,
+        endpoint: u32,
+    ) -> Option<Slot> {
+        let depth = if self.is_grpc(endpoint) { GRPC_CALLS_MAX } else { self.limits.depth };
+        let fits = |slot: &&Slot| {
+            let conn = self.conn(**slot);
+            conn.endpoint() == endpoint && conn.takes(depth, self.limits.calls)
+        };
+        all.find(fits).copied()
+    }
+
+    /// For a user who may have several connections and whose first is full: another one, or the
+    /// first if no more may be opened. `None` if one more must be opened.
     pub(crate) fn another(
         &self,
         first: Option<Slot>,
@@ -579,11 +600,18 @@ impl Pool {
         (entry.dirty, entry.listed, entry.client) = (false, false, client);
         entry.conn.renew(endpoint, address, user, now);
         if self.setup.sockets.is_some() {
-            entry.conn.keep_work_for(place.socket);
+            entry.conn.keep_work_for(place.kind);
         }
-        let socket = self.setup.sockets.as_ref().filter(|_| place.socket);
-        let take = || match socket {
-            Some(protocol) => Box::new(Work::new(protocol.clone(), true, Default::default())),
+        let own = match place.kind {
+            EndpointKind::Plan => None,
+            EndpointKind::Socket => self.setup.sockets.clone(),
+            EndpointKind::Grpc => Some(http2_of(&self.setup.plan)),
+        };
+        let kind = place.kind;
+        let take = || match own {
+            Some(protocol) => {
+                Box::new(Work::new(protocol, true, Default::default()).of_kind(kind))
+            }
             None => work(&mut self.spare, &self.setup, self.keeps_heads),
         };
         entry.conn.begin(take, (direct, self.limits.prepared), io.now());
@@ -623,7 +651,7 @@ impl Pool {
 
     fn give_back(&mut self, mut work: Box<Work>) {
         work.clear();
-        if !(self.setup.sockets.is_some() && work.is_socket()) && self.spare.len() < SPARE_MAX {
+        if work.kind() == EndpointKind::Plan && self.spare.len() < SPARE_MAX {
             self.spare.push(work);
         }
     }
@@ -644,6 +672,19 @@ impl Pool {
             None => factory.0.session(name),
         };
         made.map_err(|error| error.class)
+    }
+
+    /// A TLS session that offers these protocols by ALPN.
+    ///
+    /// # Errors
+    /// As [`Pool::tls_session`].
+    pub(crate) fn tls_session_for(
+        &mut self,
+        name: &str,
+        alpn: &[&str],
+    ) -> Result<Box<dyn TlsSession>, FailureClass> {
+        let Some(factory) = &mut self.tls else { return Err(FailureClass::Tls) };
+        factory.0.session_offering(name, alpn).map_err(|error| error.class)
     }
 
     /// Closes the socket; the slot can be reused.
@@ -674,7 +715,12 @@ impl Pool {
 
     /// Returns whether connections to the endpoint are WebSockets that steps of journeys open.
     pub(crate) fn is_socket(&self, endpoint: u32) -> bool {
-        self.endpoints[endpoint as usize].socket
+        self.endpoints[endpoint as usize].kind == EndpointKind::Socket
+    }
+
+    /// Connections to it carry calls of gRPC that guides make.
+    pub(crate) fn is_grpc(&self, endpoint: u32) -> bool {
+        self.endpoints[endpoint as usize].kind == EndpointKind::Grpc
     }
 
     /// The address that is currently tried.

@@ -133,6 +133,8 @@ pub(crate) fn build_own(
         http3,
         stripped: own.stripped,
         socket: None,
+        lane: 0,
+        timeout: None,
     })
 }
 
@@ -173,6 +175,8 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
         http3: None,
         stripped: Stripped::default(),
         socket: None,
+        lane: 0,
+        timeout: None,
     }
 }
 

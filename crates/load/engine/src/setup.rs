@@ -269,7 +269,7 @@ impl Setup {
         })
     }
 
-    /// Prepares for guides that may open WebSockets.
+    /// Its guides may open WebSockets and connections of gRPC.
     ///
     /// # Errors
     /// Fails if settings of WebSockets cannot be used.
@@ -428,28 +428,33 @@ fn shares(rooms: Option<u32>, workers: u32) -> Result<Vec<Share>, SetupError> {
     all.map_err(|error| SetupError(format!("--ws-rooms: {error}")))
 }
 
+/// HTTP/2 by the plan's settings.
+pub(crate) fn http2_of(plan: &Plan) -> Protocol {
+    let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
+        plan.http2;
+    Protocol::Http2(http2::SessionSettings {
+        stream_window,
+        connection_window,
+        header_table,
+        encoder_table,
+        frame_max,
+        header_list_max: plan.connection.head_max,
+        prioritises: plan.request.priority.is_some(),
+        ..http2::SessionSettings::default()
+    })
+}
+
 fn protocol(plan: &Plan) -> Result<Protocol, String> {
     if plan.is_websocket() {
         return Ok(Protocol::WebSocket(Arc::new(SocketTerms::new(plan)?)));
     }
-    let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
-        plan.http2;
     let head_max = plan.connection.head_max;
     Ok(match plan.request.version {
         // a protocol left to the server's choice was resolved before
         HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => {
             Protocol::Http1(head_limits(plan))
         }
-        HttpVersion::Http2 => Protocol::Http2(http2::SessionSettings {
-            stream_window,
-            connection_window,
-            header_table,
-            encoder_table,
-            frame_max,
-            header_list_max: head_max,
-            prioritises: plan.request.priority.is_some(),
-            ..http2::SessionSettings::default()
-        }),
+        HttpVersion::Http2 => http2_of(plan),
         HttpVersion::Http3 => {
             let settings = protocol::http3::SessionSettings::default();
             Protocol::Http3(protocol::http3::SessionSettings { section_max: head_max, ..settings })

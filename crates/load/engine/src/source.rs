@@ -49,8 +49,8 @@ pub(crate) struct UserExtras {
     /// The latest cookie, if only that one is sent.
     pub(crate) cookie: Option<Box<str>>,
     pub(crate) login: KnownChallenge,
-    /// The WebSocket that a step of the user's journey opened.
-    pub(crate) socket: Option<Slot>,
+    /// The WebSockets that steps of its journey opened, by their numbers.
+    pub(crate) sockets: Vec<(u32, Slot)>,
 }
 
 impl User {
@@ -438,7 +438,9 @@ impl People {
             return None;
         }
         let Reverse(entry) = self.thinking.pop()?;
-        self.users[entry.1 as usize].thinking -= 1;
+        let user = &mut self.users[entry.1 as usize];
+        // a user with simultaneous calls may leave before its alarms
+        user.thinking = user.thinking.saturating_sub(1);
         Some(entry)
     }
 

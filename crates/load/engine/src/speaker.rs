@@ -63,6 +63,17 @@ pub(crate) struct ReadCaches {
     heads: HeadCache,
 }
 
+/// Protocol of an endpoint's connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndpointKind {
+    /// The plan's.
+    Plan,
+    /// They are WebSockets that steps of journeys, or guides, open.
+    Socket,
+    /// HTTP/2, for calls of gRPC by guides.
+    Grpc,
+}
+
 /// A call's request, rendered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'a> {

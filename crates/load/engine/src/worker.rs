@@ -179,6 +179,8 @@ impl Worker {
     #[must_use]
     pub fn with_guide(mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) -> Worker {
         self.feedback.attend_by_guide(guide, directory);
+        // the calls of such users have their own time limits
+        self.ready_made &= !self.feedback.has_simultaneous_calls();
         self.attend()
     }
 

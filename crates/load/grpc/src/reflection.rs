@@ -72,8 +72,30 @@ struct ErrorAnswer {
     message: String,
 }
 
-/// Requests the descriptors of one service from a server, one body at a time: [`Inquiry::question`]
-/// is sent, [`Inquiry::process`] takes the response, until there are no more questions.
+/// The body of a request for the list of services.
+pub fn list_request() -> Vec<u8> {
+    let kind = Some(question::QuestionKind::ListServices(String::new()));
+    prefixed(&Question { kind }.encode_to_vec())
+}
+
+/// Names of the services in the response to [`list_request`], without those of gRPC itself.
+///
+/// # Errors
+/// A body that is no such response.
+pub fn services(body: &[u8]) -> Result<Vec<String>, SchemaError> {
+    let mut names = Vec::new();
+    for message in messages(body)? {
+        let answer = ReflectionAnswer::decode(message)
+            .map_err(|why| SchemaError(format!("the server's reflection is malformed: {why}")))?;
+        names.extend(answer.services.unwrap_or_default().services.into_iter().map(|it| it.name));
+    }
+    names.retain(|name| !name.starts_with("grpc.reflection."));
+    names.truncate(FILES_MAX);
+    Ok(names)
+}
+
+/// Asks a server for the descriptors of one service, a body at a time: [`Inquiry::question`] is sent,
+/// [`Inquiry::process`] takes the response, until there are no more questions.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     service: String,
@@ -317,7 +339,9 @@ mod tests {
         assert!(inquiry.schema().unwrap().method("/p.S/M").is_ok());
         let mut inquiry = Inquiry::about("/p.Q/M").unwrap();
         inquiry.process(&answer(&inquiry.question().unwrap(), &schema).unwrap()).unwrap();
-        let list = answer(&inquiry.question().unwrap(), &schema).unwrap();
+        let list = answer(&list_request(), &schema).unwrap();
+        assert_eq!(list, answer(&inquiry.question().unwrap(), &schema).unwrap());
+        assert_eq!(services(&list).unwrap(), ["p.S"]);
         assert!(inquiry.process(&list).unwrap_err().0.ends_with("it has p.S"));
         assert!(answer(b"\0\0\0\0\x01\xff", &schema).is_err());
     }

@@ -105,6 +105,13 @@ impl Schema {
         self.pool.services().map(|service| service.full_name().to_owned())
     }
 
+    /// Its methods.
+    pub fn methods(&self) -> impl Iterator<Item = GrpcMethod> {
+        let services: Vec<_> = self.pool.services().collect();
+        let all = services.into_iter().flat_map(|service| service.methods().collect::<Vec<_>>());
+        all.map(|descriptor| GrpcMethod { descriptor })
+    }
+
     /// Returns whether a service, method, message or enum has this full name.
     pub fn has_symbol(&self, name: &str) -> bool {
         let method = name.rsplit_once('.').is_some_and(|(service, method)| {
@@ -342,13 +349,25 @@ impl GrpcMethod {
     /// # Errors
     /// Fails if the bytes are not such a message.
     pub fn response_json(&self, message: &[u8]) -> Result<String, SchemaError> {
+        self.json(message, &SerializeOptions::new().use_proto_field_name(true))
+    }
+
+    /// A message of the response as JSON with all its fields, those with default values included,
+    /// under their names in JSON.
+    ///
+    /// # Errors
+    /// Bytes that are not such a message.
+    pub fn whole_json(&self, message: &[u8]) -> Result<String, SchemaError> {
+        self.json(message, &SerializeOptions::new().skip_default_fields(false))
+    }
+
+    fn json(&self, message: &[u8], options: &SerializeOptions) -> Result<String, SchemaError> {
         let decoded = DynamicMessage::decode(self.descriptor.output(), message)
             .map_err(|why| error(format!("the response does not decode: {why}")))?;
         let mut out = Vec::new();
         let mut writer = serde_json::Serializer::new(&mut out);
-        let options = SerializeOptions::new().use_proto_field_name(true);
         decoded
-            .serialize_with_options(&mut writer, &options)
+            .serialize_with_options(&mut writer, options)
             .map_err(|why| error(format!("the response is not JSON: {why}")))?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
@@ -419,6 +438,7 @@ mod tests {
             add.request(Some(json.as_bytes())).unwrap();
         }
         assert_eq!(add.response_json(&[8, 0x96, 1]).unwrap(), r#"{"total_cents":"150"}"#);
+        assert_eq!(add.whole_json(&[]).unwrap(), r#"{"totalCents":"0"}"#);
         assert!(add.response_json(&[8]).is_err());
     }
 

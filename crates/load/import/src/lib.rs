@@ -105,7 +105,14 @@ pub struct Imported {
     pub checks: usize,
 }
 
-/// Reason why a file cannot be imported.
+impl Imported {
+    /// Number of lines of scripts that have no equivalent in a plan.
+    pub fn script_lines(&self) -> usize {
+        self.left_out.iter().filter(|one| one.why == scripts::NOT_EXECUTED).count()
+    }
+}
+
+/// Why a file cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError(pub String);
 

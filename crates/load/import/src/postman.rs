@@ -54,6 +54,8 @@ pub struct PostmanScript {
     pub text: String,
     /// The files that the script opens, by name.
     pub files: Vec<(String, String)>,
+    /// Parts of the collection that cannot be executed.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Returns a script that makes the requests of a collection, with its environment.
@@ -95,7 +97,51 @@ pub fn postman_script(
          export default function () {{\n  visit();\n}}\n",
         steps.collect::<String>()
     );
-    Ok(PostmanScript { text, files })
+    let mut left_out = LeftOutList::default();
+    list_unsupported(root, root.get("auth"), &mut left_out);
+    Ok(PostmanScript { text, files, left_out: left_out.0 })
+}
+
+/// Functions that scripts cannot call here.
+const NO_FUNCTIONS: [&str; 5] =
+    ["pm.sendRequest", "pm.require", "require(", "pm.vault", "pm.execution.runRequest"];
+
+/// Lists the parts of an item and of the items in it that the JavaScript engine does not have.
+fn list_unsupported(item: &TreeNode, outer: Option<&TreeNode>, out: &mut LeftOutList) {
+    let name = item.text_at("name");
+    for event in item.list_at("event") {
+        let Some(code) = event.at(&["script", "exec"]) else { continue };
+        let lines: Vec<&TreeNode> = match code.list() {
+            [] => vec![code],
+            lines => lines.iter().collect(),
+        };
+        for line in lines {
+            let text = line.text().unwrap_or_default();
+            for known in NO_FUNCTIONS.iter().filter(|known| text.contains(**known)) {
+                let what = format!("script of {name}: {}", text.trim());
+                out.add(line.line, what, format!("{known} is not available", known = known.trim_end_matches('(')));
+            }
+        }
+    }
+    let own = item.at(&["request", "auth"]).or_else(|| item.get("auth")).or(outer);
+    if let (Some(request), Some(auth)) = (item.get("request"), own) {
+        let kind = auth.text_at("type");
+        if !matches!(kind, "" | "noauth" | "bearer" | "basic" | "apikey") {
+            out.add(request.line, format!("login of {name}"), format!("the login {kind} is not available"));
+        }
+    }
+    if let Some(body) = item.at(&["request", "body"]) {
+        let mode = body.text_at("mode");
+        if !matches!(mode, "" | "raw" | "urlencoded" | "formdata" | "graphql") {
+            out.add(body.line, format!("body of {name}"), format!("a body of mode {mode} is not available"));
+        }
+        for part in body.list_at("formdata").iter().filter(|part| part.text_at("type") == "file") {
+            out.add(part.line, format!("body of {name}: {}", part.text_at("key")), "uploads are not available");
+        }
+    }
+    for inner in item.list_at("item") {
+        list_unsupported(inner, own, out);
+    }
 }
 
 /// Collects the names of the requests, each once.

@@ -18,7 +18,10 @@ pub(crate) struct ClientScript<'a> {
     pub(crate) before: bool,
 }
 
-/// Maximum size of a script in bytes.
+/// Reason for which the lines of a script are left out.
+pub(crate) const NOT_EXECUTED: &str = "scripts are not executed";
+
+/// Bytes of a script that are looked at.
 const SCRIPT_MAX: usize = 256 << 10;
 
 fn pattern(text: &str) -> Regex {
@@ -303,7 +306,7 @@ impl ScriptReader<'_, '_> {
         for (index, (line, whole)) in self.rest.lines().zip(self.script.text.lines()).enumerate() {
             if !IDLE.is_match(line.trim()) {
                 let what = format!("{phase} of {}: {}", self.step.name, whole.trim());
-                self.draft.left_out.add(self.script.line + index, what, "scripts are not executed");
+                self.draft.left_out.add(self.script.line + index, what, NOT_EXECUTED);
             }
         }
     }

@@ -1,11 +1,14 @@
 //! State that one user's native functions share with the host.
 
+use crate::http::HttpReply;
 use crate::metrics::{Store, row};
 use crate::program::Program;
-use crate::vu::{SLICE_MAX, Suspension, VuAnswer, VuFailure, VuRequest};
+use crate::pending::Pending;
+use crate::socket::SocketState;
+use crate::vu::{SLICE_MAX, Suspension, VuAnswer, VuCall, VuFailure, VuRequest};
 use corosensei::Yielder;
 use std::cell::{Cell, Ref, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use units::{Nanos, Purpose, Seed, Stream};
@@ -74,10 +77,18 @@ pub struct Context {
     journey: RefCell<Option<JourneyNotes>>,
     /// Number of iterations that a journey has begun.
     begun: Cell<u64>,
-    /// The user's WebSocket: its URL, when it was opened, and when a ping without a pong was sent.
-    pub(crate) socket_url: RefCell<String>,
-    pub(crate) socket_began: Cell<Option<Nanos>>,
-    pub(crate) pinged: Cell<Option<Nanos>>,
+    /// The user's WebSockets by their numbers, and the last number.
+    pub(crate) sockets: RefCell<BTreeMap<u32, SocketState>>,
+    pub(crate) last_socket: Cell<u32>,
+    /// The user may have several calls in flight.
+    simultaneous: Cell<bool>,
+    last_lane: Cell<u32>,
+    /// Calls that have begun and were not passed on, with their lanes.
+    calls_begun: RefCell<VecDeque<(u32, VuCall)>>,
+    /// Calls of promises by their lanes.
+    pub(crate) pending: RefCell<BTreeMap<u32, Pending>>,
+    /// Calls of promises that ended while the user waited for another one.
+    early: RefCell<VecDeque<(u32, HttpReply)>>,
 }
 
 impl Context {
@@ -105,9 +116,13 @@ impl Context {
             bytes: Cell::new((0, 0)),
             journey: RefCell::new(None),
             begun: Cell::new(0),
-            socket_url: RefCell::default(),
-            socket_began: Cell::new(None),
-            pinged: Cell::new(None),
+            sockets: RefCell::default(),
+            last_socket: Cell::new(0),
+            simultaneous: Cell::new(false),
+            last_lane: Cell::new(0),
+            calls_begun: RefCell::default(),
+            pending: RefCell::default(),
+            early: RefCell::default(),
         }
     }
 
@@ -298,6 +313,72 @@ impl Context {
     pub(crate) fn sleep(&self, seconds: f64) -> bool {
         let span = Nanos::from_secs_f64(seconds.clamp(0.0, SLEEP_MAX_S));
         self.exchange(VuRequest::Sleep(span)).is_some()
+    }
+}
+
+/// Simultaneous calls.
+impl Context {
+    /// Lets the user have several calls in flight.
+    pub fn allow_simultaneous_calls(&self) {
+        self.simultaneous.set(true);
+    }
+
+    pub(crate) fn has_simultaneous_calls(&self) -> bool {
+        self.simultaneous.get()
+    }
+
+    /// A number for one more call, different from all before.
+    pub fn new_lane(&self) -> u32 {
+        let lane = self.last_lane.get().wrapping_add(1).max(1);
+        self.last_lane.set(lane);
+        lane
+    }
+
+    /// Begins a call, which is passed on when the user next waits.
+    pub(crate) fn begin(&self, call: VuCall) -> u32 {
+        let lane = self.new_lane();
+        self.calls_begun.borrow_mut().push_back((lane, call));
+        lane
+    }
+
+    /// Begins a call that the user waits for.
+    pub fn push_begun(&self, lane: u32, call: VuCall) {
+        self.calls_begun.borrow_mut().push_back((lane, call));
+    }
+
+    /// The next call to be passed on.
+    pub fn next_begun(&self) -> Option<(u32, VuCall)> {
+        self.calls_begun.borrow_mut().pop_front()
+    }
+
+    /// Forgets the calls of a task that is over.
+    pub fn forget_calls(&self) {
+        self.calls_begun.borrow_mut().clear();
+        self.pending.borrow_mut().clear();
+        self.early.borrow_mut().clear();
+        self.sockets.borrow_mut().clear();
+    }
+
+    /// Waits for the end of a call; `None`: nothing until the limit. `Err`: the task was
+    /// interrupted.
+    pub(crate) fn wait_for_any(
+        &self,
+        limit: Option<Nanos>,
+    ) -> Result<Option<(u32, HttpReply)>, ()> {
+        match self.exchange(VuRequest::Any(limit)) {
+            Some(VuAnswer::Ended(lane, reply)) => Ok(Some((lane, *reply))),
+            Some(_) => Ok(None),
+            None => Err(()),
+        }
+    }
+
+    /// Keeps the end of a promise's call until the user looks for it.
+    pub(crate) fn put_early(&self, lane: u32, reply: HttpReply) {
+        self.early.borrow_mut().push_back((lane, reply));
+    }
+
+    pub(crate) fn take_early(&self) -> Option<(u32, HttpReply)> {
+        self.early.borrow_mut().pop_front()
     }
 }
 

@@ -4,10 +4,11 @@
 use crate::context::{Context, IterationFacts};
 use crate::http::{HttpReply, WireRequest};
 use crate::metrics::Store;
+use crate::options::SIMULTANEOUS_MAX;
 use crate::scenario::{Membership, UserTurn};
 use crate::socket::SocketRequest;
 use crate::test::{StopReason, Test, exit};
-use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
+use crate::vu::{Task, Vu, VuAnswer, VuCall, VuFailure, VuRequest};
 use protocol::http1::response::Asked;
 use sample::{FailureClass, Note};
 use std::collections::{BTreeMap, VecDeque};
@@ -65,12 +66,36 @@ struct Member {
     place: usize,
     membership: Membership,
     iterations: u64,
-    /// The end of the current pause.
-    wake: Option<Nanos>,
-    /// URL of the user's WebSocket, and messages that arrived before it ended.
-    socket: Option<Arc<Url>>,
+    waits: Waits,
+    /// The end of the pause under way.
+    wake: Nanos,
+    /// By their numbers.
+    sockets: BTreeMap<u32, MemberSocket>,
+    /// Replies to calls, by their lanes.
+    ended: VecDeque<(u32, Box<HttpReply>)>,
+    /// The first lane of the task under way.
+    first_lane: u32,
+    /// Number of calls in flight.
+    in_flight: usize,
+}
+
+/// Event that continues a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// The end of a pause.
+    Pause,
+    /// The end of the call in this lane.
+    Lane(u32),
+    /// The end of a call, or of a pause.
+    Any,
+}
+
+/// A WebSocket of a user.
+#[derive(Debug)]
+struct MemberSocket {
+    url: Arc<Url>,
+    /// Messages that its server sent before it ended.
     left: VecDeque<Vec<u8>>,
-    reply: Option<Box<HttpReply>>,
 }
 
 /// The guide of one worker.
@@ -96,10 +121,12 @@ impl ScriptGuide {
             place: 0,
             membership: Membership::default(),
             iterations: 0,
-            wake: None,
-            socket: None,
-            left: VecDeque::new(),
-            reply: None,
+            waits: Waits::Pause,
+            wake: Nanos::ZERO,
+            sockets: BTreeMap::new(),
+            ended: VecDeque::new(),
+            first_lane: 0,
+            in_flight: 0,
         });
         let mut at = Member::drive(member, &self.test, &self.store, now);
         loop {
@@ -154,7 +181,10 @@ impl Member {
     fn create(&mut self, test: &Arc<Test>, store: &Arc<Mutex<Store>>, now: Nanos) {
         let context = Context::new(test.program.clone(), store.clone(), self.id + 1, test.seed);
         match Vu::new(&test.program, context) {
-            Ok((vu, _, _)) => self.vu = Some(vu),
+            Ok((vu, _, _)) => {
+                vu.context().allow_simultaneous_calls();
+                self.vu = Some(vu);
+            }
             Err(failure) => {
                 test.stop(StopReason::Init(text_of(failure)));
                 self.state = GuideState::Leaving;
@@ -180,7 +210,7 @@ impl Member {
             vu.context().leave_scenario();
             vu.context().set_group(if teardown { "::teardown" } else { "::setup" });
         }
-        self.wake = Some(now);
+        self.pause_until(now);
     }
 
     /// Looks for the next iteration.
@@ -218,7 +248,6 @@ impl Member {
                 test.program.counts.active.fetch_add(1, Ordering::Relaxed);
                 self.state =
                     GuideState::Iteration { until: base + until, began: now, moved: false };
-                self.wake = Some(now);
                 self.start(test, &progress.scenario.exec, facts.of_user, now)
             }
         }
@@ -236,10 +265,11 @@ impl Member {
             iteration,
             wants_result: false,
         };
-        let Some(vu) = &mut self.vu else { return self.leave() };
-        self.wake = None;
-        let request = vu.resume(VuAnswer::Run(task), now);
-        self.wait_for(test, request, now)
+        self.resume(test, VuAnswer::Run(task), now)
+    }
+
+    fn pause_until(&mut self, wake: Nanos) {
+        (self.waits, self.wake) = (Waits::Pause, wake);
     }
 
     /// Resumes a user with the answer that it waited for.
@@ -259,14 +289,28 @@ impl Member {
         if over {
             return self.resume(test, VuAnswer::Interrupt, now);
         }
-        if let Some(reply) = self.reply.take() {
-            return self.resume(test, VuAnswer::Http(reply), now);
+        let vu = self.vu.as_ref().filter(|_| self.in_flight < SIMULTANEOUS_MAX);
+        if let Some((lane, call)) = vu.and_then(|vu| vu.context().next_begun()) {
+            return self.begin_call(test, lane, call, (until, now));
         }
-        match self.wake {
-            Some(wake) if wake > now => {
-                pause((wake - now).min(until - now).min(self.longest_pause(test)))
+        match self.waits {
+            Waits::Lane(lane) => {
+                let place = self.ended.iter().position(|(known, _)| *known == lane);
+                return match place.and_then(|place| self.ended.remove(place)) {
+                    Some((_, reply)) => self.resume(test, VuAnswer::Http(reply), now),
+                    None => Drive::Step(Step::Await),
+                };
             }
-            _ => self.resume(test, VuAnswer::Go, now),
+            Waits::Any => {
+                if let Some((lane, reply)) = self.ended.pop_front() {
+                    return self.resume(test, VuAnswer::Ended(lane, reply), now);
+                }
+            }
+            Waits::Pause => {}
+        }
+        match self.wake > now {
+            true => pause((self.wake.min(until) - now).min(self.longest_pause(test))),
+            false => self.resume(test, VuAnswer::Go, now),
         }
     }
 
@@ -275,8 +319,10 @@ impl Member {
     }
 
     fn resume(&mut self, test: &Test, answer: VuAnswer, now: Nanos) -> Drive {
-        self.wake = None;
-        self.reply = None;
+        if matches!(answer, VuAnswer::Run(_)) {
+            self.forget_calls();
+        }
+        self.pause_until(now);
         let Some(vu) = &mut self.vu else { return self.leave() };
         let request = vu.resume(answer, now);
         self.wait_for(test, request, now)
@@ -289,53 +335,105 @@ impl Member {
         }
         match request {
             VuRequest::Sleep(span) => {
-                self.wake = Some(now + span);
+                self.pause_until(now + span);
                 Drive::Again
             }
-            VuRequest::Http(wire) => {
-                let template = Box::new(template(&wire));
-                Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
+            VuRequest::Any(limit) => {
+                self.waits = Waits::Any;
+                self.wake = limit.map_or(Nanos::NEVER, |limit| now + limit);
+                Drive::Again
             }
-            VuRequest::Socket(request) => self.use_socket(test, *request, now),
+            VuRequest::Http(wire) => self.wait_for_call(VuCall::Http(wire)),
+            VuRequest::Socket(socket, request) => {
+                self.wait_for_call(VuCall::Socket(socket, request))
+            }
             VuRequest::Finished(outcome) => self.finished(test, outcome, now),
             VuRequest::Ready { .. } => self.leave(),
         }
     }
 
-    /// Makes a call from an action on the user's WebSocket.
-    fn use_socket(&mut self, test: &Test, request: SocketRequest, now: Nanos) -> Drive {
-        let until = match self.state {
-            GuideState::Iteration { until, .. } | GuideState::Stage { until, .. } => until,
-            _ => now,
-        };
+    /// The user waits for the end of this call.
+    fn wait_for_call(&mut self, call: VuCall) -> Drive {
+        let Some(vu) = &self.vu else { return self.leave() };
+        let lane = vu.context().new_lane();
+        vu.context().push_begun(lane, call);
+        self.waits = Waits::Lane(lane);
+        Drive::Again
+    }
+
+    /// The calls of the previous task are of no interest any more.
+    fn forget_calls(&mut self) {
+        self.ended.clear();
+        self.sockets.clear();
+        if let Some(vu) = &self.vu {
+            vu.context().forget_calls();
+            self.first_lane = vu.context().new_lane();
+        }
+    }
+
+    fn begin_call(
+        &mut self,
+        test: &Test,
+        lane: u32,
+        call: VuCall,
+        (until, now): (Nanos, Nanos),
+    ) -> Drive {
+        match call {
+            VuCall::Http(wire) => {
+                let timeout = wire.timeout;
+                self.call_step(Template { lane, timeout, ..template(&wire) })
+            }
+            VuCall::Socket(socket, request) => {
+                let limit = self.longest_pause(test).min(until - now);
+                self.use_socket((socket, lane), *request, limit)
+            }
+        }
+    }
+
+    fn call_step(&mut self, template: Template) -> Drive {
+        self.in_flight += 1;
+        let template = Box::new(template);
+        Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
+    }
+
+    /// An action on a WebSocket of the user as a call; `longest`: that it listens.
+    fn use_socket(
+        &mut self,
+        (socket, lane): (u32, u32),
+        request: SocketRequest,
+        longest: Nanos,
+    ) -> Drive {
         let mut timeout = None;
         let (action, payload) = match request {
             SocketRequest::Open(wire) => {
-                self.left.clear();
                 let made = template(&wire);
-                self.socket = Some(made.url.shared().clone());
+                let url = made.url.shared().clone();
+                self.sockets.insert(socket, MemberSocket { url, left: VecDeque::new() });
                 let action = SocketAction::Connect;
-                let call = Arc::new(SocketCall { action, timeout, listens: true });
-                return socket_step(Template { socket: Some(call), ..made });
+                let call = Arc::new(SocketCall { action, timeout, listens: true, socket });
+                return self.call_step(Template { socket: Some(call), lane, ..made });
             }
             SocketRequest::Send { text, payload } => {
                 (SocketAction::Send { text, answer: None }, payload)
             }
             SocketRequest::Ping => (SocketAction::Ping, Vec::new()),
             SocketRequest::Listen(limit) => {
-                if let Some(heard) = self.left.pop_front() {
-                    self.reply = Some(Box::new(HttpReply { body: heard, ..HttpReply::default() }));
+                let left = self.sockets.get_mut(&socket).map(|it| &mut it.left);
+                if let Some(body) = left.and_then(VecDeque::pop_front) {
+                    let reply = HttpReply { body, ..HttpReply::default() };
+                    self.ended.push_back((lane, Box::new(reply)));
                     return Drive::Again;
                 }
-                let longest = self.longest_pause(test).min(until - now);
                 timeout = Some(limit.unwrap_or(longest).min(longest).max(Nanos(1)));
                 (SocketAction::Listen, Vec::new())
             }
             SocketRequest::Close(code) => (SocketAction::Close { code }, Vec::new()),
         };
-        let Some(url) = self.socket.clone() else { return self.leave() };
-        let call = Arc::new(SocketCall { action, timeout, listens: true });
-        socket_step(Template::on_socket(url, payload, call))
+        let Some(url) = self.sockets.get(&socket).map(|it| it.url.clone()) else {
+            return self.leave();
+        };
+        let call = Arc::new(SocketCall { action, timeout, listens: true, socket });
+        self.call_step(Template { lane, ..Template::on_socket(url, payload, call) })
     }
 
     fn finished(
@@ -491,32 +589,36 @@ impl Guide for ScriptGuide {
         self.step(user, now)
     }
 
-    fn socket_ended(&mut self, user: u64, left: Vec<Vec<u8>>) {
-        if let Some(member) = self.members.get_mut(&user) {
-            member.left = left.into();
+    fn makes_simultaneous_calls(&self) -> bool {
+        true
+    }
+
+    fn socket_ended(&mut self, user: u64, socket: u32, left: Vec<Vec<u8>>) {
+        let member = self.members.get_mut(&user);
+        if let Some(socket) = member.and_then(|member| member.sockets.get_mut(&socket)) {
+            socket.left = left.into();
         }
     }
 
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let member = self.members.get_mut(&user)?;
-        member.reply = Some(Box::new(HttpReply {
-            sample: came.sample.clone(),
-            head: came.head.to_vec(),
-            body: came.body.to_vec(),
-        }));
+        member.in_flight = member.in_flight.saturating_sub(1);
+        if came.lane >= member.first_lane {
+            let reply = HttpReply {
+                sample: came.sample.clone(),
+                head: came.head.to_vec(),
+                body: came.body.to_vec(),
+            };
+            member.ended.push_back((came.lane, Box::new(reply)));
+        }
         None
     }
 }
 
-fn socket_step(template: Template) -> Drive {
-    let template = Box::new(template);
-    Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
-}
-
-/// Converts the request to the form that the engine sends.
+/// The request as the engine sends it.
 fn template(wire: &WireRequest) -> Template {
     let bytes = wire.bytes();
-    Template {
+    let mut made = Template {
         endpoint: 0,
         url: wire.url.clone().into(),
         method: wire.method.as_str().into(),
@@ -527,7 +629,16 @@ fn template(wire: &WireRequest) -> Template {
         http3: None,
         stripped: Stripped::default(),
         socket: None,
+        lane: 0,
+        timeout: None,
         last: bytes.clone(),
         bytes,
+    };
+    if let "grpc" | "grpcs" = wire.url.scheme() {
+        let scheme = if wire.url.scheme() == "grpc" { "http" } else { "https" };
+        // its fields were checked when it was made
+        let added = made.add_http2(scheme);
+        debug_assert!(added.is_ok(), "{added:?}");
     }
+    made
 }

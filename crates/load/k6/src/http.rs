@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::metrics::row;
 use crate::native::view;
+use crate::pending::{self, Finished, Performance};
 use crate::vu::{VuAnswer, VuRequest};
 use protocol::http1::coding::Decoder;
 use protocol::http1::fields;
@@ -27,6 +28,8 @@ pub struct WireRequest {
     pub name: String,
     /// Pairs of first and last expected status; `None`: all statuses are expected.
     pub expected: Option<Vec<u32>>,
+    /// `None`: the longest of the script.
+    pub timeout: Option<Nanos>,
 }
 
 impl WireRequest {
@@ -52,8 +55,9 @@ pub struct HttpReply {
     pub body: Vec<u8>,
 }
 
-/// A request of the script.
-pub(crate) struct HttpCall<'js> {
+/// Request of the script.
+#[derive(Debug, Default)]
+pub(crate) struct HttpCall {
     method: String,
     url: String,
     body: Vec<u8>,
@@ -70,15 +74,10 @@ pub(crate) struct HttpCall<'js> {
     jar: i32,
     /// Bodies are discarded unless the request asks for its body.
     discards: bool,
-    ctx: Ctx<'js>,
 }
 
-impl<'js> HttpCall<'js> {
-    pub(crate) fn of(
-        ctx: Ctx<'js>,
-        made: &Object<'js>,
-        context: &Context,
-    ) -> Result<HttpCall<'js>> {
+impl HttpCall {
+    pub(crate) fn of<'js>(made: &Object<'js>, context: &Context) -> Result<HttpCall> {
         let body: Value<'js> = made.get("body")?;
         let body = if let Some(text) = body.as_string() {
             text.to_string()?.into_bytes()
@@ -100,7 +99,6 @@ impl<'js> HttpCall<'js> {
             compression: made.get("compression")?,
             jar: made.get("jar")?,
             discards: context.program.options().is_some_and(|it| it.discard_bodies),
-            ctx,
         })
     }
 
@@ -122,22 +120,30 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     native.set(
         "http",
         Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<Object<'js>> {
-            let ask = HttpCall::of(ctx, &made, &c)?;
-            perform(&c, &ask)
+            let ask = HttpCall::of(&made, &c)?;
+            perform(&ctx, &c, ask)?.object(&ctx)
         }),
     )?;
     let c = context.clone();
     native.set(
         "batch",
         Func::from(move |ctx: Ctx<'js>, all: Vec<Object<'js>>| -> Result<Array<'js>> {
+            let asks: Result<Vec<HttpCall>> = all.iter().map(|made| HttpCall::of(made, &c)).collect();
             let answers = Array::new(ctx.clone())?;
-            for (place, made) in all.iter().enumerate() {
-                let ask = HttpCall::of(ctx.clone(), made, &c)?;
-                answers.set(place, perform(&c, &ask)?)?;
+            let all = match c.has_simultaneous_calls() {
+                true => pending::batch(&ctx, &c, asks?)?,
+                false => {
+                    let each = asks?.into_iter().map(|ask| perform(&ctx, &c, ask));
+                    each.collect::<Result<Vec<Finished>>>()?
+                }
+            };
+            for (place, done) in all.into_iter().enumerate() {
+                answers.set(place, done.object(&ctx)?)?;
             }
             Ok(answers)
         }),
     )?;
+    pending::install(native, context)?;
     jars(native, context)
 }
 
@@ -234,8 +240,9 @@ fn pairs(header: Option<String>) -> Vec<String> {
     all.flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()
 }
 
-/// A request in progress, from hop to hop.
-struct Hop {
+/// A request under way, from hop to hop.
+#[derive(Clone, Debug)]
+pub(crate) struct Hop {
     method: String,
     url: Url,
     body: Vec<u8>,
@@ -243,51 +250,127 @@ struct Hop {
     authorization: Option<String>,
 }
 
-/// Makes the request and follows its redirects; each hop is counted.
-fn perform<'js>(context: &Context, ask: &HttpCall<'js>) -> Result<Object<'js>> {
-    let ctx = &ask.ctx;
-    let Ok(url) = Url::parse(&ask.url) else { return bad_url(context, ask) };
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return bad_url(context, ask);
-    }
-    let options = context.program.options();
-    let most = if ask.redirects >= 0.0 {
-        ask.redirects as u32
-    } else {
-        options.map_or(10, |it| it.max_redirects)
-    };
-    let mut hop = first_hop(ask, url).map_err(|why| Exception::throw_message(ctx, &why))?;
-    let mut challenged = false;
-    let mut hops = 0;
+/// Makes the request and follows its redirects.
+fn perform(ctx: &Ctx<'_>, context: &Context, ask: HttpCall) -> Result<Finished> {
+    let mut work = Performance::new(context, ask).map_err(|why| Exception::throw_message(ctx, &why))?;
     loop {
-        let (reply, sent) = exchange(context, ask, &hop)?;
-        let reply = SeenResponse::of(within(reply, ask.timeout()));
-        reply.count(context, ask, &hop);
-        absorb(context, ask, &hop.url, &reply.head);
-        if ask.auth == "digest" && reply.status == 401 && !challenged {
-            challenged = true;
-            if let Some(answer) = digest(context, &hop, &reply.head) {
-                hop.authorization = Some(answer);
-                continue;
-            }
+        let reply = match work.wire(context) {
+            Some(wire) => match context.exchange(VuRequest::Http(Box::new(wire))) {
+                Some(VuAnswer::Http(reply)) => *reply,
+                _ => return Err(Exception::throw_message(ctx, "interrupted")),
+            },
+            None => HttpReply::default(),
+        };
+        if let Some(done) = work.take(context, reply) {
+            return Ok(done);
         }
-        let Some(next) = reply.leads_to(&hop) else { return reply.object(ask, &hop, &sent) };
-        if hops == most {
-            if most > 0 && ask.redirects < 0.0 {
-                let text = format!(
-                    "Stopped after {most} redirects and returned the redirection; pass {{ \
-                     redirects: n }} in request params or set global maxRedirects to silence this"
-                );
-                context.program.log("warning", "", text);
-            }
-            return reply.object(ask, &hop, &sent);
-        }
-        hops += 1;
-        hop = next;
     }
 }
 
-fn first_hop(ask: &HttpCall<'_>, mut url: Url) -> std::result::Result<Hop, String> {
+impl Performance {
+    /// # Errors
+    /// A header or a body that cannot be sent.
+    pub(crate) fn new(
+        context: &Context,
+        ask: HttpCall,
+    ) -> std::result::Result<Performance, String> {
+        let url = Url::parse(&ask.url).ok();
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let most = match ask.redirects >= 0.0 {
+            true => ask.redirects as u32,
+            false => context.program.options().map_or(10, |it| it.max_redirects),
+        };
+        let hop = match url.filter(|url| url.host_str().is_some()) {
+            Some(url) => Some(first_hop(&ask, url)?),
+            None => None,
+        };
+        let group = context.group.borrow().clone();
+        Ok(Performance { ask, hop, group, most, hops: 0, challenged: false, sent: Vec::new() })
+    }
+
+    /// The host that the next request goes to.
+    pub(crate) fn host(&self) -> String {
+        let url = self.hop.as_ref().map(|hop| &hop.url);
+        url.map_or_else(String::new, |url| {
+            url[url::Position::BeforeHost..url::Position::AfterPort].to_owned()
+        })
+    }
+
+    /// The next request; `None`: nothing is sent, and an empty reply ends the work.
+    pub(crate) fn wire(&mut self, context: &Context) -> Option<WireRequest> {
+        let hop = self.hop.as_ref()?;
+        let wire = wire_of(context, &self.ask, hop);
+        self.sent.clone_from(&wire.headers);
+        let options = context.program.options();
+        let blocked = options.is_some_and(|it| blocks(&it.blocked_hosts, hop.url.host_str()));
+        (!blocked).then_some(wire)
+    }
+
+    /// Takes the reply to a request; `None`: another request follows.
+    pub(crate) fn take(&mut self, context: &Context, mut reply: HttpReply) -> Option<Finished> {
+        let Some(hop) = self.hop.take() else { return Some(self.finish_bad_url(context)) };
+        if reply.sample.done.is_zero() {
+            reply.sample = blocked_sample(context.now());
+        }
+        let reply = SeenResponse::of(within(reply, self.ask.timeout()));
+        let group = context.group.replace(self.group.clone());
+        reply.count(context, &self.ask, &hop);
+        *context.group.borrow_mut() = group;
+        absorb(context, &self.ask, &hop.url, &reply.head);
+        if self.ask.auth == "digest"
+            && reply.status == 401
+            && !std::mem::replace(&mut self.challenged, true)
+            && let Some(answer) = digest(context, &hop, &reply.head)
+        {
+            self.hop = Some(Hop { authorization: Some(answer), ..hop });
+            return None;
+        }
+        let Some(next) = reply.leads_to(&hop) else { return Some(self.finish(reply, hop)) };
+        if self.hops == self.most {
+            if self.most > 0 && self.ask.redirects < 0.0 {
+                let text = format!(
+                    "Stopped after {} redirects and returned the redirection; pass {{ redirects: n \
+                     }} in request params or set global maxRedirects to silence this",
+                    self.most
+                );
+                context.program.log("warning", "", text);
+            }
+            return Some(self.finish(reply, hop));
+        }
+        self.hops += 1;
+        self.hop = Some(next);
+        None
+    }
+
+    fn finish(&mut self, seen: SeenResponse, hop: Hop) -> Finished {
+        let sent = std::mem::take(&mut self.sent);
+        Finished { ask: std::mem::take(&mut self.ask), seen, hop, sent }
+    }
+
+    /// A URL that nothing can be sent to: a response with an error, and no value.
+    fn finish_bad_url(&mut self, context: &Context) -> Finished {
+        let error = format!("invalid URL: \"{}\"; write it like http://host/path", self.ask.url);
+        context.program.log("warning", "", format!("Request Failed: {error}"));
+        let url = Url::parse("http://invalid.invalid/").expect("a constant URL is well formed");
+        let method = self.ask.method.clone();
+        let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
+        let seen = SeenResponse { error, code: 1020, ..SeenResponse::of(HttpReply::default()) };
+        self.finish(seen, hop)
+    }
+}
+
+impl Finished {
+    /// The response as the script sees it.
+    pub(crate) fn object<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
+        let made = self.seen.object(ctx, &self.ask, &self.hop, &self.sent)?;
+        if self.seen.code == 1020 {
+            made.set("url", self.ask.url.as_str())?;
+        }
+        Ok(made)
+    }
+}
+
+fn first_hop(ask: &HttpCall, mut url: Url) -> std::result::Result<Hop, String> {
     let mut headers = Vec::new();
     for pair in ask.headers.chunks_exact(2) {
         let (name, value) = (canonical(&pair[0]), pair[1].trim().to_owned());
@@ -347,11 +430,11 @@ fn digest(context: &Context, hop: &Hop, head: &[u8]) -> Option<String> {
     Some(answers.authorization(&hop.method, target))
 }
 
-fn jar_of(ask: &HttpCall<'_>) -> usize {
+fn jar_of(ask: &HttpCall) -> usize {
     usize::try_from(ask.jar).unwrap_or(0)
 }
 
-fn absorb(context: &Context, ask: &HttpCall<'_>, url: &Url, head: &[u8]) {
+fn absorb(context: &Context, ask: &HttpCall, url: &Url, head: &[u8]) {
     if let Some(jar) = context.jars.borrow_mut().get_mut(jar_of(ask)) {
         for value in fields::set_cookies(head) {
             jar.absorb(url, value);
@@ -370,8 +453,8 @@ fn as_http(url: &Url) -> std::borrow::Cow<'_, Url> {
     Url::parse(&text).map_or(std::borrow::Cow::Borrowed(url), std::borrow::Cow::Owned)
 }
 
-/// The Cookie field: cookies of the jar and of the request.
-fn cookies(context: &Context, ask: &HttpCall<'_>, url: &Url) -> Option<String> {
+/// The Cookie field: those of the jar, with those of the request.
+fn cookies(context: &Context, ask: &HttpCall, url: &Url) -> Option<String> {
     // a WebSocket belongs to the HTTP server that opens it (RFC 6265 section 5.4)
     let url = &as_http(url);
     let jar = context.jars.borrow().get(jar_of(ask)).and_then(|jar| jar.header(url));
@@ -395,7 +478,7 @@ fn cookies(context: &Context, ask: &HttpCall<'_>, url: &Url) -> Option<String> {
 /// The request is invalid; the text states why.
 pub(crate) fn upgrade(
     context: &Context,
-    ask: &HttpCall<'_>,
+    ask: &HttpCall,
 ) -> std::result::Result<WireRequest, String> {
     let wrong = || format!("invalid URL: \"{}\"; write it like ws://host/path", ask.url);
     let url = Url::parse(&ask.url).map_err(|_| wrong())?;
@@ -413,8 +496,8 @@ pub(crate) fn upgrade(
     Ok(wire)
 }
 
-/// The request of a hop as it is sent.
-fn wire_of(context: &Context, ask: &HttpCall<'_>, hop: &Hop) -> WireRequest {
+/// The request of a hop as it goes out.
+fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
     let options = context.program.options();
     let given =
         |name: &str| hop.headers.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
@@ -448,28 +531,7 @@ fn wire_of(context: &Context, ask: &HttpCall<'_>, hop: &Hop) -> WireRequest {
         body: hop.body.clone(),
         name: name_of(&ask.tags),
         expected: ask.expected.clone(),
-    }
-}
-
-/// One request and its reply, with the headers as they were sent.
-fn exchange(
-    context: &Context,
-    ask: &HttpCall<'_>,
-    hop: &Hop,
-) -> Result<(HttpReply, Vec<(String, String)>)> {
-    let options = context.program.options();
-    let wire = wire_of(context, ask, hop);
-    let headers = wire.headers.clone();
-    let blocked = options.is_some_and(|it| blocks(&it.blocked_hosts, hop.url.host_str()));
-    if blocked {
-        return Ok((
-            HttpReply { sample: blocked_sample(context.now()), ..HttpReply::default() },
-            headers,
-        ));
-    }
-    match context.exchange(VuRequest::Http(Box::new(wire))) {
-        Some(VuAnswer::Http(reply)) => Ok((*reply, headers)),
-        _ => Err(Exception::throw_message(&ask.ctx, "interrupted")),
+        timeout: Some(ask.timeout()),
     }
 }
 
@@ -500,8 +562,9 @@ fn within(mut reply: HttpReply, limit: Nanos) -> HttpReply {
     reply
 }
 
-/// A reply with the facts that scripts and values need.
-struct SeenResponse {
+/// A reply with what scripts and values need of it.
+#[derive(Debug)]
+pub(crate) struct SeenResponse {
     sample: Sample,
     head: Vec<u8>,
     body: Vec<u8>,
@@ -555,12 +618,12 @@ impl SeenResponse {
         ]
     }
 
-    fn failed(&self, ask: &HttpCall<'_>) -> bool {
+    fn failed(&self, ask: &HttpCall) -> bool {
         self.status == 0 || !ask.is_expected(self.status)
     }
 
     /// Adds the values of one hop.
-    fn count(&self, context: &Context, ask: &HttpCall<'_>, hop: &Hop) {
+    fn count(&self, context: &Context, ask: &HttpCall, hop: &Hop) {
         let [blocked, connecting, handshaking, sending, waiting, receiving] = self.timings();
         let failed = self.failed(ask);
         let tags = if context.wants_tags() { self.tags(context, ask, hop) } else { Vec::new() };
@@ -581,7 +644,7 @@ impl SeenResponse {
         context.count_bytes(self.sample.bytes_sent, self.sample.bytes_received);
     }
 
-    fn tags(&self, context: &Context, ask: &HttpCall<'_>, hop: &Hop) -> Vec<(String, String)> {
+    fn tags(&self, context: &Context, ask: &HttpCall, hop: &Hop) -> Vec<(String, String)> {
         let url = shown_url(&hop.url);
         let named = ask.tags.chunks_exact(2).any(|pair| pair[0] == "name");
         let mut system = vec![
@@ -643,13 +706,13 @@ impl SeenResponse {
         Some(Hop { method, url, body, headers, authorization })
     }
 
-    fn object<'js>(
-        self,
-        ask: &HttpCall<'js>,
+    pub(crate) fn object<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        ask: &HttpCall,
         hop: &Hop,
         sent: &[(String, String)],
     ) -> Result<Object<'js>> {
-        let ctx = &ask.ctx;
         let [blocked, connecting, handshaking, sending, waiting, receiving] = self.timings();
         let made = Object::new(ctx.clone())?;
         let timings = Object::new(ctx.clone())?;
@@ -682,12 +745,11 @@ impl SeenResponse {
         let sent: Vec<String> =
             sent.flat_map(|(name, value)| [name.clone(), value.clone()]).collect();
         made.set("sent", sent)?;
-        made.set("body", self.body_value(ask)?)?;
+        made.set("body", self.body_value(ctx, ask)?)?;
         Ok(made)
     }
 
-    fn body_value<'js>(&self, ask: &HttpCall<'js>) -> Result<Value<'js>> {
-        let ctx = &ask.ctx;
+    fn body_value<'js>(&self, ctx: &Ctx<'js>, ask: &HttpCall) -> Result<Value<'js>> {
         let discards =
             ask.response_type == "none" || (ask.response_type.is_empty() && ask.discards);
         if self.status == 0 || discards {
@@ -783,19 +845,4 @@ pub(crate) fn failure(sample: &Sample, status: u16) -> (String, u32) {
         Some(other) => (other.explain(), 1000),
     };
     (text.to_owned(), code)
-}
-
-/// A response with an error and without a value, for a URL to which nothing can be sent.
-fn bad_url<'js>(context: &Context, ask: &HttpCall<'js>) -> Result<Object<'js>> {
-    let error = format!("invalid URL: \"{}\"; write it like http://host/path", ask.url);
-    context.program.log("warning", "", format!("VuRequest Failed: {error}"));
-    let nowhere = "http://invalid.invalid/";
-    let url =
-        Url::parse(nowhere).map_err(|why| Exception::throw_message(&ask.ctx, &why.to_string()))?;
-    let method = ask.method.clone();
-    let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
-    let seen = SeenResponse { error, code: 1020, ..SeenResponse::of(HttpReply::default()) };
-    let made = seen.object(ask, &hop, &[])?;
-    made.set("url", ask.url.as_str())?;
-    Ok(made)
 }

@@ -26,6 +26,9 @@ const METRICS_MAX: usize = 50;
 /// Message for a script that opens a WebSocket.
 const NO_SOCKETS: &str = "a script with WebSockets has no equivalent as a journey; run it by \
                           loadstone k6 run, or write steps with connect, send and expect";
+/// A script that makes calls of gRPC.
+const NO_GRPC: &str = "a script with gRPC has no equivalent as a journey; run it by loadstone k6 \
+                       run, or write steps with grpc and message";
 /// Name of calls that have neither a `name` tag nor a group.
 pub const STEP: &str = "request";
 /// Maximum number of steps of one script; calls with further names are counted under the first
@@ -77,8 +80,10 @@ impl PlannedScript {
         let program = Program::new(name, env, read);
         let test = Test::load(program, &OuterOptions::default(), seed).map_err(|it| it.text)?;
         for text in test.program.all_texts() {
-            if let Some(import) = scan::imports(&text).iter().find(|it| is_socket(&it.name)) {
-                return Err(format!("{name}: {}: {NO_SOCKETS}", import.name));
+            for import in scan::imports(&text) {
+                if let Some(why) = unavailable(&import.name) {
+                    return Err(format!("{name}: {}: {why}", import.name));
+                }
             }
         }
         let scenario = choose(&test, wanted).map_err(|why| format!("{name}: {why}"))?;
@@ -187,9 +192,10 @@ impl PlannedScript {
             argument = match request {
                 VuRequest::Http(wire) => return Some(wire.url),
                 VuRequest::Finished(outcome) => outcome.ok().flatten().map(Arc::from),
-                VuRequest::Sleep(_) | VuRequest::Socket(_) | VuRequest::Ready { .. } => {
-                    return None;
-                }
+                VuRequest::Sleep(_)
+                | VuRequest::Socket(..)
+                | VuRequest::Any(_)
+                | VuRequest::Ready { .. } => return None,
             };
         }
         None
@@ -343,8 +349,13 @@ fn objective(
     Some(text)
 }
 
-fn is_socket(module: &str) -> bool {
-    matches!(module, "k6/ws" | "k6/websockets")
+/// Why a module is not available to journeys.
+fn unavailable(module: &str) -> Option<&'static str> {
+    match module {
+        "k6/ws" | "k6/websockets" | "k6/experimental/websockets" => Some(NO_SOCKETS),
+        "k6/net/grpc" | "k6/experimental/grpc" => Some(NO_GRPC),
+        _ => None,
+    }
 }
 
 fn failure_text(failure: VuFailure) -> String {
@@ -411,7 +422,9 @@ impl ActorSpec {
                 VuRequest::Finished(outcome) => {
                     return outcome.map_err(|it| one_line(&failure_text(it)));
                 }
-                VuRequest::Socket(_) | VuRequest::Ready { .. } => VuAnswer::End,
+                VuRequest::Socket(..) | VuRequest::Any(_) | VuRequest::Ready { .. } => {
+                    VuAnswer::End
+                }
             };
         }
     }
@@ -425,7 +438,7 @@ impl ActorSpec {
 
     /// A request in the form of plans.
     fn call(&self, vu: &Vu, wire: WireRequest, wait: Nanos) -> Result<ActedCall, String> {
-        let WireRequest { method, mut url, mut headers, body, name, expected } = wire;
+        let WireRequest { method, mut url, mut headers, body, name, expected, .. } = wire;
         let authority = url[Position::BeforeHost..Position::AfterPort].to_owned();
         if self.script.home().is_some_and(|home| is_same_server(home, &url)) {
             url = moved(&url, &self.base);
@@ -533,7 +546,7 @@ impl ScriptActor {
                 VuRequest::Finished(Err(failure)) => {
                     break ActorAction::Broke(one_line(&failure_text(failure)));
                 }
-                VuRequest::Socket(_) => {
+                VuRequest::Socket(..) | VuRequest::Any(_) => {
                     interrupt(&mut vu, self.now());
                     break ActorAction::Broke(NO_SOCKETS.to_owned());
                 }

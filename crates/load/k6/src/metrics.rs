@@ -106,6 +106,10 @@ built_in! {
     WS_PING = 21, "ws_ping", Trend, Time;
     WS_DURATION = 22, "ws_session_duration", Trend, Time;
     WS_SESSIONS = 23, "ws_sessions", Counter, Default;
+    GRPC_DURATION = 24, "grpc_req_duration", Trend, Time;
+    GRPC_STREAMS = 25, "grpc_streams", Counter, Default;
+    GRPC_STREAM_SENT = 26, "grpc_streams_msgs_sent", Counter, Default;
+    GRPC_STREAM_RECEIVED = 27, "grpc_streams_msgs_received", Counter, Default;
 }
 
 /// Rows below this one are built in.

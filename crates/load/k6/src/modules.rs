@@ -58,6 +58,34 @@ const NATIVE: &[(&str, &[&str])] = &[
         ],
     ),
     ("k6/html", &["parseHTML", "Selection", "Element"]),
+    (
+        "k6/net/grpc",
+        &[
+            "Client",
+            "Stream",
+            "StatusOK",
+            "StatusCanceled",
+            "StatusUnknown",
+            "StatusInvalidArgument",
+            "StatusDeadlineExceeded",
+            "StatusNotFound",
+            "StatusAlreadyExists",
+            "StatusPermissionDenied",
+            "StatusResourceExhausted",
+            "StatusFailedPrecondition",
+            "StatusAborted",
+            "StatusOutOfRange",
+            "StatusUnimplemented",
+            "StatusInternal",
+            "StatusUnavailable",
+            "StatusDataLoss",
+            "StatusUnauthenticated",
+            "HealthCheckUnknown",
+            "HealthCheckServing",
+            "HealthCheckNotServing",
+            "HealthCheckServiceUnkown",
+        ],
+    ),
     ("k6/timers", &["setTimeout", "setInterval", "clearTimeout", "clearInterval"]),
     ("k6/secrets", &[]),
     ("k6/ws", &["connect", "Socket"]),
@@ -74,6 +102,14 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("k6-summary", include_str!("js/k6_summary.js")),
     ("url", include_str!("js/url.js")),
     ("papaparse", include_str!("js/papaparse.js")),
+    ("totp", include_str!("js/totp.js")),
+];
+
+/// Former names of modules.
+const RENAMED: &[(&str, &str)] = &[
+    ("k6/experimental/websockets", "k6/websockets"),
+    ("k6/experimental/timers", "k6/timers"),
+    ("k6/experimental/grpc", "k6/net/grpc"),
 ];
 
 /// Target of a name in an import.
@@ -90,6 +126,8 @@ pub enum ModuleRef {
 
 /// Resolves a name as written in the file `from`.
 pub fn resolve(from: &str, name: &str) -> ModuleRef {
+    let renamed = RENAMED.iter().find(|(former, _)| *former == name);
+    let name = renamed.map_or(name, |(_, current)| *current);
     if let Some((known, _)) = NATIVE.iter().find(|(known, _)| *known == name) {
         return ModuleRef::Native(known);
     }

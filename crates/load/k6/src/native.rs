@@ -25,6 +25,7 @@ const LAZY: &[(&str, &str)] = &[
     ("crypto", include_str!("js/crypto.js")),
     ("execution", include_str!("js/execution.js")),
     ("sockets", include_str!("js/sockets.js")),
+    ("grpc", include_str!("js/grpc.js")),
     ("postman", include_str!("js/postman.js")),
 ];
 
@@ -41,6 +42,7 @@ pub(crate) fn install<'js>(
     shared(&native, program)?;
     http::install(&native, context)?;
     socket::install(&native, context)?;
+    crate::grpc::install(&native, program, context)?;
     let make = bytecode::function(ctx, program, "prelude", include_str!("js/prelude.js"))?;
     ctx.globals().set("__k6_parse_url", native.get::<_, Function<'js>>("parseUrl")?)?;
     let host: Object<'js> = make.call((native,))?;

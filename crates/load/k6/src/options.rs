@@ -18,6 +18,9 @@ pub struct Options {
     pub setup_timeout: Nanos,
     pub teardown_timeout: Nanos,
     pub max_redirects: u32,
+    /// Maximum number of simultaneous requests of a batch, and of these to one host.
+    pub batch: usize,
+    pub batch_per_host: usize,
     pub user_agent: String,
     pub insecure: bool,
     pub throws: bool,
@@ -33,6 +36,9 @@ pub struct Options {
     /// The options as JSON, for `test.options` and `inspect`.
     pub json: Value,
 }
+
+/// Maximum number of calls that one user has in flight; further ones wait.
+pub const SIMULTANEOUS_MAX: usize = 1_000;
 
 /// Names of all options of k6; others are unknown.
 const KNOWN: &[&str] = &[
@@ -178,6 +184,8 @@ impl Layers {
             setup_timeout: reader.span("setupTimeout", Nanos::from_secs(60)),
             teardown_timeout: reader.span("teardownTimeout", Nanos::from_secs(60)),
             max_redirects: reader.count("maxRedirects").unwrap_or(10) as u32,
+            batch: reader.at_once("batch", 20),
+            batch_per_host: reader.at_once("batchPerHost", 6),
             user_agent: reader
                 .text("userAgent")
                 .unwrap_or_else(|| format!("Grafana k6/{}", crate::VERSION)),
@@ -226,6 +234,14 @@ impl OptionsReader<'_> {
             self.wrong(key, "a whole number", value);
         }
         number
+    }
+
+    /// A number of simultaneous requests; 0 sets no limit.
+    fn at_once(&mut self, key: &str, default: u64) -> usize {
+        match self.count(key).unwrap_or(default) {
+            0 => SIMULTANEOUS_MAX,
+            count => usize::try_from(count).unwrap_or(usize::MAX).min(SIMULTANEOUS_MAX),
+        }
     }
 
     fn text(&mut self, key: &str) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use crate::metrics::{MetricKind, Registry};
 use crate::options::Options;
+use ::grpc::Schema;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,6 +24,8 @@ type SharedArrays = BTreeMap<String, Arc<Vec<String>>>;
 
 /// Maximum number of lines that are kept until they are printed.
 const LOG_LINES_MAX: usize = 100_000;
+/// Maximum number of sets of descriptors of gRPC.
+const SCHEMAS_MAX: usize = 1_000;
 
 /// A file of the script as written, and as run.
 #[derive(Clone, Debug)]
@@ -42,6 +45,8 @@ pub struct Program {
     blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
     /// Compiled modules by key; `None`: the module cannot be compiled.
     codes: Mutex<BTreeMap<String, Option<Arc<Vec<u8>>>>>,
+    /// Descriptors of gRPC, with the keys of what they were made from.
+    schemas: Mutex<Vec<(String, Arc<Schema>)>>,
     shared: Mutex<SharedArrays>,
     registry: Mutex<Registry>,
     frozen: OnceLock<Registry>,
@@ -85,6 +90,7 @@ impl Program {
             texts: Mutex::default(),
             blobs: Mutex::default(),
             codes: Mutex::default(),
+            schemas: Mutex::default(),
             shared: Mutex::default(),
             registry: Mutex::new(Registry::built_in()),
             frozen: OnceLock::new(),
@@ -170,6 +176,38 @@ impl Program {
     ) -> Option<Arc<Vec<u8>>> {
         let mut codes = locked(&self.codes);
         codes.entry(key.to_owned()).or_insert_with(|| compile().map(Arc::new)).clone()
+    }
+
+    /// Descriptors of gRPC by their key, made for the first user that needs them; their number.
+    ///
+    /// # Errors
+    /// They cannot be made, or there are too many.
+    pub(crate) fn schema(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Result<Schema, String>,
+    ) -> Result<(usize, Arc<Schema>), String> {
+        let mut all = locked(&self.schemas);
+        if let Some(number) = all.iter().position(|(known, _)| known == key) {
+            return Ok((number, all[number].1.clone()));
+        }
+        if all.len() >= SCHEMAS_MAX {
+            return Err(format!("a script has at most {SCHEMAS_MAX} sets of descriptors"));
+        }
+        let schema = Arc::new(make()?);
+        all.push((key.to_owned(), schema.clone()));
+        Ok((all.len() - 1, schema))
+    }
+
+    /// The same, if they were made.
+    pub(crate) fn schema_known(&self, key: &str) -> Option<(usize, Arc<Schema>)> {
+        let all = locked(&self.schemas);
+        let number = all.iter().position(|(known, _)| known == key)?;
+        Some((number, all[number].1.clone()))
+    }
+
+    pub(crate) fn schema_at(&self, number: usize) -> Option<Arc<Schema>> {
+        locked(&self.schemas).get(number).map(|(_, schema)| schema.clone())
     }
 
     /// The bytes of a file that the script opens, read once for all users.

@@ -1,10 +1,11 @@
-//! k6/ws and k6/websockets: the user's WebSocket. A user has one at a time.
+//! k6/ws and k6/websockets: the WebSockets of a user, by their numbers.
 
 use crate::context::Context;
 use crate::http::{HttpCall, HttpReply, WireRequest, failure, flat_headers, upgrade};
 use crate::metrics::row;
 use crate::native::view;
-use crate::vu::{VuAnswer, VuRequest};
+use crate::pending::Pending;
+use crate::vu::{VuAnswer, VuCall, VuRequest};
 use rquickjs::prelude::Func;
 use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Object, Result, Value};
 use sample::FailureClass;
@@ -12,7 +13,10 @@ use std::rc::Rc;
 use units::Nanos;
 use workload::opcode;
 
-/// An action on the user's WebSocket.
+/// Maximum number of WebSockets that a user has open.
+const SOCKETS_MAX: usize = 1_000;
+
+/// An action on a WebSocket of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketRequest {
     Open(WireRequest),
@@ -26,68 +30,147 @@ pub enum SocketRequest {
     Close(u16),
 }
 
-/// Status of an action that succeeded.
+/// A WebSocket of the user, from its opening to its end.
+#[derive(Debug, Default)]
+pub(crate) struct SocketState {
+    url: String,
+    /// When its opening began.
+    began: Option<Nanos>,
+    /// When a ping without a pong was sent.
+    pinged: Option<Nanos>,
+}
+
+/// Status of an action that has succeeded.
 const OPEN: u16 = 101;
 /// Code for a connection that ends without a close frame (RFC 6455 section 7.1.5).
 const ABNORMAL: u16 = 1006;
 
 pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
+    native.set("socketNew", Func::from(move |ctx: Ctx<'js>| new_socket(&ctx, &c)))?;
+    let c = context.clone();
     native.set(
         "socketOpen",
-        Func::from(move |ctx: Ctx<'js>, made: Object<'js>| open(&ctx, &c, &made)),
+        Func::from(move |ctx: Ctx<'js>, socket: u32, made: Object<'js>| {
+            let request = open(&ctx, &c, socket, &made)?;
+            let reply = exchange(&ctx, &c, socket, request)?;
+            opened(&ctx, &c, socket, &reply)
+        }),
+    )?;
+    let c = context.clone();
+    native.set(
+        "socketBeginOpen",
+        Func::from(move |ctx: Ctx<'js>, socket: u32, made: Object<'js>| -> Result<u32> {
+            let request = open(&ctx, &c, socket, &made)?;
+            Ok(begin(&c, socket, request, true))
+        }),
     )?;
     let c = context.clone();
     native.set(
         "socketSend",
-        Func::from(move |ctx: Ctx<'js>, data: Value<'js>| -> Result<bool> {
+        Func::from(move |ctx: Ctx<'js>, socket: u32, data: Value<'js>| -> Result<bool> {
             let (text, payload) = match data.as_string() {
                 Some(text) => (true, text.to_string()?.into_bytes()),
                 None => (false, bytes_of(&data)),
             };
-            c.record_all(&[(row::WS_SENT, 1.0)], &socket_tags(&c));
-            act(&ctx, &c, SocketRequest::Send { text, payload })
+            c.record_all(&[(row::WS_SENT, 1.0)], &socket_tags(&c, socket));
+            act(&ctx, &c, socket, SocketRequest::Send { text, payload })
         }),
     )?;
     let c = context.clone();
     native.set(
         "socketPing",
-        Func::from(move |ctx: Ctx<'js>| -> Result<bool> {
-            c.pinged.set(Some(c.now()));
-            act(&ctx, &c, SocketRequest::Ping)
+        Func::from(move |ctx: Ctx<'js>, socket: u32| -> Result<bool> {
+            if let Some(state) = c.sockets.borrow_mut().get_mut(&socket) {
+                state.pinged = Some(c.now());
+            }
+            act(&ctx, &c, socket, SocketRequest::Ping)
+        }),
+    )?;
+    install_ends(native, context)
+}
+
+/// Listening and closing.
+fn install_ends<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
+    let c = context.clone();
+    native.set(
+        "socketListen",
+        Func::from(move |ctx: Ctx<'js>, socket: u32, ms: f64| {
+            let limit = Nanos::from_secs_f64((ms / 1e3).clamp(0.0, 86_400.0)).max(Nanos(1));
+            let limit = (ms >= 0.0).then_some(limit);
+            let reply = exchange(&ctx, &c, socket, SocketRequest::Listen(limit))?;
+            heard(&ctx, &c, socket, &reply)
         }),
     )?;
     let c = context.clone();
-    native.set("socketListen", Func::from(move |ctx: Ctx<'js>, ms: f64| listen(&ctx, &c, ms)))?;
+    native.set(
+        "socketBeginListen",
+        Func::from(move |socket: u32| begin(&c, socket, SocketRequest::Listen(None), false)),
+    )?;
     let c = context.clone();
     native.set(
         "socketClose",
-        Func::from(move |ctx: Ctx<'js>, code: f64| -> Result<()> {
-            let code = if (1000.0..5000.0).contains(&code) { code as u16 } else { 1000 };
+        Func::from(move |ctx: Ctx<'js>, socket: u32, code: f64| -> Result<()> {
             // the connection may have ended already
-            act(&ctx, &c, SocketRequest::Close(code)).map(|_| ())
+            act(&ctx, &c, socket, SocketRequest::Close(close_code(code))).map(|_| ())
         }),
     )?;
     let c = context.clone();
-    native.set("socketOver", Func::from(move || end(&c)))
+    native.set(
+        "socketBeginClose",
+        Func::from(move |socket: u32, code: f64| {
+            begin(&c, socket, SocketRequest::Close(close_code(code)), false)
+        }),
+    )?;
+    let c = context.clone();
+    native.set("socketOver", Func::from(move |socket: u32| end(&c, socket)))
+}
+
+fn close_code(code: f64) -> u16 {
+    if (1000.0..5000.0).contains(&code) { code as u16 } else { 1000 }
+}
+
+/// The number of one more WebSocket.
+fn new_socket(ctx: &Ctx<'_>, context: &Context) -> Result<u32> {
+    let mut sockets = context.sockets.borrow_mut();
+    if sockets.len() >= SOCKETS_MAX {
+        let why = format!("a user has at most {SOCKETS_MAX} WebSockets: close some of them");
+        return Err(Exception::throw_message(ctx, &why));
+    }
+    let number = context.last_socket.get().wrapping_add(1);
+    context.last_socket.set(number);
+    sockets.insert(number, SocketState::default());
+    Ok(number)
+}
+
+/// Begins an action of a promise; returns its key.
+fn begin(context: &Context, socket: u32, request: SocketRequest, opens: bool) -> u32 {
+    let key = context.begin(VuCall::Socket(socket, Box::new(request)));
+    context.pending.borrow_mut().insert(key, Pending::Socket { key, socket, opens });
+    key
 }
 
 fn bytes_of(data: &Value<'_>) -> Vec<u8> {
     ArrayBuffer::from_value(data.clone()).map_or_else(Vec::new, |data| view(&data).to_vec())
 }
 
-fn socket_tags(context: &Context) -> Vec<(String, String)> {
+fn socket_tags(context: &Context, socket: u32) -> Vec<(String, String)> {
     if !context.wants_tags() {
         return Vec::new();
     }
-    let url = context.socket_url.borrow().clone();
+    let url = context.sockets.borrow().get(&socket).map(|it| it.url.clone()).unwrap_or_default();
     let own = [("url", url.as_str()), ("name", url.as_str()), ("status", "101"), ("method", "GET")];
     let own = own.into_iter().filter(|(name, _)| context.wants_system_tag(name));
     context.all_tags(own.map(|(name, value)| (name.to_owned(), value.to_owned())))
 }
 
-fn exchange(ctx: &Ctx<'_>, context: &Context, request: SocketRequest) -> Result<HttpReply> {
-    match context.exchange(VuRequest::Socket(Box::new(request))) {
+fn exchange(
+    ctx: &Ctx<'_>,
+    context: &Context,
+    socket: u32,
+    request: SocketRequest,
+) -> Result<HttpReply> {
+    match context.exchange(VuRequest::Socket(socket, Box::new(request))) {
         Some(VuAnswer::Http(reply)) => {
             context.count_bytes(reply.sample.bytes_sent, reply.sample.bytes_received);
             Ok(*reply)
@@ -97,17 +180,35 @@ fn exchange(ctx: &Ctx<'_>, context: &Context, request: SocketRequest) -> Result<
 }
 
 /// Returns whether the WebSocket is still open.
-fn act(ctx: &Ctx<'_>, context: &Context, request: SocketRequest) -> Result<bool> {
-    Ok(exchange(ctx, context, request)?.sample.class.is_none())
+fn act(ctx: &Ctx<'_>, context: &Context, socket: u32, request: SocketRequest) -> Result<bool> {
+    Ok(exchange(ctx, context, socket, request)?.sample.class.is_none())
 }
 
-/// Opens a WebSocket: the server's response, or an error.
-fn open<'js>(ctx: &Ctx<'js>, context: &Context, made: &Object<'js>) -> Result<Object<'js>> {
-    let ask = HttpCall::of(ctx.clone(), made, context)?;
+/// The request that opens a WebSocket.
+fn open<'js>(
+    ctx: &Ctx<'js>,
+    context: &Context,
+    socket: u32,
+    made: &Object<'js>,
+) -> Result<SocketRequest> {
+    let ask = HttpCall::of(made, context)?;
     let wire = upgrade(context, &ask).map_err(|why| Exception::throw_message(ctx, &why))?;
-    wire.url.as_str().clone_into(&mut context.socket_url.borrow_mut());
-    let began = context.now();
-    let reply = exchange(ctx, context, SocketRequest::Open(wire))?;
+    let state = SocketState {
+        url: wire.url.as_str().to_owned(),
+        began: Some(context.now()),
+        pinged: None,
+    };
+    context.sockets.borrow_mut().insert(socket, state);
+    Ok(SocketRequest::Open(wire))
+}
+
+/// Result of opening a WebSocket: the server's response, or an error.
+pub(crate) fn opened<'js>(
+    ctx: &Ctx<'js>,
+    context: &Context,
+    socket: u32,
+    reply: &HttpReply,
+) -> Result<Object<'js>> {
     let status = if reply.head.is_empty() { 0 } else { reply.sample.status };
     let answer = Object::new(ctx.clone())?;
     let mut error = String::new();
@@ -120,21 +221,24 @@ fn open<'js>(ctx: &Ctx<'js>, context: &Context, made: &Object<'js>) -> Result<Ob
         };
     }
     // failed ones count too, as in k6
-    context.socket_began.set(Some(began));
-    let connecting = (context.now() - began).as_millis_f64();
+    let began = context.sockets.borrow().get(&socket).and_then(|state| state.began);
+    let connecting = (context.now() - began.unwrap_or(context.now())).as_millis_f64();
     let values = [(row::WS_SESSIONS, 1.0), (row::WS_CONNECTING, connecting)];
-    context.record_all(&values, &socket_tags(context));
+    context.record_all(&values, &socket_tags(context, socket));
     answer.set("status", if error.is_empty() { OPEN } else { status })?;
     answer.set("headers", flat_headers(&reply.head))?;
     answer.set("error", error)?;
     Ok(answer)
 }
 
-/// Waits for a frame of the server; returns its opcode and its content. `None`: no frame arrived in
-/// time; a time of -1 means the limit of calls.
-fn listen<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Array<'js>>> {
-    let limit = (ms >= 0.0).then(|| Nanos::from_secs_f64((ms / 1e3).min(86_400.0)).max(Nanos(1)));
-    let reply = exchange(ctx, context, SocketRequest::Listen(limit))?;
+/// What the server sent: its opcode and its content; `None`: nothing until the time is up, or
+/// another action on the WebSocket began.
+pub(crate) fn heard<'js>(
+    ctx: &Ctx<'js>,
+    context: &Context,
+    socket: u32,
+    reply: &HttpReply,
+) -> Result<Option<Array<'js>>> {
     let heard = Array::new(ctx.clone())?;
     match (reply.sample.class, reply.body.split_first()) {
         (Some(FailureClass::ClientTimeout), _) => return Ok(None),
@@ -149,7 +253,7 @@ fn listen<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Arra
                 }
                 _ => {}
             }
-            count(context, kind);
+            count(context, socket, kind);
         }
         // the connection has ended without a close frame
         _ => {
@@ -160,26 +264,27 @@ fn listen<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Arra
     Ok(Some(heard))
 }
 
-fn count(context: &Context, kind: u8) {
-    match kind {
-        opcode::TEXT | opcode::BINARY => {
-            context.record_all(&[(row::WS_RECEIVED, 1.0)], &socket_tags(context));
-        }
+fn count(context: &Context, socket: u32, kind: u8) {
+    let now = context.now();
+    let value = match kind {
+        opcode::TEXT | opcode::BINARY => (row::WS_RECEIVED, 1.0),
         opcode::PONG => {
-            if let Some(sent) = context.pinged.take() {
-                let took = (context.now() - sent).as_millis_f64();
-                context.record_all(&[(row::WS_PING, took)], &socket_tags(context));
-            }
+            let mut sockets = context.sockets.borrow_mut();
+            let sent = sockets.get_mut(&socket).and_then(|state| state.pinged.take());
+            let Some(sent) = sent else { return };
+            (row::WS_PING, (now - sent).as_millis_f64())
         }
-        _ => {}
-    }
+        _ => return,
+    };
+    context.record_all(&[value], &socket_tags(context, socket));
 }
 
-/// Ends the session on the WebSocket.
-fn end(context: &Context) {
-    if let Some(began) = context.socket_began.take() {
+/// The session on the WebSocket is over.
+fn end(context: &Context, socket: u32) {
+    let began = context.sockets.borrow().get(&socket).and_then(|state| state.began);
+    if let Some(began) = began {
         let took = (context.now() - began).as_millis_f64();
-        context.record_all(&[(row::WS_DURATION, took)], &socket_tags(context));
+        context.record_all(&[(row::WS_DURATION, took)], &socket_tags(context, socket));
     }
-    context.pinged.set(None);
+    context.sockets.borrow_mut().remove(&socket);
 }

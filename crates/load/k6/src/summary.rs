@@ -206,8 +206,9 @@ impl TestSummary<'_> {
         out.push_str(&part("HTTP", &|metric| (row::HTTP_REQS..row::DATA_SENT).contains(&metric)));
         out.push_str(&part("EXECUTION", &|metric| metric < row::HTTP_REQS));
         out.push_str(&part("NETWORK", &|metric| data.contains(&metric)));
+        out.push_str(&part("GRPC", &|metric| (row::GRPC_DURATION..CUSTOM_FROM).contains(&metric)));
         out.push_str(&part("WEBSOCKET", &|metric| {
-            (row::WS_CONNECTING..CUSTOM_FROM).contains(&metric)
+            (row::WS_CONNECTING..row::GRPC_DURATION).contains(&metric)
         }));
     }
 }

@@ -35,9 +35,11 @@ pub enum VuRequest {
     Sleep(Nanos),
     /// A response to a request.
     Http(Box<WireRequest>),
-    /// The end of an action on the user's WebSocket.
-    Socket(Box<SocketRequest>),
-    /// A task has ended; the user is idle.
+    /// The end of an action on the WebSocket with this number.
+    Socket(u32, Box<SocketRequest>),
+    /// The end of one of the calls in [`Context::next_begun`]; `None`: without a limit.
+    Any(Option<Nanos>),
+    /// A task is over; the user is idle.
     Finished(Result<Option<String>, VuFailure>),
 }
 
@@ -47,6 +49,8 @@ pub enum VuAnswer {
     /// The pause is over, or the user begins.
     Go,
     Http(Box<HttpReply>),
+    /// The call in this lane has ended.
+    Ended(u32, Box<HttpReply>),
     Run(Task),
     /// The current task ends here.
     Interrupt,
@@ -66,7 +70,15 @@ pub struct Task {
     pub wants_result: bool,
 }
 
-/// Reason why a task failed.
+/// A call that a user has begun.
+#[derive(Debug)]
+pub enum VuCall {
+    Http(Box<WireRequest>),
+    /// An action on the WebSocket with this number.
+    Socket(u32, Box<SocketRequest>),
+}
+
+/// Why a task failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VuFailure {
     /// An exception: its text with the stack.

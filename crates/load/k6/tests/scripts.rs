@@ -440,6 +440,30 @@ fn outputs_have_every_value_with_its_tags() {
 }
 
 #[test]
+fn one_time_passwords_are_those_of_the_rfc() {
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
+        import { TOTP } from 'https://jslib.k6.io/totp/1.0.0/index.js';
+        import { setTimeout as later } from 'k6/experimental/timers';
+        export default async function () {
+          // RFC 6238 appendix B
+          const totp = new TOTP('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', 8);
+          const codes = await Promise.all([59, 1111111109, 20000000000].map((at) => totp.gen(at * 1000)));
+          console.log(codes.join(), await totp.verify(await totp.gen()), await totp.verify('1'), typeof later);
+          let why = '';
+          try { new TOTP('GEZ1'); } catch (error) { why = error.message; }
+          console.log(why.slice(0, 30));
+        }
+    "#,
+    )]);
+    assert_eq!(
+        ran.log(),
+        ["94287082,07081804,65353130 true false function", "\"1\" is not a letter of Base32:"]
+    );
+}
+
+#[test]
 fn files_are_read_and_parsed_as_csv() {
     const CSV: Files = &[
         (
@@ -499,7 +523,6 @@ fn websockets_of_both_modules_are_spoken() {
           ws.addEventListener('message', (e) => { log.push(e.data); ws.ping(); });
           ws.addEventListener('pong', () => log.push('pong'));
           ws.addEventListener('close', (e) => { log.push(e.code, ws.readyState); console.log(log.join(' ')); });
-          try { new WebSocket('ws://h.example/'); } catch (e) { log.push(e.message.slice(0, 10)); }
         }
     "#,
     )]);
@@ -507,7 +530,7 @@ fn websockets_of_both_modules_are_spoken() {
         ran.log(),
         [
             "one 8 pong tick tick timer bye websocket: close 4000 4000",
-            "0 a user has chat hi pong 1000 3"
+            "0 chat hi pong 1000 3"
         ]
     );
     let asked = &ran.sent[0].1;
@@ -526,6 +549,215 @@ fn websockets_of_both_modules_are_spoken() {
     assert!(data["metrics"]["http_reqs"].is_null(), "{data}");
     assert!(ran.text().contains("    WEBSOCKET\n    ws_connecting"), "{}", ran.text());
     assert!((ran.elapsed_s() - 10.3).abs() < 0.05, "{}", ran.elapsed_s());
+}
+
+#[test]
+fn a_user_has_several_websockets_at_once() {
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
+        import ws from 'k6/ws';
+        import http from 'k6/http';
+        import { WebSocket } from 'k6/websockets';
+        export const options = { scenarios: {
+          many: { executor: 'shared-iterations', exec: 'many' },
+          nested: { executor: 'shared-iterations', exec: 'nested', startTime: '10s' },
+        } };
+        export function many() {
+          const log = [], start = Date.now();
+          for (const name of ['a', 'b', 'c']) {
+            const socket = new WebSocket('ws://h.example/' + name);
+            socket.onopen = () => { for (const i of [1, 2]) socket.send(name + i); };
+            socket.onmessage = (event) => {
+              log.push(event.data);
+              // a request that blocks the user leaves messages of the others for later
+              if (event.data === 'b1') http.get('http://h.example/get');
+              if (event.data === name + 2) socket.send(name === 'c' ? 'bye' : name + 3);
+              if (event.data === name + 3) socket.close();
+            };
+            socket.onerror = (event) => log.push(event.error);
+            socket.onclose = (event) => { log.push(name + event.code); if (log.length === 14) console.log(log.join(' ')); };
+          }
+          const unopened = new WebSocket('ws://h.example/d');
+          unopened.onclose = (event) => log.push('d' + event.code);
+          unopened.close();
+        }
+        export function nested() {
+          const log = [];
+          ws.connect('ws://h.example/outer', (outer) => {
+            outer.on('open', () => outer.send('x'));
+            outer.on('message', (text) => {
+              log.push('outer ' + text);
+              if (text === 'x') {
+                outer.send('y');
+                ws.connect('ws://h.example/inner', (inner) => {
+                  inner.on('open', () => inner.send('z'));
+                  inner.on('message', (text) => { log.push('inner ' + text); inner.close(); });
+                });
+              } else outer.close();
+            });
+          });
+          console.log(log.join(', '));
+        }
+    "#,
+    )]);
+    assert_eq!(
+        ran.log(),
+        [
+            "a1 b1 c1 d1000 a2 b2 c2 a3 b3 bye websocket: close 4000 c4000 a1000 b1000",
+            "outer x, inner z, outer y"
+        ]
+    );
+    let counts = ["ws_sessions", "ws_msgs_sent", "ws_msgs_received"].map(|name| ran.count(name));
+    assert_eq!(counts, [6, 12, 12]);
+}
+
+#[test]
+fn batches_and_promises_send_at_once_within_limits() {
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
+        import http from 'k6/http';
+        import { group } from 'k6';
+        export const options = { batch: 3, batchPerHost: 2, thresholds: {
+          'http_reqs{group:::inside}': ['count==3'], 'http_req_duration': ['max<11'] } };
+        export default async function () {
+          const urls = ['h/1', 'h/2', 'h/redirect', 'h/4', 'g/5', 'g/6'].map((url) => 'http://' + url);
+          const all = http.batch(Object.fromEntries(urls.map((url) => [url.slice(7), url])));
+          console.log(Object.entries(all).map(([key, res]) => key + '=' + res.url.slice(7) + res.status).join(' '));
+          let late;
+          const timer = new Promise((done) => setTimeout(() => done('timer'), 5));
+          group('inside', () => {
+            late = [http.asyncRequest('GET', 'http://h/a'), http.asyncRequest('GET', 'http://h/redirect'), timer];
+          });
+          // the responses of promises wait while the user is blocked
+          http.get('http://h/blocking');
+          const first = await Promise.race(late);
+          const rest = await Promise.all(late);
+          console.log(first.url || first, rest.map((it) => it.url || it).join(' '));
+          const bad = await http.asyncRequest('GET', 'ftp://h/').then((res) => res.error_code);
+          const thrown = await http.asyncRequest('GET', 'nowhere', null, { throw: true }).catch((e) => e.message.slice(0, 11));
+          console.log(bad, thrown, http.batch([]).length, http.batch(['x'])[0].error_code);
+        }
+    "#,
+    )]);
+    let log: Vec<String> = ran.log().into_iter().filter(|it| !it.starts_with("Request")).collect();
+    assert_eq!(
+        log,
+        [
+            "h/1=h/1200 h/2=h/2200 h/redirect=h/final200 h/4=h/4200 g/5=g/5200 g/6=g/6200",
+            "timer http://h/a http://h/final timer",
+            "1020 invalid URL 0 1020",
+        ]
+    );
+    let from = ran.sent[0].0;
+    let sent: Vec<String> = ran.sent.iter().map(|(at, text)| {
+        format!("{}{}", at - from, text.split(' ').nth(1).unwrap_or_default())
+    }).collect();
+    assert_eq!(
+        sent,
+        ["0/1", "0/2", "10/redirect", "10/4", "10/5", "20/final", "20/6", "30/a", "30/redirect",
+         "30/blocking", "40/final"]
+    );
+    assert!(ran.test.crossed(&ran.test.collected(), 1.0, false).is_empty(), "{}", ran.text());
+}
+
+const GRPC: Files = &[
+    (
+        "/t/a.js",
+        r#"
+        import grpc, { StatusOK } from 'k6/net/grpc';
+        import { check } from 'k6';
+        const client = new grpc.Client();
+        const methods = client.load(['protos'], 'shop.proto');
+        export const options = { thresholds: {
+          'grpc_req_duration{method:Add,status:0,service:shop.Cart}': ['max<11'],
+          'grpc_req_duration{name:/shop.Cart/Add}': ['max<11'], 'grpc_streams{a:b}': ['count==1'] } };
+        const thrown = (call) => { try { call(); return 'none'; } catch (error) { return error.message; } };
+        export default async function () {
+          console.log(methods.map((it) => `${it.package} ${it.service} ${it.fullMethod}`).join());
+          console.log(thrown(() => client.invoke('shop.Cart/Add', {})));
+          console.log(thrown(() => client.connect('h:1', { plain: true })));
+          client.connect('h.example:81', { plaintext: true, authority: 'shop' });
+          const params = { metadata: { 'X-A': 'b', 'x-bin': new Uint8Array([1, 2]).buffer }, timeout: '2s' };
+          const res = client.invoke('shop.Cart/Add', { name: 'tea', count: 3 }, params);
+          check(res, { ok: (r) => r && r.status === StatusOK && r.error === null });
+          console.log(JSON.stringify(res.message), res.headers['content-type'], res.trailers['t'], grpc.StatusNotFound);
+          const bad = client.invoke('/shop.Cart/Add', { name: 'none' });
+          console.log(bad.status, JSON.stringify(bad.error), JSON.stringify(bad.message));
+          console.log(thrown(() => client.invoke('shop.Cart/Ad', {})));
+          console.log(thrown(() => client.invoke('shop.Cart/Add', { nam: 1 })));
+          console.log(thrown(() => client.invoke('shop.Cart/Add', null)));
+          const both = await Promise.all([1, 2].map((count) => client.asyncInvoke('shop.Cart/Add', { count })));
+          console.log(both.map((it) => it.message.total).join());
+          const stream = new grpc.Stream(client, 'shop.Cart/Watch', { tags: { a: 'b' } });
+          const seen = [];
+          stream.on('data', (message) => seen.push(message.total));
+          stream.on('error', (error) => seen.push(error.code, error.message));
+          stream.on('end', () => { client.close(); console.log(seen.join()); });
+          stream.write({ name: 'x' });
+          console.log(client.healthCheck().status === grpc.HealthCheckServing);
+        }
+    "#,
+    ),
+    (
+        "/t/protos/shop.proto",
+        r#"syntax = "proto3"; package shop;
+        service Cart { rpc Add(Item) returns (Total); rpc Watch(stream Item) returns (stream Total); }
+        message Item { string name = 1; int32 count = 2; }
+        message Total { int32 total = 1; string note = 2; }"#,
+    ),
+];
+
+#[test]
+fn grpc_calls_are_made_and_counted() {
+    let test = load(GRPC).map_err(|error| error.text).unwrap();
+    let ran = run(test, &|request| {
+        let head = "HTTP/2 200\r\ncontent-type: application/grpc\r\n\r\n";
+        let end = |code: &str| format!("{head}t: 1\r\ngrpc-status: {code}\r\n");
+        let total = |count: u8| format!("\0\0\0\0\u{2}\u{8}{}", char::from(count));
+        let path = request.split(' ').nth(1).unwrap();
+        match path {
+            "/grpc.health.v1.Health/Check" => Reply::Whole(end("0"), total(1)),
+            "/shop.Cart/Watch" => {
+                let status = "10\r\ngrpc-message: no%20more";
+                Reply::Whole(end(status), [total(1), total(2)].concat())
+            }
+            _ if request.contains("none") => {
+                Reply::Whole(end("5\r\ngrpc-message: no%20such"), String::new())
+            }
+            _ => Reply::Whole(end("0"), total(request.as_bytes()[request.len() - 1])),
+        }
+    });
+    assert_eq!(
+        ran.log(),
+        [
+            "shop Cart /shop.Cart/Add,shop Cart /shop.Cart/Watch",
+            "no gRPC connection, you must call connect first",
+            "invalid grpc.connect() parameters: unknown connect param: \"plain\"",
+            "{\"total\":3,\"note\":\"\"} [\"application/grpc\"] [\"1\"] 5",
+            "5 {\"code\":5,\"message\":\"no such\",\"details\":[]} {\"total\":0,\"note\":\"\"}",
+            "method \"/shop.Cart/Ad\" not found in file descriptors",
+            "unable to serialise request object to protocol buffer: it does not fit shop.Item: \
+             unrecognized field name 'nam' at line 1 column 6",
+            "request cannot be nil",
+            "1,2",
+            "true",
+            "1,2,10,no more",
+        ]
+    );
+    let asked = &ran.sent[0].1;
+    assert!(asked.starts_with("POST /shop.Cart/Add HTTP/1.1\r\nHost: shop\r\n"), "{asked}");
+    for field in ["te: trailers", "grpc-timeout: 2000000u", "x-a: b", "x-bin: AQI"] {
+        assert!(asked.lines().any(|line| line == field), "{field}: {asked}");
+    }
+    assert!(asked.ends_with("\0\0\0\0\u{7}\n\u{3}tea\u{10}\u{3}"), "{asked:?}");
+    // the two asynchronous calls leave together
+    assert_eq!(ran.sent[2].0, ran.sent[3].0);
+    let names = ["grpc_streams", "grpc_streams_msgs_sent", "grpc_streams_msgs_received"];
+    assert_eq!(names.map(|name| ran.count(name)), [1, 1, 2]);
+    assert!(ran.text().contains("    GRPC\n    grpc_req_duration"), "{}", ran.text());
+    assert!(ran.test.crossed(&ran.test.collected(), 1.0, false).is_empty(), "{}", ran.text());
 }
 
 const COLLECTION: Files = &[

@@ -42,7 +42,7 @@ pub(crate) fn call(value: &Value) -> mlua::Result<Option<Arc<SocketCall>>> {
     };
     let timeout = table.raw_get::<Option<f64>>("timeout")?;
     let timeout = timeout.map(|seconds| Nanos((seconds.clamp(0.0, WAIT_MAX_S) * 1e9) as u64));
-    Ok(Some(Arc::new(SocketCall { action, timeout, listens: false })))
+    Ok(Some(Arc::new(SocketCall { action, timeout, listens: false, socket: 0 })))
 }
 
 fn awaited(table: &Table) -> mlua::Result<AwaitedMessages> {

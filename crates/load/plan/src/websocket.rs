@@ -121,7 +121,7 @@ pub fn is_websocket_url(url: &Url) -> bool {
 
 /// Returns whether a URL uses TLS.
 pub fn is_secure(url: &Url) -> bool {
-    matches!(url.scheme(), "https" | "wss")
+    matches!(url.scheme(), "https" | "wss" | "grpcs")
 }
 
 impl Plan {

@@ -38,6 +38,8 @@ fn template(url: &str) -> Template {
         http3: None,
         stripped: workload::Stripped::default(),
         socket: None,
+        lane: 0,
+        timeout: None,
         last: bytes.clone(),
         bytes,
         url: url.into(),
@@ -169,4 +171,84 @@ fn the_end_of_the_time_ends_it_for_all() {
     // after 300 ms, and every 301 ms from then on
     assert_eq!(outcome.measurement.total.counts.due, 6);
     assert_eq!(outcome.measurement.total.counts.succeeded, 6);
+}
+
+/// A user with three calls at once. The end of the second one starts a fourth, and the user pauses
+/// for a second while calls are in flight.
+#[derive(Debug)]
+struct Several {
+    queue: Vec<u32>,
+    in_flight: u32,
+    pauses: bool,
+    /// Lanes and bodies of ended calls.
+    ended: Arc<Mutex<Vec<(u32, String)>>>,
+}
+
+impl Guide for Several {
+    fn keeps_bodies(&self) -> bool {
+        true
+    }
+
+    fn attends_to_each(&self) -> bool {
+        true
+    }
+
+    fn ends_with_its_users(&self) -> bool {
+        true
+    }
+
+    fn makes_simultaneous_calls(&self) -> bool {
+        true
+    }
+
+    fn next(&mut self, _: u64, _: Nanos) -> Step {
+        if let Some(lane) = self.queue.pop() {
+            self.in_flight += 1;
+            let url = if lane == 3 { "http://other.example/x" } else { "http://sim.example/a" };
+            let template = Box::new(Template { lane, ..template(url) });
+            return Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template });
+        }
+        match (self.in_flight, self.pauses) {
+            (0, _) => Step::Leave,
+            (_, true) => Step::Pause { wait: Nanos::SECOND },
+            (_, false) => Step::Await,
+        }
+    }
+
+    fn ended(&mut self, _: u64, came: &CallEnd<'_>) -> Option<Note> {
+        self.in_flight -= 1;
+        let body = String::from_utf8_lossy(came.body).into_owned();
+        self.ended.lock().expect("one thread").push((came.lane, body));
+        if came.lane == 2 {
+            self.queue.push(4);
+        }
+        None
+    }
+}
+
+#[test]
+fn a_user_has_several_calls_in_flight_and_leaves_before_alarms() {
+    for pauses in [false, true] {
+        let mut plan: Plan = plan_for("http://sim.example/");
+        plan.load = Load::Closed { users: 1, think: Think::None, session: None };
+        plan.stop.requests = Some(u64::MAX);
+        plan.stop.duration = None;
+        plan.connection.per_user = 10;
+        let react = |now: Nanos, _: Client, _: &[u8]| {
+            vec![(now + Nanos::from_millis(1), Action::Bytes(RESPONSE.to_vec()))]
+        };
+        let server = Box::new(ClosureServer { admit: Admission::Accept, react });
+        let world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
+        let ended = Arc::default();
+        let guide =
+            Several { queue: vec![3, 2, 1], in_flight: 0, pauses, ended: Arc::clone(&ended) };
+        let directory = Box::new(OnePlace { asked: Arc::default() });
+        let outcome = execute_guided(plan, world, Box::new(guide), directory);
+        let measured = outcome.measurement;
+        assert_eq!((measured.total.counts.due, measured.total.counts.succeeded), (4, 4));
+        assert_eq!(measured.elapsed, Nanos::from_millis(2));
+        let mut ended = ended.lock().expect("one thread").clone();
+        ended.sort();
+        assert_eq!(ended, [1, 2, 3, 4].map(|lane| (lane, "page".to_owned())));
+    }
 }

@@ -18,6 +18,9 @@ pub enum Step {
     Pause {
         wait: Nanos,
     },
+    /// The user makes no call before one of its [simultaneous](Guide::makes_simultaneous_calls)
+    /// calls has ended.
+    Await,
     /// The user makes no more calls.
     Leave,
 }
@@ -38,10 +41,13 @@ pub struct GuideCall {
 pub struct CallEnd<'a> {
     pub sample: &'a Sample,
     pub outcome: Outcome,
-    /// The response's head and body as received; empty without a complete response. The body is
-    /// also empty unless the guide [keeps bodies](Guide::keeps_bodies), and is truncated at 16 MiB.
+    /// The response's head and body as received; empty without a complete response. Trailers follow
+    /// the head of a user with simultaneous calls. The body is also empty unless the guide [keeps
+    /// bodies](Guide::keeps_bodies), and is cut off at 16 MiB.
     pub head: &'a [u8],
     pub body: &'a [u8],
+    /// Of the call's template.
+    pub lane: u32,
 }
 
 /// A complete response, before its call is counted.
@@ -84,8 +90,15 @@ pub trait Guide: std::fmt::Debug + Send {
         false
     }
 
-    /// Passes on values that a user captured or received: they may be secrets, and are masked in
-    /// responses that are shown.
+    /// Its users may have several calls in flight: the guide is asked for the next step after each
+    /// call that it starts, until it returns no call, and may be asked before a pause is over.
+    /// Only for closed loads; called once.
+    fn makes_simultaneous_calls(&self) -> bool {
+        false
+    }
+
+    /// Passes on the values that a user captured or was given: they may be secrets, and are masked
+    /// in responses that are shown.
     fn secrets(&self, _user: u64, _add: &mut dyn FnMut(&str)) {}
 
     /// Returns its observations since the last call.
@@ -97,9 +110,9 @@ pub trait Guide: std::fmt::Debug + Send {
     /// Notifies the guide that a call of the user has ended. The note is added to its record.
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
-    /// Notifies the guide that the user's WebSocket has ended, with the messages that still wait
-    /// for a call: each begins with its [opcode](crate::opcode).
-    fn socket_ended(&mut self, _user: u64, _left: Vec<Vec<u8>>) {}
+    /// A WebSocket of the user, by its number, has ended, and these messages wait for a call: each
+    /// begins with its [opcode](crate::opcode).
+    fn socket_ended(&mut self, _user: u64, _socket: u32, _left: Vec<Vec<u8>>) {}
 
     /// Takes back the request of a call that has ended; another request may use its memory.
     fn take_back(&mut self, _template: Box<Template>) {}

@@ -6,16 +6,16 @@ use units::Nanos;
 /// Action of a call on the user's WebSocket.
 #[derive(Clone, Debug)]
 pub enum SocketAction {
-    /// Opens a WebSocket with the request of the template, in place of an open one.
+    /// Opens one with the request of the template, in place of the one with the same number.
     Connect,
     /// Sends the bytes of the template as a message, of text or binary. Without an answer the call
     /// is done when the message is sent.
     Send { text: bool, answer: Option<AwaitedMessages> },
     /// Waits for messages that have arrived since the last call, or will arrive.
     Expect(AwaitedMessages),
-    /// Waits for the next frame of the server, or one that arrived since the last call: a message,
-    /// a pong or a close frame. The content of the response is its [opcode](opcode), then its
-    /// payload.
+    /// Waits for what the server sends next, or has sent since the last call: a message, a pong or a
+    /// close frame. The content of the response is its [opcode](opcode), then its payload. Another
+    /// call on the WebSocket ends it without a response, like its timeout.
     Listen,
     /// Sends a ping with the bytes of the template.
     Ping,
@@ -44,6 +44,8 @@ pub struct SocketCall {
     pub timeout: Option<Nanos>,
     /// For a call that opens a WebSocket: later calls on it [listen](SocketAction::Listen).
     pub listens: bool,
+    /// Number of the WebSocket among those that the user has open.
+    pub socket: u32,
 }
 
 /// Messages of the server that a call waits for.

@@ -3,7 +3,7 @@
 use crate::SocketCall;
 use protocol::http1::response::Asked;
 use std::sync::{Arc, OnceLock};
-use units::{Purpose, Seed};
+use units::{Nanos, Purpose, Seed};
 use url::Url;
 
 /// Order in which the targets are taken.
@@ -40,6 +40,10 @@ pub struct Template {
     pub stripped: Stripped,
     /// Action on the user's WebSocket; `None`: the template is an HTTP request.
     pub socket: Option<Arc<SocketCall>>,
+    /// Number of the call among the simultaneous calls of its user; 0: the user makes one at a time.
+    pub lane: u32,
+    /// Time limit of the call from the due instant; `None`: the plan's.
+    pub timeout: Option<Nanos>,
 }
 
 /// Fields that redirects remove from a request. They stay removed for the rest of the call.
@@ -97,6 +101,16 @@ impl From<Url> for RequestUrl {
 }
 
 impl Template {
+    /// Adds the same request for HTTP/2, with this scheme.
+    ///
+    /// # Errors
+    /// A request that HTTP/2 does not have; the text states why.
+    pub fn add_http2(&mut self, scheme: &str) -> Result<(), String> {
+        let request = http2::Request::from_http1(&self.bytes, scheme).map_err(|why| why.0)?;
+        self.http2 = Some(request);
+        Ok(())
+    }
+
     /// A call on the open WebSocket at `url`.
     pub fn on_socket(url: Arc<Url>, payload: Vec<u8>, call: Arc<SocketCall>) -> Template {
         Template {
@@ -112,6 +126,8 @@ impl Template {
             http3: None,
             stripped: Stripped::default(),
             socket: Some(call),
+            lane: 0,
+            timeout: None,
         }
     }
 
@@ -239,6 +255,8 @@ mod tests {
             http3: None,
             stripped: Stripped::default(),
             socket: None,
+            lane: 0,
+            timeout: None,
         };
         Targets::new(vec![template; weights.len()], weights, order, Seed(11))
     }

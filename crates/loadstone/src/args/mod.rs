@@ -85,7 +85,7 @@ pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
 pub(crate) use vary::Vary;
 pub(crate) use workload::{
-    AnonymiseArgs, By, CgiArgs, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, ImportFrom,
+    AnonymiseArgs, By, CgiArgs, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, ImportFrom, ScriptsWhen,
     SequenceArgs, VerifyArgs, WorkloadArgs, WorkloadCommand,
 };
 

@@ -296,6 +296,13 @@ impl SequenceArgs {
 
 /// Make a plan from files of other tools: JMeter, Postman, HAR, curl, OpenAPI, logs and more
 ///
+/// When the scripts of a Postman collection are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ScriptsWhen {
+    Always,
+    Never,
+}
+
 /// Reads Postman collections, JMeter test plans (JMX), Artillery scripts, .http files, Bruno, Insomnia,
 /// vegeta targets, siege URLs, command lines of ab, siege, hey, vegeta, oha and wrk, HAR files, curl
 /// commands, OpenAPI descriptions and access logs. The format is recognized by the content. What is not
@@ -359,9 +366,10 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) environment: Option<String>,
     /// Postman: run the collection's scripts (`pm.test`, `pm.expect`, variables) in the JavaScript
-    /// engine of k6 scripts instead of converting them by their form
-    #[arg(long)]
-    pub(crate) scripts: bool,
+    /// engine of k6 scripts instead of converting them by their form; by default if a line of them
+    /// has no equivalent in a plan and all of them can be run
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    pub(crate) scripts: Option<ScriptsWhen>,
     /// Only the folder, block, scenario or request of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
@@ -478,7 +486,7 @@ impl ImportArgs {
                 &[ImportFrom::Postman],
                 "a Postman collection",
             ),
-            ("--scripts", self.scripts, &[ImportFrom::Postman], "a Postman collection"),
+            ("--scripts", self.scripts.is_some(), &[ImportFrom::Postman], "a Postman collection"),
             ("-J", !self.properties.is_empty(), &[ImportFrom::Jmeter], "a JMeter test plan"),
         ] {
             if given && !formats.contains(&from) {
@@ -495,7 +503,8 @@ impl ImportArgs {
             let text = "--only and --skip-method are for files with named requests; --methods selects here";
             return Err(UsageError::new(text));
         }
-        if self.scripts && (self.only.is_some() || !self.skip_method.is_empty()) {
+        let selects = self.only.is_some() || !self.skip_method.is_empty();
+        if self.scripts == Some(ScriptsWhen::Always) && selects {
             let text = "--only and --skip-method select steps of a plan; with --scripts the \
                         collection's own scripts decide what is requested";
             return Err(UsageError::new(text));

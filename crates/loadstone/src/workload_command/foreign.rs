@@ -2,11 +2,11 @@
 
 use super::put;
 use super::recording::text;
-use crate::args::{Disk, ImportArgs};
+use crate::args::{Disk, ImportArgs, ScriptsWhen};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::programs;
-use import::{Document, Format, Imported};
+use import::{Document, Format, Imported, LeftOut};
 use plan::{Load, Plan, ScriptPlan, Think};
 use record::run::RunRecord;
 use session::{Env, Observers, RunLoad, Session, Watcher, Watchers};
@@ -83,8 +83,9 @@ fn environment(file: &str) -> Result<Document, Failure> {
 
 fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<Code, Failure> {
     let environment = args.environment.as_ref().map(|file| environment(file)).transpose()?;
-    if args.scripts {
-        return finish_scripted(documents, environment.as_ref(), args);
+    if args.scripts == Some(ScriptsWhen::Always) {
+        let scripted = Scripted::read(documents, environment.as_ref(), args);
+        return scripted.map_err(|why| wrong(args, &why))?.finish(args, "");
     }
     let request = import::ImportRequest {
         documents,
@@ -96,6 +97,20 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
         properties: &args.properties,
     };
     let imported = import::import(format, &request).map_err(|error| wrong(args, &error.0))?;
+    let lines = imported.script_lines();
+    let selects = args.only.is_some() || !args.skip_method.is_empty();
+    if format == Format::Postman && args.scripts.is_none() && !selects && lines > 0 {
+        // a collection that needs more than its scripts can do here becomes a plan
+        let scripted = Scripted::read(documents, environment.as_ref(), args);
+        if let Some(scripted) = scripted.ok().filter(|it| it.left_out.is_empty()) {
+            let lines = record::words::counted(lines as u64, "line");
+            let why = format!(
+                ", because {lines} of them have no equivalent in a plan; --scripts=never leaves \
+                 these out"
+            );
+            return scripted.finish(args, &why);
+        }
+    }
     let plan = plan::from_toml(&imported.toml, &Disk).map_err(|error| {
         wrong(
             args,
@@ -115,39 +130,64 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
     Ok(Code::Done)
 }
 
-/// A Postman collection with its scripts as a plan whose journey is a script.
-fn finish_scripted(
-    documents: &[Document],
-    environment: Option<&Document>,
-    args: &ImportArgs,
-) -> Result<Code, Failure> {
-    let Some(collection) = documents.first() else { return Err(wrong(args, "there is no file")) };
-    let made = import::postman_script(&collection.text, environment.map(|it| it.text.as_str()));
-    let import::PostmanScript { text, files } = made.map_err(|error| wrong(args, &error.0))?;
-    let file = collection.name.rsplit('/').next().unwrap_or_default();
-    let name = file.trim_end_matches(".json").trim_end_matches(".postman_collection");
-    let name = format!("{}.js", if name.is_empty() { "collection" } else { name });
-    let script = ScriptPlan { name, text: text.into_bytes(), args: Vec::new(), files };
-    let outline = programs::outline(&script, &plan::NoFiles).map_err(|why| wrong(args, &why))?;
-    let Some(outline) = outline else { return Err(wrong(args, "it makes no request")) };
-    let Some(base) = args.base.clone().or(outline.base) else {
-        let why = "the server of its first request is unknown: give its URL after the file, or the \
-                   variables in --environment";
-        return Err(wrong(args, why));
-    };
-    let mut plan = Plan::for_url(base);
-    let steps = outline.program.steps.len();
-    plan.be_carried_out(script, outline.program).map_err(|error| wrong(args, &error.0))?;
-    if !args.quiet {
-        let steps = record::words::counted(steps as u64, "step");
-        crate::say(&format!("Postman: {steps} in 1 journey, whose scripts are run"));
+/// A Postman collection with its scripts, as a plan whose journey is a script.
+struct Scripted {
+    plan: Plan,
+    steps: usize,
+    /// Parts of the collection that cannot be run.
+    left_out: Vec<LeftOut>,
+}
+
+impl Scripted {
+    /// # Errors
+    /// Another file, or a server that is not known; the text states why.
+    fn read(
+        documents: &[Document],
+        environment: Option<&Document>,
+        args: &ImportArgs,
+    ) -> Result<Scripted, String> {
+        let collection = documents.first().ok_or("there is no file")?;
+        let made = import::postman_script(&collection.text, environment.map(|it| it.text.as_str()));
+        let import::PostmanScript { text, files, left_out } = made.map_err(|error| error.0)?;
+        let file = collection.name.rsplit('/').next().unwrap_or_default();
+        let name = file.trim_end_matches(".json").trim_end_matches(".postman_collection");
+        let name = format!("{}.js", if name.is_empty() { "collection" } else { name });
+        let script = ScriptPlan { name, text: text.into_bytes(), args: Vec::new(), files };
+        let outline = programs::outline(&script, &plan::NoFiles)?;
+        let outline = outline.ok_or("it makes no request")?;
+        let base = args.base.clone().or(outline.base).ok_or(
+            "the server of its first request is unknown: give its URL after the file, or the \
+             variables in --environment",
+        )?;
+        let mut plan = Plan::for_url(base);
+        let steps = outline.program.steps.len();
+        plan.be_carried_out(script, outline.program).map_err(|error| error.0)?;
+        plan.not_imported = left_out.iter().map(ToString::to_string).collect();
+        Ok(Scripted { plan, steps, left_out })
     }
-    if args.dry_run {
-        return dry_run(&plan, &args.log);
+
+    /// Writes or tries the plan; `why`: the reason for which it has this form.
+    fn finish(self, args: &ImportArgs, why: &str) -> Result<Code, Failure> {
+        if !args.quiet {
+            let steps = record::words::counted(self.steps as u64, "step");
+            let mut text = format!("Postman: {steps} in 1 journey, whose scripts are run{why}");
+            for one in self.left_out.iter().take(LISTED_MAX) {
+                write!(text, "\n  not imported: {one}").expect("a String takes all text");
+            }
+            crate::say(&text);
+        }
+        if args.dry_run {
+            return dry_run(&self.plan, &args.log);
+        }
+        let toml = plan::to_toml(&self.plan, plan::Secrets::Shown);
+        let head = match why {
+            "" => String::new(),
+            why => format!("# The scripts of the collection are run{why}.\n"),
+        };
+        files::write_to(&args.output, &(head + &toml))
+            .map_err(|error| Failure::not_written(&error))?;
+        Ok(Code::Done)
     }
-    let toml = plan::to_toml(&plan, plan::Secrets::Shown);
-    files::write_to(&args.output, &toml).map_err(|error| Failure::not_written(&error))?;
-    Ok(Code::Done)
 }
 
 /// Two recordings of the same visit: the plan, and the values that differ as a diff.

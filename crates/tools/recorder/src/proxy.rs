@@ -195,7 +195,10 @@ async fn secured(
         stream.map_err(|error| not_accepted(&name, &error.to_string()))
     };
     let made = timeout(HANDSHAKE_MAX, handshake).await;
-    let late = || Err(not_accepted(name, "it did not finish its TLS handshake in time"));
+    let late = || {
+        let limit = HANDSHAKE_MAX.as_secs();
+        Err(format!("a client did not finish its TLS handshake with {name} within {limit} s"))
+    };
     match made.unwrap_or_else(|_| late()) {
         Ok(stream) => serve_http(stream, shared, side).await,
         Err(why) => shared.trouble(why),

@@ -1,6 +1,8 @@
 //! Connections that are WebSockets.
 
 use super::Conn;
+use crate::call::Call;
+use crate::speaker::EndpointKind;
 use crate::speaker::websocket::{Conclusion, SocketNews, SocketSpeaker};
 use units::Nanos;
 use workload::Template;
@@ -53,15 +55,19 @@ impl Conn {
         socket.map(SocketSpeaker::take_left_over).unwrap_or_default()
     }
 
-    /// Returns whether the connection is a WebSocket.
+    /// Row of a call that listens on a WebSocket.
+    pub(crate) fn listening_row(&self) -> Option<usize> {
+        self.work.as_ref()?.calls.iter().position(Call::listens)
+    }
+
+    /// It is a WebSocket.
     pub(crate) fn is_socket(&mut self) -> bool {
         self.work.as_mut().is_some_and(|work| work.speaker.socket().is_some())
     }
 
-    /// Drops the working state if the next connection is of another kind: `socket` is true for a
-    /// WebSocket.
-    pub(crate) fn keep_work_for(&mut self, socket: bool) {
-        if self.is_socket() != socket {
+    /// Drops the working state if the next connection is of another kind.
+    pub(crate) fn keep_work_for(&mut self, kind: EndpointKind) {
+        if self.work.as_ref().is_some_and(|work| work.kind() != kind) {
             self.work = None;
         }
     }

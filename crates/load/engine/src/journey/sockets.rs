@@ -38,7 +38,7 @@ pub(super) fn call(
         SocketStep::Close { code } => SocketAction::Close { code: *code },
     };
     let timeout = socket.rule().and_then(|rule| rule.timeout);
-    let call = Arc::new(SocketCall { action, timeout, listens: false });
+    let call = Arc::new(SocketCall { action, timeout, listens: false, socket: 0 });
     if matches!(socket, SocketStep::Connect) {
         let made = request::make(&travel.plan, step, view, 0, false)?;
         return Ok(Box::new(Template { socket: Some(call), ..made }));

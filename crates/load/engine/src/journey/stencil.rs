@@ -291,6 +291,8 @@ impl Stencil {
             http3: None,
             stripped: Stripped::default(),
             socket: None,
+            lane: 0,
+            timeout: None,
         })
     }
 

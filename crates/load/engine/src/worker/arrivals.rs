@@ -96,6 +96,9 @@ impl Worker {
 
     /// Issues the guided user's call.
     fn emit_step<I: Io>(&mut self, io: &mut I, user: u32, intended: Nanos, now: Nanos) {
+        if self.feedback.has_simultaneous_calls() {
+            return self.emit_steps(io, user, intended, now);
+        }
         let warm_up = self.journal.in_warm_up(intended);
         let stopping = self.edges.is_stopping();
         while !stopping && let Some(next) = self.feedback.end_pause(user, now) {
@@ -109,22 +112,58 @@ impl Worker {
         else {
             return self.retire_if_idle(io, user, now);
         };
-        let (row, mut template) = match next_call {
+        let (row, template) = match next_call {
             Step::Call(next_call) => (next_call.row, next_call.template),
             Step::Target { row, .. } => {
                 let asked = self.setup.targets.template(row).asked;
                 self.journal.due(intended);
                 return self.place(io, Call::new(index, row, user, intended, asked), now);
             }
-            Step::Pause { .. } | Step::Leave => return self.retire_if_idle(io, user, now),
+            Step::Pause { .. } | Step::Await | Step::Leave => {
+                return self.retire_if_idle(io, user, now);
+            }
         };
+        let mut call = Call::new(index, row, user, intended, template.asked);
+        call.request = Some(template);
+        self.place_guided(io, call, now);
+    }
+
+    /// The guide is asked for all calls that the user can start now.
+    fn emit_steps<I: Io>(&mut self, io: &mut I, user: u32, intended: Nanos, now: Nanos) {
+        let warm_up = self.journal.in_warm_up(intended);
+        while !self.edges.is_stopping() {
+            let Some(step) = self.feedback.next_simultaneous(user, now) else { return };
+            match step {
+                Step::Call(next_call) => {
+                    let Some(index) = self.feedback.begin_simultaneous(user, warm_up) else { break };
+                    let template = next_call.template;
+                    let mut call =
+                        Call::new(index, next_call.row, user, intended, template.asked);
+                    call.request = Some(template);
+                    self.place_guided(io, call, now);
+                }
+                Step::Pause { wait } => {
+                    let at = now + wait;
+                    if self.feedback.ask_simultaneous(user, at) {
+                        self.edges.add_due(at);
+                    }
+                    return;
+                }
+                Step::Await => return,
+                Step::Target { .. } | Step::Leave => break,
+            }
+        }
+        self.retire_if_idle(io, user, now);
+    }
+
+    /// Places a call whose request determines the endpoint.
+    fn place_guided<I: Io>(&mut self, io: &mut I, mut call: Call, now: Nanos) {
+        let Some(template) = &mut call.request else { return };
         let pool = &mut self.pool;
         let endpoint =
             self.feedback.endpoint_of(template.url.shared(), |met| pool.add_endpoint(met));
         template.endpoint = endpoint.unwrap_or(0);
-        let mut call = Call::new(index, row, user, intended, template.asked);
-        call.request = Some(template);
-        self.journal.due(intended);
+        self.journal.due(call.intended);
         match endpoint {
             Some(endpoint) if self.pool.is_socket(endpoint) => {
                 self.place_on_socket(io, call, endpoint, now);

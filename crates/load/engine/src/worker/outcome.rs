@@ -92,7 +92,8 @@ impl Worker {
         sample.user = user;
         let mut note = None;
         if self.feedback.is_attended() {
-            note = self.feedback.notify_guide(&sample, end.outcome);
+            let lane = call.request.as_ref().map_or(0, |template| template.lane);
+            note = self.feedback.notify_guide(&sample, end.outcome, lane);
             self.collect_remarks();
             if let Some(template) = call.request.take() {
                 self.feedback.give_back(template);
@@ -133,8 +134,8 @@ impl Worker {
         conn.close();
         let user = conn.release();
         let id = self.feedback.user_id(user);
-        if let Some(id) = id.filter(|_| !left.is_empty()) {
-            self.feedback.end_socket(id, left);
+        if !left.is_empty() {
+            self.feedback.end_socket(user, slot, left);
         }
         self.feedback.lose_connection(user, slot);
         if let Some(fan_out) = &mut self.fan_out {

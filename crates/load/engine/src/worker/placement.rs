@@ -56,10 +56,11 @@ impl Worker {
         endpoint: u32,
         now: Nanos,
     ) {
-        let action = self.template_of(&call).socket.as_ref().map(|call| &call.action);
+        let on = self.template_of(&call).socket.as_ref();
+        let (action, number) = (on.map(|call| &call.action), on.map_or(0, |call| call.socket));
         let opens = matches!(action, Some(SocketAction::Connect));
         let ends = opens || matches!(action, Some(SocketAction::Close { .. }));
-        let slot = self.feedback.socket_of(call.user);
+        let slot = self.feedback.socket_of(call.user, number);
         if opens {
             if let Some(slot) = slot {
                 self.close(io, slot, self.close_kind(), now);
@@ -68,6 +69,9 @@ impl Worker {
                 return self.place_on_new(io, call, endpoint, now);
             }
             return self.drop_call(io, &call, now);
+        }
+        if let Some(slot) = slot {
+            self.end_listening(io, slot, now);
         }
         let Some(slot) = slot.filter(|slot| self.pool.fits(*slot, endpoint)) else {
             self.journal.issue(&mut call, now);
@@ -80,7 +84,15 @@ impl Worker {
         }
     }
 
-    /// Makes a request for a single call. Returns false if no request can be made.
+    /// Ends the calls that listen on a WebSocket, in favor of another call on it.
+    fn end_listening<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        while let Some(row) = self.pool.conn(slot).listening_row() {
+            let Some((call, _)) = self.pool.conn_mut(slot).withdraw(row, now) else { return };
+            self.conclude(io, call, End::timed_out(FailureClass::ClientTimeout), now);
+        }
+    }
+
+    /// Makes a request for this call alone. Returns false if none can be made.
     #[inline(never)]
     fn make_request(&mut self, call: &mut Call, now: Nanos) -> bool {
         let Some(maker) = &mut self.maker else { return true };
@@ -119,6 +131,11 @@ impl Worker {
             }
             if self.pool.holds_back(slot, endpoint, call.user) {
                 return Some(slot);
+            }
+            if self.feedback.has_simultaneous_calls() {
+                // such users keep their connections to all servers
+                let more = self.feedback.further_connections_of(call.user);
+                return self.pool.fitting([slot].iter().chain(more), endpoint);
             }
             let conn = self.pool.conn(slot);
             if self.pool.has_several_per_user()
@@ -167,6 +184,9 @@ impl Worker {
             let address = self.pool.address(endpoint);
             match self.open(io, endpoint, (call.user, call.late), now) {
                 Ok(slot) => {
+                    if let Some(socket) = self.template_of(&call).socket.as_ref() {
+                        self.feedback.give_socket(call.user, socket.socket, slot);
+                    }
                     self.assign(slot, call, now);
                     return self.share(slot);
                 }
@@ -218,11 +238,9 @@ impl Worker {
             self.close(io, slot, Close::Reset, now);
             return Err(class);
         }
-        match self.pool.is_socket(endpoint) {
-            true => self.feedback.give_socket(user, slot),
-            false => {
-                self.feedback.give_connection(user, slot, self.pool.has_several_per_user());
-            }
+        // a WebSocket of a step is given to its user with its number
+        if !self.pool.is_socket(endpoint) {
+            self.feedback.give_connection(user, slot, self.pool.has_several_per_user());
         }
         Ok(slot)
     }
@@ -239,6 +257,11 @@ impl Worker {
 
     /// Adds a TLS session to the connection and sends its first flight.
     pub(super) fn start_tls(&mut self, slot: Slot, name: &str) -> Result<(), FailureClass> {
+        if self.pool.is_grpc(self.pool.conn(slot).endpoint()) {
+            let session = self.pool.tls_session_for(name, &[http2::ALPN])?;
+            self.pool.conn_mut(slot).start_tls(session);
+            return Ok(());
+        }
         let user = match self.setup.plan.tls.user_sessions {
             true => self.feedback.user_id(self.pool.conn(slot).user()),
             false => None,
@@ -304,9 +327,12 @@ impl Worker {
                 index: call.index,
             })
         };
-        let (index, intended) = (call.index, call.intended);
+        let (index, intended, limited) = (call.index, call.intended, call.time_limit().is_some());
         let put = employed.put(call, written, now);
-        self.pool.arm_for(slot, put);
+        match limited {
+            true => self.pool.arm(slot),
+            false => self.pool.arm_for(slot, put),
+        }
         if let Some(timed) = &mut self.timed
             && let Some(pacer) = &mut timed.pacer
         {

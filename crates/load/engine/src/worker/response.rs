@@ -283,6 +283,10 @@ impl Worker {
                     intake.swap_body(body);
                 }
             });
+            if self.feedback.has_simultaneous_calls() {
+                let trailers = conn.speaker().map_or(&[][..], |speaker| speaker.trailers());
+                self.feedback.keep_trailers(trailers);
+            }
             conn.give_intake(row, intake);
             return false;
         }

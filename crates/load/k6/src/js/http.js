@@ -1,7 +1,7 @@
 // k6/http on the native `n.http`, which suspends the user until the response is there.
 (function (k6) {
 'use strict';
-const { n, flat, buffer, isBinary, inside } = k6.api;
+const { n, flat, buffer, isBinary, inside, append } = k6.api;
 
 const DEFAULT_EXPECTED = [200, 399];
 let callback = DEFAULT_EXPECTED;
@@ -108,20 +108,20 @@ class Response {
   get headers() {
     const made = {};
     const list = this._raw.headers;
-    for (let i = 0; i < list.length; i += 2) made[list[i]] = list[i] in made ? made[list[i]] + ', ' + list[i + 1] : list[i + 1];
+    for (let i = 0; i < list.length; i += 2) made[list[i]] = Object.hasOwn(made, list[i]) ? made[list[i]] + ', ' + list[i + 1] : list[i + 1];
     Object.defineProperty(this, 'headers', { value: made, enumerable: true, writable: true });
     return made;
   }
   get cookies() {
     const made = {};
-    for (const one of JSON.parse(this._raw.cookies)) (made[one.name] = made[one.name] || []).push(one);
+    for (const one of JSON.parse(this._raw.cookies)) append(made, one.name, one);
     Object.defineProperty(this, 'cookies', { value: made, enumerable: true, writable: true });
     return made;
   }
   get request() {
     const sent = this._raw.sent;
     const headers = {};
-    for (let i = 0; i < sent.length; i += 2) (headers[sent[i]] = headers[sent[i]] || []).push(sent[i + 1]);
+    for (let i = 0; i < sent.length; i += 2) append(headers, sent[i], sent[i + 1]);
     const made = { method: this._raw.method, url: this._raw.url, headers, body: typeof this._request.body === 'string' ? this._request.body : '', cookies: {} };
     Object.defineProperty(this, 'request', { value: made, enumerable: true, writable: true });
     return made;
@@ -201,8 +201,8 @@ function prepare(method, target, body, params) {
     jar: params.jar instanceof CookieJar ? params.jar.id : -1,
   };
 }
-function perform(ready) {
-  const raw = n.http(ready);
+const perform = (ready) => responseOf(n.http(ready), ready);
+function responseOf(raw, ready) {
   if (raw.error !== '' && raw.status === 0) {
     if (ready.throws) throw new Error(raw.error);
   }
@@ -213,7 +213,10 @@ function request(method, target, body, params) {
   return perform(prepare(String(method).toUpperCase(), target, body, params));
 }
 async function asyncRequest(method, target, body, params) {
-  return request(method, target, body, params);
+  inside('http requests');
+  const ready = prepare(String(method).toUpperCase(), target, body, params);
+  if (!n.simultaneous()) return perform(ready);
+  return responseOf(await k6.ended(n.httpBegin(ready)), ready);
 }
 class CookieJar {
   constructor(id) { Object.defineProperty(this, 'id', { value: id === undefined ? n.jarNew() : id }); }
@@ -221,7 +224,7 @@ class CookieJar {
   cookiesForURL(address) {
     const list = n.jarGet(this.id, String(address));
     const made = {};
-    for (let i = 0; i < list.length; i += 2) (made[list[i]] = made[list[i]] || []).push(list[i + 1]);
+    for (let i = 0; i < list.length; i += 2) append(made, list[i], list[i + 1]);
     return made;
   }
   clear(address) { n.jarClear(this.id, String(address)); }

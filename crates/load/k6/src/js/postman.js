@@ -158,7 +158,7 @@ function collection(text, environment, globals) {
   let iteration = 0;
 
   function lookUp(name) {
-    if (name in DYNAMIC) return DYNAMIC[name]();
+    if (Object.hasOwn(DYNAMIC, name)) return DYNAMIC[name]();
     for (const scope of [scopes.local, scopes.environment, scopes.collection, scopes.globals]) if (scope.has(name)) return scope.get(name);
     return undefined;
   }

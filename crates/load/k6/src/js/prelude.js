@@ -145,6 +145,10 @@ globalThis.TextEncoder = class { get encoding() { return 'utf-8'; } encode(value
 globalThis.TextDecoder = class { get encoding() { return 'utf-8'; } decode(value) { return value === undefined ? '' : n.text(buffer(value)); } };
 
 // ---------------------------------------------------------------- timers
+// What handles the results of calls that are under way.
+const calls = new Map();
+// What is called when nothing else is left to wait for, in order.
+let resting = [];
 let timers = [];
 let timerCount = 0;
 function timer(callback, ms, args, every) {
@@ -161,12 +165,17 @@ modules['k6/timers'] = { setTimeout, setInterval, clearTimeout, clearInterval };
 // ---------------------------------------------------------------- k6/secrets
 modules['k6/secrets'] = { default: { get: async (name) => n.secret(String(name)) } };
 
+// Adds a value to the list of a name, which a peer may have chosen.
+function append(made, name, value) {
+  if (Object.hasOwn(made, name)) made[name].push(value);
+  else Object.defineProperty(made, name, { value: [value], enumerable: true, writable: true, configurable: true });
+}
 function byName(name, make) { modules[name] = make; }
-const api = { n, modules, text, flat, buffer, isBinary, inside, log };
+const api = { n, modules, text, flat, buffer, isBinary, inside, log, append };
 // Loaded when they are first used: most scripts need few of them.
 const LAZY = {
   'k6/html': 'html', 'k6/experimental/fs': 'files', 'k6/experimental/csv': 'files', 'k6/data': 'data',
-  'k6/ws': 'sockets', 'k6/websockets': 'sockets', 'loadstone/postman': 'postman',
+  'k6/ws': 'sockets', 'k6/websockets': 'sockets', 'k6/net/grpc': 'grpc', 'loadstone/postman': 'postman',
   'k6/encoding': 'crypto', 'k6/crypto': 'crypto', 'k6/execution': 'execution',
 };
 const host = {
@@ -186,16 +195,29 @@ const host = {
     const own = n.scenarioEnv();
     for (let i = 0; i < own.length; i += 2) env[own[i]] = own[i + 1];
     timers = [];
-    if (api.socketReset) api.socketReset();
+    calls.clear();
+    resting = [];
     groupPath = '';
   },
-  // Waits for one event, of a timer or a WebSocket, and handles it. False: there is none to wait for.
+  atRest(handler) { resting.push(handler); return handler; },
+  notAtRest(handler) { resting = resting.filter((one) => one !== handler); },
+  // Calls `handler` with the result of a call that has begun, when it has ended.
+  onEnd(key, handler) { calls.set(key, handler); },
+  ended: (key) => new Promise((resolve) => calls.set(key, resolve)),
+  // Waits for one event, of a timer or a call, and handles it. False: there is none to wait for.
   turn() {
-    if (api.socketTurn && api.socketTurn()) return true;
     const wait = host.nextTimer();
-    if (wait < 0) return false;
-    if (wait > 0) n.sleep(wait / 1e3);
-    host.fireTimer();
+    if (wait < 0 && calls.size === 0) {
+      if (resting.length === 0) return false;
+      resting.shift()();
+      return true;
+    }
+    if (wait === 0) host.fireTimer();
+    else if (calls.size === 0) { n.sleep(wait / 1e3); host.fireTimer(); }
+    else {
+      const ended = n.nextEnded(wait);
+      if (ended) { const handler = calls.get(ended[0]); calls.delete(ended[0]); if (handler) handler(ended[1]); }
+    }
     return true;
   },
   // Milliseconds until the next timer; -1 if there is none.

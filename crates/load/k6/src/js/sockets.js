@@ -1,11 +1,8 @@
-// k6/ws and k6/websockets on the user's WebSocket, of which there is one at a time.
+// k6/ws and k6/websockets on the user's WebSockets, which native functions know by their numbers.
 (function (k6) {
 'use strict';
 const { n, inside, buffer, isBinary } = k6.api;
 const TEXT = 1, BINARY = 2, CLOSE = 8, PONG = 10;
-const ONE = 'a user has one WebSocket at a time here: close the open one first';
-// The open WebSocket of k6/websockets, and whether there is one of k6/ws.
-let live = null, blocking = false;
 
 function payload(data) {
   if (typeof data === 'string') return data;
@@ -25,7 +22,7 @@ function response(address, opened) {
 
 // ---------------------------------------------------------------- k6/ws
 class Socket {
-  constructor() { this.handlers = {}; this.timers = []; this.count = 0; this.over = false; }
+  constructor(id) { this.handlers = {}; this.timers = []; this.count = 0; this.over = false; Object.defineProperty(this, 'id', { value: id }); }
   on(name, handler) {
     if (typeof handler !== 'function') throw new TypeError('socket.on() takes a function');
     (this.handlers[name] = this.handlers[name] || []).push(handler);
@@ -33,13 +30,13 @@ class Socket {
   fire(name, ...args) { for (const handler of this.handlers[name] || []) handler(...args); }
   fault(message) { this.fire('error', { error: () => message, toString: () => message }); }
   // What the server sent before it closed is still to be read.
-  put(data) { if (!this.over && !n.socketSend(data)) this.fault('websocket: close sent'); }
+  put(data) { if (!this.over && !n.socketSend(this.id, data)) this.fault('websocket: close sent'); }
   send(text) { this.put(String(text)); }
   sendBinary(data) {
     if (!isBinary(data)) throw new TypeError('sendBinary() takes an ArrayBuffer');
     this.put(buffer(data));
   }
-  ping() { if (!this.over) n.socketPing(); }
+  ping() { if (!this.over) n.socketPing(this.id); }
   setTimeout(callback, ms) { return this.timer(callback, ms, 0); }
   setInterval(callback, ms) { return this.timer(callback, ms, ms); }
   timer(callback, ms, every) {
@@ -51,7 +48,7 @@ class Socket {
   close(code) {
     if (this.over) return;
     this.over = true;
-    n.socketClose(code === undefined ? 1000 : Number(code));
+    n.socketClose(this.id, code === undefined ? 1000 : Number(code));
     this.fire('close', code === undefined ? 1000 : Number(code));
   }
   end(code, why) {
@@ -65,7 +62,7 @@ class Socket {
     let next = null;
     for (const one of this.timers) if (next === null || one.at < next.at) next = one;
     const wait = next === null ? -1 : Math.max(0, next.at - n.now());
-    const heard = wait === 0 ? null : n.socketListen(wait);
+    const heard = wait === 0 ? null : n.socketListen(this.id, wait);
     if (heard) return this.receive(heard[0], heard[1]);
     // the wait may have ended before the timer
     if (next === null || next.at > n.now()) return;
@@ -83,11 +80,9 @@ function connect(address, params, setup) {
   inside('ws.connect()');
   if (typeof params === 'function') { setup = params; params = null; }
   if (typeof setup !== 'function') throw new TypeError('the last argument of ws.connect() must be a function');
-  if (blocking || live !== null) throw new Error(ONE);
   const ready = k6.api.prepare('GET', address, null, params || {});
-  const opened = n.socketOpen(ready);
-  const socket = new Socket();
-  blocking = true;
+  const socket = new Socket(n.socketNew());
+  const opened = n.socketOpen(socket.id, ready);
   try {
     setup(socket);
     if (opened.error !== '') {
@@ -100,9 +95,8 @@ function connect(address, params, setup) {
     if (!socket.over) socket.fire('open');
     while (!socket.over) socket.turn();
   } finally {
-    blocking = false;
-    if (!socket.over) n.socketClose(1000);
-    n.socketOver();
+    if (!socket.over) n.socketClose(socket.id, 1000);
+    n.socketOver(socket.id);
   }
   return response(String(address), opened);
 }
@@ -114,7 +108,6 @@ const TYPES = ['open', 'message', 'ping', 'pong', 'error', 'close'];
 class WebSocket {
   constructor(address, protocols, params) {
     inside('new WebSocket()');
-    if (blocking || live !== null) throw new Error(ONE);
     this.url = String(address);
     this.readyState = CONNECTING;
     this.bufferedAmount = 0;
@@ -127,8 +120,9 @@ class WebSocket {
     const hidden = (name, value) => Object.defineProperty(this, name, { value, enumerable: false, writable: true });
     hidden('_ready', k6.api.prepare('GET', address, null, Object.assign({}, params, { headers })));
     hidden('_listeners', {});
+    hidden('_id', n.socketNew());
     for (const type of TYPES) this['on' + type] = null;
-    live = this;
+    k6.onEnd(n.socketBeginOpen(this._id, this._ready), (opened) => this._opened(opened));
   }
   addEventListener(type, listener) {
     if (!TYPES.includes(type)) throw new Error(`unknown event type ${type}`);
@@ -138,11 +132,11 @@ class WebSocket {
   send(data) {
     if (this.readyState === CONNECTING) throw new Error('InvalidStateError: the WebSocket is not open yet');
     const content = payload(data);
-    if (this.readyState === OPEN && !n.socketSend(content)) this._fire('error', { error: 'websocket: close sent' });
+    if (this.readyState === OPEN && !n.socketSend(this._id, content)) this._fire('error', { error: 'websocket: close sent' });
   }
   ping() {
     if (this.readyState !== OPEN) throw new Error("InvalidStateError: can't ping unless the WebSocket is open");
-    n.socketPing();
+    n.socketPing(this._id);
   }
   close(code, reason) {
     if (this.readyState >= CLOSING) return;
@@ -150,8 +144,8 @@ class WebSocket {
     void reason;
     const opened = this.readyState === OPEN;
     this.readyState = CLOSING;
-    if (opened) n.socketClose(code === undefined ? 1000 : code);
     this._closing = code === undefined ? 1000 : code;
+    if (opened) k6.onEnd(n.socketBeginClose(this._id, this._closing), () => this._over(this._closing, null));
   }
   _fire(type, fields) {
     const event = Object.assign({ type, target: this, timestamp: Date.now() }, fields);
@@ -161,33 +155,35 @@ class WebSocket {
   _over(code, why) {
     if (this.readyState === CLOSED) return;
     this.readyState = CLOSED;
-    live = null;
-    n.socketOver();
+    n.socketOver(this._id);
     if (why) this._fire('error', { error: why });
     this._fire('close', { code, reason: '', wasClean: code !== 1006 });
   }
-  _turn() {
-    if (this.readyState === CLOSING) return this._over(this._closing, null);
-    if (this.readyState === CONNECTING) {
-      const opened = n.socketOpen(this._ready);
-      if (opened.error !== '') return this._over(1006, opened.error);
-      const named = response(this.url, opened).headers['Sec-Websocket-Protocol'];
-      this.protocol = named === undefined ? '' : named;
-      this.readyState = OPEN;
-      return this._fire('open', {});
-    }
-    const wait = k6.nextTimer();
-    const heard = wait === 0 ? null : n.socketListen(wait);
-    if (!heard) { if (k6.nextTimer() === 0) k6.fireTimer(); return undefined; }
-    const [kind, content] = heard;
+  _opened(opened) {
+    if (opened.error !== '') return this._over(1006, opened.error);
+    // closed before it was open
+    if (this.readyState === CLOSING) { this.readyState = OPEN; return this.close(this._closing); }
+    const named = response(this.url, opened).headers['Sec-Websocket-Protocol'];
+    this.protocol = named === undefined ? '' : named;
+    this.readyState = OPEN;
+    this._fire('open', {});
+    return this._listen();
+  }
+  _listen() {
+    if (this.readyState !== OPEN) return;
+    k6.onEnd(n.socketBeginListen(this._id), (heard) => {
+      // nothing was heard before the socket was used otherwise, or the time was up
+      if (heard && this.readyState !== CLOSED) this._heard(heard);
+      this._listen();
+    });
+  }
+  _heard([kind, content]) {
+    if (kind === CLOSE) return this._over(content, unexpected(content));
+    if (this.readyState !== OPEN) return undefined;
     if (kind === TEXT || kind === BINARY) return this._fire('message', { data: content });
-    if (kind === PONG) return this._fire('pong', {});
-    return this._over(content, unexpected(content));
+    return this._fire('pong', {});
   }
 }
 Object.assign(WebSocket, { CONNECTING, OPEN, CLOSING, CLOSED });
-// Handles one event of the open WebSocket; false: there is none.
-k6.api.socketTurn = () => { if (live === null) return false; live._turn(); return true; };
-k6.api.socketReset = () => { live = null; blocking = false; };
 k6.byName('k6/websockets', { WebSocket });
 })

@@ -8,10 +8,10 @@ use k6::test::Test;
 use sample::{FailureClass, Outcome, Sample};
 use serde_json::Value;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use units::Nanos;
-use workload::{CallEnd, Guide, Guides as _, SocketAction, SocketCall, Step, opcode};
+use workload::{CallEnd, Guide, Guides as _, SocketAction, SocketCall, Step, Template, opcode};
 
 /// Reaction of the server to a request.
 pub(crate) enum Reply {
@@ -57,20 +57,52 @@ impl Ran {
     }
 }
 
-/// Due instants of users.
-type Due = BinaryHeap<Reverse<(Nanos, u64)>>;
+/// A call that ends.
+struct Ending {
+    sample: Sample,
+    lane: u32,
+    head: String,
+    body: Vec<u8>,
+}
+
+/// Events of users by their instants: ends of calls, or of pauses.
+#[derive(Default)]
+struct Events {
+    due: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
+    /// `None`: a pause, or an end that another one has replaced.
+    all: Vec<Option<Ending>>,
+    /// Users that have left.
+    left: BTreeSet<u64>,
+}
+
+impl Events {
+    fn put(&mut self, at: Nanos, user: u64, ending: Option<Ending>) -> usize {
+        self.all.push(ending);
+        self.due.push(Reverse((at, user, self.all.len() - 1)));
+        self.all.len() - 1
+    }
+}
 
 /// Runs all users of a test on one worker.
 pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
     let test = Arc::new(test);
     let own = test.new_store();
     let mut guide = ScriptGuides(test.clone()).guide();
-    let mut due: Due = (0..test.users()).map(|user| Reverse((Nanos::SECOND, user))).collect();
-    let mut sent = Vec::new();
-    let mut sockets = Sockets::new();
-    while let Some(Reverse((now, user))) = due.pop() {
+    let mut world = World { events: Events::default(), sent: Vec::new(), sockets: Sockets::new() };
+    for user in 0..test.users() {
+        world.events.put(Nanos::SECOND, user, None);
+    }
+    while let Some(Reverse((now, user, event))) = world.events.due.pop() {
         assert!(now < Nanos::from_secs(100_000), "the test does not end");
-        take(&mut *guide, user, now, (&mut due, &mut sent), (server, &mut sockets));
+        if let Some(Ending { sample, lane, head, body }) = world.events.all[event].take() {
+            let (head, body) = (head.as_bytes(), &body[..]);
+            let outcome = Outcome::Succeeded;
+            guide.ended(user, &CallEnd { sample: &sample, outcome, head, body, lane });
+        }
+        if world.events.left.contains(&user) {
+            continue;
+        }
+        world.take(&mut *guide, user, now, server);
     }
     if let Some(base) = test.base() {
         let dropped: u64 = test.progress.iter().map(|it| it.take_dropped(test.end() - base)).sum();
@@ -80,21 +112,36 @@ pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
             own.add(test.program.metrics(), row, dropped as f64, test.end(), &[]);
         }
     }
-    Ran { test, sent }
+    Ran { test, sent: world.sent }
 }
 
-/// By user: messages in transit from the server, and their arrival times.
-type Sockets = BTreeMap<u64, VecDeque<(Nanos, Vec<u8>)>>;
+/// A WebSocket: messages on the way from the server, with their arrival.
+#[derive(Default)]
+struct Socket {
+    waiting: VecDeque<(Nanos, Vec<u8>)>,
+    /// The call that listens, and the message that it will receive.
+    listening: Option<(usize, Option<(Nanos, Vec<u8>)>)>,
+}
+
+/// By user and number.
+type Sockets = BTreeMap<(u64, u32), Socket>;
+
+struct World {
+    events: Events,
+    sent: Vec<(u64, String)>,
+    sockets: Sockets,
+}
 
 /// A server that echoes after 10 ms, answers a ping after 5 ms, and closes after "bye".
 fn on_socket(
     call: &SocketCall,
     payload: &[u8],
     now: Nanos,
-    waiting: &mut VecDeque<(Nanos, Vec<u8>)>,
+    socket: &mut Socket,
 ) -> (Nanos, Vec<u8>, Option<FailureClass>) {
     let in_ms = |ms: u64| now + Nanos::from_millis(ms);
     let heard = |kind: u8, payload: &[u8]| [&[kind], payload].concat();
+    let waiting = &mut socket.waiting;
     match &call.action {
         SocketAction::Connect => {
             waiting.clear();
@@ -124,70 +171,87 @@ fn on_socket(
     }
 }
 
-fn take(
-    guide: &mut dyn Guide,
-    user: u64,
-    now: Nanos,
-    (due, sent): (&mut Due, &mut Vec<(u64, String)>),
-    (server, sockets): (Server<'_>, &mut Sockets),
-) {
-    match guide.next(user, now) {
-        Step::Pause { wait } => due.push(Reverse((now + wait, user))),
-        Step::Call(call) => {
-            let request = String::from_utf8_lossy(&call.template.bytes).into_owned();
-            let at = now + call.wait;
-            if let Some(socket) = &call.template.socket {
-                let (done, body, class) =
-                    on_socket(socket, &call.template.bytes, at, sockets.entry(user).or_default());
-                if socket.opens() {
-                    sent.push(((at - Nanos::SECOND).0 / 1_000_000, request));
+impl World {
+    /// Follows a user until it waits.
+    fn take(&mut self, guide: &mut dyn Guide, user: u64, now: Nanos, server: Server<'_>) {
+        loop {
+            match guide.next(user, now) {
+                Step::Pause { wait } => {
+                    self.events.put(now + wait, user, None);
+                    return;
                 }
-                let status = if class.is_none() { 101 } else { 0 };
-                let sample = Sample {
-                    user: Some(user),
-                    intended: at,
-                    done,
-                    status,
-                    class,
-                    ..Sample::default()
-                };
-                let head =
-                    b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Protocol: chat\r\n\r\n";
-                let head = if socket.opens() { &head[..] } else { b"" };
-                let outcome = Outcome::Succeeded;
-                guide.ended(user, &CallEnd { sample: &sample, outcome, head, body: &body });
-                return due.push(Reverse((done, user)));
-            }
-            sent.push(((at - Nanos::SECOND).0 / 1_000_000, request.clone()));
-            let done = at + Nanos::from_millis(10);
-            let mut sample = Sample {
-                user: Some(user),
-                intended: at,
-                issued: at,
-                admitted: at,
-                done,
-                ..Sample::default()
-            };
-            let (head, body) = match server(&request) {
-                Reply::Whole(head, body) => (head, body),
-                Reply::Failed(class) => {
-                    sample.class = Some(class);
-                    (String::new(), String::new())
+                Step::Call(call) => match call.template.socket.clone() {
+                    Some(socket) => self.call_socket(user, now, &socket, &call.template),
+                    None => self.call(user, now, &call.template, server),
+                },
+                Step::Await => return,
+                Step::Leave => {
+                    self.events.left.insert(user);
+                    return;
                 }
-            };
-            if !head.is_empty() {
-                (sample.sent, sample.first_byte) = (at, done);
-                sample.status = head[9..12].parse().unwrap();
-                sample.bytes_sent = request.len() as u64;
-                sample.bytes_received = (head.len() + body.len()) as u64;
+                Step::Target { .. } => panic!("a script has no targets"),
             }
-            let outcome = Outcome::Succeeded;
-            let came =
-                CallEnd { sample: &sample, outcome, head: head.as_bytes(), body: body.as_bytes() };
-            guide.ended(user, &came);
-            due.push(Reverse((done, user)));
         }
-        Step::Leave => {}
-        Step::Target { .. } => panic!("a script has no targets"),
+    }
+
+    fn call_socket(&mut self, user: u64, now: Nanos, call: &SocketCall, template: &Template) {
+        let socket = self.sockets.entry((user, call.socket)).or_default();
+        // another call ends one that listens, which has received nothing yet
+        if let Some((event, message)) = socket.listening.take()
+            && let Some(mut ending) = self.events.all[event].take()
+        {
+            if let Some(message) = message {
+                socket.waiting.push_front(message);
+            }
+            ending.sample.class = Some(FailureClass::ClientTimeout);
+            ending.body.clear();
+            self.events.put(now, user, Some(ending));
+        }
+        let (done, body, class) = on_socket(call, &template.bytes, now, socket);
+        let mut head = String::new();
+        if call.opens() {
+            let request = String::from_utf8_lossy(&template.bytes).into_owned();
+            self.sent.push(((now - Nanos::SECOND).0 / 1_000_000, request));
+            head = "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Protocol: chat\r\n\r\n".into();
+        }
+        let status = if class.is_none() { 101 } else { 0 };
+        let sample =
+            Sample { user: Some(user), intended: now, done, status, class, ..Sample::default() };
+        let message = class.is_none().then(|| (done, body.clone()));
+        let ending = Ending { sample, lane: template.lane, head, body };
+        let event = self.events.put(done, user, Some(ending));
+        if matches!(call.action, SocketAction::Listen) {
+            let socket = self.sockets.entry((user, call.socket)).or_default();
+            socket.listening = Some((event, message));
+        }
+    }
+
+    fn call(&mut self, user: u64, now: Nanos, template: &Template, server: Server<'_>) {
+        let request = String::from_utf8_lossy(&template.bytes).into_owned();
+        self.sent.push(((now - Nanos::SECOND).0 / 1_000_000, request.clone()));
+        let done = now + Nanos::from_millis(10);
+        let mut sample = Sample {
+            user: Some(user),
+            intended: now,
+            issued: now,
+            admitted: now,
+            done,
+            ..Sample::default()
+        };
+        let (head, body) = match server(&request) {
+            Reply::Whole(head, body) => (head, body),
+            Reply::Failed(class) => {
+                sample.class = Some(class);
+                (String::new(), String::new())
+            }
+        };
+        if !head.is_empty() {
+            (sample.sent, sample.first_byte) = (now, done);
+            sample.status = head.split(' ').nth(1).unwrap()[..3].parse().unwrap();
+            sample.bytes_sent = request.len() as u64;
+            sample.bytes_received = (head.len() + body.len()) as u64;
+        }
+        let ending = Ending { sample, lane: template.lane, head, body: body.into_bytes() };
+        self.events.put(done, user, Some(ending));
     }
 }

@@ -149,6 +149,18 @@ impl TlsFactory for Factory {
         Ok(Box::new(ClientSession::new(connection(&config, server_name)?)))
     }
 
+    fn session_offering(
+        &mut self,
+        server_name: &str,
+        protocols: &[&str],
+    ) -> Result<Box<dyn TlsSession>, TlsError> {
+        let offered = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let name = parse_name(server_name)?;
+        let made = ClientConnection::new_with_alpn(self.config.clone(), name, offered);
+        let made = made.map_err(|error| tls_error(error.to_string()))?;
+        Ok(Box::new(ClientSession::new(made)))
+    }
+
     fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
         let config = self.laid_open.as_ref().ok_or_else(|| {
             tls_error("this client's sessions do not export their keys".to_owned())

@@ -145,6 +145,7 @@ fn plan(test: &Test, files: &dyn Files) -> Plan {
     plan.measure.tcp_info_share = 0.0;
     plan.connection.calls = options.no_connection_reuse.then_some(1);
     plan.connection.reconnect_pause = Nanos::ZERO;
+    plan.connection.per_user = k6::options::SIMULTANEOUS_MAX as u32;
     plan.tls = TlsPlan { insecure: options.insecure, alpn: Vec::new(), ..TlsPlan::default() };
     let workers = files.cores().min(test.users()).max(1);
     plan.driver.threads = u32::try_from(workers).ok();

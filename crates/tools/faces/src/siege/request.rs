@@ -76,6 +76,8 @@ pub(super) fn template(address: &Address, bytes: Vec<u8>) -> Template {
         http3: None,
         stripped: workload::Stripped::default(),
         socket: None,
+        lane: 0,
+        timeout: None,
         last: bytes.clone(),
         bytes,
     }

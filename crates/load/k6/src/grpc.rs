@@ -1,0 +1,427 @@
+//! k6/net/grpc: calls of gRPC. Descriptors are read once for all users; a call is a request over
+//! HTTP/2 whose URL has the scheme `grpc` or `grpcs`.
+
+use crate::context::Context;
+use crate::http::{HttpReply, WireRequest, flat_headers};
+use crate::metrics::row;
+use crate::pending::Pending;
+use crate::program::Program;
+use crate::vu::{VuAnswer, VuCall, VuRequest};
+use ::grpc::reflection::{Inquiry, PATHS};
+use ::grpc::{GrpcMethod, Schema, SchemaError};
+use protocol::grpc::{Code, messages, prefixed, status_of, timeout};
+use rquickjs::prelude::Func;
+use rquickjs::{Array, Ctx, Exception, Object, Result};
+use sample::FailureClass;
+use std::rc::Rc;
+use std::sync::Arc;
+use units::Nanos;
+use url::Url;
+
+/// Maximum number of requests per reflection.
+const QUESTIONS_MAX: usize = 100;
+/// Time limit of a call; `invoke` has this default in k6.
+const CALL_TIMEOUT: Nanos = Nanos::from_secs(120);
+
+/// The part of the service for health checks that clients need (`grpc/health/v1/health.proto`).
+const HEALTH: &str = r#"
+    syntax = "proto3";
+    package grpc.health.v1;
+    message HealthCheckRequest { string service = 1; }
+    message HealthCheckResponse {
+      enum ServingStatus { UNKNOWN = 0; SERVING = 1; NOT_SERVING = 2; SERVICE_UNKNOWN = 3; }
+      ServingStatus status = 1;
+    }
+    service Health { rpc Check(HealthCheckRequest) returns (HealthCheckResponse); }
+"#;
+
+/// A call under way.
+#[derive(Debug)]
+pub(crate) struct GrpcCall {
+    address: String,
+    method: GrpcMethod,
+    tags: Vec<String>,
+    group: String,
+    /// Number of messages that were sent, if it is a stream.
+    streamed: Option<usize>,
+    discards: bool,
+}
+
+/// Where calls go, and with which fields.
+struct Destination {
+    address: String,
+    secure: bool,
+    authority: String,
+    metadata: Vec<String>,
+    limit: Nanos,
+}
+
+pub(crate) fn install<'js>(
+    native: &Object<'js>,
+    program: &Arc<Program>,
+    context: &Rc<Context>,
+) -> Result<()> {
+    let p = program.clone();
+    native.set(
+        "grpcLoad",
+        Func::from(move |ctx: Ctx<'js>, paths: Vec<String>, names: Vec<String>, set: bool| {
+            load(&p, &paths, &names, set).map_err(|why| Exception::throw_message(&ctx, &why))
+        }),
+    )?;
+    let c = context.clone();
+    native.set(
+        "grpcCall",
+        Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| -> Result<Object<'js>> {
+            let (call, wire) = prepare(&ctx, &c, &spec)?;
+            let request = VuRequest::Http(Box::new(wire));
+            let Some(VuAnswer::Http(reply)) = c.exchange(request) else {
+                return Err(Exception::throw_message(&ctx, "interrupted"));
+            };
+            ended(&ctx, &c, &call, &reply)
+        }),
+    )?;
+    let c = context.clone();
+    native.set(
+        "grpcBegin",
+        Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| -> Result<u32> {
+            let (call, wire) = prepare(&ctx, &c, &spec)?;
+            let key = c.begin(VuCall::Http(Box::new(wire)));
+            c.pending.borrow_mut().insert(key, Pending::Grpc { key, call: Box::new(call) });
+            Ok(key)
+        }),
+    )?;
+    let p = program.clone();
+    native.set(
+        "grpcHealth",
+        Func::from(move |ctx: Ctx<'js>| -> Result<usize> {
+            let read = |name: &str| (name == "health.proto").then(|| HEALTH.to_owned());
+            let make = || Schema::compile("health.proto", &read).map_err(|why| why.0);
+            let made = p.schema("health", make).map_err(|why| Exception::throw_message(&ctx, &why))?;
+            Ok(made.0)
+        }),
+    )?;
+    let c = context.clone();
+    native.set(
+        "grpcReflect",
+        Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| -> Result<Array<'js>> {
+            let made = reflect(&ctx, &c, &spec)?;
+            let all = Array::new(ctx)?;
+            all.set(0, made.0)?;
+            all.set(1, made.1)?;
+            Ok(all)
+        }),
+    )
+}
+
+/// Reads descriptors: their number in the program, and their methods as JSON.
+fn load(
+    program: &Program,
+    paths: &[String],
+    names: &[String],
+    set: bool,
+) -> std::result::Result<Vec<String>, String> {
+    let key = format!("{set} {paths:?} {names:?}");
+    let (number, schema) = program.schema(&key, || match set {
+        true => {
+            let path = names.first().map(String::as_str).unwrap_or_default();
+            let bytes = program.open(&program.entry, path);
+            let bytes = bytes.map_err(|why| format!("couldn't open protoset: {why}"))?;
+            Schema::from_set(&bytes).map_err(|why| format!("{path}: {why}"))
+        }
+        false => compile(program, paths, names),
+    })?;
+    Ok(vec![number.to_string(), described(&schema)])
+}
+
+fn compile(
+    program: &Program,
+    paths: &[String],
+    names: &[String],
+) -> std::result::Result<Schema, String> {
+    let read = |name: &str| {
+        let folders: &[String] = if paths.is_empty() { &[".".to_owned()] } else { paths };
+        let found = folders.iter().find_map(|folder| {
+            let folder = folder.strip_prefix("file://").unwrap_or(folder);
+            let whole = name.starts_with('/');
+            let path = if whole { name.to_owned() } else { format!("{folder}/{name}") };
+            program.open(&program.entry, &path).ok()
+        });
+        found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let each = names.iter().map(|name| {
+        let name = name.strip_prefix("file://").unwrap_or(name);
+        Schema::compile(name, &read).map_err(|why| why.0)
+    });
+    let all = each.collect::<std::result::Result<Vec<Schema>, String>>()?;
+    Schema::merged(all.iter()).map_err(|why| why.0)
+}
+
+/// The methods of a schema as JSON.
+fn described(schema: &Schema) -> String {
+    let all = schema.methods().map(|method| {
+        let service = method.service();
+        let (package, name) = service.rsplit_once('.').unwrap_or(("", &service));
+        serde_json::json!({
+            "package": package, "service": name, "fullMethod": method.path(),
+            "clientStream": method.is_client_streaming(),
+            "serverStream": method.is_server_streaming(),
+        })
+    });
+    serde_json::Value::Array(all.collect()).to_string()
+}
+
+fn destination(spec: &Object<'_>) -> Result<Destination> {
+    let millis: f64 = spec.get("timeout")?;
+    let limit = match millis > 0.0 {
+        true => Nanos::from_secs_f64((millis / 1e3).min(86_400.0)).max(Nanos(1)),
+        false => CALL_TIMEOUT,
+    };
+    Ok(Destination {
+        address: spec.get("address")?,
+        secure: spec.get("secure")?,
+        authority: spec.get("authority")?,
+        metadata: spec.get("metadata")?,
+        limit,
+    })
+}
+
+/// The request of a call; its body has prefixed messages.
+fn wire(
+    context: &Context,
+    to: &Destination,
+    path: &str,
+    body: Vec<u8>,
+) -> std::result::Result<WireRequest, String> {
+    let (scheme, port) = if to.secure { ("grpcs", 443) } else { ("grpc", 80) };
+    let url = Url::parse(&format!("{scheme}://{}{path}", to.address));
+    let mut url = url.map_err(|why| {
+        format!("\"{}\" is not an address ({why}); write it like host:port", to.address)
+    })?;
+    if url.host_str().is_none_or(str::is_empty) || url.path() != path {
+        return Err(format!("\"{}\" is not an address; write it like host:port", to.address));
+    }
+    if url.port().is_none() {
+        let _ = url.set_port(Some(port));
+    }
+    let authority = if to.authority.is_empty() { &to.address } else { &to.authority };
+    let mut headers = vec![("Host".to_owned(), authority.clone())];
+    let agent = context.program.options().map(|it| it.user_agent.clone()).unwrap_or_default();
+    headers.push(("user-agent".to_owned(), agent));
+    let variant = protocol::grpc::Variant::Grpc;
+    let own = variant.fields().iter();
+    headers.extend(own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    headers.push(("grpc-timeout".to_owned(), timeout(to.limit)));
+    for pair in to.metadata.chunks_exact(2) {
+        let (name, value) = (pair[0].to_ascii_lowercase(), pair[1].trim());
+        let clean = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if !clean || name.is_empty() || value.bytes().any(|byte| !(b' '..127).contains(&byte)) {
+            return Err(format!("invalid metadata \"{}\": \"{}\"", pair[0], pair[1]));
+        }
+        headers.push((name, value.to_owned()));
+    }
+    Ok(WireRequest {
+        method: "POST".to_owned(),
+        url,
+        headers,
+        body,
+        name: String::new(),
+        expected: None,
+        timeout: Some(to.limit),
+    })
+}
+
+/// A call of `spec`, which holds the messages as JSON.
+fn prepare(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(GrpcCall, WireRequest)> {
+    let refused = |why: &str| Exception::throw_message(ctx, why);
+    let to = destination(spec)?;
+    let (number, path): (usize, String) = (spec.get("schema")?, spec.get("method")?);
+    let schema = context.program.schema_at(number).ok_or_else(|| refused("unknown descriptors"))?;
+    let method = schema.method(&path).map_err(|why| refused(&why.0))?;
+    let mut body = Vec::new();
+    let sent: Vec<String> = spec.get("messages")?;
+    for json in &sent {
+        let message = method.message(json.as_bytes()).map_err(|why| {
+            refused(&format!("unable to serialise request object to protocol buffer: {why}"))
+        })?;
+        body.extend(prefixed(&message));
+    }
+    let wire = wire(context, &to, &path, body).map_err(|why| refused(&why))?;
+    let streams: bool = spec.get("stream")?;
+    let call = GrpcCall {
+        address: to.address,
+        method,
+        tags: spec.get("tags")?,
+        group: context.group.borrow().clone(),
+        streamed: streams.then_some(sent.len()),
+        discards: spec.get("discards")?,
+    };
+    if streams {
+        let tags = call.all_tags(context, None);
+        let values = [(row::GRPC_STREAMS, 1.0), (row::GRPC_STREAM_SENT, sent.len() as f64)];
+        let used = if sent.is_empty() { &values[..1] } else { &values[..] };
+        context.record_all(used, &tags);
+    }
+    Ok((call, wire))
+}
+
+impl GrpcCall {
+    fn all_tags(&self, context: &Context, code: Option<u32>) -> Vec<(String, String)> {
+        if !context.wants_tags() {
+            return Vec::new();
+        }
+        let path = self.method.path();
+        let named = self.tags.chunks_exact(2).any(|pair| pair[0] == "name");
+        let mut system = vec![
+            ("url", format!("{}{path}", self.address)),
+            ("service", self.method.service()),
+            ("method", self.method.name().to_owned()),
+        ];
+        if !named {
+            system.push(("name", path));
+        }
+        if let Some(code) = code {
+            system.push(("status", code.to_string()));
+        }
+        let system = system.into_iter().filter(|(name, _)| context.wants_system_tag(name));
+        let system = system.map(|(name, value)| (name.to_owned(), value));
+        let own = self.tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        let group = context.group.replace(self.group.clone());
+        let all = context.all_tags(system.chain(own));
+        *context.group.borrow_mut() = group;
+        all
+    }
+}
+
+/// Status of a call: its code as a number, and its message.
+fn outcome(reply: &HttpReply) -> (u32, String) {
+    let (head, trailers) = parts(&reply.head);
+    if head.is_empty() {
+        let (code, text) = match reply.sample.class {
+            Some(FailureClass::ClientTimeout | FailureClass::FirstByteTimeout) => {
+                (Code::DeadlineExceeded, "context deadline exceeded".to_owned())
+            }
+            Some(FailureClass::StreamReset) => {
+                (Code::Internal, "stream terminated by RST_STREAM".to_owned())
+            }
+            Some(class) => (Code::Unavailable, format!("connection error: {}", class.explain())),
+            None => (Code::Unavailable, "connection error".to_owned()),
+        };
+        return (u32::from(code.number()), text);
+    }
+    let status = status_of(reply.sample.status, head, trailers);
+    (status.number, status.message)
+}
+
+/// Head and trailers of a reply.
+fn parts(head: &[u8]) -> (&[u8], &[u8]) {
+    let end = head.windows(4).position(|at| at == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
+    head.split_at(end)
+}
+
+/// Counts a call that has ended; its result for the script.
+pub(crate) fn ended<'js>(
+    ctx: &Ctx<'js>,
+    context: &Context,
+    call: &GrpcCall,
+    reply: &HttpReply,
+) -> Result<Object<'js>> {
+    let sample = &reply.sample;
+    context.count_bytes(sample.bytes_sent, sample.bytes_received);
+    let (mut number, mut text) = outcome(reply);
+    let mut received = messages(&reply.body).unwrap_or_default();
+    if number == 0 && call.streamed.is_none() && received.len() != 1 {
+        number = u32::from(Code::Internal.number());
+        text = format!("the response has {} messages instead of one", received.len());
+        received.clear();
+    }
+    let tags = call.all_tags(context, Some(number));
+    let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
+    let took = (sample.done - from).as_millis_f64();
+    let values =
+        [(row::GRPC_DURATION, took), (row::GRPC_STREAM_RECEIVED, received.len() as f64)];
+    let counts_messages = call.streamed.is_some() && !received.is_empty();
+    context.record_all(if counts_messages { &values } else { &values[..1] }, &tags);
+    if call.streamed.is_none() && received.is_empty() {
+        // as in k6 an error has a message, which is empty
+        received.push(&[]);
+    }
+    let wrong = |why: SchemaError| Exception::throw_message(ctx, &why.0);
+    let json = |message: &&[u8]| call.method.whole_json(message).map_err(wrong);
+    let texts = match call.discards {
+        true => Vec::new(),
+        false => received.iter().map(json).collect::<Result<Vec<String>>>()?,
+    };
+    let (head, trailers) = parts(&reply.head);
+    let made = Object::new(ctx.clone())?;
+    made.set("status", number)?;
+    made.set("text", text)?;
+    made.set("messages", texts)?;
+    made.set("headers", lowered(head))?;
+    made.set("trailers", lowered(&[b"HTTP/2 200\r\n", trailers, b"\r\n"].concat()))?;
+    Ok(made)
+}
+
+/// Names in lower case and values, one after the other.
+fn lowered(head: &[u8]) -> Vec<String> {
+    let mut all = flat_headers(head);
+    all.iter_mut().step_by(2).for_each(|name| name.make_ascii_lowercase());
+    all
+}
+
+/// Asks the server for descriptors of all its services.
+fn reflect(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(usize, String)> {
+    let refused = |why: &str| Exception::throw_message(ctx, why);
+    let to = destination(spec)?;
+    let key = format!("reflection {} {} {:?}", to.secure, to.address, to.metadata);
+    let known = context.program.schema_known(&key);
+    if let Some((number, schema)) = known {
+        return Ok((number, described(&schema)));
+    }
+    let mut unserved = String::new();
+    for path in PATHS {
+        match reflect_at(context, &to, path) {
+            Ok(schema) => {
+                let (number, schema) =
+                    context.program.schema(&key, || Ok(schema)).map_err(|why| refused(&why))?;
+                return Ok((number, described(&schema)));
+            }
+            Err(why) => unserved = why,
+        }
+        if unserved == "interrupted" {
+            break;
+        }
+    }
+    Err(refused(&unserved))
+}
+
+fn reflect_at(
+    context: &Context,
+    to: &Destination,
+    path: &str,
+) -> std::result::Result<Schema, String> {
+    let ask = |body: Vec<u8>| {
+        let wire = wire(context, to, path, body)?;
+        let Some(VuAnswer::Http(reply)) = context.exchange(VuRequest::Http(Box::new(wire))) else {
+            return Err("interrupted".to_owned());
+        };
+        context.count_bytes(reply.sample.bytes_sent, reply.sample.bytes_received);
+        match outcome(&reply) {
+            (0, _) => Ok(reply.body),
+            (number, text) => Err(format!(
+                "rpc error: code = {} desc = {text}",
+                Code::of(number).name()
+            )),
+        }
+    };
+    let services = ::grpc::reflection::services(&ask(::grpc::reflection::list_request())?);
+    let mut all = Vec::new();
+    for service in services.map_err(|why| why.0)? {
+        let mut inquiry = Inquiry::about(&format!("/{service}/any")).map_err(|why| why.0)?;
+        for _ in 0..QUESTIONS_MAX {
+            let Some(question) = inquiry.question() else { break };
+            inquiry.process(&ask(question)?).map_err(|why| why.0)?;
+        }
+        all.push(inquiry.schema().map_err(|why| why.0)?);
+    }
+    Schema::merged(all.iter()).map_err(|why| why.0)
+}

@@ -1,0 +1,198 @@
+//! Calls that a script has in flight at once: the requests of `http.batch`, and those of promises.
+
+use crate::context::Context;
+use crate::grpc::GrpcCall;
+use crate::http::{Hop, HttpCall, HttpReply, SeenResponse};
+use crate::socket;
+use crate::vu::VuCall;
+use rquickjs::prelude::Func;
+use rquickjs::{Array, Ctx, Exception, Object, Result};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use units::Nanos;
+
+/// A request with its redirects.
+#[derive(Debug)]
+pub(crate) struct Performance {
+    pub(crate) ask: HttpCall,
+    /// Its next request; `None`: its URL cannot be used.
+    pub(crate) hop: Option<Hop>,
+    /// Group in which it began.
+    pub(crate) group: String,
+    /// Maximum number of redirects, and those followed.
+    pub(crate) most: u32,
+    pub(crate) hops: u32,
+    /// It has answered a challenge of the server.
+    pub(crate) challenged: bool,
+    /// Fields of the last request.
+    pub(crate) sent: Vec<(String, String)>,
+}
+
+/// A request that is over.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) ask: HttpCall,
+    pub(crate) seen: SeenResponse,
+    pub(crate) hop: Hop,
+    pub(crate) sent: Vec<(String, String)>,
+}
+
+/// A call of a promise. Its key, by which the script knows it, is the lane of its first request.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    Http { key: u32, work: Box<Performance> },
+    /// An action on a WebSocket.
+    Socket { key: u32, socket: u32, opens: bool },
+    Grpc { key: u32, call: Box<GrpcCall> },
+}
+
+pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
+    let c = context.clone();
+    native.set("simultaneous", Func::from(move || c.has_simultaneous_calls()))?;
+    let c = context.clone();
+    native.set(
+        "httpBegin",
+        Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<u32> {
+            let work = Performance::new(&c, HttpCall::of(&made, &c)?);
+            let work = work.map_err(|why| Exception::throw_message(&ctx, &why))?;
+            let key = c.new_lane();
+            send_or_end(&c, key, key, Box::new(work));
+            Ok(key)
+        }),
+    )?;
+    let c = context.clone();
+    native.set("nextEnded", Func::from(move |ctx: Ctx<'js>, ms: f64| next_ended(&ctx, &c, ms)))
+}
+
+/// Begins the next request of the work in a lane; a request that is not sent ends at once.
+fn send_or_end(context: &Context, lane: u32, key: u32, mut work: Box<Performance>) {
+    match work.wire(context) {
+        Some(wire) => context.push_begun(lane, VuCall::Http(Box::new(wire))),
+        None => context.put_early(lane, HttpReply::default()),
+    }
+    context.pending.borrow_mut().insert(lane, Pending::Http { key, work });
+}
+
+fn interrupted(ctx: &Ctx<'_>) -> rquickjs::Error {
+    Exception::throw_message(ctx, "interrupted")
+}
+
+/// Waits for the end of a promise's call: its key and its result. `None`: nothing until the time is
+/// up; -1 waits without a limit.
+fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Array<'js>>> {
+    let limit = (ms >= 0.0).then(|| Nanos::from_secs_f64((ms / 1e3).min(86_400.0)));
+    let until = limit.map(|limit| context.now() + limit);
+    loop {
+        let ended = match context.take_early() {
+            Some(ended) => Some(ended),
+            None => {
+                let left = until.map(|until| until - context.now());
+                context.wait_for_any(left).map_err(|()| interrupted(ctx))?
+            }
+        };
+        let Some((lane, reply)) = ended else { return Ok(None) };
+        let pending = context.pending.borrow_mut().remove(&lane);
+        let result = Array::new(ctx.clone())?;
+        match pending {
+            None => continue,
+            Some(Pending::Http { key, mut work }) => match work.take(context, reply) {
+                Some(done) => {
+                    result.set(0, key)?;
+                    result.set(1, done.object(ctx)?)?;
+                }
+                None => {
+                    let lane = context.new_lane();
+                    send_or_end(context, lane, key, work);
+                    continue;
+                }
+            },
+            Some(Pending::Grpc { key, call }) => {
+                result.set(0, key)?;
+                result.set(1, crate::grpc::ended(ctx, context, &call, &reply)?)?;
+            }
+            Some(Pending::Socket { key, socket, opens }) => {
+                result.set(0, key)?;
+                match opens {
+                    true => result.set(1, socket::opened(ctx, context, socket, &reply)?)?,
+                    false => result.set(1, socket::heard(ctx, context, socket, &reply)?)?,
+                }
+            }
+        }
+        return Ok(Some(result));
+    }
+}
+
+/// A request of a batch.
+struct Part {
+    place: usize,
+    host: String,
+    work: Performance,
+}
+
+/// Makes the requests of `http.batch` within the limits of the options: the first N that have not
+/// ended are under way, and of these M to one host.
+pub(crate) fn batch(
+    ctx: &Ctx<'_>,
+    context: &Context,
+    asks: Vec<HttpCall>,
+) -> Result<Vec<Finished>> {
+    let options = context.program.options();
+    let limits = options.map_or((20, 6), |it| (it.batch, it.batch_per_host));
+    let mut waiting = VecDeque::new();
+    for (place, ask) in asks.into_iter().enumerate() {
+        let work = Performance::new(context, ask);
+        let work = work.map_err(|why| Exception::throw_message(ctx, &why))?;
+        waiting.push_back(Part { place, host: work.host(), work });
+    }
+    let mut done = BTreeMap::new();
+    let mut active: BTreeMap<u32, Part> = BTreeMap::new();
+    loop {
+        while let Some(part) = next_part(&mut waiting, &active, limits) {
+            go_on(context, part, &mut active, &mut done);
+        }
+        if active.is_empty() && waiting.is_empty() {
+            return Ok(done.into_values().collect());
+        }
+        let ended = context.wait_for_any(None).map_err(|()| interrupted(ctx))?;
+        let Some((lane, reply)) = ended else { continue };
+        match active.remove(&lane) {
+            Some(mut part) => match part.work.take(context, reply) {
+                Some(finished) => drop(done.insert(part.place, finished)),
+                None => go_on(context, part, &mut active, &mut done),
+            },
+            None => context.put_early(lane, reply),
+        }
+    }
+}
+
+/// The next request that may begin.
+fn next_part(
+    waiting: &mut VecDeque<Part>,
+    active: &BTreeMap<u32, Part>,
+    (most, per_host): (usize, usize),
+) -> Option<Part> {
+    let free = most.saturating_sub(active.len());
+    let count_at = |host: &str| active.values().filter(|part| part.host == host).count();
+    let place = waiting.iter().take(free).position(|part| count_at(&part.host) < per_host)?;
+    waiting.remove(place)
+}
+
+/// Begins the next request of a part.
+fn go_on(
+    context: &Context,
+    mut part: Part,
+    active: &mut BTreeMap<u32, Part>,
+    done: &mut BTreeMap<usize, Finished>,
+) {
+    loop {
+        if let Some(wire) = part.work.wire(context) {
+            let lane = context.begin(VuCall::Http(Box::new(wire)));
+            active.insert(lane, part);
+            return;
+        }
+        if let Some(finished) = part.work.take(context, HttpReply::default()) {
+            done.insert(part.place, finished);
+            return;
+        }
+    }
+}
