@@ -10,7 +10,9 @@ mod paced;
 mod sockets;
 
 use crate::call::{Call, NO_USER};
-use crate::speaker::{EndpointKind, Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
+use crate::speaker::{
+    EndpointKind, Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker,
+};
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use protocol::http1::response::{

@@ -609,9 +609,7 @@ impl Pool {
         };
         let kind = place.kind;
         let take = || match own {
-            Some(protocol) => {
-                Box::new(Work::new(protocol, true, Default::default()).of_kind(kind))
-            }
+            Some(protocol) => Box::new(Work::new(protocol, true, Default::default()).of_kind(kind)),
             None => work(&mut self.spare, &self.setup, self.keeps_heads),
         };
         entry.conn.begin(take, (direct, self.limits.prepared), io.now());

@@ -119,7 +119,11 @@ fn list_unsupported(item: &TreeNode, outer: Option<&TreeNode>, out: &mut LeftOut
             let text = line.text().unwrap_or_default();
             for known in NO_FUNCTIONS.iter().filter(|known| text.contains(**known)) {
                 let what = format!("script of {name}: {}", text.trim());
-                out.add(line.line, what, format!("{known} is not available", known = known.trim_end_matches('(')));
+                out.add(
+                    line.line,
+                    what,
+                    format!("{known} is not available", known = known.trim_end_matches('(')),
+                );
             }
         }
     }
@@ -127,16 +131,28 @@ fn list_unsupported(item: &TreeNode, outer: Option<&TreeNode>, out: &mut LeftOut
     if let (Some(request), Some(auth)) = (item.get("request"), own) {
         let kind = auth.text_at("type");
         if !matches!(kind, "" | "noauth" | "bearer" | "basic" | "apikey") {
-            out.add(request.line, format!("login of {name}"), format!("the login {kind} is not available"));
+            out.add(
+                request.line,
+                format!("login of {name}"),
+                format!("the login {kind} is not available"),
+            );
         }
     }
     if let Some(body) = item.at(&["request", "body"]) {
         let mode = body.text_at("mode");
         if !matches!(mode, "" | "raw" | "urlencoded" | "formdata" | "graphql") {
-            out.add(body.line, format!("body of {name}"), format!("a body of mode {mode} is not available"));
+            out.add(
+                body.line,
+                format!("body of {name}"),
+                format!("a body of mode {mode} is not available"),
+            );
         }
         for part in body.list_at("formdata").iter().filter(|part| part.text_at("type") == "file") {
-            out.add(part.line, format!("body of {name}: {}", part.text_at("key")), "uploads are not available");
+            out.add(
+                part.line,
+                format!("body of {name}: {}", part.text_at("key")),
+                "uploads are not available",
+            );
         }
     }
     for inner in item.list_at("item") {

@@ -2,8 +2,8 @@
 
 use crate::http::HttpReply;
 use crate::metrics::{Store, row};
-use crate::program::Program;
 use crate::pending::Pending;
+use crate::program::Program;
 use crate::socket::SocketState;
 use crate::vu::{SLICE_MAX, Suspension, VuAnswer, VuCall, VuFailure, VuRequest};
 use corosensei::Yielder;

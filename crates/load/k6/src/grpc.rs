@@ -96,7 +96,8 @@ pub(crate) fn install<'js>(
         Func::from(move |ctx: Ctx<'js>| -> Result<usize> {
             let read = |name: &str| (name == "health.proto").then(|| HEALTH.to_owned());
             let make = || Schema::compile("health.proto", &read).map_err(|why| why.0);
-            let made = p.schema("health", make).map_err(|why| Exception::throw_message(&ctx, &why))?;
+            let made =
+                p.schema("health", make).map_err(|why| Exception::throw_message(&ctx, &why))?;
             Ok(made.0)
         }),
     )?;
@@ -337,8 +338,7 @@ pub(crate) fn ended<'js>(
     let tags = call.all_tags(context, Some(number));
     let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
     let took = (sample.done - from).as_millis_f64();
-    let values =
-        [(row::GRPC_DURATION, took), (row::GRPC_STREAM_RECEIVED, received.len() as f64)];
+    let values = [(row::GRPC_DURATION, took), (row::GRPC_STREAM_RECEIVED, received.len() as f64)];
     let counts_messages = call.streamed.is_some() && !received.is_empty();
     context.record_all(if counts_messages { &values } else { &values[..1] }, &tags);
     if call.streamed.is_none() && received.is_empty() {
@@ -407,10 +407,9 @@ fn reflect_at(
         context.count_bytes(reply.sample.bytes_sent, reply.sample.bytes_received);
         match outcome(&reply) {
             (0, _) => Ok(reply.body),
-            (number, text) => Err(format!(
-                "rpc error: code = {} desc = {text}",
-                Code::of(number).name()
-            )),
+            (number, text) => {
+                Err(format!("rpc error: code = {} desc = {text}", Code::of(number).name()))
+            }
         }
     };
     let services = ::grpc::reflection::services(&ask(::grpc::reflection::list_request())?);

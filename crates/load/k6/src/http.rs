@@ -128,7 +128,8 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     native.set(
         "batch",
         Func::from(move |ctx: Ctx<'js>, all: Vec<Object<'js>>| -> Result<Array<'js>> {
-            let asks: Result<Vec<HttpCall>> = all.iter().map(|made| HttpCall::of(made, &c)).collect();
+            let asks: Result<Vec<HttpCall>> =
+                all.iter().map(|made| HttpCall::of(made, &c)).collect();
             let answers = Array::new(ctx.clone())?;
             let all = match c.has_simultaneous_calls() {
                 true => pending::batch(&ctx, &c, asks?)?,
@@ -252,7 +253,8 @@ pub(crate) struct Hop {
 
 /// Makes the request and follows its redirects.
 fn perform(ctx: &Ctx<'_>, context: &Context, ask: HttpCall) -> Result<Finished> {
-    let mut work = Performance::new(context, ask).map_err(|why| Exception::throw_message(ctx, &why))?;
+    let mut work =
+        Performance::new(context, ask).map_err(|why| Exception::throw_message(ctx, &why))?;
     loop {
         let reply = match work.wire(context) {
             Some(wire) => match context.exchange(VuRequest::Http(Box::new(wire))) {

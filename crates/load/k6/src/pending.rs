@@ -40,10 +40,20 @@ pub(crate) struct Finished {
 /// A call of a promise. Its key, by which the script knows it, is the lane of its first request.
 #[derive(Debug)]
 pub(crate) enum Pending {
-    Http { key: u32, work: Box<Performance> },
+    Http {
+        key: u32,
+        work: Box<Performance>,
+    },
     /// An action on a WebSocket.
-    Socket { key: u32, socket: u32, opens: bool },
-    Grpc { key: u32, call: Box<GrpcCall> },
+    Socket {
+        key: u32,
+        socket: u32,
+        opens: bool,
+    },
+    Grpc {
+        key: u32,
+        call: Box<GrpcCall>,
+    },
 }
 
 pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {

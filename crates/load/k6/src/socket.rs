@@ -193,11 +193,8 @@ fn open<'js>(
 ) -> Result<SocketRequest> {
     let ask = HttpCall::of(made, context)?;
     let wire = upgrade(context, &ask).map_err(|why| Exception::throw_message(ctx, &why))?;
-    let state = SocketState {
-        url: wire.url.as_str().to_owned(),
-        began: Some(context.now()),
-        pinged: None,
-    };
+    let state =
+        SocketState { url: wire.url.as_str().to_owned(), began: Some(context.now()), pinged: None };
     context.sockets.borrow_mut().insert(socket, state);
     Ok(SocketRequest::Open(wire))
 }

@@ -528,10 +528,7 @@ fn websockets_of_both_modules_are_spoken() {
     )]);
     assert_eq!(
         ran.log(),
-        [
-            "one 8 pong tick tick timer bye websocket: close 4000 4000",
-            "0 chat hi pong 1000 3"
-        ]
+        ["one 8 pong tick tick timer bye websocket: close 4000 4000", "0 chat hi pong 1000 3"]
     );
     let asked = &ran.sent[0].1;
     assert!(asked.starts_with("GET /p?q=1 HTTP/1.1\r\nHost: h.example:81\r\n"), "{asked}");
@@ -651,13 +648,26 @@ fn batches_and_promises_send_at_once_within_limits() {
         ]
     );
     let from = ran.sent[0].0;
-    let sent: Vec<String> = ran.sent.iter().map(|(at, text)| {
-        format!("{}{}", at - from, text.split(' ').nth(1).unwrap_or_default())
-    }).collect();
+    let sent: Vec<String> = ran
+        .sent
+        .iter()
+        .map(|(at, text)| format!("{}{}", at - from, text.split(' ').nth(1).unwrap_or_default()))
+        .collect();
     assert_eq!(
         sent,
-        ["0/1", "0/2", "10/redirect", "10/4", "10/5", "20/final", "20/6", "30/a", "30/redirect",
-         "30/blocking", "40/final"]
+        [
+            "0/1",
+            "0/2",
+            "10/redirect",
+            "10/4",
+            "10/5",
+            "20/final",
+            "20/6",
+            "30/a",
+            "30/redirect",
+            "30/blocking",
+            "40/final"
+        ]
     );
     assert!(ran.test.crossed(&ran.test.collected(), 1.0, false).is_empty(), "{}", ran.text());
 }

@@ -85,8 +85,8 @@ pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
 pub(crate) use vary::Vary;
 pub(crate) use workload::{
-    AnonymiseArgs, By, CgiArgs, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, ImportFrom, ScriptsWhen,
-    SequenceArgs, VerifyArgs, WorkloadArgs, WorkloadCommand,
+    AnonymiseArgs, By, CgiArgs, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, ImportFrom,
+    ScriptsWhen, SequenceArgs, VerifyArgs, WorkloadArgs, WorkloadCommand,
 };
 
 use clap::{Parser, Subcommand};

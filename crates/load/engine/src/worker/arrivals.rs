@@ -135,10 +135,11 @@ impl Worker {
             let Some(step) = self.feedback.next_simultaneous(user, now) else { return };
             match step {
                 Step::Call(next_call) => {
-                    let Some(index) = self.feedback.begin_simultaneous(user, warm_up) else { break };
+                    let Some(index) = self.feedback.begin_simultaneous(user, warm_up) else {
+                        break;
+                    };
                     let template = next_call.template;
-                    let mut call =
-                        Call::new(index, next_call.row, user, intended, template.asked);
+                    let mut call = Call::new(index, next_call.row, user, intended, template.asked);
                     call.request = Some(template);
                     self.place_guided(io, call, now);
                 }

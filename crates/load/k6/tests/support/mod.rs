@@ -212,7 +212,8 @@ impl World {
         if call.opens() {
             let request = String::from_utf8_lossy(&template.bytes).into_owned();
             self.sent.push(((now - Nanos::SECOND).0 / 1_000_000, request));
-            head = "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Protocol: chat\r\n\r\n".into();
+            head =
+                "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Protocol: chat\r\n\r\n".into();
         }
         let status = if class.is_none() { 101 } else { 0 };
         let sample =
