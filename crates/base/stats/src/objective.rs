@@ -215,7 +215,7 @@ fn mean_without(times: &Hist, lag: &Hist) -> Nanos {
     times.mean() - Nanos::from_secs_f64(all / times.count().max(1) as f64)
 }
 
-/// `25%`, or a bare share such as `0.25`, as 0..=1.
+/// `25%`, or a fraction such as `0.25`, as 0..=1. A bare `1` is refused: it could be 1 % or all.
 pub fn parse_share(text: &str) -> Result<f64, ParseError> {
     share(text.trim()).map_err(ParseError)
 }
@@ -385,6 +385,9 @@ fn share(value: &str) -> Result<f64, String> {
     if share > 1.0 {
         let fix = if value.ends_with('%') { "" } else { "; a percentage ends in %" };
         return Err(format!("{} is over 100 %{fix}", quoted(value)));
+    }
+    if share.to_bits() == 1.0_f64.to_bits() && !value.contains(['%', '.']) {
+        return Err(format!("{} has no unit: write {value}% or 100%", quoted(value)));
     }
     Ok(share)
 }

@@ -73,11 +73,10 @@ pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     }
 }
 
-/// `2000/s 120/m 10/h`, `2k/s`; a bare number is per second. Thousands may be grouped (`2,000/s`).
+/// `2000/s 120/m 10/h`, `2k/s`. Thousands may be grouped (`2,000/s`).
 pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
     let (number, unit) = split_per(text);
-    let per_s = per_second(unit).ok_or_else(|| bad_rate(text, &no_rate_unit(unit)))?;
-    rate_of(text, number, per_s)
+    rate_of(text, number, per_second(text, unit))
 }
 
 /// `2000/s` or `100..2000/s`. The time unit of the second half holds for both, unless the first
@@ -89,10 +88,10 @@ pub fn parse_rate_span(text: &str) -> Result<RateSpan, ParseError> {
     };
     let (to_number, to_unit) = split_per(second);
     let (from_number, from_unit) = split_per(first);
-    let to_per_s = per_second(to_unit).ok_or_else(|| bad_rate(text, &no_rate_unit(to_unit)))?;
+    let to_per_s = per_second(text, to_unit);
     let from_per_s = match from_unit {
-        None => to_per_s,
-        named => per_second(named).ok_or_else(|| bad_rate(text, &no_rate_unit(named)))?,
+        None => to_per_s.clone(),
+        named => per_second(text, named),
     };
     Ok(RateSpan {
         from: rate_of(text, from_number, from_per_s)?,
@@ -188,40 +187,42 @@ fn split_per(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Seconds in the unit after the stroke.
-fn per_second(unit: Option<&str>) -> Option<f64> {
-    Some(match unit {
-        None | Some("s" | "sec") => 1.0,
+/// Seconds in the unit after the stroke. Without one, `100` could be a number of calls.
+fn per_second(text: &str, unit: Option<&str>) -> Result<f64, ParseError> {
+    Ok(match unit {
+        Some("s" | "sec") => 1.0,
         Some("m" | "min") => 60.0,
         Some("h") => 3_600.0,
         Some("d") => 86_400.0,
-        Some(_) => return None,
+        Some(unit) => {
+            return Err(bad_rate(text, &format!("{} is not a unit of time", quoted(unit))));
+        }
+        None => return Err(bad_rate(text, "it has no unit")),
     })
-}
-
-fn no_rate_unit(unit: Option<&str>) -> String {
-    format!("{} is not a unit of time", quoted(unit.unwrap_or_default()))
 }
 
 fn bad_rate(text: &str, why: &str) -> ParseError {
     ParseError(format!("{} is not a rate: {why}; write one like {RATES}", quoted(text)))
 }
 
-fn rate_of(text: &str, number: &str, unit_s: f64) -> Result<Rate, ParseError> {
+fn rate_of(text: &str, number: &str, unit_s: Result<f64, ParseError>) -> Result<Rate, ParseError> {
     if number.is_empty() {
         return Err(bad_rate(text, "a number is missing"));
     }
-    let (number, suffix) = Decimal::take(number).map_err(|why| bad_rate(text, &why))?;
+    let (decimal, suffix) = Decimal::take(number).map_err(|why| bad_rate(text, &why))?;
     let times = match suffix {
         "" => 1.0,
         "k" | "K" => 1e3,
         "M" => 1e6,
         _ => return Err(bad_rate(text, &format!("{} is not understood", quoted(suffix)))),
     };
-    if number.is_zero() {
+    if decimal.is_zero() {
         return Err(bad_rate(text, "it must be above zero"));
     }
-    Ok(Rate(number.as_f64() * times / unit_s))
+    // the nearest binary number, so that a printed rate is read back unchanged
+    let digits = number[..number.len() - suffix.len()].trim_end().replace([',', '_'], "");
+    let value = digits.parse().unwrap_or_else(|_| decimal.as_f64());
+    Ok(Rate(value * times / unit_s?))
 }
 
 /// An unsigned decimal number as typed: whole part and up to [`FRACTION_DIGITS`] of the fraction.

@@ -15,7 +15,8 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: f64 = if plain { number.parse().map_err(|_| wrong())? } else { return Err(wrong()) };
     let share = value * scale;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wrong()) }
+    // a bare 1 could be 1 % or all
+    if (0.0..=1.0).contains(&share) && trimmed != "1" { Ok(share) } else { Err(wrong()) }
 }
 
 /// Bits per second: `640k`, `5M`, `1G`, `2.5Mbit/s`; decimal prefixes, as for link rates.

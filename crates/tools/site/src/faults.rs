@@ -230,10 +230,11 @@ impl Faults {
     }
 }
 
-/// A share: `1%` or `0.01`, above 0 and at most 1.
+/// A share: `1%` or `0.01`, above 0 and at most 100 %. A bare `1` could be 1 % or all.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.trim().strip_suffix('%') {
         Some(number) => (number.trim_end(), 100.0),
+        None if text.trim() == "1" => return Err("it has no unit: write 1% or 100%".to_owned()),
         None => (text.trim(), 1.0),
     };
     match number.parse::<f64>() {

@@ -63,6 +63,8 @@ fn invalid_objectives_are_named_with_a_fix() {
         ("http_req_failed<1%", "\"http_req_failed\" is failures here"),
         ("failures<5", "over 100 %; a percentage ends in %"),
         ("failures<101%", "over 100 %"),
+        ("failures<1", "\"1\" has no unit: write 1% or 100%"),
+        ("throughput>100", "it has no unit"),
         ("failures<-1%", "is not a percentage"),
         ("failures<inf", "is not a percentage"),
         ("failures<%", "is not a percentage"),

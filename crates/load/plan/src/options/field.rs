@@ -112,11 +112,6 @@ pub(super) use {content, field};
 impl<T> Grammar<T> {
     /// A value; `None` for `false`.
     fn take(&self, value: KeyValue, inputs: Inputs<'_>) -> Result<Option<T>, ParseError> {
-        if let KeyValue::One(Scalar::Number(number)) = value
-            && let Some(exact) = (self.exact)(number)
-        {
-            return Ok(Some(exact));
-        }
         let text = match value {
             KeyValue::List(items) => return (self.items)(&items).map(Some),
             KeyValue::Switch(on) => Some(on.to_string()),

@@ -23,8 +23,6 @@ pub(crate) struct Grammar<T: 'static> {
     pub(super) shape: Shape,
     /// Parses a value as typed; files of traces are found by their names.
     pub(super) read: fn(&str, &dyn TraceSource) -> Result<T, ParseError>,
-    /// Reads a number of the file that need not go through the decimal grammar of texts.
-    pub(super) exact: fn(f64) -> Option<T>,
     /// Builds a list from the items in the file.
     pub(super) items: fn(&[Scalar]) -> Result<T, ParseError>,
     pub(super) show: fn(&T, Secrets) -> KeyValue,
@@ -35,7 +33,7 @@ const fn one<T>(
     show: fn(&T, Secrets) -> KeyValue,
 ) -> Grammar<T> {
     let items = |_: &[Scalar]| unreachable!("a value and no list");
-    Grammar { shape: Shape::One, read, exact: |_| None, items, show }
+    Grammar { shape: Shape::One, read, items, show }
 }
 
 const fn list<T>(
@@ -43,7 +41,7 @@ const fn list<T>(
     items: fn(&[Scalar]) -> Result<Vec<T>, ParseError>,
     show: fn(&Vec<T>, Secrets) -> KeyValue,
 ) -> Grammar<Vec<T>> {
-    Grammar { shape: Shape::List, read, exact: |_| None, items, show }
+    Grammar { shape: Shape::List, read, items, show }
 }
 
 fn text(value: impl Into<String>) -> KeyValue {
@@ -189,10 +187,8 @@ pub(super) const GRPC_STATUSES: Grammar<Vec<u8>> = list(
 pub(super) const LENGTH: Grammar<u64> = one(|text, _| units::parse_size(text), |it, _| number(*it));
 pub(super) const BODY_RULE: Grammar<BodyRule> =
     one(|text, _| rules::parse_body_rule(text), |rule, _| text(rules::show_body_rule(rule)));
-pub(super) const THINK_TIME: Grammar<Think> = Grammar {
-    shape: Shape::Text,
-    ..one(|text, _| rules::parse_think(text), |it, _| text(rules::show_think(*it)))
-};
+pub(super) const THINK_TIME: Grammar<Think> =
+    one(|text, _| rules::parse_think(text), |it, _| text(rules::show_think(*it)));
 pub(super) const LAW: Grammar<Gaps> = Grammar {
     shape: Shape::Text,
     ..one(|text, _| pick(text, &GAPS), |it, _| text(name_of(&GAPS, it)))
@@ -202,13 +198,10 @@ pub(super) const VISITS: Grammar<Vec<Visit>> = list(
     |items| each(items, rules::parse_visit),
     |all, _| texts(all, rules::show_visit),
 );
-/// As text if that is exact, otherwise as a number.
-pub(super) const EXACT_RATE: Grammar<Rate> =
-    Grammar { exact: exact_rate, ..one(|text, _| units::parse_rate(text), |it, _| show_rate(*it)) };
-pub(super) const RATE_SPAN: Grammar<RateSpan> = Grammar {
-    exact: |number| exact_rate(number).map(|rate| RateSpan { from: rate, to: rate }),
-    ..one(|text, _| units::parse_rate_span(text), |span, _| show_rate(span.from))
-};
+pub(super) const PER_SECOND: Grammar<Rate> =
+    one(|text, _| units::parse_rate(text), |it, _| show_rate(*it));
+pub(super) const RATE_SPAN: Grammar<RateSpan> =
+    one(|text, _| units::parse_rate_span(text), |span, _| show_rate(span.from));
 pub(super) const ABORT_RULE: Grammar<AbortRule> =
     one(|text, _| rules::parse_abort_rule(text), |rule, _| text(&rule.text));
 pub(super) const VERIFY: Grammar<Verify> =
@@ -259,14 +252,8 @@ pub(crate) fn show_header((name, value): &(String, String), secrets: Secrets) ->
     format!("{name}: {}", if masked { MASK } else { value })
 }
 
-fn exact_rate(number: f64) -> Option<Rate> {
-    (number > 0.0 && number.is_finite()).then_some(Rate(number))
-}
-
 fn show_rate(rate: Rate) -> KeyValue {
-    let text = format!("{}/s", rate.0);
-    let exact = units::parse_rate(&text) == Ok(rate);
-    KeyValue::One(if exact { Scalar::Text(text) } else { Scalar::Number(rate.0) })
+    text(format!("{}/s", rate.0))
 }
 
 pub(super) fn show_instants(at: &[Nanos]) -> KeyValue {

@@ -108,7 +108,7 @@ const RATE: PlanField = PlanField {
         (arrivals.from, arrivals.to, arrivals.at) = (span.from, span.to, None);
         Ok(())
     },
-    ..open!(at "rate", arrivals => arrivals.from, EXACT_RATE)
+    ..open!(at "rate", arrivals => arrivals.from, PER_SECOND)
 };
 
 const RATE_TO: PlanField = PlanField {
@@ -120,7 +120,7 @@ const RATE_TO: PlanField = PlanField {
     },
     ..LAST_RATE
 };
-const LAST_RATE: PlanField = open!(at "rate_to", arrivals => arrivals.to, EXACT_RATE);
+const LAST_RATE: PlanField = open!(at "rate_to", arrivals => arrivals.to, PER_SECOND);
 
 /// A trace without a rate; its length then bounds the queue.
 const AT: PlanField = PlanField {
@@ -217,12 +217,12 @@ const CALLS: PlanField = PlanField {
 const PACE: PlanField = PlanField {
     read: |plan, _, value, inputs| {
         let mut each = None;
-        off::read(&EXACT_RATE, &mut each, value.clone(), inputs)?;
+        off::read(&PER_SECOND, &mut each, value.clone(), inputs)?;
         let Some(each) = each else { return Ok(()) };
         set_pace(plan, &value, Pace::Every(each))
     },
     show: |plan, secrets| match plan.load.session().and_then(|session| session.pace.as_ref()) {
-        Some(Pace::Every(each)) => ("", at::show(&EXACT_RATE, each, secrets)),
+        Some(Pace::Every(each)) => ("", at::show(&PER_SECOND, each, secrets)),
         _ => ("", KeyValue::One(Scalar::Off)),
     },
     key: "load.pace",

@@ -61,7 +61,7 @@ pub(super) static GRPC: &[Setting] = &[
     Setting { name: "messages", value: "N", needs: Some("message"), field: field!(off grpc.messages, COUNT),
         bounds: &[within(1.0, 1e5, "takes a number of messages from 1 to 100000")],
         help: "Messages of a client stream: those of --message in turn [default: each once]", ..GRPC_CALL },
-    Setting { name: "message-rate", value: "RATE", needs: Some("message"), field: field!(off grpc.message_rate, EXACT_RATE),
+    Setting { name: "message-rate", value: "RATE", needs: Some("message"), field: field!(off grpc.message_rate, PER_SECOND),
         bounds: &[within(1e-3, 1e6, "takes a rate of messages from 0.001/s to 1000000/s")],
         help: "Messages per second of each client stream, on an absolute schedule from the instant the call is due [default: back to back]", ..GRPC_CALL },
     Setting { field: field!(at grpc.answers, SWITCH), page: "plans",

@@ -43,7 +43,7 @@ fn stalls_shares_and_drips_are_read_or_refused() {
     assert_eq!(parse_share("1%"), Ok(0.01));
     assert_eq!(parse_share("0.25"), Ok(0.25));
     assert_eq!(parse_share("100 %"), Ok(1.0));
-    for text in ["0", "101%", "1.5", "-1%", "NaN", "", "%"] {
+    for text in ["0", "1", "101%", "1.5", "-1%", "NaN", "", "%"] {
         assert!(parse_share(text).is_err(), "{text}");
     }
     assert_eq!(parse_drip("100B/s"), Ok(100));
