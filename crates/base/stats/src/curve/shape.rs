@@ -13,9 +13,7 @@ const TWICE: f64 = 2.0;
 
 /// The highest mean goodput of a level, with Student's interval over its repeats.
 pub fn peak(levels: &[Level]) -> Option<Span> {
-    let goodput = |level: &Level| level.mean(|point| point.goodput_per_s);
-    let by_goodput = |a: &&Level, b: &&Level| goodput(a).total_cmp(&goodput(b));
-    let best = levels.iter().filter(|level| goodput(level).is_finite()).max_by(by_goodput)?;
+    let best = best(levels)?;
     let values: Vec<f64> = best.points.iter().map(|point| point.goodput_per_s).collect();
     let (low, high) = match t_mean(&values) {
         Some(estimate) => (estimate.low.max(0.0), estimate.high),
@@ -24,7 +22,18 @@ pub fn peak(levels: &[Level]) -> Option<Span> {
     Some(Span { at: goodput(best), low, high })
 }
 
-/// Goodput at twice the knee relative to the peak; the caller adds the recovery time.
+fn best(levels: &[Level]) -> Option<&Level> {
+    let known = levels.iter().filter(|level| goodput(level).is_finite());
+    known.max_by(|a, b| goodput(a).total_cmp(&goodput(b)))
+}
+
+fn goodput(level: &Level) -> f64 {
+    level.mean(|point| point.goodput_per_s)
+}
+
+/// Goodput at twice the knee relative to the peak; the caller adds the recovery time. Where the
+/// goodput still rises past the knee (a knee found by failures), a level below the peak's has less
+/// than the peak because less is offered, so it does not count.
 pub fn overload(levels: &[Level], knee: Option<f64>, peak: Option<Span>) -> Overload {
     let unseen = Overload {
         shape: OverloadShape::Unseen,
@@ -33,11 +42,16 @@ pub fn overload(levels: &[Level], knee: Option<f64>, peak: Option<Span>) -> Over
         recovery_s: f64::NAN,
     };
     let (Some(knee), Some(peak)) = (knee, peak) else { return unseen };
-    let far = |level: &&Level| level.at >= BEYOND_KNEES * knee;
+    let share_of_peak = |level: &Level| (goodput(level) / peak.at).clamp(0.0, 1.0);
+    let best_at = best(levels).map_or(knee, |best| best.at);
+    let far = |level: &&Level| {
+        let rising = level.at < best_at && share_of_peak(level) < FLAT_SHARE;
+        level.at >= BEYOND_KNEES * knee && !rising
+    };
     let from_twice = |level: &Level| (level.at - TWICE * knee).abs();
     let nearest = levels.iter().filter(far).min_by(|a, b| from_twice(a).total_cmp(&from_twice(b)));
     let Some(level) = nearest.filter(|_| knee > 0.0 && peak.at > 0.0) else { return unseen };
-    let kept_share = (level.mean(|point| point.goodput_per_s) / peak.at).clamp(0.0, 1.0);
+    let kept_share = share_of_peak(level);
     let shape = match kept_share {
         share if share >= FLAT_SHARE => OverloadShape::Flat,
         share if share >= COLLAPSE_SHARE => OverloadShape::Sag,
@@ -49,7 +63,6 @@ pub fn overload(levels: &[Level], knee: Option<f64>, peak: Option<Span>) -> Over
 /// The largest loss of mean goodput on the way down relative to the way up; `None` without a level
 /// that was held both ways.
 pub fn hysteresis(up: &[Level], down: &[Level]) -> Option<Hysteresis> {
-    let goodput = |level: &Level| level.mean(|point| point.goodput_per_s);
     let loss = |below: &Level| {
         let same = |above: &&Level| (above.at - below.at).abs() <= 1e-6 * below.at.abs();
         let above = up.iter().find(same)?;

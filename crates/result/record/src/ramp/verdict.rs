@@ -74,7 +74,17 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
     let others = merged(&used, &|step, cause| {
         !of_the_load(step, cause) && !matches!(cause.id, CauseId::AllFailed | CauseId::Interrupted)
     });
+    // the causes of a VALID step are notes
+    let noted = |cause: &CauseRecord| {
+        let serious = |step: &&RampStepRecord| {
+            step.run.verdict.state != State::Valid
+                && step.run.verdict.causes.iter().any(|known| known.id == cause.id)
+        };
+        !used.iter().any(serious)
+    };
+    let only_notes = causes.is_empty() && others.iter().all(noted);
     causes.extend(others);
+    let before = causes.len();
     if interrupted {
         causes.push(CauseRecord {
             id: CauseId::Interrupted,
@@ -86,7 +96,7 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
     if !used.is_empty() {
         causes.extend(left_out(steps));
     }
-    if !causes.is_empty() {
+    if causes.len() > before || !only_notes {
         state = state.max(State::Degraded);
     }
     VerdictRecord { state, causes }

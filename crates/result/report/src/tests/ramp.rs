@@ -133,7 +133,7 @@ fn nothing_is_concluded_from_crumbs() {
     let report = RampRecord::of(&report).judged(&[], false);
     assert_eq!(report.verdict.causes[0].id, CauseId::UnusableSteps);
     let text = crate::ramp::text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.starts_with("Measurement INVALID unusable-steps: 11 of 17 steps"), "{text}");
+    assert!(text.contains(" describe the server unusable-steps: 11 of 17 steps"), "{text}");
     assert!(text.contains("Knee unknown: 11 of 17 steps are unusable"), "{text}");
     assert!(!text.contains("Peak") && !text.contains("Overload  "), "{text}");
     assert_eq!(errors(&published(&report)), "");
@@ -182,7 +182,7 @@ fn a_ramp_without_a_step_is_still_a_result() {
     assert_eq!(errors(&published(&report)), "");
     let shown = crate::ramp::text(&report, PLAIN);
     assert!(
-        shown.starts_with("Measurement   INVALID\n              all-failed: nobody is there"),
+        shown.starts_with("Measurement   INVALID: the numbers do not describe the server\n              all-failed: nobody is there"),
         "{shown}"
     );
     assert!(shown.contains("Steps         none was run"), "{shown}");
@@ -263,7 +263,10 @@ fn causes_are_listed_once_with_the_number_of_steps() {
     let past_the_knee = report.steps.iter_mut().find(|step| step.point.level > 700.0).unwrap();
     past_the_knee.run.verdict.causes = vec![cause(CauseId::Drift, 1.0)];
     report.steps.retain(|step| !step.point.client_limited);
-    let found = RampRecord::of(&report).judged(&[], false).verdict;
+    let judged = |report: &_| RampRecord::of(report).judged(&[], false).verdict;
+    assert_eq!(judged(&report).state, State::Valid, "causes of VALID steps are notes");
+    report.steps[0].run.verdict.state = State::Degraded;
+    let found = judged(&report);
     assert_eq!(found.state, State::Degraded);
     assert_eq!(found.causes.len(), 1, "{found:?}");
     let usable = report.steps.len();

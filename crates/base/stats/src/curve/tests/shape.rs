@@ -47,6 +47,20 @@ fn overload_has_a_shape() {
     }
 }
 
+/// A level between the knee and the peak has less goodput than the peak because less is offered.
+#[test]
+fn goodput_that_rises_past_the_knee_is_no_overload() {
+    let failing = |level: f64| Point {
+        goodput_per_s: level * 0.98,
+        failure_share: if level > 100.0 { 0.02 } else { 0.0 },
+        ..server(level, 1_000.0, 1.0)
+    };
+    let steps: Vec<_> =
+        (1..=4).map(|step| (Purpose::Up, failing(f64::from(step) * 100.0))).collect();
+    let found = curve(&steps, Axis::Rate, &[]);
+    assert_eq!(curve_text(&found), "100 in 99..200, Flat 1.00 at 400");
+}
+
 /// An interval from 0 would claim that lower loads were tested.
 #[test]
 fn a_knee_below_every_usable_step_has_no_lower_end() {
@@ -92,7 +106,7 @@ fn one_dip_is_not_a_knee() {
     steps[3].1.achieved_per_s = 190.0;
     assert_eq!(curve(&steps, Axis::Rate, &[]).knee, None);
     steps[3].1.failure_share = 0.002;
-    assert_eq!(curve_text(&curve(&steps, Axis::Rate, &[])), "150 in 148..200, Sag 0.75 at 300");
+    assert_eq!(curve_text(&curve(&steps, Axis::Rate, &[])), "150 in 148..200, Flat 1.00 at 400");
 }
 
 /// Short windows miss the calls in flight at their end: not a sign of saturation.
