@@ -64,6 +64,12 @@ pub fn rate(per_second: f64) -> String {
     format!("{}/s", grouped(&number))
 }
 
+/// Rounds an estimate up to two digits: 15,468 becomes 16,000.
+pub fn estimate(n: u64) -> u64 {
+    let unit = n.checked_ilog10().map_or(1, |digits| 10_u64.pow(digits.saturating_sub(1)));
+    n.div_ceil(unit).saturating_mul(unit)
+}
+
 /// `850 B`, `1.50 KiB`, `12.3 MiB`: powers of 1024.
 pub fn bytes(n: u64) -> String {
     if n < 1024 {

@@ -69,6 +69,8 @@ fn exit_code(report: &CompareRecord) -> Code {
         Code::Interrupted
     } else if crossed(|bound| bound.crossed) {
         Code::Missed
+    } else if crossed(|bound| bound.undecided) {
+        Code::Invalid
     } else {
         Code::Done
     }

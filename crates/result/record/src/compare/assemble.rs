@@ -1,5 +1,6 @@
 //! From runs to differences.
 
+use super::bounds::TOO_FEW_CALLS;
 use super::{
     BoundRecord, CompareRecord, DifferenceRecord, FailIf, FurtherRecord, GateRecord, Judgement,
     LETTERS, SCHEMA, SideRecord, answer, failing, protocols, sentence, sequential, verdict,
@@ -192,7 +193,7 @@ fn comparable(figure: &str, runs: &[Vec<RunRecord>]) -> Option<&'static str> {
     if figure == "throughput" && runs.iter().any(refuses) {
         return Some("counts the failures of a failing side");
     }
-    (!enough_calls(figure, runs)).then_some("has too few calls in a run to be judged")
+    (!enough_calls(figure, runs)).then_some(TOO_FEW_CALLS)
 }
 
 /// A quantile needs calls beyond it in every run.

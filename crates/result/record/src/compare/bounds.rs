@@ -13,7 +13,10 @@ use units::{ParseError, quoted};
 /// Figures that only a gate judges: they are taken from whole runs, not from headlines.
 const GATE_FIGURES: [&str; 2] = ["p95", "cpu"];
 
-/// Maximum change of one figure before the comparison fails.
+/// Why a quantile is not compared.
+pub(super) const TOO_FEW_CALLS: &str = "has too few calls in a run to be judged";
+
+/// How far one figure may move before the comparison fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailIf {
     /// A name of the figures: `p99`, `throughput`.
@@ -134,8 +137,8 @@ impl FailIf {
             .then(|| format!("{} needs {needed} calls per run, but one has {calls}", self.figure))
     }
 
-    /// Returns whether a difference is significant and exceeds the bound. An undecidable figure
-    /// counts as crossed, so that a gate fails. `unknown`: why the figure is not compared; `sound`:
+    /// Returns whether a difference is significant and exceeds the bound; with too few
+    /// calls or runs the bound is undecided. The throughput of a failing side crosses its bound. `unknown`: why the figure is not compared; `sound`:
     /// every run counts for this figure.
     pub(super) fn judge(
         &self,
@@ -150,9 +153,11 @@ impl FailIf {
             undecided: false,
             why,
         };
+        let open = |why: String| BoundRecord { undecided: true, ..of(false, why) };
         let Some(found) = differences.iter().find(|one| one.figure == self.figure) else {
-            let why = unknown.unwrap_or("has too few calls in a run to be judged");
-            return of(true, format!("{} {why}", self.figure));
+            let why = unknown.unwrap_or(TOO_FEW_CALLS);
+            let why_text = format!("{} {why}", self.figure);
+            return if why == TOO_FEW_CALLS { open(why_text) } else { of(true, why_text) };
         };
         let moved = format!(
             "{} changed by {} ({})",
@@ -163,9 +168,7 @@ impl FailIf {
         let beyond =
             if self.limit > 0.0 { found.change > self.limit } else { found.change < self.limit };
         match found.judgement {
-            Judgement::TooFew => {
-                of(true, format!("{} cannot be judged from these runs", found.figure))
-            }
+            Judgement::TooFew => open(format!("{} cannot be judged from these runs", found.figure)),
             Judgement::NoneShown => {
                 let far = if self.limit > 0.0 { found.high } else { found.low };
                 let possible = far.abs() > self.limit.abs() && far * self.limit > 0.0;

@@ -188,9 +188,9 @@ impl Gate {
         {
             // a value that can be pasted
             help.push(format!(
-                "About {} would decide it on this machine (--budget {:.0}s).",
-                counted(needed, "block"),
-                wait_s.ceil()
+                "About {} would decide it on this machine (--budget {}s).",
+                counted(show::estimate(needed), "block"),
+                show::estimate(wait_s.ceil() as u64)
             ));
         }
         let bound = open.clone().find(|one| one.decidable.is_some());

@@ -229,7 +229,7 @@ pub struct BoundRecord {
     /// failures, only because of the client's lateness. Otherwise absent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub certain: bool,
-    /// A gate did not decide it; absent where it did.
+    /// Not decided by these runs; absent if decided.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
     pub why: String,
