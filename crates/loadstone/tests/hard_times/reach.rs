@@ -37,7 +37,7 @@ fn a_port_without_listener_is_reported() {
     // the same as text: the server first, then the verdict, and no empty table
     let outcome = run(&["run", &url]).expect(&[3]);
     assert!(outcome.stdout.starts_with("Server        refusing: "), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("\nMeasurement   INVALID\n"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\nMeasurement   INVALID: "), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("Start the server"), "{}", outcome.stdout);
     assert!(!outcome.stdout.contains("Little's law"), "{}", outcome.stdout);
 }

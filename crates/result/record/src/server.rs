@@ -337,12 +337,16 @@ impl Observed {
 
     /// `30.0 % of 2,000 calls (600 answered 500, 3 × connection refused)`.
     fn failures(&self, run: &Inputs<'_>) -> String {
+        // a status that only a step of a journey did not expect
+        let unnamed = self.statuses.is_empty() && self.errors.is_empty();
+        let unnamed = unnamed.then_some((FailureClass::Status, self.failed));
         let statuses = self.statuses.iter().map(|(status, count)| {
             let wanted = expectation_text(run.plan);
             format!("{} answered {status}{wanted}", show::count(*count))
         });
-        let mut parts: Vec<String> =
-            statuses.chain(self.errors.iter().map(|error| error_text(*error))).collect();
+        let mut parts: Vec<String> = statuses
+            .chain(self.errors.iter().chain(&unnamed).map(|error| error_text(*error)))
+            .collect();
         let more = parts.len().saturating_sub(NAMED_MAX);
         if more > 0 {
             parts.truncate(NAMED_MAX);

@@ -14,7 +14,7 @@ use crate::section::chart::{Dash, Tone};
 use crate::section::forest::{Forest, ForestRow};
 use crate::section::{
     Block, Caution, CellLook, Column, DataTable, Document, Forms, TableCell, Title, Voice, Words,
-    heading, led, say, subheading, title,
+    led, placed, say, subheading, title,
 };
 use crate::words::{self, counted, printable};
 pub use csv::csv;
@@ -39,7 +39,8 @@ pub fn json(report: &CompareRecord) -> String {
 /// The comparison as text, with a line feed at its end. Quiet: the answer, the bounds and
 /// reservations.
 pub fn text(report: &CompareRecord, style: Style) -> String {
-    page::text::text(&document(report), style)
+    let result = [say(Voice::Plain, report.answer.as_str())];
+    page::text::text_with_result(&document(report), result, style)
 }
 
 /// The page.
@@ -60,7 +61,7 @@ fn document(report: &CompareRecord) -> Document {
     gate::gate(&mut page, report);
     sides(&mut page, report);
     protocols::protocols(&mut page, report);
-    page.add(Forms::PAGE, [heading("Differences")]);
+    page.add(Forms::PAGE, [placed("differences", "Differences")]);
     for contrast in report.contrasts() {
         differences(&mut page, report, contrast);
     }
@@ -137,7 +138,7 @@ fn bounds(document: &mut Document, report: &CompareRecord) {
         let named = Words::from(of.as_str()).code(&bound.text);
         vec![named.into(), judged, bound.why.as_str().into()]
     }));
-    document.add(Forms::PAGE, [heading("Bounds"), Block::Table(table)]);
+    document.add(Forms::PAGE, [placed("bounds", "Bounds"), Block::Table(table)]);
 }
 
 /// Measurements of each side, and their order.
@@ -353,7 +354,7 @@ fn distributions(document: &mut Document, report: &CompareRecord) {
     };
     let sides: Vec<(String, Hist)> = report.lettered().map(side).collect();
     let both = if report.further.is_empty() { "both" } else { "all" };
-    document.add(Forms::PAGE, [heading(format!("Response times of {both}"))]);
+    document.add(Forms::PAGE, [placed("response-times", &format!("Response times of {both}"))]);
     let all: Vec<Distribution<'_>> = sides
         .iter()
         .zip(LOOKS)
@@ -369,7 +370,7 @@ fn distributions(document: &mut Document, report: &CompareRecord) {
 }
 
 fn runs(document: &mut Document, report: &CompareRecord) {
-    document.add(Forms::PAGE, [heading("Runs")]);
+    document.add(Forms::PAGE, [placed("runs", "Runs")]);
     if !report.order.is_empty() {
         let order = printable(&report.order.join(" "), 400);
         document.add(

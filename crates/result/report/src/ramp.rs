@@ -46,7 +46,9 @@ pub fn json(ramp: &RampRecord) -> String {
 
 /// The report as text, with a line feed at its end. Quiet: the verdict and the answers.
 pub fn text(report: &RampRecord, style: Style) -> String {
-    page::text::text(&document(report, style.form()), style)
+    let answers = prose::answers(report).into_iter().map(|text| say(Voice::Plain, text));
+    let result = answers.chain([blocks::verdict_line(&report.verdict)]);
+    page::text::text_with_result(&document(report, style.form()), result, style)
 }
 
 /// The page.

@@ -54,7 +54,8 @@ pub fn json(torture: &TortureRecord) -> String {
 
 /// Returns the record as text, with a final line feed.
 pub fn text(record: &TortureRecord, style: Style) -> String {
-    page::text::text(&document(record, style.form()), style)
+    let result = [say(Voice::Plain, words::summary(record))];
+    page::text::text_with_result(&document(record, style.form()), result, style)
 }
 
 /// Returns the page.

@@ -12,6 +12,8 @@ use layout::{LABEL, Page, shortened};
 
 /// Widest line, in characters.
 pub(crate) const WIDTH: usize = 80;
+/// Lines of a terminal, minus the prompt's.
+pub(crate) const LINES: usize = 23;
 
 /// Style of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +43,24 @@ impl Style {
 pub(crate) fn text(document: &Document, style: Style) -> String {
     let mut page = Page::default().coloured(style.color);
     write(&mut page, document, style.form());
+    finished(page, style)
+}
+
+/// The document, and on a terminal that it does not fit, its result again as the last lines: the
+/// first ones have scrolled off.
+pub(crate) fn text_with_result(
+    document: &Document,
+    result: impl IntoIterator<Item = Block>,
+    style: Style,
+) -> String {
+    let mut page = Page::default().coloured(style.color);
+    write(&mut page, document, style.form());
+    if style.columns > 0 && page.lines() > LINES {
+        let mut last = Document::default();
+        last.add(Forms::TEXT, [Block::Gap]);
+        last.add(Forms::TEXT, result);
+        write(&mut page, &last, style.form());
+    }
     finished(page, style)
 }
 
@@ -113,10 +133,22 @@ fn sentence(page: &mut Page, sentence: &Sentence) {
 }
 
 /// The word in its column and in color, then this many reasons, the first of them with advice.
+/// A sentence after a colon.
+fn clause(sentence: &str) -> String {
+    let mut chars = sentence.trim_end_matches('.').chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
 fn notice(page: &mut Page, notice: &Notice) {
-    let text = if notice.sentence.is_empty() { &notice.word } else { &notice.sentence };
+    let text = match notice.sentence.as_str() {
+        "" if notice.mood != Mood::Good && !notice.meaning.is_empty() => {
+            format!("{}: {}", notice.word, clause(notice.meaning))
+        }
+        "" => notice.word.clone(),
+        sentence => sentence.to_owned(),
+    };
     let begin = page.mark();
-    page.fact(notice.label, text);
+    page.fact(notice.label, &text);
     page.paint(begin, &notice.word, code(notice.mood));
     if let Some(example) = &notice.example {
         page.fact("", &format!("sample response: {example}"));

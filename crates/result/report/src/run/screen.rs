@@ -4,15 +4,14 @@
 use super::{begun, parts, tables};
 use crate::blocks::{conduct, verdict};
 use crate::page::text::layout::Page;
-use crate::page::text::{self, Style, picture};
+use crate::page::text::{self, LINES, Style, picture};
 use crate::section::{Block, Document, Forms, Voice, facts as fact_list, heading, led};
+use crate::words::counted;
 use crate::{RunRecord, RunTimes, facts, words};
 use record::run::JourneyRecord;
 
 const SCREEN: Forms = Forms::SCREEN;
 
-/// Lines of a terminal, minus the prompt's.
-const LINES: usize = 23;
 /// Rows of the histogram: fewer are uninformative, more unnecessary.
 const BARS_MIN: usize = 3;
 const BARS_MAX: usize = 8;
@@ -49,7 +48,7 @@ struct Detail {
 /// objectives and response times.
 const LEAST: Detail = Detail {
     asked: 60,
-    causes: (0, 0),
+    causes: (1, 0),
     across_runs: false,
     bars: None,
     findings: (0, 0),
@@ -59,8 +58,7 @@ const LEAST: Detail = Detail {
 };
 
 /// Optional parts, the most important first.
-const MORE: [fn(&mut Detail); 15] = [
-    |detail| detail.causes.0 = 1,
+const MORE: [fn(&mut Detail); 14] = [
     |detail| detail.across_runs = true,
     // a finding may report that the figures are not the server's
     |detail| detail.findings = (1, 0),
@@ -220,12 +218,24 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     document
 }
 
+/// Number of findings, where none of them fits.
+fn unshown(hidden: usize) -> Option<Block> {
+    let them = if hidden == 1 { "it" } else { "them" };
+    let counted = counted(hidden as u64, "finding");
+    (hidden > 0).then(|| Block::Lines(vec![format!("{counted}: --full shows {them}")]))
+}
+
 /// Bottlenecks of the server, the first findings only. Evidence in the report's first line is not
 /// repeated.
 fn findings(report: &RunRecord, detail: Detail) -> Document {
     let mut document = Document::default();
     let (shown, advised) = detail.findings;
     let sentence = &report.server.sentence;
+    if shown == 0 {
+        let hidden = report.findings.iter().filter(|finding| finding.evidence != *sentence).count();
+        document.add(SCREEN, unshown(hidden));
+        return document;
+    }
     let mut shown: Vec<_> = report.findings.iter().take(shown).enumerate().collect();
     shown.retain(|(index, finding)| *index < advised || finding.evidence != *sentence);
     let hidden = report.findings.len() - shown.len();

@@ -56,8 +56,9 @@ fn the_server_comes_first_and_the_verdict_second() {
     assert_eq!(shown.lines().nth(1), Some("Measurement   VALID"));
     let troubled = text(&fixtures::troubled(), PLAIN);
     assert!(troubled.starts_with("Server        failing: 1.48 % of "), "{troubled}");
-    let invalid = "\nMeasurement   INVALID\n              slip: slip p99 770 ms";
-    assert!(troubled.contains(invalid), "{troubled}");
+    let invalid = "\nMeasurement   INVALID: the numbers do not describe the server\n";
+    let cause = "              slip: slip p99 770 ms";
+    assert!(troubled.contains(&format!("{invalid}{cause}")), "{troubled}");
 }
 
 /// Default output.
@@ -109,7 +110,7 @@ fn every_report_fits_one_screen() {
             let shown = text(report, Style { columns, ..SCREEN });
             // the prompt uses the 24th
             assert!(shown.lines().count() <= 23, "{name}:\n{shown}");
-            let verdict = format!("\nMeasurement   {}\n", report.verdict.state.id());
+            let verdict = format!("\nMeasurement   {}", report.verdict.state.id());
             assert!(shown.contains(&verdict), "{name}:\n{shown}");
             let widest = shown.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= columns.clamp(80, 160), "{name}: {widest}\n{shown}");
@@ -140,6 +141,21 @@ fn a_finding_comes_before_the_histogram() {
         drawn += usize::from(shown.contains("Response times, by calls"));
     }
     assert!((1..18).contains(&drawn), "{drawn} of 18 with a histogram");
+}
+
+/// No finding fits on the fullest screen, so their number is stated.
+#[test]
+fn findings_that_do_not_fit_are_counted() {
+    let mut report = fixtures::troubled();
+    let objective = report.slo[0].clone();
+    report.slo.extend(vec![objective; 12]);
+    let shown = text(&report, SCREEN);
+    let count = report.findings.len();
+    assert!(!shown.contains("What limits this server"), "{shown}");
+    assert!(
+        shown.contains(&format!("\n{count} finding")) && shown.contains(": --full shows "),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -188,7 +204,7 @@ fn colour_marks_the_two_words_only() {
     let plain = text(&fixtures::troubled(), PLAIN);
     let coloured = text(&fixtures::troubled(), Style { color: true, ..PLAIN });
     assert!(coloured.starts_with("Server        \u{1b}[1;31mfailing\u{1b}[0m: "), "{coloured}");
-    assert!(coloured.contains("\nMeasurement   \u{1b}[1;31mINVALID\u{1b}[0m\n"), "{coloured}");
+    assert!(coloured.contains("\nMeasurement   \u{1b}[1;31mINVALID\u{1b}[0m: "), "{coloured}");
     assert_eq!(coloured.matches('\u{1b}').count(), 4);
     assert_eq!(coloured.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", ""), plain);
 }
@@ -284,6 +300,24 @@ fn a_terminal_has_the_server_and_the_verdict_last_as_well() {
     let servers = shown.lines().filter(|line| line.starts_with("Server   ")).count();
     assert_eq!(servers, 2, "{shown}");
     assert!(!text(&fixtures::troubled(), SCREEN).contains("INVALID: slip"));
+}
+
+/// Ramps, comparisons and tortures that do not fit a terminal repeat their result at the end.
+#[test]
+fn a_terminal_has_the_result_of_a_long_report_last() {
+    let ramp = super::curves::ramp(&["one"]);
+    let shown = |columns| {
+        crate::ramp::text(&record::ramp::RampRecord::of(&ramp), Style { columns, ..PLAIN })
+    };
+    let (file, terminal) = (shown(0), shown(80));
+    let last = terminal.strip_prefix(file.as_str()).expect("the same report first");
+    assert!(
+        last.starts_with("\nThe server keeps up") && last.contains("\nMeasurement   "),
+        "{last}"
+    );
+    let quiet = Style { quiet: true, columns: 80, ..PLAIN };
+    let short = crate::ramp::text(&record::ramp::RampRecord::of(&ramp), quiet);
+    assert!(!short.contains("The server keeps up"), "{short}");
 }
 
 #[test]

@@ -8,7 +8,6 @@ use crate::section::chart::{
 use crate::section::{
     Block, Column, DataTable, Document, Forms, TableCell, Voice, Words, led, placed, say,
 };
-use crate::words::seconds;
 use record::torture::{CaseRecord, ProbeRecord, TortureRecord};
 use torture::judge::TestOutcome;
 use torture::result::{ProbeKind, Seen};
@@ -47,7 +46,7 @@ pub(super) fn pressure(document: &mut Document, record: &TortureRecord) {
     let note = "Correct, shed, lost: shares of the time in which probes got their usual \
         response, a well-formed refusal, or neither. Established: connections of the load, of \
         those wanted. Followed: rounds in which the load had an effect. Control: the result of \
-        as many well-behaved connections.";
+        as many well-behaved connections. ~: fewer probes than a p99 needs.";
     document.add(Forms::PAGE, [say(Voice::Note, note)]);
 }
 
@@ -60,7 +59,7 @@ fn row(case: &CaseRecord) -> Option<Vec<TableCell>> {
         show::share(health.correct).into(),
         show::share(health.shed).into(),
         show::share(health.lost).into(),
-        seconds(health.p99_s).into(),
+        words::p99(health.p99_s, health.probes).into(),
         health.recovery_s.map_or_else(|| "not known".to_owned(), words::recovery).into(),
         format!("{}/{}", health.armed, health.wanted).into(),
         words::followed(health).into(),

@@ -230,9 +230,10 @@ pub(crate) fn impact(
             counted(health.probes, "probe")
         ),
     )];
-    let before = base.map(|base| format!(", {} before it", seconds(base.p99_s)));
+    let before = base.map(|base| format!(", {} before it", p99(base.p99_s, base.probes)));
     let before = before.unwrap_or_default();
-    lines.push(("response", format!("p99 {} under load{before}", seconds(health.p99_s))));
+    let under_load = p99(health.p99_s, health.probes);
+    lines.push(("response", format!("p99 {under_load} under load{before}")));
     let connections = format!("{} of {} connections established", health.armed, health.wanted);
     lines.push(("pressure", connections));
     let recovered = match health.recovery_s.map(Recovery::duration) {
@@ -263,13 +264,19 @@ pub(crate) fn followed(health: &HealthRecord) -> String {
     }
 }
 
+/// A p99, marked where it has fewer probes than it needs.
+pub(crate) fn p99(time_s: f64, probes: u64) -> String {
+    let mark = if probes < stats::samples_needed(0.99) { "~" } else { "" };
+    format!("{mark}{}", seconds(time_s))
+}
+
 /// Describes probes before any load.
 pub(crate) fn baseline(base: &BaselineRecord) -> String {
     let failed = match base.failed {
         0 => String::new(),
         n => format!(", {} of them failed", show::count(n)),
     };
-    let (p50, p99) = (seconds(base.p50_s), seconds(base.p99_s));
+    let (p50, p99) = (seconds(base.p50_s), p99(base.p99_s, base.probes));
     format!("p50 {p50}, p99 {p99} of {}{failed}", counted(base.probes, "probe"))
 }
 

@@ -170,6 +170,9 @@
     return found ? found.name : "–";
   };
 
+  // a single point without a mark would be invisible
+  const dotted = line => line.dots === "joined" || line.dots === "alone"
+    || line.values.filter(value => value !== null).length === 1;
   const seriesOf = (chart, line) => ({
     label: line.name,
     stroke: color(line.tone),
@@ -178,7 +181,7 @@
     dash: dashes[line.dash],
     fill: line.area ? faint(line.tone, 0.13) : undefined,
     spanGaps: line.dots !== "none",
-    points: { show: line.dots === "joined" || line.dots === "alone", size: 7, fill: color(line.tone) },
+    points: { show: dotted(line), size: 7, fill: color(line.tone) },
     value: (u, value) => value === null || value === undefined ? "–" : show.value[chart.y](value),
   });
   const axesOf = chart => [

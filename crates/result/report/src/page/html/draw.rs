@@ -163,7 +163,7 @@ fn drawn(line: &Line, at: &[f64], across: &Scale, up: &Scale) -> Markup {
         @if line.dots != Dots::Alone {
             path class=(line_class(line)) d=(path(curve.iter().copied())) {}
         }
-        @if matches!(line.dots, Dots::Joined | Dots::Alone) {
+        @if is_dotted(line) {
             @for (x, y) in curve.iter().flatten() {
                 circle class=(fill(line.tone)) cx=(coordinate(*x)) cy=(coordinate(*y)) r=(DOT) {}
             }
@@ -173,6 +173,12 @@ fn drawn(line: &Line, at: &[f64], across: &Scale, up: &Scale) -> Markup {
                 cx=(coordinate(*x)) cy=(coordinate(*y)) r=(DOT) {}
         }
     }
+}
+
+/// Returns whether points are marked; a single point without a mark would be invisible.
+fn is_dotted(line: &Line) -> bool {
+    let single = || line.values.iter().flatten().count() == 1;
+    matches!(line.dots, Dots::Joined | Dots::Alone) || single()
 }
 
 fn area(curve: &Points<'_>) -> String {

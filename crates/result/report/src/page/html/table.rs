@@ -14,12 +14,13 @@ pub(super) fn table(table: &DataTable) -> Markup {
     html! {
         @if !table.title.is_empty() { h3 { (table.title) } }
         div class="wide" { table class=[class] {
-            tr {
+            // on paper, the head is repeated on each page
+            thead { tr {
                 @for (_, column) in table.columns(Forms::PAGE) {
                     th class=[head_class(column.kind)] { (column.head) }
                 }
-            }
-            @for one in &table.rows { (row(table, one)) }
+            } }
+            tbody { @for one in &table.rows { (row(table, one)) } }
         } }
     }
 }
