@@ -1,8 +1,9 @@
 //! `loadstone init`: the first plan of a service.
 
-use crate::args::{InitArgs, Sink};
+use crate::args::{Cli, Command, InitArgs, Sink};
 use crate::exit::{Code, Failure};
-use crate::files;
+use crate::{files, workload_command};
+use clap::Parser;
 use plan::{Plan, Secrets};
 
 /// Contents of the plan's tables below.
@@ -26,7 +27,6 @@ const WRITTEN: [&str; 4] = ["version", "load", "stop", "measure"];
 
 /// Writes the plan, and names the command that runs it.
 pub(crate) fn init(args: &InitArgs) -> Result<Code, Failure> {
-    let text = text(&args.plan()?, &args.output)?;
     if let Sink::File(path) = &args.output
         && !args.force
         && path.exists()
@@ -36,11 +36,31 @@ pub(crate) fn init(args: &InitArgs) -> Result<Code, Failure> {
             path.display()
         )));
     }
-    files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
+    match args.file() {
+        Some(file) => drop(import(file, &args.output)?),
+        None => {
+            let text = text(&args.plan()?, &args.output)?;
+            files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
+        }
+    }
     if let Sink::File(path) = &args.output {
         crate::say(&format!("wrote {0}; next: loadstone run {0}", path.display()));
     }
     Ok(Code::Done)
+}
+
+/// A file of another tool, as `loadstone workload import FILE -o PLAN` does it.
+fn import(file: &str, output: &Sink) -> Result<Code, Failure> {
+    let output = match output {
+        Sink::File(path) => path.display().to_string(),
+        Sink::Stdout => "-".to_owned(),
+    };
+    let words = ["loadstone", "workload", "import", "-o", &output, "--", file];
+    match Cli::try_parse_from(words).map(|cli| cli.command) {
+        Ok(Command::Workload(args)) => workload_command::workload(args),
+        Ok(_) => unreachable!("the words name the command"),
+        Err(error) => Err(Failure::usage(error.to_string())),
+    }
 }
 
 /// The plan with its comments.
@@ -86,9 +106,8 @@ mod tests {
     }
 
     fn written(start: &str) -> String {
-        use clap::Parser;
-        let cli = crate::args::Cli::parse_from(["loadstone", "init", start]);
-        let crate::args::Command::Init(args) = cli.command else { panic!("init") };
+        let cli = Cli::parse_from(["loadstone", "init", start]);
+        let Command::Init(args) = cli.command else { panic!("init") };
         text(&args.plan().unwrap(), &args.output).unwrap()
     }
 

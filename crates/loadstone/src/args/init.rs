@@ -4,15 +4,17 @@ use super::recorded::of_curl;
 use super::{Disk, Sink, UsageError, parse};
 use clap::Args;
 use plan::Plan;
+use std::path::Path;
 
 /// Write a plan for a URL, with comments, that runs as it is
 ///
 /// Takes a URL, or a curl command in quotes as a browser's developer tools copy it. The plan has an
-/// objective on the p99 and one on failures, and names the settings that are changed most.
+/// objective on the p99 and one on failures, and names the settings that are changed most. Also
+/// takes a file that `loadstone workload import` reads: HAR, OpenAPI, Postman, JMeter and others.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct InitArgs {
-    /// A URL, or a curl command in quotes
-    #[arg(value_name = "URL|'curl …'")]
+    /// A URL, a curl command in quotes, or a file of another tool
+    #[arg(value_name = "URL|'curl …'|FILE")]
     start: String,
     /// Write the plan here; with -, to standard output
     #[arg(
@@ -29,6 +31,13 @@ pub(crate) struct InitArgs {
 }
 
 impl InitArgs {
+    /// The file to import, if it is one. A plan is refused as a URL, with its own message.
+    pub(crate) fn file(&self) -> Option<&str> {
+        let path = Path::new(&self.start);
+        let is_plan = path.extension().is_some_and(|ending| ending == "toml");
+        (path.is_file() && !is_plan).then_some(self.start.as_str())
+    }
+
     /// Calls in a plan whose other settings are defaults.
     ///
     /// # Errors

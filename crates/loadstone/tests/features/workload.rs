@@ -292,6 +292,13 @@ fn a_recorded_visit_is_made_again() {
     let run_args = ["run", text(&out), "-c", "2", "-n", "8", "--json", "-"];
     let json = run(&run_args).expect(&[0, 4]).json();
     assert_eq!(json["status"], serde_json::json!({"200": 16}), "{json}");
+    // `init` makes the same plan, for the recorded server
+    let first = folder.path().join("first.toml");
+    let init = ["init", text(&har), "-o", text(&first)];
+    let wrote = format!("wrote {0}; next: loadstone run {0}", first.display());
+    assert!(run(&init).expect(&[0]).stderr.contains(&wrote));
+    assert!(std::fs::read_to_string(&first).unwrap().contains("https://shop.invalid/echo"));
+    assert!(run(&init).expect(&[2]).stderr.contains("exists; give another file with -o"));
     let ran = run(&[&args[..], &["--by", "requests", "--logins"]].concat()).expect(&[0]);
     let plan = std::fs::read_to_string(&out).unwrap();
     assert!(
