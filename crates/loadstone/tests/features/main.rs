@@ -8,6 +8,7 @@ mod support;
 
 mod calls;
 mod connections;
+mod gate_pages;
 mod grpc;
 mod http2;
 #[cfg(feature = "h3")]

@@ -128,34 +128,3 @@ fn the_client_s_scheduling_is_reported() {
     assert_eq!(io(behind(&["chrt", "-b", "0"])), "epoll, SCHED_BATCH");
     assert!(!io(program::<&str>(&[])).contains("BATCH"));
 }
-
-/// The commands of the guide's page on gates, as a reader follows them: in an empty folder, with an
-/// empty home and no environment. The run is shorter, and on a free port.
-#[test]
-fn the_gate_of_the_guide_works_in_an_empty_environment() {
-    let page = include_str!("../../../../docs/guide/in-ci.md");
-    let line = page.lines().find_map(|line| line.strip_prefix("$ loadstone run http://"));
-    let line = line.expect("the page has a run");
-    let (_, options) = line.split_once("/hw ").expect("the run has options");
-    let site = Site::start(&[("delay", "5ms..30ms")]);
-    let url = site.url("/hw");
-    let summary = "--md \"$GITHUB_STEP_SUMMARY\"";
-    assert!(page.contains(summary), "the page writes the job summary");
-    let shell = format!("loadstone run {url} {} {summary}", options.replace("-d 5s", "-d 700ms"));
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("summary.md"), "before\n").unwrap();
-    let binary = crate::support::binary();
-    let path = format!("{}:/usr/bin:/bin", binary.parent().unwrap().display());
-    let mut command = std::process::Command::new("/bin/sh");
-    command.args(["-c", &shell]).env_clear().current_dir(folder.path());
-    command.env("PATH", path).env("HOME", folder.path());
-    command.env("GITHUB_STEP_SUMMARY", "summary.md");
-    // its p99 is above the bound, unless there are too few samples or this machine is too busy
-    let ran = finish(command, b"").expect(&[1, 4]);
-    assert!(ran.stdout.contains("p99<25ms"), "{}", ran.stdout);
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    let json: Value = serde_json::from_str(&read("result.json")).unwrap();
-    assert_eq!(json["slo"][1]["objective"], "p99<25ms");
-    let summary = read("summary.md");
-    assert!(summary.starts_with("before\n") && summary.contains("p99&lt;25ms"), "{summary}");
-}

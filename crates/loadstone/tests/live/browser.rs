@@ -64,7 +64,7 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     let store = folder.path().join("results.db");
     let site = Site::start(&[]);
     measure(&store, &site.url("/hw"));
-    measure(&store, &site.url("/bytes/2000"));
+    measure(&store, &site.url("/bytes/2000").replace("127.0.0.1", "localhost"));
     let (_ui, url) = ui(&store);
     let mut browser = Browser::open();
     browser.go(&url);
@@ -76,6 +76,8 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
                  { const box = one.getBoundingClientRect(); return box.width > 0 && box.right <= innerWidth })";
     assert_eq!(browser.eval(cards), json!(true));
 
+    sorted_and_filtered(&mut browser);
+    browser.go(&url);
     browser.eval("document.querySelector('[name=name]').value = 'BYTES'");
     follow(&mut browser, ".filter button", "/");
     assert_eq!(rows(&mut browser), json!(1));
@@ -87,8 +89,11 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     browser.eval("document.querySelector('input[name=tag]').value = 'before'");
     follow(&mut browser, "form.inline button", "/result/run-2");
     assert!(browser.text("form.tag").contains("before"));
-    browser.go(&format!("{url}?tag=before"));
+    browser.go(&url);
+    browser.eval("document.querySelector('[name=tag]').value = 'before'");
+    follow(&mut browser, ".filter button", "/");
     assert_eq!(rows(&mut browser), json!(1));
+    assert!(browser.text("tbody .tag").contains("before"));
     browser.go(&format!("{url}result/run-2"));
     follow(&mut browser, "form.tag button", "/result/run-2");
     assert_eq!(browser.eval("document.querySelector('form.tag')"), json!(null));
@@ -106,6 +111,56 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     follow(&mut browser, "a[href$='/delete']", "/result/run-1/delete");
     follow(&mut browser, ".danger", "/");
     assert_eq!(rows(&mut browser), json!(1));
+    assert_eq!(browser.problems(), &[] as &[String]);
+}
+
+/// A click on a column's head sorts by it; the selection of a host leaves its results.
+fn sorted_and_filtered(browser: &mut Browser) {
+    let ids = "[...document.querySelectorAll('tbody .id')].map(cell => cell.textContent)";
+    let heads = "[...document.querySelectorAll('thead th')].map(head => head.textContent)";
+    for name in ["Result", "p99"] {
+        let place = browser.eval(&format!("{heads}.indexOf('{name}') + 1"));
+        let head = format!("thead th:nth-child({place}) button");
+        browser.click(&head);
+        let falling = browser.eval(ids);
+        browser.click(&head);
+        let rising = browser.eval(ids);
+        let rising: Vec<_> = rising.as_array().unwrap().iter().rev().cloned().collect();
+        assert_eq!(falling, json!(rising), "{name}");
+        assert_eq!(falling.as_array().unwrap().len(), 2, "{name}");
+        let values = format!(
+            "[...document.querySelectorAll('tbody td:nth-child({place})')].map(cell => +cell.dataset.v)"
+        );
+        let values = browser.eval(&values);
+        assert!(values[0].as_f64() <= values[1].as_f64(), "{name}: {values}");
+    }
+    let hosts = "[...document.querySelector('[name=host]').options].map(one => one.value).sort()";
+    assert_eq!(browser.eval(hosts), json!(["", "127.0.0.1", "localhost"]));
+    browser.eval("document.querySelector('[name=host]').value = 'localhost'");
+    follow(browser, ".filter button", "/");
+    assert_eq!(browser.eval(ids), json!(["run-2"]));
+}
+
+/// Three runs of one name have a line in the list; a click on it opens their trend.
+#[test]
+fn the_trend_of_a_gate_is_opened_from_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("results.db");
+    let site = Site::start(&[]);
+    for _ in 0..3 {
+        measure(&store, &site.url("/hw"));
+    }
+    let (_ui, url) = ui(&store);
+    let mut browser = Browser::open();
+    browser.go(&url);
+    follow(&mut browser, "tbody .spark a", "/trend");
+    assert!(browser.text("h1").contains("/hw"));
+    assert_eq!(browser.eval("document.querySelectorAll('.graphs figure').length"), json!(4));
+    let points = "[...document.querySelectorAll('.graphs figure')]\
+                  .map(one => one.querySelectorAll('circle').length)";
+    assert_eq!(browser.eval(points), json!([3, 3, 3, 3]));
+    browser.keep_shot("ui-trend");
+    browser.fits_a_phone("ui-trend");
     assert_eq!(browser.problems(), &[] as &[String]);
 }
 
@@ -141,12 +196,23 @@ fn a_running_test_is_followed_to_its_end() {
     browser.go(&url);
     assert!(browser.text("#nothing").contains("there is no results store"));
     let store_name = store.display().to_string();
-    let think = ["run", "-d", "10m", "--think", "5ms", "--store", &store_name, &site.url("/hw")];
-    let run = Going::start(&think);
+    let plan = folder.path().join("journey.toml");
+    let steps = format!(
+        "version = 1\nurl = \"{}\"\n[load]\nthink = \"5ms\"\n[[journey]]\nname = \"visit\"\n\
+         [[journey.step]]\nname = \"front page\"\nurl = \"/hw\"\n\
+         [[journey.step]]\nname = \"pictures\"\nurl = \"/bytes/2000\"\n",
+        site.url("/")
+    );
+    std::fs::write(&plan, steps).unwrap();
+    let run = ["run", "-d", "10m", "--store", &store_name, &plan.to_string_lossy()];
+    let run = Going::start(&run);
     open_live(&mut browser, &url, "run-1");
     // two points of a line are two seconds
     browser.wait_for("document.querySelector('#times polyline').points.length >= 2");
     browser.wait_for("document.querySelector('#facts').textContent.includes('calls due')");
+    let steps = "[...document.querySelectorAll('#urls tr')].map(row => row.cells[0].textContent)";
+    browser.wait_for(&format!("{steps}.length >= 2"));
+    assert_eq!(browser.eval(steps), json!(["front page", "pictures"]));
     assert_eq!(browser.text("#progress"), "running");
     browser.keep_shot("ui-live");
     browser.fits_a_phone("ui-live");
