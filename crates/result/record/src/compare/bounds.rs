@@ -16,7 +16,7 @@ const GATE_FIGURES: [&str; 2] = ["p95", "cpu"];
 /// Why a quantile is not compared.
 pub(super) const TOO_FEW_CALLS: &str = "has too few calls in a run to be judged";
 
-/// How far one figure may move before the comparison fails.
+/// Maximum change of one figure before the comparison fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailIf {
     /// A name of the figures: `p99`, `throughput`.
