@@ -39,7 +39,8 @@ enum Entry {
 /// Writes the book.
 ///
 /// # Errors
-/// The summary does not name every page, or names a missing one; a file cannot be read or written.
+/// Fails if the summary does not name every page, or names a missing one, or a file cannot be read
+/// or written.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let guide = root.join(GUIDE);
     let entries = entries(&read(&guide.join(SUMMARY))?)?;

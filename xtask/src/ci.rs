@@ -1,7 +1,7 @@
 //! Continuous integration: the cheapest check first, the same steps at the desk.
 //!
-//! Tests run twice: all of them on the dev profile, and those of the faces, of Lua and of torture on
-//! the release profile, because that is what people build. Both are built before a test runs; then they
+//! Tests run twice: all of them on the dev profile, and those of the faces, of Lua and of torture
+//! on the release profile, because users build that. Both are built before a test runs; then they
 //! run at the same time.
 
 use crate::{licences, packages, shell, tidy, truths};
@@ -48,8 +48,8 @@ const STEPS: &[Step] = &[
 /// Arguments for clippy.
 const LINTS: [&str; 2] = ["-D", "warnings"];
 
-/// Makes cargo take the workspace's crates as the step `clippy` has checked them, instead of checking
-/// each of them once more: cargo keeps what another compiler driver checked apart.
+/// Makes cargo reuse the crates as the step `clippy` has checked them, instead of checking each of
+/// them again: cargo stores the results of another compiler driver separately.
 fn checked_by_clippy(cargo: &mut Command) {
     let driver = Path::new(cargo.get_program()).with_file_name("clippy-driver");
     if driver.is_file() {
@@ -80,7 +80,7 @@ pub(crate) fn all(root: &Path) -> anyhow::Result<()> {
 /// `cargo xtask test`.
 ///
 /// # Errors
-/// A program that the tests need is missing, tidy found something, or a test failed.
+/// Fails if a program that the tests need is missing, tidy found something, or a test failed.
 pub(crate) fn test(root: &Path, args: &[String]) -> anyhow::Result<()> {
     tidy::run(root)?;
     tests(root, args)
@@ -177,7 +177,7 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
 /// The tests of the package `lua` that are separate programs: each Rust file of its folder.
 ///
 /// # Errors
-/// An empty list means that the wrong thing would be tested.
+/// Fails for an empty list: the wrong tests would run.
 fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
     let folder = root.join("crates/load/lua/tests");
     let files = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
@@ -244,7 +244,7 @@ fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> 
 /// `cargo xtask bless`: updates the snapshots with the program's output. Read the diff.
 ///
 /// # Errors
-/// A test fails for another reason than its snapshot.
+/// Fails if a test fails for another reason than its snapshot.
 pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
     let mut test = cargo_with_default_signals(root);
     packages::with_system_folders(&mut test);
@@ -264,7 +264,7 @@ pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
 /// the types.
 ///
 /// # Errors
-/// It cannot be built, or a file cannot be written.
+/// Fails if it cannot be built, or a file cannot be written.
 pub(crate) fn schema(root: &Path) -> anyhow::Result<()> {
     let what = ["run", "--quiet", "--locked", "--package", "record", "--features", "schema"];
     let example = ["--example", "schemas", "--"];

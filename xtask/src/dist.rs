@@ -99,7 +99,7 @@ fn pack_all(root: &Path, dynamic: &Path, fixed: &Path, dist: &Path) -> anyhow::R
     Ok(())
 }
 
-/// Empties the folder, if it is one that this command has filled: `--into` may name another.
+/// Empties the folder if this command has filled it before: `--into` may name another.
 fn clear(dist: &Path) -> anyhow::Result<()> {
     let filled = dist.read_dir().is_ok_and(|mut files| files.next().is_some());
     if filled && !dist.join("SHA256SUMS").is_file() {
@@ -209,7 +209,7 @@ fn checksum_line(file: &Path) -> anyhow::Result<String> {
 }
 
 /// Seconds since 1970 of the last commit, so that packing twice gives the same bytes; 0 outside a
-/// repository. `SOURCE_DATE_EPOCH` goes first.
+/// repository. `SOURCE_DATE_EPOCH` has precedence.
 fn commit_date(root: &Path) -> String {
     if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
         return date;

@@ -110,7 +110,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let pages = if options.pages.is_empty() { all_pages(root)? } else { options.pages.clone() };
     let mut faults = Vec::new();
     for path in &pages {
-        // what one page lacks must not keep the others from being looked at
+        // a page with a missing server must not prevent the check of the others
         let found =
             renew(path, &binary, options).unwrap_or_else(|error| vec![format!("{error:#}")]);
         faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", path.display())));
@@ -127,7 +127,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// Plays a page, and writes it unless there is a fault; the faults.
+/// Runs a page's commands, and writes the page unless there is a fault; returns the faults.
 fn renew(path: &Path, binary: &Path, options: &Options) -> anyhow::Result<Vec<String>> {
     let check = options.check;
     let page = Page::parse(&std::fs::read_to_string(path).context("reading the page")?)?;
@@ -186,7 +186,7 @@ struct Stage<'a> {
     faults: Vec<String>,
 }
 
-/// Ended when it goes out of scope.
+/// A server; dropping this ends it.
 struct Server(Child);
 
 impl Drop for Server {
@@ -197,7 +197,7 @@ impl Drop for Server {
         while matches!(self.0.try_wait(), Ok(None)) && start.elapsed() < END_MAX {
             std::thread::sleep(Duration::from_millis(20));
         }
-        // it may have ended by itself, and then there is nothing to do
+        // it may have ended already
         if self.0.kill().is_ok() {
             drop(self.0.wait());
         }

@@ -19,7 +19,7 @@ pub(crate) struct Options {
 /// Repeats the experiments and writes the pages.
 ///
 /// # Errors
-/// As of the guide; no page has such a name.
+/// Fails like the guide, and if no page has such a name.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let folder = root.join("docs/lineage");
     let mut pages = guide::files_of(&folder, "md")?;

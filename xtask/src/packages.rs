@@ -30,8 +30,7 @@ const NEEDS: &[(&str, &str)] = &[
     ("ip", "iproute2"),
     ("lighttpd", "lighttpd"),
     ("make", "make"),
-    // what a failure is sent again with
-    // what the machines of a fleet talk through
+    // programs for replaying failures, and the server that connects the machines of a fleet
     ("nats-server", "nats-server"),
     ("nc", "netcat-openbsd"),
     ("nft", "nftables"),
@@ -64,7 +63,7 @@ const LOCK: [&str; 2] = ["-o", "DPkg::Lock::Timeout=600"];
 const UPDATE_PAUSES: [Duration; 3] =
     [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(40)];
 
-/// Installs what is missing.
+/// Installs missing packages.
 ///
 /// # Errors
 /// [`Missing`] when something is missing and we are not allowed to install it; or apt-get failed.
@@ -72,10 +71,10 @@ pub(crate) fn install() -> anyhow::Result<()> {
     install_these(NEEDS)
 }
 
-/// Installs what is missing of these, programs with their packages.
+/// Installs the missing ones of these, programs with their packages.
 ///
 /// # Errors
-/// As [`install`].
+/// Fails like [`install`].
 pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     let absent: Vec<(&str, &str)> =
         needs.iter().copied().filter(|(program, _)| !is_there(program)).collect();
@@ -100,8 +99,8 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     }
 }
 
-/// Renews apt's lists. Its option for locks covers dpkg's alone, so another apt-get that holds the
-/// lists is waited for here.
+/// Updates apt's lists. Its option for locks covers only dpkg's, so this waits for another apt-get
+/// that holds the lists.
 fn update(power: Power) -> anyhow::Result<()> {
     let once = || shell::run(power.command("apt-get").args(["-qq", "update"]));
     for pause in UPDATE_PAUSES {
@@ -144,7 +143,7 @@ enum Power {
 }
 
 impl Power {
-    /// `None` when we are neither root nor may become it without a password, or there is no
+    /// `None` if this process neither is root nor may become it without a password, or there is no
     /// apt-get.
     fn held() -> Option<Power> {
         shell::find("apt-get")?;

@@ -1,6 +1,6 @@
-//! `cargo xtask paths`: whether emulated paths do what they were asked to, with real packets. How
-//! punctual the forwarder is at which rate, the same load through it and through what the kernel itself
-//! can emulate, and whether it grows. Writes bench/PATHS.md; needs root and a quiet machine.
+//! `cargo xtask paths`: checks with real packets whether emulated paths behave as requested: how
+//! punctual the forwarder is at which rate, the same load through it and through the kernel's own
+//! emulation, and whether it grows. Writes bench/PATHS.md; needs root and a quiet machine.
 
 mod pace;
 mod referee;

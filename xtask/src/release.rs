@@ -52,7 +52,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let done = write(root, &changelog, &section, version, &day)
         .and_then(|()| record(root, version, &tag, &section.notes));
     if done.is_err() {
-        // the tree was clean: any difference is ours, and so is a commit whose tag failed
+        // the tree was clean: any difference is from this command, and so is a commit whose tag
+        // failed
         git(root, &["reset", "--quiet", "--hard", before.trim()])?;
     }
     done?;
@@ -111,7 +112,7 @@ fn is_day(text: &str) -> bool {
     lengths && parts.iter().all(|part| digits(part)) && within(month, 12) && within(day, 31)
 }
 
-/// A release is of what is committed, and no tag moves.
+/// Checks that the release matches the commit, and that no tag moves.
 fn hold_repository(root: &Path, tag: &str) -> anyhow::Result<()> {
     let status = git(root, &["status", "--porcelain"])?;
     ensure!(status.is_empty(), "something is not committed:\n{status}commit it first");

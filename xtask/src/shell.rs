@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// This machine lacks something that the command cannot do without; exit code 2.
+/// This machine lacks something that the command requires; exit code 2.
 #[derive(Debug)]
 pub(crate) struct Missing(pub(crate) String);
 
@@ -19,7 +19,7 @@ impl std::fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// The cargo that started us, so that one toolchain does everything.
+/// The cargo that started this program, so that one toolchain does everything.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -64,7 +64,7 @@ pub(crate) fn run_kept(command: &mut Command) -> (anyhow::Result<()>, String) {
 /// Runs a command to its end and returns standard output.
 ///
 /// # Errors
-/// As [`run`]; or the output is not UTF-8.
+/// Fails like [`run`], or if the output is not UTF-8.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let output = command
         .stdin(Stdio::null())
@@ -122,7 +122,7 @@ pub(crate) fn program(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     Ok(target_folder(root).join(profile).join("loadstone"))
 }
 
-/// The workspace's one version.
+/// The version of the workspace.
 ///
 /// # Errors
 /// The root manifest has no `[workspace.package] version`.

@@ -1,5 +1,5 @@
-//! The tree against its own rules. Each rule is a function from a [`Tree`] to its findings; the
-//! tests plant a breach of every one of them.
+//! Checks the tree against its own rules. Each rule is a function from a [`Tree`] to its findings;
+//! the tests plant a violation of each of them.
 
 mod circles;
 mod documents;
@@ -22,11 +22,11 @@ pub(crate) use documents::anchor;
 use std::path::Path;
 pub(crate) use tree::Tree;
 
-/// One breach of one rule.
+/// One violation of one rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     pub(crate) path: String,
-    /// From 1; 0 when the file as a whole is meant.
+    /// Line from 1; 0 for the whole file.
     pub(crate) line: usize,
     pub(crate) text: String,
 }

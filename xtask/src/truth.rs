@@ -1,10 +1,10 @@
-//! The truth test: how accurate are our figures for a server with known response times?
-//! `bench/truth.sh` runs one round of the reference client and of ours against a server that
-//! answers in 10 ms and freezes for 500 ms every 2 s; this module compares the two within the
+//! The truth test: how accurate are this program's figures for a server with known response times?
+//! `bench/truth.sh` runs one round of the reference client and of this program against a server
+//! that answers in 10 ms and freezes for 500 ms every 2 s; this module compares the two within the
 //! round.
 //!
 //! Real time on a real machine: a round in which the server or the reference client was late by its
-//! own log proves nothing and is done again. It stays out of the suite for that reason.
+//! own log proves nothing and is repeated. It is not part of the suite for that reason.
 
 mod round;
 

@@ -19,7 +19,7 @@ const PAGE: &str = "docs/truths.md";
 const CLEAN_RUNS: u32 = 100;
 /// The subjects' files.
 const FOLDER: &str = "xtask/truths";
-/// Cases that press: one server at a time.
+/// Cases that stress the server: one server at a time.
 const PRESSING: [&str; 4] = ["W-1", "C-01", "C-07", "R-"];
 /// Case name in rows of a proxy.
 const CHAIN: &str = "chain";
@@ -62,7 +62,7 @@ struct Table {
     title: String,
     model: String,
     rows: Vec<Row>,
-    /// Why there are none.
+    /// Reason why there are none.
     trouble: Option<String>,
 }
 
@@ -153,14 +153,14 @@ fn binary(root: &Path, options: &Options) -> anyhow::Result<PathBuf> {
 #[derive(Clone, Copy, Debug)]
 struct Tool<'a> {
     binary: &'a Path,
-    /// The emulated path that the cases go through.
+    /// The emulated path of the cases.
     path: Option<&'a str>,
     /// Only what ends soon.
     quick: bool,
 }
 
 impl Tool<'_> {
-    /// A torture through the path, where there is one.
+    /// A torture through the path, if there is one.
     fn torture(&self) -> Command {
         let mut torture = Command::new(self.binary);
         torture.args(["torture", "--store", "none"]);

@@ -43,7 +43,7 @@ impl SiteProcess {
 
 impl Drop for SiteProcess {
     fn drop(&mut self) {
-        // it may have ended already; then there is nothing to end
+        // it may have ended already
         self.child.kill().ok();
         self.child.wait().ok();
     }

@@ -1,5 +1,6 @@
-//! Output files. A partial result never looks complete: it is written next to its place and renamed
-//! over it once it is on disk. Anything but a regular file cannot be replaced: it is written to.
+//! Output files. A partial result never looks complete: it is written next to its destination and
+//! renamed over it once it is on disk. Anything but a regular file cannot be replaced: it is
+//! written to.
 
 use crate::exit::Failure;
 use anyhow::{Context, Result};
@@ -16,7 +17,7 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// Its path as a regular file.
+    /// The path as a regular file.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         match self {
             Sink::File(path) => Some(path),
@@ -96,7 +97,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     })
 }
 
-/// Before anything is sent: checks that JSON and the other results can be written.
+/// Checks, before anything is sent, that JSON and the other results can be written.
 pub(crate) fn check_results<'a>(
     json: Option<&'a Sink>,
     others: impl IntoIterator<Item = &'a PathBuf>,
@@ -132,7 +133,7 @@ pub(crate) fn write_results<'a>(
 /// dropped before, it is removed. A device or a pipe is written to directly.
 #[derive(Debug)]
 pub(crate) struct GrowingFile {
-    /// As the user named it.
+    /// Path as the user named it.
     path: PathBuf,
     file: File,
     growth: Option<Growth>,
@@ -149,7 +150,7 @@ impl GrowingFile {
     /// Creates it, empty. A pipe waits here for its reader.
     ///
     /// # Errors
-    /// It cannot be created.
+    /// Fails if it cannot be created.
     pub(crate) fn create(path: &Path) -> Result<GrowingFile> {
         let (opened, growth) = match place(path)? {
             Place::Stream(stream) => (open_stream(&stream), None),
@@ -165,7 +166,7 @@ impl GrowingFile {
         Ok(GrowingFile { path: path.to_owned(), file, growth })
     }
 
-    /// As the user named it.
+    /// Path as the user named it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -180,7 +181,7 @@ impl GrowingFile {
         self.growth.is_some()
     }
 
-    /// It is complete: it is renamed to its final path.
+    /// Renames the complete file to its final path.
     ///
     /// # Errors
     /// The file system refuses.

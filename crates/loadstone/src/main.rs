@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Err(error) => return print_usage(&error, &argv),
     };
     if let Command::Netpath(args) = &cli.command {
-        // handles signals itself, and must have one thread until it has forked a process
+        // handles signals itself, and must have a single thread until it has forked a process
         return netpath_command::netpath(args);
     }
     if let Err(error) = signals::install() {

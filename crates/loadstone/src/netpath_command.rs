@@ -13,7 +13,7 @@ use wan::{PathSpec, Population, Throttles, describe, profiles};
 /// Time limit for a server to end after a stop request.
 const SERVER_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The program's exit code, or ours when it could not be run.
+/// Returns the program's exit code, or this program's if it could not be run.
 pub(crate) fn netpath(args: &NetpathArgs) -> ExitCode {
     let done = match &args.command {
         Some(NetpathCommand::Profiles) => list_profiles().map(ExitCode::from),

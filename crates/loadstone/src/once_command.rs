@@ -47,7 +47,7 @@ pub(crate) fn once(args: &OnceArgs) -> Result<Code, Failure> {
     Ok(code(&plan, &heard))
 }
 
-/// A status that the plan expects is a success.
+/// Exit code; a status that the plan expects is a success.
 fn code(plan: &Plan, heard: &Heard) -> Code {
     let ranges = &plan.expect.status;
     let expected = |status: u16| match ranges.is_empty() {

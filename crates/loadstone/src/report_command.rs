@@ -209,7 +209,7 @@ fn list(documents: &[String]) -> String {
     }
 }
 
-/// A form that a check does not have is empty here: [`one_picture`] refuses it.
+/// Forms that a check does not have are empty here: [`one_picture`] refuses them.
 impl ShownResults {
     /// Prints the results with another benchmark's figures.
     fn as_benchmark(&self, name: BenchmarkName) -> Result<Code, Failure> {

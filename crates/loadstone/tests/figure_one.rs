@@ -113,7 +113,7 @@ PAGE
 1;
 "#;
 
-/// Apache with one process, so that its one interpreter answers everything.
+/// Apache with one process, so that a single interpreter answers all requests.
 fn mod_perl() -> Apache {
     Apache::start(&["perl"], |folder: &Path| {
         std::fs::write(folder.join("form.pl"), FORM).unwrap();

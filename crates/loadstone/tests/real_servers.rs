@@ -1,5 +1,5 @@
-//! Our counts compared with those of independent servers: nginx, started for each test with its own
-//! files, ports and access log; for HTTP/3 Caddy.
+//! This program's counts compared with those of independent servers: nginx, started for each test
+//! with its own files, ports and access log; for HTTP/3 Caddy.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

@@ -3,7 +3,7 @@
 use super::figures::{Estimate, estimate};
 use super::raw::Raw;
 
-/// One promise about our own tool.
+/// One budget for this program.
 struct Budget {
     table: &'static str,
     tool: &'static str,
@@ -14,11 +14,11 @@ struct Budget {
 }
 
 enum Against {
-    /// Ratio of our figure to the other tool's, in the same round.
+    /// Ratio of this program's figure to the other tool's, in the same round.
     Ratio(&'static str),
-    /// Difference between our figure and the other tool's, in the same round.
+    /// Difference between this program's figure and the other tool's, in the same round.
     Difference(&'static str),
-    /// Our figure alone.
+    /// Only this program's figure.
     Nothing,
 }
 
@@ -28,7 +28,7 @@ pub(super) const ROUNDS_MIN: usize = 9;
 const STEADY_ROUNDS_MIN: usize = 3;
 
 const OURS: &str = "loadstone";
-/// At the end of a table's name: it is of a network namespace where TCP's congestion control is Reno.
+/// Suffix of the name of a table that was measured in a network namespace with TCP Reno.
 pub(super) const RENO: &str = "-reno";
 /// The same program with `--stack own`.
 const OWN: &str = "own";
@@ -102,7 +102,7 @@ const fn cpu(table: &'static str, reference: &'static str, max: f64) -> Budget {
     Budget { table, tool: OURS, metric: "cpu_us", against, max, unit: "×" }
 }
 
-/// The same for our own TCP.
+/// The same for the own TCP.
 const fn own(table: &'static str, reference: &'static str, max: f64) -> Budget {
     Budget { tool: OWN, ..cpu(table, reference, max) }
 }
@@ -138,7 +138,7 @@ pub(super) struct Judged {
     pub(super) what: String,
     pub(super) max: f64,
     pub(super) unit: &'static str,
-    /// `None` when the raw file has no such figures.
+    /// `None` if the raw file has no such figures.
     pub(super) found: Option<Estimate>,
     /// `None` with too few rounds.
     pub(super) holds: Option<bool>,
@@ -163,8 +163,8 @@ impl Judged {
     }
 }
 
-/// All budgets, in the order of the table, followed by those of our own TCP with Reno. A budget holds
-/// if the median is at or below it.
+/// All budgets, in the order of the table, followed by those of the own TCP with Reno. A budget
+/// holds if the median is at or below it.
 pub(super) fn judge(raw: &Raw) -> Vec<Judged> {
     let plain = BUDGETS.iter().map(|budget| judge_one(budget, budget.table, raw));
     // those of our own TCP apply with either congestion control

@@ -11,10 +11,10 @@ pub(super) struct Estimate {
     pub(super) count: usize,
 }
 
-/// The interval between the k-th smallest and the k-th largest value holds the median with
-/// probability 1 − 2·P(B < k), B binomial over n fair coins (each value lies below the true median or
-/// above it). The largest k that still gives 95 %; the whole range where even that gives less, which
-/// is so below six values. `None` without values.
+/// The interval between the k-th smallest and the k-th largest value contains the median with
+/// probability 1 − 2·P(B < k), B binomial over n fair coins (each value lies below the true median
+/// or above it). The largest k that still gives 95 %; the whole range if even that gives less,
+/// which is the case below six values. `None` without values.
 pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! The raw file of `bench/run.sh`: `# key<TAB>value` lines about the machine, then one figure a line:
-//! table, round, tool, metric, value.
+//! The raw file of `bench/run.sh`: `# key<TAB>value` lines about the machine, then one figure per
+//! line: table, round, tool, metric, value.
 
 use anyhow::bail;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ type Key = (String, String, String);
 
 impl Raw {
     /// # Errors
-    /// A line that has another shape, with its number.
+    /// Fails for a line of another form, with its number.
     pub(super) fn parse(text: &str) -> anyhow::Result<Raw> {
         let mut raw = Raw::default();
         for (index, line) in text.lines().enumerate() {
@@ -73,7 +73,7 @@ impl Raw {
         self.tools.get(table).map_or(&[], Vec::as_slice)
     }
 
-    /// Figures by round; empty if there are none.
+    /// Figures by round; may be empty.
     pub(super) fn rounds(&self, table: &str, tool: &str, metric: &str) -> Vec<(u32, f64)> {
         let key = (table.to_owned(), tool.to_owned(), metric.to_owned());
         self.figures

@@ -27,7 +27,7 @@ pub(super) fn asks_for_loader(elf: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-/// Copies `binary` to `folder/loadstone` without its symbols, and what was taken away to
+/// Copies `binary` to `folder/loadstone` without its symbols, and the removed parts to
 /// `folder/loadstone.debug`, which a debugger finds by the link in the first. The dynamic symbols
 /// stay: Lua's C modules look them up.
 ///
@@ -52,7 +52,7 @@ pub(super) fn split(binary: &Path, folder: &Path) -> anyhow::Result<(PathBuf, Pa
 /// version of glibc's symbols that it uses.
 ///
 /// # Errors
-/// It names a library that is no part of a plain system.
+/// Fails if it names a library that is not part of a plain system.
 pub(super) fn depends(binary: &Path) -> anyhow::Result<String> {
     let objdump = shell::need("objdump", "apt-get install binutils")?;
     depends_in(&shell::output(Command::new(objdump).arg("-p").arg(binary))?)

@@ -1,6 +1,6 @@
-//! An image of the static binary, by hand: an OCI image layout in one tar, which skopeo, podman and
-//! `docker load` read. One layer with the program, its manual page, completions and documents; no
-//! shell, no libraries.
+//! An image of the static binary, built without tools: an OCI image layout in one tar, which
+//! skopeo, podman and `docker load` read. One layer with the program, its manual page, completions
+//! and documents; no shell, no libraries.
 
 use super::{Release, pack, sha256};
 use anyhow::Context;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 
-/// A comment of a page, one to a line.
+/// A comment of a page, one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// `<!-- site: OPTIONS -->`: from here on a site with these options listens on [`SITE`]. The reader
@@ -15,7 +15,7 @@ pub(super) enum Mark {
     Run(String),
     /// `<!-- wait: COMMAND -->`: until the servers are ready; readers do not need it.
     Wait(String),
-    /// `<!-- file: NAME -->`: the block that follows is put into this file.
+    /// `<!-- file: NAME -->`: the block that follows is written to this file.
     File { name: String, text: String },
     /// `<!-- output: COMMAND -->`: the block that follows is what this prints.
     Output(Shown),

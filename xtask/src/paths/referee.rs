@@ -1,6 +1,6 @@
-//! The same load through a path of ours and through what the kernel can emulate itself: its shapers on
-//! the device at the server's end, its random drops at the client's. Everything is inside the networks
-//! that `netpath` makes.
+//! The same load through an emulated path and through the kernel's own emulation: its shapers on
+//! the device at the server's end, its random drops at the client's. Everything is inside the
+//! networks that `netpath` makes.
 
 use super::{machine, spread, through};
 use crate::shell;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// By the names of their files in `xtask/truths`.
+/// Servers by the names of their files in `xtask/truths`.
 const SERVERS: [&str; 7] = [
     "nginx",
     "Apache, event",
@@ -38,7 +38,8 @@ struct Met {
 /// The table, a row for each server.
 ///
 /// # Errors
-/// A server is not installed or does not start; a call failed, or was not answered as the first one was.
+/// Fails if a server is not installed or does not start, or if a call failed or was answered
+/// differently from the first one.
 pub(super) fn section(root: &Path, binary: &Path) -> anyhow::Result<String> {
     let subjects = Subject::read_all(&root.join("xtask/truths"))?;
     let mut text = format!(

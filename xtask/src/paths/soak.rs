@@ -1,5 +1,5 @@
-//! Minutes of real packets over a path that does everything bad at once: the forwarder's memory and
-//! descriptors at the end are those of the beginning.
+//! Minutes of real packets over a path with all impairments at once: the forwarder's memory and
+//! descriptors at the end equal those of the beginning.
 
 use super::machine;
 use anyhow::{Context, bail, ensure};

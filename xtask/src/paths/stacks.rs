@@ -1,5 +1,5 @@
-//! The same load over the same emulated path by the kernel's client and by our own TCP: goodput, the
-//! median time of a call, and what was sent again.
+//! The same load over the same emulated path by the kernel's client and by the own TCP: goodput,
+//! the median time of a call, and retransmissions.
 //!
 //! Our own TCP has NewReno. The server is where the command is, and the kernel's client sends by the same
 //! congestion control. For Reno on all sides:
@@ -21,7 +21,8 @@ use std::process::{Child, Command, Stdio};
 const WITHIN: f64 = 0.05;
 const SECONDS: u32 = 4;
 const LOSSES: [&str; 3] = ["0%", "0.5%", "2%"];
-/// With the users of each: calls are slow over long paths, and a median of few is unreliable.
+/// Loads with the number of users of each: calls are slow over long paths, and a median of few is
+/// unreliable.
 const RTTS: [(&str, u32); 4] = [("1ms", 8), ("20ms", 8), ("100ms", 32), ("200ms", 64)];
 /// Bytes of an uploaded body.
 const UPLOAD: usize = 30_000;

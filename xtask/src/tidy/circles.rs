@@ -1,4 +1,5 @@
-//! No circles among the modules of a crate: what uses each other cannot be read, or changed, alone.
+//! No circles among the modules of a crate: modules that use each other cannot be read, or changed,
+//! separately.
 
 use super::source::Source;
 use super::tree::source_of;
@@ -159,11 +160,11 @@ const LARGE: &[(&str, &[&str])] = &[
     ("crates/system/net/src/tls/", &["crate::tls::"]),
 ];
 
-/// For each module of a folder those of its modules that it uses.
+/// For each module of a folder, the modules of the folder that it uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// The modules right below the root of a crate, with all that is below them, use each other one way only,
-/// but for the circles that are named. Each of those is there, and so is its crate.
+/// The modules directly below the root of a crate, with all that is below them, use each other only
+/// in one direction, except for the named circles. Each of those exists, and so does its crate.
 pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
     among(tree, NAMED)
 }
@@ -252,7 +253,7 @@ fn modules(root: &Source) -> BTreeSet<String> {
     all.filter(|name| !root.test_modules.contains(name)).collect()
 }
 
-/// The module of each name that a root takes from one.
+/// The module of each name that a root imports.
 fn homes(root: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
     let home = |path: &str| {
         let (module, rest) = path.split_once("::")?;

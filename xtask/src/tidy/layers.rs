@@ -1,5 +1,5 @@
-//! The layer law: which crate may depend on which. This table is what is
-//! enforced. A crate that is not in the table has no place yet and is a finding.
+//! The layer law: which crate may depend on which. This table is enforced. A crate that is not in
+//! the table is a finding.
 
 use super::manifests::manifest;
 use super::{Finding, Tree};
@@ -177,7 +177,7 @@ fn broken_permissions(places: &[Place], owed: &[(&str, &str)]) -> Vec<String> {
     found
 }
 
-/// The layer of one of our crates; `None` when it has no place in the table.
+/// The layer of a crate; `None` if it is not in the table.
 pub(super) fn layer_of(name: &str) -> Option<u8> {
     PLACES.iter().find(|place| place.name == name).map(|place| place.layer)
 }
@@ -187,7 +187,7 @@ pub(super) fn is_pure(name: &str) -> bool {
     name == "sim" || layer_of(name).is_some_and(|layer| layer <= PURE_LAYER_MAX)
 }
 
-/// Our crates depend only on lower ones, as in the table.
+/// Crates of this program depend only on lower ones, as in the table.
 pub(super) fn ours(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let crates: Vec<&str> = tree.crates().collect();

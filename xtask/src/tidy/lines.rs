@@ -1,4 +1,4 @@
-//! Sizes: what crosses the line fails, from the first day on.
+//! Sizes: exceeding a limit fails at once.
 
 use super::source::walk;
 use super::{Finding, Tree};

@@ -24,7 +24,7 @@ static STUMBLES: [Word; 12] = [
     word(|| regex(r"(?i)\bof that [0-9]"), "write including"),
 ];
 
-/// The same for comments, where the shorter phrases have ordinary uses too.
+/// The same for comments, in which the shorter phrases have ordinary uses too.
 static CODE_STUMBLES: [Word; 11] = [
     word(
         || regex(r"(?i)\b(whoever|whomever|somebody|nobody)\b"),
@@ -83,7 +83,7 @@ const PLAIN_NAMES: &[&str] = &[
     "crates/torture/",
 ];
 
-/// Parts of them that are still to be rewritten, and a trait whose users are.
+/// Parts of them that are still to be rewritten.
 const NOT_YET: &[&str] = &[
     "crates/load/workload/src/access_log",
     "crates/load/workload/src/guide.rs",

@@ -15,7 +15,7 @@ pub(super) struct Source {
     tests: Vec<RangeInclusive<usize>>,
     /// Modules declared `#[cfg(test)] mod name;`
     pub(super) test_modules: Vec<String>,
-    /// The whole of it, comments gone.
+    /// All tokens, without comments.
     tokens: TokenStream,
 }
 
@@ -103,7 +103,7 @@ impl Source {
     }
 }
 
-/// Every file of ours can be read by the rules.
+/// The rules can parse every file of this repository.
 pub(super) fn parses(tree: &Tree) -> Vec<Finding> {
     tree.unparsed()
         .map(|(path, line, said)| Finding::new(path, line, format!("cannot be parsed: {said}")))
@@ -178,7 +178,7 @@ fn undo_rename(segments: &[String], renames: &BTreeMap<String, String>) -> Strin
     from_std(&joined)
 }
 
-/// `core` and `alloc` hold nothing that `std` does not.
+/// `core` and `alloc` contain nothing that `std` does not.
 fn from_std(path: &str) -> String {
     match path.strip_prefix("core::").or_else(|| path.strip_prefix("alloc::")) {
         Some(rest) => format!("std::{rest}"),

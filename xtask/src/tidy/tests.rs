@@ -1,4 +1,4 @@
-//! For each rule, a breach planted in a clean tree is found, and what only looks like one is not.
+//! For each rule, a violation planted in a clean tree is found, and similar valid code is not.
 
 use super::{Tree, findings};
 use std::path::Path;
@@ -45,7 +45,7 @@ fn found(changes: &[(&str, &str)]) -> Vec<String> {
     findings(&tree(changes)).iter().map(ToString::to_string).collect()
 }
 
-/// Exactly one finding, which holds `expected`.
+/// Exactly one finding, which contains `expected`.
 #[track_caller]
 fn finds(changes: &[(&str, &str)], expected: &str) {
     let found = found(changes);

@@ -1,4 +1,5 @@
-//! The files that the rules examine: all of our text, nothing built and nothing downloaded.
+//! The files that the rules examine: all text of this repository, without built and downloaded
+//! files.
 
 use super::source::{self, Source};
 use anyhow::Context;
@@ -11,7 +12,7 @@ use std::path::Path;
 pub(crate) struct Tree {
     texts: BTreeMap<String, String>,
     paths: BTreeSet<String>,
-    /// Each Rust file read by the parser once, for all rules: that is nearly all of their time.
+    /// Each Rust file is parsed once, for all rules: that is nearly all of their time.
     sources: OnceCell<BTreeMap<String, Parsed>>,
     tests: OnceCell<BTreeSet<String>>,
 }
@@ -19,7 +20,7 @@ pub(crate) struct Tree {
 /// A file, or the line and the parser's error.
 type Parsed = Result<Source, (usize, String)>;
 
-/// Folders that hold nothing of ours, at any depth.
+/// Folders without files of this repository, at any depth.
 const SKIPPED: &[&str] = &[".git", "target", "dist", "vendor", "corpus", "artifacts", "coverage"];
 
 /// Extensions of text files.

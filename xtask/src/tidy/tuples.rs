@@ -5,8 +5,8 @@ use super::{Finding, Tree};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-/// Folders that still have such tuples: a folder leaves the list when it has none. Tests may have
-/// them.
+/// Folders that still have such tuples: a folder is removed from the list when it has none. Tests
+/// may have them.
 const NOT_YET: &[&str] = &[
     "bench/limit/",
     "crates/base/conduit/",
@@ -64,7 +64,7 @@ impl Packed {
     }
 }
 
-/// Its text, on one line.
+/// Text on one line.
 fn words(of: &impl Spanned) -> String {
     let text = of.span().source_text().unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -53,8 +53,7 @@ pub(super) fn pure_crates(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Outside layer 4, and `live`, nothing reads a clock or sleeps, but for one file of
-/// `session`.
+/// Outside layer 4, and `live`, nothing reads a clock or sleeps, except for one file of `session`.
 pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
     let clockless = |name: &str| {
         let shell = layer_of(name) == Some(SHELL_LAYER) || name == "live";
@@ -111,8 +110,8 @@ fn outside_tests(source: &Source) -> impl Iterator<Item = Named> {
     source.paths().into_iter().filter(|named| !source.is_test_line(named.line))
 }
 
-/// `std::fs` matches itself and all below it; `std::net::Tcp*` whatever begins so; a pattern ending
-/// in `::*` the glob import itself.
+/// `std::fs` matches itself and everything below it; `std::net::Tcp*` matches every name with this
+/// prefix; a pattern ending in `::*` the glob import itself.
 fn matches(pattern: &str, path: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) if start.ends_with("::") => path == pattern,

@@ -8,7 +8,7 @@ pub(super) const QUANTILES: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
 /// Largest relative difference to the reference client.
 pub(super) const TOLERANCE: f64 = 0.05;
 
-/// A server that answers this late on its own moves the median of 10 ms by a fifth of the tolerance.
+/// Lateness at which a server by itself moves the median of 10 ms by a fifth of the tolerance.
 const SERVER_LATE_P50_US_MAX: f64 = 100.0;
 /// Lateness of the last of a response's hundreds after a freeze aside, this moves p90 by a percent.
 const SERVER_LATE_P99_US_MAX: f64 = 3_000.0;

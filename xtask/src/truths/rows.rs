@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) struct Truth {
     /// The case that shows it.
     pub(crate) case: String,
-    /// As text.
+    /// Expectation as text.
     pub(crate) expect: String,
     /// Measured by us, or read in the server's own source or manual.
     pub(crate) from: From,
@@ -25,12 +25,12 @@ pub(crate) enum From {
     Source,
 }
 
-/// A difference that is understood, and what must be seen for it to be the same one.
+/// A difference that is understood, and the observation that identifies it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Differs {
     why: String,
-    /// Only where the cases go through an emulated path.
+    /// Only if the cases use an emulated path.
     #[serde(default)]
     through_path: bool,
     shows: Conditions,
@@ -41,13 +41,13 @@ struct Differs {
 #[serde(deny_unknown_fields)]
 struct Conditions {
     outcome: Option<Vec<String>>,
-    /// Part of an exchange's name, and of what is seen in one of those.
+    /// Part of an exchange's name, and of an observation in such an exchange.
     #[serde(default)]
     exchange: String,
     seen: Option<String>,
     /// The whole interval of a measured number is here.
     limit: Option<[f64; 2]>,
-    /// A number that was measured has no upper end.
+    /// A measured number has no upper end.
     #[serde(default)]
     unbounded: bool,
 }
@@ -56,7 +56,7 @@ struct Conditions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Agrees,
-    /// Differs as it is explained.
+    /// Differs as explained.
     Explained(String),
     Unexplained,
     /// Inconclusive: the report has the reason.

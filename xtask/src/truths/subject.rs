@@ -26,7 +26,7 @@ const BIG_LEN: usize = 20 << 20;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Subject {
     pub(crate) name: String,
-    /// Its Debian package.
+    /// Debian package of the server.
     pub(crate) package: String,
     pub(crate) program: String,
     version: Vec<String>,
@@ -38,22 +38,23 @@ pub(crate) struct Subject {
     pub(crate) post: Option<String>,
     pub(crate) big: Option<String>,
     pub(crate) slots: Option<u32>,
-    /// It uses TLS, with a self-signed certificate.
+    /// The server uses TLS, with a self-signed certificate.
     #[serde(default)]
     pub(crate) tls: bool,
     /// Continuous integration runs its quick rows.
     #[serde(default)]
     pub(crate) ci: bool,
-    /// It is a proxy before the built-in site.
+    /// The server is a proxy in front of the built-in site.
     #[serde(default)]
     origin: bool,
-    /// It is a proxy before our recorder, and its rows are requests of `torture chain`.
+    /// The server is a proxy in front of the recorder, and its rows are requests of `torture
+    /// chain`.
     #[serde(default)]
     pub(crate) chain: bool,
-    /// It uses HTTP/2: over TLS by ALPN, without TLS by prior knowledge.
+    /// The server uses HTTP/2: over TLS by ALPN, without TLS by prior knowledge.
     #[serde(default)]
     pub(crate) http2: bool,
-    /// The same in HTTP/3: it needs TLS.
+    /// The same in HTTP/3, which needs TLS.
     #[serde(default)]
     pub(crate) http3: bool,
     #[serde(default)]
@@ -62,7 +63,7 @@ pub(crate) struct Subject {
     pub(crate) truth: Vec<super::rows::Truth>,
 }
 
-/// A file that it needs.
+/// A file that the server needs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Page {
@@ -220,7 +221,7 @@ impl Running {
         Ok(())
     }
 
-    /// Its output.
+    /// Output of the server.
     pub(crate) fn output(&self) -> String {
         let read = |name| std::fs::read_to_string(self.folder.path().join(name));
         let both = [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat();

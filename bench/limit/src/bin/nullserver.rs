@@ -1,4 +1,4 @@
-//! The cheapest HTTP/1.1 answerer: constant 13-byte body, keep-alive, one thread.
+//! The cheapest HTTP/1.1 server: constant 13-byte body, keep-alive, one thread.
 //!
 //! nullserver ADDR [--uring]                         ceiling runs
 //! nullserver ADDR --delay-us D [--stall-ms S --period-ms P] [--spin]

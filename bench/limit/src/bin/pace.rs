@@ -120,7 +120,7 @@ fn option(fd: RawFd, name: libc::c_int, value: libc::c_int) {
     assert_eq!(done, 0, "setsockopt {name}: {}", std::io::Error::last_os_error());
 }
 
-/// One packet and the instant at which the kernel got it, in nanoseconds of the real-time clock; 0
+/// One packet and the instant when the kernel received it, in nanoseconds of the real-time clock; 0
 /// bytes if none arrived within the socket's timeout.
 fn stamped(fd: RawFd, packet: &mut [u8]) -> (usize, u64) {
     let mut control = [0_u64; 16];

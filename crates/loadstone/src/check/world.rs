@@ -22,7 +22,7 @@ pub(super) struct CheckedSite {
 
 impl CheckedSite {
     /// # Errors
-    /// A root that is not a folder, unusable certificates, no descriptor left.
+    /// Fails for a root that is not a folder, unusable certificates, or without a descriptor left.
     pub(super) fn new(plan: &CheckPlan, args: &CheckArgs) -> Result<CheckedSite, Failure> {
         if let Some(root) = args.root.as_ref().filter(|root| !root.is_dir()) {
             let root = root.display();

@@ -48,7 +48,7 @@ impl Duet {
     /// Measures both sides at the same moment; `b_first`: B's process starts first.
     ///
     /// # Errors
-    /// A plan that cannot be written, or a process that cannot be started.
+    /// Fails for a plan that cannot be written, or a process that cannot be started.
     pub(super) fn moment(
         &self,
         sides: &[CompareSide],
@@ -94,13 +94,13 @@ impl Drop for Duet {
     }
 }
 
-/// One side while its process runs; ended when dropped.
+/// One side while its process runs; dropping it ends the process.
 struct Measuring {
     letter: &'static str,
-    /// Its server, if its CPU time is bounded.
+    /// The side's running server, if its CPU time is bounded.
     sut: Option<SutTarget>,
     child: Option<Child>,
-    /// Its files: this path with `.toml`, `.json` and `.log`.
+    /// Files of the side: this path with `.toml`, `.json` and `.log`.
     place: PathBuf,
 }
 

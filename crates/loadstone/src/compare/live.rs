@@ -180,7 +180,7 @@ fn print_plans(task: &LiveTask) -> Result<Code, Failure> {
     crate::print(text.as_bytes())
 }
 
-/// The order of one block: that of the sides is random, followed by its reverse (ABBA, CABBAC), so
+/// The order of one block: a random order of the sides, followed by its reverse (ABBA, CABBAC), so
 /// that a steady drift affects all sides alike.
 fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sides).collect();
@@ -237,7 +237,7 @@ impl Measurer<'_, '_> {
     /// block its own.
     ///
     /// # Errors
-    /// As [`Side::run`] and [`Duet::moment`].
+    /// Fails like [`Side::run`] and [`Duet::moment`].
     pub(super) fn block(
         &mut self,
         block: u32,
@@ -322,7 +322,7 @@ fn in_duet(
     Ok(BlockEnd::Whole(runs, if b_first { "BAAB" } else { "ABBA" }.to_owned()))
 }
 
-/// An interrupted block is dropped: half of one would favor a side.
+/// Drops an interrupted block: half a block would favor a side.
 fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Result<Blocks, Failure> {
     let mut blocks = Blocks { runs: vec![Vec::new(); sides.len()], ..Blocks::default() };
     for side in &mut *sides {

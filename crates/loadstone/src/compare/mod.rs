@@ -1,4 +1,4 @@
-//! `loadstone compare`: two targets in turns, or two sets of stored runs, against each other.
+//! `loadstone compare`: compares two targets in turns, or two sets of stored runs.
 
 mod duet;
 mod live;

@@ -1,5 +1,5 @@
-//! The pilot of `--design auto`: a few blocks of each design, and the one with the smaller variance
-//! for the same time is used.
+//! The pilot of `--design auto`: runs a few blocks of each design, and selects the one with the
+//! smaller variance for the same time.
 
 use super::live::{BlockEnd, Measurer};
 use crate::exit::Failure;
@@ -9,7 +9,7 @@ use units::{Nanos, show};
 
 /// Blocks of each design.
 const BLOCKS: u32 = 4;
-/// Seeds of the pilot are beyond those of the blocks that count.
+/// Seeds of the pilot start beyond those of the blocks that count.
 const FIRST: u32 = 1_000_000;
 
 /// The design that a pilot chose.
@@ -25,7 +25,7 @@ pub(super) enum Chosen {
 /// Measures some blocks of each design.
 ///
 /// # Errors
-/// As for a block.
+/// Fails like a block.
 pub(super) fn choose(measurer: &mut Measurer<'_, '_>) -> Result<Chosen, Failure> {
     let mut found = Vec::new();
     for duet in [false, true] {
@@ -48,7 +48,7 @@ pub(super) fn choose(measurer: &mut Measurer<'_, '_>) -> Result<Chosen, Failure>
     Ok(decided(&found))
 }
 
-/// Of turns and duet, each with its spread and the seconds of a block.
+/// Decides between turns and duet, each with its spread and the seconds of a block.
 fn decided(found: &[(Option<f64>, f64)]) -> Chosen {
     let [(Some(turns), turns_s), (Some(duet), duet_s)] = found else {
         let why = "The pilot had no figure to choose by: the sides were measured in turns.";

@@ -48,7 +48,7 @@ impl Sequential {
         self.gate.block(before, after);
     }
 
-    /// The answer is certain, or another block would exceed the budget.
+    /// Returns whether the answer is certain, or another block would exceed the budget.
     pub(super) fn is_over(&self) -> bool {
         self.gate.is_over() || monotonic() - self.start + self.longest > self.budget
     }

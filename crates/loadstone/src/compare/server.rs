@@ -2,8 +2,8 @@
 //! that the command started is ended.
 //!
 //! This process adopts the orphans of its servers (prctl(2), PR_SET_CHILD_SUBREAPER). Everything
-//! that a command started, in the background or in a separate session, is therefore found among our
-//! children once its parent has exited. No other code may start processes meanwhile: they would be
+//! that a command started, in the background or in a separate session, is therefore found among its
+//! children once the parent has exited. No other code may start processes meanwhile: they would be
 //! mistaken for a server's.
 
 use crate::exit::Failure;
@@ -30,7 +30,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 /// Bytes kept of the end of a command's output, and lines shown of them.
 const TAIL_BYTES_MAX: usize = 16 << 10;
 const TAIL_LINES_MAX: usize = 10;
-/// Characters shown of one such line.
+/// Maximum number of characters shown of such a line.
 const LINE_CHARS_MAX: usize = 300;
 
 /// The server that runs now. Code that reaps or kills must hold it: the number of an unreaped
@@ -108,7 +108,7 @@ impl ServerProcess {
     /// its own, if it had, and its last output.
     ///
     /// # Errors
-    /// One of its processes cannot be ended.
+    /// Fails if one of its processes cannot be ended.
     pub(super) fn end(mut self) -> Result<Last, String> {
         let ended = {
             let mut now = now();
@@ -142,7 +142,7 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// The lines under a heading; nothing if there are none.
+    /// The lines under a heading; empty without lines.
     pub(super) fn quoted(&self) -> String {
         match self.written.is_empty() {
             true => " It printed nothing.".to_owned(),
@@ -171,7 +171,7 @@ fn reap(now: &mut Now) -> bool {
     }
 }
 
-/// Our own and adopted ones.
+/// Own children and adopted ones.
 fn children() -> Vec<Pid> {
     let this = std::process::id();
     let parent = |text: String| host::proc::process(&text).map(|process| process.parent);
@@ -186,7 +186,7 @@ fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// To the shell's group and to others.
+/// Sends a signal to the shell's group and to others.
 fn signal_all(now: &Now, signal: Signal, others: &[Pid]) {
     if let Some(leader) = now.leader {
         kill_process_group(leader, signal).ok();
@@ -240,8 +240,8 @@ fn end_all() -> Result<(), String> {
     }
 }
 
-/// The program is about to end: KILL at once. May be called by any thread, even one that panics
-/// while it holds the lock; others that wait here then continue without it.
+/// Kills the processes at once because the program is about to end. May be called by any thread,
+/// even one that panics while it holds the lock; others that wait here then continue without it.
 fn kill_all() {
     /// Together a second.
     const ROUNDS: u32 = 100;

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{Nanos, show};
 
-/// Before the first block, and after each start of a server, it is loaded for this long without
-/// counting: caches fill, pools grow, processors wake up.
+/// Duration of the uncounted load before the first block, and after each start of a server: caches
+/// fill, pools grow, processors wake up.
 const PRACTICE: Nanos = Nanos::from_secs(1);
 /// Maximum duration of one check of a port that should be silent, and minimum of one that should
 /// respond.
@@ -81,7 +81,7 @@ impl<'a> Side<'a> {
     /// Checks whether a server responds, if no command starts it.
     ///
     /// # Errors
-    /// As [`Session::reach`].
+    /// Fails like [`Session::reach`].
     pub(super) fn found(
         asked: &'a CompareSide,
         letter: char,
@@ -116,11 +116,11 @@ impl<'a> Side<'a> {
         Ok(Found::Side(Box::new(side)))
     }
 
-    /// Before the first block: an uncounted load, or, for a server that each run starts, a check
-    /// that it can be started and ended.
+    /// Before the first block: runs an uncounted load, or, for a server that each run starts,
+    /// checks that it can be started and ended.
     ///
     /// # Errors
-    /// As [`Session::trial`]; a server that does not start, or exits at once.
+    /// Fails like [`Session::trial`], and for a server that does not start, or exits at once.
     pub(super) fn practise(&mut self) -> Result<(), Failure> {
         let died = if let Some(target) = &self.running {
             match self.measured(target, &self.practice(), "practice")? {
@@ -146,10 +146,10 @@ impl<'a> Side<'a> {
         u32::try_from(self.started).unwrap_or(u32::MAX)
     }
 
-    /// One run that counts.
+    /// Makes a run that counts.
     ///
     /// # Errors
-    /// As [`Session::trial`].
+    /// Fails like [`Session::trial`].
     pub(super) fn run(&mut self, change: &Change, heading: &str) -> Result<TrialEnd, Failure> {
         if let Some(target) = &self.running {
             return self.measured(target, change, heading);
@@ -242,8 +242,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// A server that answers before the start is not ours. A port of our previous server may take a
-    /// moment to be free.
+    /// Checks that no server answers before the start: it would be another one. A port of the
+    /// previous server may take a moment to be free.
     fn silence(&self) -> Result<FirstLook, Failure> {
         let patience = if self.started > 0 { self.ready } else { Nanos::ZERO };
         self.look_until(
@@ -297,7 +297,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// One plain call.
+    /// Makes one plain call.
     fn look(&self, patience: Nanos) -> Result<FirstLook, Failure> {
         let plan = self.asked.plan.with_patience(patience);
         let Some(mut target) = Session::reach(&plan, &self.asked.name, self.env)? else {

@@ -27,7 +27,7 @@ impl Worktrees {
     /// without commits.
     ///
     /// # Errors
-    /// No repository, no such commit, a build that fails, or a signal meanwhile.
+    /// Fails without a repository or such a commit, for a build that fails, or if a signal arrives.
     pub(super) fn prepared(task: &mut LiveTask) -> Result<Worktrees, Failure> {
         let mut worktrees = Worktrees::default();
         let Some(commits) = task.commits.clone() else { return Ok(worktrees) };

@@ -10,7 +10,7 @@ use units::{Nanos, show};
 
 /// A response takes 10 ms; every 2 s the server freezes for half a second.
 const SITE: [&str; 4] = ["--delay", "10ms", "--stall", "500ms/2s"];
-/// Seconds of each measurement, connections of the other tools, calls a second of ours.
+/// Seconds of each measurement, connections of the other tools, calls per second of this program.
 const SECONDS: u32 = 10;
 const CONNECTIONS: u32 = 64;
 const RATE: u32 = 500;

@@ -63,7 +63,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// One after another, like the original: the first refused one is the last.
+    /// Opens connections one after another, like the original: the first refused one is the last.
     fn open_next(&mut self) -> anyhow::Result<()> {
         while self.connecting.is_empty() && self.next < self.wanted {
             let slot = self.next;
@@ -121,7 +121,7 @@ impl Keeper {
     }
 }
 
-/// A connect that failed, rather than a connection that broke.
+/// Returns whether a connect failed, rather than a connection that broke.
 fn never_established(class: sample::FailureClass) -> bool {
     use sample::FailureClass as Class;
     matches!(class, Class::Refused | Class::Unreachable | Class::SocketTimeout)

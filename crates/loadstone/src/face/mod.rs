@@ -1,5 +1,5 @@
 //! The classic tools' command lines: selects the face and runs it. `faces` decides what a tool
-//! reads and prints; here its plan is run with the machinery of `run`, without the plain first
+//! reads and prints; this module runs its plan with the code of `run`, without the plain first
 //! call.
 
 mod disk;
@@ -46,7 +46,7 @@ pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<T
     Some(ToolCall { tool, program: tool.name().to_owned(), args: args.collect() })
 }
 
-/// Does what the tool would do, with the same exit.
+/// Runs the tool's face, with the tool's exit code.
 pub(crate) fn wear(wanted: &ToolCall) -> ExitCode {
     // before any thread is started, as the C library's time zone requires
     let utc_offset_s = crate::wall_clock::utc_offset_s();
@@ -229,7 +229,7 @@ fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Pl
 /// A guide for each worker.
 ///
 /// # Errors
-/// TLS settings that cannot be used: users may go to any server.
+/// Fails for unusable TLS settings: users may go to any server.
 fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<RequestSource>> {
     session.expect_tls()?;
     session.expect_sockets();
@@ -246,7 +246,7 @@ fn made(makers: &dyn RequestMakers, session: &Session) -> Vec<RequestSource> {
 /// The face, shared with the watcher of its run.
 type Worn = Rc<RefCell<Box<dyn Face>>>;
 
-/// A run that its script, or a bug, has ended.
+/// Handles a run that its script, or a bug, has ended.
 fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
     match error.downcast_ref::<ScriptError>() {
         Some(ScriptError(text)) => {

@@ -225,7 +225,7 @@ impl AgentPost {
         Ok(None)
     }
 
-    /// On a separate thread: names are looked up, certificate files are read.
+    /// Prepares a plan on a separate thread: names are looked up, certificate files are read.
     fn prepare(&mut self, step: u64, hash: &str, sealed: &[u8]) -> Result<(), Failure> {
         let opened = self.seal_key.open(sealed).map_err(|error| error.to_string());
         let (give, hash) = (self.give.clone(), hash.to_owned());

@@ -23,7 +23,7 @@ fn calls(lane: &Plan, host: &str) -> bool {
     let is_host = |url: &Url| url.host_str().is_some_and(|own| is_same_host(own, host));
     if let Some(journeys) = &lane.journeys {
         let mut further = journeys.further_servers();
-        // a step whose host is a value may go there
+        // a step whose host is a value may use this server
         if further.any(is_host) || journeys.step_to_anywhere().is_some() {
             return true;
         }

@@ -48,9 +48,9 @@ pub(super) struct Terms {
 /// How a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// By distributing the plan.
+    /// Started by distributing the plan.
     Fresh,
-    /// Another manager began it, and has exited.
+    /// Started by another manager, which has exited.
     Attached,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn plan_hash(plan: &Plan) -> String {
     units::hex(Sha256::digest(plan::identity(plan)))
 }
 
-/// Features that only one machine supports.
+/// Refuses features that only one machine supports.
 pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
     if plan.connection.idle.is_some() {
         return Some("--idle works on one machine only: omit it");
@@ -215,7 +215,8 @@ const PARTS_MAX: u32 = 1 << 24;
 /// Represents the agents that exited with their manager.
 const GONE: &str = "gone";
 
-/// Why the agents' state cannot be taken over as a run of the plan with this hash; `None`: it can.
+/// Reason why the agents' state cannot be taken over as a run of the plan with this hash; `None`:
+/// it can.
 fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> Option<String> {
     held.find_map(|holding| {
         match holding {

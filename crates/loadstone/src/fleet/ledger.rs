@@ -1,5 +1,5 @@
-//! Account of an agent: what it has reported, and what is counted in its place if it is lost. The
-//! schedule determines how many arrivals were due on it at any instant, so none is forgotten.
+//! Account of an agent: its reports, and the counts in its place if it is lost. The schedule
+//! determines how many arrivals were due on it at any instant, so none is forgotten.
 
 use engine::{Owed, Share};
 use stats::Counts;
@@ -20,9 +20,9 @@ pub(super) struct OwedPart {
     pub(super) share: Share,
     /// Arrivals that are due from this instant on; zero: all of them.
     pub(super) from: Nanos,
-    /// And before this one.
+    /// And before this instant.
     until: Nanos,
-    /// The offer by which it was taken or given.
+    /// The offer by which the part was taken or given.
     offer: Option<u64>,
 }
 
@@ -48,14 +48,14 @@ impl OwedPart {
     }
 }
 
-/// One agent's account.
+/// The account of one agent.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) state: LedgerState,
-    /// Its messages are now ignored.
+    /// The agent's messages are now ignored.
     pub(super) abandoned: bool,
     parts: Vec<OwedPart>,
-    /// From its own rows.
+    /// Counts of its own rows.
     measured: Counts,
     warm_up: Counts,
     /// Counts added in its place.
@@ -151,7 +151,7 @@ impl Ledger {
         .collect()
     }
 
-    /// Its parts to be transferred to others, one by one.
+    /// Removes its parts to be transferred to others, one by one.
     pub(super) fn leave(&mut self) -> Vec<OwedPart> {
         let leaves = |part: &mut OwedPart| part.until == Nanos::NEVER;
         self.parts.extract_if(.., leaves).collect()
@@ -162,13 +162,13 @@ impl Ledger {
         self.parts.push(OwedPart { share, from, until: at, offer: Some(offer) });
     }
 
-    /// Another agent's parts belong to it from the instant `at` on.
+    /// Takes another agent's parts, which belong to it from the instant `at` on.
     pub(super) fn take(&mut self, shares: impl Iterator<Item = Share>, at: Nanos, offer: u64) {
         let part = |share| OwedPart { share, from: at, until: Nanos::NEVER, offer: Some(offer) };
         self.parts.extend(shares.map(part));
     }
 
-    /// It has not accepted an offer.
+    /// Notes that it has not accepted an offer.
     pub(super) fn refuse(&mut self, offer: u64) {
         self.parts.retain(|part| part.offer != Some(offer));
     }
@@ -179,7 +179,7 @@ impl Ledger {
         refused.for_each(|part| part.until = Nanos::NEVER);
     }
 
-    /// It is back: the counts added in its place are removed.
+    /// Notes that it is back: the counts added in its place are removed.
     pub(super) fn revive(&mut self) -> Ghost {
         self.state = LedgerState::Live;
         self.lost_at = None;

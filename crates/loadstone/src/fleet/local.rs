@@ -23,19 +23,19 @@ const LOCAL: &str = "local";
 const JOIN_MAX: Duration = Duration::from_secs(30);
 const END_MAX: Duration = Duration::from_secs(3);
 
-/// Agents of ours; ended when dropped.
+/// Agents started by this process; dropping them ends them.
 struct Children(Vec<Child>);
 
 impl Drop for Children {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // it may have ended already; then there is nothing to end
+            // it may have ended already
             netpath::end(child, END_MAX).ok();
         }
     }
 }
 
-/// Server, manager and agents as processes of this machine, for one plan.
+/// Runs server, manager and agents as processes of this machine, for one plan.
 pub(crate) fn local(args: FleetLocalArgs) -> Result<Code, Failure> {
     let task = args.into_task()?;
     let dir = tempfile::Builder::new().prefix("loadstone-fleet-").tempdir();

@@ -37,14 +37,14 @@ pub(super) struct Account {
     pub(super) ending: String,
 }
 
-/// See the module.
+/// Merges the rows of agents.
 pub(super) struct Merge {
     pub(super) setup: Arc<Setup>,
     collector: Collector,
-    /// In the order of the collector's workers.
+    /// Names in the order of the collector's workers.
     pub(super) names: Vec<String>,
     pub(super) ledgers: Vec<Ledger>,
-    /// Their state as shown during the run.
+    /// States as shown during the run.
     shown: Vec<AgentNow>,
     /// Parts of lost agents that were offered to others.
     pub(super) moves: Vec<Handover>,
@@ -92,7 +92,8 @@ impl Merge {
         self.shown = (1..).zip(&self.names).map(show).collect();
     }
 
-    /// This agent will never report again; does nothing if there is no agent of this name.
+    /// Notes that this agent will never report again; does nothing if there is no agent of this
+    /// name.
     pub(super) fn give_up(&mut self, agent: &str) {
         if let Some(row) = self.row_of(agent) {
             let ledger = &mut self.ledgers[row];
@@ -100,7 +101,7 @@ impl Merge {
         }
     }
 
-    /// Until every agent has finished, or is known not to finish.
+    /// Runs until every agent has finished, or is known not to finish.
     pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) {
         let begun = net::reactor::monotonic();
         while self.ledgers.iter().any(|ledger| ledger.state != LedgerState::Over) {
@@ -229,7 +230,8 @@ impl Merge {
         crate::say(&format!("{} is back", wire.name(agent)));
     }
 
-    /// All of an agent's rows have arrived. One that ended early owes the rest of its due calls.
+    /// Handles the arrival of all of an agent's rows. An agent that ended early owes the rest of
+    /// its due calls.
     fn over(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
         let Some(row) = self.row_of(agent) else { return };
         if self.ledgers[row].abandoned {
@@ -377,7 +379,7 @@ impl Merge {
         shown.p99 = response.filter(|times| !times.is_empty()).map(|times| times.quantile(0.99));
     }
 
-    /// Their state after a complete second.
+    /// Shows the agents' state after a complete second.
     fn show(&mut self, observer: &mut dyn Watcher) {
         for (shown, ledger) in self.shown.iter_mut().zip(&self.ledgers) {
             (shown.offered, shown.lost) = (ledger.offered(), ledger.lost());

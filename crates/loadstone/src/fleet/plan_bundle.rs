@@ -1,4 +1,5 @@
-//! Data for an agent, sealed to it: the plan, and what the manager determined for all agents.
+//! Data for an agent, sealed to it: the plan, and values that the manager determined for all
+//! agents.
 
 use engine::{Endpoint, endpoint_key};
 use plan::{Plan, Secrets};
@@ -8,11 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use url::Url;
 
-/// See the module.
+/// Plan and shared values for an agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PlanBundle {
-    /// As TOML, with its secrets.
+    /// The plan as TOML, with its secrets.
     plan: String,
     /// Values that the setup of journeys captured.
     given: BTreeMap<String, String>,
@@ -21,7 +22,7 @@ pub(super) struct PlanBundle {
 }
 
 impl PlanBundle {
-    /// From a plan that the manager prepared.
+    /// Builds the bundle from a plan that the manager prepared.
     pub(super) fn of(
         plan: &Plan,
         endpoints: &[Endpoint],
@@ -51,7 +52,7 @@ impl PlanBundle {
     /// The plan, valid.
     ///
     /// # Errors
-    /// A plan that this version cannot read or that breaks a rule.
+    /// Fails for a plan that this version cannot read or that breaks a rule.
     pub(super) fn plan(&self) -> Result<Plan, String> {
         let plan =
             plan::from_toml(&self.plan, &plan::NoFiles).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! A fleet is stronger than any one machine: limits what it may send to a public address without
-//! its owner's permission.
+//! A fleet can send more than any one machine: limits the load on a public address without its
+//! owner's permission.
 
 use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
@@ -39,7 +39,7 @@ fn beyond(plan: &Plan, agents: usize) -> Option<String> {
 /// Searches for the proofs that a plan needs, before any of it is distributed.
 ///
 /// # Errors
-/// A public target whose owner does not permit this.
+/// Fails for a public target whose owner does not permit this.
 pub(super) fn check(plan: &Plan, endpoints: &[Endpoint], agents: usize) -> Result<()> {
     let Some(why) = beyond(plan, agents) else { return Ok(()) };
     let journeys = plan.journeys.as_ref();

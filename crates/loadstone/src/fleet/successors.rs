@@ -1,5 +1,5 @@
-//! Transfers a lost machine's part of the load to the others: which slots to which agents, from
-//! when on.
+//! Transfers a lost machine's part of the load to the others: which slots go to which agents, and
+//! from which instant on.
 
 use super::ledger::LedgerState;
 use super::merge::Merge;
@@ -14,10 +14,10 @@ use units::Nanos;
 
 /// Minimum time between an offer and the first arrival of the new part.
 const OFFER_LEAD: Nanos = Nanos::from_secs(1);
-/// Slots of one lost part in total: the numbers of one agent's new slots fit into a message.
+/// Total number of slots of one lost part: the numbers of one agent's new slots fit into a message.
 const PIECES_MAX: usize = 65_536;
 
-/// Why no other agent can continue a part of this plan; `None`: others can.
+/// Reason why no other agent can continue a part of this plan; `None`: others can.
 pub(super) fn immovable(plan: &Plan) -> Option<String> {
     let why = if plan.loads().iter().any(|load| matches!(load, Load::Closed { .. })) {
         "users of a closed loop have state that other machines lack: give --rate"
@@ -37,7 +37,7 @@ pub(super) fn immovable(plan: &Plan) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Awaited,
-    /// Or unknown: then the receiving agent owes it.
+    /// Taken or unknown: then the receiving agent owes it.
     Taken,
     Refused(String),
 }

@@ -36,10 +36,10 @@ pub(super) struct AgentEntryFacts {
     pub(super) bound: u64,
 }
 
-/// By id, in order.
+/// Agents by id, in order.
 pub(super) type AgentEntries = BTreeMap<String, AgentEntryFacts>;
 
-/// See the module.
+/// The manager's connection to the agents.
 pub(super) struct Wire {
     manager: Arc<Mutex<Manager>>,
     sender: LinkSender,
@@ -162,7 +162,7 @@ impl Wire {
     /// Queries the agents' parts of a run whose manager has exited; by id.
     ///
     /// # Errors
-    /// Not all of them answer within `patience`.
+    /// Fails if not all of them answer within `patience`.
     pub(super) fn query_holdings(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
         self.with(Manager::query_holdings);
         let until = net::reactor::monotonic() + patience;
@@ -240,7 +240,7 @@ impl Wire {
         self.with(|manager| manager.relieve(agent))
     }
 
-    /// Offers slots of a lost agent to another one; the number of the offer.
+    /// Offers slots of a lost agent to another one; returns the number of the offer.
     pub(super) fn offer(&self, successor: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
         self.with(|manager| manager.offer(successor, slots, of, from))
     }
@@ -256,7 +256,7 @@ impl Wire {
     /// Waits until all agents have joined.
     ///
     /// # Errors
-    /// They have not joined within `patience`, or a signal arrived.
+    /// Fails if they have not joined within `patience`, or a signal arrived.
     pub(super) fn await_agents(&self, wanted: usize, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.complete()) {
@@ -277,7 +277,7 @@ impl Wire {
     /// run had.
     ///
     /// # Errors
-    /// None has joined within `patience`, or a signal arrived.
+    /// Fails if none has joined within `patience`, or a signal arrived.
     pub(super) fn rejoin(&self, wanted: Option<usize>, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         let mut first = Nanos::NEVER;
@@ -326,7 +326,7 @@ impl Wire {
 
 #[cfg(test)]
 impl Wire {
-    /// Of a manager without agents.
+    /// A connection of a manager without agents.
     pub(super) fn disconnected(manager: Manager) -> Wire {
         let ((_, events), (end, _)) = (channel(), channel());
         Wire {

@@ -172,7 +172,7 @@ impl Lane {
         (wrong || alike).then(|| fails_at_any_load(&first.run))
     }
 
-    /// The target's first step, as long as it is the only one.
+    /// The target's first step, if it is the only one so far.
     fn only_step<'a>(&self, steps: &'a [RampStep]) -> Option<&'a RampStep> {
         let mut own = steps.iter().filter(|step| step.label == self.row);
         let first = own.next();
@@ -330,7 +330,7 @@ impl Lane {
         Climb { step, steps: self.so_far.iter().map(row).collect(), known, left: None }
     }
 
-    /// ` of 20`; nothing if unknown in advance.
+    /// ` of 20`; empty if unknown in advance.
     fn of_all(&self) -> String {
         self.agenda.known_length().map_or_else(String::new, |all| format!(" of {all}"))
     }

@@ -44,7 +44,7 @@ impl StepPace {
         StepPace { warm_up, beyond: Nanos::ZERO, steps: 0 }
     }
 
-    /// A step held for `held` ended `took` after the end of the previous one.
+    /// Notes that a step held for `held` ended `took` after the end of the previous one.
     pub(super) fn step(&mut self, held: Nanos, took: Nanos) {
         let beyond = Nanos(took.0.saturating_sub(held.0));
         (self.beyond, self.steps) = (self.beyond.saturating_add(beyond), self.steps + 1);

@@ -24,7 +24,7 @@ const LATER: [u16; 4] = [408, 425, 429, 503];
 pub(crate) struct Rest {
     setup: Arc<Setup>,
     target: Arc<Session>,
-    /// This machine's sockets to it before the first step.
+    /// This machine's sockets to the target before the first step.
     sockets: usize,
     /// The slowest plain call.
     call: Nanos,
@@ -47,7 +47,7 @@ pub(crate) enum Stillness {
 
 impl Rest {
     /// # Errors
-    /// A plan that cannot be turned into calls. `None`: a signal arrived.
+    /// Fails for a plan that cannot be turned into calls. `None`: a signal arrived.
     pub(crate) fn of(target: &Arc<Session>) -> Result<Option<Rest>, Failure> {
         let endpoints = target.endpoints().to_vec();
         let setup = Setup::new(target.base().clone(), endpoints, 1, Nanos::ZERO)

@@ -14,7 +14,8 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 /// The record, if a single JSON file is named; `None` for results of a store.
 ///
 /// # Errors
-/// A file that is not JSON, of another schema or of a newer version; a record among other results.
+/// Fails for a file that is not JSON, of another schema or of a newer version, and for a record
+/// among other results.
 pub(super) fn only(names: &[String]) -> Result<Option<ShownResults>, Failure> {
     let Some(name) = names.iter().find(|name| is_json(name)) else { return Ok(None) };
     if names.len() > 1 {
@@ -45,7 +46,7 @@ fn is_json(name: &str) -> bool {
     file.is_ok() && !start.is_empty() && start != SQLITE
 }
 
-/// `name`: name of a run among others.
+/// Reads a record; `name`: name of a run among others.
 fn read(name: &str, text: &str) -> Result<ShownResults, String> {
     match document::schema_of(text)?.as_str() {
         torture::SCHEMA => {

@@ -20,7 +20,7 @@ pub(crate) struct LogFile(GrowingFile);
 pub(crate) struct CallLog {
     path: PathBuf,
     out: BufWriter<File>,
-    /// It is a regular file, and can be synced to disk.
+    /// The log is a regular file, and can be synced to disk.
     to_disk: bool,
     /// The instant that the log's times count from.
     start: Nanos,
@@ -57,7 +57,7 @@ impl LogFile {
         })
     }
 
-    /// It is complete: it is renamed to its final path.
+    /// Renames the complete file to its final path.
     ///
     /// # Errors
     /// The file system refuses.
@@ -73,7 +73,7 @@ impl CallLog {
     }
 
     /// # Errors
-    /// The disk is full, or another write error.
+    /// Fails if the disk is full, or for another write error.
     pub(crate) fn write(&mut self, calls: &[CallRecord]) -> Result<()> {
         for call in calls {
             let line = report::log_line(&call.sample, call.outcome, self.start);
@@ -83,10 +83,10 @@ impl CallLog {
         Ok(())
     }
 
-    /// All data is on disk.
+    /// Ends the log: all data is on disk.
     ///
     /// # Errors
-    /// As [`CallLog::write`].
+    /// Fails like [`CallLog::write`].
     pub(crate) fn close(mut self) -> Result<()> {
         let flushed = self.out.flush();
         self.with_path(flushed)?;

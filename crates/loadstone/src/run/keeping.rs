@@ -33,7 +33,7 @@ pub(crate) fn wanted(option: Option<&StorePlace>) -> Option<StorePlace> {
 /// An open store, or none.
 pub(crate) struct Keeper {
     store: Option<Store>,
-    /// It was requested.
+    /// The user requested the store.
     wanted: bool,
 }
 
@@ -65,7 +65,7 @@ impl Keeper {
     /// Creates the entry of a run.
     ///
     /// # Errors
-    /// As [`Keeper::begin`].
+    /// Fails like [`Keeper::begin`].
     pub(crate) fn run(
         self,
         name: &str,
@@ -104,7 +104,7 @@ impl Keeper {
     /// `beside`: the plan of the background load.
     ///
     /// # Errors
-    /// As [`Keeper::begin`].
+    /// Fails like [`Keeper::begin`].
     pub(crate) fn torture(
         self,
         torture: &TortureRecord,
@@ -157,7 +157,7 @@ impl Keeping {
     }
 
     /// # Errors
-    /// As [`Keeping::finish_run`].
+    /// Fails like [`Keeping::finish_run`].
     pub(crate) fn finish_ramp(self, ramp: &RampRecord, quiet: bool) -> Result<(), Failure> {
         self.finish(quiet, |store, id| store.finish_ramp(id, ramp))
     }
@@ -174,7 +174,7 @@ impl Keeping {
         self.finish(quiet, |store, id| store.finish_run(id, run))
     }
 
-    /// A finished run of one side (0 or 1) of a comparison, the `index`th of that side.
+    /// Stores a finished run of one side (0 or 1) of a comparison, the `index`th of that side.
     pub(crate) fn side(&self, side: usize, index: usize, run: &RunRecord) {
         if let Some(recording) = &self.recording {
             recording.side(side, index, run);
@@ -182,7 +182,7 @@ impl Keeping {
     }
 
     /// # Errors
-    /// As [`Keeping::finish_run`].
+    /// Fails like [`Keeping::finish_run`].
     pub(crate) fn finish_compare(
         self,
         compare: &CompareRecord,
@@ -200,7 +200,7 @@ impl Keeping {
     }
 
     /// # Errors
-    /// As [`Keeping::finish_run`].
+    /// Fails like [`Keeping::finish_run`].
     pub(crate) fn finish_torture(
         self,
         torture: &TortureRecord,

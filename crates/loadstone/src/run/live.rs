@@ -17,7 +17,7 @@ pub(crate) struct Live {
     /// Length of the whole run in seconds; `None` when a count ends it.
     span_s: Option<f64>,
     calls_max: Option<u64>,
-    /// Of all steps of a ramp together.
+    /// Time left of all steps of a ramp together.
     all_steps: Option<TimeLeft>,
     log: Option<CallLog>,
     /// Number of a fleet's running machines, if there is one.
@@ -45,7 +45,7 @@ impl Live {
         Live { bar, heading, span_s, calls_max, all_steps: None, log, agents }
     }
 
-    /// As a step of a ramp with this remaining time.
+    /// For a step of a ramp with this remaining time.
     pub(crate) fn of_all(self, left: TimeLeft) -> Live {
         Live { all_steps: Some(left), ..self }
     }

@@ -21,7 +21,7 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    /// `None` when neither `--metrics` nor `--otlp` is given.
+    /// Returns `None` if neither `--metrics` nor `--otlp` is given.
     ///
     /// # Errors
     /// The address cannot be used.

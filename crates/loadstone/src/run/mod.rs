@@ -155,7 +155,7 @@ fn deliver(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<Code,
 /// The runs of a plan.
 struct Repeats {
     runs: Vec<RunReport>,
-    /// Why there are fewer than planned: a fleet may be unable to begin the next one.
+    /// Reason why there are fewer runs than planned: a fleet may be unable to begin the next one.
     not_begun: Option<Failure>,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) text: Render<'a>,
 }
 
-/// As [`write`], for a result of any command.
+/// Like [`write`], for a result of any command.
 pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Failure> {
     let mut done = Ok(());
     if let Some(sink) = &outputs.json {

@@ -131,7 +131,7 @@ pub(crate) struct Shown {
     intention: Option<Intention>,
     measure_from: Nanos,
     series: Vec<Second>,
-    /// Of each worker: CPU time without spinning, and the elapsed time.
+    /// For each worker: CPU time without spinning, and the elapsed time.
     busy: Vec<(Nanos, Nanos)>,
 }
 

@@ -1,4 +1,4 @@
-//! `loadstone runs gate`: the history of one name, and whether it got worse.
+//! `loadstone runs gate`: reports whether the history of one name got worse.
 
 use super::to_read;
 use crate::args::{HistoryArgs, Sink};

@@ -20,7 +20,7 @@ const NAME_COLUMNS_MIN: usize = 10;
 const WIDE_COLUMNS: usize = 100;
 
 impl Width {
-    /// Of the terminal, when standard output is one.
+    /// Width of the terminal, if standard output is one.
     pub(super) fn of_stdout() -> Width {
         if !std::io::stdout().is_terminal() {
             return Width(None);

@@ -49,7 +49,7 @@ pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
     ))
 }
 
-/// The same for changing it: it must exist.
+/// Opens an existing store to change it.
 fn to_change(option: &StoreArgs) -> Result<Store, Failure> {
     let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
     drop(keeping::noted(Store::open_to_read(&place).map_err(refused)?));

@@ -13,11 +13,11 @@ const DNS_PORT: u16 = 53;
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SurveyedHost {
-    /// As written.
+    /// Name as written.
     pub(super) named: String,
     pub(super) host: String,
     pub(super) port: u16,
-    /// `None` of name servers.
+    /// URL; `None` for name servers.
     pub(super) url: Option<Url>,
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use torture::survey::dns::{QUERIES, Query};
 use torture::survey::{Depth, classify, dns};
 
-/// For the reply to each question.
+/// Time limit for the reply to each question.
 const WAIT: Duration = Duration::from_secs(2);
 
 pub(super) fn visit(args: &SurveyArgs, listed: &Resolved, permit: &Permit) -> Vec<SurveyedServer> {

@@ -20,7 +20,7 @@ use torture::survey::{Depth, HALF, IDLE, Tour, TourResult, TourStop, classify, h
 use units::Nanos;
 use url::Position;
 
-/// For a connection, and for each piece of a handshake.
+/// Time limit for a connection, and for each piece of a handshake.
 const WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of handshake pieces that are read.
 const PIECES_MAX: usize = 64;

@@ -87,7 +87,7 @@ impl Audit {
         head.sync_data().map_err(describe)
     }
 
-    /// Appends during a run, which is about to end if that fails.
+    /// Appends a line during a run, which must end if that fails.
     pub(crate) fn note(&mut self, kind: &str, fields: Value) {
         let Value::Object(fields) = fields else { return };
         if self.trouble.is_none() {

@@ -37,7 +37,7 @@ const FOR_EVER: Nanos = Nanos::from_secs(7 * 24 * 3_600);
 
 /// A running load.
 pub(super) struct Running {
-    /// Its plan.
+    /// Plan of the background load.
     pub(super) plan: Plan,
     thread: JoinHandle<Result<RunReport, Failure>>,
     shared: Arc<LoadSignals>,
@@ -82,7 +82,7 @@ impl Planned {
 /// Returns the requested load, without an end.
 ///
 /// # Errors
-/// A plan that is invalid or not permitted.
+/// Fails for a plan that is invalid or not permitted.
 pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, Failure> {
     let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
     let Some((plan, name)) = asked else { return Ok(None) };
@@ -110,14 +110,14 @@ fn along(plan: &Plan, resolve: Vec<ResolveRule>, path: Option<wan::PathSpec>) ->
 /// per second as cases alone might.
 ///
 /// # Errors
-/// The load leaves nothing, or has an unknown rate.
+/// Fails if the load leaves nothing, or has an unknown rate.
 pub(super) fn left(asked: Asked, class: Class, load: Option<&Planned>) -> Result<Asked, Failure> {
     let Some(Planned { plan, name }) = load else { return Ok(asked) };
     remaining_load(asked, class, rate(plan))
         .map_err(|why| Failure::usage(format!("the background load, {name}: {why}")))
 }
 
-/// `rate`: of the load; `None` if it has none.
+/// Budget that the load leaves. `rate`: of the load; `None` if it has none.
 fn remaining_load(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, String> {
     let (usual, top) = (class.usual().requests_max, class.ceiling().requests_max);
     let too_high = asked.requests_max.zip(top).is_some_and(|(asked, top)| asked > top);

@@ -99,7 +99,7 @@ fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<net::tls::Factory
 }
 
 /// Checks that HTTP/2 and HTTP/3 requests go to the proxy; the server after it gets HTTP/1.1, and
-/// only what arrived.
+/// only the arrived messages.
 fn check_frames(args: &ChainArgs) -> Result<(), Failure> {
     let Some(spoken) = args.spoken().filter(|spoken| spoken.has_frames()) else { return Ok(()) };
     let version = spoken.version();

@@ -114,7 +114,7 @@ const PROBE_EVERY_FAR: Nanos = Nanos::SECOND;
 /// Returns how the cases run.
 ///
 /// # Errors
-/// A list of pages that cannot be read, or names another server.
+/// Fails for a list of pages that cannot be read, or names another server.
 pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Settings, Failure> {
     let what = &args.what;
     let every = if class == Class::Local { PROBE_EVERY } else { PROBE_EVERY_FAR };

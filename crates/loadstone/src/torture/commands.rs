@@ -7,9 +7,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::{Child, ExitStatus, Stdio};
 use units::{Nanos, show};
 
-/// A command still running after this time is killed.
+/// Time after which a running command is killed.
 pub(super) const COMMAND_MAX: Nanos = Nanos::from_secs(60);
-/// The commands: pending and running ones.
+/// Pending and running commands.
 #[derive(Debug)]
 pub(super) struct Commands {
     commands: Vec<(ServerCommand, String)>,
@@ -103,7 +103,7 @@ impl Commands {
         }
         let known = self.commands.iter().find(|(known, _)| *known == action);
         let Some((_, command)) = known else { return };
-        // its standard error goes where our messages go
+        // its standard error is that of this program
         match shell(command).stdout(Stdio::null()).spawn() {
             Ok(child) => self.running.push(Running { action, began: now, child }),
             Err(error) => {

@@ -69,7 +69,7 @@ impl Recorder {
     /// Creates a new directory below `parent`. `now` is the instant of the run's clock.
     ///
     /// # Errors
-    /// It cannot be created or written.
+    /// Fails if it cannot be created or written.
     pub(super) fn new(
         parent: &Path,
         target: &TestTarget,

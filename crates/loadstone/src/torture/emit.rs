@@ -11,7 +11,7 @@ use torture::case::Case;
 use torture::record::Transcript;
 
 /// # Errors
-/// What cannot be read, and the first failure that the form cannot express.
+/// Fails for evidence that cannot be read, and for the first failure that the form cannot express.
 pub(super) fn emit(args: &EmitArgs, cases: &[Case]) -> Result<Code, Failure> {
     let folders = evidence::folders(&args.folder)?;
     let kept = folders

@@ -34,7 +34,7 @@ const CASE_MAX: u64 = 1 << 20;
 /// Returns the folders of failures: of a run, of its `failures`, or the named one.
 ///
 /// # Errors
-/// None.
+/// Fails if there are none.
 pub(super) fn folders(named: &Path) -> Result<Vec<PathBuf>, Failure> {
     if named.join("wire.lsw").is_file() {
         return Ok(vec![named.to_owned()]);
@@ -63,7 +63,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// # Errors
-/// The file, its line, and what is wrong.
+/// Fails with the file, its line, and the error.
 pub(super) fn transcript(path: &Path) -> Result<Transcript, Failure> {
     let text = text(path, TRANSCRIPT_MAX as u64)?;
     record::read(&text).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
@@ -90,7 +90,7 @@ pub(super) struct Kept {
 /// never compared.
 ///
 /// # Errors
-/// What cannot be read.
+/// Fails if something cannot be read.
 pub(super) fn read(folders: &[PathBuf], cases: &[Case]) -> Result<Vec<Kept>, Failure> {
     folders.iter().map(|folder| read_one(folder, cases)).collect()
 }
@@ -98,7 +98,7 @@ pub(super) fn read(folders: &[PathBuf], cases: &[Case]) -> Result<Vec<Kept>, Fai
 /// Returns the case that judges a failure: the one next to it, or the program's own.
 ///
 /// # Errors
-/// It cannot be read, or does not exist.
+/// Fails if it cannot be read, or does not exist.
 pub(super) fn rule(
     folder: &Path,
     transcript: &Transcript,
@@ -163,7 +163,7 @@ pub(super) struct Scene {
     pub(super) reached: Reached,
     pub(super) sockets: Sockets,
     audit: Option<Rc<RefCell<Audit>>>,
-    /// Only one run at a time stresses another machine.
+    /// Lock: only one run at a time stresses another machine.
     _alone: Option<File>,
 }
 

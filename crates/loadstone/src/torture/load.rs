@@ -17,7 +17,7 @@ pub(crate) fn is_public(addresses: &[SocketAddr]) -> bool {
 /// Finds a proof that names this installation and the group `overload`.
 ///
 /// # Errors
-/// None: the reason, and the fix.
+/// Fails if the load is not permitted: the reason, and the fix.
 pub(crate) fn permit_load(url: &Url, addresses: &[SocketAddr]) -> Result<(), Failure> {
     let host = url[url::Position::BeforeHost..url::Position::AfterPort].to_owned();
     let mut sources = Internet::new(url, &host, "").map_err(Failure::usage)?;

@@ -232,7 +232,7 @@ impl Watcher for Storing<'_> {
     }
 }
 
-/// `stopped`: something other than the user ended it.
+/// `stopped`: something other than the user ended the run.
 fn exit_code(args: &TortureArgs, stopped: bool, torture: &TortureRecord) -> Code {
     match torture {
         TortureRecord { interrupted: true, .. } => Code::Interrupted,

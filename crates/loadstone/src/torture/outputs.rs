@@ -20,7 +20,7 @@ pub(super) fn check(outputs: &TortureOutputs) -> Result<(), Failure> {
 /// Starts to record the evidence, if requested. `now` is the instant of the run's clock.
 ///
 /// # Errors
-/// Its folder cannot be created.
+/// Fails if its folder cannot be created.
 pub(super) fn recorder(
     outputs: &TortureOutputs,
     target: &TestTarget,

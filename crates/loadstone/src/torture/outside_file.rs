@@ -15,7 +15,7 @@ const USUAL: &str = "/etc/hostname";
 /// A file and the digest of its content.
 #[derive(Debug)]
 pub(super) struct OutsideFile {
-    /// Its path without the leading slash.
+    /// Path without the leading slash.
     pub(super) path: String,
     pub(super) digest: [u8; 32],
 }

@@ -13,7 +13,8 @@ const FILE_MAX: u64 = 1 << 20;
 /// Returns the catalogue followed by the cases of these files and folders.
 ///
 /// # Errors
-/// A file that cannot be read or is invalid: its name and the line; a duplicate id.
+/// Fails for a file that cannot be read or is invalid, with its name and the line, and for a
+/// duplicate id.
 pub(super) fn with_own(mut cases: Vec<Case>, places: &[PathBuf]) -> Result<Vec<Case>, Failure> {
     let mut known: Vec<(String, PathBuf)> = Vec::new();
     for file in files(places)? {

@@ -31,7 +31,7 @@ use url::Url;
 /// Returns the class of a target that is not refused at once.
 ///
 /// # Errors
-/// A port of another protocol, or a reserved address.
+/// Fails for a port of another protocol, or a reserved address.
 pub(super) fn classify(url: &Url, addresses: &[IpAddr]) -> Result<Class, Failure> {
     let port = url.port_or_known_default().unwrap_or(80);
     if safety::PORTS_REFUSED.contains(&port) {
@@ -57,14 +57,14 @@ pub(super) struct Permit {
     pub(super) governor: Governor,
     pub(super) outside: Box<dyn FnMut() -> Option<Stop>>,
     pub(super) audit: Option<Rc<RefCell<Audit>>>,
-    /// Only one run at a time stresses another machine.
+    /// Lock: only one run at a time stresses another machine.
     pub(super) alone: Option<File>,
 }
 
 /// Performs everything before the first packet, and fetches the proof, which is the first.
 ///
 /// # Errors
-/// What is not permitted, and the fix.
+/// Fails with the part that is not permitted, and the fix.
 pub(super) fn permit(
     args: &TortureArgs,
     url: &Url,

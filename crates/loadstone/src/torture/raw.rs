@@ -12,7 +12,7 @@ use url::Url;
 /// cases are then skipped with that reason.
 ///
 /// # Errors
-/// Such cases are selected explicitly, and there is no device.
+/// Fails if such cases are selected explicitly, and there is no device.
 pub(super) fn link(
     args: &TortureArgs,
     url: &Url,

@@ -13,7 +13,7 @@ use torture::case::Case;
 use torture::judge;
 
 /// # Errors
-/// What cannot be read, and a folder without transcripts.
+/// Fails for evidence that cannot be read, and for a folder without transcripts.
 pub(super) fn rejudge(args: &JudgeArgs, cases: &[Case]) -> Result<Code, Failure> {
     files::check_results(args.json.as_ref(), [])?;
     let mut rows = Vec::new();

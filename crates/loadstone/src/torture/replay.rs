@@ -12,7 +12,7 @@ use torture::case::Case;
 use torture::result::{ReplayResult, ReplayVerdict};
 
 /// # Errors
-/// What cannot be read; a server that may not be tested.
+/// Fails for evidence that cannot be read, or a server that may not be tested.
 pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure> {
     files::check_results(args.json.as_ref(), [])?;
     let folders = evidence::folders(&args.again.folder)?;

@@ -19,7 +19,8 @@ use torture::result::Shrunk;
 use torture::safety::Class;
 
 /// # Errors
-/// What cannot be read or written; a server that may not be tested; a third-party server.
+/// Fails for evidence that cannot be read or written, a server that may not be tested, or a
+/// third-party server.
 pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure> {
     let folders = evidence::folders(&args.again.folder)?;
     let mut kept = evidence::read(&folders, cases)?;

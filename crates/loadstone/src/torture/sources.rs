@@ -98,7 +98,7 @@ impl Sources for Internet {
     }
 }
 
-/// For targets that need no proof.
+/// No proof, for targets that need none.
 pub(super) struct Nowhere;
 
 impl Sources for Nowhere {

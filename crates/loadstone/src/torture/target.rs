@@ -35,7 +35,7 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<net::tls::
 #[derive(Debug)]
 pub(super) struct Reached {
     pub(super) target: TestTarget,
-    /// The first one is tested.
+    /// Hosts; the first one is tested.
     pub(super) hosts: Vec<IpAddr>,
     pub(super) addresses: Vec<SocketAddr>,
     /// The strictest class of all of them.
@@ -45,7 +45,7 @@ pub(super) struct Reached {
 }
 
 /// # Errors
-/// A name without an address, or with one that may not be tested.
+/// Fails for a name without an address, or with one that may not be tested.
 pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
     if args.what.spoken().is_http3() {
         check_quic(url)?;

@@ -9,7 +9,7 @@ use torture::case::Case;
 /// Reads the waivers of `--expect` before anything is sent. `catalogue` contains all cases.
 ///
 /// # Errors
-/// A file that cannot be read or is invalid: its name and the line.
+/// Fails for a file that cannot be read or is invalid, with its name and the line.
 pub(super) fn read(outputs: &TortureOutputs, catalogue: &[Case]) -> Result<Vec<Waiver>, Failure> {
     let Some(path) = &outputs.expect else { return Ok(Vec::new()) };
     let name = path.display();

@@ -31,7 +31,7 @@ pub(crate) struct Sockets {
     tls: Option<net::tls::Factory>,
     governor: Governor,
     outside: Outside,
-    /// When our own work was last measured, and its amount.
+    /// When this program's own work was last measured, and its amount.
     work: (Nanos, Nanos),
     /// The server's own side, if visible.
     server: Option<Seen>,
@@ -40,7 +40,7 @@ pub(crate) struct Sockets {
     carried: Carried,
     /// The emulated path of the cases.
     route: Option<EmulatedPath>,
-    /// Destination of raw TCP segments, or why there is none.
+    /// Destination of raw TCP segments, or the reason why there is none.
     raw: Result<RawLink, String>,
 }
 
@@ -104,7 +104,7 @@ impl Sockets {
     /// Returns the traffic through the path.
     ///
     /// # Errors
-    /// It failed.
+    /// Fails if the path failed.
     pub(super) fn path_facts(&self) -> Result<Option<PathFacts>, Failure> {
         self.route.as_ref().map(EmulatedPath::facts).transpose().map_err(Failure::from)
     }

@@ -114,7 +114,7 @@ fn utf16(input: &mut dyn BufRead) -> std::io::Result<String> {
     text.ok().filter(|_| rest.is_empty()).ok_or_else(|| wrong("it is damaged: not UTF-16"))
 }
 
-/// Omitted parts; empty if none.
+/// Omitted parts; may be empty.
 fn left_out(log: &Log) -> String {
     let mut text = String::new();
     if log.left_out > 0 {
@@ -124,7 +124,7 @@ fn left_out(log: &Log) -> String {
     text + &broken(log.broken, log.first_broken.as_ref())
 }
 
-/// The lines that are not requests; empty: none.
+/// The lines that are not requests; may be empty.
 pub(super) fn broken(count: u64, first: Option<&(u64, LineError)>) -> String {
     let Some((line, why)) = first else { return String::new() };
     let lines = record::words::counted(count, "line");
@@ -133,7 +133,7 @@ pub(super) fn broken(count: u64, first: Option<&(u64, LineError)>) -> String {
 }
 
 /// # Errors
-/// A log that cannot be read, or that has no request.
+/// Fails for a log that cannot be read, or that has no request.
 pub(super) fn read(
     path: &str,
     input: &mut dyn BufRead,
@@ -226,7 +226,7 @@ fn joined(base: &Url, target: &str) -> Url {
     url
 }
 
-/// Each request separately, and after its response the log's pause.
+/// Each request separately, followed by the log's pause after its response.
 fn groups(log: &Log, visit: &workload::access_log::ClientVisit, speed: f64) -> Visit {
     let at = |row: &u32| log.accesses[*row as usize].at;
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);

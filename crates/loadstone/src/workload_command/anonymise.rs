@@ -64,7 +64,7 @@ pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Both exist, under any names.
+/// Returns whether both exist and are the same file, under any names.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| std::fs::metadata(path).ok().map(|known| (known.dev(), known.ino()));
     place(one).is_some_and(|known| place(other) == Some(known))

@@ -51,7 +51,7 @@ pub(super) fn write(args: &FilesArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The folder is created; an existing one must be empty.
+/// Creates the folder; an existing one must be empty.
 fn prepare(folder: &Path) -> Result<(), Failure> {
     let entries = std::fs::create_dir_all(folder).and_then(|()| std::fs::read_dir(folder));
     let entries = entries.with_context(|| format!("cannot write to {}", folder.display()));

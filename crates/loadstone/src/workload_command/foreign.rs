@@ -1,4 +1,5 @@
-//! `loadstone workload import` of files of other load tools and HTTP clients, and the dry run of a plan.
+//! `loadstone workload import` of files of other load tools and HTTP clients, and the dry run of a
+//! plan.
 
 use super::put;
 use super::recording::text;
@@ -251,7 +252,7 @@ fn summary(format: Format, imported: &Imported) -> String {
 /// each step.
 ///
 /// # Errors
-/// A plan that cannot be run; the exit code is 1 if a step fails.
+/// Fails for a plan that cannot be run; the exit code is 1 if a step fails.
 pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     let mut plan = plan.clone();
     plan.scenarios.clear();

@@ -27,7 +27,7 @@ const LOGINS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 /// Format of a file, by its first bytes.
 ///
 /// # Errors
-/// It cannot be read.
+/// Fails if it cannot be read.
 pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
     let start = input.fill_buf()?;
     let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
@@ -56,10 +56,10 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
     })
 }
 
-/// Why a file of another tool cannot be imported; `None` for other files.
+/// Reason why a file of another tool cannot be imported; `None` for other files.
 ///
 /// # Errors
-/// It cannot be read.
+/// Fails if it cannot be read.
 pub(super) fn of_other_tool(
     name: &str,
     input: &mut dyn BufRead,

@@ -140,8 +140,8 @@ fn gaps(log: &Log) -> Vec<f64> {
     gaps
 }
 
-/// A list of URLs, or httperf's sessions as written by `workload sequence`: step by step, one user
-/// after another.
+/// Parses a list of URLs, or httperf's sessions as written by `workload sequence`: step by step,
+/// one user after another.
 fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
     let mut targets = PathRows::default();
     let mut sessions: Vec<Vec<Vec<u32>>> = vec![Vec::new()];

@@ -53,7 +53,7 @@ pub(crate) fn own_program(folder: &Path) -> PathBuf {
     there
 }
 
-/// A server that is ended with this.
+/// A server; dropping this ends it.
 pub(crate) struct Serving {
     child: Child,
 }

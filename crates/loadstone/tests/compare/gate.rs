@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Short runs with one user, which a count of calls ends.
+/// Short runs with one user, ended by a count of calls.
 const SHORT: [&str; 7] = ["compare", "-c", "1", "-n", "8", "--budget", "50s"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {

@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Five blocks of short runs with one user. A count of calls ends them: however busy the machine is, a
-/// median has enough of them.
+/// Five blocks of short runs with one user. A count of calls ends them, so that a median has enough
+/// calls even on a busy machine.
 const SHORT: [&str; 7] = ["compare", "-c", "1", "-n", "8", "--blocks", "5"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {

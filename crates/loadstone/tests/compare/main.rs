@@ -1,4 +1,4 @@
-//! Two servers against each other, from a user's view.
+//! Comparison of two servers, from a user's view.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

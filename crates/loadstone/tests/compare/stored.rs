@@ -1,4 +1,4 @@
-//! Runs from the store against each other.
+//! Comparison of stored runs.
 
 use crate::support::{Ran, Site, finish, program, text};
 use serde_json::Value;

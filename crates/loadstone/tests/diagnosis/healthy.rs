@@ -1,4 +1,4 @@
-//! Servers without a bottleneck: our own, and others written in C and in Go.
+//! Servers without a bottleneck: the built-in site, and others written in C and in Go.
 
 use crate::support::apache::Apache;
 use crate::support::caddy::Caddy;

@@ -1,5 +1,5 @@
-//! Packets that are really lost: a separate network namespace, whose kernel drops a share of the
-//! arriving segments. Only root can create one.
+//! Real packet loss: a separate network namespace, whose kernel drops a share of the arriving
+//! segments. Only root can create one.
 
 use crate::support::{behind, finish, untested};
 use crate::{findings_of, in_one_of_the_tries};

@@ -34,12 +34,12 @@ fn findings_of(report: &Value) -> Vec<(String, String)> {
     found.iter().map(|one| (text(&one["id"]), text(&one["evidence"]))).collect()
 }
 
-/// Other processes may load this machine while a real server is measured: the right result appears
-/// in one of this many attempts.
+/// Number of attempts in which the right result must appear once: other processes may load this
+/// machine while a real server is measured.
 const TRIES: usize = 6;
 
 /// # Panics
-/// With the reason of the last attempt, if none succeeds.
+/// Panics with the reason of the last attempt, if none succeeds.
 #[track_caller]
 fn in_one_of_the_tries(mut once: impl FnMut() -> Result<(), String>) {
     let mut last = String::new();

@@ -79,7 +79,7 @@ fn masked(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Numbers with their padding become one `#`.
+/// Replaces numbers with their padding by one `#`.
 fn digits_masked(text: &str) -> String {
     let mut out = String::new();
     for byte in text.chars() {
@@ -280,8 +280,8 @@ fn another_length_than_the_first_is_a_failure() {
     }
 }
 
-/// The same bytes for each request head; the connection then closes unless the request keeps it
-/// alive.
+/// Answers each request head with the same bytes; the connection then closes unless the request
+/// keeps it alive.
 fn replying(reply: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         while request_bytes(&mut stream).is_some() {
@@ -569,7 +569,8 @@ fn the_first_response_beyond_the_limit_is_the_last() {
     same(&["-t", "1", "-n", "5", &site.url("/hw")]);
 }
 
-/// Both against a server that sends `response` and closes the connection; ports are not compared.
+/// Runs both tools against a server that sends `response` and closes the connection; ports are not
+/// compared.
 #[track_caller]
 fn alike_on(response: &'static [u8], options: &[&str]) -> Ran {
     let start = || {

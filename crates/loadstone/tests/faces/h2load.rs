@@ -27,7 +27,7 @@ struct Pair {
     ours: Ran,
 }
 
-/// In sequence: one client's load on the server does not affect the other's figures.
+/// Runs in sequence: one client's load on the server does not affect the other's figures.
 fn both(args: &[&str]) -> Pair {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
     Pair { theirs: original(&args), ours: face(&args) }
@@ -94,9 +94,9 @@ impl Pair {
         self.agree_on_the_rest()
     }
 
-    /// As [`Pair::agree_without`], for several threads. The original's threads write to one stream
-    /// without a lock, so one line may begin inside another: before the figures, only the set of
-    /// characters is certain.
+    /// Like [`Pair::agree_without`], for several threads. The original's threads write to one
+    /// stream without a lock, so one line may begin inside another: before the figures, only the
+    /// set of characters is certain.
     #[track_caller]
     fn agree_for_threads(self, names: &[&str]) -> Pair {
         let characters = |ran: &Ran| -> Vec<char> {

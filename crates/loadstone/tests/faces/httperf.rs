@@ -29,7 +29,7 @@ fn original(args: &[String]) -> Ran {
     let mut command = Command::new("httperf");
     command.args(args).stdin(std::process::Stdio::null());
     let mut ran = support::finish(command, b"");
-    // a limit of select(2), which is not ours
+    // a limit of select(2), which this program does not have
     let own = |line: &&str| !line.contains("FD_SETSIZE");
     ran.stderr = ran.stderr.split_inclusive('\n').filter(own).collect();
     ran

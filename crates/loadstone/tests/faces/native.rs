@@ -1,5 +1,5 @@
-//! `--native`: each face prints one or more commands that really run. They are given to a shell
-//! with `--print-plan` added.
+//! `--native`: each face prints one or more commands that really run. A shell runs them with
+//! `--print-plan` added.
 
 use crate::support::{finish, run};
 use std::path::Path;

@@ -27,7 +27,7 @@ accept-encoding = gzip, deflate
 /// Maximum number of attempts of the original, which may end by a signal.
 const TRIES: usize = 4;
 
-/// A home with a configuration file. siege writes there; ours does not.
+/// A home with a configuration file. siege writes there; this program does not.
 struct Home {
     folder: tempfile::TempDir,
 }
@@ -289,7 +289,7 @@ impl Listening {
     }
 }
 
-/// The server's response for a path; nothing: it closes the connection.
+/// The server's response for a path; empty: it closes the connection.
 fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
     let with = |fields: &str, body: &str| Some(response(200, fields, body));
     let challenge =

@@ -41,8 +41,8 @@ fn both_with(args: &[&str], ours: &[&str]) -> Pair {
         })
     };
     let mut pair = once();
-    // a machine that stalls for the second of a run keeps one of them from sending anything: not
-    // three times
+    // a machine that stalls for the second of a run prevents one of them from sending anything, but
+    // not three times
     for _ in 0..2 {
         let asked = |ran: &Ran| number_before(ran, " requests in ").map(|count| count > 0);
         if asked(&pair.ours) != asked(&pair.theirs) {

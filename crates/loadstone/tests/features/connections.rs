@@ -1,4 +1,4 @@
-//! How connections are opened, used, timed and closed, as the other end sees it.
+//! How connections are opened, used, timed and closed, as seen by the other end.
 
 use crate::peek;
 use crate::support::http::{Recorder, read_request, response};
@@ -250,7 +250,7 @@ fn a_unix_socket_takes_the_place_of_an_address() {
 }
 
 /// A server that serves one connection after another, with room for one more in its queue: a client
-/// that finds none tries again until it is served.
+/// without room retries until it is served.
 #[test]
 fn a_unix_socket_without_room_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();

@@ -232,7 +232,7 @@ fn a_command_of_grpcurl_is_a_run() {
     assert!(errors.contains("list and describe make no call"), "{errors}");
 }
 
-/// A server of HTTP/2 without gRPC is not a success, whatever its status.
+/// An HTTP/2 server without gRPC is not a success, whatever its status.
 #[test]
 fn a_response_without_a_status_fails() {
     let site = Site::start(&[]);

@@ -633,7 +633,7 @@ fn lost_handshakes_cost_a_second() {
     assert!(!found.contains(&"accept-queue-overflow"), "{found:?}");
 }
 
-/// Bytes a second of one download by curl, as reported by curl.
+/// Bytes per second of one download by curl, as reported by curl.
 fn downloaded(ran: &str) -> f64 {
     ran.trim().parse().unwrap_or_else(|_| panic!("no speed: {ran:?}"))
 }

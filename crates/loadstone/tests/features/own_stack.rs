@@ -53,8 +53,8 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
     }
 }
 
-/// Neither the run starts with the port of the first call, nor a repeat with those of the previous
-/// one: the server may not have closed those connections yet.
+/// Neither does the run start with the port of the first call, nor a repeat with those of the
+/// previous one: the server may not have closed those connections yet.
 #[test]
 fn later_connections_have_other_ports() {
     if !to_be_had(&Site::start(&[])) {
@@ -179,7 +179,7 @@ fn a_path_inside_delays_and_loses_as_configured() {
     for direction in ["up", "down"] {
         assert_eq!(way(&report, direction, "lost_to_model"), 1, "{}", report["path"]);
     }
-    // all sent packets came to the link, and all that left it came in
+    // the link received all sent packets, and all that left it arrived
     assert_eq!(way(&report, "up", "arrived"), whole(&report, "/stack/sent"));
     // each packet has a separate instant, so none waits for a batch
     assert_eq!(text(&report, "/client/io"), "own TCP over TUN");
@@ -461,7 +461,7 @@ fn a_deleted_device_is_reported_without_cpu_use() {
     }
 }
 
-/// For `--cpus`, if there are that many: without it a core is left to the server.
+/// Two cores for `--cpus`, if available: without it a core is left to the server.
 fn two_cores() -> String {
     let ours = crate::peek::own_cores().into_iter().take(2);
     ours.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")

@@ -7,7 +7,7 @@ use crate::support::{Site, failures, measure, measured, outcomes, run, run_with_
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One call with options; the request of the run, after the plain first call.
+/// One call with options; returns the request of the run, after the plain first call.
 #[track_caller]
 fn seen(options: &[&str]) -> Request {
     seen_at("/page?q=1", options)

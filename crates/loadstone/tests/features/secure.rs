@@ -17,7 +17,7 @@ fn secure(server: &TlsServer, options: &[&str]) -> Value {
     measure(&args)
 }
 
-/// One connection with options, as the server saw it and as the result reports it.
+/// One connection with options, as seen by the server and as reported by the result.
 #[track_caller]
 fn handshake(options: &TlsOptions, args: &[&str]) -> (Handshake, Value) {
     let server = TlsServer::start(options);

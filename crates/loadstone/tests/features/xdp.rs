@@ -1,5 +1,5 @@
-//! `--stack own:xdp=DEVICE`: our own TCP over a veth whose other end is in another network, where the
-//! built-in site serves.
+//! `--stack own:xdp=DEVICE`: the program's own TCP over a veth whose other end is in another
+//! network, where the built-in site serves.
 
 use crate::own_stack::each_step_has_its_threads;
 use crate::support::{Ran, Scripted, behind, finish, program, text, untested, whole};
@@ -85,7 +85,7 @@ impl Wire {
         Wire::within(&self.holders[0], script).stdout
     }
 
-    /// The same in the server's.
+    /// The same in the server's network.
     fn there(&self, script: &str) -> String {
         Wire::within(&self.holders[1], script).stdout
     }

@@ -37,7 +37,7 @@ fn a_frozen_agents_part_is_continued_and_no_call_is_sent_twice() {
     assert_eq!((due, succeeded + lost), (780, 780), "{found}");
     // a third of the load, from the freeze to the second after the fence
     assert!((7 * 20..10 * 20).contains(&lost), "{lost}: {found}");
-    // the first call of the manager is one more; none was sent by both
+    // the manager's first call is one more; none was sent by both
     assert_eq!(site.stop().requests, succeeded + 1);
     let moved = report["fleet"]["moved"].as_array().unwrap();
     assert_eq!(moved.len(), 2, "{moved:?}");

@@ -52,7 +52,7 @@ fn agents_of(pid: u32) -> Vec<u32> {
     children_of(pid, "agent")
 }
 
-/// The children of a process whose command lines have this word.
+/// The children of a process whose command lines contain this word.
 fn children_of(pid: u32, word: &str) -> Vec<u32> {
     let children = format!("/proc/{pid}/task/{pid}/children");
     let list = std::fs::read_to_string(children).unwrap_or_default();

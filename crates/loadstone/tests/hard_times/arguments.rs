@@ -87,7 +87,7 @@ const SWITCHES: &[&str] = &[
     "--print-plan",
 ];
 
-/// Values: valid for one option or another, at the bounds, and nonsense.
+/// Values: valid for one option or another, at the bounds, and invalid ones.
 const VALUES: &[&str] = &[
     "0",
     "1",

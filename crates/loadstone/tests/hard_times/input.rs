@@ -75,7 +75,7 @@ fn impossible_values_are_refused_by_name() {
     }
 }
 
-/// A list's content, and what the message must contain.
+/// A list's content, and the required part of the message.
 const LISTS: &[(&[u8], &[&str])] = &[
     (b"", &["empty", "a line per URL"]),
     (b"\n\n# nothing but words\n", &["empty", "a line per URL"]),

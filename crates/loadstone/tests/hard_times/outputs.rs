@@ -195,7 +195,7 @@ fn a_named_pipe_has_one_beginning_and_one_end() {
     }
 }
 
-/// Until the site has answered this many requests.
+/// Waits until the site has answered this many requests.
 pub(crate) fn wait_for(site: &Site, requests: u64) {
     while site.served().requests < requests {
         // the site's own wait: no clock of the test's

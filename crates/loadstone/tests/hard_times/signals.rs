@@ -27,7 +27,7 @@ fn a_signal_ends_the_run_with_a_report() {
         assert_eq!(json["interrupted"], true);
         let causes = json["verdict"]["causes"].as_array().unwrap();
         assert!(causes.iter().any(|cause| cause["id"] == "interrupted"), "{causes:?}");
-        // the server answered what the client counted, and one plain first call
+        // the server answered the requests that the client counted, and one plain first call
         let served = site.stop().requests;
         assert!(succeeded < served && served <= 1 + succeeded + abandoned, "{signal:?}");
     }
@@ -116,7 +116,7 @@ fn a_signal_during_the_first_call_ends_it() {
 
 #[test]
 fn a_second_signal_ends_at_once() {
-    // of either kind: a polite first signal is followed by the other one
+    // of either kind: a first signal is followed by the other one
     for (first, then) in [(Signal::INT, Signal::INT), (Signal::INT, Signal::TERM)] {
         ends_at_once_by(first, then);
     }

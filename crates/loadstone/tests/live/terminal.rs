@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Time limit of every wait, whatever else the machine does.
+/// Time limit of every wait, even on a busy machine.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 const ENTER: &str = "\u{1b}[?1049h";
@@ -30,7 +30,7 @@ impl Terminal {
         Terminal::start_after(":", args)
     }
 
-    /// The same, with a command of the shell that becomes Loadstone before it.
+    /// The same, with a shell command that becomes Loadstone afterwards.
     fn start_after(first: &str, args: &str) -> Terminal {
         let plain = program::<&str>(&[]);
         let loadstone = plain.get_program().to_string_lossy().into_owned();

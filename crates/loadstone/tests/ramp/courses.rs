@@ -20,8 +20,8 @@ fn ramp(args: &[&str]) -> Value {
     run(&all).expect(ENDED).json()
 }
 
-/// Users are whole, throughput is one over the service time however many there are, and with a
-/// server of 5 ms that is the peak.
+/// Users are whole numbers, throughput is one over the service time for any number of them, and
+/// with a server of 5 ms that is the peak.
 #[test]
 fn a_population_at_a_server_that_serves_one_at_a_time() {
     let site = Site::start(&[("service", "5ms")]);

@@ -1,4 +1,4 @@
-//! Data stored of a run, and when nothing is stored.
+//! Stored data of a run, and the cases in which nothing is stored.
 
 use crate::support::{Ran, Site, finish, free_port, program};
 use std::path::Path;

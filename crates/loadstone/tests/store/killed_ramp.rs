@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use store::{Filter, Progress, Store, StorePlace, Stored};
 
-/// Steps that the store has of the last ramp; none before it began.
+/// Number of stored steps of the last ramp; none before it began.
 fn steps_kept(path: &Path) -> usize {
     let Ok(store) = Store::open_to_read(&StorePlace::File(path.to_owned())) else { return 0 };
     match store.load("last") {

@@ -17,7 +17,7 @@ const START_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct Apache {
     child: Child,
-    /// Its configuration, pages and `error.log`.
+    /// Folder of its configuration, pages and `error.log`.
     pub(crate) folder: TempDir,
     pub(crate) port: u16,
 }

@@ -335,7 +335,7 @@ impl Drop for Browser {
     }
 }
 
-/// Of a desktop, in CSS pixels.
+/// Window of a desktop, in CSS pixels.
 const DESK: (u32, u32) = (1_280, 900);
-/// Of a common phone.
+/// Window of a common phone.
 const PHONE: (u32, u32) = (390, 844);

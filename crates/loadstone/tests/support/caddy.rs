@@ -12,7 +12,7 @@ const START_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct Caddy {
     child: Child,
-    /// Its configuration, page and state; kept while it runs.
+    /// Folder of its configuration, page and state; kept while it runs.
     folder: TempDir,
     port: u16,
 }
@@ -112,7 +112,7 @@ impl Caddy {
         format!("http://127.0.0.1:{}/page.html", self.port)
     }
 
-    /// Of one started with TLS.
+    /// URL of a server started with TLS.
     pub(crate) fn secure_url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.port)
     }

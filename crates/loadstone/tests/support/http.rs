@@ -1,4 +1,4 @@
-//! A small HTTP server that records its requests and answers as the test sets. It reads one
+//! A small HTTP server that records its requests and answers as the test configures. It reads one
 //! request, answers, reads the next: for another order use `Scripted`.
 
 use super::Scripted;

@@ -61,9 +61,9 @@ impl Ran {
     }
 }
 
-/// The program under test: the one that cargo built with the tests, or the one that
-/// `LOADSTONE_BIN` names. `cargo xtask test` names the release build there, so that the same tests
-/// cover the installed program without being built a second time.
+/// The program under test: the one that cargo built with the tests, or the one named by
+/// `LOADSTONE_BIN`. `cargo xtask test` names the release build there, so that the same tests cover
+/// the installed program without building it a second time.
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("LOADSTONE_BIN")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_loadstone")), PathBuf::from)
@@ -121,7 +121,7 @@ pub(crate) fn measure<S: AsRef<str>>(args: &[S]) -> Value {
     measured(args, &[0, 4])
 }
 
-/// As [`measure`], with the expected exit codes.
+/// Like [`measure`], with the expected exit codes.
 #[track_caller]
 pub(crate) fn measured<S: AsRef<str>>(args: &[S], codes: &[i32]) -> Value {
     let mut all = vec!["run", "--json", "-"];
@@ -171,7 +171,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// With options of `loadstone site`; a switch has the empty value.
+    /// Starts it with options of `loadstone site`; a switch has the empty value.
     #[track_caller]
     pub(crate) fn start(options: &[(&str, &str)]) -> Site {
         let mut config = site::Config::on_free_port();
@@ -212,7 +212,7 @@ impl Site {
     }
 }
 
-/// A TCP server whose handling of each connection the test sets, one thread a connection.
+/// A TCP server whose handling of each connection the test sets, one thread per connection.
 /// Connection 0 is the plain first call of every run.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
@@ -251,7 +251,7 @@ impl Scripted {
         })
     }
 
-    /// 500 on every percent-encoded NUL; any other request is served.
+    /// Answers 500 to every percent-encoded NUL; any other request is served.
     pub(crate) fn failing_on_nul() -> Scripted {
         Scripted::answering(|head| {
             let broken = head.windows(3).any(|three| three == b"%00");
@@ -259,7 +259,7 @@ impl Scripted {
         })
     }
 
-    /// On an address chosen by the test.
+    /// Starts it on an address chosen by the test.
     pub(crate) fn on(
         address: &str,
         talk: impl Fn(TcpStream, usize) + Send + Sync + 'static,

@@ -32,7 +32,7 @@ pub(crate) fn program() -> String {
 
 pub(crate) struct Nginx {
     child: Child,
-    /// Its configuration, page and log; kept while it runs.
+    /// Folder of its configuration, page and log; kept while it runs.
     folder: TempDir,
     port: u16,
 }

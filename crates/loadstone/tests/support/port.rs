@@ -13,11 +13,11 @@ const HANDED_OUT: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 
 /// A port of 127.0.0.1 without a listener that no other test gets: each is given to one test of
-/// this process, and the kernel gives none of them to a socket that connects or asks for any port.
+/// this process, and the kernel gives none of them to a socket that connects or requests any port.
 /// A port chosen by the kernel could be taken before it is used.
 ///
 /// # Panics
-/// Every one of the ports is taken.
+/// Panics if all of the ports are taken.
 pub(crate) fn free_port() -> u16 {
     let ports = apart(&std::fs::read_to_string(HANDED_OUT).unwrap_or_default());
     // another test program may run in parallel: it starts elsewhere

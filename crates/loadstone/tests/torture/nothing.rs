@@ -1,4 +1,4 @@
-//! Runs that cannot learn anything: they never look like a pass, and say what to do.
+//! Runs that cannot produce a result: they never look like a pass, and state what to do.
 
 use super::support;
 use std::io::{Read, Write};

@@ -77,8 +77,7 @@ fn planted_bugs_are_found_by_segments_and_replayed() {
     }
 }
 
-/// One client that does not read delays all other clients: detected by those, not by the client
-/// itself.
+/// One client that does not read delays all other clients: they detect it, not the client itself.
 #[test]
 fn a_server_that_stalls_on_a_closed_window_is_found() {
     let site = Site::start(&[("range", "stands-still-unread")]);

@@ -31,7 +31,7 @@ fn front(behind: u16, mute: bool) -> u16 {
     port
 }
 
-/// Both directions, with a thread each.
+/// Relays both directions, with a thread each.
 fn relay(client: TcpStream, behind: u16) {
     let server = TcpStream::connect((Ipv4Addr::LOCALHOST, behind)).unwrap();
     let ways = [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)];

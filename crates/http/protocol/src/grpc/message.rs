@@ -11,7 +11,7 @@ pub(super) const END_MAX: usize = 16 << 10;
 /// A message with its prefix, not compressed.
 ///
 /// # Panics
-/// Fails above 4 GiB, which no plan can hold.
+/// Panics above 4 GiB, which no plan can hold.
 pub fn prefixed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).expect("a message below 4 GiB");
     let mut out = Vec::with_capacity(PREFIX_BYTES + message.len());
@@ -24,7 +24,7 @@ pub fn prefixed(message: &[u8]) -> Vec<u8> {
 /// A message with its prefix, compressed with gzip.
 ///
 /// # Panics
-/// Fails like [`prefixed`].
+/// Panics like [`prefixed`].
 pub fn gzipped(message: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     let compressed = encoder.write_all(message).and_then(|()| encoder.finish());
