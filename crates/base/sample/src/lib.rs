@@ -11,6 +11,7 @@ mod held;
 mod http2;
 mod http3;
 mod life;
+mod load_report;
 mod messages;
 mod path;
 mod posts;
@@ -32,6 +33,7 @@ pub use http3::{
     EarlyFacts, Http3Facts, MigrationFacts, QuicEnd, QuicFacts, http3_code, http3_code_name,
 };
 pub use life::{Death, Ending, Process, ServerState, together};
+pub use load_report::LoadReport;
 pub use messages::{FanOutEvent, SocketClose, SocketCounts, SocketTime};
 pub use path::{PathDirection, PathFacts, PathKind};
 pub use posts::PostFacts;

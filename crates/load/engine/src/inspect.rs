@@ -5,7 +5,7 @@ mod tokens;
 
 use crate::verify::Hashing;
 use plan::{BodyRule, Expect};
-use protocol::grpc::ResponseReader;
+use protocol::grpc::BodyReader;
 use protocol::http1::coding::Decoder;
 use protocol::http1::events::EventReader;
 use protocol::http1::fields;
@@ -95,7 +95,7 @@ pub(crate) enum StreamReader {
     Events(EventReader),
     Tokens(Box<TokenReader>),
     Messages {
-        reader: ResponseReader,
+        reader: BodyReader,
         /// The response names the encoding of its compressed messages.
         has_encoding: bool,
     },
@@ -391,7 +391,7 @@ mod tests {
         let mut inspect = Inspect::default();
         let mut judged = |head: &[u8], body: &[u8]| {
             inspect.reset();
-            let reader = ResponseReader::new(BodyForm::Messages { end_flag: 0, text: false });
+            let reader = BodyReader::new(BodyForm::Messages { end_flag: 0, text: false });
             inspect.expect_events(|| StreamReader::Messages { reader, has_encoding: false });
             inspect.take(&test, head, body, true);
             (inspect.take_events(true), inspect.finish(&test).1)

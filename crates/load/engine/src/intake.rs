@@ -3,7 +3,7 @@
 use crate::inspect::{BodyTest, Inspect, StreamReader, TokenReader};
 use crate::setup::RESPONSE_KEPT_MAX;
 use plan::Streaming;
-use protocol::grpc::{BodyForm, ResponseReader};
+use protocol::grpc::{BodyForm, BodyReader};
 use protocol::http1::events::EventReader;
 use sample::{BodyPrint, FailureClass};
 use stats::{SAMPLE_BYTES_MAX, StreamMarks};
@@ -48,7 +48,7 @@ impl Intake {
             Streaming::Lines => StreamReader::Events(EventReader::lines()),
             Streaming::Model(api) => StreamReader::Tokens(Box::new(TokenReader::new(api))),
             Streaming::Grpc => {
-                StreamReader::Messages { reader: ResponseReader::new(grpc), has_encoding: false }
+                StreamReader::Messages { reader: BodyReader::new(grpc), has_encoding: false }
             }
         });
     }

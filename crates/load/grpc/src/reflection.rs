@@ -5,7 +5,7 @@ use crate::schema::split;
 use crate::{Schema, SchemaError};
 use prost::Message;
 use prost_types::FileDescriptorProto;
-use protocol::grpc::{PREFIX_BYTES, prefixed};
+use protocol::grpc::{messages, prefixed};
 use std::collections::BTreeSet;
 
 /// Paths of the service, the newest first.
@@ -143,7 +143,7 @@ impl Inquiry {
     /// error lists the services that it knows.
     pub fn process(&mut self, body: &[u8]) -> Result<(), SchemaError> {
         let asked = std::mem::take(&mut self.wanted);
-        for message in messages(body)? {
+        for message in reflected(body)? {
             let answer = ReflectionAnswer::decode(message).map_err(|why| {
                 SchemaError(format!("the server's reflection is malformed: {why}"))
             })?;
@@ -212,7 +212,7 @@ impl Inquiry {
 /// Fails if the body is not such a request.
 pub fn answer(body: &[u8], schema: &Schema) -> Result<Vec<u8>, SchemaError> {
     let mut out = Vec::new();
-    for message in messages(body)? {
+    for message in reflected(body)? {
         let question = Question::decode(message)
             .map_err(|why| SchemaError(format!("the request is malformed: {why}")))?;
         let files = || {
@@ -251,16 +251,9 @@ pub fn answer(body: &[u8], schema: &Schema) -> Result<Vec<u8>, SchemaError> {
 }
 
 /// Splits a body into its messages.
-fn messages(mut body: &[u8]) -> Result<Vec<&[u8]>, SchemaError> {
-    let torn = || SchemaError("the server's reflection response is cut off".to_owned());
-    let mut found = Vec::new();
-    while !body.is_empty() {
-        let ([_, length @ ..], rest) = body.split_first_chunk::<PREFIX_BYTES>().ok_or_else(torn)?;
-        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-        found.push(rest.get(..length).ok_or_else(torn)?);
-        body = &rest[length..];
-    }
-    Ok(found)
+fn reflected(body: &[u8]) -> Result<Vec<&[u8]>, SchemaError> {
+    let torn = "the server's reflection response is cut off or compressed";
+    messages(body).ok_or_else(|| SchemaError(torn.to_owned()))
 }
 
 #[cfg(test)]

@@ -190,13 +190,13 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Files that were read before the compiler runs.
-struct Gathered(Vec<(String, String)>);
+/// Files that were read and parsed before the compiler runs.
+struct Gathered(Vec<(String, File)>);
 
 impl FileResolver for Gathered {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         match self.0.iter().find(|(known, _)| known == name) {
-            Some((name, text)) => File::from_source(name, text),
+            Some((_, file)) => Ok(file.clone()),
             None => GoogleFileResolver::new().open_file(name),
         }
     }
@@ -206,8 +206,8 @@ impl FileResolver for Gathered {
 fn gather(
     name: &str,
     read: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<(String, String)>, SchemaError> {
-    let mut files: Vec<(String, String)> = Vec::new();
+) -> Result<Vec<(String, File)>, SchemaError> {
+    let mut files: Vec<(String, File)> = Vec::new();
     let mut waiting = vec![name.to_owned()];
     while let Some(name) = waiting.pop() {
         if files.iter().any(|(known, _)| *known == name) {
@@ -222,7 +222,7 @@ fn gather(
         }
         let file = File::from_source(&name, &text).map_err(located)?;
         waiting.extend(file.file_descriptor_proto().dependency.iter().cloned());
-        files.push((name, text));
+        files.push((name, file));
     }
     Ok(files)
 }

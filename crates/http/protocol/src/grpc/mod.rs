@@ -2,15 +2,17 @@
 //! (the gRPC project's `PROTOCOL-HTTP2.md`).
 
 mod codec;
+mod load;
 mod message;
 mod status;
 mod variant;
 
 pub use codec::{MessageCodec, messages};
+pub use load::{LOAD_TRAILER, load_report};
 pub use message::{MessageFault, MessageReader, PREFIX_BYTES, gzipped, prefixed};
 pub use status::{Code, Status, expected_codes, status_of};
 pub use variant::{
-    BodyForm, CONNECT_STREAM, ConnectError, ResponseReader, Variant, connect_status,
+    BodyForm, CONNECT_STREAM, ConnectError, BodyReader, Variant, connect_status,
 };
 
 use units::Nanos;

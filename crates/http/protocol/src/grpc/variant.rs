@@ -5,6 +5,7 @@ use super::status::MESSAGE_MAX;
 use super::{CONTENT_TYPE, Code, MessageFault, MessageReader, PREFIX_BYTES, Status, status_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::borrow::Cow;
 
 /// Protocol variant of gRPC calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +55,50 @@ impl Variant {
     }
 }
 
+impl Variant {
+    /// The messages of a response's body, with prefixes, as gRPC itself carries them: without the
+    /// frame that ends a call of gRPC-Web. `None`: base64 that cannot be decoded, or a body of
+    /// Connect.
+    pub fn messages(self, body: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let body = match self {
+            Variant::Grpc => return Some(Cow::Borrowed(body)),
+            Variant::Connect => return None,
+            Variant::Web => Cow::Borrowed(body),
+            Variant::WebText => {
+                // padding may end each part of the stream
+                let (groups, rest) = body.as_chunks::<4>();
+                let groups = Some(groups).filter(|_| rest.is_empty())?;
+                let decoded = groups.iter().map(|group| STANDARD.decode(group).ok());
+                Cow::Owned(decoded.collect::<Option<Vec<_>>>()?.concat())
+            }
+        };
+        let end = end_of_messages(&body);
+        Some(match body {
+            Cow::Borrowed(body) => Cow::Borrowed(&body[..end]),
+            Cow::Owned(mut body) => {
+                body.truncate(end);
+                Cow::Owned(body)
+            }
+        })
+    }
+}
+
+/// Place of the frame that ends a call of gRPC-Web; the length of a body without one.
+fn end_of_messages(body: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some([flag, length @ ..]) = body.get(at..).and_then(|rest| rest.first_chunk::<5>()) {
+        if flag & WEB_END != 0 {
+            return at;
+        }
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        at = at.saturating_add(PREFIX_BYTES).saturating_add(length);
+    }
+    body.len()
+}
+
+/// Flag of the frame that ends a call of gRPC-Web.
+const WEB_END: u8 = 0x80;
+
 /// Content type of a Connect request whose method has a stream.
 pub const CONNECT_STREAM: &str = "application/connect+proto";
 
@@ -73,8 +118,8 @@ impl BodyForm {
     pub fn of(variant: Variant, content_type: &str) -> BodyForm {
         match variant {
             Variant::Grpc => BodyForm::Messages { end_flag: 0, text: false },
-            Variant::Web => BodyForm::Messages { end_flag: 0x80, text: false },
-            Variant::WebText => BodyForm::Messages { end_flag: 0x80, text: true },
+            Variant::Web => BodyForm::Messages { end_flag: WEB_END, text: false },
+            Variant::WebText => BodyForm::Messages { end_flag: WEB_END, text: true },
             Variant::Connect if content_type.starts_with("application/connect+") => {
                 BodyForm::Messages { end_flag: 2, text: false }
             }
@@ -85,7 +130,7 @@ impl BodyForm {
 
 /// Counts the messages of one response as its pieces arrive, and keeps the end of the call.
 #[derive(Clone, Debug)]
-pub struct ResponseReader {
+pub struct BodyReader {
     form: BodyForm,
     messages: MessageReader,
     /// Base64 characters that do not form a complete group yet.
@@ -96,15 +141,15 @@ pub struct ResponseReader {
     whole: Vec<u8>,
 }
 
-impl ResponseReader {
-    pub fn new(form: BodyForm) -> ResponseReader {
+impl BodyReader {
+    pub fn new(form: BodyForm) -> BodyReader {
         let end_flag = match form {
             BodyForm::Messages { end_flag, .. } => end_flag,
             BodyForm::Whole | BodyForm::Error => 0,
         };
         let messages = MessageReader::with_end(end_flag);
         let (group, grouped) = ([0; 4], 0);
-        ResponseReader { form, messages, group, grouped, broken: false, whole: Vec::new() }
+        BodyReader { form, messages, group, grouped, broken: false, whole: Vec::new() }
     }
 
     /// Takes a piece of the body and returns the number of messages that end in it.
@@ -196,7 +241,7 @@ mod tests {
     /// Messages, end and fault of a body, which may arrive in any pieces.
     fn read(form: BodyForm, body: &[u8]) -> (u64, Vec<u8>, Option<MessageFault>) {
         let one = |step: usize| {
-            let mut reader = ResponseReader::new(form);
+            let mut reader = BodyReader::new(form);
             let count: u64 = body.chunks(step.max(1)).map(|piece| reader.push(piece)).sum();
             (count + reader.finish(), reader.take_end(), reader.fault(false))
         };
@@ -237,6 +282,21 @@ mod tests {
             assert!(read(form, &text.as_bytes()[1..]).2.is_some(), "{text}");
         }
         assert_eq!(Variant::WebText.body(prefixed(b""), false), b"AAAAAAA=");
+    }
+
+    #[test]
+    fn messages_are_found_before_the_end_of_a_web_call() {
+        let (message, end) = (prefixed(b"ab"), frame(0x80, b"grpc-status: 0\r\n"));
+        let body = [message.clone(), prefixed(b""), end.clone()].concat();
+        let expected = [message.clone(), prefixed(b"")].concat();
+        assert_eq!(Variant::Web.messages(&body).as_deref(), Some(&expected[..]));
+        let text = [STANDARD.encode(&expected), STANDARD.encode(&end)].concat();
+        assert_eq!(Variant::WebText.messages(text.as_bytes()).as_deref(), Some(&expected[..]));
+        assert_eq!(Variant::WebText.messages(b"AAA"), None);
+        assert_eq!(Variant::Grpc.messages(&message).as_deref(), Some(&message[..]));
+        // what is cut off stays as it is, and does not decode later
+        let cut = [0, 255, 255, 255, 255, 1];
+        assert_eq!(Variant::Web.messages(&cut).as_deref(), Some(&cut[..]));
     }
 
     #[test]
