@@ -18,8 +18,13 @@ pub struct Http2Facts {
     /// GOAWAY frames of the peer by code. With NO_ERROR only the first of a connection counts: a
     /// graceful shutdown sends it twice.
     pub goaways: BTreeMap<u32, u64>,
+    /// Debug data of GOAWAY frames with an error code; at most [`VIOLATIONS_MAX`] different ones.
+    pub goaway_reasons: BTreeMap<String, u64>,
     /// PING frames of the peer.
     pub pings: u64,
+    /// PING frames of our side, and those that the peer acknowledged.
+    pub pings_sent: u64,
+    pub pings_answered: u64,
     /// Bytes of names and values of fields, and what their compression made of them.
     pub fields_sent: u64,
     pub coded_sent: u64,
@@ -82,6 +87,8 @@ impl Http2Facts {
             }
         }
         self.pings += other.pings;
+        self.pings_sent += other.pings_sent;
+        self.pings_answered += other.pings_answered;
         self.fields_sent += other.fields_sent;
         self.coded_sent += other.coded_sent;
         self.fields_received += other.fields_received;
@@ -95,20 +102,32 @@ impl Http2Facts {
         for (why, count) in &other.violations {
             self.add_violation(why, *count);
         }
+        for (why, count) in &other.goaway_reasons {
+            self.add_goaway_reason(why, *count);
+        }
     }
 
     /// Keeps why a connection was broken off, as far as there is room.
     pub fn add_violation(&mut self, why: &str, count: u64) {
-        if let Some(sum) = self.violations.get_mut(why) {
-            *sum += count;
-        } else if self.violations.len() < VIOLATIONS_MAX {
-            self.violations.insert(why.to_owned(), count);
-        }
+        add_bounded(&mut self.violations, why, count);
+    }
+
+    /// Keeps the debug data of a GOAWAY, as far as there is room.
+    pub fn add_goaway_reason(&mut self, why: &str, count: u64) {
+        add_bounded(&mut self.goaway_reasons, why, count);
     }
 
     /// Returns whether nothing was counted: no connection spoke HTTP/2.
     pub fn is_empty(&self) -> bool {
         *self == Http2Facts::default()
+    }
+}
+
+fn add_bounded(all: &mut BTreeMap<String, u64>, why: &str, count: u64) {
+    if let Some(sum) = all.get_mut(why) {
+        *sum += count;
+    } else if all.len() < VIOLATIONS_MAX {
+        all.insert(why.to_owned(), count);
     }
 }
 

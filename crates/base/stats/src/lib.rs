@@ -3,6 +3,7 @@
 //! Layer 2: pure; reads no clock.
 #![forbid(unsafe_code)]
 
+mod backends;
 mod blocks;
 mod cause;
 pub mod compare;
@@ -35,6 +36,9 @@ pub mod verdict;
 mod verified;
 pub mod webmark;
 
+pub use backends::{
+    BACKENDS_MAX, BACKENDS_OTHER, BackendTally, Backends, LoadFigure, LoadTally,
+};
 pub use blocks::{BLOCKS_MIN, Block, Blocks};
 pub use cause::CauseId;
 pub use doubt::Doubt;

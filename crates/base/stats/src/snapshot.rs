@@ -3,13 +3,13 @@
 use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
 use crate::{
-    Blocks, Endings, FailedResponses, Hist, Instants, JourneyTally, Looks, MessageTally,
+    Backends, Blocks, Endings, FailedResponses, Hist, Instants, JourneyTally, Looks, MessageTally,
     ScenarioTally, SecondStreams, ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally,
     Verified,
 };
 use sample::{
-    EarlyFacts, FailureClass, FanOutEvent, Http2Facts, Http3Facts, Noticed, Outcome, Remark,
-    Sample, SocketCounts, SocketFacts, SocketTime, TlsFacts,
+    EarlyFacts, FailureClass, FanOutEvent, Http2Facts, Http3Facts, LoadReport, Noticed, Outcome,
+    Remark, Sample, SocketCounts, SocketFacts, SocketTime, TlsFacts,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -193,6 +193,10 @@ pub struct Connections {
     pub conforming: u64,
     pub retransmits: u64,
     pub rtt: Hist,
+    /// Waits of calls for a stream, because all streams of their connections were in use: from the
+    /// instant the call was due, or was put on its connection, until its request was sent. A call
+    /// that timed out in the queue is included. Calls of the measured phase that waited.
+    pub stream_wait: Hist,
     pub tls: BTreeMap<TlsFacts, u64>,
     /// Empty without HTTP/2 connections.
     pub http2: Http2Facts,
@@ -200,6 +204,7 @@ pub struct Connections {
     pub http3: Http3Facts,
     pub early: EarlyFacts,
     pub lives: Lives,
+    pub backends: Backends,
 }
 
 /// Sessions of a partly open load that fell due in the measured phase.
@@ -475,7 +480,7 @@ impl Snapshot {
         *self.failures.entry(class).or_default() += 1;
     }
 
-    fn hists(&self) -> [&Hist; 13] {
+    fn hists(&self) -> [&Hist; 14] {
         [
             &self.succeeded,
             &self.failed,
@@ -490,10 +495,11 @@ impl Snapshot {
             &self.first_byte,
             &self.transfer,
             &self.connections.rtt,
+            &self.connections.stream_wait,
         ]
     }
 
-    fn hists_mut(&mut self) -> [&mut Hist; 13] {
+    fn hists_mut(&mut self) -> [&mut Hist; 14] {
         [
             &mut self.succeeded,
             &mut self.failed,
@@ -508,6 +514,7 @@ impl Snapshot {
             &mut self.first_byte,
             &mut self.transfer,
             &mut self.connections.rtt,
+            &mut self.connections.stream_wait,
         ]
     }
 }
@@ -531,6 +538,7 @@ impl Connections {
         self.http2.merge(&other.http2);
         self.http3.merge(&other.http3);
         self.early.merge(&other.early);
+        self.backends.merge(&other.backends);
         for (facts, count) in &other.tls {
             *self.tls.entry(facts.clone()).or_default() += count;
         }
@@ -730,6 +738,23 @@ impl Recorder {
     ) {
         if !self.in_warm_up(due) {
             self.now.streams.grpc.add(code, sent, message);
+        }
+    }
+
+    /// A call due then waited so long for a stream of its connection.
+    pub fn waited_for_stream(&mut self, due: Nanos, wait: Nanos) {
+        if !self.in_warm_up(due) {
+            self.now.connections.stream_wait.record(wait);
+        }
+    }
+
+    /// Facts about the back end that answered a call that was due then: its name, and the report of
+    /// its load, if the response has one.
+    pub fn backend(&mut self, due: Nanos, name: Option<&str>, load: Option<Option<LoadReport>>) {
+        if !self.in_warm_up(due) {
+            let backends = &mut self.now.connections.backends;
+            name.into_iter().for_each(|name| backends.add_response(name));
+            load.into_iter().for_each(|report| backends.load.add(report));
         }
     }
 

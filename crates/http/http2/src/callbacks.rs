@@ -56,6 +56,8 @@ pub(crate) struct CallbackState {
     pub(crate) sent_last: i32,
     pub(crate) late: Vec<LateFrame>,
     pub(crate) settings_seen: bool,
+    /// PING frames of our side since the last acknowledgment.
+    pub(crate) unanswered_pings: u32,
     pub(crate) facts: Http2Facts,
 }
 
@@ -272,10 +274,13 @@ unsafe extern "C" fn on_frame(
         let head = (*frame).hd;
         let id = head.stream_id;
         let kind = u32::from(head.type_);
-        let code = match kind {
-            ng::NGHTTP2_RST_STREAM => (*frame).rst_stream.error_code,
-            ng::NGHTTP2_GOAWAY => (*frame).goaway.error_code,
-            _ => NO_ERROR,
+        let (code, reason) = match kind {
+            ng::NGHTTP2_RST_STREAM => ((*frame).rst_stream.error_code, &[][..]),
+            ng::NGHTTP2_GOAWAY => {
+                let goaway = (*frame).goaway;
+                (goaway.error_code, slice(goaway.opaque_data, goaway.opaque_data_len))
+            }
+            _ => (NO_ERROR, &[][..]),
         };
         let acknowledges = u32::from(head.flags) & ng::NGHTTP2_FLAG_ACK != 0;
         let streams_max = if kind == ng::NGHTTP2_SETTINGS {
@@ -310,6 +315,10 @@ unsafe extern "C" fn on_frame(
                     if code != NO_ERROR || !state.going_away {
                         *state.facts.goaways.entry(code).or_default() += 1;
                     }
+                    if code != NO_ERROR && !reason.is_empty() {
+                        let reason = &reason[..reason.len().min(REASON_MAX)];
+                        state.facts.add_goaway_reason(&String::from_utf8_lossy(reason), 1);
+                    }
                     if code == NO_ERROR && !state.going_away {
                         let begun = state.begun;
                         state.facts.goaway_streams = Some((begun, begun));
@@ -322,6 +331,10 @@ unsafe extern "C" fn on_frame(
                     state.facts.streams_max = Some(least);
                 }
                 ng::NGHTTP2_PING if !acknowledges => state.facts.pings += 1,
+                ng::NGHTTP2_PING => {
+                    state.facts.pings_answered += 1;
+                    state.unanswered_pings = 0;
+                }
                 _ => {}
             }
             0

@@ -16,6 +16,8 @@ use std::sync::Arc;
 /// Frames without effect that a connection may carry, at once and each second after that.
 const GLITCHES_MAX: u64 = 1_000_000;
 const GLITCHES_PER_S: u64 = 100_000;
+/// Payload of our PING frames.
+const PING_DATA: &[u8; 8] = b"loadston";
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
 const ID_LAST: i32 = i32::MAX;
 
@@ -37,6 +39,8 @@ pub struct Session {
     open: bool,
     /// Nothing has been received yet.
     fresh: bool,
+    /// HEADERS and DATA frames of the peer so far.
+    answers: u64,
     /// A request had a body: the library may want to write although its queues are empty.
     uploads: bool,
     /// The fields of the request that was asked last, and their text, which they point into.
@@ -160,6 +164,7 @@ impl Session {
             prioritises: settings.prioritises,
             open: true,
             fresh: true,
+            answers: 0,
             uploads: false,
             fields: Vec::new(),
             fields_of: None,
@@ -402,9 +407,10 @@ impl Session {
         self.frame.have = 0;
         let (kind, length, id) =
             (self.frame.kind(), self.frame.length() as u64, self.frame.stream());
-        let state = self.state_mut();
         match kind {
             ng::NGHTTP2_DATA => {
+                self.answers += 1;
+                let state = self.state_mut();
                 // content was counted as it arrived; the rest of the payload is padding
                 let padding = length.saturating_sub(std::mem::take(&mut state.frame_content));
                 if let Some(stream) = state.stream(id) {
@@ -412,12 +418,15 @@ impl Session {
                 }
             }
             ng::NGHTTP2_HEADERS | ng::NGHTTP2_CONTINUATION => {
+                self.answers += 1;
+                let state = self.state_mut();
                 state.facts.coded_received += length;
                 if let Some(stream) = state.stream(id) {
                     stream.frame(true, FRAME_HEADER as u64 + length);
                 }
             }
             _ => {
+                let state = self.state_mut();
                 state.facts.control_received += FRAME_HEADER as u64 + length;
                 if matches!(kind, ng::NGHTTP2_SETTINGS | ng::NGHTTP2_GOAWAY) {
                     self.look_up_limits();
@@ -518,6 +527,27 @@ impl Session {
             let none = ng::NGHTTP2_FLAG_NONE as u8;
             ng::nghttp2_submit_rst_stream(self.raw.as_ptr(), none, id, code);
         }
+    }
+
+    /// Sends a PING. Its bytes are appended to `out`.
+    pub fn ping(&mut self, out: &mut Vec<u8>) {
+        let none = ng::NGHTTP2_FLAG_NONE as u8;
+        // SAFETY: a live session; eight bytes are copied. It fails for lack of memory alone
+        unsafe { ng::nghttp2_submit_ping(self.raw.as_ptr(), none, PING_DATA.as_ptr()) };
+        let state = self.state_mut();
+        state.facts.pings_sent += 1;
+        state.unanswered_pings += 1;
+        self.drain(out);
+    }
+
+    /// PING frames of our side that the peer has not acknowledged since its last acknowledgment.
+    pub fn unanswered_pings(&self) -> u32 {
+        self.state().unanswered_pings
+    }
+
+    /// HEADERS and DATA frames of the peer so far.
+    pub fn answers(&self) -> u64 {
+        self.answers
     }
 
     /// Facts of the last completed response, or of the received part of an abandoned one.

@@ -64,6 +64,30 @@ fn a_repeated_graceful_goaway_counts_once() {
     assert_eq!(session.take_facts().goaways, [(0, 1)].into());
 }
 
+#[test]
+fn a_goaway_with_an_error_keeps_its_reason() {
+    let (mut session, mut server) = asked(1);
+    feed_all(&mut session, &server.drain());
+    let goaway = b"\0\0\x16\x07\0\0\0\0\0\0\0\0\x01\0\0\0\x0btoo_many_pings";
+    feed_all(&mut session, goaway);
+    let facts = session.take_facts();
+    assert_eq!(facts.goaways, [(11, 1)].into());
+    assert_eq!(facts.goaway_reasons, [("too_many_pings".to_owned(), 1)].into());
+}
+
+#[test]
+fn a_ping_is_acknowledged() {
+    let (mut session, mut server) = asked(1);
+    let mut out = Vec::new();
+    session.ping(&mut out);
+    assert_eq!((out.len(), out[3], session.unanswered_pings()), (17, 6, 1));
+    server.feed(&out);
+    feed_all(&mut session, &server.drain());
+    assert_eq!(session.unanswered_pings(), 0);
+    let facts = session.take_facts();
+    assert_eq!((facts.pings_sent, facts.pings_answered, facts.pings), (1, 1, 0));
+}
+
 /// A session that has sent `count` requests, and a server that has read them.
 fn asked(count: usize) -> (Session, Server) {
     let mut session =

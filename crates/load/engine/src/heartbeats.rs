@@ -1,5 +1,5 @@
-//! Heartbeats of WebSockets: a ping on each connection at an interval, each with its own phase, so
-//! that connections opened together do not ping at the same time.
+//! Heartbeats: pings on WebSockets at an interval, each connection with its own phase, so that
+//! connections opened together do not ping at the same time; and keepalive pings of gRPC.
 
 use crate::pacer::Pacer;
 use conduit::Slot;
@@ -28,6 +28,8 @@ impl Timed {
 #[derive(Debug)]
 pub(crate) struct Heartbeats {
     interval: Nanos,
+    /// They are keepalive pings of gRPC.
+    keepalive: bool,
     phases: Stream,
     /// Instant at which the connection with this generation of its slot is pinged.
     due: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
@@ -37,18 +39,36 @@ impl Heartbeats {
     /// Creates the heartbeats of worker `worker`; `None`: the plan has none, or its calls are
     /// pings.
     pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Heartbeats> {
-        let interval = plan.websocket.ping.filter(|_| plan.speaks_websocket())?;
-        if plan.holds_websockets() {
-            return None;
-        }
+        let keepalive = plan.grpc.keepalive.filter(|_| plan.has_grpc());
+        let sockets = plan.websocket.ping.filter(|_| plan.speaks_websocket());
+        let interval = keepalive.or(sockets.filter(|_| !plan.holds_websockets()))?;
+        let keepalive = keepalive.is_some();
         let phases = Seed(plan.seed).stream(Purpose::Sockets, u64::MAX - u64::from(worker));
-        Some(Heartbeats { interval, phases, due: BinaryHeap::new() })
+        Some(Heartbeats { interval, keepalive, phases, due: BinaryHeap::new() })
     }
 
     /// Notes that a connection was established.
     pub(crate) fn begin(&mut self, slot: Slot, generation: u32, now: Nanos) {
+        if self.keepalive {
+            return self.again(slot, generation, now);
+        }
         let phase = Nanos(self.phases.below(self.interval.0.max(1)));
         self.due.push(Reverse((now + phase, slot, generation)));
+    }
+
+    /// Returns whether they are for connections of this kind.
+    pub(crate) fn are_for(&self, socket: bool) -> bool {
+        socket != self.keepalive
+    }
+
+    /// Time without data after which a connection is pinged, if they are keepalive pings.
+    pub(crate) fn keepalive(&self) -> Option<Nanos> {
+        self.keepalive.then_some(self.interval)
+    }
+
+    /// The connection is examined again then.
+    pub(crate) fn examine_at(&mut self, slot: Slot, generation: u32, at: Nanos) {
+        self.due.push(Reverse((at, slot, generation)));
     }
 
     /// Notes that a connection was pinged.

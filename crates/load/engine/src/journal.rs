@@ -12,8 +12,8 @@ use crate::worker::Link;
 use plan::Masker;
 use protocol::http1::timing::{Malformed, Timing};
 use sample::{
-    CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, FanOutEvent, Note, QuicEnd,
-    Remark, Sample, SessionRecord, SocketClose, SocketFacts, TlsFacts, WrongBody,
+    CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, FanOutEvent, LoadReport, Note,
+    QuicEnd, Remark, Sample, SessionRecord, SocketClose, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::ConnectionLife;
 use stats::{FailedResponse, FailedResponses, Recorder, Snapshot, StreamEnd, StreamMarks};
@@ -39,6 +39,14 @@ pub(crate) struct SampleStart {
     /// Number of body bytes.
     pub(crate) length: u64,
     pub(crate) secrets: Masker,
+}
+
+/// Parts of a response that concern the back end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BackendFacts<'a> {
+    pub(crate) name: Option<&'a str>,
+    /// `Some(None)`: a report of its load that cannot be read.
+    pub(crate) load: Option<Option<LoadReport>>,
 }
 
 #[derive(Debug)]
@@ -262,6 +270,22 @@ impl Journal {
     /// earlier ones wait for the peer.
     pub(crate) fn message_released(&mut self, held_back: bool, due: Nanos) {
         self.recorder.message_released(held_back, due);
+    }
+
+    /// A call due then waited so long for a stream of its connection.
+    pub(crate) fn waited_for_stream(&mut self, due: Nanos, wait: Nanos) {
+        self.recorder.waited_for_stream(due, wait);
+    }
+
+    /// Facts about the back end that answered a call that was due then.
+    pub(crate) fn backend(&mut self, due: Nanos, facts: BackendFacts<'_>) {
+        self.recorder.backend(due, facts.name, facts.load);
+    }
+
+    /// An ended connection to this address had so many responses.
+    pub(crate) fn connection_to(&mut self, address: String, responses: u32) {
+        let backends = &mut self.recorder.now.connections.backends;
+        backends.add_connection(address, u64::from(responses));
     }
 
     /// Counts the status of a response to a gRPC call.

@@ -308,6 +308,11 @@ impl Setup {
         matches!(self.plan.load, Load::Open { .. })
     }
 
+    /// Calls go over streams of connections: HTTP/2 or HTTP/3.
+    pub(crate) fn has_streams(&self) -> bool {
+        matches!(self.protocol, Protocol::Http2(_) | Protocol::Http3(_))
+    }
+
     /// Calls (sessions) of the measured phase; `None` if only time ends the run.
     pub fn requests_max(&self) -> Option<u64> {
         let listed = self.targets.calls_max();

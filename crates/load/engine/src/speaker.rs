@@ -102,6 +102,16 @@ pub(crate) struct Heard {
     pub(crate) event: Event,
 }
 
+/// Result of examining an idle connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeptAlive {
+    /// A ping was sent; the connection is examined again then.
+    Pinged { again: Nanos },
+    Later { again: Nanos },
+    /// The peer does not acknowledge pings.
+    Unanswered,
+}
+
 /// Meaning of a piece of input for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -290,6 +300,14 @@ impl Speaker {
         match self {
             Speaker::Http2(http2) => http2.release(call, out),
             _ => None,
+        }
+    }
+
+    /// Pings a connection that received nothing for some time.
+    pub(crate) fn keep_alive(&mut self, now: Nanos, out: &mut Vec<u8>) -> KeptAlive {
+        match self {
+            Speaker::Http2(http2) => http2.keep_alive(now, out),
+            _ => KeptAlive::Later { again: Nanos::NEVER },
         }
     }
 

@@ -17,11 +17,11 @@ use crate::journal::Journal;
 use crate::pool::Pool;
 use crate::proof;
 use crate::setup::{LateShare, Setup};
-use crate::speaker::ReadCaches;
 use crate::speaker::websocket::Conclusion;
+use crate::speaker::{KeptAlive, ReadCaches};
 use conduit::{Io, READ_SIZE, Ready, Slot, TlsFactory};
 use response::Came;
-use sample::{CallRecord, Ends};
+use sample::{CallRecord, Ends, FailureClass};
 use stats::Snapshot;
 use std::sync::Arc;
 use units::Nanos;
@@ -297,15 +297,31 @@ impl Worker {
     fn send_heartbeats<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
         let heartbeats = self.timed.as_mut().and_then(|timed| timed.heartbeats.as_mut());
         let Some(heartbeats) = heartbeats else { return Nanos::NEVER };
+        let mut lost = Vec::new();
         while let Some((slot, generation)) = heartbeats.take_due(now) {
             let conn = self.pool.conn_mut(slot);
-            if conn.is_still(generation) {
+            if !conn.is_still(generation) {
+                continue;
+            }
+            let Some(interval) = heartbeats.keepalive() else {
                 conn.ping(now);
                 self.pool.mark_dirty(slot);
                 heartbeats.again(slot, generation, now);
+                continue;
+            };
+            match conn.keep_alive(interval, now) {
+                KeptAlive::Pinged { again } => {
+                    self.pool.mark_dirty(slot);
+                    heartbeats.examine_at(slot, generation, again);
+                }
+                KeptAlive::Later { again } => heartbeats.examine_at(slot, generation, again),
+                KeptAlive::Unanswered => lost.push(slot),
             }
         }
         let next = heartbeats.next();
+        for slot in lost {
+            self.break_off(io, slot, FailureClass::KeepaliveTimeout, now);
+        }
         self.flush_dirty(io, now);
         next
     }

@@ -836,6 +836,7 @@ pub(crate) fn failure(sample: &Sample, status: u16) -> (String, u32) {
             Class::ClientTimeout
             | Class::FirstByteTimeout
             | Class::ProgressTimeout
+            | Class::KeepaliveTimeout
             | Class::QueueTimeout,
         ) => ("request timeout", 1050),
         Some(Class::Reset) => ("read: connection reset by peer", 1220),

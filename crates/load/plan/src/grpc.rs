@@ -1,9 +1,10 @@
 //! gRPC calls: the messages, the source of their descriptors, and the expected status.
 
+use crate::check::Text;
 use crate::{HttpVersion, ID_MARK, Plan, Streaming};
 use protocol::grpc::{BodyForm, CONNECT_STREAM};
 pub use protocol::grpc::{Code as GrpcCode, Variant as GrpcVariant};
-use units::Rate;
+use units::{Nanos, Rate};
 
 /// gRPC settings of a plan. The method is the path of the URL, `/package.Service/Method`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +25,11 @@ pub struct GrpcPlan {
     pub message_rate: Option<Rate>,
     /// Message k of a response answers message k of its request.
     pub answers: bool,
+    /// A connection with calls in flight is pinged after this time without received data; `None`:
+    /// never.
+    pub keepalive: Option<Nanos>,
+    /// Name of the field, in the head or the trailers of responses, whose value names the back end.
+    pub backend: Option<String>,
 }
 
 /// A journey step that is a gRPC call. Its method is the URL of the step's request, and its
@@ -65,6 +71,20 @@ impl GrpcPlan {
     }
 }
 
+/// Returns whether a field of a step is this one.
+fn is_field(field: &(&str, &str), name: &str, value: &Text) -> bool {
+    field.0 == name && *value == Text::plain(field.1)
+}
+
+/// Adds the fields that calls of a variant have, except for those that a step has.
+pub(crate) fn add_fields(headers: &mut Vec<(String, Text)>, variant: GrpcVariant) {
+    for (field, value) in variant.fields() {
+        if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(field)) {
+            headers.push(((*field).to_owned(), Text::plain(*value)));
+        }
+    }
+}
+
 /// The HTTP URL for calls to a `grpc://` or `grpcs://` URL; `None` for other URLs.
 pub fn http_url(text: &str) -> Option<String> {
     let (scheme, rest) = text.trim().split_once("://")?;
@@ -86,8 +106,21 @@ impl Plan {
         for field in self.grpc.variant.fields() {
             self.request.headers.retain(|(name, value)| (&**name, &**value) != *field);
         }
-        for (name, value) in variant.fields() {
-            self.request.add_missing_header(name, value);
+        // in a plan with journeys they are fields of steps
+        if self.journeys.is_none() {
+            for (name, value) in variant.fields() {
+                self.request.add_missing_header(name, value);
+            }
+        }
+        let before = self.grpc.variant.fields();
+        if let Some(journeys) = &mut self.journeys {
+            journeys.change_steps(|step| {
+                if step.grpc.is_some() {
+                    let headers = &mut step.ask.headers;
+                    headers.retain(|(name, value)| !before.iter().any(|it| is_field(it, name, value)));
+                    add_fields(headers, variant);
+                }
+            });
         }
         self.grpc.variant = variant;
     }

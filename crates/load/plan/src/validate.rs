@@ -178,6 +178,7 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
         "stream = \"grpc\" makes no call of gRPC; write grpc = \"package.Service/Method\" in place \
          of url",
     );
+    check_grpc_connections(plan, problems);
     if plan.has_grpc() && !plan.is_grpc() {
         return check_grpc_steps(plan, problems);
     }
@@ -186,7 +187,7 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
         problems.add_if(
             given,
             "--message",
-            "--message, --proto, --protoset and --grpc-status are options of gRPC; write the URL \
+            "--message, --proto, --protoset and --grpc-… are options of gRPC; write the URL \
              as grpc://host:port/package.Service/Method, or grpcs:// over TLS",
         );
         return;
@@ -227,6 +228,26 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
     }
 }
 
+/// Options for the connections and back ends of gRPC.
+fn check_grpc_connections(plan: &Plan, problems: &mut Problems) {
+    problems.add_if(
+        plan.has_grpc()
+            && plan.grpc.keepalive.is_some()
+            && plan.request.version != HttpVersion::Http2,
+        "--grpc-keepalive",
+        "--grpc-keepalive sends PING frames of HTTP/2; give --http 2, or drop it",
+    );
+    let is_field = |name: &String| {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        !name.is_empty() && name.bytes().all(token)
+    };
+    problems.add_if(
+        plan.grpc.backend.as_ref().is_some_and(|name| !is_field(name)),
+        "--grpc-backend",
+        "--grpc-backend takes the name of a field, such as x-served-by",
+    );
+}
+
 /// Options of messages that exclude each other.
 fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
@@ -251,15 +272,21 @@ fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
 fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
     for (wrong, option, text) in [
         (
-            plan.request.version != HttpVersion::Http2,
+            plan.request.version != HttpVersion::Http2 && plan.grpc.variant == GrpcVariant::Grpc,
             "--http",
             "steps with grpc go over HTTP/2, as do the other steps; write url = \
              \"grpc://host:port\", or http = \"2\" in [request]",
         ),
         (
-            plan.grpc.variant != GrpcVariant::Grpc,
+            plan.request.version == HttpVersion::Http3,
+            "--http",
+            "calls of gRPC do not go over HTTP/3 yet; drop --http",
+        ),
+        (
+            plan.grpc.variant == GrpcVariant::Connect,
             "--grpc-protocol",
-            "steps with grpc are calls of gRPC itself yet; drop --grpc-protocol",
+            "steps with grpc are calls of gRPC or gRPC-Web; drop --grpc-protocol, or write grpc-web \
+             or grpc-web-text",
         ),
         (
             plan.grpc.messages.is_some() || plan.grpc.message_rate.is_some(),

@@ -7,6 +7,7 @@
 mod ailing;
 mod canned;
 mod canned_streams;
+pub mod grpc;
 pub mod http2;
 pub mod quic;
 mod run;

@@ -2,12 +2,14 @@
 
 use plan::{Arrivals, Gaps, HttpVersion, Load, Pace, Plan, SessionPlan, Think};
 use sample::{FailureClass, Outcome};
+use sim::grpc::{Answered, ChatServer};
 use sim::http2::{StreamTreatment, Streams, frame};
 use sim::{
     Action, Admission, ClosureServer, Queue, Server, Service, World, execute, execute_with,
     plan_for,
 };
 use stats::Measurement;
+use stats::diagnosis::{Evidence, of_run};
 use units::{Nanos, Rate};
 
 const URL: &str = "http://sim.example/";
@@ -103,6 +105,116 @@ fn the_server_s_limit_of_streams_is_kept() {
     let (response, service) = (measured.total.response(), &measured.total.service);
     assert_eq!(service.quantile(0.99), service.quantile(0.01), "the server itself is constant");
     assert!(response.quantile(0.99) > service.quantile(0.99), "what is waited for a stream counts");
+}
+
+/// The same in figures: the waits are counted, and the finding names the single connection.
+#[test]
+fn waits_for_a_stream_are_measured() {
+    let limited = |rate: f64| {
+        let plan = http2(open(rate, Gaps::Constant, 2, Some(1)), 100);
+        run(plan, fixed(0, 10).with_streams_max(5))
+    };
+    // 5 streams of 10 ms carry 500/s
+    let measured = limited(600.0);
+    let (waits, total) = (&measured.total.connections.stream_wait, &measured.total);
+    let waited: f64 = waits.mean().as_secs_f64() * waits.count() as f64;
+    let slip = total.slip.mean().as_secs_f64() * total.slip.count() as f64;
+    assert!(waits.count() > 1_000, "{}", waits.count());
+    assert!((waited / slip - 1.0).abs() < 0.01, "{waited} of {slip}");
+    assert_eq!(total.connections.backends.addresses.len(), 1);
+    let calls: u64 = total.connections.backends.addresses.values().map(|it| it.calls).sum();
+    assert_eq!(calls, total.counts.succeeded);
+    let found = of_run(&Evidence::new(&measured));
+    let ids: Vec<&str> = found.iter().map(|one| one.rule.id).collect();
+    assert!(ids.contains(&"one-channel") && !ids.contains(&"stream-limit"), "{ids:?}");
+    let enough = limited(400.0);
+    assert!(enough.total.connections.stream_wait.is_empty());
+    assert!(of_run(&Evidence::new(&enough)).iter().all(|one| one.rule.id != "one-channel"));
+}
+
+/// Calls of gRPC with a body, as many messages as `text` has bytes, each empty.
+fn chat(mut plan: Plan, messages: usize) -> Plan {
+    plan.use_grpc();
+    plan.request.body = Some(vec![0; 5 * messages]);
+    plan
+}
+
+/// Seconds after the start at which the server was pinged, and the run.
+fn pinged(server: ChatServer, timeout: Nanos) -> (Vec<u64>, Measurement) {
+    let pings = Answered::default();
+    let mut plan = chat(http2(closed(1, 1), 1), 1);
+    plan.grpc.keepalive = Some(Nanos::from_secs(30));
+    (plan.stop.duration, plan.stop.requests) = (None, Some(1));
+    plan.timeouts.call = timeout;
+    let measured = run(plan, server.with_pings(&pings));
+    let pings = pings.lock().unwrap();
+    (pings.iter().map(|at| at.0 / 1_000_000_000 - 1_000).collect(), measured)
+}
+
+/// A call without an answer for 20 minutes: two pings, then one in more than five minutes, which a
+/// server that enforces gRPC's limits accepts.
+#[test]
+fn keepalive_pings_are_never_too_many() {
+    let queue = Queue::new(0, Service::Fixed(Nanos::ZERO), 3);
+    let (pings, measured) = pinged(ChatServer::silent(queue), Nanos::from_secs(1_200));
+    assert_eq!(pings, [30, 60, 370, 680, 990]);
+    let facts = &measured.total.connections.http2;
+    assert_eq!((facts.pings_sent, facts.pings_answered), (5, 5));
+    assert_eq!(facts.goaways, [].into());
+    assert_eq!(failures(&measured), [(FailureClass::ClientTimeout, 1)]);
+}
+
+#[test]
+fn a_connection_without_acknowledgments_is_broken_off() {
+    let queue = Queue::new(0, Service::Fixed(Nanos::ZERO), 3);
+    let server = ChatServer::silent(queue).without_acknowledgments();
+    let (pings, measured) = pinged(server, Nanos::from_secs(1_200));
+    assert_eq!(pings, [30]);
+    assert_eq!(failures(&measured), [(FailureClass::KeepaliveTimeout, 1)]);
+    assert!((measured.total.failed.max().as_secs_f64() - 50.0).abs() < 0.5);
+}
+
+/// Messages on a schedule at a serial server with random times: each answer is measured from the
+/// instant its message was due, as the server's own log has it.
+#[test]
+fn answers_to_paced_messages_are_timed_within_5_percent() {
+    let answered = Answered::default();
+    let service = Service::Exponential(Nanos::from_millis(8));
+    let server = ChatServer::new(Queue::new(1, service, 3), &answered);
+    let mut plan = chat(http2(closed(1, 1), 1), 2_000);
+    plan.grpc.message_rate = Some(Rate(100.0));
+    plan.grpc.answers = true;
+    (plan.stop.duration, plan.stop.requests) = (None, Some(1));
+    let measured = run(plan, server);
+    let (total, streams) = (&measured.total, &measured.total.streams);
+    assert_eq!((total.counts.succeeded, streams.sent, streams.answer.count()), (1, 1_999, 2_000));
+    let at = answered.lock().unwrap();
+    // the last message is due 19.99 s after the first
+    let start = at[0].as_secs_f64() - streams.first.max().as_secs_f64();
+    let due = |number: usize| start + number as f64 / 100.0;
+    let mut truth: Vec<f64> =
+        at.iter().enumerate().map(|(number, at)| at.as_secs_f64() - due(number)).collect();
+    truth.sort_by(f64::total_cmp);
+    for quantile in [0.5, 0.9, 0.99, 1.0] {
+        let rank = (quantile * 2_000.0_f64).ceil() as usize - 1;
+        let (found, right) = (streams.answer.quantile(quantile).as_secs_f64(), truth[rank]);
+        assert!((found / right - 1.0).abs() < 0.05, "{quantile}: {found} of {right}");
+    }
+}
+
+/// The report of load in a trailer (ORCA): 25 % of the CPU.
+#[test]
+fn load_reports_and_names_of_back_ends_are_counted() {
+    let server = ChatServer::new(Queue::new(0, Service::Fixed(Nanos::ZERO), 3), &Answered::default())
+        .with_trailer("endpoint-load-metrics-bin", "CQAAAAAAANA/".to_owned())
+        .with_trailer("x-served-by", "pod-a".to_owned());
+    let mut plan = chat(http2(closed(1, 1), 1), 1);
+    plan.grpc.backend = Some("x-served-by".to_owned());
+    (plan.stop.duration, plan.stop.requests) = (None, Some(20));
+    let backends = run(plan, server).total.connections.backends;
+    assert_eq!(backends.names["pod-a"].calls, 20);
+    assert_eq!((backends.load.reports, backends.load.malformed), (20, 0));
+    assert_eq!(backends.load.cpu.mean(), Some(0.25));
 }
 
 /// Streams refused from a user's first flight wait on the same connection: no second connection is

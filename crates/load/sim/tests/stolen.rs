@@ -306,6 +306,12 @@ fn figures() -> Vec<Weakness> {
             (facts.streams, facts.streams_peak, facts.held_back) = (1_000, 16, 300);
             facts.streams_max = Some(16);
         }),
+        of_http2("one-channel", |measurement| {
+            measurement.connections_peak = 1;
+            measurement.total.connections.http2.streams = 1_000;
+            let wait = measurement.total.response().mean();
+            (0..1_000).for_each(|_| measurement.total.connections.stream_wait.record(wait));
+        }),
         of_http2("window-limit", |measurement| {
             measurement.total.connections.http2.streams = 1_000;
             measurement.total.body_bytes = 60_000_000;

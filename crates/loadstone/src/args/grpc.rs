@@ -17,22 +17,27 @@ impl GivenOptions {
         plan: &mut Plan,
         files: &dyn FileSource,
     ) -> Result<(), UsageError> {
+        let mut compiled = None;
         if let Some(file) = self.text("proto") {
             let schema = compile(file, self.text("proto-path"), files)
                 .map_err(|why| UsageError::new(format!("--proto {file}: {why}")))?;
             plan.grpc.descriptors = Some(schema.to_set());
+            compiled = Some(schema);
         }
         if plan.is_grpc() {
             keep_last_content_type(plan);
         }
-        if plan.is_grpc() && plan.grpc.variant != GrpcVariant::Grpc {
+        if plan.has_grpc() && plan.grpc.variant != GrpcVariant::Grpc {
             self.settle_variant(plan);
         }
         let Some(set) = plan.grpc.descriptors.as_ref().filter(|_| plan.has_grpc()) else {
             return Ok(());
         };
-        let schema =
-            Schema::from_set(set).map_err(|why| UsageError::new(format!("--protoset: {why}")))?;
+        let schema = match compiled {
+            Some(schema) => schema,
+            None => Schema::from_set(set)
+                .map_err(|why| UsageError::new(format!("--protoset: {why}")))?,
+        };
         let rows = plan.grpc_rows();
         for (row, target) in plan.targets.iter().enumerate() {
             if !rows.is_empty() && !rows.contains(&(row as u32)) {

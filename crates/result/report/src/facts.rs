@@ -1,5 +1,6 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
+mod backends;
 mod early;
 pub(crate) mod grpc;
 mod http2;
@@ -139,6 +140,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts.extend(verified::examples(report).map(|text| ("", text)));
     facts.extend(report.http2.iter().flat_map(http2::facts));
     facts.extend(report.http3.iter().flat_map(http3::facts));
+    facts.extend(report.backends.iter().flat_map(backends::facts));
     let early = report.tls.early_data.as_ref().filter(|_| report.plan.plan().tls.early_data);
     let early = early.map(early::sentence);
     facts.extend(early.map(|text| ("Early data", text)));

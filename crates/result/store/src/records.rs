@@ -19,8 +19,8 @@ use stats::curve::{Axis, Span};
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses, FanOutTally, GrpcTally,
-    Hist, Instants, JourneyTally, MessageTally, Noted, NumberTally, Objective, ScenarioTally,
+    BackendTally, Backends, CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses, FanOutTally, GrpcTally,
+    Hist, Instants, JourneyTally, LoadFigure, LoadTally, MessageTally, Noted, NumberTally, Objective, ScenarioTally,
     Second, SecondStreams, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally,
     StepStreams, StreamTally, TargetTally, TokenTally, TransactionTally, Verified,
 };
@@ -30,6 +30,12 @@ use torture::judge::TestOutcome;
 record! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
     AgentNow { number, host, labels, state, calls_per_s, p99, in_flight, offered, lost }
+    Backends { addresses, names, load }
+    BackendTally { connections, calls }
+    LoadTally {
+        reports, malformed, cpu, memory, application, requests_per_s, errors_per_s,
+    }
+    LoadFigure { reports, sum, most }
     Sessions { started, completed, failed, dropped }
     TargetTally { succeeded, failed, timed_out, body_bytes, warm_up, response }
     ScenarioTally {
@@ -38,12 +44,13 @@ record! {
     }
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
-        attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
-        http2, http3, early, lives,
+        attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, stream_wait,
+        tls, http2, http3, early, lives, backends,
     }
     Http2Facts {
-        streams, streams_peak, streams_max, refused, resets, goaways, pings, fields_sent, coded_sent,
-        fields_received, coded_received, violations, held_back, goaway_streams, control_received,
+        streams, streams_peak, streams_max, refused, resets, goaways, goaway_reasons, pings, pings_sent,
+        pings_answered, fields_sent, coded_sent, fields_received, coded_received, violations, held_back,
+        goaway_streams, control_received,
     }
     Http3Facts {
         streams, streams_peak, streams_max, waited, refused, resets, goaways, fields_sent, coded_sent,

@@ -1,10 +1,29 @@
 //! HTTP/2: streams of one connection, whose responses come in any order.
 
-use super::{Event, Fault, Heard, Request};
+use super::{Event, Fault, Heard, KeptAlive, Request};
 use http2::{Gone, Late, Part, ReleasedMessage, Session, SessionSettings, StreamFacts};
 use protocol::http1::response::{Framing, ResponseFacts};
 use protocol::http1::timing::{Malformed, Timing, timings};
 use sample::{FailureClass, Http2Facts};
+use units::Nanos;
+
+/// Pings that every server of gRPC accepts without data in between: by default the third is one too
+/// many (`too_many_pings`), and gRPC's own clients send two.
+const PINGS_WITHOUT_DATA: u32 = 2;
+/// Interval of further pings: servers accept one in 5 minutes by default. The rest is for delays on
+/// the path.
+const PING_INTERVAL_WITHOUT_DATA: Nanos = Nanos::from_secs(310);
+/// Time in which a ping must be acknowledged, as in gRPC's clients.
+const PING_TIMEOUT: Nanos = Nanos::from_secs(20);
+
+/// Keepalive pings since the peer's last HEADERS or DATA.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pings {
+    /// HEADERS and DATA frames before them.
+    answers: u64,
+    count: u32,
+    last: Nanos,
+}
 
 #[derive(Debug)]
 pub(crate) struct Http2 {
@@ -16,12 +35,14 @@ pub(crate) struct Http2 {
     under_way: Option<usize>,
     /// Why our side broke the connection.
     violation: Option<String>,
+    pings: Pings,
 }
 
 impl Http2 {
     pub(super) fn new(settings: SessionSettings) -> Http2 {
         let session = Session::new(&settings);
-        Http2 { settings, session, taken: None, under_way: None, violation: None }
+        let pings = Pings::default();
+        Http2 { settings, session, taken: None, under_way: None, violation: None, pings }
     }
 
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
@@ -43,6 +64,28 @@ impl Http2 {
     /// Sends the next message of a paced request.
     pub(super) fn release(&mut self, call: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
         self.session.release(call, out)
+    }
+
+    /// Pings a connection that received nothing for some time, as far as servers accept pings.
+    pub(super) fn keep_alive(&mut self, now: Nanos, out: &mut Vec<u8>) -> KeptAlive {
+        if self.session.unanswered_pings() > 0 {
+            let until = self.pings.last + PING_TIMEOUT;
+            return match now < until {
+                true => KeptAlive::Later { again: until },
+                false => KeptAlive::Unanswered,
+            };
+        }
+        let answers = self.session.answers();
+        if answers != self.pings.answers {
+            self.pings = Pings { answers, count: 0, last: self.pings.last };
+        }
+        let allowed = self.pings.last + PING_INTERVAL_WITHOUT_DATA;
+        if self.pings.count >= PINGS_WITHOUT_DATA && now < allowed {
+            return KeptAlive::Later { again: allowed };
+        }
+        self.session.ping(out);
+        self.pings = Pings { count: self.pings.count + 1, last: now, ..self.pings };
+        KeptAlive::Pinged { again: now + PING_TIMEOUT }
     }
 
     pub(super) fn submit_last(

@@ -259,6 +259,9 @@ impl Worker {
             self.time_out(io, slot, now);
         }
         while let Some(call) = self.pool.dequeue_expired(now) {
+            if self.setup.has_streams() {
+                self.journal.waited_for_stream(call.intended, now - call.intended);
+            }
             self.conclude(io, call, End::timed_out(FailureClass::QueueTimeout), now);
         }
     }

@@ -164,6 +164,13 @@ impl Worker {
         let conforming = conforming.filter(|_| self.setup.plan.specweb99.is_none());
         let facts = if self.journal.wants_facts(life.responses) { io.facts(slot) } else { None };
         self.journal.connection_lived(&life, facts, conforming);
+        if self.setup.has_streams() {
+            let conn = self.pool.conn(slot);
+            let peer = self.pool.endpoint(conn.endpoint()).peers.get(conn.address());
+            if let Some(peer) = peer {
+                self.journal.connection_to(peer.to_string(), life.responses);
+            }
+        }
     }
 
     /// Returns whether nothing more can happen in this run.

@@ -419,6 +419,9 @@ impl Worker {
     fn offer_to_all(&mut self, slot: Slot, now: Nanos) {
         while let Some(mut call) = self.pool.dequeue_for(slot) {
             call.admitted = now;
+            if self.setup.has_streams() {
+                self.journal.waited_for_stream(call.intended, now - call.intended);
+            }
             self.assign(slot, call, now);
         }
         self.pool.list(slot);

@@ -7,13 +7,13 @@ use crate::connect;
 use crate::connection::{Conn, ConnState};
 use crate::guide::AnsweredCall;
 use crate::intake::Intake;
-use crate::journal::SampleStart;
+use crate::journal::{BackendFacts, SampleStart};
 use crate::proof;
 use crate::redirect::{self, Redirect, redirect_method};
 use crate::setup::{Setup, endpoint_key};
 use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
-use plan::{GrpcVariant, Masker};
+use plan::{GrpcVariant, Masker, Plan};
 use protocol::grpc::{self, BodyForm};
 use protocol::http1::fields;
 use protocol::http1::response::{Asked, ResponseFacts};
@@ -368,6 +368,10 @@ impl Worker {
             GrpcVariant::Connect => connect::status(facts.status, end, self.setup.grpc_form),
         };
         self.journal.grpc_status(&status, call.intended);
+        let trailers = if end.is_empty() { conn.trailers() } else { end };
+        if let Some(facts) = backend_facts(&self.setup.plan, conn.head(), trailers) {
+            self.journal.backend(call.intended, facts);
+        }
         let expected = self.setup.expects_grpc(call.target, status.code) && status.sent;
         if !expected
             && self.journal.logs_calls()
@@ -640,6 +644,32 @@ pub(super) struct Came<'a> {
 /// Returns whether a call is a step on a WebSocket, whose response is the 101 or a message.
 fn is_on_socket(call: &Call) -> bool {
     call.request.as_ref().is_some_and(|request| request.socket.is_some())
+}
+
+/// Bytes of the shortest trailers with a report of load.
+const LOAD_BYTES_MIN: usize = grpc::LOAD_TRAILER.len() + "grpc-status: 0\r\n".len();
+
+/// Facts about the back end in a response to a call of gRPC, if there are any.
+fn backend_facts<'a>(
+    plan: &Plan,
+    head: &'a [u8],
+    trailers: &'a [u8],
+) -> Option<BackendFacts<'a>> {
+    let field = |name: &str| fields::find(head, name).or_else(|| fields::find_trailer(trailers, name));
+    let name = plan.grpc.backend.as_deref().and_then(field);
+    let name = name.and_then(|name| str::from_utf8(name).ok()).map(shortened);
+    let load = match trailers.len() > LOAD_BYTES_MIN {
+        true => fields::find_trailer(trailers, grpc::LOAD_TRAILER).map(grpc::load_report),
+        false => None,
+    };
+    (name.is_some() || load.is_some()).then_some(BackendFacts { name, load })
+}
+
+/// Characters of a back end's name that are kept.
+const NAME_MAX: usize = 200;
+
+fn shortened(name: &str) -> &str {
+    name.char_indices().nth(NAME_MAX).map_or(name, |(at, _)| &name[..at])
 }
 
 /// Reads the events of a good response, if its target's responses are streams: an error page or an

@@ -89,8 +89,9 @@ impl Worker {
         // the next wait may have a shorter limit than the connect
         self.pool.arm(slot);
         let socket = self.pool.conn_mut(slot).is_socket();
-        if let Some(timed) = self.timed.as_mut().filter(|_| socket)
+        if let Some(timed) = self.timed.as_mut()
             && let Some(heartbeats) = &mut timed.heartbeats
+            && heartbeats.are_for(socket)
         {
             heartbeats.begin(slot, generation, now);
         }
@@ -306,7 +307,9 @@ impl Worker {
                     }
                 }
                 Event::Connection => {
-                    self.pool.conn_mut(slot).credit_late(now);
+                    let journal = &mut self.journal;
+                    let waited = |due, wait| journal.waited_for_stream(due, wait);
+                    self.pool.conn_mut(slot).credit_late(now, waited);
                     self.flush_later(slot);
                     self.close_if_left(io, slot, now);
                 }

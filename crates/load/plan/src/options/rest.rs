@@ -77,6 +77,12 @@ pub(super) static GRPC: &[Setting] = &[
     Setting { name: "grpc-protocol", value: "NAME", field: VARIANT,
         help: "How calls are carried: grpc, grpc-web, grpc-web-text or connect [default: grpc]",
         more: "gRPC-Web and Connect go over HTTP/1.1 and 2; without --http over 1.1, or over TLS over the server's choice of 1.1 and 2.", ..GRPC_CALL },
+    Setting { name: "grpc-keepalive", value: "TIME", field: field!(off grpc.keepalive, DURATION),
+        bounds: &[within(1.0, 86_400.0, "takes a time from 1s to 1d")],
+        help: "Ping a connection with calls in flight after this time without data from the server [default: never]",
+        more: "Servers of gRPC end a connection with too many pings (GOAWAY ENHANCE_YOUR_CALM, too_many_pings): without data from the server two pings are sent, and further ones at intervals of more than 5 minutes. A connection whose ping is not acknowledged within 20s is broken off.", ..GRPC_CALL },
+    Setting { name: "grpc-backend", value: "FIELD", field: field!(off grpc.backend, TEXT),
+        help: "Count calls by the value of this field of responses, which names the back end: x-served-by", ..GRPC_CALL },
     Setting { name: "grpc-timeout", value: "TIME", field: DEADLINE,
         help: "Deadline sent to the server (grpc-timeout); --timeout is the client's", ..GRPC_CALL },
 ];

@@ -201,6 +201,8 @@ pub enum RunHist {
     EventPace,
     /// For bidirectional gRPC streams: time from a message's due instant to its answer.
     MessageAnswer,
+    /// Of calls that waited for a stream of their connection: the wait.
+    StreamWait,
     /// For WebSockets: the handshake, the time from one message of the server to the next,
     /// heartbeats.
     Handshake,
@@ -237,6 +239,7 @@ impl RunHist {
             RunHist::EventGap => "event_gap",
             RunHist::EventPace => "event_pace",
             RunHist::MessageAnswer => "message_answer",
+            RunHist::StreamWait => "stream_wait",
             RunHist::Handshake => "handshake",
             RunHist::MessageGap => "message_gap",
             RunHist::Heartbeat => "heartbeat",
@@ -277,7 +280,7 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     all
 }
 
-fn single(total: &Snapshot) -> [(RunHist, &Hist); 27] {
+fn single(total: &Snapshot) -> [(RunHist, &Hist); 28] {
     let (lives, streams) = (&total.connections.lives, &total.streams);
     [
         (RunHist::Succeeded, &total.succeeded),
@@ -301,6 +304,7 @@ fn single(total: &Snapshot) -> [(RunHist, &Hist); 27] {
         (RunHist::EventGap, &streams.gap),
         (RunHist::EventPace, &streams.pace),
         (RunHist::MessageAnswer, &streams.answer),
+        (RunHist::StreamWait, &total.connections.stream_wait),
         (RunHist::Handshake, &total.messages.handshake),
         (RunHist::MessageGap, &total.messages.gap),
         (RunHist::Heartbeat, &total.messages.ping),

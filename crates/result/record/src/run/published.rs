@@ -2,6 +2,7 @@
 //! omitted; times are in seconds, rates per second, shares 0..=1; an unavailable figure is null.
 //! `docs/schema/run.schema.json` describes it.
 
+mod backends;
 mod failed_responses;
 mod fleet;
 mod grpc;
@@ -25,6 +26,9 @@ mod traffic;
 mod verdict;
 mod verified;
 
+pub use backends::{
+    AddressRecord, BackendRecord, BackendsRecord, LoadFigureRecord, LoadRecord,
+};
 pub use failed_responses::FailedResponseRecord;
 pub use fleet::{AgentRecord, FleetRecord, MoveRecord, RefusedRecord};
 pub use grpc::{GrpcRecord, GrpcStatusRecord};
@@ -205,6 +209,9 @@ pub struct RunRecord {
     pub warm_up: OutcomesRecord,
     pub sessions: SessionsRecord,
     pub connections: ConnectionsRecord,
+    /// Balance of the calls among back ends. Null if nothing is known of it.
+    #[serde(default)]
+    pub backends: Option<BackendsRecord>,
     /// The pieces of T = w·S + mean R.
     pub weighted_response: Option<WeightedRecord>,
     pub redirects: u64,
@@ -371,6 +378,7 @@ impl RunRecord {
             warm_up: OutcomesRecord::of(&total.warm_up),
             sessions: SessionsRecord::of(&total.sessions, figures),
             connections: ConnectionsRecord::of(&report.measurement),
+            backends: BackendsRecord::of(&total.connections.backends),
             weighted_response: figures.weighted.map(WeightedRecord::of),
             redirects: total.redirects,
             server_timings: ServerTimingsRecord::of(total),

@@ -55,11 +55,21 @@ fn frames(facts: &Http2Record) -> Option<String> {
     };
     let refused = (facts.refused > 0)
         .then(|| format!("{} refused and sent again", counted(facts.refused, "stream")));
+    let reasons: Vec<String> = facts
+        .goaway_reasons
+        .iter()
+        .map(|(why, count)| format!("{} x {}", show::count(*count), printable(why, REASON_MAX)))
+        .collect();
+    let goaway = codes("GOAWAY", &facts.goaways).map(|text| match reasons.is_empty() {
+        true => text,
+        false => format!("{text} ({})", reasons.join(", ")),
+    });
+    let pings = (facts.pings_sent > 0).then(|| {
+        let answered = show::count(facts.pings_answered);
+        format!("{} sent, {answered} acknowledged", counted(facts.pings_sent, "ping"))
+    });
     let parts: Vec<String> =
-        [refused, codes("RST_STREAM", &facts.resets), codes("GOAWAY", &facts.goaways)]
-            .into_iter()
-            .flatten()
-            .collect();
+        [refused, codes("RST_STREAM", &facts.resets), goaway, pings].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
@@ -75,7 +85,10 @@ mod tests {
             streams_max: Some(128),
             refused: 3,
             resets: [(7, 3), (2, 1)].into(),
-            goaways: [(0, 12)].into(),
+            goaways: [(0, 12), (11, 1)].into(),
+            goaway_reasons: [("too_many_pings".to_owned(), 1)].into(),
+            pings_sent: 4,
+            pings_answered: 3,
             fields_sent: 1_000_000,
             coded_sent: 50_000,
             fields_received: 2_000_000,
@@ -91,7 +104,7 @@ mod tests {
                 "12,000 streams, at most 10 at once on a connection; the server allows 128",
                 "fields: 977 KiB sent as 48.8 KiB (95.0 % saved), 1.91 MiB received as 391 KiB (80.0 % saved)",
                 "3 streams refused and sent again; RST_STREAM INTERNAL_ERROR 1, REFUSED_STREAM 3; \
-                 GOAWAY NO_ERROR 12",
+                 GOAWAY NO_ERROR 12, ENHANCE_YOUR_CALM 1 (1 x too_many_pings); 4 pings sent, 3 acknowledged",
                 "2 connections broken off: PROTOCOL_ERROR: x (RFC 9113 section 5.4.1)",
             ]
         );

@@ -64,7 +64,7 @@ pub(crate) fn in_short(report: &RunRecord) -> Vec<String> {
     vec![ttft, format!("{} tokens", show::rate(tokens.per_s))]
 }
 
-/// Names and times: to the first event, between events.
+/// Names and times: to the first event, between events, waits for a stream of a connection.
 pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
     let streams = report.bodies.streams.as_ref();
     let [first, between, mean] = match streams {
@@ -81,6 +81,7 @@ pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
         (between, RunHist::EventGap),
         (mean, RunHist::EventPace),
         ("answer to a message", RunHist::MessageAnswer),
+        ("wait for a stream", RunHist::StreamWait),
     ];
     let rows = rows.map(|(name, of)| (name, report.hist(of)));
     rows.into_iter().filter(|(_, hist)| !hist.is_empty()).collect()

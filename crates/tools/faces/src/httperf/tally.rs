@@ -81,6 +81,7 @@ impl Errors {
             | Class::ConnectTimeout
             | Class::FirstByteTimeout
             | Class::ProgressTimeout
+            | Class::KeepaliveTimeout
             | Class::QueueTimeout => &mut self.client_timeout,
             Class::SocketTimeout => &mut self.socket_timeout,
             Class::Refused => &mut self.refused,

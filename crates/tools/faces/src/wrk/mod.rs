@@ -320,6 +320,7 @@ fn errors(
             | FailureClass::ConnectTimeout
             | FailureClass::FirstByteTimeout
             | FailureClass::ProgressTimeout
+            | FailureClass::KeepaliveTimeout
             | FailureClass::QueueTimeout
             | FailureClass::Status => {}
             FailureClass::Refused if !handshakes => errors.write += count,

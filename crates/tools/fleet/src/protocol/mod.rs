@@ -14,7 +14,7 @@ pub mod stamp;
 pub mod watch;
 
 /// Number of the protocol: manager and agents of another number refuse each other by name.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// An agent that receives nothing from its manager for this time stops sending, because it could
 /// not be stopped otherwise.

@@ -8,8 +8,8 @@ use sample::{
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Connections, Counts, FailedResponse, FailedResponses, FanOutTally, GrpcTally, Hist, Instants,
-    JourneyTally, MessageTally, Noted, NumberTally, ScenarioTally, ServerTimings, Sessions,
+    BackendTally, Backends, Connections, Counts, FailedResponse, FailedResponses, FanOutTally, GrpcTally, Hist, Instants,
+    JourneyTally, LoadFigure, LoadTally, MessageTally, Noted, NumberTally, ScenarioTally, ServerTimings, Sessions,
     Snapshot, StatusTally, StepStreams, StreamTally, TARGET_ROWS_MAX, TargetTally, TokenTally,
     TransactionTally, Verified,
 };
@@ -35,6 +35,12 @@ macro_rules! packed {
 
 packed! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
+    Backends { addresses, names, load }
+    BackendTally { connections, calls }
+    LoadTally {
+        reports, malformed, cpu, memory, application, requests_per_s, errors_per_s,
+    }
+    LoadFigure { reports, sum, most }
     Sessions { started, completed, failed, dropped }
     TargetTally { succeeded, failed, timed_out, body_bytes, warm_up, response }
     ScenarioTally {
@@ -43,12 +49,13 @@ packed! {
     }
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
-        attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
-        http2, http3, early, lives,
+        attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, stream_wait,
+        tls, http2, http3, early, lives, backends,
     }
     Http2Facts {
-        streams, streams_peak, streams_max, refused, resets, goaways, pings, fields_sent, coded_sent,
-        fields_received, coded_received, violations, held_back, goaway_streams, control_received,
+        streams, streams_peak, streams_max, refused, resets, goaways, goaway_reasons, pings, pings_sent,
+        pings_answered, fields_sent, coded_sent, fields_received, coded_received, violations, held_back,
+        goaway_streams, control_received,
     }
     Http3Facts {
         streams, streams_peak, streams_max, waited, refused, resets, goaways, fields_sent, coded_sent,

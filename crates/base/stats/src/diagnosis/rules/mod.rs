@@ -12,6 +12,7 @@ mod goaway;
 mod header_table;
 mod keep_alive;
 mod mixed;
+mod one_channel;
 mod path_loss;
 mod pool;
 mod quantum;
@@ -40,6 +41,7 @@ pub const RULES: &[&Rule] = &[
     &connection_cap::RULE,
     &rate_limit::RULE,
     &stall::RULE,
+    &one_channel::RULE,
     &streams::RULE,
     &window::RULE,
     &goaway::RULE,

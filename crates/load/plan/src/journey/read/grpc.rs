@@ -4,6 +4,7 @@ use super::super::model::JourneyStep;
 use super::JourneyReader;
 use crate::check::node::{Node, Table};
 use crate::check::{Body, Fill, Text};
+use crate::grpc::add_fields;
 use crate::{GrpcStep, GrpcVariant, StepStream, Streaming, http_url};
 use units::{ParseError, quoted};
 
@@ -40,11 +41,7 @@ impl JourneyReader<'_> {
         ask.method = "POST".to_owned();
         ask.url = Text::plain(url);
         ask.body = message.map_or(Body::None, Body::Json);
-        for (field, value) in GrpcVariant::Grpc.fields() {
-            if !ask.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(field)) {
-                ask.headers.push(((*field).to_owned(), Text::plain(*value)));
-            }
-        }
+        add_fields(&mut ask.headers, GrpcVariant::Grpc);
         let stream = StepStream::Yes(Streaming::Grpc);
         let grpc = Some(GrpcStep { status });
         Ok(JourneyStep { think, once, stream, grpc, ..JourneyStep::new(name, line, ask) })

@@ -23,7 +23,15 @@ pub struct Http2Record {
     pub resets: BTreeMap<String, u64>,
     /// GOAWAY of the server by error code.
     pub goaways: BTreeMap<String, u64>,
+    /// Debug data of GOAWAY frames with an error code, such as `too_many_pings`; at most 8.
+    #[serde(default)]
+    pub goaway_reasons: BTreeMap<String, u64>,
     pub pings: u64,
+    /// PING frames of the client, and those that the server acknowledged.
+    #[serde(default)]
+    pub pings_sent: u64,
+    #[serde(default)]
+    pub pings_answered: u64,
     /// Bytes of names and values, and of what their compression (HPACK) made of them.
     pub fields: FieldsRecord,
     /// Why connections were broken, with the section of the standard; at most 8 reasons.
@@ -70,7 +78,10 @@ impl Http2Record {
             refused: facts.refused,
             resets: named(&facts.resets),
             goaways: named(&facts.goaways),
+            goaway_reasons: facts.goaway_reasons.clone(),
             pings: facts.pings,
+            pings_sent: facts.pings_sent,
+            pings_answered: facts.pings_answered,
             fields: FieldsRecord {
                 sent: facts.fields_sent,
                 sent_coded: facts.coded_sent,

@@ -210,16 +210,23 @@ pub struct ConnectionsRecord {
     pub established: u64,
     pub closed: u64,
     pub peak: u64,
+    /// Waits of calls for a stream of HTTP/2 or HTTP/3 because all streams of their connections were
+    /// in use; calls that did not wait are not in it. Null without streams.
+    #[serde(default)]
+    pub stream_wait_s: Option<TimesRecord>,
 }
 
 impl ConnectionsRecord {
     pub(crate) fn of(measurement: &Measurement) -> ConnectionsRecord {
         let connections = &measurement.total.connections;
+        let has_streams = !connections.http2.is_empty() || connections.http3.streams > 0;
+        let waits = &connections.stream_wait;
         ConnectionsRecord {
             attempted: connections.attempted,
             established: connections.established,
             closed: connections.closed,
             peak: measurement.connections_peak,
+            stream_wait_s: has_streams.then(|| TimesRecord::of(waits)),
         }
     }
 }
