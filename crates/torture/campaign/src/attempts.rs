@@ -89,7 +89,7 @@ impl<T> Default for Tries<T> {
 }
 
 impl<T> Tries<T> {
-    /// A failure that was found already is the first attempt.
+    /// Starts with a failure that was found already, which counts as the first attempt.
     pub(crate) fn after_failure() -> Tries<T> {
         Tries { made: 1, failed: 1, ..Tries::default() }
     }

@@ -5,7 +5,7 @@ use units::Nanos;
 
 #[derive(Debug)]
 pub(crate) struct SearchBudget {
-    /// Per search; `None`: searches are disabled.
+    /// Maximum per search, or `None` if searches are disabled.
     most: Option<Budget>,
     began: Option<Nanos>,
     spent: u64,

@@ -27,9 +27,9 @@ impl ServerCommand {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     pub action: ServerCommand,
-    /// By the world's clock.
+    /// When it started, by the world's clock.
     pub began: Nanos,
     pub ended: Nanos,
-    /// How it failed, if it did: a description without the command itself.
+    /// Description of the failure, if it failed, without the command itself.
     pub trouble: Option<String>,
 }

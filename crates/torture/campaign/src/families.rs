@@ -31,9 +31,9 @@ use torture::result::CaseResult;
 /// Common properties of families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FamilySort {
-    /// It is short and reproduces its findings: a replay runs it again.
+    /// The case is short and reproduces its findings: a replay runs it again.
     Brisk,
-    /// Its exchanges fail only by what no request may cause: a server error, or a hang.
+    /// Exchanges of the case fail only by what no request may cause: a server error, or a hang.
     Plain,
     /// Many open connections, with probes alongside.
     Press,
@@ -46,9 +46,9 @@ pub(crate) enum FamilySort {
     Slow,
     /// The summary of all slow states.
     Deadlines,
-    /// It may crash the server.
+    /// The case may crash the server.
     Fatal,
-    /// It needs the responses of all other cases.
+    /// The case needs the responses of all other cases.
     Last,
     /// None of these.
     Other,

@@ -14,7 +14,7 @@ pub(crate) struct Finding {
     pub(crate) name: String,
     pub(crate) script: TalkScript,
     pub(crate) kind: FailureKind,
-    /// Its duration, if it is too slow.
+    /// The duration, if it is too long.
     pub(crate) slow: Option<Nanos>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct HungRequest {
 pub(crate) struct HangsSeen(Vec<HungRequest>);
 
 impl HangsSeen {
-    /// Records it if it hung and the case has none yet.
+    /// Records the conversation if it hung and the case has none yet.
     pub(crate) fn see(&mut self, execution: &Execution<'_>) {
         let start = execution.talk.start;
         if execution.talk.replies.whole() > 0 {

@@ -17,7 +17,7 @@ pub(crate) enum Limit {
     Bound(&'static str),
     /// A parameter of the case.
     Case,
-    /// This machine, with the evidence.
+    /// This machine limited the load, with the evidence.
     Ourselves(String),
     /// The time of the case, or of the run.
     Time,

@@ -16,9 +16,9 @@ const GROWN: f64 = 1.2;
 /// ... and at least this much: below it is noise.
 const DESCRIPTORS_GROWN: u64 = 32;
 const MEMORY_GROWN: u64 = 16 << 20;
-/// Each further round adds at least this part of it ...
+/// Each further round adds at least the minimum growth divided by this ...
 const STEP: u64 = 4;
-/// ... and the second at least this part of the first: otherwise it levels out.
+/// ... and the second at least the first divided by this: otherwise the growth levels out.
 const STEADY: u64 = 2;
 /// Time for the server to settle after a round.
 const SETTLE: Nanos = Nanos::from_secs(2);

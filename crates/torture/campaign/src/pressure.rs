@@ -43,7 +43,7 @@ pub(crate) struct Round {
     pub(crate) kept: bool,
     /// How long well-behaved clients were denied, from the first lost probe.
     pub(crate) denied_for: Nanos,
-    /// They were served again under load ...
+    /// Well-behaved clients were served again under load ...
     pub(crate) served_again: bool,
     /// ... because the server closed some of it.
     pub(crate) came_back: bool,

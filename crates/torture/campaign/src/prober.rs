@@ -10,7 +10,7 @@ pub(crate) struct Prober {
     probing: Probing,
     /// The start of the run, from which probes count.
     origin: Nanos,
-    /// Of the whole run, at most [`PROBES_MAX`].
+    /// Probes of the whole run, at most [`PROBES_MAX`].
     kept: Vec<Probe>,
 }
 

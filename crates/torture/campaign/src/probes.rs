@@ -30,7 +30,7 @@ pub struct Probing {
     pub every: Nanos,
     /// Time limit of each.
     pub deadline: Nanos,
-    /// Also on a kept connection.
+    /// Probes are also sent on a kept connection.
     pub keep: bool,
 }
 
@@ -51,7 +51,7 @@ impl Probing {
 /// Template of a probe.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// For a new connection; the probes set deadline and instants.
+    /// Script for a new connection; the probes set deadline and instants.
     pub new: TalkScript,
     /// The request on the kept connection.
     pub keep: Vec<u8>,

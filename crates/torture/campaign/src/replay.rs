@@ -357,7 +357,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// One conversation or search was judged.
+    /// Records that one conversation or search was judged.
     fn once(judgement: Judgement, lost: bool) -> Tried {
         Tried { outcome: judgement.outcome, judgements: vec![judgement], lost }
     }

@@ -9,7 +9,7 @@ use units::Nanos;
 pub(crate) struct Plan {
     /// The conversations, with start times relative to the first.
     pub(crate) scripts: Vec<(Nanos, TalkScript)>,
-    /// From the start of the last one to the release of all.
+    /// Time from the start of the last connection to the release of all.
     pub(crate) hold: Nanos,
     /// Releases as soon as every conversation is over and enough probes were due.
     pub(crate) until_over: bool,

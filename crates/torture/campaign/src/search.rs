@@ -16,7 +16,7 @@ const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 /// Why a search ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SearchEnd {
-    /// Its conversations or its time are used up, or the run was stopped.
+    /// The conversations or the time of the budget are used up, or the run was stopped.
     Spent,
     /// Plain requests have got no response for a while: the server did not restart.
     Lost,

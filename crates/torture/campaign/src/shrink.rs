@@ -32,7 +32,7 @@ pub struct Shortest {
     pub boundaries: Vec<Boundary>,
     /// Number of tested candidates.
     pub candidates: u64,
-    /// It completed; otherwise the budget was used up.
+    /// The search completed; otherwise the budget was used up.
     pub finished: bool,
 }
 
@@ -179,7 +179,7 @@ impl Search<'_> {
                 }
             }
             if !cut::is_long(fails) {
-                // it left the list: another one has its position
+                // the piece was removed from the list: another one has its position now
                 place -= 1;
             }
             if let Some(passes) = passes.filter(|passes| passes + 1 == fails) {

@@ -76,7 +76,7 @@ pub(crate) struct SlowStates {
     tried: Vec<SlowState>,
     /// The server has too few slots for all of them at once.
     serial: bool,
-    /// Held alongside other cases, and how often that began.
+    /// States held alongside other cases, and how often that began.
     beside: Vec<WantedState>,
     begun: u32,
 }

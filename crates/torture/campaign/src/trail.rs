@@ -30,7 +30,7 @@ impl Suspect {
 
 #[derive(Debug)]
 pub(crate) struct Trail {
-    /// A search may follow: otherwise nothing is kept.
+    /// Whether conversations are kept, because a search may follow.
     is_kept: bool,
     last: VecDeque<Suspect>,
     /// The conversations before the server was first lost in the current case.

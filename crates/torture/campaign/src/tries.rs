@@ -18,17 +18,17 @@ use units::Nanos;
 
 /// Time limit of the first attempt for a silent server.
 const PATIENCE: Nanos = Nanos::SECOND;
-/// Concurrent attempts after a first one that met silence.
+/// Number of concurrent attempts after a first one without any response.
 pub(crate) const TOGETHER: usize = 2;
 /// Attempts repeated because the server was not listening.
 const RESTARTS_MAX: u32 = 3;
 
-/// Attempts of one exchange that were made ahead of their turn.
+/// Attempts of one exchange that were made early.
 #[derive(Debug, Default)]
 pub(crate) struct AheadAttempts {
     /// Completed attempts, judged in turn.
     waiting: VecDeque<(TalkScript, Talk)>,
-    /// The first attempt and all concurrent ones met silence: it counts too.
+    /// Neither the first attempt nor any concurrent one got a response, so it counts too.
     pub(crate) silent: bool,
     /// Conversations before the first attempt.
     pub(crate) before: Vec<Suspect>,
@@ -136,8 +136,8 @@ fn concluded(
     result
 }
 
-/// Returns whether the later judgment replaces the earlier one: the worst stands, and of equals the
-/// later, unless the server crashed in the first.
+/// Returns whether the later judgment replaces the earlier one: the worse one is kept, and of two
+/// equal ones the later, unless the server crashed in the first.
 fn is_as_bad(later: &Judgement, before: &Judgement) -> bool {
     before.outcome != TestOutcome::Crashed && later.outcome >= before.outcome
 }

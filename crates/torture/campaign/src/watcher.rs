@@ -21,7 +21,7 @@ pub enum CampaignEvent<'a> {
     },
     /// A health probe has completed.
     ProbeOver(&'a Probe),
-    /// These held connections are awaited, at most until this instant.
+    /// The campaign waits for these held connections, at most until this instant.
     Awaits {
         names: &'a [String],
         until: Nanos,

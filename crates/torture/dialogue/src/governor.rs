@@ -23,11 +23,11 @@ use window::Window;
 pub enum Stop {
     /// Requested by the user.
     Interrupted,
-    /// A limit of time or amount was reached: which one.
+    /// The limit of time or amount that was reached.
     Bound(String),
     /// The target requested it: how.
     TargetRequest(String),
-    /// The permission was withdrawn: what happened.
+    /// The permission was withdrawn, with what happened.
     Permission(String),
 }
 
@@ -405,7 +405,7 @@ impl Governor {
     /// Starts a request, or returns when to ask again.
     ///
     /// # Errors
-    /// The instant from which another request may start.
+    /// Fails if no request may start now, with the instant from which one may.
     pub fn request(&mut self, now: Nanos, probe: bool) -> Result<(), Nanos> {
         if !probe {
             if self.requests.room(now) == 0 {
@@ -443,7 +443,7 @@ impl Governor {
     /// piece.
     ///
     /// # Errors
-    /// The instant from which there is room.
+    /// Fails if there is no room now, with the instant from which there is.
     pub fn grant(&mut self, now: Nanos, wanted: usize, probe: bool) -> Result<usize, Nanos> {
         let Some(max) = self.bounds.as_ref().and_then(|bounds| bounds.bytes_max) else {
             return Ok(wanted);

@@ -19,16 +19,16 @@ const JUNK_MAX: usize = 1 << 10;
 pub struct Response {
     pub status: u16,
     pub minor_version: u8,
-    /// As received, including the final empty line.
+    /// The head as received, including the final empty line.
     pub head: Vec<u8>,
     /// Size of the content, and its digest once the response is complete.
     pub body_len: u64,
     pub digest: [u8; 32],
-    /// It is complete; the close of the connection may have ended it.
+    /// Whether the response is complete; the close of the connection may have ended it.
     pub complete: bool,
-    /// Its framing allows another response to follow.
+    /// Whether the framing allows another response to follow.
     pub persistent: bool,
-    /// Its HTTP/2 stream; 0 otherwise.
+    /// The HTTP/2 stream; 0 otherwise.
     pub stream: u32,
 }
 
@@ -442,7 +442,7 @@ impl Facts {
         facts
     }
 
-    /// `None`: until the end of the connection (RFC 9112 section 6.3).
+    /// Returns the framing; `None` means until the end of the connection (RFC 9112 section 6.3).
     fn framing(&self, status: u16, method: &str) -> Option<Framing> {
         let none = method == "HEAD"
             || matches!(status, 204 | 304)

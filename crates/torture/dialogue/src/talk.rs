@@ -178,7 +178,7 @@ pub enum TalkEnd {
 #[derive(Clone, Debug)]
 pub struct Talk {
     pub start: Nanos,
-    /// Since the start.
+    /// When the connection was established, since the start.
     pub connected: Option<Nanos>,
     pub over: Nanos,
     pub end: TalkEnd,
@@ -207,7 +207,7 @@ impl Talk {
 /// State of a line for a load: held connections count as occupied slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineState {
-    /// Its start is in the future.
+    /// The start is in the future.
     Waiting,
     Connecting,
     Open,
@@ -217,7 +217,7 @@ pub enum LineState {
 /// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// Nothing to do until then, unless a connection becomes ready.
+    /// There is nothing to do until then, unless a connection becomes ready.
     Until(Nanos),
     Over,
 }
@@ -372,7 +372,7 @@ impl<'t> Conversations<'t> {
                 line.turn(io, slot as Slot, &mut self.tls, self.governor);
                 self.news |= line.take_news(self.governor);
             }
-            // a line whose own time is up at the same instant has ended because of that
+            // a line whose own time limit is reached at the same instant has ended because of that
             if cut {
                 line.cut_off(now);
             }

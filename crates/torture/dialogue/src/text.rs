@@ -90,7 +90,7 @@ pub struct Values {
 /// Returns the bytes that `text` stands for.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence that quotes the position.
+/// Fails if the text is invalid, with a sentence that quotes the position.
 pub fn bytes(text: &str, values: &Values) -> Result<Vec<u8>, String> {
     let out = expanded(text, values)?;
     Ok(if values.fields.is_empty() { out } else { with_fields(&out, values.fields.as_bytes()) })

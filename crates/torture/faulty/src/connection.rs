@@ -16,7 +16,7 @@ const FRAMES_BEGIN: &[u8] = b"PRI *";
 const PIPELINED_MAX: u32 = 8;
 /// Time limit of a whole message and of a whole response, with the defect that is too strict.
 const STRICT: Nanos = Nanos::from_secs(1);
-/// One in this many requests crashes a server with that defect.
+/// A server with that defect crashes on one in this many requests.
 const CHANCE: u32 = 25;
 /// Maximum duration of one piece of work.
 const COST_MAX: Nanos = Nanos::from_secs(5);
@@ -40,10 +40,10 @@ pub(super) struct Connection {
     heard: Nanos,
     /// Number of reads of the current message.
     reads: u32,
-    /// Since when the client has not read pending data; when the first of it was sent.
+    /// Since when the client has not read pending data, and when the first of it was sent.
     unsent: Option<(Nanos, Nanos)>,
     gave_up: bool,
-    /// Each request is work; the work caused by received data.
+    /// Whether each request is work, and the work caused by received data.
     limited: bool,
     cost: Nanos,
     /// Number of targets with %00 seen by the whole server.
@@ -62,7 +62,7 @@ pub(super) struct Connection {
 enum ReadPhase {
     Head,
     Body(Box<(RequestHead, BodyReader)>),
-    /// Nothing further is read: closed, or hanging.
+    /// Nothing further is read, because the connection is closed or hangs.
     Over,
 }
 

@@ -47,7 +47,7 @@ pub(super) fn reason(status: u16) -> &'static str {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestHead {
     pub(super) method: String,
-    /// Path and query; for the absolute form, what follows its authority.
+    /// Path and query; for the absolute form, the part after its authority.
     pub(super) target: Vec<u8>,
     pub(super) form: TargetForm,
     pub(super) minor: u8,

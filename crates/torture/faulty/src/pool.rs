@@ -12,7 +12,7 @@ pub const HELD_POOL: usize = 108;
 /// The number of slots, what occupies one, and how many are occupied.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// `None`: unlimited.
+    /// Number of slots, or `None` if unlimited.
     slots: Option<usize>,
     /// An idle connection releases its slot.
     pub(super) idle_is_free: bool,
@@ -54,7 +54,7 @@ impl Pool {
         free
     }
 
-    /// Occupies one for continuing work, even if none is left.
+    /// Occupies a slot for continuing work, even if none is left.
     pub(super) fn take_at_all_events(&mut self) {
         self.taken += 1;
     }
@@ -68,7 +68,7 @@ impl Pool {
         self.lost += 1;
     }
 
-    /// After a restart.
+    /// Frees all slots after a restart.
     pub(super) fn clear(&mut self) {
         self.taken = 0;
         self.lost = 0;

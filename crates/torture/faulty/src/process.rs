@@ -34,7 +34,7 @@ impl ProcessState {
         Process { pid: self.pid, started: self.started.0, name: "range".into() }
     }
 
-    /// Exits; another process starts at that instant.
+    /// Ends the current process; another one starts at that instant.
     pub(super) fn end(&mut self, how: Ending, again: Nanos) {
         self.deaths.push(Death { process: self.process(), whole: true, how });
         self.pid += 1;

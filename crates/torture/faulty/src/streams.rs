@@ -82,7 +82,7 @@ enum OneWayPurpose {
     Control,
     Encoder,
     Decoder,
-    /// Its data is ignored.
+    /// Unknown type: the data is ignored.
     Unknown,
 }
 

@@ -36,7 +36,7 @@ const LEAK_MAX: usize = 256 << 20;
 const BODY_LEAK: usize = 8;
 /// Maximum number of leaked descriptors.
 const LEFT_OPEN_MAX: u64 = 10_000;
-/// One in this many resets leaks a slot, with that defect.
+/// With that defect, one in this many resets leaks a slot.
 const SOME: u64 = 4;
 
 /// Result of a connection attempt.
@@ -53,7 +53,7 @@ pub enum Entry {
 #[derive(Debug)]
 pub struct FaultyServer {
     defects: Defects,
-    /// Its connections use QUIC.
+    /// Whether the connections use QUIC.
     over_quic: bool,
     pool: Pool,
     /// If requests are work.
@@ -64,7 +64,7 @@ pub struct FaultyServer {
     /// Pending actions, by instant, in order.
     acts: BTreeMap<(Nanos, u64), (u64, Act)>,
     numbered: u64,
-    /// Its single thread is busy until then.
+    /// Until when the single thread is busy.
     busy_until: Nanos,
     /// The next connection is accepted then, if that takes time.
     accept_free: Nanos,
@@ -85,7 +85,7 @@ pub struct FaultyServer {
 #[derive(Debug)]
 struct ClientState {
     connection: Connection,
-    /// Has a slot; waits for one.
+    /// Whether it has a slot, and whether it waits for one.
     holds: bool,
     queued: bool,
     /// Data is not read before this instant.

@@ -30,7 +30,7 @@ pub(super) struct Worker {
     /// Cheap requests, and expensive ones, which wait for them.
     queues: [VecDeque<QueuedRequest>; 2],
     current: Option<(Nanos, QueuedRequest)>,
-    /// It stalls until then; it has stalled, and its queue was not empty since.
+    /// Until when it stalls, and whether it has stalled and its queue was not empty since.
     still_until: Nanos,
     has_stalled: bool,
     /// Requests so far.
@@ -50,7 +50,7 @@ pub(super) enum Fate {
     Waits,
     /// 503 is sent at once.
     Shed,
-    /// One too many: the server crashes.
+    /// This request is one too many: the server crashes.
     Dies,
 }
 

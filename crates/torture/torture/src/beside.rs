@@ -9,7 +9,7 @@ use units::{Nanos, show};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadCall {
     pub due: Nanos,
-    /// From the due instant until the outcome was known.
+    /// Time from the due instant until the outcome was known.
     pub response: Nanos,
     /// Failed, timed out, or did not match the plan's expectations.
     pub lost: bool,
@@ -47,9 +47,9 @@ pub struct CaseFelt {
 /// Effect of all cases on the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Felt {
-    /// Before the first case.
+    /// Measured before the first case.
     pub base: Interval,
-    /// In the order of execution.
+    /// The cases in the order of execution.
     pub cases: Vec<CaseFelt>,
     /// Calls counted by the load's own measurement but not here, because there were too many.
     pub left_out: u64,
@@ -59,7 +59,7 @@ pub struct Felt {
 pub const LOST_MAX: f64 = 0.05;
 /// ... and at least this many; fewer may be noise.
 pub const LOST_FEW: u64 = 3;
-/// Above this share lost, service is denied, not degraded.
+/// Share of lost calls above which service is denied, not only degraded.
 pub const DENIED: f64 = 0.5;
 /// Normal means at most this share lost beyond the baseline ...
 pub const AS_BEFORE: f64 = 0.005;

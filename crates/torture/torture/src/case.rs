@@ -154,7 +154,7 @@ impl RequirementLevel {
 pub enum Need {
     /// A page that accepts bodies, named by the user.
     Post,
-    /// That page reads the body before it responds.
+    /// A page that reads the body before it responds.
     Reading,
     /// A list of pages, named by the user.
     Pages,
@@ -186,7 +186,7 @@ pub enum Need {
     EarlyData,
     /// The server speaks WebSocket.
     Socket,
-    /// And compresses its messages on request.
+    /// A WebSocket that compresses its messages on request.
     SocketDeflate,
 }
 

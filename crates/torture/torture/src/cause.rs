@@ -17,14 +17,14 @@ struct ServerFault {
 /// The part of a message, or of the response, that a fault depends on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Trigger {
-    /// In the head, also percent-encoded.
+    /// A byte in the head, also percent-encoded.
     Byte(ByteSort),
     Framing(FramingFault),
     /// A field that the response must have.
     Missing(String),
     /// The reason why the received bytes are not a response.
     Reply(String),
-    /// Nothing: it fails by chance.
+    /// The server fails by chance, whatever is sent.
     Chance,
 }
 
@@ -33,7 +33,7 @@ enum ByteSort {
     Nul,
     /// A control character other than tab, CR and LF.
     Control,
-    /// Above 127.
+    /// A byte above 127.
     High,
     /// A percent sign without two hexadecimal digits.
     BadEscape,

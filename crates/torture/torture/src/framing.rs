@@ -75,9 +75,9 @@ impl ContentFraming {
 /// Where a message ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageEnd {
-    /// After this many bytes.
+    /// The message ends after this many bytes.
     At(usize),
-    /// Not yet: more data must arrive.
+    /// The end is not known yet: more data must arrive.
     #[default]
     Later,
     /// Depends on the parser.
@@ -233,7 +233,7 @@ fn head_field<'b>(
             "host" => reading.hosts += 1,
             "content-length" => lengths.push(value),
             "transfer-encoding" => codings.push(value),
-            // this spelling frames nothing here, but does for other parsers
+            // this spelling has no meaning for the framing here, but does for other parsers
             "content_length" | "transfer_encoding" => reading.breaks(FramingFault::Field),
             _ => {}
         },

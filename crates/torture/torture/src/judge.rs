@@ -75,7 +75,7 @@ pub struct Judgement {
 /// A cause that does not depend on the bytes of a message. Findings with one cause are one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// It fails by chance.
+    /// The server fails by chance.
     Chance,
     /// A response lacks this field; in lower case.
     Missing(String),

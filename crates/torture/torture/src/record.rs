@@ -51,7 +51,7 @@ pub struct Execution<'a> {
     pub case: &'a Case,
     /// The exchange, or the random data.
     pub name: &'a str,
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
     pub script: &'a TalkScript,
     pub talk: &'a Talk,

@@ -43,12 +43,12 @@ pub struct SentPause {
 /// When plain requests got their usual response again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// At the first attempt.
+    /// Plain requests got it at the first attempt.
     #[default]
     AtOnce,
-    /// After this time.
+    /// Plain requests got it after this time.
     After(Nanos),
-    /// Not as long as the campaign waited.
+    /// Plain requests did not get it as long as the campaign waited.
     Never,
 }
 
@@ -68,7 +68,7 @@ pub struct CaseResult {
     pub skipped: Option<String>,
     /// The case that shows the same fault and represents it.
     pub same_as: Option<String>,
-    /// For random data, only the first failures.
+    /// The exchanges; for random data, only the first failures.
     pub exchanges: Vec<ExchangeResult>,
     /// Executions of random data by outcome.
     pub tally: BTreeMap<String, u64>,
@@ -80,7 +80,7 @@ pub struct CaseResult {
     pub health: Option<Health>,
     /// Reasons for the outcome that no exchange has; one sentence each.
     pub notes: Vec<String>,
-    /// From its start to the end of its gate.
+    /// Duration from the start of the case to the end of its gate.
     pub took: Nanos,
     /// Sent by the case, not counting its gate.
     pub spent: Spent,
@@ -199,7 +199,7 @@ impl Measure {
 /// Effect of a stress case on well-behaved clients. Shares are of time, 0 to 1, and sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
-    /// Usual response; 503 or 429; no response or a wrong one.
+    /// Shares with the usual response, with 503 or 429, and with no response or a wrong one.
     pub correct: f64,
     pub shed: f64,
     pub lost: f64,
@@ -207,7 +207,8 @@ pub struct Health {
     pub probes: u64,
     /// The 99th percentile of response times under load.
     pub p99: Nanos,
-    /// From the end of the load to the first normal probe; `None`: never, or not known.
+    /// Time from the end of the load to the first normal probe; `None` if there was none, or it is
+    /// not known.
     pub recovery: Option<Nanos>,
     /// The run, or the time of the case, ended before the recovery time was known.
     pub cut_short: bool,
@@ -267,9 +268,9 @@ impl Baseline {
 /// Connection of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeKind {
-    /// On its own connection.
+    /// A probe on its own connection.
     New,
-    /// On one kept connection.
+    /// A probe on one kept connection.
     Keep,
 }
 
@@ -286,7 +287,7 @@ pub enum Seen {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     pub kind: ProbeKind,
-    /// When it was due, and how much later it was sent.
+    /// When the probe was due, and how much later it was sent.
     pub due: Nanos,
     pub late: Nanos,
     /// From the due instant until the connection was established (`None` if it already was), until
@@ -297,8 +298,8 @@ pub struct Probe {
     pub seen: Seen,
     /// Description: `200`, `no response in 2 s`.
     pub said: String,
-    /// It could not be sent because this machine ran out of descriptors or ports: it says nothing
-    /// about the server.
+    /// Whether it could not be sent because this machine ran out of descriptors or ports, which
+    /// shows nothing about the server.
     pub ours: bool,
     /// The connection was refused.
     pub refused: bool,
@@ -375,7 +376,7 @@ pub struct Habits {
 /// A sample of the server's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerRow {
-    /// Since the start of the run.
+    /// Time since the start of the run.
     pub at: Nanos,
     /// The case that had just ended; empty before the first.
     pub case: String,
@@ -385,7 +386,7 @@ pub struct ServerRow {
 /// State of the server over the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerSeen {
-    /// In order: before the first case, and after each.
+    /// The rows in order: before the first case, and after each case.
     pub rows: Vec<ServerRow>,
     /// Processes that exited before the first case.
     pub deaths: Vec<Death>,
@@ -435,7 +436,7 @@ impl Shrunk {
 pub struct Boundary {
     /// The item with that length: `the target's words`, `a line`, `the body`.
     pub what: String,
-    /// In bytes: the longest that passes, and the shortest that fails.
+    /// Length in bytes of the longest that passes, and of the shortest that fails.
     pub passes: usize,
     pub fails: usize,
 }
@@ -443,9 +444,9 @@ pub struct Boundary {
 /// Result of replaying a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayVerdict {
-    /// It failed in no attempt.
+    /// The finding failed in no attempt.
     Fixed,
-    /// In every attempt.
+    /// The finding failed in every attempt.
     Failing,
     Flaky,
     /// No attempt was conclusive.
@@ -479,7 +480,7 @@ pub struct Replayed {
     pub verdict: ReplayVerdict,
     pub tries: u32,
     pub failed: u32,
-    /// Of the worst attempt.
+    /// Judgment of the worst attempt.
     pub judgement: Judgement,
 }
 

@@ -25,7 +25,7 @@ const COINCIDENCE_MAX: f64 = 0.05;
 
 /// Result of the repetitions.
 struct Repetitions {
-    /// Of each conversation.
+    /// Rate of each conversation.
     rates: Vec<Rate>,
     affected: AffectedPart,
     /// Why they ended early.
@@ -63,9 +63,9 @@ enum CrashVerdict {
     NotAgain,
     /// Too few trials to tell a chance crash from one that depends on the request.
     TooFew,
-    /// It follows only this conversation.
+    /// The crash follows only this conversation.
     Depends(usize),
-    /// It follows different conversations, the last time this one.
+    /// The crash follows different conversations, the last time this one.
     Chance(usize),
 }
 

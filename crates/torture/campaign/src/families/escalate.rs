@@ -162,7 +162,7 @@ fn hold(
     probes
 }
 
-/// A response that no request may cause.
+/// Response that no request may cause.
 struct Fault {
     script: TalkScript,
     talk: Talk,

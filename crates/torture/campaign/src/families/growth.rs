@@ -55,7 +55,7 @@ const SETTLE: Nanos = Nanos::from_millis(300);
 const AT_ONCE: usize = 8;
 /// Longest random data of a batch.
 const LENGTH: u64 = 4_000;
-/// Their indices are beyond those of the cases.
+/// First index of the batches, beyond those of the cases.
 const FIRST: u64 = 1 << 32;
 /// The plain page is slow if it takes this multiple of its median before the run, and this much
 /// more.

@@ -20,7 +20,7 @@ const ROUND: u64 = 16;
 const HANGS_MAX: u64 = 2;
 /// Initial response time limit; what then looks like a failure gets the full time.
 const FIRST_TIME: Nanos = Nanos::from_secs(1);
-/// The same for half a message, for which the server may wait indefinitely.
+/// Time limit for half a message, for which the server may wait indefinitely.
 const WAITING_TIME: Nanos = Nanos::from_millis(150);
 
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result: &mut CaseResult) {

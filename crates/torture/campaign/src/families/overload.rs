@@ -28,8 +28,8 @@ use units::Nanos;
 fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
     let (load, origin) = (&played.load, runner.prober.origin());
     let own = |at: Nanos| at - origin;
-    // the kept probe sends after its response: if every response is late, it waits for itself and
-    // says nothing about others
+    // the kept probe sends the next request after its response: if every response is late, the
+    // probe waits for itself, which shows nothing about other clients
     let new: Vec<Probe> =
         played.probes.iter().filter(|probe| probe.kind == ProbeKind::New).cloned().collect();
     let pressed = Pressed {

@@ -16,11 +16,11 @@ use units::{Nanos, show};
 /// Reply of a server to the start of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HandshakeReply {
-    /// It continues the handshake.
+    /// The server continues the handshake.
     Hello,
-    /// It reports an error: the alert's description (RFC 8446 section 6).
+    /// The server reports an error: the alert's description (RFC 8446 section 6).
     Alert(u8),
-    /// It responds in HTTP without TLS.
+    /// The server responds in HTTP without TLS.
     Plain,
     Ended,
     /// Other bytes.

@@ -51,7 +51,7 @@ pub struct Pressed<'a> {
     pub armed_at: Nanos,
     pub released_at: Nanos,
     pub over_at: Nanos,
-    /// The instant since which all probes were normal; `None`: never.
+    /// The instant since which all probes were normal, or `None` if they never were.
     pub back_at: Option<Nanos>,
     pub wanted: u64,
     /// Maximum number of open connections.

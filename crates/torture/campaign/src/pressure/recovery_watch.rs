@@ -13,7 +13,7 @@ pub(crate) struct RecoveryWatch {
     /// Required time of normal probes.
     span: Nanos,
     released_at: Nanos,
-    /// For new connections and the kept one.
+    /// Tracks for new connections and for the kept one.
     tracks: [Track; 2],
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct RecoveryWatch {
 /// response instants of those since.
 #[derive(Clone, Debug, Default)]
 struct Track {
-    /// Such probes are sent at all.
+    /// Whether such probes are sent.
     used: bool,
     bad_at: Option<Nanos>,
     good: Vec<(Nanos, Nanos)>,

@@ -15,10 +15,10 @@ use units::Nanos;
 /// Result of one conversation of the load.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
-    /// Its index in the plan.
+    /// Index in the plan.
     pub(crate) index: usize,
     pub(crate) end: TalkEnd,
-    /// We closed it because of what the server sent.
+    /// We closed the connection because of what the server sent.
     pub(crate) by_us: bool,
     /// Time from scheduled start to established.
     pub(crate) connected: Option<Nanos>,
@@ -50,7 +50,7 @@ pub(crate) struct RoundDirector {
     origin: Nanos,
     phase: Phase,
     lead: Nanos,
-    /// When the first one starts; those still to start.
+    /// When the first connection starts, and the connections still to start.
     first_at: Option<Nanos>,
     to_come: VecDeque<usize>,
     places: BTreeMap<usize, usize>,
@@ -69,7 +69,7 @@ pub(crate) struct RoundDirector {
     lost_at: Option<Nanos>,
     served_from: Option<Nanos>,
     served_to: Nanos,
-    /// After the release.
+    /// The watch of the recovery after the release.
     calm: RecoveryWatch,
     every: Nanos,
 }
@@ -306,5 +306,5 @@ impl ProbeListener for RoundDirector {
     }
 }
 
-/// By then all possible connections are open.
+/// After this time all possible connections are open.
 const COUNT_AFTER: Nanos = Nanos::from_millis(100);

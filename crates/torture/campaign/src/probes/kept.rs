@@ -41,11 +41,11 @@ pub(super) enum Met {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     call: ProbeCall,
-    /// When its connection was started, if it was for this call.
+    /// When the connection was started, if it was for this call.
     opened_at: Option<Nanos>,
     connected: Option<Nanos>,
     first_byte: Option<Nanos>,
-    /// It was resent, because the server had closed the idle connection.
+    /// The call was resent, because the server had closed the idle connection.
     again: bool,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct KeptConnection {
     place: Option<usize>,
     answered: usize,
     current: Option<Current>,
-    /// Due and not yet sent.
+    /// Calls that are due and not yet sent.
     waiting: VecDeque<Waiting>,
     /// Connections that we abandoned and that are not over yet.
     dropped: BTreeSet<usize>,

@@ -31,7 +31,7 @@ pub(super) fn built(units: &[Unit]) -> Vec<Move> {
     moves.into_iter().map(|(_, what)| what).collect()
 }
 
-/// Each step is a piece.
+/// Returns the pieces of a conversation in which each step is one piece.
 pub(super) fn moves(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| ranges(std::iter::empty(), bytes.len()))
 }
@@ -51,7 +51,7 @@ pub(super) fn pieces(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| http3::pieces(bytes).unwrap_or_default())
 }
 
-/// Up to the end of each empty line, after the previous one.
+/// Returns the pieces that end with an empty line each.
 pub(super) fn requests(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| {
         let ends = (1..=bytes.len()).filter(|end| {

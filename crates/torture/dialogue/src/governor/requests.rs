@@ -7,7 +7,7 @@ use conduit::streams::{self, AGAIN, Head, PieceKind};
 
 /// Methods that change data on a server.
 const WRITING: [&[u8]; 3] = [b"PUT", b"DELETE", b"PATCH"];
-/// Longer methods are none of them.
+/// Maximum length of a word to compare: longer methods are none of these.
 const WORD_MAX: usize = 8;
 
 /// Counts the requests of one connection.
@@ -18,16 +18,16 @@ pub struct Requests {
     used: u64,
     /// Empty lines so far.
     heads: u64,
-    /// Something other than line terminators was sent.
+    /// Whether something other than line terminators was sent.
     text: bool,
     /// Position within `LF [CR] LF`.
     line: LineKind,
     /// The first word of a possible request.
     word: Vec<u8>,
     word_over: bool,
-    /// Of HTTP/2.
+    /// Position in the frames of HTTP/2.
     frames: Option<FramePosition>,
-    /// Of HTTP/3.
+    /// Position in the pieces of HTTP/3.
     pieces: Option<PiecePosition>,
 }
 
@@ -65,14 +65,14 @@ enum LineKind {
     Within,
 }
 
-/// Number of bytes may be sent.
+/// How many bytes may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendPermit {
-    /// This many bytes; at least one.
+    /// This many bytes may be sent; at least one.
     Bytes(usize),
-    /// None until another request is [granted](Requests::grant).
+    /// No bytes may be sent until another request is [granted](Requests::grant).
     Ask,
-    /// None: they contain PUT, DELETE or PATCH.
+    /// No bytes may be sent, because they contain PUT, DELETE or PATCH.
     Writes,
 }
 

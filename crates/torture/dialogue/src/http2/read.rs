@@ -141,7 +141,7 @@ pub struct FrameReader {
     pub frames: Vec<FrameSeen>,
     decoder: Decoder,
     block: Option<HeaderBlock>,
-    /// Of streams with an incomplete response.
+    /// Digests of streams with an incomplete response.
     digests: BTreeMap<u32, Sha256>,
     /// Acknowledgments that a well-behaved client must send.
     owed: Vec<u8>,
@@ -151,7 +151,7 @@ pub struct FrameReader {
     resets: usize,
     pongs: usize,
     data_kept: usize,
-    /// For pieces of streams.
+    /// Parsers for pieces of streams.
     streams: Option<Box<streams::StreamsRead>>,
 }
 
@@ -232,7 +232,7 @@ impl FrameReader {
     /// Takes complete frames from the front of the buffer.
     ///
     /// # Errors
-    /// Why nothing that follows can be parsed.
+    /// Fails if nothing that follows can be parsed, with the reason.
     pub(crate) fn take(&mut self, buffer: &mut Vec<u8>, got: &mut Got<'_>) -> Result<(), String> {
         if let Some(mut read) = self.streams.take() {
             let result = self.take_pieces(&mut read, buffer, got);

@@ -51,7 +51,7 @@ struct ReplyCounts {
 pub(super) struct Conversation {
     script: TalkScript,
     stage: LinePhase,
-    /// It counts among the governor's open connections.
+    /// Whether it counts among the governor's open connections.
     admitted: bool,
     /// The next step; its bytes not encrypted yet, from `plain_at` on.
     step: usize,
@@ -63,7 +63,7 @@ pub(super) struct Conversation {
     fresh: u64,
     fresh_at: Nanos,
     unanswered: u64,
-    /// The governor allows nothing before.
+    /// The governor allows nothing before this instant.
     held_until: Option<Nanos>,
     /// Bytes, encrypted if needed, of which `out_at` are sent.
     out: Vec<u8>,
@@ -72,7 +72,7 @@ pub(super) struct Conversation {
     paused_until: Option<Nanos>,
     taken: ReplyCounts,
     reading: bool,
-    /// There may be more to read without an event.
+    /// Whether there may be more to read without an event.
     more: bool,
     session: Option<Box<dyn TlsSession>>,
     replies: Replies,
@@ -91,9 +91,9 @@ pub(super) struct Conversation {
     received: u64,
     raw: Vec<u8>,
     events: Vec<TalkEvent>,
-    /// Steps were added: there is something to do now.
+    /// Steps were added, so there is something to do now.
     prompted: bool,
-    /// The director wants to know about responses that begin or end; one did.
+    /// Whether the director wants to know about responses that begin or end, and whether one did.
     watched: bool,
     news: bool,
     /// The machine of raw TCP segments.

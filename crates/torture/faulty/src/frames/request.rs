@@ -16,7 +16,7 @@ pub(crate) struct Http2Request {
 const OF_CONNECTIONS: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
-/// `None`: it is malformed.
+/// Returns the request, or `None` if it is malformed.
 pub(crate) fn asked(fields: &[Field]) -> Option<Http2Request> {
     let regular = fields.iter().position(|(name, _)| !name.starts_with(b":"));
     let (pseudo, regular) = fields.split_at(regular.unwrap_or(fields.len()));

@@ -18,7 +18,7 @@ pub(super) struct RequestLine {
     pub(super) method: String,
     pub(super) target: Vec<u8>,
     pub(super) form: TargetForm,
-    /// From the absolute form.
+    /// Authority of the absolute form.
     pub(super) authority: Option<Vec<u8>>,
     pub(super) minor: u8,
 }
@@ -144,7 +144,7 @@ fn split_absolute(method: &str, rest: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     (!authority.is_empty()).then(|| (authority.to_vec(), target))
 }
 
-/// Not a proxy: CONNECT fails.
+/// Refuses CONNECT, because this is not a proxy.
 fn connect(authority: &[u8], defects: &Defects) -> Result<SplitTarget, HeadRefusal> {
     match defects.contains(&Defect::ConnectsAnywhere) {
         true => Ok((TargetForm::Authority, Some(authority.to_vec()), Vec::new())),

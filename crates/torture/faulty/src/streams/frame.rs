@@ -41,7 +41,7 @@ impl FrameBuffer {
         self.bytes.is_empty() && self.left == 0
     }
 
-    /// `None`: more data is needed.
+    /// Returns the next frame, or `None` if more data is needed.
     pub(super) fn next(&mut self, max: usize) -> Option<Met> {
         if self.left > 0 {
             let count = (self.bytes.len() as u64).min(self.left);

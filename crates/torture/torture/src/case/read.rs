@@ -110,7 +110,8 @@ pub(super) struct CaseFault {
 /// Parses a case file. Messages call it `name`.
 ///
 /// # Errors
-/// Invalid TOML, an unknown key or an invalid value: one sentence with file and line.
+/// Fails on invalid TOML, an unknown key or an invalid value, with one sentence that names file and
+/// line.
 pub fn read_case(name: &str, file: &str) -> Result<Case, String> {
     read_with(name, file, &|_| Ok(()))
 }
@@ -118,7 +119,7 @@ pub fn read_case(name: &str, file: &str) -> Result<Case, String> {
 /// Parses a case file of the user, which has exchanges only and an id of the users' group.
 ///
 /// # Errors
-/// As [`read_case`], and features reserved for the catalogue.
+/// Fails like [`read_case`], and on features reserved for the catalogue.
 pub fn read_own(name: &str, file: &str) -> Result<Case, String> {
     read_with(name, file, &|case| {
         if case.group() != OWN {

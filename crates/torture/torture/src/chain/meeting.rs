@@ -7,13 +7,13 @@ use dialogue::talk::{Talk, TalkEnd};
 /// Number of requests that the server finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
-    /// One, like the proxy.
+    /// The server finds one message, like the proxy.
     Agrees,
     /// The server refuses it and closes the connection.
     Refuses,
     /// Less than one: it waits for more, which would be the next client's request.
     Waits,
-    /// More than one.
+    /// The server finds more than one message.
     FindsMore,
     /// Inconclusive.
     Unlearned,

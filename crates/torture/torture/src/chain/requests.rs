@@ -181,7 +181,7 @@ impl ChainRequest {
     /// Returns its regular HTTP/1.1 form, with which an arrival is compared.
     ///
     /// # Errors
-    /// As [`ChainRequest::bytes`].
+    /// Fails like [`ChainRequest::bytes`].
     pub fn in_http1(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         match &self.form {
             RequestForm::Http1 { .. } => self.bytes(values, ours),

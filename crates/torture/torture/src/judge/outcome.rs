@@ -85,7 +85,7 @@ pub enum TestOutcome {
     Alternative,
     /// A precondition of the case is missing.
     Skipped,
-    /// Not visible from outside.
+    /// The outcome is not visible from outside.
     Unseen,
     /// Inconclusive: no connection, or a problem of the client.
     Inconclusive,

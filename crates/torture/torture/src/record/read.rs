@@ -17,7 +17,8 @@ use units::{Nanos, quoted, show};
 /// Parses a transcript.
 ///
 /// # Errors
-/// The invalid line and why, or what is missing: a truncated file lacks its outcome.
+/// Fails on an invalid line, with the reason, or if something is missing: a truncated file lacks
+/// its outcome.
 pub fn read(file: &str) -> Result<Transcript, String> {
     if file.len() > TRANSCRIPT_MAX {
         let most = show::bytes(TRANSCRIPT_MAX as u64);

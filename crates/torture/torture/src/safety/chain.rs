@@ -19,7 +19,7 @@ pub struct ChainLink {
 const HASH_LEN: usize = 64;
 
 impl ChainLink {
-    /// Before the first line.
+    /// Returns the start of a chain, before the first line.
     pub fn start() -> ChainLink {
         ChainLink { line: 0, hash: "0".repeat(HASH_LEN) }
     }
@@ -53,7 +53,7 @@ struct Sealed<'a> {
     link: ChainLink,
     prev: &'a str,
     torn: Option<&'a str>,
-    /// Its digest matches.
+    /// Whether the digest matches.
     whole: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Breach {
 /// An intact chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sound {
-    /// Of the last line.
+    /// Digest of the last line.
     pub last: ChainLink,
     /// Truncated lines that the next line covers.
     pub torn: u64,

@@ -132,7 +132,7 @@ pub struct Proof {
     pub opens_max: u64,
     /// Bytes sent per second.
     pub bytes_max: u64,
-    /// Start and end; `None`: at any time.
+    /// Start and end of the permitted time, or `None` if any time is permitted.
     pub window: Option<(Minute, Minute)>,
     /// The last day.
     pub not_after: Day,
@@ -175,7 +175,7 @@ impl Proof {
     /// Parses a proof in a TXT record, whose strings are concatenated.
     ///
     /// # Errors
-    /// As [`Proof::parse`].
+    /// Fails like [`Proof::parse`].
     pub fn parse_txt(bytes: &[u8]) -> Result<Proof, ProofError> {
         Proof::read(bytes, "; ")
     }
@@ -211,7 +211,7 @@ impl Proof {
     /// Parses the value of `behind:`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Fails if the text is invalid, with a description of the problem.
     pub fn parse_provider(text: &str) -> Result<Behind, String> {
         behind(text)
     }

@@ -5,13 +5,13 @@ use crate::survey::table::Fingerprint;
 /// How certain the software is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// Neither its claim nor its behavior is known.
+    /// Neither the claim nor the behavior of the server is known.
     Unknown,
     /// Claim only: its behavior was not observed, or matches nothing in the table.
     Claimed,
-    /// Behavior only: it makes no claim, or an unknown one.
+    /// Only the behavior is known: the server makes no claim, or an unknown one.
     Behaved,
-    /// Its claim contradicts its behavior: a changed name, or a proxy in front.
+    /// The claim contradicts the behavior: a changed name, or a proxy in front.
     Disputed,
     /// Claim and behavior agree.
     Agreed,
@@ -47,7 +47,7 @@ pub struct Software {
     /// The counted name: `nginx 1.22.1`, `nginx`, or `unknown`.
     pub name: String,
     pub confidence: Confidence,
-    /// Its own claim, unchanged; empty: none.
+    /// The server's own claim, unchanged; empty if it makes none.
     pub claim: String,
     /// The software it behaves like, and the matched share of the fingerprint's weight, 0..=1.
     pub behaves: Option<(&'static str, f64)>,

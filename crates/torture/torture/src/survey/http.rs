@@ -83,7 +83,7 @@ fn names(response: &Response) -> String {
     field_names(response).join(",")
 }
 
-/// In order, spelled as received; limited by the parser.
+/// Returns the field names in order, spelled as received; limited by the parser.
 fn field_names(response: &Response) -> Vec<String> {
     let lines = response.head.split(|byte| *byte == b'\n').skip(1);
     let name = |line: &[u8]| {

@@ -5,8 +5,8 @@
 pub struct Trait {
     /// The question's name.
     pub question: &'static str,
-    /// Its weight among the traits of its fingerprint: replies that depend on pages and settings
-    /// have the least.
+    /// Weight among the traits of its fingerprint: replies that depend on pages and settings have
+    /// the least.
     pub weight: u32,
     /// The signature of the reply; a trailing `*` matches any rest.
     pub signature: &'static str,

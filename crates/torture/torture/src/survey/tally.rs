@@ -12,7 +12,7 @@ pub struct SoftwareCount {
     pub least: Confidence,
 }
 
-/// By name, each server counted once.
+/// Counts the software by name, each server once.
 pub fn tally<'a>(all: impl IntoIterator<Item = &'a Software>) -> Vec<SoftwareCount> {
     let mut rows: BTreeMap<&str, (u64, Confidence)> = BTreeMap::new();
     for one in all {

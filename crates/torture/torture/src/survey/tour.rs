@@ -40,11 +40,12 @@ pub struct TourStop {
 /// The replies of a server.
 #[derive(Clone, Debug, Default)]
 pub struct TourResult {
-    /// In the order of the questions, by their names; only the first if the server was unreachable.
+    /// Replies in the order of the questions, by their names; only the first if the server was
+    /// unreachable.
     pub talks: Vec<(&'static str, Talk)>,
 }
 
-/// An idle connection, and one with half a head.
+/// Indices of an idle connection, and of one with half a head.
 pub const IDLE: &str = "an idle connection";
 pub const HALF: &str = "half a head";
 

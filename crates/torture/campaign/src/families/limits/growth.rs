@@ -35,7 +35,7 @@ pub(super) struct Shot {
 }
 
 impl Shot {
-    /// One write, one response.
+    /// Returns an exchange of one write and one response.
     pub(super) fn of(method: &str, bytes: Vec<u8>) -> Shot {
         Shot { steps: vec![Move::Send(bytes)], methods: vec![method.to_owned()], deadline: TIME }
     }
@@ -47,7 +47,7 @@ pub(super) struct Growth<'a> {
     pub(super) what: &'a str,
     pub(super) counted: &'a str,
     pub(super) unit: Unit,
-    /// It is sent, so the message limit applies.
+    /// The content is sent, so the message limit applies.
     pub(super) is_sent: bool,
     pub(super) least: u64,
     pub(super) most: u64,

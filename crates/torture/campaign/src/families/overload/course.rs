@@ -18,7 +18,7 @@ pub(super) struct LoadPlan {
     pub(super) flows: Vec<Flow>,
     /// Conversations of another kind, with their start times.
     pub(super) odd: Vec<(Nanos, TalkScript)>,
-    /// From here on the recovery is watched.
+    /// When the load was released: the recovery is watched from then on.
     pub(super) released: Nanos,
     /// Resends a request whose connection closes without a response, as clients do.
     pub(super) resends: bool,
@@ -36,7 +36,7 @@ pub(super) struct Played {
     pub(super) probes: Vec<Probe>,
     /// Work of this process before the end of the load, as a share of a core.
     pub(super) work: Option<f64>,
-    /// Its time limit, or the end of the run, was reached first.
+    /// The time limit, or the end of the run, was reached first.
     pub(super) cut_short: bool,
 }
 

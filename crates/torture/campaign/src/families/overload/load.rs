@@ -39,7 +39,7 @@ pub(super) struct Route {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Flow {
     pub(super) route: usize,
-    /// From the start of the load.
+    /// Start, since the start of the load.
     pub(super) from: Nanos,
     pub(super) until: Nanos,
     /// Interval between two requests.
@@ -70,8 +70,8 @@ pub(super) struct OfferedLoad {
     /// Maximum numbers of outstanding requests, and of new connections per second.
     pub(super) waiting_max: usize,
     pub(super) opens_max: u64,
-    /// From here on probes are watched until they are normal, at most for [`GATE`]; the flows end
-    /// then.
+    /// From this instant probes are watched until they are normal, at most for [`GATE`]; the flows
+    /// end then.
     pub(super) released: Nanos,
     pub(super) calm: RecoveryWatch,
     /// The start of the run, from which probes count.

@@ -21,7 +21,7 @@ const EASY: f64 = 0.3;
 const SHARE: f64 = 0.75;
 /// Maximum time of the expensive page, as a multiple of its time alone.
 const PATIENCE: u64 = 10;
-/// Time of the cheap page alone, before the other page is requested.
+/// How long the cheap page is requested alone, before the other one.
 const ALONE: Nanos = Nanos::from_secs(3);
 /// Starved: less than this share of cheap requests is served in time; denied: less than the second
 /// one.

@@ -28,11 +28,11 @@ struct RestartEffect {
     refused: u64,
     /// No response in time.
     silent: u64,
-    /// 503 or 429; another unusual response.
+    /// Responses with 503 or 429, and other unusual ones.
     shed: u64,
     wrong: u64,
     due: u64,
-    /// From the first refused connection to the first served one.
+    /// Time from the first refused connection to the first served one.
     refused_for: Nanos,
 }
 

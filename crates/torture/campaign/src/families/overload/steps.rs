@@ -23,7 +23,7 @@ pub(crate) enum Met {
     Right,
     /// 503 or 429.
     Shed,
-    /// Another response with a status of 500 or above; another unusual response.
+    /// Another response: with a status of 500 or above, or an unusual one.
     Fault,
     Wrong,
     /// A truncated response; a close without a byte; a reset; a refused connection.
@@ -33,7 +33,8 @@ pub(crate) enum Met {
     Refused,
     /// No response in time.
     Silent,
-    /// Not sent: too many were outstanding, or it needed a connection beyond the limit per second.
+    /// Not sent, because too many were outstanding or a connection beyond the limit per second was
+    /// needed.
     Unsent,
     Unopened,
     /// We stopped it, or could not start it.
@@ -47,7 +48,7 @@ pub(crate) struct LoadedCall {
     pub(crate) due: Nanos,
     /// Delay of sending because of us.
     pub(crate) late: Nanos,
-    /// From the due instant until the outcome was known.
+    /// Time from the due instant until the outcome was known.
     pub(crate) over: Nanos,
     pub(crate) met: Met,
 }
@@ -61,15 +62,15 @@ pub(crate) struct LoadStep {
     pub(crate) right: u64,
     pub(crate) shed: u64,
     pub(crate) unsent: u64,
-    /// Those that needed a new connection.
+    /// Unsent requests that needed a new connection.
     pub(crate) unopened: u64,
-    /// Unusual response, or none.
+    /// Requests with an unusual response, or none.
     pub(crate) lost: u64,
     /// Correct responses received within the interval.
     pub(crate) served: u64,
-    /// Those not sent in time because of us.
+    /// Requests that were not sent in time because of us.
     pub(crate) late: u64,
-    /// Of the correct responses.
+    /// Percentiles of the correct responses.
     pub(crate) p50: Nanos,
     pub(crate) p99: Nanos,
 }

@@ -33,7 +33,7 @@ pub(super) struct ConnectionSearch<'m> {
     /// Description: `half a head`.
     pub(super) state: &'m str,
     pub(super) make: Make<'m>,
-    /// The well-behaved form of it; `None` if it is well-behaved itself.
+    /// The well-behaved form of the connection; `None` if it is well-behaved itself.
     pub(super) control: Option<Make<'m>>,
     pub(super) most: u64,
     /// How long the maximum is held if nothing failed before.
@@ -164,7 +164,7 @@ impl ConnectionSearch<'_> {
         pressure::round(runner, &self.case.id, &plan)
     }
 
-    /// Repeats a slow result if nothing failed: chance does not repeat.
+    /// Repeats a slow result if nothing failed, to exclude chance.
     fn confirm(
         &self,
         runner: &mut Runner<'_>,

@@ -10,7 +10,7 @@ use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Unit};
 use units::{Nanos, show};
 
-/// As many as before means at least this share.
+/// Minimum share that counts as "as many as before".
 pub(super) const REFILLED: f64 = 0.95;
 /// Maximum number of well-behaved connections of a fill.
 const FILL_MAX: u64 = 100;

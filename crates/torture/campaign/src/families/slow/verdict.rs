@@ -25,7 +25,7 @@ const PER_READ: u64 = 2;
 /// How a state ended.
 enum Ended {
     After(Nanos),
-    /// It lasted as long as we waited.
+    /// The state lasted as long as we waited.
     Never,
     /// Inconclusive, with the reason.
     Unseen(String),

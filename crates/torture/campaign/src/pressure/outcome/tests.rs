@@ -45,7 +45,7 @@ fn with(count: usize, letter: char, places: std::ops::Range<usize>) -> String {
 struct Row {
     new: String,
     keep: String,
-    /// From the release on.
+    /// Time since the release.
     after: String,
     back: Option<Nanos>,
     armed: u64,

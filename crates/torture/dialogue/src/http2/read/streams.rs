@@ -44,9 +44,9 @@ struct StreamRead {
     buffer: Vec<u8>,
     /// Remaining bytes of a DATA frame.
     content: u64,
-    /// For a unidirectional stream: its type, once received.
+    /// Type of a unidirectional stream, once received.
     kind: Option<u64>,
-    /// Its next section is blocked on table entries.
+    /// Whether the next section is blocked on table entries.
     waits: bool,
     /// No more data will arrive.
     ends: bool,
@@ -104,7 +104,7 @@ impl FrameReader {
     /// Takes pieces from the front of the buffer.
     ///
     /// # Errors
-    /// Why nothing that follows can be parsed.
+    /// Fails if nothing that follows can be parsed, with the reason.
     pub(super) fn take_pieces(
         &mut self,
         read: &mut StreamsRead,

@@ -17,7 +17,7 @@ const SECTIONS_MAX: usize = 4_096;
 /// Result of one section.
 pub(super) enum SectionRead {
     Fields(Vec<(Vec<u8>, Vec<u8>)>),
-    /// It is blocked on entries.
+    /// The section is blocked on entries.
     Waits,
     /// Why it cannot be decoded.
     Unreadable(&'static str),

@@ -134,7 +134,8 @@ fn stream_pieces_are_parsed() {
     }
 }
 
-/// They are not a connection-level message of the server (RFC 9114 section 7.2.4).
+/// SETTINGS on a request stream are not a connection-level message of the server (RFC 9114 section
+/// 7.2.4).
 #[test]
 fn settings_on_a_request_stream_are_junk() {
     use crate::http3::write;

@@ -12,7 +12,7 @@ use tcp::{End, Head};
 use units::{Nanos, Purpose, Seed};
 
 impl Conversation {
-    /// Uses this end; without one there is no connection.
+    /// Uses this device end; without one there is no connection.
     pub(in crate::talk) fn speak_raw(&mut self, from: End) {
         let ends = (from.address, &self.script.peer);
         let (IpAddr::V4(ours), Peer::Tcp(SocketAddr::V4(to))) = ends else { return };

@@ -91,7 +91,7 @@ impl Director for Watching {
     }
 }
 
-/// Bytes after a response are news once, however many there are.
+/// Bytes after a response are reported once, however many there are.
 #[test]
 fn a_stop_request_works_while_a_watched_server_floods() {
     let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());

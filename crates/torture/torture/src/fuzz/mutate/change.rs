@@ -200,7 +200,7 @@ fn place(random: &mut Stream, length: usize) -> Option<usize> {
     (length > 0).then(|| random.below(length as u64) as usize)
 }
 
-/// Applies one mutation; some have nothing to change.
+/// Applies one mutation, which may have nothing to change.
 pub(super) fn change(specimen: &mut Specimen, other: &Specimen, random: &mut Stream) {
     match random.below(16) {
         0 => specimen.method = pick(random, METHODS).to_owned(),

@@ -93,7 +93,7 @@ pub fn find(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, Stri
 /// Checks whether a proof is still published, unchanged, and permits the claim.
 ///
 /// # Errors
-/// What changed.
+/// Fails if the proof changed, with what changed.
 pub fn still_there(
     claim: &Claim,
     found: &FoundProof,

@@ -20,7 +20,7 @@ const HOUR_S: f64 = 3_600.0;
 /// Figures of one window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
-    /// From the start of the soak.
+    /// Time since the start of the soak.
     pub(super) at: Nanos,
     p99_s: f64,
     /// Regular requests without a correct response, per thousand.
