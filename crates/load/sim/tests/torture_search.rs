@@ -9,8 +9,8 @@ use sim::torture::{Field, FiringRange, KeptFailures, target};
 use sim::{Action, Admission, Client, Server, World};
 use torture::case::Case;
 use torture::catalogue;
-use torture::judge::{FailureKind, TestOutcome};
-use torture::result::{ReplayResult, ReplayVerdict, RunResult};
+use torture::judge::{FailureKind, Severity, TestOutcome, severity};
+use torture::result::{ExchangeResult, ReplayResult, ReplayVerdict, RunResult};
 use units::Nanos;
 
 fn settings() -> Settings {
@@ -111,6 +111,49 @@ fn a_crashing_input_is_named_and_shrunk() {
     assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\r\n\r\n");
 }
 
+/// Does not accept connections for a while after a percent-encoded NUL, and for good after so many.
+struct Stopping {
+    left: u32,
+    back: Nanos,
+}
+
+impl Server for Stopping {
+    fn connect(&mut self, now: Nanos, _: Client) -> Admission {
+        if now < self.back { Admission::Refuse } else { Admission::Accept }
+    }
+
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        let mut one = Supervised { back: self.back };
+        let actions = one.receive(now, client, bytes);
+        if one.back != self.back {
+            self.left = self.left.saturating_sub(1);
+            self.back = if self.left == 0 { Nanos::NEVER } else { one.back };
+        }
+        actions
+    }
+}
+
+#[test]
+fn a_request_that_stops_the_server_for_good_is_critical() {
+    let mut reasons = Vec::new();
+    // while the case runs, and while the search for its cause repeats it
+    for left in [1, 8] {
+        let server = Stopping { left, back: Nanos::ZERO };
+        let result = tested(field(Box::new(server)), &["F-09", "F-11"]);
+        assert!(result.ended_early.unwrap().ends_with("within 30.0 s of F-09"));
+        let case = result.cases.iter().find(|case| case.case.id == "F-09").unwrap();
+        assert_eq!(severity::of_case(case).unwrap().severity, Severity::Critical);
+        let kind = |one: &&ExchangeResult| one.judgement.kind == Some(FailureKind::Stopped);
+        let [culprit] = &case.exchanges.iter().filter(kind).collect::<Vec<_>>()[..] else {
+            panic!("{:#?}", case.exchanges)
+        };
+        assert!(culprit.sent.windows(3).any(|three| three == b"%00"));
+        let ExchangeResult { judgement, tries, failed, .. } = culprit;
+        reasons.push(format!("{}, {failed} of {tries}", judgement.why));
+    }
+    insta::assert_debug_snapshot!(reasons);
+}
+
 #[test]
 fn state_leaking_between_clients_is_named_with_its_cause() {
     let result = tested(defective(&[Defect::LeavesTraces]), &["S-03", "S-30"]);
@@ -147,8 +190,8 @@ fn mixed_up_responses_are_critical_and_reproducible() {
     assert_eq!(verdicts(&[Defect::MixesPipelined]), [(ReplayVerdict::Failing, 3)]);
     assert_eq!(verdicts(&[]), [(ReplayVerdict::Fixed, 0)]);
     let result = tested(defective(&[Defect::MixesPipelined]), &["M-02"]);
-    let weight = torture::judge::severity::of_case(&result.cases[0]).unwrap();
-    assert_eq!(weight.severity, torture::judge::Severity::Critical);
+    let weight = severity::of_case(&result.cases[0]).unwrap();
+    assert_eq!(weight.severity, Severity::Critical);
 }
 
 /// The culprits of a case, with the number of bytes sent.

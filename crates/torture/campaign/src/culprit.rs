@@ -6,9 +6,9 @@ use crate::attempts::Rate;
 use crate::findings::Finding;
 use crate::hangs::HungRequest;
 use crate::life::AffectedPart;
-use crate::search::SearchEnd;
+use crate::search::{LossRate, SearchEnd};
 use crate::trail::Suspect;
-use crate::{CampaignEvent, GATE, Runner, gate, search};
+use crate::{CampaignEvent, GATE, Runner, search};
 use dialogue::talk::{Talk, TalkScript};
 use torture::case::Case;
 use torture::judge;
@@ -34,31 +34,45 @@ pub(crate) fn attribute(
     runner.budget.renew();
     let tail = runner.trail.take_tail();
     let Some(last) = tail.last().cloned() else { return };
-    let alone = lost_rate(runner, std::slice::from_ref(&last));
-    let guilty = match alone {
-        Ok(rate) if rate.is_usual() => Ok(Some(vec![last])),
-        Ok(_) => among(runner, &tail),
-        Err(end) => Err(end),
-    };
+    let alone = search::loss_rate(runner, std::slice::from_ref(&last));
+    match alone {
+        Ok(found) if found.rate.is_usual() => accuse(runner, case, &last, found, result),
+        Ok(_) => attribute_to_tail(runner, case, affected, &tail, result),
+        Err(end) => result.notes.push(unfinished(end, tail.len())),
+    }
+    // these attempts are not part of the earlier conversations
+    runner.trail.forget();
+}
+
+/// Does the same if the last conversation is not the cause.
+fn attribute_to_tail(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    affected: AffectedPart,
+    tail: &[Suspect],
+    result: &mut CaseResult,
+) {
     let crashed = matches!(affected, AffectedPart::Worker | AffectedPart::Server);
-    match guilty.as_ref().map(Option::as_deref) {
+    match among(runner, tail).as_ref().map(Option::as_deref) {
         Ok(Some([one])) => {
-            let known = alone.ok().filter(|rate| rate.is_usual());
-            let rate = known.or_else(|| lost_rate(runner, std::slice::from_ref(one)).ok());
-            let before = (rate.unwrap_or_default(), AffectedPart::Nothing);
-            accuse(runner, case, one, before, result);
+            let found = search::loss_rate(runner, std::slice::from_ref(one));
+            accuse(runner, case, one, found.unwrap_or_default(), result);
         }
         Ok(Some(several)) => record_culprits(runner, case, several, result),
-        Ok(None) if crashed => by_chance::find(runner, case, affected, &tail, result),
+        Ok(None) if crashed => by_chance::find(runner, case, affected, tail, result),
         Ok(None) => result.notes.push(format!(
             "plain requests failed, but not again: neither after the last conversation alone nor \
             after the last {}",
             tail.len()
         )),
-        Err(end) => result.notes.push(unfinished(*end, tail.len())),
+        Err(end) => {
+            if *end == SearchEnd::Lost {
+                result.recovery = Recovery::Never;
+                result.show(TestOutcome::Fail);
+            }
+            result.notes.push(unfinished(*end, tail.len()));
+        }
     }
-    // these attempts are not part of the earlier conversations
-    runner.trail.forget();
 }
 
 /// Describes a search for the cause that ended without an answer.
@@ -89,12 +103,19 @@ pub(crate) fn suspect(
     if affected == AffectedPart::Killed {
         return result.notes.push("no request is blamed for that".to_owned());
     }
+    if result.outcome == TestOutcome::Leak {
+        // the case names the cause
+        return;
+    }
     let crashed = affected == AffectedPart::Server;
     if !crashed && blame_hung_request(runner, case, result) {
         return;
     }
     // a request that got its response did not hang
-    let last = runner.trail.take_last(|talk| crashed || talk.replies.whole() == 0);
+    let last = match crashed {
+        true => runner.trail.take_last(),
+        false => runner.trail.take_first_silent(&case.id),
+    };
     let Some(last) = last else {
         let why =
             "no plain request has got a response since: the last conversations all got theirs";
@@ -107,26 +128,31 @@ pub(crate) fn suspect(
     if result.exchanges.iter().any(known) {
         return;
     }
-    let name = format!("{CULPRIT}{}", last.name);
     let (outcome, why) = match affected {
         AffectedPart::Server => {
             (TestOutcome::Crashed, "the server's process exited after it and was not restarted")
         }
         _ => (
             TestOutcome::Fail,
-            "it was the last conversation: no plain request has got a response since",
+            "neither plain requests nor other conversations have got a response since",
         ),
     };
     let Some(talk) = last.talk else { return };
-    let judgement = Judgement {
-        outcome,
-        seen: judge::seen(&talk),
-        expected: "plain requests get their usual response".to_owned(),
-        why: why.to_owned(),
-        kind: Some(FailureKind::Lost),
-        cause: None,
-    };
+    let name = format!("{CULPRIT}{}", last.name);
+    let judgement = loss(&talk, outcome, FailureKind::Stopped, why.to_owned());
     keep(runner, case, &name, Rate::ONCE, (&last.script, talk), judgement, result);
+}
+
+/// Returns the judgment of a conversation that is blamed for a loss.
+fn loss(talk: &Talk, outcome: TestOutcome, kind: FailureKind, why: String) -> Judgement {
+    Judgement {
+        outcome,
+        seen: judge::seen(talk),
+        expected: "plain requests get their usual response".to_owned(),
+        why,
+        kind: Some(kind),
+        cause: None,
+    }
 }
 
 /// Names the first hung request of this case if no client gets a response any more, although some
@@ -184,11 +210,6 @@ pub(crate) fn keep(
     });
 }
 
-/// Returns how often plain requests fail after these conversations.
-pub(crate) fn lost_rate(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Result<Rate, SearchEnd> {
-    search::rate_of(runner, |runner| search::lost_after(runner, suspects))
-}
-
 /// Returns the smallest part of the tail after which plain requests fail, or `None` if they do not
 /// fail again.
 fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Result<Option<Vec<Suspect>>, SearchEnd> {
@@ -211,47 +232,54 @@ fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Result<Option<Vec<Suspect
     })))
 }
 
-/// Repeats a single culprit once, to record it and, unless it failed rarely before, to shrink it.
+/// Records a single culprit that `before` describes. Unless the server has stopped for good, repeats
+/// it once, to record the response to it; if it did not fail rarely before, it is also shrunk.
 pub(crate) fn accuse(
     runner: &mut Runner<'_>,
     case: &Case,
     guilty: &Suspect,
-    (before, known): (Rate, AffectedPart),
+    before: LossRate,
     result: &mut CaseResult,
 ) {
     let script = TalkScript { start: runner.now(), ..guilty.script.clone() };
-    let talk = runner.hold(script.clone());
-    let recovery = gate::pass(runner);
-    let heard = runner.life.observe(runner.world);
-    let mut rate = before;
-    rate.count(recovery != Recovery::AtOnce || heard != AffectedPart::Nothing);
-    let affected = heard.max(known);
+    let mut found = before;
+    let talk = match guilty.talk.clone().filter(|_| before.stopped) {
+        Some(talk) => talk,
+        None => {
+            let talk = runner.hold(script.clone());
+            if !before.stopped {
+                found.count(search::current_effect(runner));
+            }
+            talk
+        }
+    };
+    let LossRate { rate, affected, stopped } = found;
+    if stopped {
+        result.recovery = Recovery::Never;
+    }
     let name = match guilty.case == case.id {
         true => format!("{CULPRIT}{}", guilty.name),
         false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
     };
-    let (outcome, what) = affected.judged().unwrap_or((TestOutcome::Fail, "plain requests fail"));
+    let (kind, fails) = match stopped {
+        true => (FailureKind::Stopped, "plain requests get no response any more"),
+        false => (FailureKind::Lost, "plain requests fail"),
+    };
+    let (outcome, what) = affected.judged().unwrap_or((TestOutcome::Fail, fails));
     let often = match rate.is_usual() {
         true => String::new(),
         false => format!(", in {}", rate.text()),
     };
-    let judgement = Judgement {
-        outcome,
-        seen: judge::seen(&talk),
-        expected: "plain requests get their usual response".to_owned(),
-        why: format!("{what} after it alone{often}"),
-        kind: Some(FailureKind::Lost),
-        cause: None,
-    };
-    if rate.is_usual() {
+    if rate.is_usual() && !stopped {
         runner.findings.add(Finding {
             case: case.clone(),
             name: name.clone(),
             script: script.clone(),
-            kind: FailureKind::Lost,
+            kind,
             slow: None,
         });
     }
+    let judgement = loss(&talk, outcome, kind, format!("{what} after it alone{often}"));
     keep(runner, case, &name, rate, (&script, talk), judgement, result);
 }
 
@@ -277,16 +305,18 @@ fn record_culprits(
         count => format!("{count} others"),
     };
     let name = format!("{CULPRIT}{} {}, after {behind}", last.case, last.name);
-    let judgement = Judgement {
-        outcome: TestOutcome::Fail,
-        seen: judge::seen(&talk),
-        expected: "plain requests get their usual response".to_owned(),
-        why: "plain requests fail after it and the requests before it".to_owned(),
-        kind: Some(FailureKind::Lost),
-        cause: None,
-    };
     let scripts: Vec<TalkScript> = before.iter().map(|one| one.script.clone()).collect();
     runner.report(CampaignEvent::FailsAfter { name: &name, before: &scripts });
-    let rate = lost_rate(runner, several).unwrap_or(Rate::ONCE);
+    let known = LossRate { rate: Rate::ONCE, ..LossRate::default() };
+    let LossRate { rate, stopped, .. } = search::loss_rate(runner, several).unwrap_or(known);
+    let kind = match stopped {
+        true => {
+            result.recovery = Recovery::Never;
+            FailureKind::Stopped
+        }
+        false => FailureKind::Lost,
+    };
+    let why = "plain requests fail after it and the requests before it".to_owned();
+    let judgement = loss(&talk, TestOutcome::Fail, kind, why);
     keep(runner, case, &name, rate, (&last.script, talk), judgement, result);
 }

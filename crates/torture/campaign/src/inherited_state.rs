@@ -10,6 +10,11 @@ use torture::judge;
 use torture::judge::{FailureKind, TestOutcome};
 use torture::result::ExchangeResult;
 
+/// Attempts after the suspected conversations that must all fail ...
+const CONFIRMATIONS: i32 = 8;
+/// ... and the maximum probability that they do by chance.
+const CHANCE_MAX: f64 = 0.01;
+
 /// Sends a plain request on a new connection, so that no attempt depends on state left by the
 /// previous one.
 pub(crate) fn isolate_attempt(runner: &mut Runner<'_>) {
@@ -27,6 +32,11 @@ pub(crate) fn confirm(
     before: &[Suspect],
     result: &mut ExchangeResult,
 ) {
+    // an exchange that often fails by chance does so after any conversation
+    let share = f64::from(result.failed) / f64::from(result.tries.max(1));
+    if share.powi(CONFIRMATIONS) > CHANCE_MAX {
+        return;
+    }
     let Some(guilty) = inherited_from(runner, case, exchange, before) else { return };
     let names: Vec<String> =
         guilty.iter().map(|one| format!("{} {}", one.case, one.name)).collect();
@@ -62,13 +72,29 @@ fn inherited_from(
     loop {
         let end = &before[before.len() - count..];
         if fails(runner, end).ok()? {
-            return Some(search::fewest_of(runner, end, &mut fails));
+            let guilty = search::fewest_of(runner, end, &mut fails);
+            return is_certain(runner, case, exchange, &guilty).ok()?.then_some(guilty);
         }
         if count == before.len() {
             return None;
         }
         count = (count * 2).min(before.len());
     }
+}
+
+/// Returns whether the exchange always fails after these conversations.
+fn is_certain(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    exchange: &Exchange,
+    guilty: &[Suspect],
+) -> Result<bool, SearchEnd> {
+    for _ in 0..CONFIRMATIONS {
+        if !fails_after(runner, case, exchange, guilty)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn fails_after(

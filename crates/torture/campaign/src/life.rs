@@ -27,8 +27,9 @@ pub(crate) struct Life {
 }
 
 /// The part of the server affected by exits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AffectedPart {
+    #[default]
     Nothing,
     /// A worker that crashed; another kind of exit is not a loss.
     Worker,

@@ -120,7 +120,11 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
         _ => has.contains(need),
     };
     if let Some(need) = case.needs.iter().find(|need| !given(need)) {
-        let why = runner.world.device().err().filter(|_| *need == Need::Device);
+        let why = match need {
+            Need::Device => runner.world.device().err(),
+            Need::Socket => no_socket(&runner.target.values.socket),
+            _ => None,
+        };
         result.skip(why.unwrap_or_else(|| need.missing().to_owned()));
         return result;
     }
@@ -158,6 +162,11 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     runner.life.end_case(runner.world, &mut result);
     result.took = runner.now() - start;
     result
+}
+
+/// Returns the reason if the given path (empty if none is given) does not speak WebSocket.
+fn no_socket(given: &str) -> Option<String> {
+    (!given.is_empty()).then(|| format!("{given} does not speak WebSocket (--ws-path)"))
 }
 
 /// Finds the bytes that made the server fail.

@@ -25,9 +25,32 @@ pub(crate) enum SearchEnd {
 /// Effect of repeated conversations on the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RepeatEffect {
-    /// Plain requests failed for a while, or a process exited.
-    pub(crate) is_lost: bool,
+    pub(crate) recovery: Recovery,
     pub(crate) affected: AffectedPart,
+}
+
+impl RepeatEffect {
+    /// Returns whether plain requests failed for a while, or a process exited.
+    pub(crate) fn is_loss(self) -> bool {
+        self.recovery.is_late() || self.affected != AffectedPart::Nothing
+    }
+}
+
+/// Effect of conversations that were repeated several times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LossRate {
+    pub(crate) rate: Rate,
+    pub(crate) affected: AffectedPart,
+    /// Plain requests got no response any more after the last repetition.
+    pub(crate) stopped: bool,
+}
+
+impl LossRate {
+    pub(crate) fn count(&mut self, effect: RepeatEffect) {
+        self.rate.count(effect.is_loss());
+        self.affected = self.affected.max(effect.affected);
+        self.stopped |= effect.recovery == Recovery::Never;
+    }
 }
 
 /// Plays these conversations one after the other; returns their effect.
@@ -38,12 +61,26 @@ pub(crate) fn effect_of(
     for suspect in suspects {
         repeat_conversation(runner, suspect)?;
     }
-    current_effect(runner)
+    Ok(current_effect(runner))
 }
 
 /// Plays these conversations one after the other; returns whether plain requests fail afterwards.
 pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Result<bool, SearchEnd> {
-    effect_of(runner, suspects).map(|effect| effect.is_lost)
+    let effect = effect_of(runner, suspects)?;
+    decided(effect)
+}
+
+/// Returns how often plain requests fail after these conversations: as many times as decide whether
+/// they mostly do, or until they get no response any more.
+pub(crate) fn loss_rate(
+    runner: &mut Runner<'_>,
+    suspects: &[Suspect],
+) -> Result<LossRate, SearchEnd> {
+    let mut found = LossRate::default();
+    while !found.stopped && !is_decided(found.rate) {
+        found.count(effect_of(runner, suspects)?);
+    }
+    Ok(found)
 }
 
 /// Replays one conversation.
@@ -75,40 +112,37 @@ pub(crate) fn fewest_of(
 
 /// Returns whether the server or a worker exited, or plain requests fail for a while.
 pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Result<bool, SearchEnd> {
-    current_effect(runner).map(|effect| effect.is_lost)
+    decided(current_effect(runner))
 }
 
-fn current_effect(runner: &mut Runner<'_>) -> Result<RepeatEffect, SearchEnd> {
-    let gate = gate::pass(runner);
-    let affected = runner.life.observe(runner.world);
-    match gate {
-        Recovery::AtOnce => {
-            Ok(RepeatEffect { is_lost: affected != AffectedPart::Nothing, affected })
-        }
-        Recovery::After(_) => Ok(RepeatEffect { is_lost: true, affected }),
+/// Returns whether an effect is a loss; a search ends if the server does not recover.
+fn decided(effect: RepeatEffect) -> Result<bool, SearchEnd> {
+    match effect.recovery {
         Recovery::Never => Err(SearchEnd::Lost),
+        _ => Ok(effect.is_loss()),
     }
+}
+
+/// Returns the effect of what was sent before.
+pub(crate) fn current_effect(runner: &mut Runner<'_>) -> RepeatEffect {
+    let recovery = gate::pass(runner);
+    RepeatEffect { recovery, affected: runner.life.observe(runner.world) }
 }
 
 /// Returns whether it fails in most attempts; false if the first passes.
 pub(crate) fn mostly(
     runner: &mut Runner<'_>,
-    fails: impl FnMut(&mut Runner<'_>) -> Result<bool, SearchEnd>,
+    mut fails: impl FnMut(&mut Runner<'_>) -> Result<bool, SearchEnd>,
 ) -> Result<bool, SearchEnd> {
-    rate_of(runner, fails).map(Rate::is_usual)
+    let mut rate = Rate::default();
+    while !is_decided(rate) {
+        rate.count(fails(runner)?);
+    }
+    Ok(rate.is_usual())
 }
 
-/// Counts failures until the majority is certain, or the first attempt passes.
-pub(crate) fn rate_of(
-    runner: &mut Runner<'_>,
-    mut fails: impl FnMut(&mut Runner<'_>) -> Result<bool, SearchEnd>,
-) -> Result<Rate, SearchEnd> {
-    let mut rate = Rate::default();
-    while rate.made < TRIES {
-        rate.count(fails(runner)?);
-        if rate.failed == 0 || rate.failed == TRIES.div_ceil(2) {
-            break;
-        }
-    }
-    Ok(rate)
+/// Returns whether the majority is certain, or the first attempt passed.
+fn is_decided(rate: Rate) -> bool {
+    let passed = rate.made > 0 && rate.failed == 0;
+    passed || rate.made == TRIES || rate.failed == TRIES.div_ceil(2)
 }

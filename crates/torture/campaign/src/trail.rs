@@ -101,14 +101,70 @@ impl Trail {
         self.before_loss.take().unwrap_or_else(|| self.suspects())
     }
 
-    /// Returns the last such conversation before the loss, or of all.
-    pub(crate) fn take_last(&mut self, fits: impl Fn(&Talk) -> bool) -> Option<Suspect> {
-        let own = |suspect: &&Suspect| suspect.talk.as_ref().is_none_or(&fits);
-        self.take_tail().iter().rev().find(own).cloned()
+    /// Returns the last conversation before the loss, or of all.
+    pub(crate) fn take_last(&mut self) -> Option<Suspect> {
+        self.take_tail().pop()
+    }
+
+    /// Returns the first of the conversations of a case at the end of those before the loss, or of
+    /// all, that all got no response: what they sent after it met a server that was lost already.
+    pub(crate) fn take_first_silent(&mut self, case: &str) -> Option<Suspect> {
+        let silent = |talk: &Talk| {
+            let by_server = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
+            talk.replies.whole() == 0 && !(by_server && talk.received > 0)
+        };
+        let own = |one: &&Suspect| one.case == case && one.talk.as_ref().is_none_or(silent);
+        self.take_tail().iter().rev().take_while(own).last().cloned()
     }
 
     /// Discards conversations of a search.
     pub(crate) fn forget(&mut self) {
         self.last.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dialogue::replies::Replies;
+    use units::Nanos;
+
+    #[test]
+    fn the_first_of_those_without_a_response_is_blamed() {
+        let suspect = |case: &str, name: &str, received: &str| {
+            let mut replies = Replies::new(&["GET".to_owned()]);
+            replies.take(received.as_bytes());
+            let talk = Talk {
+                start: Nanos::ZERO,
+                connected: None,
+                over: Nanos::ZERO,
+                end: TalkEnd::Silent,
+                steps: Vec::new(),
+                replies,
+                before_follow_up: None,
+                sent: 0,
+                received: 0,
+                raw: Vec::new(),
+                events: Vec::new(),
+                all_sent: true,
+            };
+            let script = TalkScript::of(Vec::new());
+            Suspect { case: case.into(), name: name.into(), script, talk: Some(talk) }
+        };
+        let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        let mut trail = Trail::new(true);
+        for (case, name, received) in [
+            ("S-01", "before", ""),
+            ("S-02", "served", ok),
+            ("S-02", "hung", ""),
+            ("S-02", "also", ""),
+        ] {
+            trail.add(suspect(case, name, received));
+        }
+        assert_eq!(trail.take_first_silent("S-02").unwrap().name, "hung");
+        assert!(trail.take_first_silent("S-01").is_none());
+        trail.add(suspect("S-02", "last", ok));
+        assert!(trail.take_first_silent("S-02").is_none());
+        assert_eq!(trail.take_last().unwrap().name, "last");
     }
 }

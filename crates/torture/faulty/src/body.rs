@@ -240,12 +240,20 @@ fn is_extension(text: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// Returns the length of a quoted value with both quotes; 0 if it is invalid. `text`: it follows
-/// the first quote.
+/// Returns the length of a quoted value with both quotes (RFC 9110 section 5.6.4); 0 if it is
+/// invalid. `text`: it follows the first quote.
 fn quoted_length(text: &[u8]) -> usize {
-    let control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
-    let end = text.iter().position(|byte| *byte == b'"');
-    end.filter(|end| !text[..*end].iter().any(control)).map_or(0, |end| end + 2)
+    let mut escaped = false;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            byte if byte.is_ascii_control() && *byte != b'\t' => return 0,
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 2,
+            _ => {}
+        }
+    }
+    0
 }
 
 /// Parses the number at the start of a chunk line.
@@ -268,4 +276,20 @@ fn size(line: &[u8], defects: &Defects) -> Result<u64, HeadRefusal> {
         false => None,
     };
     number.ok_or(HeadRefusal::Status(400))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_are_tokens_or_quoted_values() {
+        let valid = [r"", ";a", ";a=b", r#";a="b;c""#, r#";a="\"""#, r#";a="\\";b"#, r#";a="""#];
+        let invalid = [";", ";=b", ";a=", r#";a="b"#, r#";a="\""#, ";a=\"\x7f\"", r#";a="b"c"#];
+        for (texts, expected) in [(valid, true), (invalid, false)] {
+            for text in texts {
+                assert_eq!(is_extension(text.as_bytes()), expected, "{text}");
+            }
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Merges findings with one cause: one fault of a server is one finding, however many cases show it.
 
-use crate::framing::{self, FramingFault};
+use crate::framing::{self, ContentFraming, FramingFault, MessageEnd};
 use crate::judge::severity::{self, Severity};
-use crate::judge::{Cause, FailureKind, Judgement, TestOutcome, not_http};
+use crate::judge::{Cause, FailureKind, TestOutcome};
 use crate::result::{CaseResult, ExchangeResult, Shrunk};
 use std::collections::BTreeSet;
 
@@ -26,6 +26,10 @@ enum Trigger {
     Reply(String),
     /// The server fails by chance, whatever is sent.
     Chance,
+    /// Further requests before the response to the first.
+    Pipelined,
+    /// Chunked content of a request that makes the server's process end in this way.
+    Chunked(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,10 +48,11 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     let rated = |case: &CaseResult| severity::of_case(case).map(|rated| rated.severity);
     let mut order: Vec<(Severity, usize)> =
         cases.iter().enumerate().filter_map(|(at, case)| Some((rated(case)?, at))).collect();
-    // the first of equals is the one with the lower id
-    order.sort_by_key(|(severity, at)| (std::cmp::Reverse(*severity), *at));
     let faults: Vec<Vec<BTreeSet<ServerFault>>> =
         cases.iter().map(|case| faults_of(case, shrunk)).collect();
+    let is_vague = |at: usize| faults[at].iter().any(|one| one.len() > 1);
+    // of equals one that names its cause comes first, then the one with the lower id
+    order.sort_by_key(|(severity, at)| (std::cmp::Reverse(*severity), is_vague(*at), *at));
     let mut roots: Vec<(String, BTreeSet<ServerFault>)> = Vec::new();
     for (_, at) in order {
         let own = &faults[at];
@@ -67,52 +72,71 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
 /// Returns the possible faults of each failed exchange; empty if one of them is unknown.
 fn faults_of(case: &CaseResult, shrunk: &[Shrunk]) -> Vec<BTreeSet<ServerFault>> {
     let failed = case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
-    let all: Vec<BTreeSet<ServerFault>> =
-        failed.map(|one| faults(&case.case.id, one, shrunk)).collect();
+    let all: Vec<BTreeSet<ServerFault>> = failed.map(|one| faults(case, one, shrunk)).collect();
     match all.iter().any(BTreeSet::is_empty) {
         true => Vec::new(),
         false => all,
     }
 }
 
-fn faults(id: &str, exchange: &ExchangeResult, shrunk: &[Shrunk]) -> BTreeSet<ServerFault> {
+fn faults(
+    case: &CaseResult,
+    exchange: &ExchangeResult,
+    shrunk: &[Shrunk],
+) -> BTreeSet<ServerFault> {
     let judgement = &exchange.judgement;
     let whatever = match &judgement.cause {
         Some(Cause::Missing(field)) => Some(Trigger::Missing(field.clone())),
+        Some(Cause::NoContinue) => Some(Trigger::Missing(CONTINUE.to_owned())),
         Some(Cause::Chance) => Some(Trigger::Chance),
-        None if lacks_continue(judgement) => Some(Trigger::Missing(CONTINUE.to_owned())),
-        None => None,
+        Some(Cause::NoHttp(_)) | None => None,
     };
     if let Some(on) = whatever {
         return BTreeSet::from([ServerFault { how: String::new(), on }]);
     }
+    let crashed = judgement.outcome == TestOutcome::Crashed;
     let how = match judgement.kind {
-        _ if judgement.outcome == TestOutcome::Crashed => FailureKind::Lost.to_string(),
+        _ if crashed => FailureKind::Lost.to_string(),
         // wrong processing or refusal differs from message to message
         None | Some(FailureKind::Answer | FailureKind::AnswerClosed | FailureKind::Refused) => {
             return BTreeSet::new();
         }
         Some(kind) => kind.to_string(),
     };
-    let short = shrunk.iter().find(|one| one.case == id && one.name == exchange.name);
+    let id = &case.case.id;
+    let short = shrunk.iter().find(|one| one.case == *id && one.name == exchange.name);
     let sent = short.map_or_else(|| exchange.sent.clone(), Shrunk::bytes);
-    let reply = not_http(&judgement.seen).map(|why| Trigger::Reply(why.to_owned()));
-    let on = triggers(&sent).into_iter().chain(reply);
-    on.map(|on| ServerFault { how: how.clone(), on }).collect()
+    let mut on = triggers(&sent);
+    if let Some(Cause::NoHttp(why)) = &judgement.cause {
+        on.insert(Trigger::Reply(why.clone()));
+    }
+    let in_head = on.iter().any(|one| matches!(one, Trigger::Byte(_)));
+    if let Some(chunked) = crash_by_chunks(case, &sent).filter(|_| crashed && !in_head) {
+        // the process ends, whichever part of the content is at fault
+        on = BTreeSet::from([chunked]);
+    }
+    let repeats = matches!(judgement.kind, Some(FailureKind::Status(_) | FailureKind::Foreign));
+    if on.is_empty() && repeats && is_pipelined(&sent) {
+        on.insert(Trigger::Pipelined);
+    }
+    on.into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
+}
+
+/// Returns the trigger of a process that a request with chunked content ends.
+fn crash_by_chunks(case: &CaseResult, sent: &[u8]) -> Option<Trigger> {
+    let deaths = case.server.iter().flat_map(|server| &server.deaths);
+    let first = deaths.into_iter().find(|death| death.how.is_fault() || death.whole)?;
+    let chunked = framing::read(sent).framing == ContentFraming::Chunked;
+    chunked.then(|| Trigger::Chunked(first.how.to_string()))
+}
+
+/// Returns whether the bytes go on after a complete request.
+fn is_pipelined(sent: &[u8]) -> bool {
+    matches!(framing::read(sent).end, MessageEnd::At(end) if end < sent.len())
 }
 
 /// The interim response that a client waits for before it sends content.
 const CONTINUE: &str = "100 (continue)";
-
-/// Returns whether the failure is that this interim response is missing.
-fn lacks_continue(judgement: &Judgement) -> bool {
-    let mut wanted = judgement.expected.split([' ', ',']);
-    match judgement.kind {
-        Some(FailureKind::NoContinue) => true,
-        Some(FailureKind::Status(_)) => false,
-        _ => wanted.any(|word| word == "prompt"),
-    }
-}
 
 /// Returns what is unusual in a request.
 fn triggers(sent: &[u8]) -> BTreeSet<Trigger> {
@@ -154,6 +178,9 @@ fn escaped(digits: Option<&[u8]>) -> Option<ByteSort> {
 mod tests {
     use super::*;
     use crate::catalogue;
+    use crate::judge::Judgement;
+    use crate::result::Meanwhile;
+    use sample::{Death, Ending, Process, ServerState};
     use units::Nanos;
 
     fn row(id: &str, kind: Option<FailureKind>, name: &str, sent: &[u8]) -> CaseResult {
@@ -201,8 +228,7 @@ mod tests {
         // a bad status line, whatever caused it
         let no_http = |id: &str, sent: &[u8], why: &str| {
             let mut row = row(id, Some(FailureKind::NoHttp), "x", sent);
-            let seen = format!("bytes that are not a response ({why}), closed");
-            row.exchanges[0].judgement.seen = seen;
+            row.exchanges[0].judgement.cause = Some(Cause::NoHttp(why.to_owned()));
             row
         };
         let version = "its head is invalid: invalid HTTP version";
@@ -214,10 +240,14 @@ mod tests {
             ]),
             "F-07 F-08=F-07 K-01"
         );
-        let mut prompt = row("S-50", Some(FailureKind::Answer), "x", b"");
-        prompt.exchanges[0].judgement.expected = "answered prompt".to_owned();
-        let late = row("F-15", Some(FailureKind::NoContinue), "x", encoded);
-        assert_eq!(merged(vec![late, prompt]), "F-15 S-50=F-15");
+        let late = |id: &str, kind| {
+            let mut row = row(id, Some(kind), "x", encoded);
+            row.exchanges[0].judgement.cause = Some(Cause::NoContinue);
+            row
+        };
+        let (waits, prompt) =
+            (late("F-15", FailureKind::NoContinue), late("S-50", FailureKind::Answer));
+        assert_eq!(merged(vec![waits, prompt]), "F-15 S-50=F-15");
         let hang = row("F-02", Some(FailureKind::Hang), "x", encoded);
         assert_eq!(merged(vec![nul("F-01", encoded), hang]), "F-01 F-02");
         let because = |id: &str, kind, cause: Cause| {
@@ -236,6 +266,33 @@ mod tests {
         // whatever their texts say
         let lost = |id: &str| because(id, Some(FailureKind::Lost), Cause::Chance);
         assert_eq!(merged(vec![lost("F-01"), lost("F-16")]), "F-01 F-16=F-01");
+        // one that may have several causes is explained by a later one with a single cause
+        assert_eq!(merged(vec![nul("F-01", both), nul("F-02", encoded)]), "F-01=F-02 F-02");
+        // any second request, but not of different failures
+        let two = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".repeat(2);
+        let failed = |id: &str| row(id, Some(FailureKind::Status(500)), "x", &two);
+        let foreign = row("M-02", Some(FailureKind::Foreign), "x", &two);
+        assert_eq!(merged(vec![failed("L-13"), failed("S-43"), foreign]), "L-13 S-43=L-13 M-02");
+        assert_eq!(merged(vec![failed("L-13"), nul("S-43", &two[..two.len() / 2])]), "L-13 S-43");
+        // one crash on different parts of chunked content
+        let crash = |id: &str, chunks: &str, number: u8| {
+            let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let mut row =
+                row(id, Some(FailureKind::Lost), "x", (head.to_owned() + chunks).as_bytes());
+            row.exchanges[0].judgement.outcome = TestOutcome::Crashed;
+            let how = Ending::Signal { number, core: false };
+            let process = Process { pid: 8, started: 0, name: "httpd".into() };
+            let deaths = vec![Death { process, whole: true, how }];
+            let (before, after) = (ServerState::default(), ServerState::default());
+            row.server = Some(Meanwhile { before, after, deaths });
+            row
+        };
+        let (size, trailer) = ("5x\r\nhello\r\n0\r\n\r\n", "1\r\nx\r\n0\r\nA: b\r\n\r\n");
+        assert_eq!(
+            merged(vec![crash("B-04", size, 6), crash("S-40", trailer, 6)]),
+            "B-04 S-40=B-04"
+        );
+        assert_eq!(merged(vec![crash("B-04", size, 6), crash("S-40", trailer, 11)]), "B-04 S-40");
         // the same framing fault, but only where it is not processed
         let length = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n";
         let answered = |id: &str| row(id, Some(FailureKind::Answer), "x", length);

@@ -147,7 +147,8 @@ pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     let (outcome, why) = found(shot, talk, plain);
     let expected = "a response other than a server error, or a closed connection".to_owned();
     let kind = (outcome == ConversationOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
-    Judgement { outcome: outcome.into(), seen: judge::seen(talk), expected, why, kind, cause: None }
+    let cause = judge::cause_of(kind, talk);
+    Judgement { outcome: outcome.into(), seen: judge::seen(talk), expected, why, kind, cause }
 }
 
 fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, String) {

@@ -79,6 +79,10 @@ pub enum Cause {
     Chance,
     /// A response lacks this field; in lower case.
     Missing(String),
+    /// The interim response that a client waits for before it sends content is missing.
+    NoContinue,
+    /// The received bytes are not a response, for this reason.
+    NoHttp(String),
 }
 
 /// Judges one conversation.
@@ -91,11 +95,13 @@ pub fn judge(
     let (outcome, why) = outcome(exchange, level, talk, plain);
     let expected: Vec<String> = exchange.accept.iter().map(Class::to_string).collect();
     let kind = (outcome == ConversationOutcome::Fail).then(|| FailureKind::of(talk, plain));
-    // a server error fails for another reason
-    let lacks = || exchange.accept.iter().find_map(|class| class.missing(talk, plain));
     let judged = outcome >= ConversationOutcome::Advisory;
+    // a server error fails for another reason
     let is_error = kind.is_some_and(|kind| matches!(kind, FailureKind::Status(_)));
-    let cause = (judged && !is_error).then(lacks).flatten().map(Cause::Missing);
+    let cause = match judged && !is_error {
+        true => cause_of(kind, talk).or_else(|| lacks(exchange, talk, plain)),
+        false => None,
+    };
     Judgement {
         outcome: outcome.into(),
         seen: seen(talk),
@@ -104,6 +110,27 @@ pub fn judge(
         kind,
         cause,
     }
+}
+
+/// Returns the cause that a kind of failure names, whatever was expected.
+pub fn cause_of(kind: Option<FailureKind>, talk: &Talk) -> Option<Cause> {
+    match kind? {
+        FailureKind::NoContinue => Some(Cause::NoContinue),
+        FailureKind::NoHttp => {
+            let (why, _) = talk.replies.junk.as_ref()?;
+            Some(Cause::NoHttp(why.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the cause if one thing alone is missing.
+fn lacks(exchange: &Exchange, talk: &Talk, plain: &Plain) -> Option<Cause> {
+    let waits = |class: &Class| class.is_prompt() && !class.holds(talk, plain);
+    if exchange.accept.iter().any(waits) {
+        return Some(Cause::NoContinue);
+    }
+    exchange.accept.iter().find_map(|class| class.missing(talk, plain)).map(Cause::Missing)
 }
 
 fn outcome(
@@ -328,13 +355,11 @@ fn first_of(words: impl ExactSizeIterator<Item = String>) -> String {
     format!("{}{more}", first.join(" "))
 }
 
-/// Start of the description of bytes that are not a response; the reason follows.
-const NOT_HTTP: &str = "bytes that are not a response (";
-
-/// Returns why received bytes are not a response, from the description of a conversation.
-pub(crate) fn not_http(seen: &str) -> Option<&str> {
-    let (_, reason) = seen.split_once(NOT_HTTP)?;
-    Some(reason.split_once(')').map_or(reason, |(reason, _)| reason))
+/// Returns whether the last response announces the end of the connection, which our side did not
+/// wait for.
+fn announces_close(talk: &Talk) -> bool {
+    let last = talk.replies.responses.last();
+    talk.replies.frames.is_none() && last.is_some_and(|last| !last.persistent)
 }
 
 /// Short description of the response: `400, then closed`.
@@ -365,7 +390,7 @@ pub fn seen(talk: &Talk) -> String {
     } else if !frames.is_empty() {
         parts.extend(frames);
     } else if let Some((why, _)) = &talk.replies.junk {
-        parts.push(format!("{NOT_HTTP}{why})"));
+        parts.push(format!("bytes that are not a response ({why})"));
     }
     for event in &talk.events {
         if let What::Saw(kind) = event.what {
@@ -380,6 +405,7 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Broken(_) if is_ended_by_us(talk) => "ended by us",
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",
+        TalkEnd::Open if announces_close(talk) => "its close announced",
         TalkEnd::Open => "the connection stays open",
         TalkEnd::Silent if parts.is_empty() && talk.received > 0 => {
             parts.push(match talk.replies.frames.is_some() {

@@ -116,6 +116,9 @@ pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
                 if waiting > Nanos::ZERO {
                     let span = std::mem::take(&mut waiting);
                     found.push(SentPause { after, span, ..SentPause::default() });
+                } else if after > 0 && bytes.len() == 1 {
+                    // a shell joins what it writes without a pause
+                    found.push(SentPause { after, other_action: true, ..SentPause::default() });
                 }
                 after += bytes.len() as u64;
             }

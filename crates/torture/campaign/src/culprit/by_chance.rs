@@ -4,13 +4,13 @@
 use super::{accuse, keep};
 use crate::attempts::Rate;
 use crate::life::AffectedPart;
-use crate::search::SearchEnd;
+use crate::search::{LossRate, SearchEnd};
 use crate::trail::Suspect;
-use crate::{GATE, Runner, gate, search};
+use crate::{GATE, Runner, search};
 use dialogue::talk::TalkScript;
 use torture::case::Case;
 use torture::judge::{self, Cause, FailureKind, Judgement, TestOutcome};
-use torture::result::{CaseResult, ExchangeResult};
+use torture::result::{CaseResult, ExchangeResult, Recovery};
 use units::show;
 
 /// Repetitions of the last conversations, one after the other.
@@ -100,6 +100,7 @@ pub(super) fn find(
         }
     }
     let total = found.total();
+    let stopped = found.end == Some(SearchEnd::Lost);
     match found.verdict() {
         CrashVerdict::NotAgain | CrashVerdict::TooFew => {
             let why = unexplained(&found, tail.len());
@@ -109,14 +110,19 @@ pub(super) fn find(
             result.notes.push(why);
         }
         CrashVerdict::Depends(one) => {
-            let before = (found.rates[one], found.affected);
+            let before = LossRate { rate: found.rates[one], affected: found.affected, stopped };
             accuse(runner, case, &tail[one], before, result);
         }
         CrashVerdict::Chance(last) => {
             // whatever was sent when it crashed is not the cause
             result.exchanges.retain(|one| !is_crash(one));
-            keep_chance(runner, case, &tail[last], (total, found.affected), result);
+            let seen = LossRate { rate: total, affected: found.affected, stopped };
+            keep_chance(runner, case, &tail[last], seen, result);
         }
+    }
+    if stopped {
+        result.recovery = Recovery::Never;
+        result.show(TestOutcome::Fail);
     }
 }
 
@@ -153,13 +159,18 @@ fn keep_chance(
     runner: &mut Runner<'_>,
     case: &Case,
     last: &Suspect,
-    (rate, affected): (Rate, AffectedPart),
+    LossRate { rate, affected, stopped }: LossRate,
     result: &mut CaseResult,
 ) {
     let script = TalkScript { start: runner.now(), ..last.script.clone() };
-    let talk = runner.hold(script.clone());
-    gate::pass(runner);
-    runner.life.observe(runner.world);
+    let talk = match last.talk.clone().filter(|_| stopped) {
+        Some(talk) => talk,
+        None => {
+            let talk = runner.hold(script.clone());
+            search::current_effect(runner);
+            talk
+        }
+    };
     // a worker's crash disconnects its clients only
     let (outcome, what) = match affected.judged() {
         Some((outcome @ TestOutcome::Crashed, _)) => (outcome, "a process of the server"),
@@ -185,9 +196,11 @@ fn repeat(
 ) -> Result<(), SearchEnd> {
     for at in (0..tail.len()).rev() {
         let effect = search::effect_of(runner, std::slice::from_ref(&tail[at]))?;
-        found.rates[at].made += 1;
-        found.rates[at].failed += u32::from(effect.is_lost);
+        found.rates[at].count(effect.is_loss());
         found.affected = found.affected.max(effect.affected);
+        if effect.recovery == Recovery::Never {
+            return Err(SearchEnd::Lost);
+        }
     }
     Ok(())
 }

@@ -60,12 +60,21 @@ pub(super) fn single_bytes(
     result: &mut CaseResult,
 ) {
     let [short, long] = [with.short, with.long].map(|size| size.0 as usize);
-    let Some(long) = longest_served(runner, long, short) else {
-        let short = show::count(short as u64);
-        let why = format!("a request of {short} bytes is refused in one write too");
-        return result.note(LimitOutcome::Inconclusive, why);
+    let long = match longest_served(runner, long, short) {
+        Some(long) if long > short => long,
+        served => {
+            let size = show::count(short as u64);
+            let why = match served {
+                Some(_) => format!(
+                    "no request much longer than {size} bytes is served in one write: there is \
+                    nothing to compare"
+                ),
+                None => format!("a request of {size} bytes is refused in one write too"),
+            };
+            return result.note(LimitOutcome::Inconclusive, why);
+        }
     };
-    let requests = [padded(runner, short), long];
+    let requests = [short, long].map(|length| padded(runner, length));
     let mut times = [Vec::new(), Vec::new()];
     let mut whole = [Vec::new(), Vec::new()];
     for _ in 0..with.rounds {
@@ -118,21 +127,21 @@ pub(super) fn single_bytes(
     }
 }
 
-/// Returns a padded request that is served in one write: of this length, or a fraction of it if the
-/// server limits its head.
-fn longest_served(runner: &mut Runner<'_>, most: usize, least: usize) -> Option<Vec<u8>> {
-    let mut length = most;
-    while length >= least {
-        let request = padded(runner, length);
-        let script = runner.bare(vec![Move::Send(request.clone())], PLAIN_DEADLINE);
+/// Returns the length of a padded request that is served in one write: `most`, a fraction of it if
+/// the server limits its head, or `least`.
+fn longest_served(runner: &mut Runner<'_>, most: usize, least: usize) -> Option<usize> {
+    lengths(most, least).into_iter().find(|length| {
+        let script = runner.bare(vec![Move::Send(padded(runner, *length))], PLAIN_DEADLINE);
         let talk = runner.hold(script);
-        let outcome = judgement(runner, &talk).outcome;
-        if outcome != ConversationOutcome::Fail.into() {
-            return Some(request);
-        }
-        length /= 2;
-    }
-    None
+        judgement(runner, &talk).outcome != ConversationOutcome::Fail.into()
+    })
+}
+
+/// Returns lengths to try, each half of the previous one and at least twice the last, which is
+/// `least`.
+fn lengths(most: usize, least: usize) -> Vec<usize> {
+    let halved = std::iter::successors(Some(most), |length| Some(length / 2));
+    halved.take_while(|length| *length >= least.max(1) * 2).chain([least]).collect()
 }
 
 /// Returns a plain request of about this length, padded with fields of at most 500 bytes.
@@ -244,7 +253,7 @@ pub(super) fn plainly(
             sent: record::sent(&script.steps),
             received: talk.raw,
             took: talk.over,
-            pauses: Vec::new(),
+            pauses: record::pauses(&script.steps),
         };
         tries.add(outcome != TestOutcome::Pass, false, one);
     }
@@ -288,4 +297,16 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
 fn spread(times: &[Nanos]) -> f64 {
     let (least, most) = (times.iter().min(), times.iter().max());
     least.zip(most).map_or(0.0, |(least, most)| (*most - *least).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_request_is_tried_last() {
+        assert_eq!(lengths(6_000, 600), [6_000, 3_000, 1_500, 600]);
+        assert_eq!(lengths(600, 600), [600]);
+        assert_eq!(lengths(0, 0), [0]);
+    }
 }

@@ -2,10 +2,9 @@
 
 use super::Plan;
 use crate::attempts::Rate;
-use crate::life::AffectedPart;
 use crate::search::SearchEnd;
 use crate::trail::Suspect;
-use crate::{PLAIN_DEADLINE, Runner, culprit, habits};
+use crate::{PLAIN_DEADLINE, Runner, culprit, habits, search};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::Case;
 use torture::judge;
@@ -37,10 +36,9 @@ pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResul
         }
         let name = "a connection of the load".to_owned();
         let suspect = Suspect { case: case.id.clone(), name, script, talk: None };
-        match culprit::lost_rate(runner, std::slice::from_ref(&suspect)) {
-            Ok(rate) if rate.is_usual() => {
-                let before = (rate, AffectedPart::Nothing);
-                return culprit::accuse(runner, case, &suspect, before, result);
+        match search::loss_rate(runner, std::slice::from_ref(&suspect)) {
+            Ok(found) if found.rate.is_usual() => {
+                return culprit::accuse(runner, case, &suspect, found, result);
             }
             Ok(_) => {}
             Err(end) => ended = Some(end),

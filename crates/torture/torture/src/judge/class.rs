@@ -9,6 +9,7 @@ use dialogue::http3::packets;
 use dialogue::packets::PacketKind;
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd, TalkEvent, What};
+use dialogue::text::{self, Values};
 use units::{Nanos, quoted};
 
 /// A conjunction of words: `400 close` holds when both do.
@@ -60,7 +61,7 @@ use units::{Nanos, quoted};
 /// | `is:NAME=VALUE` | the first final response has this field with this value |
 /// | `ws-close:CODE,…` | WebSocket: the server closed the connection after a Close frame with one of these codes |
 /// | `ws-failed:CODE,…`, `ws-failed` | WebSocket: the same or without a Close frame; without codes, with any that reports an error |
-/// | `ws-pong:TEXT`, `ws-no-pong:TEXT` | WebSocket: a pong with this payload was received; none was |
+/// | `ws-pong:TEXT`, `ws-no-pong:TEXT` | WebSocket: a pong with this payload was received, whose bytes may be written `\xHH`; none was |
 /// | `ws-sound` | WebSocket: every frame of the server is valid |
 /// | `prompt` | the first data of the server arrived within one second of the request |
 #[derive(Clone, Debug)]
@@ -103,8 +104,8 @@ enum Word {
     Is(String, String),
     SocketClose(Vec<u16>),
     SocketFailure(Vec<u16>),
-    SocketPong(String),
-    NoSocketPong(String),
+    SocketPong(Vec<u8>),
+    NoSocketPong(Vec<u8>),
     Plain(fn(&Talk, &Plain) -> bool),
 }
 
@@ -214,6 +215,11 @@ impl Class {
         all.join(" and ")
     }
 
+    /// Returns whether it demands a prompt response, as a client that waits for 100 (Continue) does.
+    pub(super) fn is_prompt(&self) -> bool {
+        self.text.split_whitespace().any(|word| word == "prompt")
+    }
+
     /// Returns the field whose absence alone keeps this class from holding, in lower case.
     pub(super) fn missing(&self, talk: &Talk, plain: &Plain) -> Option<String> {
         let mut failing = self.words.iter().filter(|word| !word.holds(talk, plain));
@@ -272,8 +278,8 @@ fn word(text: &str) -> Result<Word, String> {
         }
         "ws-close" => Word::SocketClose(sockets::codes(argument).ok_or_else(wrong)?),
         "ws-failed" => Word::SocketFailure(sockets::codes(argument).ok_or_else(wrong)?),
-        "ws-pong" => Word::SocketPong(argument.to_owned()),
-        "ws-no-pong" => Word::NoSocketPong(argument.to_owned()),
+        "ws-pong" => Word::SocketPong(text::bytes(argument, &Values::default())?),
+        "ws-no-pong" => Word::NoSocketPong(text::bytes(argument, &Values::default())?),
         "all" => Word::All(mask(argument)?),
         "not" => Word::Not(mask(argument)?),
         "lacks-text" if !argument.is_empty() => Word::LacksText(argument.to_owned()),
@@ -353,8 +359,8 @@ impl Word {
             }
             Word::SocketClose(codes) => sockets::closed(talk, codes),
             Word::SocketFailure(codes) => sockets::failed(talk, codes),
-            Word::SocketPong(text) => sockets::pong(talk, text),
-            Word::NoSocketPong(text) => !sockets::pong(talk, text),
+            Word::SocketPong(payload) => sockets::pong(talk, payload),
+            Word::NoSocketPong(payload) => !sockets::pong(talk, payload),
             Word::Has(name) => own.first().is_some_and(|answer| answer.has_field(name)),
             Word::Lacks(name) => own.first().is_some_and(|answer| !answer.has_field(name)),
             Word::Plain(holds) => holds(talk, plain),

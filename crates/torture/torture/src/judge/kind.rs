@@ -6,7 +6,7 @@ use super::{
 };
 use dialogue::http2::FOLLOW_UP;
 use dialogue::replies::Response;
-use dialogue::talk::Talk;
+use dialogue::talk::{Talk, TalkEnd};
 
 /// A kind of failure: what was received, and what happened to the connection and to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,8 @@ pub enum FailureKind {
     NextHangs,
     /// Afterwards plain requests did not get their usual response.
     Lost,
+    /// Afterwards no plain request got a response any more.
+    Stopped,
     /// It fails after a request of another client, but not alone.
     Inherited,
     /// The response of another request was received.
@@ -52,7 +54,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// All kinds except statuses.
-    pub const NAMED: [FailureKind; 17] = [
+    pub const NAMED: [FailureKind; 18] = [
         FailureKind::Hang,
         FailureKind::NoContinue,
         FailureKind::Unfinished,
@@ -62,6 +64,7 @@ impl FailureKind {
         FailureKind::BothRefused,
         FailureKind::NextHangs,
         FailureKind::Lost,
+        FailureKind::Stopped,
         FailureKind::Inherited,
         FailureKind::Foreign,
         FailureKind::Slow,
@@ -99,7 +102,9 @@ impl FailureKind {
             _ if lacks_continue(talk) => FailureKind::NoContinue,
             _ if is_hang(talk) => FailureKind::Hang,
             _ if is_unfinished(talk) => FailureKind::Unfinished,
-            _ if answers.is_empty() && talk.replies.junk.is_some() => FailureKind::NoHttp,
+            _ if answers.is_empty() && talk.replies.junk.is_some() && !is_cut_off(talk) => {
+                FailureKind::NoHttp
+            }
             _ if followed_by_nothing(talk) && out_of_step(talk, plain).is_some() => {
                 FailureKind::Hang
             }
@@ -107,6 +112,12 @@ impl FailureKind {
             _ => own(talk),
         }
     }
+}
+
+/// Returns whether a reset ended the head of a response, whose rest may have been sent.
+fn is_cut_off(talk: &Talk) -> bool {
+    let begun = talk.replies.junk.as_ref().is_some_and(|(_, bytes)| bytes.starts_with(b"HTTP/1."));
+    begun && matches!(talk.end, TalkEnd::Broken(_))
 }
 
 /// Returns whether the follow-up got no response over HTTP/2, which is different from a wrong one.
@@ -146,8 +157,11 @@ fn own(talk: &Talk) -> FailureKind {
 }
 
 /// Returns whether a request behind the first was processed; behind a response that announces the
-/// close, its response counts as junk.
+/// close, its response counts as junk. Frames delimit each message: other streams may be served.
 fn serves_more(talk: &Talk) -> bool {
+    if talk.replies.frames.is_some() {
+        return false;
+    }
     let (own, _) = talk.own_and_following();
     let junk = talk.replies.junk.as_ref().map_or(&[][..], |(_, bytes)| bytes);
     let served = |minor| junk.starts_with(format!("HTTP/1.{minor} 2").as_bytes());
@@ -196,6 +210,7 @@ impl std::fmt::Display for FailureKind {
             FailureKind::BothRefused => "both refused",
             FailureKind::NextHangs => "next hangs",
             FailureKind::Lost => "lost",
+            FailureKind::Stopped => "stopped",
             FailureKind::Inherited => "inherited",
             FailureKind::Foreign => "foreign",
             FailureKind::Slow => "slow",

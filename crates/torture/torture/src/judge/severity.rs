@@ -6,10 +6,10 @@ mod table;
 
 pub use table::{Effect, SentSort, SeverityRow, TABLE};
 
-use super::{FailureKind, TestOutcome};
+use super::{FailureKind, TestOutcome, lacking};
 use crate::case::{Answers, Case, Family, PACKETS, PressedState, RequirementLevel};
 use crate::framing;
-use crate::result::{CaseResult, ExchangeResult};
+use crate::result::{CaseResult, ExchangeResult, Recovery};
 
 /// How much a finding matters, in increasing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,11 +134,11 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<RatedSeveri
         TestOutcome::Unbounded => Effect::Kept,
         _ => Effect::of(judgement.kind),
     };
-    Some(capped(case, effect, table::rate(sent(case, effect, &exchange.sent), effect)))
+    Some(capped(case, effect, table::rate(sent(case, effect, exchange), effect)))
 }
 
 /// Returns what a case sends.
-fn sent(case: &Case, effect: Effect, bytes: &[u8]) -> SentSort {
+fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     if case.answers == Answers::Kernel {
         return SentSort::Kernel;
     }
@@ -147,8 +147,13 @@ fn sent(case: &Case, effect: Effect, bytes: &[u8]) -> SentSort {
         return SentSort::Segments;
     }
     // what should be refused need not be a request
-    let unframed = || case.group() == RANDOM && framing::read(bytes).ambiguities().next().is_some();
-    if effect == Effect::Hang && (is_recommended(case) || unframed()) {
+    let bytes = &exchange.sent;
+    let invalid = || case.group() == RANDOM && !framing::read(bytes).faults.is_empty();
+    // a client that half-closes inside its message waits for no response
+    let gives_up =
+        || exchange.pauses.iter().any(|pause| pause.half_close) && lacking(bytes).is_some();
+    let is_silent = matches!(effect, Effect::Hang | Effect::Unfinished);
+    if is_silent && invalid() || effect == Effect::Hang && (is_recommended(case) || gives_up()) {
         return SentSort::Misleading;
     }
     case.risk.map_or(SentSort::Other, SentSort::from)
@@ -185,10 +190,8 @@ pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
     };
     let deaths = row.server.iter().flat_map(|server| &server.deaths);
     let worker = deaths.into_iter().any(|death| !death.whole && death.how.is_fault());
-    let on_server = whole
-        .into_iter()
-        .chain(worker.then_some(Effect::WorkerLost))
-        .chain(row.recovery.is_late().then_some(Effect::OthersLost));
+    let on_server =
+        whole.into_iter().chain(worker.then_some(Effect::WorkerLost)).chain(after(row.recovery));
     let exchanges = row.exchanges.iter().filter_map(|one| of_exchange(&row.case, one));
     let all = on_server.map(|effect| table::rate(SentSort::Other, effect)).chain(exchanges);
     // the first of equals: the effect on the server is better evidence than an exchange
@@ -196,12 +199,22 @@ pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
     Some(worst.unwrap_or_else(|| table::rate(SentSort::Other, Effect::Answer)))
 }
 
+/// Returns the effect on plain requests after a case.
+fn after(recovery: Recovery) -> Option<Effect> {
+    match recovery {
+        Recovery::AtOnce => None,
+        Recovery::After(_) => Some(Effect::OthersLost),
+        Recovery::Never => Some(Effect::Stopped),
+    }
+}
+
 fn is_slow(exchange: &ExchangeResult) -> bool {
     exchange.judgement.kind == Some(FailureKind::Slow)
 }
 
-/// A limit on connections denies service to all others, whatever the connections do: then, or in an
-/// overload, the kind of connection is not the cause.
+/// A limit on connections denies service to all others, whatever the connections do: then, in an
+/// overload, or if many connections per second were not compared with well-behaved ones, the kind of
+/// connection is not the cause.
 fn denied(row: &CaseResult) -> Effect {
     let control = row.health.as_ref().and_then(|health| health.control_denied);
     let well_behaved = match &row.case.family {
@@ -209,7 +222,8 @@ fn denied(row: &CaseResult) -> Effect {
         Some(Family::PressHonest(_) | Family::PressKeepAlive(_)) => true,
         _ => false,
     };
-    match control == Some(true) || well_behaved || row.case.group() == OVERLOAD {
+    let uncompared = control.is_none() && row.case.group() == CONNECTIONS;
+    match control == Some(true) || well_behaved || uncompared || row.case.group() == OVERLOAD {
         true => Effect::Crowded,
         false => Effect::ShutOut,
     }
@@ -217,6 +231,9 @@ fn denied(row: &CaseResult) -> Effect {
 
 /// The group of cases that send random data.
 const RANDOM: char = 'F';
+
+/// The group of cases about the use of connections.
+const CONNECTIONS: char = 'C';
 
 /// The group of cases that overload the server.
 const OVERLOAD: char = 'R';

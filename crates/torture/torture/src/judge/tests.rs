@@ -347,6 +347,36 @@ fn a_response_to_content_is_a_failure_of_framing() {
     assert_eq!(kind(&message.repeat(2), &format!("{OK}{BAD}")), FailureKind::AnswerClosed);
 }
 
+/// HTTP/2 delimits messages by frames: a refused stream hides no request, and others are served.
+#[test]
+fn other_streams_are_not_the_content_of_a_refused_one() {
+    let both = talk(&format!("{BAD_OPEN}{OK}"), TalkEnd::Open, None);
+    assert_eq!(FailureKind::of(&both, &talk_page()), FailureKind::ContentParsed);
+    let replies = both.replies.clone().with_frames(Vec::new());
+    let over_frames = Talk { replies, ..both };
+    assert_eq!(FailureKind::of(&over_frames, &talk_page()), FailureKind::Refused);
+}
+
+#[test]
+fn a_judgment_names_its_cause_as_data() {
+    let cause = |sent: &str, accept: &str, received: &str| {
+        let steps = vec![Move::Send(sent.as_bytes().to_vec())];
+        let talk = Talk { steps, ..talk(received, TalkEnd::Silent, None) };
+        judge(&exchange(accept, "", ""), RequirementLevel::Must, &talk, &talk_page()).cause
+    };
+    let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let waits = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n";
+    let html = Cause::NoHttp("it does not begin with HTTP/".to_owned());
+    let allow = Cause::Missing("allow".to_owned());
+    assert_eq!(cause(waits, "2xx", ""), Some(Cause::NoContinue));
+    assert_eq!(cause(request, "answered prompt", OK), Some(Cause::NoContinue));
+    assert_eq!(cause(request, "2xx", "<html>no status line\r\n\r\n"), Some(html));
+    assert_eq!(cause(request, "200 has:Allow", OK), Some(allow));
+    assert_eq!(cause(request, "404", OK), None);
+    let failed = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(cause(request, "500 prompt", failed), None);
+}
+
 #[test]
 fn a_response_behind_an_announced_close_is_another() {
     let one = |text: &str| {
@@ -376,6 +406,16 @@ fn bytes_that_are_no_response_are_not_silence() {
     let steps = || vec![Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec())];
     let junk = Talk { steps: steps(), ..talk("oops\r\n\r\n", TalkEnd::Silent, None) };
     assert_eq!(FailureKind::of(&junk, &talk_page()), FailureKind::NoHttp);
+    // a reset destroys what the server sent before it
+    for (bytes, kind) in
+        [("HTTP/1.1 200 OK\r\nA: b", FailureKind::Closed), ("<html>", FailureKind::NoHttp)]
+    {
+        let end = TalkEnd::Broken(FailureClass::Reset);
+        let mut half = Talk { steps: steps(), ..talk(bytes, end, None) };
+        half.replies.end();
+        assert!(half.replies.junk.is_some());
+        assert_eq!(FailureKind::of(&half, &talk_page()), kind);
+    }
     let silent = Talk { steps: steps(), ..talk("", TalkEnd::Silent, None) };
     assert_eq!(FailureKind::of(&silent, &talk_page()), FailureKind::Hang);
 }

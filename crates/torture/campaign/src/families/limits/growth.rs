@@ -413,15 +413,16 @@ fn bad_again(
     };
     let expected = "a response other than 5xx, or a closed connection".to_owned();
     let kind = Some(FailureKind::of(&talk, runner.profile.plain()));
+    let cause = judge::cause_of(kind, &talk);
     result.exchanges.push(ExchangeResult {
         name,
-        judgement: Judgement { outcome: outcome.into(), expected, kind, ..judgement },
+        judgement: Judgement { outcome: outcome.into(), expected, kind, cause, ..judgement },
         tries: counts.0,
         failed: counts.1,
         sent: record::sent(&script.steps),
         received: talk.raw,
         took: talk.over,
-        pauses: Vec::new(),
+        pauses: record::pauses(&script.steps),
     });
 }
 

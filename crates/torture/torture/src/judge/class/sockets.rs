@@ -48,10 +48,9 @@ pub(crate) fn frames(talk: &Talk) -> Option<SocketFrames> {
 }
 
 impl SocketFrames {
-    fn has_pong(&self, text: &str) -> bool {
-        let wanted = |(header, payload): &(Header, Vec<u8>)| {
-            header.opcode == Opcode::Pong && payload == text.as_bytes()
-        };
+    fn has_pong(&self, payload: &[u8]) -> bool {
+        let wanted =
+            |(header, found): &(Header, Vec<u8>)| header.opcode == Opcode::Pong && found == payload;
         self.frames.iter().any(wanted)
     }
 
@@ -66,8 +65,8 @@ impl SocketFrames {
 }
 
 /// Returns whether a pong with this payload arrived.
-pub(super) fn pong(talk: &Talk, text: &str) -> bool {
-    frames(talk).is_some_and(|frames| frames.has_pong(text))
+pub(super) fn pong(talk: &Talk, payload: &[u8]) -> bool {
+    frames(talk).is_some_and(|frames| frames.has_pong(payload))
 }
 
 /// Returns whether the server ended the connection, with a Close frame with one of these codes.
@@ -173,9 +172,12 @@ mod tests {
             ("is:sec-websocket-accept=x=", true),
             ("is:sec-websocket-accept=y", false),
             ("ws-pong:a", false),
+            ("ws-no-pong:\\xff\\xfe", true),
         ] {
             assert_eq!(holds(class, &failed), expected, "{class}");
         }
+        let binary = talk(b"\x8a\x02\xff\xfe", TalkEnd::Silent);
+        assert!(holds(r"ws-pong:\xff\xfe", &binary) && !holds("ws-pong:A", &binary));
         let alive = talk(b"\x8a\x01a\x81\x02hi", TalkEnd::Silent);
         assert!(holds("ws-pong:a ws-sound ws-no-pong:b", &alive) && !holds("ws-failed", &alive));
         let seen = "101, pong, data in 1 frame, nothing more, the connection stays open";

@@ -56,6 +56,7 @@ pub enum Effect {
     Crowded,
     WorkerLost,
     OthersLost,
+    Stopped,
     Late,
     Kept,
     Foreign,
@@ -91,6 +92,7 @@ impl Effect {
             Some(FailureKind::BothRefused) => Effect::BothRefused,
             Some(FailureKind::NextHangs) => Effect::NextHangs,
             Some(FailureKind::Lost) => Effect::OthersLost,
+            Some(FailureKind::Stopped) => Effect::Stopped,
             Some(FailureKind::Inherited) => Effect::Inherited,
             Some(FailureKind::Foreign) => Effect::Foreign,
             Some(FailureKind::Slow) => Effect::Slow,
@@ -112,6 +114,7 @@ impl Effect {
                 | Effect::Crowded
                 | Effect::WorkerLost
                 | Effect::OthersLost
+                | Effect::Stopped
                 | Effect::Foreign
                 | Effect::Inherited
         )
@@ -128,6 +131,7 @@ impl Effect {
             Effect::Crowded => "others get no response, whatever the connections do",
             Effect::WorkerLost => "a worker crashes",
             Effect::OthersLost => "others get no or wrong responses afterwards",
+            Effect::Stopped => "no client gets a response afterwards",
             Effect::Late => "others are served slowly",
             Effect::Kept => "the connection is kept until the end of the test's wait",
             Effect::Foreign => "the response belongs to another request",
@@ -172,7 +176,7 @@ const fn row(
 
 /// All ratings. A row for a particular message precedes the row for any message: the first one that
 /// fits applies.
-pub const TABLE: [SeverityRow; 46] = [
+pub const TABLE: [SeverityRow; 47] = [
     // effects on the server and on other clients
     row(
         SentSort::Other,
@@ -185,6 +189,12 @@ pub const TABLE: [SeverityRow; 46] = [
         Effect::Leak,
         Critical,
         "resources are not released: enough repetitions stop the server",
+    ),
+    row(
+        SentSort::Other,
+        Effect::Stopped,
+        Critical,
+        "the server stops: no client gets a response afterwards",
     ),
     row(SentSort::Other, Effect::ShutOut, Critical, "a few connections keep all other clients out"),
     row(

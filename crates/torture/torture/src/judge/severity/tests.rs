@@ -2,7 +2,7 @@ use super::*;
 use crate::case::read_case;
 use crate::catalogue;
 use crate::judge::Judgement;
-use crate::result::{Health, Meanwhile, Recovery};
+use crate::result::{Health, Meanwhile, SentPause};
 use sample::{Death, Ending, Process, ServerState};
 use units::Nanos;
 
@@ -42,7 +42,7 @@ fn weighed(risk: &str, outcome: TestOutcome, kind: Option<FailureKind>) -> Optio
 fn severity_depends_on_the_failure_and_the_rule() {
     use FailureKind::{
         Answer, AnswerClosed, BothRefused, Closed, ContentParsed, Hang, Lost, NextHangs,
-        NextRefused, NoContinue, NoHttp, OutOfStep, Refused, Slow, Status, Unfinished,
+        NextRefused, NoContinue, NoHttp, OutOfStep, Refused, Slow, Status, Stopped, Unfinished,
     };
     use Severity::{Critical, High, Low, Medium};
     use TestOutcome::{Crashed, Degraded, Fail, Flaky, Leak, Unbounded};
@@ -54,6 +54,7 @@ fn severity_depends_on_the_failure_and_the_rule() {
         ("", Fail, Some(Hang), High),
         ("", Fail, Some(NoContinue), Low),
         ("", Fail, Some(Lost), High),
+        ("", Fail, Some(Stopped), Critical),
         ("", Fail, Some(OutOfStep), Critical),
         ("intermediaries", Fail, Some(Answer), Medium),
         ("intermediaries", Fail, Some(Hang), Medium),
@@ -103,11 +104,13 @@ fn effects_on_the_server_outweigh_its_responses() {
     let (before, after) = (ServerState::default(), ServerState::default());
     struck.server = Some(Meanwhile { before, after, deaths });
     assert_eq!(of_case(&struck), Some(table::rate(SentSort::Other, Effect::WorkerLost)));
-    let lost = CaseResult {
-        recovery: Recovery::Never,
-        ..row(&case, TestOutcome::Fail, Some(FailureKind::Answer))
-    };
-    assert_eq!(of_case(&lost), Some(table::rate(SentSort::Other, Effect::OthersLost)));
+    for (recovery, effect) in
+        [(Recovery::After(Nanos::SECOND), Effect::OthersLost), (Recovery::Never, Effect::Stopped)]
+    {
+        let lost = row(&case, TestOutcome::Fail, Some(FailureKind::Answer));
+        let rated = of_case(&CaseResult { recovery, ..lost });
+        assert_eq!(rated, Some(table::rate(SentSort::Other, effect)));
+    }
 }
 
 #[test]
@@ -123,6 +126,8 @@ fn denial_by_well_behaved_clients_is_less_severe() {
     assert_eq!(denied("W-10", None), out);
     assert_eq!(denied("W-10", Some(true)), crowded);
     assert_eq!(denied("R-01", None), crowded);
+    assert_eq!(denied("C-02", None), crowded);
+    assert_eq!(denied("C-02", Some(false)), out);
     // the same limit of connections, whatever state they are in
     let idle = catalogue::cases().unwrap().into_iter().find(|case| case.id == "C-01").unwrap();
     let row = CaseResult { outcome: TestOutcome::Denied, ..CaseResult::of(&idle) };
@@ -179,5 +184,23 @@ fn random_data_without_an_end_is_no_complete_request() {
         hung(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1_0\r\n\r\nx"),
         Severity::Medium
     );
+    // a start line without a version, and a bare CR inside a field line
+    assert_eq!(hung(b"GET /\nx HTTP/1.1\r\nHost: h\r\n\r\n"), Severity::Medium);
+    assert_eq!(hung(b"GET / HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n"), Severity::Medium);
     assert_eq!(hung(b"GET /%00 HTTP/1.1\r\nHost: h\r\n\r\n"), Severity::High);
+}
+
+#[test]
+fn half_a_message_of_a_client_that_gives_up_is_no_request() {
+    let hung = |sent: &[u8]| {
+        let kind = Some(FailureKind::Hang);
+        let mut row = row(&case("S-99", ""), TestOutcome::Fail, kind);
+        let half_close = SentPause { half_close: true, ..SentPause::default() };
+        row.exchanges[0].pauses.push(half_close);
+        row.exchanges[0].sent = sent.to_vec();
+        of_case(&row).unwrap().severity
+    };
+    let half = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc";
+    assert_eq!(hung(half), Severity::Medium);
+    assert_eq!(hung(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"), Severity::High);
 }
