@@ -84,7 +84,7 @@ pub fn list_request() -> Vec<u8> {
 /// A body that is no such response.
 pub fn services(body: &[u8]) -> Result<Vec<String>, SchemaError> {
     let mut names = Vec::new();
-    for message in messages(body)? {
+    for message in reflected(body)? {
         let answer = ReflectionAnswer::decode(message)
             .map_err(|why| SchemaError(format!("the server's reflection is malformed: {why}")))?;
         names.extend(answer.services.unwrap_or_default().services.into_iter().map(|it| it.name));
@@ -122,7 +122,7 @@ impl Inquiry {
         })
     }
 
-    /// The body of the next request; `None`: all descriptors have been received.
+    /// The body of the next request, or `None` if all descriptors have been received.
     pub fn question(&self) -> Option<Vec<u8>> {
         use question::QuestionKind;
         let kinds: Vec<QuestionKind> = match (self.lists, self.begun) {
