@@ -198,7 +198,7 @@ build() {
   [ ${#CMD[@]} -gt 0 ] && command -v "${CMD[0]}" >/dev/null
 }
 
-# run CMD once under the meter; again (twice at most) when neighbours took more than a fifth of a core
+# run CMD once under the meter; again (twice at most) when neighbors took more than a fifth of a core
 one() { # table rep tool
   local line try
   for try in 1 2 3; do

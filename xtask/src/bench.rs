@@ -41,7 +41,8 @@ const HISTORY: &str = "bench/history";
 /// `cargo xtask bench`.
 ///
 /// # Errors
-/// The measurement fails, the raw file cannot be read, or, with `--check`, a budget is missed.
+/// Fails if the measurement fails, the raw file cannot be read, or, with `--check`, a budget is
+/// missed.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let raw = match &options.from {
         Some(file) => file.clone(),

@@ -4,7 +4,7 @@
 //! on the release profile, because users build that. Both are built before a test runs; then they
 //! run at the same time.
 
-use crate::{licences, packages, shell, tidy, truths};
+use crate::{licenses, packages, shell, tidy, truths};
 use anyhow::Context as _;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ const STEPS: &[Step] = &[
         shell::run(cargo(root).args(what).args(LINTS))
     }),
     ("deny", |root| {
-        if let licences::Advisories::NotLookedUp(why) = licences::run(root)? {
+        if let licenses::Advisories::NotLookedUp(why) = licenses::run(root)? {
             NOT_DONE.lock().unwrap_or_else(PoisonError::into_inner).push(why);
         }
         Ok(())
@@ -62,7 +62,7 @@ fn checked_by_clippy(cargo: &mut Command) {
 /// `cargo xtask ci`: every step in order; the first failure ends it.
 ///
 /// # Errors
-/// The first step that failed.
+/// Fails with the first step that failed.
 pub(crate) fn all(root: &Path) -> anyhow::Result<()> {
     for (name, step) in STEPS {
         eprintln!("== {name}");

@@ -41,7 +41,7 @@ const SIZE_MAX: u64 = 34_000_000;
 const SUMMARY: &str = "loads, measures and torture-tests web servers";
 const DESCRIPTION: [&str; 2] = [
     "Puts a load on a web server, measures response times from the instant each",
-    "request was due, and says of every result whether it can be believed.",
+    "request was due, and reports whether each result can be trusted.",
 ];
 
 /// Content of every package.
@@ -58,8 +58,8 @@ struct Release {
 /// `cargo xtask dist`: fills `dist/`.
 ///
 /// # Errors
-/// A tool is missing, the build fails, the static binary is not static, a binary is too large, or a
-/// file cannot be written.
+/// Fails if a tool is missing, the build fails, the static binary is not static, a binary is too
+/// large, or a file cannot be written.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     for (tool, package) in
         [("dpkg-deb", "dpkg"), ("tar", "tar"), ("objcopy", "binutils"), ("rpmbuild", "rpm")]

@@ -35,7 +35,7 @@ const REPLAY: &str = "corpus";
 /// `cargo xtask fuzz`.
 ///
 /// # Errors
-/// A target found something, the alarm stayed silent, or no corpus replays.
+/// Fails if a target found something, the alarm stayed silent, or no corpus replays.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let manifest = root.join("fuzz/Cargo.toml");
     let targets = match std::fs::read_to_string(&manifest) {

@@ -100,8 +100,8 @@ const SUBCOMMANDS: &[&str] = &[
 /// `cargo xtask guide`.
 ///
 /// # Errors
-/// Returned if a command's exit code differs from its mark, an option is in one place only, or a
-/// page cannot be read or written.
+/// Fails if a command's exit code differs from its mark, an option is in one place only, or a page
+/// cannot be read or written.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let binary = match &options.binary {
         Some(file) => file.canonicalize().with_context(|| format!("{}", file.display()))?,

@@ -45,7 +45,7 @@ const FIGURE: &str = "<!-- virtual time, by the example ";
 /// Makes the figures of a page that need no machine.
 ///
 /// # Errors
-/// The example does not build, or fails; the mark has no block.
+/// Fails if the example does not build or fails, or if the mark has no block.
 fn figure(root: &Path, page: &Path) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(page).context("reading the page")?;
     let Some((before, rest)) = text.split_once(FIGURE) else { return Ok(()) };

@@ -13,7 +13,7 @@ mod fuzz;
 #[cfg(test)]
 mod gates;
 mod guide;
-mod licences;
+mod licenses;
 mod lineage;
 mod packages;
 mod paths;
@@ -39,7 +39,7 @@ struct Cli {
 enum Command {
     /// Check the tree against its rules: layers, clocks, sizes, words, links
     Tidy,
-    /// All that a change must pass: format, tidy, clippy, licences, tests, documentation
+    /// All that a change must pass: format, tidy, clippy, licenses, tests, documentation
     Ci,
     /// Install what the tests need, then tidy and the tests of the whole workspace
     Test {
@@ -47,7 +47,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Check the licence and the source of every dependency against deny.toml
+    /// Check the license and the source of every dependency against deny.toml
     Deny,
     /// Accept new snapshots: run the tests and write their output
     Bless {
@@ -98,7 +98,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Tidy => tidy::run(&root),
         Command::Ci => ci::all(&root),
         Command::Test { args } => ci::test(&root, &args),
-        Command::Deny => licences::run(&root).map(drop),
+        Command::Deny => licenses::run(&root).map(drop),
         Command::Bless { args } => ci::bless(&root, &args),
         Command::Bench(options) => bench::run(&root, &options),
         Command::Truth(options) => truth::run(&root, &options),

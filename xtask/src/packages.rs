@@ -66,7 +66,8 @@ const UPDATE_PAUSES: [Duration; 3] =
 /// Installs missing packages.
 ///
 /// # Errors
-/// [`Missing`] when something is missing and we are not allowed to install it; or apt-get failed.
+/// Fails with [`Missing`] when something is missing and we are not allowed to install it, or if
+/// apt-get failed.
 pub(crate) fn install() -> anyhow::Result<()> {
     install_these(NEEDS)
 }

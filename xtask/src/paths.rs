@@ -53,7 +53,8 @@ const PARTS: [Part; 5] = [Part::Pace, Part::Referee, Part::Stacks, Part::Servers
 /// Measures and writes the page.
 ///
 /// # Errors
-/// A program cannot be started; a path cannot be had; a section's promise is not kept.
+/// Fails if a program cannot be started, a path cannot be created, or a section's promise is not
+/// kept.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let binary = match &options.binary {
         Some(binary) => binary.clone(),

@@ -55,7 +55,7 @@ const CASES: [&str; 11] = [
 /// `cargo xtask perf`.
 ///
 /// # Errors
-/// valgrind is missing, the program fails, or a case has grown.
+/// Fails if valgrind is missing, the program fails, or a case has grown.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     if options.many <= options.few {
         bail!("--many {} must be above --few {}", options.many, options.few);

@@ -27,7 +27,7 @@ const OPEN: &str = "unreleased";
 /// `cargo xtask release`.
 ///
 /// # Errors
-/// Returned for an invalid version or date; a CHANGELOG section that is missing, empty or already
+/// Fails for an invalid version or date; a CHANGELOG section that is missing, empty or already
 /// dated; an existing tag; uncommitted changes; a failure of git or cargo. Changes before such a
 /// failure are reverted.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         Some(day) => day.clone(),
         None => shell::output(Command::new("date").args(["-u", "+%F"]))?.trim().to_owned(),
     };
-    ensure!(is_day(&day), "{day:?} is no day: write it as 2026-11-23");
+    ensure!(is_day(&day), "{day:?} is not a date: write it as 2026-11-23");
     let tag = format!("v{version}");
     hold_repository(root, &tag)?;
     let before = git(root, &["rev-parse", "HEAD"])?;
@@ -81,7 +81,7 @@ impl Section {
         let below = changelog.lines().skip_while(|line| *line != heading).skip(1);
         let lines: Vec<&str> = below.take_while(|line| !line.starts_with("## ")).collect();
         let notes = lines.join("\n").trim().to_owned();
-        ensure!(!notes.is_empty(), "{CHANGELOG}: nothing stands below `{heading}`");
+        ensure!(!notes.is_empty(), "{CHANGELOG}: there is no entry below `{heading}`");
         let day = heading[start.len()..].trim().to_owned();
         Ok(Section { heading: heading.to_owned(), day, notes })
     }

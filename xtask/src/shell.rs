@@ -27,7 +27,7 @@ pub(crate) fn cargo() -> Command {
 /// Runs to the end with our own output streams.
 ///
 /// # Errors
-/// The program cannot be started, or did not exit with 0.
+/// Fails if the program cannot be started, or did not exit with 0.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     eprintln!("$ {}", shown(command));
     let status = command
@@ -114,7 +114,7 @@ pub(crate) const DIST: &str = "dist";
 /// Builds the program with one of these profiles and returns where it is.
 ///
 /// # Errors
-/// The build fails.
+/// Fails if the build fails.
 pub(crate) fn program(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     let mut cargo = cargo();
     cargo.current_dir(root).args(["build", "--profile", profile, "--package", "loadstone"]);
@@ -125,7 +125,7 @@ pub(crate) fn program(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
 /// The version of the workspace.
 ///
 /// # Errors
-/// The root manifest has no `[workspace.package] version`.
+/// Fails if the root manifest has no `[workspace.package] version`.
 pub(crate) fn version(root: &Path) -> anyhow::Result<String> {
     let path = root.join("Cargo.toml");
     let text =

@@ -30,7 +30,7 @@ pub(crate) struct Options {
 /// `cargo xtask truth`.
 ///
 /// # Errors
-/// Returned if a figure is wrong, or if too few rounds were usable, which is [`shell::Missing`] a
+/// Fails if a figure is wrong, or if too few rounds were usable, which is [`shell::Missing`] a
 /// quiet machine.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let program = shell::program(root, shell::DIST)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         }
     }
     let text = format!(
-        "truth: inconclusive: {agreed} of {} rounds were fit to tell within {} tries; try on a quieter machine",
+        "truth: inconclusive: {agreed} of {} rounds were conclusive within {} tries; try on a quieter machine",
         options.rounds, options.tries
     );
     Err(shell::Missing(text).into())

@@ -16,7 +16,7 @@ impl SiteProcess {
     /// several.
     ///
     /// # Errors
-    /// Returned if the program cannot be started again, or the site prints no URL.
+    /// Fails if the program cannot be started again, or the site prints no URL.
     pub(crate) fn start(options: &[&str]) -> Result<SiteProcess> {
         let program = std::env::current_exe().context("cannot find this program's own file")?;
         let mut command = Command::new(program);

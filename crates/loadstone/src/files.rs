@@ -40,7 +40,7 @@ pub(crate) enum Place {
 const LINKS_MAX: usize = 40;
 
 /// # Errors
-/// Links that form a loop.
+/// Fails for links that form a loop.
 pub(crate) fn place(path: &Path) -> Result<Place> {
     let mut at = path.to_owned();
     for _ in 0..=LINKS_MAX {
@@ -184,7 +184,7 @@ impl GrowingFile {
     /// Renames the complete file to its final path.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// Fails if the file system refuses.
     pub(crate) fn keep(mut self) -> Result<()> {
         let Some(Growth { beside, place }) = self.growth.take() else { return Ok(()) };
         self.file

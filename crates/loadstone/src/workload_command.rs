@@ -123,5 +123,5 @@ fn summary(found: &Crawl, args: &CrawlArgs) -> String {
 }
 
 fn put(text: &mut String, line: &str) {
-    writeln!(text, "{line}").expect("a String takes all text");
+    writeln!(text, "{line}").expect("a String accepts all text");
 }

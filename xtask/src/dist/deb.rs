@@ -27,7 +27,7 @@ const COPYRIGHT: &str = "Format: https://www.debian.org/doc/packaging-manuals/co
 /// Packs the folder of the dynamic tarball.
 ///
 /// # Errors
-/// A tool fails, or the binary needs a library that we know no package for.
+/// Fails if a tool fails, or the binary needs a library that we know no package for.
 pub(super) fn pack(release: &Release, from: &Path) -> anyhow::Result<PathBuf> {
     let tree = release.stage.join("deb");
     let size = pack::lay_out(from, &PLACES, &tree)?;

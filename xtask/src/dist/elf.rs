@@ -32,7 +32,7 @@ pub(super) fn asks_for_loader(elf: &[u8]) -> Option<bool> {
 /// stay: Lua's C modules look them up.
 ///
 /// # Errors
-/// binutils is missing or fails.
+/// Fails if binutils is missing or fails.
 pub(super) fn split(binary: &Path, folder: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
     let objcopy = shell::need("objcopy", "apt-get install binutils")?;
     let stripped = folder.join("loadstone");

@@ -22,7 +22,7 @@ const PLACES: [(&str, &str); 9] = [
 /// Packs the folder of the static tarball.
 ///
 /// # Errors
-/// tar or gzip fails, or a file cannot be written.
+/// Fails if tar or gzip fails, or a file cannot be written.
 pub(super) fn pack(release: &Release, from: &Path) -> anyhow::Result<PathBuf> {
     let stage = release.stage.join("oci");
     let tree = stage.join("tree");

@@ -12,7 +12,7 @@ pub(super) type Places<'a> = [(&'a str, &'a str)];
 /// Lays out a tree and returns its size in bytes.
 ///
 /// # Errors
-/// A file cannot be copied.
+/// Fails if a file cannot be copied.
 pub(super) fn lay_out(from: &Path, places: &Places<'_>, tree: &Path) -> anyhow::Result<u64> {
     let mut size = 0;
     for (source, target) in places {
@@ -28,7 +28,7 @@ pub(super) fn lay_out(from: &Path, places: &Places<'_>, tree: &Path) -> anyhow::
 /// A tar of these entries of a folder: sorted, owned by root, all of one date.
 ///
 /// # Errors
-/// tar fails.
+/// Fails if tar fails.
 pub(super) fn tar<S: AsRef<OsStr>>(
     folder: &Path,
     entries: &[S],
@@ -45,7 +45,7 @@ pub(super) fn tar<S: AsRef<OsStr>>(
 /// `from` compressed into `to`; -n leaves name and time out of the file.
 ///
 /// # Errors
-/// gzip fails, or the file cannot be written.
+/// Fails if gzip fails, or the file cannot be written.
 pub(super) fn gzip(from: &Path, to: &Path) -> anyhow::Result<()> {
     let out = std::fs::File::create(to).with_context(|| format!("writing {}", to.display()))?;
     let mut gzip = Command::new("gzip");

@@ -21,7 +21,7 @@ const PLACES: [(&str, &str); 9] = [
 /// Packs the folder of the dynamic tarball.
 ///
 /// # Errors
-/// rpmbuild fails.
+/// Fails if rpmbuild fails.
 pub(super) fn pack(release: &Release, from: &Path) -> anyhow::Result<PathBuf> {
     let top = release.stage.join("rpm");
     let tree = top.join("tree");

@@ -80,7 +80,7 @@ const SHARING: [&str; 5] = ["<!-- site", "<!-- start", "<!-- run", "<!-- wait", 
 
 impl Page {
     /// # Errors
-    /// Returned for an invalid mark, an unclosed fence, a file without its block.
+    /// Fails for an invalid mark, an unclosed fence, a file without its block.
     pub(super) fn parse(text: &str) -> anyhow::Result<Page> {
         if text.contains("{site}") {
             bail!("{{site}} is nothing that a reader could type: write http://{SITE}");

@@ -77,7 +77,7 @@ fn an_invalid_release_is_refused_without_changes() {
         assert!(why.contains(found), "{version}: {why}");
     }
     let day = Options { date: Some("23.11.2026".into()), ..options("0.2.0") };
-    assert!(refused(root, &day).contains("\"23.11.2026\" is no day"));
+    assert!(refused(root, &day).contains("\"23.11.2026\" is not a date"));
     git(root, &["tag", "v0.2.0"]).unwrap();
     assert!(refused(root, &options("0.2.0")).contains("the tag v0.2.0 is there already"));
     std::fs::write(root.join("one/src/lib.rs"), "//! Half done.\n").unwrap();
@@ -109,7 +109,7 @@ fn a_tag_that_fails_takes_its_commit_back() {
 fn a_section_without_text_is_refused() {
     let text = "## [1.0.0] - unreleased\n\n\n## [0.9.0] - 2026-01-01\n- x\n";
     let why = format!("{:#}", Section::of(text, "1.0.0").unwrap_err());
-    assert_eq!(why, "CHANGELOG.md: nothing stands below `## [1.0.0] - unreleased`");
+    assert_eq!(why, "CHANGELOG.md: there is no entry below `## [1.0.0] - unreleased`");
     assert_eq!(Section::of(text, "0.9.0").unwrap().notes, "- x");
 }
 

@@ -173,7 +173,7 @@ fn broken_permissions(places: &[Place], owed: &[(&str, &str)]) -> Vec<String> {
         }
     }
     let stale = owed.iter().filter(|pair| !used.contains(pair));
-    found.extend(stale.map(|(name, on)| format!("({name}, {on}) is owed no longer; take it off")));
+    found.extend(stale.map(|(name, on)| format!("({name}, {on}) is no longer needed; remove it")));
     found
 }
 
@@ -289,7 +289,7 @@ mod tests {
         let found = broken_permissions(&places[..2], &[("low", "high")]);
         assert_eq!(found, [""; 0]);
         let found = broken_permissions(&places[1..2], &[("low", "high")]);
-        assert_eq!(found[1..], ["(low, high) is owed no longer; take it off"]);
+        assert_eq!(found[1..], ["(low, high) is no longer needed; remove it"]);
     }
 
     #[test]

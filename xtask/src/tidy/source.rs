@@ -28,7 +28,7 @@ pub(super) struct Named {
 
 impl Source {
     /// # Errors
-    /// The parser's error, with its line.
+    /// Fails with the parser's error, with its line.
     pub(super) fn parse(text: &str) -> Result<Source, (usize, String)> {
         let said =
             |error: &dyn std::fmt::Display, span: Span| (span.start().line, error.to_string());

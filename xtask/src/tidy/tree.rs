@@ -37,7 +37,7 @@ impl Tree {
     /// Reads the tree below `root`. Symbolic links are not followed.
     ///
     /// # Errors
-    /// A folder or file cannot be read, or a text file is not UTF-8.
+    /// Fails if a folder or file cannot be read, or a text file is not UTF-8.
     pub(crate) fn read(root: &Path) -> anyhow::Result<Tree> {
         let mut tree = Tree::default();
         tree.read_folder(root, "")?;

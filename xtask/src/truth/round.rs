@@ -61,7 +61,7 @@ impl Round {
     /// Reads a round through `read`, which knows the folder.
     ///
     /// # Errors
-    /// Returned if a file is missing or malformed.
+    /// Fails if a file is missing or malformed.
     pub(super) fn read(read: impl Fn(&str) -> anyhow::Result<String>) -> anyhow::Result<Round> {
         let server = |name: &str| server_log(&read(&format!("{name}.server"))?);
         let reference = |name: &str| -> anyhow::Result<(Times, f64)> {

@@ -121,7 +121,7 @@ impl Subject {
     /// Every file of `folder`, in the order of their names.
     ///
     /// # Errors
-    /// A file cannot be read, or is wrong; the file is named.
+    /// Fails if a file cannot be read, or is wrong; the file is named.
     pub(crate) fn read_all(folder: &Path) -> anyhow::Result<Vec<Subject>> {
         let listed = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
         let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
@@ -152,7 +152,7 @@ impl Subject {
     /// Starts it on a free port and waits until it listens.
     ///
     /// # Errors
-    /// Returned if it cannot be started or does not listen, with its output.
+    /// Fails if it cannot be started or does not listen, with its output.
     pub(crate) fn start(&self, loadstone: &Path) -> anyhow::Result<Running> {
         let folder = tempfile::tempdir()?;
         let mut running = Running { children: Vec::new(), folder, url: String::new(), origin: 0 };

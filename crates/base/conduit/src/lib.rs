@@ -276,7 +276,7 @@ pub trait TlsFactory {
     /// settings.
     ///
     /// # Errors
-    /// As [`TlsFactory::session`].
+    /// Fails like [`TlsFactory::session`].
     fn session_offering(
         &mut self,
         server_name: &str,

@@ -367,7 +367,7 @@ impl Cutter {
     /// Reads the available part of an incomplete header; returns how many bytes that was.
     ///
     /// # Errors
-    /// No piece begins like this.
+    /// Fails if no piece begins like this.
     pub fn open(&mut self, input: &[u8]) -> Result<usize, NoPiece> {
         if self.current.is_some() {
             return Ok(0);

@@ -41,8 +41,7 @@ impl Backends {
     }
 
     pub fn merge(&mut self, other: &Backends) {
-        let pairs =
-            [(&mut self.addresses, &other.addresses), (&mut self.names, &other.names)];
+        let pairs = [(&mut self.addresses, &other.addresses), (&mut self.names, &other.names)];
         for (sum, more) in pairs {
             more.iter().for_each(|(name, tally)| add(sum, name, *tally));
         }
@@ -114,7 +113,7 @@ pub struct LoadTally {
 }
 
 impl LoadTally {
-    /// Counts a report; `None`: it cannot be read.
+    /// Counts a report, or `None` if it cannot be read.
     pub fn add(&mut self, report: Option<LoadReport>) {
         self.reports += 1;
         let Some(report) = report else {

@@ -84,7 +84,8 @@ pub struct Point {
     pub p99_s: f64,
     /// (failed + timed out + dropped) / due, 0..=1.
     pub failure_share: f64,
-    /// Share of failures that the objectives allow, 0..=1; `None`: they do not bound failures, and
+    /// Share of failures that the objectives allow, 0..=1, or `None` if they do not bound failures,
+    /// and
     /// 0.1 % is allowed.
     pub failures_max: Option<f64>,
     /// True if each objective of the search was met, by a server that does not fail; `None` without

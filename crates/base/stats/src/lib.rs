@@ -36,9 +36,7 @@ pub mod verdict;
 mod verified;
 pub mod webmark;
 
-pub use backends::{
-    BACKENDS_MAX, BACKENDS_OTHER, BackendTally, Backends, LoadFigure, LoadTally,
-};
+pub use backends::{BACKENDS_MAX, BACKENDS_OTHER, BackendTally, Backends, LoadFigure, LoadTally};
 pub use blocks::{BLOCKS_MIN, Block, Blocks};
 pub use cause::CauseId;
 pub use doubt::Doubt;

@@ -10,7 +10,7 @@ use units::{Nanos, ParseError, quoted, show};
 /// A bound on one figure of a run, such as `p99<50ms` or `failures<0.1%`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// Name of the part; `None`: the whole run.
+    /// Name of the part; `None` means the whole run.
     pub of: Option<Subject>,
     pub metric: Metric,
     pub op: Op,
@@ -445,7 +445,7 @@ pub struct Figures {
     numbers: NumberTally,
     /// Receptions that took place, and those that were expected.
     receptions: (u64, u64),
-    /// Calls that ended with the status OK; `None`: no call had a status of gRPC.
+    /// Calls that ended with the status OK, or `None` if no call had a status of gRPC.
     status_ok: Option<u64>,
 }
 

@@ -962,8 +962,8 @@ pub struct Measurement {
     /// closed loop.
     pub intended: Option<u64>,
     /// Time that the plan's rate takes for them, if their count ended the run (`-n` with `--rate`),
-    /// or if they are evenly spaced and the last gap ends after the window. `None`: as long as the
-    /// window, which is otherwise longer by the wait for the last responses.
+    /// or if they are evenly spaced and the last gap ends after the window. `None` means as long as
+    /// the window, which is otherwise longer by the wait for the last responses.
     pub intended_span: Option<Nanos>,
     /// Highest number of connections open at once.
     pub connections_peak: u64,

@@ -57,7 +57,7 @@ impl GrpcTally {
 /// Tokens that a stream of a language model reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUsage {
-    /// Tokens of the response, and of the request; `None`: the stream does not report them.
+    /// Tokens of the response, and of the request, or `None` if the stream does not report them.
     pub output: Option<u64>,
     pub input: Option<u64>,
 }
@@ -105,7 +105,7 @@ pub struct StreamTally {
     pub empty: u64,
     /// Calls that failed or timed out after at least one event.
     pub cut: u64,
-    /// Events of all of these.
+    /// Events of all these calls.
     pub events: u64,
     /// Events inside the measured window, whenever their calls fell due.
     pub in_window: u64,
@@ -209,7 +209,7 @@ pub struct StreamMarks {
     events: u64,
     first: Nanos,
     last: Nanos,
-    /// `None`: the stream is not a stream of tokens.
+    /// `None` if the stream is not a stream of tokens.
     pub usage: Option<TokenUsage>,
     /// Row of the step that it belongs to, if streams are counted by steps.
     pub step: Option<u32>,

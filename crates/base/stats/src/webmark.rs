@@ -79,7 +79,7 @@ mod tests {
         assert!((3.0 * total_ms(36, 3, 15, 3) - (36.0 + 15.0)).abs() < 1e-9);
         assert!((3.0 * total_ms(12, 1, 15, 3) - (12.0 + 15.0)).abs() < 1e-9);
         assert_eq!(weighted_response(ms(12), 1, ms(0), 0), None);
-        assert!((total_ms(0, 0, 15, 3) - 5.0).abs() < 1e-9, "connections of before the window");
+        assert!((total_ms(0, 0, 15, 3) - 5.0).abs() < 1e-9, "connections from before the window");
     }
 
     #[test]

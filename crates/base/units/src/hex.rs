@@ -7,7 +7,7 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        write!(text, "{byte:02x}").expect("a String takes all text");
+        write!(text, "{byte:02x}").expect("a String accepts all text");
     }
     text
 }

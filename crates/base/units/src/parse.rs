@@ -126,8 +126,7 @@ pub fn parse_size(text: &str) -> Result<u64, ParseError> {
 /// A count of things: `500`, `10k`, `2.5M` (powers of 1000), thousands may be grouped (`10,000`).
 ///
 /// # Errors
-/// Returned for text that is not a number, has a fraction of an indivisible unit, or is above 2⁶⁴ −
-/// 1.
+/// Fails for text that is not a number, has a fraction of an indivisible unit, or is above 2⁶⁴ − 1.
 pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     let bad = |why: &str| {
         ParseError(format!("{} is not a count: {why}; write one like {COUNTS}", quoted(text)))
@@ -297,7 +296,7 @@ fn fraction_of(digits: &str) -> u64 {
 /// 127.0.0.1. Port 0 means a free one.
 ///
 /// # Errors
-/// Returned for anything else; names are not looked up.
+/// Fails for anything else; names are not looked up.
 pub fn parse_listen(text: &str) -> Result<SocketAddr, ParseError> {
     let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
     let local = port.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));

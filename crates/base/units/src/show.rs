@@ -30,7 +30,7 @@ pub fn duration(span: Nanos) -> String {
             return format!("{} {name} {rest:02} {sub_name}", count(units));
         }
     }
-    unreachable!("days take any length")
+    unreachable!("a number of days can have any length")
 }
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -30,8 +30,8 @@ struct Free {
     next: Option<NonNull<Free>>,
 }
 
-/// Size of the whole block, including the header, that holds `size` bytes; `None`: there is no such
-/// block.
+/// Size of the whole block, including the header, that holds `size` bytes, or `None` if there is no
+/// such block.
 #[inline]
 fn whole(size: usize) -> Option<usize> {
     let total = size.checked_add(HEADER)?;

@@ -35,8 +35,7 @@ impl Request {
     /// the HTTP/1 connection are removed.
     ///
     /// # Errors
-    /// Returned for text that is not an HTTP/1 request, has a transfer coding, or requests a
-    /// tunnel.
+    /// Fails for text that is not an HTTP/1 request, has a transfer coding, or requests a tunnel.
     pub fn from_http1(message: &[u8], scheme: &str) -> Result<Request, NotTranslated> {
         let refused = |why: &str| Err(NotTranslated(why.to_owned()));
         let mut lines = [httparse::EMPTY_HEADER; FIELDS_MAX];

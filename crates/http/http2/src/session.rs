@@ -286,7 +286,7 @@ impl Session {
     }
 
     /// Releases the next message of a paced request; its bytes are appended to `out`, as far as the
-    /// peer's windows permit. `None`: all are released, or the stream has left.
+    /// peer's windows permit. `None` if all are released, or the stream has left.
     pub fn release(&mut self, place: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
         let stream = self.state_mut().streams.get_mut(place)?;
         let (id, released) = (stream.id, stream.release()?);
@@ -373,7 +373,7 @@ impl Session {
     /// return its meaning, and [`Session::drain`] the replies.
     ///
     /// # Errors
-    /// The connection is unusable afterwards: the reason, with the standard's section.
+    /// Fails if the connection is unusable afterwards: the reason, with the standard's section.
     pub fn feed(&mut self, input: &[u8]) -> Result<Fed, String> {
         let header = self.frame.take_header(input);
         if self.fresh && self.frame.have >= 7 {

@@ -117,7 +117,7 @@ impl OutstandingStream {
         }
     }
 
-    /// Releases the next message; `None`: all are released.
+    /// Releases the next message, or `None` if all are released.
     pub(crate) fn release(&mut self) -> Option<ReleasedMessage> {
         let unsent = self.unsent.as_mut().filter(|unsent| unsent.held > 0)?;
         let body = unsent.body.as_deref()?;

@@ -242,7 +242,7 @@ const WINDOW: u64 = 65_535;
 pub(crate) const UNI_MAX: u64 = 16;
 
 /// A ticket that no server issued.
-pub(crate) const INVENTED: &[u8] = b"a token of loadstone's invention";
+pub(crate) const INVENTED: &[u8] = b"a token made by loadstone";
 
 /// The transport parameters of a client; the server may open its control stream and more.
 fn parameters(from: &ConnectionId, window: u64) -> Option<TransportParameters> {
@@ -308,7 +308,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     VarInt::from_u64(number).unwrap_or(VarInt::MAX).encode(out);
 }
 
-/// The variable-length integer at the start of the bytes, and its length; `None`: incomplete.
+/// The variable-length integer at the start of the bytes, and its length; `None` if it is incomplete.
 pub(crate) fn number(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut rest = bytes;
     let number = VarInt::decode(&mut rest).ok()?;

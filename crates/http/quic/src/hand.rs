@@ -151,8 +151,8 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    /// Uses a ticket of this kind if there is one; new ones are stored. `None`: no certificate can
-    /// have this name.
+    /// Uses a ticket of this kind if there is one; new ones are stored. `None` if no certificate
+    /// can have this name.
     pub(crate) fn new(
         sessions: &HandSessions,
         name: &str,
@@ -336,8 +336,8 @@ impl Hand {
     /// Processes pieces.
     ///
     /// # Errors
-    /// `WouldBlock` before the handshake is confirmed, or before the point at which the worker
-    /// wants to write; `Failed` if the connection is closed.
+    /// Fails with `WouldBlock` before the handshake is confirmed, or before the point at which the
+    /// worker wants to write, and with `Failed` if the connection is closed.
     pub(crate) fn write(&mut self, bytes: &[u8], now: Nanos) -> Result<(), IoError> {
         self.now = now;
         match self.over {
@@ -459,7 +459,7 @@ impl Hand {
     /// Returns pieces.
     ///
     /// # Errors
-    /// Returned if there is no data now, or the connection is closed.
+    /// Fails if there is no data now, or the connection is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         let count = self.inbox.read(buffer);
         match (count, self.over) {

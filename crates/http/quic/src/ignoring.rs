@@ -219,7 +219,7 @@ const HEARD_MAX: usize = 16 << 10;
 const PARAMETERS: u16 = 0x39;
 const EARLY_DATA: u16 = 42;
 
-/// The content of this extension of a ClientHello (RFC 8446 section 4.1.2); `None`: absent or
+/// The content of this extension of a ClientHello (RFC 8446 section 4.1.2); `None` means absent or
 /// incomplete.
 fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
     // message header, version, random

@@ -223,7 +223,8 @@ impl QuicLink {
     /// Processes pieces of the worker.
     ///
     /// # Errors
-    /// `WouldBlock` before the handshake is complete; `Failed` if the connection is closed.
+    /// Fails with `WouldBlock` before the handshake is complete, and with `Failed` if the
+    /// connection is closed.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
         if let Some(loss) = &self.loss {
             return loss.unless_orderly(()).and(Err(IoError::Failed(FailureClass::ClosedEarly)));
@@ -442,7 +443,7 @@ impl QuicLink {
     /// Returns pieces for the worker.
     ///
     /// # Errors
-    /// Returned if there is no data now, or the connection is closed.
+    /// Fails if there is no data now, or the connection is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         // data that a server sends with its last handshake message is delivered after the worker's
         // first write

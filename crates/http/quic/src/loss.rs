@@ -9,7 +9,7 @@ use sample::{FailureClass, http3_code_name};
 /// The end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
-    /// Failure class; `None`: an orderly close.
+    /// Failure class; `None` means an orderly close.
     pub(crate) class: Option<FailureClass>,
     /// Reason as text; empty for an orderly close.
     pub(crate) why: Option<String>,

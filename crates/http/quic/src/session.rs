@@ -127,7 +127,7 @@ impl HandSessions {
     }
 
     /// Uses a ticket of this kind if there is one; tickets of this session are stored as this kind.
-    /// `alpn`: the protocol is offered. `None`: no certificate can have this name.
+    /// `alpn`: the protocol is offered. `None` if no certificate can have this name.
     pub(crate) fn start(
         &self,
         name: &str,

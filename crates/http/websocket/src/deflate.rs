@@ -53,7 +53,7 @@ impl DeflateOffer {
         text
     }
 
-    /// Reads one element of Sec-WebSocket-Extensions. `None`: it is another extension, or has
+    /// Reads one element of Sec-WebSocket-Extensions. `None` if it is another extension, or has
     /// unknown, repeated or invalid parameters.
     pub fn parse(element: &str) -> Option<DeflateOffer> {
         let mut parts = element.split(';').map(str::trim);
@@ -90,8 +90,8 @@ impl DeflateOffer {
         Some(offer)
     }
 
-    /// Answer of a server that accepts this offer, and the resulting agreement. `None`: it requires
-    /// a window that the server does not support.
+    /// Answer of a server that accepts this offer, and the resulting agreement. `None` if it
+    /// requires a window that the server does not support.
     pub fn accept(&self) -> Option<(DeflateOffer, Agreed)> {
         let server_bits = self.server_max_window_bits.unwrap_or(WINDOW_MAX);
         if server_bits < WINDOW_WRITABLE {
@@ -105,7 +105,7 @@ impl DeflateOffer {
         Some((answer, answer.agreed()))
     }
 
-    /// Checks a server's answer to this offer. `None`: it has something that was not offered.
+    /// Checks a server's answer to this offer. `None` if it has something that was not offered.
     pub fn settle(&self, answer: &DeflateOffer) -> Option<Agreed> {
         let server_bits = match (self.server_max_window_bits, answer.server_max_window_bits) {
             (Some(offered), Some(chosen)) => chosen <= offered,
@@ -151,7 +151,7 @@ pub fn choose<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<(DeflateO
 /// Compresses messages of one direction.
 #[derive(Debug)]
 pub struct Deflater {
-    /// `None`: the window is too small for the library, and messages are sent uncompressed.
+    /// `None` if the window is too small for the library, and messages are sent uncompressed.
     stream: Option<Compress>,
     keeps_context: bool,
 }
@@ -227,7 +227,7 @@ impl Inflater {
     /// Appends what a piece of a message inflates to; `max`: bytes that `out` may have.
     ///
     /// # Errors
-    /// Bytes that are no deflate stream, or a message above `max`.
+    /// Fails for bytes that are no deflate stream, or a message above `max`.
     pub fn push(
         &mut self,
         piece: &[u8],
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn messages_survive_both_context_rules_and_every_window() {
-        let text = "the same words again and again ".repeat(3_000).into_bytes();
+        let text = "the same words repeatedly ".repeat(3_000).into_bytes();
         for alone in [false, true] {
             for bits in 9..=15 {
                 let (mut deflater, mut inflater) =
@@ -304,9 +304,10 @@ mod tests {
                 for length in [0, 1, 125, 70_000] {
                     round_trip(&mut deflater, &mut inflater, &text[..length]);
                 }
-                let first = round_trip(&mut deflater, &mut inflater, b"a message that comes twice");
+                let first =
+                    round_trip(&mut deflater, &mut inflater, b"a message that is sent twice");
                 let second =
-                    round_trip(&mut deflater, &mut inflater, b"a message that comes twice");
+                    round_trip(&mut deflater, &mut inflater, b"a message that is sent twice");
                 assert_eq!(second < first, !alone, "context, {bits} bits");
             }
         }

@@ -133,7 +133,7 @@ pub struct HeaderReader {
 }
 
 impl HeaderReader {
-    /// Takes bytes off the front of the input until the header is whole. `None`: more is needed.
+    /// Takes bytes off the front of the input until the header is whole. `None` if more is needed.
     ///
     /// # Errors
     /// Fails for a length that RFC 6455 does not allow.

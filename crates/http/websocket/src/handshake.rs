@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 
 /// Appended to the key before hashing.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/// Header fields that are read of a head.
+/// Maximum number of header fields of a head.
 const FIELDS_MAX: usize = 128;
 
 /// Value of Sec-WebSocket-Key.
@@ -95,8 +95,8 @@ impl std::fmt::Display for ClientError {
 
 impl std::error::Error for ClientError {}
 
-/// Reads the head of a server's response. `None`: it is incomplete. Returns the length of the head
-/// with the outcome; the bytes after it belong to the connection.
+/// Reads the head of a server's response. `None` if it is incomplete. Returns the length of the
+/// head with the outcome; the bytes after it belong to the connection.
 pub fn read_response(
     input: &[u8],
     key: &str,
@@ -191,7 +191,7 @@ pub fn asks_for_websocket(head: &[u8]) -> bool {
     request.parse(head).is_ok() && has_token(request.headers, "upgrade", "websocket")
 }
 
-/// Reads the head of a client's request. `None`: it is not whole.
+/// Reads the head of a client's request. `None` if it is not whole.
 pub fn read_request(input: &[u8]) -> Option<(usize, Result<ServerRequest, ServerError>)> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut fields);

@@ -210,8 +210,8 @@ impl WebSocket {
     /// Takes input up to the next event; call again with the rest. Replies go into `out`.
     ///
     /// # Errors
-    /// The peer violates the protocol or a limit; the connection must be closed after `out` was
-    /// sent, and takes no further input.
+    /// Fails if the peer violates the protocol or a limit; the connection must be closed after
+    /// `out` was sent, and takes no further input.
     pub fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Received, Violation> {
         self.drop_stale();
         if self.failed || self.got_close {

@@ -24,13 +24,13 @@ pub trait CheckWorld: Caller {
     fn has_files(&self) -> bool;
 
     /// # Errors
-    /// One sentence that names the file.
+    /// Fails with one sentence that names the file.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, String>;
 
     /// Names of everything in a folder, sorted.
     ///
     /// # Errors
-    /// One sentence that names the folder.
+    /// Fails with one sentence that names the folder.
     fn list_folder(&mut self, path: &str) -> Result<Vec<String>, String>;
 
     /// Waits.
@@ -43,7 +43,7 @@ const CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Checks that every request of the plan can be sent.
 ///
 /// # Errors
-/// The first invalid step: line, step and reason.
+/// Fails with the first invalid step: line, step and reason.
 pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
     for step in &plan.steps {
         let asks: Vec<&Ask> = match &step.action {
@@ -138,7 +138,7 @@ impl Runner<'_> {
         }
         let files = matches!(step.action, Action::File { .. } | Action::Folder { .. });
         if files && !self.world.has_files() {
-            return self.skipped(step, "--root says where the site's files are");
+            return self.skipped(step, "--root gives the folder of the site's files");
         }
         let start = self.world.now();
         let mut round = Round { difference: None, status: None, members: Vec::new() };

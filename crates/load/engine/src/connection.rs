@@ -421,7 +421,7 @@ impl Conn {
     /// bytes of the connection, so that the transport is established.
     ///
     /// # Errors
-    /// The connection no longer exists.
+    /// Fails if the connection no longer exists.
     #[inline]
     pub(crate) fn flush<I: Io>(
         &mut self,
@@ -534,7 +534,7 @@ impl Conn {
     /// Reads the proxy's response to CONNECT. Returns true if the tunnel is established.
     ///
     /// # Errors
-    /// The proxy refuses, or sends an invalid response.
+    /// Fails if the proxy refuses, or sends an invalid response.
     pub(crate) fn receive_proxy_response(
         &mut self,
         bytes: &[u8],
@@ -724,7 +724,7 @@ impl Conn {
     /// complete.
     ///
     /// # Errors
-    /// The failure of the oldest call that results.
+    /// Fails with the failure of the oldest call that results.
     pub(crate) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::ClosedEarly) };
         match self.state {

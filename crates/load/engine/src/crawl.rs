@@ -66,7 +66,7 @@ pub struct Crawl {
 /// Crawls the site, level by level. Passes the number of addresses requested and known to `told`.
 ///
 /// # Errors
-/// A header that cannot be sent.
+/// Fails for a header that cannot be sent.
 pub fn crawl(
     plan: &CrawlPlan,
     world: &mut dyn Caller,
@@ -151,7 +151,7 @@ impl Walk<'_> {
             200..=299 => self.good(place, &reply),
             300..=399 => match location(&place.url, &reply) {
                 Some(url) => self.note(url, place.depth, &place.url),
-                None => self.broken(place, format!("{} that leads nowhere", reply.facts.status)),
+                None => self.broken(place, format!("{} without a target", reply.facts.status)),
             },
             status => self.broken(place, status.to_string()),
         }

@@ -125,7 +125,7 @@ impl Heard {
 pub struct Contact {
     /// The address that accepted the connection.
     pub peer: Option<Peer>,
-    /// ALPN name of the protocol that TLS negotiated, empty for none; `None`: no handshake was
+    /// ALPN name of the protocol that TLS negotiated, empty for none, or `None` if no handshake was
     /// completed, or the connection uses QUIC.
     pub agreed: Option<String>,
     /// Streams that the peer permits at once, if it announced them.

@@ -136,7 +136,7 @@ pub(crate) struct FanOut {
 }
 
 impl FanOut {
-    /// Creates the rooms of worker `worker`; `None`: the plan has no rooms.
+    /// Creates the rooms of worker `worker`, or `None` if the plan has no rooms.
     pub(crate) fn of(setup: &Setup, worker: u32) -> Option<FanOut> {
         let rooms = setup.plan.websocket.rooms.filter(|_| setup.plan.is_websocket())?;
         let part = setup.part(worker);
@@ -198,7 +198,7 @@ impl FanOut {
         }
     }
 
-    /// Returns the publisher of the room whose turn it is; `None`: no publisher is open.
+    /// Returns the publisher of the room whose turn it is, or `None` if no publisher is open.
     pub(crate) fn next_publisher(&mut self) -> Option<Slot> {
         let count = self.rooms.len();
         let mut turns = (0..count).map(|step| (self.next_room + step) % count);

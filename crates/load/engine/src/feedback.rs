@@ -200,8 +200,8 @@ impl Feedback {
     }
 
     /// A user whose think time ends by `until`: the instant, the user, the calls.
-    pub(crate) fn pop_thinker(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
-        let (at, user, count) = self.people.pop_thinker(until)?;
+    pub(crate) fn pop_due_user(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
+        let (at, user, count) = self.people.pop_due_user(until)?;
         // without an end of the sessions the run is being stopped, and no further instant is needed
         let paced = self.pace.is_some() && until != Nanos::NEVER;
         Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
@@ -301,7 +301,7 @@ impl Feedback {
         self.guided.as_ref().is_some_and(|guided| guided.makes_simultaneous_calls())
     }
 
-    /// The next step of a user with simultaneous calls; `None`: it has left.
+    /// The next step of a user with simultaneous calls, or `None` if it has left.
     pub(crate) fn next_simultaneous(&mut self, user: u32, now: Nanos) -> Option<Step> {
         let guided = self.guided.as_mut()?;
         let person = self.people.users.get_mut(user as usize).filter(|it| it.active)?;
@@ -327,8 +327,8 @@ impl Feedback {
         needed
     }
 
-    /// Ends a pause of a guided user: asks the guide for the next step. `None`: the user has a call
-    /// to make, or nothing to do.
+    /// Ends a pause of a guided user: asks the guide for the next step. `None` if the user has a
+    /// call to make, or nothing to do.
     pub(crate) fn end_pause(&mut self, user: u32, now: Nanos) -> Option<Next> {
         let guided = self.guided.as_mut()?;
         if !guided.take_pause(user) {

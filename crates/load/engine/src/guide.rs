@@ -37,7 +37,7 @@ const MET_MAX: usize = 1_000;
 pub(crate) struct Guided {
     guide: Box<dyn Guide>,
     directory: Box<dyn Directory>,
-    /// Discovered endpoints; `None`: the name cannot be resolved.
+    /// Discovered endpoints, or `None` if the name cannot be resolved.
     met: BTreeMap<String, Option<u32>>,
     /// The last URL looked up, with the result.
     last_met: Option<(Arc<Url>, Option<u32>)>,
@@ -50,14 +50,14 @@ pub(crate) struct Guided {
     attends_to_each: bool,
     ends_with_its_users: bool,
     /// By row of the user, of a guide with simultaneous calls: instants at which it is asked.
-    /// `None`: users make one call at a time.
+    /// `None` if users make one call at a time.
     alarms: Option<Vec<Alarms>>,
 }
 
 /// Instants at which the guide is asked for a user's next step, the earliest last.
 type Alarms = Vec<Nanos>;
 
-/// The wait before a step; `None`: there is no further step.
+/// The wait before a step, or `None` if there is no further step.
 fn wait_of(step: &Step) -> Option<Nanos> {
     match step {
         Step::Call(next_call) => Some(next_call.wait),
@@ -231,7 +231,7 @@ impl Guided {
         self.guide.take_back(template);
     }
 
-    /// The wait before the user's next call, which is kept until it is over; `None`: the user
+    /// The wait before the user's next call, which is kept until it is over, or `None` if the user
     /// leaves.
     pub(crate) fn pause(&mut self, row: u32, user: &mut User, now: Nanos) -> Option<Nanos> {
         let next = self.guide.next(user.id, now);

@@ -36,7 +36,7 @@ pub(crate) struct Heartbeats {
 }
 
 impl Heartbeats {
-    /// Creates the heartbeats of worker `worker`; `None`: the plan has none, or its calls are
+    /// Creates the heartbeats of worker `worker`, or `None` if the plan has none, or its calls are
     /// pings.
     pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Heartbeats> {
         let keepalive = plan.grpc.keepalive.filter(|_| plan.has_grpc());

@@ -52,7 +52,7 @@ impl From<HeldState> for HeldLine {
 /// A driver with held connections: they use the slots from 0 on, the worker's connections the slots
 /// after them.
 #[derive(Debug)]
-pub struct HeldAlongside<I> {
+pub struct WithHeldConnections<I> {
     io: I,
     count: u32,
     peers: Vec<Peer>,
@@ -66,11 +66,11 @@ pub struct HeldAlongside<I> {
     heard: Vec<Ready>,
 }
 
-impl<I: Io> HeldAlongside<I> {
+impl<I: Io> WithHeldConnections<I> {
     /// Adds `count` connections, to each of `peers` in turn.
-    pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> HeldAlongside<I> {
+    pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> WithHeldConnections<I> {
         let facts = HeldFacts { wanted: count.into(), ..HeldFacts::default() };
-        HeldAlongside {
+        WithHeldConnections {
             io,
             count: if peers.is_empty() { 0 } else { count },
             peers,
@@ -175,7 +175,7 @@ impl<I: Io> HeldAlongside<I> {
     }
 }
 
-impl<I: Io> Io for HeldAlongside<I> {
+impl<I: Io> Io for WithHeldConnections<I> {
     #[inline]
     fn now(&mut self) -> Nanos {
         self.io.now()

@@ -37,7 +37,7 @@ pub(crate) struct BodyTest {
 
 impl BodyTest {
     /// # Errors
-    /// Returned if the regular expression does not compile, with the position.
+    /// Fails if the regular expression does not compile, with the position.
     pub(crate) fn new(expect: &Expect, decode: bool, streams: bool) -> Result<BodyTest, String> {
         let regex = match &expect.body {
             Some(BodyRule::Regex(text)) => {
@@ -185,7 +185,7 @@ impl Inspect {
         self.events.is_some()
     }
 
-    /// Tokens that the body reports; `None`: it is not a stream of tokens.
+    /// Tokens that the body reports, or `None` if it is not a stream of tokens.
     pub(crate) fn usage(&self) -> Option<TokenUsage> {
         match &self.events {
             Some(StreamReader::Tokens(reader)) => Some(reader.usage()),

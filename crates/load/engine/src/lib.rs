@@ -46,7 +46,7 @@ mod worker;
 
 pub use collect::{Collector, Intention, Owed, Row};
 pub use guide::Directory;
-pub use held::HeldAlongside;
+pub use held::WithHeldConnections;
 pub use render::{build_template, connect_request};
 pub use scenario_workers::{ScenarioWorkers, lanes};
 pub use setup::{

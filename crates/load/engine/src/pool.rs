@@ -23,7 +23,7 @@ pub(crate) struct Pool {
     /// Boxes returned by idle and closed connections.
     #[expect(
         clippy::vec_box,
-        reason = "a connection holds its work in a box, which goes back as it is"
+        reason = "a connection has its work in a box, which is returned unchanged"
     )]
     spare: Vec<Box<Work>>,
     open_count: u32,
@@ -563,7 +563,7 @@ impl Pool {
     /// follows with the next flush. `id`: the number of the user or session.
     ///
     /// # Errors
-    /// No socket could be opened.
+    /// Fails if no socket could be opened.
     pub(crate) fn open<I: Io>(
         &mut self,
         io: &mut I,
@@ -658,7 +658,7 @@ impl Pool {
     /// users have their own.
     ///
     /// # Errors
-    /// The name cannot be checked, or there is no TLS.
+    /// Fails if the name cannot be checked, or there is no TLS.
     pub(crate) fn tls_session(
         &mut self,
         name: &str,
@@ -675,7 +675,7 @@ impl Pool {
     /// A TLS session that offers these protocols by ALPN.
     ///
     /// # Errors
-    /// As [`Pool::tls_session`].
+    /// Fails like [`Pool::tls_session`].
     pub(crate) fn tls_session_for(
         &mut self,
         name: &str,
@@ -751,7 +751,7 @@ impl Pool {
 #[inline(never)]
 #[expect(
     clippy::vec_box,
-    reason = "a connection holds its work in a box, which goes back as it is"
+    reason = "a connection has its work in a box, which is returned unchanged"
 )]
 fn work(spare: &mut Vec<Box<Work>>, setup: &Setup, keeps_heads: bool) -> Box<Work> {
     let new = || Box::new(Work::new(setup.protocol.clone(), keeps_heads, setup.logging.lenient));

@@ -102,7 +102,7 @@ fn answers(plan: &Plan, seed: Seed, id: u64, challenge: Challenge) -> Option<Ans
 }
 
 /// Signs a single request before it is first sent, if that needs no challenge. `unix_s`: current
-/// time. `None`: unchanged.
+/// time. `None` means unchanged.
 pub fn first_proof(plan: &Plan, template: &Template, unix_s: u64) -> Option<Template> {
     template_with_proof(plan, template, None, unix_s)
 }

@@ -133,7 +133,7 @@ impl Agenda {
         }
     }
 
-    /// Returns the next step; its result goes to [`Agenda::record`]. `None`: there is no further
+    /// Returns the next step; its result goes to [`Agenda::record`]. `None` if there is no further
     /// step.
     pub fn next_step(&mut self) -> Option<PlannedStep> {
         loop {

@@ -32,7 +32,7 @@ impl Redirect<'_> {
     /// Renders the request.
     ///
     /// # Errors
-    /// As [`build_template`](crate::build_template).
+    /// Fails like [`build_template`](crate::build_template).
     pub fn build(&self, plan: &Plan) -> Result<Template, RequestError> {
         let before = self.from.stripped;
         let stripped = Stripped {
@@ -71,7 +71,7 @@ pub(crate) fn own_fields(plan: &Plan, template: &Template) -> Vec<(String, Strin
 }
 
 /// The URL of a Location field. A login in the URL is ignored. Bytes that are not UTF-8 are
-/// percent-encoded, as browsers do. `None`: the value is not a URL.
+/// percent-encoded, as browsers do. `None` if the value is not a URL.
 pub fn location(from: &Url, value: &[u8]) -> Option<Url> {
     let mut url = match std::str::from_utf8(value) {
         Ok(text) => from.join(text).ok()?,
@@ -90,7 +90,7 @@ pub fn location(from: &Url, value: &[u8]) -> Option<Url> {
 }
 
 /// Method after a redirect (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a POST into
-/// GET as every browser does, 307 and 308 repeat it unchanged. `None`: no redirect.
+/// GET as every browser does, 307 and 308 repeat it unchanged. `None` means no redirect.
 pub fn redirect_method(status: u16, method: &str) -> Option<&str> {
     match status {
         303 if method == "HEAD" => Some("HEAD"),

@@ -67,7 +67,7 @@ pub(crate) fn describes_content(name: &str) -> bool {
 /// Like [`build_template`], for a request with its own fields.
 ///
 /// # Errors
-/// As [`build_template`].
+/// Fails like [`build_template`].
 pub(crate) fn build_own(
     plan: &Plan,
     url: &Url,

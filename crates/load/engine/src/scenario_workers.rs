@@ -15,7 +15,7 @@ use units::Nanos;
 /// The loads of a run, each with its own setup; a single load is the run itself.
 ///
 /// # Errors
-/// Like [`Setup::new`]; fails if a request cannot be made.
+/// Fails like [`Setup::new`], and if a request cannot be made.
 pub fn lanes(setup: &Arc<Setup>) -> Result<Vec<Arc<Setup>>, SetupError> {
     if setup.plan.scenarios.is_empty() {
         return Ok(vec![setup.clone()]);

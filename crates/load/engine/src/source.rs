@@ -92,7 +92,8 @@ impl Population {
         Some(Population { levels: stages.levels.clone(), from: setup.measure_from() })
     }
 
-    /// The first instant, from `at` on, at which user `id` exists; `None`: it never exists again.
+    /// The first instant, from `at` on, at which user `id` exists, or `None` if it never exists
+    /// again.
     pub(crate) fn next(&self, id: u64, at: Nanos) -> Option<Nanos> {
         if at < self.from && self.levels.first() > id as f64 {
             return Some(at);
@@ -433,7 +434,7 @@ impl People {
         self.thinking.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
     }
 
-    pub(crate) fn pop_thinker(&mut self, now: Nanos) -> Option<(Nanos, u32, u32)> {
+    pub(crate) fn pop_due_user(&mut self, now: Nanos) -> Option<(Nanos, u32, u32)> {
         if self.next_due() > now {
             return None;
         }
@@ -577,7 +578,7 @@ mod tests {
     fn source(setup: &Setup, worker: u32) -> Box<OpenSource> {
         match Source::new(setup, worker).0 {
             Source::Open(open) => open,
-            Source::Closed { .. } => panic!("a rate is no closed loop"),
+            Source::Closed { .. } => panic!("a rate is not a closed loop"),
         }
     }
 

@@ -106,8 +106,12 @@ pub(crate) struct Heard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeptAlive {
     /// A ping was sent; the connection is examined again then.
-    Pinged { again: Nanos },
-    Later { again: Nanos },
+    Pinged {
+        again: Nanos,
+    },
+    Later {
+        again: Nanos,
+    },
     /// The peer does not acknowledge pings.
     Unanswered,
 }
@@ -273,7 +277,8 @@ impl Speaker {
         }
     }
 
-    /// The name by which the peer must choose the protocol in ALPN; `None`: any choice is accepted.
+    /// The name by which the peer must choose the protocol in ALPN, or `None` if any choice is
+    /// accepted.
     pub(crate) fn demanded(&self) -> Option<&'static str> {
         matches!(self, Speaker::Http2(_)).then_some(::http2::ALPN)
     }

@@ -151,7 +151,7 @@ impl Transport {
     /// Writes queued bytes until none are left or the socket accepts no more.
     ///
     /// # Errors
-    /// Returned if the first write fails. An error of a later write is not returned: reading the
+    /// Fails if the first write fails. An error of a later write is not returned: reading the
     /// connection reports it again, with its reason.
     #[inline]
     pub(crate) fn flush<I: Io>(&mut self, io: &mut I, slot: Slot) -> Result<Flushed, IoError> {
@@ -296,7 +296,7 @@ mod tests {
         io.0 = 100;
         transport.send_close(&mut io, 0);
         let goodbye = if takes >= 12 { 99 } else { 100 };
-        assert_eq!(io.0, goodbye, "a goodbye goes behind nothing else");
+        assert_eq!(io.0, goodbye, "a goodbye is sent when nothing else is unsent");
         unsent
     }
 

@@ -71,7 +71,7 @@ impl KnownBodies {
     /// Returns `None` if bodies are not compared.
     ///
     /// # Errors
-    /// The target's body is unknown.
+    /// Fails if the target's body is unknown.
     pub(crate) fn new(plan: &Plan) -> Result<Option<KnownBodies>, String> {
         let Some(verify) = &plan.expect.verify else { return Ok(None) };
         let knowledge = verify.knowledge();

@@ -128,7 +128,7 @@ pub struct Worker {
     /// Intakes of ended calls, for reuse.
     #[expect(
         clippy::vec_box,
-        reason = "a call holds its intake in a box, which goes back as it is"
+        reason = "a call has its intake in a box, which is returned unchanged"
     )]
     intakes: Vec<Box<Intake>>,
 }

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use conduit::{Io, Peer};
-use engine::{HeldAlongside, Link, ScenarioWorkers, Worker, drive};
+use engine::{Link, ScenarioWorkers, WithHeldConnections, Worker, drive};
 use net::reactor::{Reactor, RingReactor};
 use ownstack::OwnStack;
 use sample::HeldFacts;
@@ -61,7 +61,7 @@ pub fn run(
         return None;
     };
     let mut io = network.boxed();
-    let mut beside = HeldAlongside::new(&mut *io, held.count, held.peers, true);
+    let mut beside = WithHeldConnections::new(&mut *io, held.count, held.peers, true);
     run_all(id, workers, scenarios, &mut beside, link);
     Some(beside.facts())
 }

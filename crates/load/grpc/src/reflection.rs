@@ -81,7 +81,7 @@ pub fn list_request() -> Vec<u8> {
 /// Names of the services in the response to [`list_request`], without those of gRPC itself.
 ///
 /// # Errors
-/// A body that is no such response.
+/// Fails for a body that is no such response.
 pub fn services(body: &[u8]) -> Result<Vec<String>, SchemaError> {
     let mut names = Vec::new();
     for message in reflected(body)? {

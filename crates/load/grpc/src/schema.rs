@@ -67,7 +67,7 @@ impl Schema {
     /// name under which it is imported.
     ///
     /// # Errors
-    /// Returns the first error of the file or of an imported one, with its place.
+    /// Fails with the first error of the file or of an imported one, with its place.
     pub fn compile(
         name: &str,
         read: &dyn Fn(&str) -> Option<String>,
@@ -296,7 +296,7 @@ impl GrpcMethod {
     }
 
     /// Builds the body of a request from a JSON message, or from a list of them for a client
-    /// stream; `None`: an empty message.
+    /// stream; `None` means an empty message.
     ///
     /// # Errors
     /// Fails if the text is not JSON, or does not fit the message; the error names the place.
@@ -327,7 +327,7 @@ impl GrpcMethod {
     /// Builds the bytes of one message of a request, from JSON.
     ///
     /// # Errors
-    /// As [`GrpcMethod::request`].
+    /// Fails like [`GrpcMethod::request`].
     pub fn message(&self, json: &[u8]) -> Result<Vec<u8>, SchemaError> {
         let input = self.descriptor.input();
         let name = input.full_name().to_owned();
@@ -356,7 +356,7 @@ impl GrpcMethod {
     /// under their names in JSON.
     ///
     /// # Errors
-    /// Bytes that are not such a message.
+    /// Fails for bytes that are not such a message.
     pub fn whole_json(&self, message: &[u8]) -> Result<String, SchemaError> {
         self.json(message, &SerializeOptions::new().skip_default_fields(false))
     }

@@ -136,7 +136,7 @@ impl TreeNode {
 /// Parses JSON.
 ///
 /// # Errors
-/// One sentence that names the line.
+/// Fails with one sentence that names the line.
 pub(crate) fn parse_json(text: &str) -> Result<TreeNode, String> {
     let mut parser = JsonParser { text, at: 0, line: 1, nodes: 0 };
     let node = parser.value(0)?;

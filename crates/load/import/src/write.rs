@@ -68,7 +68,7 @@ fn shown(left_out: &[LeftOut]) -> String {
 /// Writes into a String, which cannot fail.
 macro_rules! put {
     ($out:expr, $($arg:tt)*) => {
-        std::fmt::Write::write_fmt(&mut $out, format_args!($($arg)*)).expect("a String takes all text")
+        std::fmt::Write::write_fmt(&mut $out, format_args!($($arg)*)).expect("a String accepts all text")
     };
 }
 pub(crate) use put;

@@ -23,7 +23,7 @@ pub(crate) fn key_of(name: &str) -> Option<&str> {
 /// Imports a module and its imports by its key; the promise resolves to its namespace.
 ///
 /// # Errors
-/// Out of memory. Errors of the module reject the promise.
+/// Fails if memory is exhausted. Errors of the module reject the promise.
 pub(crate) fn import<'js>(ctx: &Ctx<'js>, key: &str) -> Result<Promise<'js>, Error> {
     Module::import(ctx, format!("{BY_KEY}{key}"))
 }
@@ -87,7 +87,7 @@ impl Loader for EmptyModules {
 /// Returns the function that a built-in text defines.
 ///
 /// # Errors
-/// As [`declare`].
+/// Fails like [`declare`].
 pub(crate) fn function<'js>(
     ctx: &Ctx<'js>,
     program: &Program,

@@ -73,7 +73,7 @@ pub struct Context {
     reseeded: Cell<bool>,
     /// Bytes sent and received in the iteration.
     bytes: Cell<(u64, u64)>,
-    /// Counts of a journey since they were last taken; `None`: k6's own metrics are collected.
+    /// Counts of a journey since they were last taken; `None` means k6's own metrics are collected.
     journey: RefCell<Option<JourneyNotes>>,
     /// Number of iterations that a journey has begun.
     begun: Cell<u64>,
@@ -291,7 +291,7 @@ impl Context {
         text
     }
 
-    /// Suspends the user until the answer to a request arrives. `None`: the task was interrupted.
+    /// Suspends the user until the answer to a request arrives. `None` if the task was interrupted.
     pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
         self.suspension.suspend(request)
     }
@@ -359,7 +359,7 @@ impl Context {
         self.sockets.borrow_mut().clear();
     }
 
-    /// Waits for the end of a call; `None`: nothing until the limit. `Err`: the task was
+    /// Waits for the end of a call; `None` means nothing until the limit. `Err`: the task was
     /// interrupted.
     pub(crate) fn wait_for_any(
         &self,

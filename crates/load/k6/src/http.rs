@@ -26,9 +26,9 @@ pub struct WireRequest {
     pub body: Vec<u8>,
     /// Value of its tag `name`; empty: it has none.
     pub name: String,
-    /// Pairs of first and last expected status; `None`: all statuses are expected.
+    /// Pairs of first and last expected status, or `None` if all statuses are expected.
     pub expected: Option<Vec<u32>>,
-    /// `None`: the longest of the script.
+    /// `None` means the longest of the script.
     pub timeout: Option<Nanos>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct HttpCall {
     timeout_ms: f64,
     redirects: f64,
     response_type: String,
-    /// `None`: no response counts as failed.
+    /// `None` if no response counts as failed.
     expected: Option<Vec<u32>>,
     auth: String,
     compression: String,
@@ -271,7 +271,7 @@ fn perform(ctx: &Ctx<'_>, context: &Context, ask: HttpCall) -> Result<Finished> 
 
 impl Performance {
     /// # Errors
-    /// A header or a body that cannot be sent.
+    /// Fails for a header or a body that cannot be sent.
     pub(crate) fn new(
         context: &Context,
         ask: HttpCall,
@@ -298,7 +298,7 @@ impl Performance {
         })
     }
 
-    /// The next request; `None`: nothing is sent, and an empty reply ends the work.
+    /// The next request, or `None` if nothing is sent, and an empty reply ends the work.
     pub(crate) fn wire(&mut self, context: &Context) -> Option<WireRequest> {
         let hop = self.hop.as_ref()?;
         let wire = wire_of(context, &self.ask, hop);
@@ -308,7 +308,7 @@ impl Performance {
         (!blocked).then_some(wire)
     }
 
-    /// Takes the reply to a request; `None`: another request follows.
+    /// Takes the reply to a request, or `None` if another request follows.
     pub(crate) fn take(&mut self, context: &Context, mut reply: HttpReply) -> Option<Finished> {
         let Some(hop) = self.hop.take() else { return Some(self.finish_bad_url(context)) };
         if reply.sample.done.is_zero() {
@@ -477,7 +477,7 @@ fn cookies(context: &Context, ask: &HttpCall, url: &Url) -> Option<String> {
 /// A request that opens a WebSocket at a `ws` or `wss` URL.
 ///
 /// # Errors
-/// The request is invalid; the text states why.
+/// Fails if the request is invalid; the text states why.
 pub(crate) fn upgrade(
     context: &Context,
     ask: &HttpCall,

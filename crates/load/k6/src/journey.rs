@@ -95,7 +95,7 @@ impl PlannedScript {
         Ok(script)
     }
 
-    /// The server of the first request; `None`: unknown before the run.
+    /// The server of the first request; `None` means unknown before the run.
     pub fn home(&self) -> Option<&Url> {
         self.home.as_ref()
     }
@@ -306,7 +306,7 @@ fn stages_text(start: f64, stages: &[RampStage], show: impl Fn(f64) -> String) -
     parts.join(", ")
 }
 
-/// A threshold as an objective; `None`: it has no equivalent. `own`: its metric belongs to the
+/// A threshold as an objective, or `None` if it has no equivalent. `own`: its metric belongs to the
 /// script.
 fn objective(
     metric: &MetricThresholds,
@@ -476,7 +476,7 @@ fn since(start: Instant) -> Nanos {
 #[derive(Debug)]
 pub struct ScriptActor {
     spec: ActorSpec,
-    /// By row of the script's metrics: the row in the plan; `None`: the plan does not have the
+    /// By row of the script's metrics: the row in the plan, or `None` if the plan does not have the
     /// metric.
     metric_rows: Vec<Option<u32>>,
     data: Option<Arc<str>>,

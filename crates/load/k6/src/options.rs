@@ -89,7 +89,7 @@ const KNOWN: &[&str] = &[
 
 /// Options of k6 that change the behavior of a test and are not available here.
 const REFUSED: &[(&str, &str)] = &[
-    ("paused", "start the test when it shall begin"),
+    ("paused", "start the test at the intended time"),
     ("executionSegment", "use `loadstone fleet` for a load from several machines"),
     ("executionSegmentSequence", "use `loadstone fleet` for a load from several machines"),
     ("rps", "use an arrival-rate executor"),

@@ -15,7 +15,7 @@ use units::Nanos;
 #[derive(Debug)]
 pub(crate) struct Performance {
     pub(crate) ask: HttpCall,
-    /// Its next request; `None`: its URL cannot be used.
+    /// Its next request, or `None` if its URL cannot be used.
     pub(crate) hop: Option<Hop>,
     /// Group in which it began.
     pub(crate) group: String,
@@ -87,8 +87,8 @@ fn interrupted(ctx: &Ctx<'_>) -> rquickjs::Error {
     Exception::throw_message(ctx, "interrupted")
 }
 
-/// Waits for the end of a promise's call: its key and its result. `None`: nothing until the time is
-/// up; -1 waits without a limit.
+/// Waits for the end of a promise's call: its key and its result. `None` means nothing until the
+/// time is up; -1 waits without a limit.
 fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Array<'js>>> {
     let limit = (ms >= 0.0).then(|| Nanos::from_secs_f64((ms / 1e3).min(86_400.0)));
     let until = limit.map(|limit| context.now() + limit);

@@ -43,7 +43,7 @@ pub struct Program {
     read: ReadFile,
     texts: Mutex<BTreeMap<String, Result<SourceText, String>>>,
     blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
-    /// Compiled modules by key; `None`: the module cannot be compiled.
+    /// Compiled modules by key, or `None` if the module cannot be compiled.
     codes: Mutex<BTreeMap<String, Option<Arc<Vec<u8>>>>>,
     /// Descriptors of gRPC, with the keys of what they were made from.
     schemas: Mutex<Vec<(String, Arc<Schema>)>>,
@@ -114,8 +114,8 @@ impl Program {
     /// The row of a metric that a script declares.
     ///
     /// # Errors
-    /// Like [`Registry::declare`]; also fails if the metric was not declared when the options were
-    /// read.
+    /// Fails like [`Registry::declare`]; also fails if the metric was not declared when the options
+    /// were read.
     pub fn declare(&self, name: &str, kind: MetricKind, is_time: bool) -> Result<usize, String> {
         let Some(frozen) = self.frozen.get() else {
             return self.registry().declare(name, kind, is_time);
@@ -181,7 +181,7 @@ impl Program {
     /// Descriptors of gRPC by their key, made for the first user that needs them; their number.
     ///
     /// # Errors
-    /// They cannot be made, or there are too many.
+    /// Fails if they cannot be made, or there are too many.
     pub(crate) fn schema(
         &self,
         key: &str,

@@ -25,7 +25,7 @@ pub enum SocketRequest {
         payload: Vec<u8>,
     },
     Ping,
-    /// Waits for the next frame of the server; `None`: for the timeout of calls.
+    /// Waits for the next frame of the server; `None` means as long as the timeout of calls.
     Listen(Option<Nanos>),
     Close(u16),
 }
@@ -228,7 +228,7 @@ pub(crate) fn opened<'js>(
     Ok(answer)
 }
 
-/// What the server sent: its opcode and its content; `None`: nothing until the time is up, or
+/// What the server sent: its opcode and its content; `None` means nothing until the time is up, or
 /// another action on the WebSocket began.
 pub(crate) fn heard<'js>(
     ctx: &Ctx<'js>,

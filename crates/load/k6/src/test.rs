@@ -275,7 +275,7 @@ impl Test {
         asked.fold(REQUEST_TIMEOUT, Nanos::max)
     }
 
-    /// Result of the script's `handleSummary`: texts by destination. `None`: there is no such
+    /// Result of the script's `handleSummary`: texts by destination. `None` if there is no such
     /// function.
     pub fn handle_summary(&self, data: &Value) -> Option<Result<Vec<(String, String)>, String>> {
         self.exports.contains("handleSummary").then(|| self.call_summary(data))
@@ -360,7 +360,7 @@ impl Test {
         names
     }
 
-    /// The value that a threshold tests; `None`: nothing was collected.
+    /// The value that a threshold tests, or `None` if nothing was collected.
     pub fn value_of(
         &self,
         all: &Store,

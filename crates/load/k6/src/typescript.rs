@@ -20,7 +20,7 @@ enum SyntaxFrame {
 /// The text as JavaScript.
 ///
 /// # Errors
-/// `:LINE: ` and an unsupported construct.
+/// Fails with `:LINE: ` and an unsupported construct.
 pub(crate) fn strip(text: &str) -> Result<String, String> {
     let all = tokens(text);
     let types = Types { text, all: &all };

@@ -37,7 +37,7 @@ pub enum VuRequest {
     Http(Box<WireRequest>),
     /// The end of an action on the WebSocket with this number.
     Socket(u32, Box<SocketRequest>),
-    /// The end of one of the calls in [`Context::next_begun`]; `None`: without a limit.
+    /// The end of one of the calls in [`Context::next_begun`]; `None` means no limit.
     Any(Option<Nanos>),
     /// A task is over; the user is idle.
     Finished(Result<Option<String>, VuFailure>),

@@ -28,7 +28,7 @@ pub struct Site {
     /// Path and query.
     pub path: String,
     pub headers: Vec<(String, String)>,
-    /// `None`: GET.
+    /// `None` means GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
     /// `print` and `io.write` write to standard error.

@@ -23,7 +23,7 @@ pub(crate) fn as_ws(url: &str) -> String {
     url.replacen("http", "ws", 1)
 }
 
-/// Reads the call that the prelude has built; `None`: it is a request.
+/// Reads the call that the prelude has built, or `None` if it is a request.
 ///
 /// # Errors
 /// Fails for a value that the prelude did not build.

@@ -40,7 +40,7 @@ impl Fold {
 /// inside a segment or a query value, `{*name}` at the end matches the rest.
 ///
 /// # Errors
-/// Returned for an invalid pattern; the message has the reason and an example.
+/// Fails for an invalid pattern; the message has the reason and an example.
 pub fn parse_fold(text: &str) -> Result<Fold, ParseError> {
     let bad = |why: &str| {
         let text = quoted(text);
@@ -135,7 +135,7 @@ pub struct FoldRow {
     pub first: usize,
     /// Number of them.
     pub targets: u64,
-    /// Number of the pattern that groups them; `None`: the row belongs to a single target.
+    /// Number of the pattern that groups them, or `None` if the row belongs to a single target.
     pub fold: Option<usize>,
 }
 

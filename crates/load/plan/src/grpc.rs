@@ -9,24 +9,25 @@ use units::{Nanos, Rate};
 /// gRPC settings of a plan. The method is the path of the URL, `/package.Service/Method`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GrpcPlan {
-    /// The request as JSON; a list of messages for a client stream. `None`: an empty message, or
-    /// the request's body unchanged.
+    /// The request as JSON; a list of messages for a client stream. `None` means an empty message,
+    /// or the request's body unchanged.
     pub message: Option<Vec<u8>>,
-    /// A FileDescriptorSet that describes the method; `None`: it is fetched by reflection.
+    /// A FileDescriptorSet that describes the method, or `None` if it is fetched by reflection.
     pub descriptors: Option<Vec<u8>>,
     /// Expected status codes; empty: OK.
     pub status: Vec<u8>,
     /// Protocol variant of the calls.
     pub variant: GrpcVariant,
-    /// Number of messages of a client stream, taken from `message` in turn; `None`: each message
-    /// once.
+    /// Number of messages of a client stream, taken from `message` in turn; `None` means each
+    /// message once.
     pub messages: Option<u32>,
-    /// Messages of each client stream per second, on an absolute schedule; `None`: back to back.
+    /// Messages of each client stream per second, on an absolute schedule; `None` means back to
+    /// back.
     pub message_rate: Option<Rate>,
     /// Message k of a response answers message k of its request.
     pub answers: bool,
-    /// A connection with calls in flight is pinged after this time without received data; `None`:
-    /// never.
+    /// A connection with calls in flight is pinged after this time without received data; `None`
+    /// means never.
     pub keepalive: Option<Nanos>,
     /// Name of the field, in the head or the trailers of responses, whose value names the back end.
     pub backend: Option<String>,
@@ -117,7 +118,8 @@ impl Plan {
             journeys.change_steps(|step| {
                 if step.grpc.is_some() {
                     let headers = &mut step.ask.headers;
-                    headers.retain(|(name, value)| !before.iter().any(|it| is_field(it, name, value)));
+                    headers
+                        .retain(|(name, value)| !before.iter().any(|it| is_field(it, name, value)));
                     add_fields(headers, variant);
                 }
             });

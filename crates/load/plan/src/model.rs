@@ -240,7 +240,7 @@ pub const ARRIVING_CLIENTS: u32 = 1_000;
 pub struct TargetPlan {
     /// Absolute URL, `http` or `https`.
     pub url: url::Url,
-    /// Name in the tables; `None`: the URL.
+    /// Name in the tables; `None` means the URL.
     pub name: Option<String>,
     /// Share of the draws when the order is random; above zero.
     pub weight: f64,
@@ -396,7 +396,7 @@ impl std::fmt::Debug for Auth {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionPlan {
-    /// Calls per connection; `None`: as many as the server allows.
+    /// Calls per connection; `None` means as many as the server allows.
     pub calls: Option<u32>,
     /// Maximum number of outstanding requests on one connection: pipelined, or streams of HTTP/2
     /// and 3; 1: one at a time.
@@ -405,7 +405,7 @@ pub struct ConnectionPlan {
     /// one have arrived.
     pub group: Option<u32>,
     /// Maximum number of outstanding calls on one connection if a group is sent together; the rest
-    /// of the group uses further connections of its user. `None`: the whole group.
+    /// of the group uses further connections of its user. `None` means the whole group.
     pub depth: Option<u32>,
     /// Maximum number of connections of one user or session; the last one takes the excess calls.
     pub per_user: u32,
@@ -566,7 +566,7 @@ pub struct SessionPlan {
     /// groups of [`ConnectionPlan::group`], to targets in the plan's order.
     pub visits: Vec<Visit>,
     /// Maximum number of concurrent calls of a group; the next call starts when one has ended.
-    /// `None`: the whole group.
+    /// `None` means the whole group.
     pub parallel: Option<u32>,
     /// The first call of a group is sent alone; the rest follows its response, as a browser fetches
     /// a page and then its parts.
@@ -727,7 +727,7 @@ pub struct Timeouts {
     pub first_byte: Option<Nanos>,
     /// Longest pause without progress of a connection with a call on it.
     pub progress: Option<Nanos>,
-    /// The same while a response's first byte is awaited; `None`: the same limit as otherwise.
+    /// The same while a response's first byte is awaited; `None` means the same limit as otherwise.
     pub answer: Option<Nanos>,
     /// Time limit from the instant a call was due to its outcome.
     pub call: Nanos,
@@ -807,7 +807,7 @@ pub struct MeasurePlan {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriverPlan {
-    /// Worker threads; `None`: decided by [placement](DriverPlan::cpus).
+    /// Worker threads; `None` leaves it to [placement](DriverPlan::cpus).
     pub threads: Option<u32>,
     /// Cores that the workers are bound to; empty: the default placement.
     pub cpus: Vec<u32>,
@@ -816,7 +816,7 @@ pub struct DriverPlan {
     pub spin: Nanos,
     /// TCP implementation of the connections.
     pub stack: crate::StackChoice,
-    /// Local addresses of the program's own TCP; `None`: chosen by Loadstone.
+    /// Local addresses of the program's own TCP; `None` lets Loadstone choose.
     pub sources: Option<SourcePrefix>,
     /// Settings of the program's own TCP that differ from Linux.
     pub tcp: Option<crate::TcpTraits>,

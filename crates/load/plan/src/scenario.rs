@@ -16,7 +16,7 @@ pub struct ScenarioPlan {
     pub stages: Option<Stages>,
     /// Start, counted from the start of the measured phase.
     pub start: Nanos,
-    /// Duration; `None`: to the end of the run.
+    /// Duration; `None` means to the end of the run.
     pub duration: Option<Nanos>,
     /// Rows of the plan's journeys or, without journeys, of its targets; never empty.
     pub parts: Vec<u32>,
@@ -29,7 +29,7 @@ impl ScenarioPlan {
         Some(self.start + self.duration.or_else(staged).filter(|span| !span.is_zero())?)
     }
 
-    /// The load over the whole run, which takes `whole`; `None`: it is constant.
+    /// The load over the whole run, which takes `whole`, or `None` if it is constant.
     fn levels(&self, whole: Nanos) -> Option<Stages> {
         let lasts_throughout = self.start.is_zero() && self.duration.is_none();
         let own = match (&self.stages, &self.load) {

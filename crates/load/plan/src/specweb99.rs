@@ -63,8 +63,8 @@ impl Specweb99Plan {
         Ok(())
     }
 
-    /// The URL of the folder of the files, with a trailing slash; `None`: the plan's first target
-    /// is not the first file.
+    /// The URL of the folder of the files, with a trailing slash, or `None` if the plan's first
+    /// target is not the first file.
     pub fn folder(plan: &Plan) -> Option<Url> {
         let mut url = plan.targets.first()?.url.clone();
         let path = url.path().strip_suffix(FIRST_FILE)?.to_owned();

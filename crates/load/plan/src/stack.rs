@@ -44,7 +44,7 @@ impl StackChoice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdpChoice {
     pub device: String,
-    /// The next hop of all packets; `None`: from this host's routes.
+    /// The next hop of all packets; `None` means from this host's routes.
     pub gateway: Option<IpAddr>,
     pub mode: XdpMode,
 }

@@ -23,7 +23,7 @@ pub(crate) const CLIENT_LOGINS: [(&str, ClientLogin); 2] =
 /// Source of tokens, and how they are requested.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenPlan {
-    /// URL of the token endpoint; `None`: no tokens are used.
+    /// URL of the token endpoint, or `None` if no tokens are used.
     pub url: Option<Url>,
     pub client_id: String,
     pub client_secret: String,

@@ -37,7 +37,7 @@ pub(crate) fn parse_service_url(text: &str) -> Result<Url, ParseError> {
     let Location { url, auth } = parse_url(text)?;
     match auth {
         None => Ok(url),
-        Some(_) => Err(bad_url(text, "it has a login, which belongs into options of its own")),
+        Some(_) => Err(bad_url(text, "it contains a login, for which there are separate options")),
     }
 }
 

@@ -40,7 +40,7 @@ impl std::error::Error for Problem {}
 /// not checked.
 ///
 /// # Errors
-/// Returns all problems, in the order of the plan's parts.
+/// Fails with all problems, in the order of the plan's parts.
 pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
     let mut problems = Problems(Vec::new());
     request::check(plan, &mut problems);
@@ -164,7 +164,7 @@ fn check_folds(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.script.is_some(),
         "--fold",
-        "--fold is for lists of URLs, and what a script asks for has no rows; drop it, or make a list",
+        "--fold is for lists of URLs, and the requests of a script have no rows; drop it, or make a list",
     );
 }
 

@@ -18,8 +18,8 @@ const OUTSTANDING_MAX: u32 = 10_000;
 /// Messages of a load on `ws:` and `wss:` URLs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct WebSocketPlan {
-    /// Text, or binary if the bytes are not UTF-8. `None`: `MESSAGE_DEFAULT`, or, with `ping`, no
-    /// message.
+    /// Text, or binary if the bytes are not UTF-8. `None` means `MESSAGE_DEFAULT`, or, with `ping`,
+    /// no message.
     pub message: Option<Vec<u8>>,
     pub expect: MessageAnswer,
     /// Protocol on top of WebSocket.
@@ -29,7 +29,7 @@ pub struct WebSocketPlan {
     /// Interval of each connection's heartbeats.
     pub ping: Option<Nanos>,
     /// Number of rooms that the connections form; in each, one member publishes for all others.
-    /// `None`: no rooms.
+    /// `None` means no rooms.
     pub rooms: Option<u32>,
     /// Offers permessage-deflate.
     pub compress: bool,

@@ -207,7 +207,7 @@ impl Caller {
         machine.contact(0).agreed
     }
 
-    /// Sockets of QUIC as well as of TCP; `None`: no descriptor is left for them.
+    /// Sockets of QUIC as well as of TCP, or `None` if no descriptor is left for them.
     fn quic(&self) -> Option<impl Io + use<>> {
         let carrier = over_quic::Carrier::of(self.tls_http3.as_ref()?)?;
         Some(carrier.over(Reactor::new(Nanos::ZERO).ok()?))

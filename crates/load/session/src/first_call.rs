@@ -238,8 +238,8 @@ fn drive(mut machine: Exchange<'_>, io: &mut impl Io) -> (Heard, Contact) {
     (machine.finish().pop().unwrap_or_else(|| Heard::nothing(unasked())), contact)
 }
 
-/// Returns the protocol that the server chooses by ALPN, from a handshake without a request; inner
-/// `None`: it chose none. `None`: the handshake failed.
+/// Returns the protocol that the server chooses by ALPN, from a handshake without a request. The inner
+/// option is `None` if it chose none, and the outer one if the handshake failed.
 pub(crate) fn preference(
     plan: &Plan,
     endpoint: &mut Endpoint,

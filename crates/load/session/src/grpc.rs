@@ -130,7 +130,7 @@ impl Session {
 }
 
 /// # Errors
-/// Calls are of a variant without reflection.
+/// Fails if calls are of a variant without reflection.
 fn reflects(plan: &Plan) -> Result<(), Failure> {
     match plan.grpc.variant {
         GrpcVariant::Grpc => Ok(()),

@@ -34,11 +34,12 @@ pub struct Observers<'a> {
     pub watch: &'a mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     /// Finished calls that are reported to the watcher.
     pub logging: Logging,
-    /// One source of requests for each worker; `None`: the plan's own script, journeys or targets.
+    /// One source of requests for each worker; `None` means the plan's own script, journeys or
+    /// targets.
     pub sources: Option<Vec<RequestSource>>,
     /// The plan's scripts print on standard error instead of standard output.
     pub aside: bool,
-    /// Keeps the plan's script for its own report after the runs; `None`: it has none.
+    /// Keeps the plan's script for its own report after the runs, or `None` if it has none.
     pub scripts: Option<&'a mut Scripts>,
 }
 

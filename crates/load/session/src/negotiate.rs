@@ -15,7 +15,7 @@ use plan::{HttpVersion, Plan, TlsPlan};
 pub struct Choice {
     /// Protocols in the order in which they were offered; empty without TLS.
     pub(crate) offered: Vec<String>,
-    /// ALPN name of the chosen protocol; `None`: the server chose none, or there is no TLS.
+    /// ALPN name of the chosen protocol, or `None` if the server chose none, or there is no TLS.
     pub chosen: Option<String>,
     /// No host responded; the run will find the reason.
     pub(crate) unreached: bool,
@@ -24,7 +24,7 @@ pub struct Choice {
 }
 
 impl Session {
-    /// Settles which protocol is used, and prepares TLS for it; `None`: the plan names it. The
+    /// Settles which protocol is used, and prepares TLS for it, or `None` if the plan names it. The
     /// servers are queried by a TLS handshake without a request.
     ///
     /// # Errors
@@ -77,8 +77,8 @@ impl Session {
         self.notes.extend(note);
     }
 
-    /// Returns whether the first server with TLS prefers HTTP/2; `None`: it was not queried, or did
-    /// not answer.
+    /// Returns whether the first server with TLS prefers HTTP/2, or `None` if it was not queried,
+    /// or did not answer.
     fn offers_http2(&self) -> Option<bool> {
         let by_default = self.fit.plan.tls.alpn == TlsPlan::default().alpn;
         let version = self.fit.plan.request.version;

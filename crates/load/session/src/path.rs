@@ -36,8 +36,8 @@ impl WantedPath {
         WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
     }
 
-    /// Returns the path that a plan requests from a forwarder; `None`: no path, or a path inside
-    /// the program's own TCP.
+    /// Returns the path that a plan requests from a forwarder; `None` means no path, or a path
+    /// inside the program's own TCP.
     fn of(plan: &Plan) -> Option<WantedPath> {
         let (option, population, clients) = WantedPath::asked(plan)?;
         (!plan.driver.stack.is_own()).then_some(WantedPath { option, population, clients })

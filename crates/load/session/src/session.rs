@@ -29,8 +29,8 @@ pub struct Env {
     /// Time from the start of the workers' threads to the first due instant: 20 ms, so that they
     /// are ready even on a busy machine.
     pub lead: Nanos,
-    /// Prefixes of the program's own TCP in the plans whose load varies; `None`: each plan has one
-    /// load.
+    /// Prefixes of the program's own TCP in the plans whose load varies, or `None` if each plan has
+    /// one load.
     varied: Option<Vec<PrefixUse>>,
 }
 
@@ -57,8 +57,8 @@ impl Env {
         Env { varied: Some(uses), ..Env::here() }
     }
 
-    /// Minimum number of threads for which the devices of the program's own TCP are divided;
-    /// `None`: the plan's.
+    /// Minimum number of threads for which the devices of the program's own TCP are divided; `None`
+    /// means the plan's.
     pub(crate) fn threads_of_sharers(&self, plan: &Plan) -> Option<u32> {
         let uses = self.varied.as_ref()?;
         Some(own_stack::threads_of_sharers(plan, uses))

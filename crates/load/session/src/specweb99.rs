@@ -61,7 +61,7 @@ pub(crate) fn sources(
 }
 
 impl Posting {
-    /// Compares the sent POSTs with the server's log; `None`: nothing was posted.
+    /// Compares the sent POSTs with the server's log, or `None` if nothing was posted.
     pub(crate) fn compare(&self) -> Option<PostFacts> {
         let [_, fetch] = self.load.log_commands()?;
         let sent = self.load.take_posts();

@@ -11,7 +11,7 @@ use units::{Nanos, Purpose, Seed, Stream};
 pub struct Limiter {
     pub per_s: f64,
     pub burst: f64,
-    /// Status of calls beyond the limit; `None`: they wait for their turn.
+    /// Status of calls beyond the limit, or `None` if they wait for their turn.
     pub status: Option<u16>,
 }
 

@@ -28,7 +28,7 @@ pub type Answered = Arc<Mutex<Vec<Nanos>>>;
 #[derive(Debug)]
 pub struct ChatServer {
     queue: Queue,
-    /// `None`: messages have no answer.
+    /// `None` if messages have no answer.
     answered: Option<Answered>,
     acknowledges: bool,
     pinged: Answered,

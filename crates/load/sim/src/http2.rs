@@ -47,7 +47,7 @@ pub struct Streams {
     streams_max: Option<u32>,
     /// Requests of a connection before GOAWAY.
     calls_max: Option<u32>,
-    /// Delay of GOAWAY after the last response; `None`: it is sent as soon as the last request
+    /// Delay of GOAWAY after the last response, or `None` if it is sent as soon as the last request
     /// arrives.
     goaway_after: Option<Nanos>,
     treatment: fn(u64) -> StreamTreatment,

@@ -78,7 +78,7 @@ pub struct QuicWorld {
     pub delay: Nanos,
     /// Maximum number of concurrent streams per connection.
     pub streams_max: u32,
-    /// Connection window of the server for uploads, bytes; `None`: unlimited.
+    /// Connection window of the server for uploads, bytes; `None` means unlimited.
     pub upload_window: Option<u32>,
     /// Bytes of content of each response.
     pub body: usize,

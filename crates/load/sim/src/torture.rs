@@ -79,7 +79,7 @@ impl KeptFailures {
             let case = cases.iter().find(|case| case.id == kept.case);
             let before = self.behind.iter().find(|(name, _)| *name == kept.name);
             Failure {
-                transcript: read.expect("what was written can be read"),
+                transcript: read.expect("written data can be parsed"),
                 case: case.expect("a case of the run").clone(),
                 before: before.map_or_else(Vec::new, |(_, scripts)| scripts.clone()),
             }

@@ -70,7 +70,7 @@ pub trait Server {
         Nanos::NEVER
     }
 
-    /// Returns observations of the server's process on its machine; `None`: none.
+    /// Returns observations of the server's process on its machine; `None` means none.
     fn state(&self, _now: Nanos) -> Option<ServerState> {
         None
     }

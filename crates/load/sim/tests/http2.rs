@@ -205,9 +205,10 @@ fn answers_to_paced_messages_are_timed_within_5_percent() {
 /// The report of load in a trailer (ORCA): 25 % of the CPU.
 #[test]
 fn load_reports_and_names_of_back_ends_are_counted() {
-    let server = ChatServer::new(Queue::new(0, Service::Fixed(Nanos::ZERO), 3), &Answered::default())
-        .with_trailer("endpoint-load-metrics-bin", "CQAAAAAAANA/".to_owned())
-        .with_trailer("x-served-by", "pod-a".to_owned());
+    let server =
+        ChatServer::new(Queue::new(0, Service::Fixed(Nanos::ZERO), 3), &Answered::default())
+            .with_trailer("endpoint-load-metrics-bin", "CQAAAAAAANA/".to_owned())
+            .with_trailer("x-served-by", "pod-a".to_owned());
     let mut plan = chat(http2(closed(1, 1), 1), 1);
     plan.grpc.backend = Some("x-served-by".to_owned());
     (plan.stop.duration, plan.stop.requests) = (None, Some(20));

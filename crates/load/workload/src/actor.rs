@@ -42,7 +42,8 @@ pub struct ActedCall {
     pub body: Option<Vec<u8>>,
     /// Expected statuses; empty: those of the plan.
     pub statuses: Vec<u16>,
-    /// Action on the user's WebSocket, with the body as its message; `None`: the call is a request.
+    /// Action on the user's WebSocket, with the body as its message, or `None` if the call is a
+    /// request.
     pub socket: Option<Arc<SocketCall>>,
 }
 

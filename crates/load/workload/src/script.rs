@@ -50,7 +50,7 @@ pub trait Script: std::fmt::Debug + Send {
     /// Fails if the script fails.
     fn response(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError>;
 
-    /// Destination of the next connection; `None`: the plan's.
+    /// Destination of the next connection; `None` means the plan's.
     fn peer(&mut self) -> Option<Peer>;
 
     /// Returns whether the script stops this worker.

@@ -33,7 +33,7 @@ enum Relation {
 /// `input.big[name=token]`: all conditions must hold for one element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Compound {
-    /// Element name in lowercase; `None`: any element.
+    /// Element name in lowercase; `None` means any element.
     element: Option<String>,
     tests: Vec<AttributeTest>,
 }

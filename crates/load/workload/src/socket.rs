@@ -40,7 +40,7 @@ pub const SOCKET_KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 #[derive(Clone, Debug)]
 pub struct SocketCall {
     pub action: SocketAction,
-    /// Time limit from the due instant; `None`: the plan's limit of calls.
+    /// Time limit from the due instant; `None` means the plan's limit of calls.
     pub timeout: Option<Nanos>,
     /// For a call that opens a WebSocket: later calls on it [listen](SocketAction::Listen).
     pub listens: bool,
@@ -51,7 +51,7 @@ pub struct SocketCall {
 /// Messages of the server that a call waits for.
 #[derive(Clone, Debug)]
 pub struct AwaitedMessages {
-    /// Messages that count; `None`: all.
+    /// Messages that count; `None` means all.
     pub filter: Option<Arc<dyn MessageFilter>>,
     /// Number of messages, at least 1; the last one is the response to the call.
     pub count: u32,

@@ -38,11 +38,11 @@ pub struct Template {
     pub http3: Option<protocol::http3::Coded>,
     /// Fields that redirects have removed.
     pub stripped: Stripped,
-    /// Action on the user's WebSocket; `None`: the template is an HTTP request.
+    /// Action on the user's WebSocket, or `None` if the template is an HTTP request.
     pub socket: Option<Arc<SocketCall>>,
     /// Number of the call among the simultaneous calls of its user; 0: the user makes one at a time.
     pub lane: u32,
-    /// Time limit of the call from the due instant; `None`: the plan's.
+    /// Time limit of the call from the due instant; `None` means the plan's.
     pub timeout: Option<Nanos>,
 }
 
@@ -104,7 +104,7 @@ impl Template {
     /// Adds the same request for HTTP/2, with this scheme.
     ///
     /// # Errors
-    /// A request that HTTP/2 does not have; the text states why.
+    /// Fails for a request that HTTP/2 does not have; the text states why.
     pub fn add_http2(&mut self, scheme: &str) -> Result<(), String> {
         let request = http2::Request::from_http1(&self.bytes, scheme).map_err(|why| why.0)?;
         self.http2 = Some(request);

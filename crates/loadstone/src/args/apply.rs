@@ -20,7 +20,7 @@ impl RunArgs {
     /// The resulting plan, validated, and the destinations of its results.
     ///
     /// # Errors
-    /// What is malformed, contradictory, or in a file that cannot be read: exit code 2.
+    /// Fails for what is malformed, contradictory, or in a file that cannot be read: exit code 2.
     pub(crate) fn into_plan(self, files: &dyn FileSource) -> Result<(Plan, Outputs), UsageError> {
         self.common.into_plan(self.target.as_deref(), self.script_args, files)
     }
@@ -30,7 +30,7 @@ impl CommonArgs {
     /// The same, for a target typed elsewhere.
     ///
     /// # Errors
-    /// As [`RunArgs::into_plan`].
+    /// Fails like [`RunArgs::into_plan`].
     pub(super) fn into_plan(
         mut self,
         target: Option<&str>,
@@ -84,7 +84,7 @@ impl CommonArgs {
 /// Refuses `--until-sure` where several runs are compared with each other.
 ///
 /// # Errors
-/// If the plan has it; `instead` completes the message.
+/// Fails if the plan has it; `instead` completes the message.
 pub(super) fn refuse_until_sure(plan: &Plan, instead: &str) -> Result<(), UsageError> {
     match plan.stop.until_sure {
         true => Err(UsageError::new(format!("--until-sure is for single runs: {instead}"))),
@@ -267,7 +267,7 @@ impl Base {
 /// The plan of a file, unchanged.
 ///
 /// # Errors
-/// A file that cannot be read, or is not a plan.
+/// Fails for a file that cannot be read, or is not a plan.
 pub(super) fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
     read_tables(path, files).map(|(plan, _)| plan)
 }

@@ -98,7 +98,7 @@ impl CheckArgs {
     /// for a server.
     ///
     /// # Errors
-    /// The conflicting options.
+    /// Fails with the conflicting options.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         let is_url = |plan: &&String| plan.starts_with("http://") || plan.starts_with("https://");
         if let Some(url) = self.plan.as_ref().filter(is_url) {

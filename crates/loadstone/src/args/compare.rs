@@ -161,7 +161,8 @@ const SET_MAX: usize = 1_000;
 
 impl CompareArgs {
     /// # Errors
-    /// As [`RunArgs::into_plan`]; a URL against a stored run; plans that differ without `--force`.
+    /// Fails like [`RunArgs::into_plan`], for a URL against a stored run, and for plans that differ
+    /// without `--force`.
     pub(crate) fn into_task(mut self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         self.gate
             .settle_commands(&mut self.comparison.a_command, &mut self.comparison.b_command)?;
@@ -498,7 +499,7 @@ fn is_target(text: &str) -> bool {
 /// A caution if different plans may be compared.
 ///
 /// # Errors
-/// Without permission to compare them.
+/// Fails without permission to compare them.
 pub(crate) fn differing_plans(differ: &[String], force: bool) -> Result<Vec<String>, UsageError> {
     /// Minimum difference to report.
     const SHOWN: usize = 5;

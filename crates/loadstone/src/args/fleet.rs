@@ -306,7 +306,7 @@ impl FleetTask {
     /// Parses the words after the options: the command to run.
     ///
     /// # Errors
-    /// As for that command.
+    /// Fails like that command.
     pub(crate) fn command(&self) -> Result<Command, UsageError> {
         let named = matches!(self.words.first().map(String::as_str), Some("run" | "ramp"));
         let mut argv = vec!["loadstone".to_owned()];
@@ -331,7 +331,7 @@ impl FleetTask {
 
 impl FleetLocalArgs {
     /// # Errors
-    /// No number of agents.
+    /// Fails without a number of agents.
     pub(crate) fn into_task(self) -> Result<FleetTask, UsageError> {
         FleetTask::new(Some(self.agents), self.nats_server, &self.work)
     }
@@ -339,7 +339,7 @@ impl FleetLocalArgs {
 
 impl FleetManagerArgs {
     /// # Errors
-    /// No number of agents.
+    /// Fails without a number of agents.
     pub(crate) fn task(&self) -> Result<FleetTask, UsageError> {
         FleetTask::new(self.agents, self.nats_server.clone(), &self.work)
     }
@@ -347,7 +347,7 @@ impl FleetManagerArgs {
     /// Options of an own server.
     ///
     /// # Errors
-    /// A server on a network without TLS.
+    /// Fails for a server on a network without TLS.
     pub(crate) fn server_options(&self) -> Result<ServerOptions, UsageError> {
         let tls = self.tls_cert.clone().zip(self.tls_key.clone());
         let tls = tls.map(|(cert, key)| ServerTls { cert, key, client_ca: self.client_ca.clone() });

@@ -87,7 +87,7 @@ impl GateArgs {
     /// Sets the command that starts a commit's server on both sides.
     ///
     /// # Errors
-    /// An empty revision or command.
+    /// Fails for an empty revision or command.
     pub(super) fn settle_commands(
         &self,
         a_command: &mut Option<String>,
@@ -117,8 +117,8 @@ impl GateArgs {
     }
 
     /// # Errors
-    /// A budget without bounds, a comparison that cannot be judged block by block, or a figure that
-    /// only a gate has.
+    /// Fails for a budget without bounds, a comparison that cannot be judged block by block, or a
+    /// figure that only a gate has.
     pub(super) fn check(&self, gated: &Gated<'_>) -> Result<(), UsageError> {
         let cpu = gated.bounds.iter().any(FailIf::is_of_cpu);
         let needs_budget = gated.bounds.iter().find(|bound| bound.needs_budget());
@@ -189,7 +189,7 @@ impl GateArgs {
     /// The gate of these bounds.
     ///
     /// # Errors
-    /// A budget too short for any answer.
+    /// Fails for a budget too short for any answer.
     pub(super) fn task(
         &self,
         bounds: &[FailIf],

@@ -11,7 +11,8 @@ impl GivenOptions {
     /// Compiles `--proto`, and checks message and method where their descriptors are known.
     ///
     /// # Errors
-    /// Files that cannot be read or compiled, unknown methods, a message that does not fit.
+    /// Fails for files that cannot be read or compiled, unknown methods, a message that does not
+    /// fit.
     pub(super) fn apply_grpc(
         &self,
         plan: &mut Plan,
@@ -82,7 +83,7 @@ impl GivenOptions {
 /// The plan of a command line of grpcurl.
 ///
 /// # Errors
-/// A command that makes no call, files that cannot be read or compiled.
+/// Fails for a command that makes no call, files that cannot be read or compiled.
 pub(crate) fn of_grpcurl(text: &str, files: &dyn FileSource) -> Result<Plan, String> {
     let command = workload::recorded::parse_grpcurl(text).map_err(|error| error.0)?;
     let scheme = if command.plaintext { "http" } else { "https" };

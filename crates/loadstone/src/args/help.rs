@@ -146,7 +146,7 @@ pub(super) fn by_task(command: Command) -> Command {
 /// Output of `--help=TOPIC`; `None` if the command line has no such word.
 ///
 /// # Errors
-/// There is no such topic.
+/// Fails if there is no such topic.
 pub(crate) fn topic_page(argv: &[OsString]) -> Option<Result<String, UsageError>> {
     let words = argv.iter().skip(1).map(|word| word.to_string_lossy());
     let words: Vec<_> = words.take_while(|word| word != "--").collect();

@@ -41,7 +41,7 @@ impl InitArgs {
     /// Calls in a plan whose other settings are defaults.
     ///
     /// # Errors
-    /// No URL, or a curl command that a plan cannot express.
+    /// Fails without a URL, or for a curl command that a plan cannot express.
     pub(crate) fn plan(&self) -> Result<Plan, UsageError> {
         let start = self.start.trim();
         if start.split_whitespace().next() == Some("curl") {

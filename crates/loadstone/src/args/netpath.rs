@@ -85,7 +85,7 @@ impl NetpathArgs {
     /// The requested path.
     ///
     /// # Errors
-    /// No path was given, or it is invalid.
+    /// Fails if no path was given, or it is invalid.
     pub(crate) fn path(&self) -> Result<PathSpec, UsageError> {
         let text = self.text();
         if text.is_empty() {

@@ -44,7 +44,7 @@ impl OnceArgs {
     /// The plan of a run whose first call it is, and what its options left open.
     ///
     /// # Errors
-    /// No URL, or an invalid value.
+    /// Fails without a URL, or for an invalid value.
     pub(crate) fn plan(&self) -> Result<(Plan, Outputs), UsageError> {
         let (location, zone) = plan::parse_zoned_url(&self.url)?;
         let mut plan = Plan::for_url(location.url);

@@ -58,7 +58,7 @@ impl GivenOptions {
     /// Applies all of them to the plan.
     ///
     /// # Errors
-    /// A file that cannot be read, with the option that names it.
+    /// Fails for a file that cannot be read, with the option that names it.
     pub(super) fn apply(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
         let inputs = Inputs { files, traces: &Traces };
         // without a value some of them change only the output
@@ -284,7 +284,7 @@ impl<R: SharedRows> SharedOptions<R> {
     /// Puts given values, or defaults, into a plan.
     ///
     /// # Errors
-    /// A file that cannot be read, with the option that names it.
+    /// Fails for a file that cannot be read, with the option that names it.
     pub(crate) fn apply(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
         self.given.apply(plan, files)
     }
@@ -292,7 +292,7 @@ impl<R: SharedRows> SharedOptions<R> {
     /// The plan made from these options.
     ///
     /// # Errors
-    /// As [`SharedOptions::apply`].
+    /// Fails like [`SharedOptions::apply`].
     pub(crate) fn planned(&self) -> Result<Plan, UsageError> {
         let mut plan = Plan::for_targets(Vec::new());
         self.apply(&mut plan, &Disk)?;

@@ -9,7 +9,7 @@ use store::StorePlace;
 /// Checks that no two results go to one file, and that each of these options names one.
 ///
 /// # Errors
-/// Conflicting options, or names that are not files.
+/// Fails for conflicting options, or names that are not files.
 pub(crate) fn each_its_own(options: &[(&str, Option<&PathBuf>)]) -> Result<(), UsageError> {
     let mut files: Vec<(&str, &PathBuf)> = Vec::new();
     for (option, path) in options {

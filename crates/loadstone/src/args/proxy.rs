@@ -20,8 +20,8 @@ struct Found {
 /// file names one. Returns a note for the user.
 ///
 /// # Errors
-/// A variable that is not a proxy; hosts of one plan that go different ways; a plan that cannot go
-/// through a proxy.
+/// Fails for a variable that is not a proxy; hosts of one plan that go different ways; a plan that
+/// cannot go through a proxy.
 pub(crate) fn use_environment(
     plan: &mut Plan,
     outputs: &Outputs,

@@ -140,7 +140,7 @@ const TARGETS_MAX: usize = 16;
 
 impl RampArgs {
     /// # Errors
-    /// As [`RunArgs::into_plan`], and contradictory steps.
+    /// Fails like [`RunArgs::into_plan`], and for contradictory steps.
     pub(crate) fn into_task(self, files: &dyn FileSource) -> Result<RampTask, UsageError> {
         self.refuse()?;
         let mut targets = Vec::new();

@@ -62,7 +62,7 @@ fn server(text: &str) -> Result<Url, String> {
 
 impl RecordArgs {
     /// # Errors
-    /// An address that other machines reach, without --public; no request to wait for.
+    /// Fails for an address that other machines reach, without --public; no request to wait for.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         if !self.listen.ip().is_loopback() && !self.public {
             return Err(UsageError::new(format!(

@@ -7,7 +7,7 @@ use workload::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
 /// The plan of `--curl`.
 ///
 /// # Errors
-/// A command that cannot be converted.
+/// Fails for a command that cannot be converted.
 pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
     if workload::recorded::is_grpcurl(text) {
         return super::grpc::of_grpcurl(text, files)
@@ -43,7 +43,7 @@ pub(crate) fn set_targets(plan: &mut Plan, requests: &[&Recorded]) {
 /// The login of a command, if each request is signed.
 ///
 /// # Errors
-/// A request that cannot be signed.
+/// Fails for a request that cannot be signed.
 pub(crate) fn set_login(plan: &mut Plan, curl: &Curl) -> Result<(), String> {
     let text = |error: units::ParseError| error.0;
     plan.request.auth = match &curl.login {

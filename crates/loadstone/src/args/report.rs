@@ -68,8 +68,8 @@ pub(crate) enum BenchmarkName {
 
 impl ReportArgs {
     /// # Errors
-    /// Too many results, two outputs on standard output or in one file, or a page for standard
-    /// output.
+    /// Fails for too many results, two outputs on standard output or in one file, or a page for
+    /// standard output.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         if self.results.len() > RESULTS_MAX {
             return Err(UsageError::new(format!(

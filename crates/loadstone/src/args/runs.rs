@@ -119,7 +119,7 @@ pub(crate) struct HistoryArgs {
 
 impl HistoryArgs {
     /// # Errors
-    /// An invalid time, or too many runs.
+    /// Fails for an invalid time, or too many runs.
     pub(crate) fn since(&self, now_unix_s: f64) -> Result<Option<f64>, UsageError> {
         if self.last > RUNS_MAX {
             return Err(UsageError::new(format!(
@@ -169,7 +169,7 @@ pub(crate) struct ShowArgs {
 
 impl ListArgs {
     /// # Errors
-    /// Returned for an invalid time.
+    /// Fails for an invalid time.
     pub(crate) fn filter(&self, now_unix_s: f64) -> Result<Filter, UsageError> {
         let since = self.since.as_deref().map(|text| since(text, now_unix_s)).transpose();
         Ok(Filter {
@@ -189,7 +189,7 @@ impl ListArgs {
 
 impl ShowArgs {
     /// # Errors
-    /// JSON and CSV both on standard output, or in one file.
+    /// Fails for JSON and CSV both on standard output, or in one file.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         match (&self.json, &self.csv) {
             (Some(Sink::Stdout), Some(Sink::Stdout)) => Err(UsageError::new(

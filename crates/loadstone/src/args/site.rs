@@ -56,8 +56,8 @@ const SHARED: &[&str] =
 
 impl SiteArgs {
     /// # Errors
-    /// A value that cannot be parsed, options that exclude each other, an invalid configuration of
-    /// the norm site.
+    /// Fails for a value that cannot be parsed, options that exclude each other, an invalid
+    /// configuration of the norm site.
     pub(crate) fn into_task(self) -> Result<SiteTask, UsageError> {
         let norm = &self.norm;
         if let Some(folder) = &norm.init {

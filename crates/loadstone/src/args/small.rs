@@ -77,7 +77,7 @@ impl DemoArgs {
     /// Independent users: Poisson arrivals, after a second of warm-up.
     ///
     /// # Errors
-    /// An invalid rate or duration.
+    /// Fails for an invalid rate or duration.
     pub(crate) fn into_plan(self, url: Url) -> Result<(Plan, Outputs), UsageError> {
         let name = url.to_string();
         let mut plan = Plan::for_url(url);
@@ -137,7 +137,7 @@ impl CalibrateArgs {
     }
 
     /// # Errors
-    /// A step too short to measure anything, or too long to wait for.
+    /// Fails for a step too short to measure anything, or too long to wait for.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         const STEP_MIN: Nanos = Nanos::from_millis(100);
         const STEP_MAX: Nanos = Nanos::from_secs(60);

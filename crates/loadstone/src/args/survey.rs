@@ -68,7 +68,7 @@ pub(crate) struct SurveyArgs {
 
 impl SurveyArgs {
     /// # Errors
-    /// Two results for one file, or for standard output.
+    /// Fails for two results for one file, or for standard output.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         let stdout = |sink: &Option<Sink>| matches!(sink, Some(Sink::Stdout));
         if stdout(&self.json) && stdout(&self.csv) {

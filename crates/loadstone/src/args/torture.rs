@@ -245,7 +245,7 @@ const BACKGROUND_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Returns the background load and its name.
 ///
 /// # Errors
-/// An invalid plan or rate.
+/// Fails for an invalid plan or rate.
 pub(crate) fn beside_plan(
     args: &TortureArgs,
     url: &Url,
@@ -317,7 +317,7 @@ impl TortureOutputs {
     /// Checks that no two results go to one file.
     ///
     /// # Errors
-    /// The conflicting options.
+    /// Fails with the conflicting options.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         each_its_own(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
@@ -388,7 +388,7 @@ impl TortureDiff {
     /// Checks that no two results go to one file.
     ///
     /// # Errors
-    /// The conflicting options.
+    /// Fails with the conflicting options.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         each_its_own(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),

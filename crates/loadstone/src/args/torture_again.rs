@@ -147,7 +147,7 @@ impl ChainArgs {
     /// Returns the default options of a run against the proxy or the server.
     ///
     /// # Errors
-    /// A URL that a run does not accept.
+    /// Fails for a URL that a run does not accept.
     pub(crate) fn run(&self, url: &Url) -> Result<TortureArgs, clap::Error> {
         let mut args = bare_run(url)?;
         args.what.insecure = self.insecure.clone();
@@ -168,7 +168,7 @@ impl AgainArgs {
     /// Returns the default options of a run against this server.
     ///
     /// # Errors
-    /// A URL that a run does not accept.
+    /// Fails for a URL that a run does not accept.
     pub(crate) fn run(&self, url: &Url) -> Result<TortureArgs, clap::Error> {
         let mut args = bare_run(url)?;
         args.what.insecure = self.insecure.clone();

@@ -28,7 +28,8 @@ impl Vary {
     /// `--factor`. The unit may follow only the last number.
     ///
     /// # Errors
-    /// An unknown property or an invalid range; a level that makes no valid path on `base`.
+    /// Fails for an unknown property or an invalid range; a level that makes no valid path on
+    /// `base`.
     pub(super) fn parse(
         text: &str,
         base: Option<&PathSpec>,
@@ -83,7 +84,7 @@ impl Vary {
     /// The path of a level.
     ///
     /// # Errors
-    /// The level contradicts the constant part.
+    /// Fails if the level contradicts the constant part.
     pub(crate) fn at(&self, level: f64) -> Result<PathSpec, UsageError> {
         let item = match self.axis {
             // percents in decimal notation: 0.1 % and 10 % without a tail of binary digits

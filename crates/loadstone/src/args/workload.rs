@@ -96,7 +96,7 @@ fn site(text: &str) -> Result<Url, String> {
 
 impl CrawlArgs {
     /// # Errors
-    /// A time limit of 0; a list file that cannot be written.
+    /// Fails for a time limit of 0; a list file that cannot be written.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         if self.timeout.is_zero() {
             return Err(UsageError::new("--timeout 0s allows no response; give more"));
@@ -247,7 +247,7 @@ impl SequenceArgs {
     /// Requests to generate.
     ///
     /// # Errors
-    /// An option without effect on the file set or the format.
+    /// Fails for an option without effect on the file set or the format.
     pub(crate) fn options(&self) -> Result<SequenceOptions, UsageError> {
         let refuse = |text: &str| Err(UsageError::new(text.to_owned()));
         if self.format() == Format::Plan && self.base.is_none() {
@@ -466,7 +466,7 @@ impl ImportArgs {
     /// The options with their defaults for such a file.
     ///
     /// # Errors
-    /// An option without effect on such a file, or a missing one.
+    /// Fails for an option without effect on such a file, or a missing one.
     pub(crate) fn for_format(mut self, from: ImportFrom) -> Result<ImportArgs, UsageError> {
         for (name, given, formats, what) in [
             ("--hosts", !self.hosts.is_empty(), &[ImportFrom::Har][..], "a HAR file"),
@@ -679,7 +679,7 @@ impl CgiArgs {
     /// Of the file set.
     ///
     /// # Errors
-    /// A set without dynamic pages.
+    /// Fails for a set without dynamic pages.
     pub(crate) fn directories(&self) -> Result<u64, UsageError> {
         match self.spec {
             Spec::Specweb99 { directories } => Ok(directories),

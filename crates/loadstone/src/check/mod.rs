@@ -79,7 +79,7 @@ fn read_plan(args: &CheckArgs) -> Result<CheckPlan, Failure> {
 fn list<'a>(steps: impl Iterator<Item = &'a Step>) -> Result<Code, Failure> {
     let mut text = String::new();
     for step in steps {
-        writeln!(text, "{}", step.name).expect("a String takes all text");
+        writeln!(text, "{}", step.name).expect("a String accepts all text");
     }
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     Ok(Code::Done)

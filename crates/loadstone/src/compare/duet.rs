@@ -37,7 +37,7 @@ pub(super) enum Moment {
 
 impl Duet {
     /// # Errors
-    /// No temporary folder.
+    /// Fails without a temporary folder.
     pub(super) fn new() -> Result<Duet, Failure> {
         let folder = std::env::temp_dir().join(format!("loadstone-duet-{}", std::process::id()));
         let made = DirBuilder::new().mode(0o700).create(&folder);

@@ -24,7 +24,7 @@ enum Ended {
     Interrupted,
     /// A server started here died: when and how.
     Died(String),
-    /// A server failed every call of a run: when and how.
+    /// A server failed every call of a run, with a description.
     Failed(String),
 }
 

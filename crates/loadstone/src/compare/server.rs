@@ -48,7 +48,7 @@ struct Now {
 /// Must be called once, before the first server is started.
 ///
 /// # Errors
-/// The system does not allow ending servers this way.
+/// Fails if the system does not allow ending servers this way.
 pub(super) fn prepare() -> Result<(), Failure> {
     let refused = |what: &str, why: String| Failure::usage(format!("cannot {what}: {why}"));
     set_child_subreaper(Some(getpid()))
@@ -75,7 +75,7 @@ impl ServerProcess {
     /// Starts `command` by `sh -c`, in a separate process group and without input. One at a time.
     ///
     /// # Errors
-    /// No shell, no pipe, no thread.
+    /// Fails without a shell, a pipe or a thread.
     pub(super) fn start(command: &str, directory: Option<&Path>) -> Result<ServerProcess, Failure> {
         let refused =
             |error: std::io::Error| Failure::usage(format!("cannot start a server: {error}"));

@@ -257,7 +257,7 @@ fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
 }
 
 /// # Errors
-/// How the tool ends if its log cannot be opened.
+/// Fails if its log cannot be opened, with how the tool ends.
 fn open_log(wanted: &faces::RequestLog) -> Result<File, Ending> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();

@@ -37,7 +37,7 @@ fn calls(lane: &Plan, host: &str) -> bool {
 /// Checks a plan against the budgets. Each load that may call a host counts with its full rate.
 ///
 /// # Errors
-/// The plan exceeds a budget, or its rate is unknown.
+/// Fails if the plan exceeds a budget, or its rate is unknown.
 pub(super) fn check(plan: &Plan, budgets: &[HostBudget]) -> Result<Vec<BudgetFacts>, String> {
     let lanes = plan.lanes();
     let held = |(host, most): &HostBudget| {

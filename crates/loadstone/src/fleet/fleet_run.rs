@@ -215,8 +215,8 @@ const PARTS_MAX: u32 = 1 << 24;
 /// Represents the agents that exited with their manager.
 const GONE: &str = "gone";
 
-/// Reason why the agents' state cannot be taken over as a run of the plan with this hash; `None`:
-/// it can.
+/// Reason why the agents' state cannot be taken over as a run of the plan with this hash, or `None`
+/// if it can.
 fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> Option<String> {
     held.find_map(|holding| {
         match holding {
@@ -241,7 +241,7 @@ fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> O
 /// Takes over a run whose manager has exited: its first instant by our clock, and the parts of the
 /// load. A part without an owner belongs to [`GONE`].
 fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
-    let held = wire.query_holdings(RECALL_MAX)?;
+    let held = wire.query_assignments(RECALL_MAX)?;
     let now = net::reactor::monotonic();
     let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
     // the remains of an earlier step belong to no agent
@@ -371,7 +371,7 @@ fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
     let texts = finals.values().filter_map(|report| report.path.as_deref());
     let read = |text: &str| serde_json::from_str(text).map(|path: PathRecord| path.facts());
     let all: Result<Vec<PathFacts>, _> = texts.map(read).collect();
-    Ok(report::merged_paths(all.context("what an agent says of its path")?.into_iter()))
+    Ok(report::merged_paths(all.context("an agent's report on its path")?.into_iter()))
 }
 
 /// Fills in the costs of all agents.

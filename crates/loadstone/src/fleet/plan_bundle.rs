@@ -43,7 +43,7 @@ impl PlanBundle {
     }
 
     /// # Errors
-    /// The bytes are malformed.
+    /// Fails if the bytes are malformed.
     pub(super) fn read(bytes: &[u8]) -> Result<PlanBundle, String> {
         serde_json::from_slice(bytes)
             .map_err(|error| format!("the data sent with the plan cannot be read: {error}"))
@@ -65,7 +65,7 @@ impl PlanBundle {
     /// Hosts that the first call was redirected to, and others in addition to the targets.
     ///
     /// # Errors
-    /// An invalid URL.
+    /// Fails for an invalid URL.
     pub(super) fn met(&self) -> Result<Vec<Url>, String> {
         let read = |key: &String| Url::parse(key).map_err(|error| format!("{key}: {error}"));
         self.met.iter().map(read).collect()
@@ -75,7 +75,7 @@ impl PlanBundle {
     /// machine's own path or TCP if the plan has one.
     ///
     /// # Errors
-    /// Features that this machine does not support.
+    /// Fails for features that this machine does not support.
     pub(super) fn open(self, plan: &Plan) -> anyhow::Result<Session> {
         // bounds of the fleet are not this machine's: its part determines its needs
         let mut part = plan.clone();

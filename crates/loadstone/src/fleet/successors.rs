@@ -17,7 +17,7 @@ const OFFER_LEAD: Nanos = Nanos::from_secs(1);
 /// Total number of slots of one lost part: the numbers of one agent's new slots fit into a message.
 const PIECES_MAX: usize = 65_536;
 
-/// Reason why no other agent can continue a part of this plan; `None`: others can.
+/// Reason why no other agent can continue a part of this plan, or `None` if others can.
 pub(super) fn immovable(plan: &Plan) -> Option<String> {
     let why = if plan.loads().iter().any(|load| matches!(load, Load::Closed { .. })) {
         "users of a closed loop have state that other machines lack: give --rate"

@@ -163,8 +163,8 @@ impl Wire {
     ///
     /// # Errors
     /// Fails if not all of them answer within `patience`.
-    pub(super) fn query_holdings(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
-        self.with(Manager::query_holdings);
+    pub(super) fn query_assignments(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
+        self.with(Manager::query_assignments);
         let until = net::reactor::monotonic() + patience;
         while !self.with(|manager| {
             manager.agent_entries().values().all(|agent_entry| agent_entry.held.is_some())
@@ -220,7 +220,7 @@ impl Wire {
     /// Waits until a watcher of the target joins.
     ///
     /// # Errors
-    /// No watcher joined within `patience`, or a signal arrived.
+    /// Fails if no watcher joined within `patience`, or a signal arrived.
     pub(super) fn await_watch(&self, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.watched()) {
@@ -289,7 +289,7 @@ impl Wire {
                 if let (None, Some(most)) = (wanted, most) {
                     manager.expect(most);
                 }
-                manager.query_holdings();
+                manager.query_assignments();
                 (manager.agent_entries().len(), manager.complete())
             });
             let now = net::reactor::monotonic();

@@ -47,7 +47,7 @@ pub(crate) enum Stillness {
 
 impl Rest {
     /// # Errors
-    /// Fails for a plan that cannot be turned into calls. `None`: a signal arrived.
+    /// Fails for a plan that cannot be turned into calls. `None` means a signal arrived.
     pub(crate) fn of(target: &Arc<Session>) -> Result<Option<Rest>, Failure> {
         let endpoints = target.endpoints().to_vec();
         let setup = Setup::new(target.base().clone(), endpoints, 1, Nanos::ZERO)
@@ -71,7 +71,7 @@ impl Rest {
     /// Waits until the target is idle, at most `limit`; returns how long it took.
     ///
     /// # Errors
-    /// A plain call that cannot be attempted.
+    /// Fails for a plain call that cannot be attempted.
     pub(crate) fn wait(&self, limit: Nanos) -> Result<(Stillness, Nanos), Failure> {
         let start = net::reactor::monotonic();
         let bound = Nanos(self.call.0.saturating_mul(FACTOR)).max(self.call + SLACK);

@@ -30,7 +30,7 @@ impl LogFile {
     /// Starts a log with its header.
     ///
     /// # Errors
-    /// The file cannot be created or written.
+    /// Fails if the file cannot be created or written.
     pub(crate) fn create(path: &Path) -> Result<LogFile> {
         let file = LogFile(GrowingFile::create(path)?);
         let mut log = file.open()?;
@@ -43,7 +43,7 @@ impl LogFile {
     /// Continues at its end.
     ///
     /// # Errors
-    /// The process has no descriptor left.
+    /// Fails if the process has no descriptor left.
     pub(crate) fn open(&self) -> Result<CallLog> {
         let LogFile(growing) = self;
         let path = growing.path().to_owned();
@@ -60,7 +60,7 @@ impl LogFile {
     /// Renames the complete file to its final path.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// Fails if the file system refuses.
     pub(crate) fn keep(self) -> Result<()> {
         self.0.keep()
     }

@@ -41,7 +41,7 @@ impl Keeper {
     /// Opens the store, before anything is sent.
     ///
     /// # Errors
-    /// A requested store that cannot be opened: exit code 2.
+    /// Fails for a requested store that cannot be opened: exit code 2.
     pub(crate) fn open(option: Option<&StorePlace>) -> Result<Keeper, Failure> {
         let place = wanted(option);
         let wanted = place.is_some();
@@ -89,7 +89,7 @@ impl Keeper {
     /// Creates the entry of a result and starts to write it.
     ///
     /// # Errors
-    /// A requested store that cannot be written: exit code 2.
+    /// Fails for a requested store that cannot be written: exit code 2.
     pub(crate) fn begin(
         self,
         kind: ResultKind,
@@ -169,7 +169,7 @@ impl Keeping {
     }
 
     /// # Errors
-    /// A requested store that did not accept the result: exit code 5.
+    /// Fails for a requested store that did not accept the result: exit code 5.
     pub(crate) fn finish_run(self, run: &RunRecord, quiet: bool) -> Result<(), Failure> {
         self.finish(quiet, |store, id| store.finish_run(id, run))
     }

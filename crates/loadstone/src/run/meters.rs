@@ -24,7 +24,7 @@ impl Meters {
     /// Returns `None` if neither `--metrics` nor `--otlp` is given.
     ///
     /// # Errors
-    /// The address cannot be used.
+    /// Fails if the address cannot be used.
     pub(crate) fn open(outputs: &Outputs) -> Result<Option<Meters>, Failure> {
         if outputs.metrics.is_none() && outputs.otlp.is_none() {
             return Ok(None);

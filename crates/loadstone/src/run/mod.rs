@@ -203,7 +203,7 @@ fn repeats(
 /// Why a run did not begin, after earlier ones have ended: those are reported.
 ///
 /// # Errors
-/// If there are none, or the run itself failed.
+/// Fails if there are none, or the run itself failed.
 fn unless_begun(error: anyhow::Error, (ended, of): (usize, u32)) -> Result<Failure, Failure> {
     let not_begun = error.downcast_ref::<NotBegun>().is_some();
     let failure = Failure::from_run(error);

@@ -17,7 +17,7 @@ use units::Nanos;
 /// Checks that there is a terminal for `--live`.
 ///
 /// # Errors
-/// Standard error is a file, a pipe, or a terminal that cannot move its cursor.
+/// Fails if standard error is a file, a pipe, or a terminal that cannot move its cursor.
 pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
     if !outputs.live {
         return Ok(());
@@ -46,7 +46,7 @@ impl View {
     /// `climb`: the ramp that the runs are steps of.
     ///
     /// # Errors
-    /// The terminal cannot be set up.
+    /// Fails if the terminal cannot be set up.
     pub(crate) fn open(plan: &Plan, name: &str, climb: Option<Climb>) -> Result<View, Failure> {
         // a ramp's load is shown by each of its steps
         let load = if climb.is_some() { String::new() } else { report::load_in_words(plan) };

@@ -23,7 +23,7 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
             let id = store.find(&result).map_err(refused)?;
             let before = store.tag(&id, &tag).map_err(refused)?;
             let from =
-                before.map_or_else(String::new, |before| format!("; {before} had it before"));
+                before.map_or_else(String::new, |before| format!("; previously of {before}"));
             print_text(&format!("{id} has the tag {tag}{from}"))
         }
         RunsTask::Untag { tag, store } => {
@@ -117,7 +117,7 @@ fn show(args: &ShowArgs) -> Result<Code, Failure> {
 }
 
 /// # Errors
-/// A torture without a background load has no plan.
+/// Fails for a torture without a background load, which has no plan.
 fn plan_of(stored: &Stored) -> Result<String, Failure> {
     Ok(match stored {
         Stored::Run(run) => run.plan.toml().to_owned(),

@@ -45,7 +45,7 @@ pub(super) struct Resolved {
 }
 
 /// # Errors
-/// Returned for the first invalid line, by number; a list without a line; one that is too long.
+/// Fails for the first invalid line, by number; a list without a line; one that is too long.
 pub(super) fn read(text: &str, dns: bool) -> Result<Vec<SurveyedHost>, String> {
     let mut entries = Vec::new();
     for (row, line) in text.lines().enumerate() {

@@ -25,8 +25,8 @@ pub(super) struct Permit {
 
 impl Permit {
     /// # Errors
-    /// Returned for others' addresses without permission, addresses that may never be queried, and
-    /// a log that cannot be written.
+    /// Fails for others' addresses without permission, addresses that may never be queried, and a
+    /// log that cannot be written.
     pub(super) fn new(args: &SurveyArgs, listed: &Resolved) -> Result<Permit, Failure> {
         let addresses = || listed.servers.iter().map(|one| one.address);
         let of = |wanted: Class| addresses().find(|address| class(address.ip()) == wanted);

@@ -157,7 +157,7 @@ fn rate(plan: &Plan) -> Option<f64> {
 /// Starts the requested load, and returns after it has run alone for a while.
 ///
 /// # Errors
-/// No server responds.
+/// Fails if no server responds.
 pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure> {
     let Some(Planned { mut plan, name }) = planned else { return Ok(None) };
     plan.stop.duration = Some(FOR_EVER);
@@ -315,7 +315,7 @@ impl Running {
     /// Ends the load; its losses become findings of the cases in which they occurred.
     ///
     /// # Errors
-    /// The load failed.
+    /// Fails if the load failed.
     pub(super) fn end(self, spans: &Spans, cases: &mut [CaseResult]) -> Result<Beside, Failure> {
         let over = net::reactor::monotonic() + REST;
         self.wait_for(|_, now| now >= over);

@@ -28,7 +28,8 @@ impl RecordingOrigin for Origin {
 }
 
 /// # Errors
-/// Third-party addresses, an address that cannot be bound, a result that cannot be written.
+/// Fails for third-party addresses, an address that cannot be bound, a result that cannot be
+/// written.
 pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     files::check_results(args.json.as_ref(), [])?;
     check_frames(args)?;

@@ -155,7 +155,7 @@ const BUDGET: Nanos = Nanos::from_secs(15 * 60);
 /// for single cases.
 ///
 /// # Errors
-/// A `--budget` shorter than such a time.
+/// Fails for a `--budget` shorter than such a time.
 fn budget(args: &TortureArgs) -> Result<Option<Nanos>, Failure> {
     let what = &args.what;
     let requested = [

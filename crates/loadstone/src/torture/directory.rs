@@ -140,7 +140,7 @@ impl Recorder {
     /// Marks the run as finished in `run.json`.
     ///
     /// # Errors
-    /// A write failure, now or earlier.
+    /// Fails for a write failure, now or earlier.
     pub(super) fn finish(mut self, torture: &TortureRecord) -> Result<(), Failure> {
         let failures = self.kept.iter().map(|kept| kept.folder.clone()).collect();
         let end = RunEnd::of(torture, self.executions, failures);

@@ -186,7 +186,7 @@ impl Scene {
 /// Returns the named server, or that of the failures; the rules are those of a run.
 ///
 /// # Errors
-/// Failures of several servers; a server that may not be tested.
+/// Fails for failures of several servers, and for a server that may not be tested.
 pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     let url = match &args.to {
         Some(url) => url.clone(),

@@ -26,7 +26,7 @@ impl Watch {
     /// `sources` are created on the thread that uses them.
     ///
     /// # Errors
-    /// No thread is available.
+    /// Fails if no thread is available.
     pub(super) fn start(
         sources: impl FnOnce() -> Result<Internet, String> + Send + 'static,
         claim: Claim,

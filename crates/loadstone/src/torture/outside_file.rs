@@ -24,7 +24,7 @@ pub(super) struct OutsideFile {
 /// target, all of which `--own` must name for the default.
 ///
 /// # Errors
-/// A given file that cannot be used, and why.
+/// Fails for a given file that cannot be used, with the reason.
 pub(super) fn read(
     args: &TortureArgs,
     class: Class,

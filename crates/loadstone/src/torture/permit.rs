@@ -134,7 +134,7 @@ pub(super) fn permit(
 /// Determines what a run would do, without sending a packet.
 ///
 /// # Errors
-/// Options that a run would refuse.
+/// Fails for options that a run would refuse.
 pub(super) fn dry_run(
     args: &TortureArgs,
     report: &Report,

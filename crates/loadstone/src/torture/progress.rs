@@ -17,7 +17,7 @@ const LINES: Nanos = Nanos::from_secs(60);
 /// `17 of 59  12s  1 finding  S-07 whitespace between field name and colon`.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
-    /// The output without a terminal; `None`: no output.
+    /// The output without a terminal; `None` means no output.
     lines: Option<Lines>,
     found: u64,
     spans: Vec<(String, Nanos)>,

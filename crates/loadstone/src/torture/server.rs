@@ -50,7 +50,7 @@ impl Seen {
 /// this machine, as far as permitted.
 ///
 /// # Errors
-/// Usage: the named process does not listen on the target.
+/// Fails as usage if the named process does not listen on the target.
 pub(super) fn processes(asked: &TortureServer, reached: &Reached) -> Result<Option<Seen>, Failure> {
     let Peer::Tcp(address) = &reached.target.peer else { return Ok(None) };
     let found = match &asked.sut {
@@ -67,7 +67,7 @@ pub(super) fn processes(asked: &TortureServer, reached: &Reached) -> Result<Opti
 /// Returns the machine named by its exporter, which is queried once.
 ///
 /// # Errors
-/// Usage: no node exporter responds there.
+/// Fails as usage if no node exporter responds there.
 pub(super) fn machine(asked: &TortureServer) -> Result<Option<Seen>, Failure> {
     let Some(Sut::Named(target @ SutTarget::Exporter(url))) = &asked.sut else { return Ok(None) };
     let opened = SutSource::open(target, &[]);

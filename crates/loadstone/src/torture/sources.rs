@@ -28,7 +28,7 @@ impl Internet {
     /// `host` and `fields` as in the requests of the run.
     ///
     /// # Errors
-    /// No descriptor is available, or the system's certificates cannot be read.
+    /// Fails if no descriptor is available, or the system's certificates cannot be read.
     pub(super) fn new(url: &Url, host: &str, fields: &str) -> Result<Internet, String> {
         let secure = url.scheme() == "https";
         let tls = match secure {
@@ -107,10 +107,10 @@ impl Sources for Nowhere {
     }
 
     fn file(&mut self, _: SocketAddr) -> Result<Vec<u8>, String> {
-        Err("proofs are not searched for".to_owned())
+        Err("this run does not search for proofs".to_owned())
     }
 
     fn txt(&mut self, _: &str) -> Result<Vec<Vec<u8>>, String> {
-        Err("proofs are not searched for".to_owned())
+        Err("this run does not search for proofs".to_owned())
     }
 }

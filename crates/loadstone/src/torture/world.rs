@@ -46,7 +46,7 @@ pub(crate) struct Sockets {
 
 impl Sockets {
     /// # Errors
-    /// No descriptor is available.
+    /// Fails if no descriptor is available.
     pub(crate) fn new(
         tls: Option<net::tls::Factory>,
         governor: Governor,
@@ -72,7 +72,7 @@ impl Sockets {
     /// Uses QUIC with these handshakes.
     ///
     /// # Errors
-    /// No descriptor is available.
+    /// Fails if no descriptor is available.
     pub(super) fn over_quic(mut self, spoken: Spoken) -> Result<Sockets, Failure> {
         let carrier = self.tls.as_ref().filter(|_| spoken.is_http3());
         if let Some(carrier) = carrier.and_then(Carrier::of_factory) {
@@ -141,7 +141,7 @@ fn enter(route: Option<&EmulatedPath>) {
 /// Ends that.
 fn leave(route: Option<&EmulatedPath>) {
     if let Some(route) = route {
-        route.leave().expect("the network namespace that this thread came from");
+        route.leave().expect("the original network namespace of this thread");
     }
 }
 

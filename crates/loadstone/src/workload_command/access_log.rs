@@ -119,7 +119,7 @@ fn left_out(log: &Log) -> String {
     let mut text = String::new();
     if log.left_out > 0 {
         let count = show::count(log.left_out);
-        write!(text, "; {count} skipped for their method").expect("a String takes all text");
+        write!(text, "; {count} skipped for their method").expect("a String accepts all text");
     }
     text + &broken(log.broken, log.first_broken.as_ref())
 }

@@ -68,7 +68,7 @@ fn summary(found: &Description, pause: Nanos) -> String {
     rows.extend(approximate(found).map(|text| ("Approximate", text)));
     let mut text = String::new();
     for (name, row) in rows {
-        writeln!(text, "{name:<12}{row}").expect("a String takes all text");
+        writeln!(text, "{name:<12}{row}").expect("a String accepts all text");
     }
     text
 }
@@ -109,7 +109,7 @@ fn popularity(found: &Description) -> String {
     let (share, error) = found.top_tenth;
     let mut top = show::share(share);
     if error > 0.0 {
-        write!(top, " (± {})", margin(error)).expect("a String takes all text");
+        write!(top, " (± {})", margin(error)).expect("a String accepts all text");
     }
     let top = format!("the most popular tenth of the targets has {top} of the requests");
     match found.zipf {
@@ -127,7 +127,7 @@ fn margin(error: f64) -> String {
     show::share(2.0 * error)
 }
 
-/// Inexact figures, and their error bounds; `None`: all are exact.
+/// Inexact figures, and their error bounds, or `None` if all are exact.
 fn approximate(found: &Description) -> Option<String> {
     let mut parts = Vec::new();
     let sampled = |counted: &Counted| (counted.error > 0.0).then_some(counted.weight);

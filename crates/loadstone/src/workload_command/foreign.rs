@@ -141,7 +141,7 @@ struct Scripted {
 
 impl Scripted {
     /// # Errors
-    /// Another file, or a server that is not known; the text states why.
+    /// Fails for another file, or a server that is not known; the text states why.
     fn read(
         documents: &[Document],
         environment: Option<&Document>,
@@ -173,7 +173,7 @@ impl Scripted {
             let steps = record::words::counted(self.steps as u64, "step");
             let mut text = format!("Postman: {steps} in 1 journey, whose scripts are run{why}");
             for one in self.left_out.iter().take(LISTED_MAX) {
-                write!(text, "\n  not imported: {one}").expect("a String takes all text");
+                write!(text, "\n  not imported: {one}").expect("a String accepts all text");
             }
             crate::say(&text);
         }
@@ -227,19 +227,20 @@ fn counts(imported: &Imported) -> String {
     let mut text = counted(imported.steps, what);
     if imported.journeys > 0 {
         write!(text, " in {}", counted(imported.journeys, "journey"))
-            .expect("a String takes all text");
+            .expect("a String accepts all text");
     }
     for (count, what) in [(imported.captures, "capture"), (imported.checks, "check")] {
         if count > 0 {
-            write!(text, ", {}", counted(count, what)).expect("a String takes all text");
+            write!(text, ", {}", counted(count, what)).expect("a String accepts all text");
         }
     }
     for one in imported.left_out.iter().take(LISTED_MAX) {
-        write!(text, "\n  not imported: {one}").expect("a String takes all text");
+        write!(text, "\n  not imported: {one}").expect("a String accepts all text");
     }
     let more = imported.left_out.len().saturating_sub(LISTED_MAX);
     if more > 0 {
-        write!(text, "\n  and {more} more, which the plan lists").expect("a String takes all text");
+        write!(text, "\n  and {more} more, which the plan lists")
+            .expect("a String accepts all text");
     }
     text
 }

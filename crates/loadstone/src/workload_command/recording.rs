@@ -78,7 +78,7 @@ pub(super) fn of_other_tool(
 /// The plan, and its description.
 ///
 /// # Errors
-/// Returned for a file that is invalid in its format, or has no usable request.
+/// Fails for a file that is invalid in its format, or has no usable request.
 pub(super) fn plan(
     from: ImportFrom,
     input: &mut dyn BufRead,
@@ -248,11 +248,11 @@ fn left_out(recording: &Recording) -> String {
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     for (why, count) in reasons.iter().take(LISTED_MAX) {
         let count = show::count(**count);
-        write!(text, "\n  left out: {count} for {why}").expect("a String takes all text");
+        write!(text, "\n  left out: {count} for {why}").expect("a String accepts all text");
     }
     if reasons.len() > LISTED_MAX {
         let more = reasons.len() - LISTED_MAX;
-        write!(text, "\n  and {more} more reasons").expect("a String takes all text");
+        write!(text, "\n  and {more} more reasons").expect("a String accepts all text");
     }
     text
 }

@@ -71,10 +71,10 @@ fn sessions(sequence: &Sequence, args: &SequenceArgs) -> (String, String) {
 fn burst(text: &mut String, base: &str, step: SequenceStep<'_>) {
     for (index, path) in step.paths().enumerate() {
         let indent = if index == 0 { "" } else { "    " };
-        write!(text, "{indent}{base}{path}").expect("a String takes all text");
+        write!(text, "{indent}{base}{path}").expect("a String accepts all text");
         if index == 0 && !step.off.is_zero() {
             let off = step.off.as_secs_f64();
-            write!(text, " think={off:.3}").expect("a String takes all text");
+            write!(text, " think={off:.3}").expect("a String accepts all text");
         }
         text.push('\n');
     }

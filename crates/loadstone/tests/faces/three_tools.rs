@@ -2,7 +2,7 @@
 
 use crate::support::{Site, run};
 
-/// The first number after a label; `None`: no such line.
+/// The first number after a label; `None` means no such line.
 fn figure(text: &str, label: &str) -> f64 {
     let line = text.lines().find(|line| line.contains(label));
     let line = line.unwrap_or_else(|| panic!("{label} is not in {text}"));

@@ -73,7 +73,8 @@ fn the_next_run_begins_without_an_agent_that_was_lost() {
     assert_eq!(whole(&report, "/fleet/lost"), lost);
 }
 
-/// Runs `command` with `dir` as a separate small file system; `None`: not possible on this machine.
+/// Runs `command` with `dir` as a separate small file system; `None` means not possible on this
+/// machine.
 fn in_little_room(command: &Command, dir: &Path) -> Option<Command> {
     let mount = "mount -t tmpfs -o size=1m none \"$0\" && exec \"$@\"";
     let unshared = |words: &mut Command| {

@@ -227,7 +227,7 @@ fn tiles(axis: Axis, curve: &Curve) -> Vec<Tile> {
 
 /// Further results of each target's curve, and undetermined ones.
 fn laws(document: &mut Document, report: &RampRecord) {
-    document.add(PAGE, [placed("laws", "What the curve says")]);
+    document.add(PAGE, [placed("laws", "Conclusions from the curve")]);
     for (row, curve) in report.curves().iter().enumerate() {
         let law = answer::law(report.axis, curve);
         let head = target_heading(report, row);

@@ -238,7 +238,7 @@ pub(crate) struct FactList {
 /// A step, whether it succeeded, and remarks on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MarkedStep {
-    /// `None`: not tried.
+    /// `None` means not tried.
     pub(crate) met: Option<bool>,
     pub(crate) name: String,
     /// Duration.

@@ -189,7 +189,7 @@ pub fn csv(record: &SurveyRecord) -> String {
             or_none(&server.trouble),
         ];
         let row: Vec<String> = cells.iter().map(|text| cell(text)).collect();
-        writeln!(out, "{}", row.join(",")).expect("a String takes all text");
+        writeln!(out, "{}", row.join(",")).expect("a String accepts all text");
     }
     out
 }

@@ -90,7 +90,7 @@ impl Store {
     /// interrupted.
     ///
     /// # Errors
-    /// Returned if there is no such result, the store cannot be read, or its rows are inconsistent.
+    /// Fails if there is no such result, the store cannot be read, or its rows are inconsistent.
     pub fn load(&self, wanted: &str) -> Result<Stored, StoreError> {
         let id = self.find(wanted)?;
         self.load_id(&id)
@@ -193,7 +193,7 @@ impl Store {
                 let sides = sides.map(|part| self.records(id, part)).collect::<Result<_, _>>()?;
                 Stored::Compare(Box::new(partial::compare(begun, sides)))
             }
-            ResultKind::Torture => unreachable!("a torture has no measurement that goes on"),
+            ResultKind::Torture => unreachable!("a torture has no continuing measurement"),
         })
     }
 

@@ -19,10 +19,11 @@ use stats::curve::{Axis, Span};
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    BackendTally, Backends, CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses, FanOutTally, GrpcTally,
-    Hist, Instants, JourneyTally, LoadFigure, LoadTally, MessageTally, Noted, NumberTally, Objective, ScenarioTally,
-    Second, SecondStreams, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally,
-    StepStreams, StreamTally, TargetTally, TokenTally, TransactionTally, Verified,
+    BackendTally, Backends, CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses,
+    FanOutTally, GrpcTally, Hist, Instants, JourneyTally, LoadFigure, LoadTally, MessageTally,
+    Noted, NumberTally, Objective, ScenarioTally, Second, SecondStreams, ServerTimings, Sessions,
+    Snapshot, Spread, State, StatusTally, StepStreams, StreamTally, TargetTally, TokenTally,
+    TransactionTally, Verified,
 };
 use std::fmt::Write;
 use torture::judge::TestOutcome;

@@ -224,7 +224,7 @@ impl Store {
 
 /// Fields of a finished result as a whole.
 pub(crate) struct FinishedResult<'a> {
-    /// `None`: the name at its start.
+    /// `None` means the name at its start.
     name: Option<&'a str>,
     /// State; `None` for measurements without one.
     state: Option<State>,

@@ -16,7 +16,7 @@ pub struct Demand {
     pub connections: u64,
     /// Connections opened per second, in addition to those that stay open; 0 if they are kept.
     pub opens_per_s: f64,
-    /// Length of the run; `None`: no end is planned.
+    /// Length of the run, or `None` if no end is planned.
     pub duration: Option<Nanos>,
     /// Connections end by RST.
     pub reset_on_close: bool,

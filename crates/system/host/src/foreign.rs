@@ -92,7 +92,7 @@ impl CensusInterval {
     }
 }
 
-/// Bytes of /proc/PID/stat at most: a name of 64 bytes and 51 numbers.
+/// Maximum size of /proc/PID/stat: a name of 64 bytes and 51 numbers.
 const STAT_MAX: usize = 2 << 10;
 
 fn census() -> Option<Census> {

@@ -53,7 +53,7 @@ const NEW_SYN_RECEIVED: u8 = 12;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 
-/// The kernel fills at most so much at once.
+/// Maximum number of bytes that the kernel fills at once.
 const ANSWER_MAX: usize = 32 * 1024;
 /// Sockets of one query; half-open ones are fewer than the machine's tcp_max_syn_backlog.
 const ANSWERS_MAX: usize = 4_096;

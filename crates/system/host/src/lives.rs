@@ -36,8 +36,8 @@ impl Lives {
     /// is considered only if named.
     ///
     /// # Errors
-    /// No visible process of this machine listens there, or `named` does not: a message with the
-    /// fix.
+    /// Fails if no visible process of this machine listens there, or `named` does not: a message
+    /// with the fix.
     pub fn find(address: SocketAddr, named: Option<u32>) -> Result<Lives, String> {
         let holders = listener::listener_pids(address);
         let mut lives = Lives { address, watched: BTreeMap::new() };

@@ -5,8 +5,8 @@ use std::path::{Component, Path};
 /// Usual locations of control groups: version 2, or a folder for each hierarchy of version 1.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The CPU time that a process's control groups allow it, in cores, to three decimals. `None`: no
-/// bound, or none that is visible from here.
+/// The CPU time that a process's control groups allow it, in cores, to three decimals. `None` means
+/// no bound, or none that is visible from here.
 pub(crate) fn cpu_quota(pid: u32) -> Option<f64> {
     let groups = std::fs::read(format!("/proc/{pid}/cgroup")).ok()?;
     least(Path::new(ROOT), &String::from_utf8_lossy(&groups))

@@ -34,7 +34,7 @@ pub fn txt(name: &str) -> Result<Vec<Vec<u8>>, String> {
 /// # Errors
 /// Fails like [`txt`].
 pub fn txt_from(name: &str, servers: &[SocketAddr]) -> Result<Vec<Vec<u8>>, String> {
-    let mut trouble = "there is no name server to ask".to_owned();
+    let mut trouble = "no name server is configured".to_owned();
     for server in servers.iter().take(SERVERS_MAX) {
         for _ in 0..TRIES {
             match ask(name, *server) {
@@ -195,7 +195,7 @@ mod tests {
         let error = txt_from("no.example.org", &[server]).unwrap_err();
         assert!(error.contains("the name server answered Refused"), "{error}");
         let error = txt_from("no.example.org", &[]).unwrap_err();
-        assert!(error.contains("no name server to ask"), "{error}");
+        assert!(error.contains("no name server is configured"), "{error}");
         let error = txt_from(&"a".repeat(300), &[server]).unwrap_err();
         assert!(error.contains("did not answer"), "{error}");
     }

@@ -20,7 +20,7 @@ pub struct CheckLine {
 /// Checks delay, loss, order and rate, for about ten seconds.
 ///
 /// # Errors
-/// No path can be created here.
+/// Fails if no path can be created here.
 pub fn check() -> Result<Vec<CheckLine>, PathTrouble> {
     let mut lines = Vec::new();
     for (text, rtt) in [("rtt=0ms", Nanos::ZERO), ("rtt=50ms", Nanos::from_millis(50))] {

@@ -183,7 +183,7 @@ impl LanesShare {
         !self.taken.is_empty()
     }
 
-    /// Returns when this worker must poll again; `None`: it has no packets in flight.
+    /// Returns when this worker must poll again, or `None` if it has no packets in flight.
     pub fn next_due(&mut self) -> Option<Nanos> {
         let mut state = self.common.lock();
         let WorkerPackets { on_links, due } = &state.workers[self.worker as usize];

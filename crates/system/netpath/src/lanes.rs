@@ -99,7 +99,7 @@ impl Lanes {
         }
     }
 
-    /// A buffer for one packet; `None`: no room, and the packet must be counted with
+    /// A buffer for one packet; `None` means no room, and the packet must be counted with
     /// [`Lanes::overflow`].
     pub fn take(&mut self) -> Option<u32> {
         self.buffers.take()

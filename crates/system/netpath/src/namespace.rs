@@ -47,7 +47,7 @@ impl Namespace {
     /// The calling thread enters it, and so do the processes it starts.
     ///
     /// # Errors
-    /// The kernel refuses; no reason is known for our own namespaces.
+    /// Fails if the kernel refuses; no reason is known for our own namespaces.
     pub fn enter(&self) -> io::Result<()> {
         move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
         Ok(())

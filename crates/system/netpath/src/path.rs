@@ -147,7 +147,7 @@ impl NetBlock {
     /// `configure` returns. No other path is set up there meanwhile, so no block is used twice.
     ///
     /// # Errors
-    /// Every block is in use; the error of `configure`.
+    /// Fails if every block is in use, or with the error of `configure`.
     pub(crate) fn claim<T>(
         clients: u32,
         configure: impl FnOnce(NetBlock) -> Result<T, PathTrouble>,
@@ -210,7 +210,7 @@ fn named_routes(table: &str) -> Vec<(&str, u32, u32)> {
 /// `network`. They may be part of a larger network on `device`, if they are to be used there.
 ///
 /// # Errors
-/// The user of the addresses.
+/// Fails with the user of the addresses.
 pub fn prefix_taken(network: IpAddr, bits: u8, device: Option<&str>) -> Result<(), PathTrouble> {
     let by = match network {
         IpAddr::V4(network) => {
@@ -229,8 +229,8 @@ pub fn prefix_taken(network: IpAddr, bits: u8, device: Option<&str>) -> Result<(
 }
 
 /// The user of addresses of a network in the calling thread's network namespace: a route other than
-/// the default route, or an address of this host. `None`: unused. A route over the device `around`
-/// to a larger network that contains this one does not count.
+/// the default route, or an address of this host. `None` if there is none. A route over the device
+/// `around` to a larger network that contains this one does not count.
 fn taken(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<String> {
     let route = routed(&net_file("route"), network.to_bits(), mask.to_bits(), around);
     route.or_else(|| local(&net_file("fib_trie"), network.to_bits(), mask.to_bits()))
@@ -375,7 +375,7 @@ impl NetPath {
     /// The counters since the path was opened or since the last call.
     ///
     /// # Errors
-    /// The forwarder has ended, with its reason.
+    /// Fails if the forwarder has ended, with the reason.
     pub fn facts(&self) -> Result<PathFacts, PathTrouble> {
         let (reply, answer) = channel();
         self.line.send(ForwardOrder::ReportTally(reply));

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// reason.
 ///
 /// # Errors
-/// The program cannot be started.
+/// Fails if the program cannot be started.
 pub fn start(namespace: &Namespace, command: &mut Command) -> io::Result<Child> {
     raw::settle(command, namespace.descriptor());
     command.spawn()
@@ -31,7 +31,7 @@ impl Post {
     /// Catches the signals from now on.
     ///
     /// # Errors
-    /// No more descriptors.
+    /// Fails if no more descriptors are available.
     pub fn open() -> io::Result<Post> {
         Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]).map(Post)
     }
@@ -40,7 +40,7 @@ impl Post {
     /// keys it has already received.
     ///
     /// # Errors
-    /// The kernel cannot report how it ended.
+    /// Fails if the kernel cannot report how it ended.
     pub fn attend(&mut self, program: &mut Child) -> io::Result<ExitStatus> {
         loop {
             for signal in self.0.pending() {
@@ -59,7 +59,7 @@ impl Post {
 /// Terminates a program; processes that remain after `patience` are killed.
 ///
 /// # Errors
-/// The kernel cannot report how it ended.
+/// Fails if the kernel cannot report how it ended.
 pub fn end(program: &mut Child, patience: Duration) -> io::Result<()> {
     send(program, SIGTERM);
     let rounds = patience.as_millis() / POLL_INTERVAL.as_millis();
@@ -104,7 +104,7 @@ const LISTENER_TRIES: u32 = 1_000;
 /// no process is left. Returns whether there is a listener.
 ///
 /// # Errors
-/// The namespace cannot be entered.
+/// Fails if the namespace cannot be entered.
 pub fn await_listener(
     namespace: &Namespace,
     gone: &mut (dyn FnMut() -> bool + Send),

@@ -28,7 +28,7 @@ impl Warden {
     /// Forks the warden. Must be called while this process has a single thread.
     ///
     /// # Errors
-    /// No more processes or descriptors.
+    /// Fails if no more processes or descriptors are available.
     pub fn start() -> std::io::Result<Warden> {
         let (listen, speak) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         match raw::fork()? {

@@ -103,7 +103,7 @@ impl PacketPort {
     /// arrive together.
     ///
     /// # Errors
-    /// The kernel has no io_uring, or does not permit it.
+    /// Fails if the kernel has no io_uring, or does not permit it.
     pub(crate) fn in_batches(queue: OwnedFd, always: bool) -> io::Result<PacketPort> {
         let ring = Some(Box::new(PacketRing::open(&queue)?));
         let crowds = (!always).then(Crowds::default);

@@ -29,8 +29,8 @@ pub struct NetworkRequest {
     pub seed: u64,
     /// Emulated paths that all packets pass.
     pub paths: Option<InsidePaths>,
-    /// The first local address and the prefix length; `None`: a free part of 198.18.0.0/16. Clients
-    /// behind emulated paths use IPv4.
+    /// The first local address and the prefix length; `None` means a free part of 198.18.0.0/16.
+    /// Clients behind emulated paths use IPv4.
     pub prefix: Option<(IpAddr, u8)>,
     /// When packets are batched, if the kernel supports it.
     pub batches: BatchUse,
@@ -175,7 +175,7 @@ impl OwnNetwork {
     /// Returns a network over existing, suitable devices; no other network uses them meanwhile.
     ///
     /// # Errors
-    /// A worker has fewer addresses than clients.
+    /// Fails if a worker has fewer addresses than clients.
     pub fn on(
         ground: &Arc<Ground>,
         ask: NetworkRequest,
@@ -204,7 +204,7 @@ impl OwnNetwork {
     /// Makes sure that packets to a server have a next hop, if it is up to us.
     ///
     /// # Errors
-    /// The server is this host, or the next hop to it does not reply.
+    /// Fails if the server is this host, or the next hop to it does not reply.
     pub fn reach(&self, server: IpAddr) -> Result<(), NetworkTrouble> {
         let Devices::Xdp(_, links) = &self.ground.devices else { return Ok(()) };
         for link in links {

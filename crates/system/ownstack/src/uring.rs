@@ -75,7 +75,7 @@ impl std::fmt::Debug for PacketRing {
 /// Returns whether this kernel supports what [`PacketRing`] needs, and this process may use it.
 ///
 /// # Errors
-/// The error of the kernel; `Unsupported` if it has no multishot receive request.
+/// Fails with the error of the kernel; `Unsupported` if it has no multishot receive request.
 pub(crate) fn probe() -> io::Result<()> {
     let ring = BatchRing::new(SUBMITTED_MAX, COMPLETIONS, BufferRing::new(1, 64))?;
     let mut probe = Probe::new();

@@ -41,7 +41,7 @@ impl Population {
     /// in brackets, optionally with a name: `home=[rtt=80ms, loss=1%]:40%`.
     ///
     /// # Errors
-    /// Names the invalid part, and the fix.
+    /// Fails with the invalid part, and the fix.
     pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<Population, SpecFault> {
         let wrong = |why: String| SpecFault(format!("{} is not a population: {why}", quoted(text)));
         let mut parts: Vec<PopulationPart> = Vec::new();

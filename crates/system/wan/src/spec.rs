@@ -124,7 +124,7 @@ impl Default for LinkSpec {
 }
 
 impl LinkSpec {
-    /// Mean capacity in bits per second; `None`: unlimited.
+    /// Mean capacity in bits per second; `None` means unlimited.
     pub fn bits_per_second(&self) -> Option<f64> {
         match &self.carrier {
             Carrier::Unlimited => None,
@@ -170,7 +170,7 @@ impl PathSpec {
     /// Parses the text of a path. `traces` returns trace files by name.
     ///
     /// # Errors
-    /// Names the invalid item, and the fix.
+    /// Fails with the invalid item, and the fix.
     pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<PathSpec, SpecFault> {
         let mut draft = Draft::default();
         draft

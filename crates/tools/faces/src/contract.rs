@@ -16,7 +16,7 @@ pub trait Files {
     /// The whole of the file; `-` is a file of that name, as the tools have it.
     ///
     /// # Errors
-    /// The operating system's number and sentence for it.
+    /// Fails with the operating system's number and sentence for it.
     fn read(&self, path: &str) -> Result<Vec<u8>, SystemError>;
 
     /// The contents of all plain files of a folder, at most [`FOLDER_FILES_MAX`] of them.
@@ -30,7 +30,7 @@ pub trait Files {
     /// An address of a host.
     ///
     /// # Errors
-    /// The resolver's sentence.
+    /// Fails with the resolver's sentence.
     fn resolve(&self, host: &str) -> Result<IpAddr, String> {
         host.parse().map_err(|_| format!("{host} has no address"))
     }
@@ -47,7 +47,7 @@ pub trait Files {
     /// reflection: a serialized FileDescriptorSet.
     ///
     /// # Errors
-    /// The descriptors are not available; the text states why.
+    /// Fails if the descriptors are not available; the text states why.
     fn describe(&self, plan: &Plan) -> Result<Vec<u8>, String> {
         let place = plan.targets.first().map(|target| target.url.to_string());
         Err(format!("{} cannot be requested", place.unwrap_or_default()))
@@ -172,7 +172,7 @@ pub struct RequestLog {
 /// A Lua script that creates the requests, and its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptJob {
-    /// Name and text of the script, or the reason why it could not be read; `None`: only its
+    /// Name and text of the script, or the reason why it could not be read; `None` means only its
     /// libraries.
     pub text: Option<(String, Result<Vec<u8>, String>)>,
     pub scheme: String,
@@ -183,7 +183,7 @@ pub struct ScriptJob {
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub args: Vec<String>,
-    /// `None`: GET.
+    /// `None` means GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
     /// The script's output is printed on standard error.
@@ -337,7 +337,7 @@ pub trait Face: std::fmt::Debug {
 
     /// The plan left the protocol to the server ([`plan::HttpVersion::Auto`]), and it is resolved:
     /// the server's choice by ALPN, if any. `plan` uses it. Returns the adjusted plan and the data
-    /// that the face needs; `None`: unchanged.
+    /// that the face needs; `None` means unchanged.
     fn negotiated(&mut self, _chosen: Option<&str>, _plan: &Plan) -> Option<(Plan, Needs)> {
         None
     }

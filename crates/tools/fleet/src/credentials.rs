@@ -70,7 +70,7 @@ impl Credentials {
     /// Into a new file that only this user may read.
     ///
     /// # Errors
-    /// The file is there already or cannot be written.
+    /// Fails if the file is there already or cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), FleetError> {
         use std::os::unix::fs::OpenOptionsExt;
         let named = |error: std::io::Error| FleetError(format!("{}: {error}", path.display()));

@@ -90,7 +90,7 @@ impl NatsLink {
     /// Connects, tries again until `patience` is over, and subscribes.
     ///
     /// # Errors
-    /// Returned if the server is unreachable or rejects us.
+    /// Fails if the server is unreachable or rejects us.
     pub fn connect(
         place: &NatsEndpoint,
         credentials: &Credentials,

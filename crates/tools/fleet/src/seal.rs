@@ -54,7 +54,7 @@ impl SealKey {
 /// Seals a message to the holder of the secret half of `public`.
 ///
 /// # Errors
-/// Returned for an invalid key.
+/// Fails for an invalid key.
 pub fn seal(public: &[u8], message: &[u8]) -> Result<Vec<u8>, FleetError> {
     let key = HpkePublicKey(public.to_vec());
     let sealed = SUITE.seal(INFO, &[], message, &key);

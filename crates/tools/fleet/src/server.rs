@@ -52,7 +52,7 @@ impl Default for ServerOptions {
 /// `$SYS`: versions below 2.9.23 then admit everyone (CVE-2023-47090).
 ///
 /// # Errors
-/// A server on a network without TLS.
+/// Fails for a server on a network without TLS.
 pub fn configuration(
     options: &ServerOptions,
     fleet: &str,
@@ -157,7 +157,7 @@ impl NatsServer {
         self.child.wait().ok();
     }
 
-    /// Starts it again, on the same port, if it has died; whether it had.
+    /// Restarts the server on the same port if it has died, and returns whether it had.
     ///
     /// # Errors
     /// Fails if it does not start again.

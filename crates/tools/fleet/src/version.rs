@@ -22,7 +22,7 @@ impl ServerVersion {
     /// From `nats-server: v2.9.10` or `2.9.10`.
     ///
     /// # Errors
-    /// No version in it.
+    /// Fails if there is no version in it.
     pub fn parse(text: &str) -> Result<ServerVersion, FleetError> {
         let word = text.split_whitespace().last().unwrap_or_default();
         let word = word.trim_start_matches('v');

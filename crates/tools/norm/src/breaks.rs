@@ -97,7 +97,7 @@ impl Breaks {
     /// Names as in [`BREAKS`], separated by commas.
     ///
     /// # Errors
-    /// The first invalid name.
+    /// Fails with the first invalid name.
     pub fn parse(text: &str) -> Result<Breaks, String> {
         let find = |name: &str| {
             let known = BREAKS.iter().find(|(_, known, _)| *known == name);

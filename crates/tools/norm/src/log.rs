@@ -61,7 +61,7 @@ impl Log {
     /// Appends to the file, which is created if it does not exist.
     ///
     /// # Errors
-    /// The file cannot be opened for writing.
+    /// Fails if the file cannot be opened for writing.
     pub(crate) fn to_file(level: Level, path: &Path) -> std::io::Result<Log> {
         let file = File::options().create(true).append(true).open(path)?;
         Ok(Log { level, sink: LogSink::File(file), lost: AtomicU64::new(0) })

@@ -61,7 +61,7 @@ pub(crate) struct Maker<'a> {
 
 impl Maker<'_> {
     /// # Errors
-    /// A script for the interpreter is wrong.
+    /// Fails if a script for the interpreter is wrong.
     pub(crate) fn node(&self, node: &NodeSettings) -> Result<Node, String> {
         Ok(match &node.kind {
             NodeKind::BuiltIn(BuiltIn::Hello) => Node::Hello,

@@ -17,7 +17,7 @@ impl OddFiles {
     /// Existing files with one of these names are not changed.
     ///
     /// # Errors
-    /// The directory cannot be written to.
+    /// Fails if the directory cannot be written to.
     pub(crate) fn make(folder: &Path) -> io::Result<OddFiles> {
         let mut made = OddFiles(Vec::new());
         let node = |path: &Path, kind| Ok(mknodat(CWD, path, kind, Mode::from(0o600), 0)?);

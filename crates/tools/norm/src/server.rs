@@ -167,8 +167,8 @@ impl NormServer {
     /// Cleans up after a crash, binds, starts the threads.
     ///
     /// # Errors
-    /// The log or the tmp directory cannot be written, the address cannot be listened on, the system
-    /// has no thread or descriptor left.
+    /// Fails if the log or the tmp directory cannot be written, the address cannot be listened on,
+    /// or the system has no thread or descriptor left.
     pub fn start(settings: &NormSettings) -> Result<NormServer, StartError> {
         let shared = Arc::new(shared(settings)?);
         let odd = odd_files(settings)?;

@@ -155,7 +155,7 @@ impl NormSettings {
     /// ServerRoot at the file's folder.
     ///
     /// # Errors
-    /// The file cannot be read, is no TOML, holds unknown keys or values that make no sense.
+    /// Fails if the file cannot be read, is not TOML, or has unknown keys or invalid values.
     pub fn read(file: &Path) -> Result<NormSettings, SettingsError> {
         let failed = |why: String| SettingsError(format!("{}: {why}", file.display()));
         let len = std::fs::metadata(file).map(|facts| facts.len());
@@ -363,7 +363,7 @@ fn kind(root: &Path, spanned: &Spanned<WrittenNode>) -> Result<NodeKind, Wrong> 
         }
         return Ok(NodeKind::Interpreter(path));
     }
-    let name = node.built_in.as_ref().expect("one of four is given, and it is none of the others");
+    let name = node.built_in.as_ref().expect("exactly one of the four is given");
     match name.get_ref().as_str() {
         "hw" => Ok(NodeKind::BuiltIn(BuiltIn::Hello)),
         "sleep" => Ok(NodeKind::BuiltIn(BuiltIn::Sleep)),

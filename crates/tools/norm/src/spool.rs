@@ -41,7 +41,7 @@ impl Spool {
     /// server holds a lock on. Returns how many.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// Fails if the folder cannot be read.
     pub(crate) fn clean(&self) -> io::Result<usize> {
         let mut removed = 0;
         for entry in std::fs::read_dir(&self.folder)? {
@@ -92,7 +92,7 @@ impl Filling {
     /// Adds to the file, off this thread.
     ///
     /// # Errors
-    /// The file cannot be written: the disk is full.
+    /// Fails if the file cannot be written: the disk is full.
     pub(crate) async fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.batch.extend_from_slice(bytes);
         if self.batch.len() >= BATCH { self.write_batch().await } else { Ok(()) }
@@ -114,7 +114,7 @@ impl Filling {
     /// Writes the rest.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub(crate) async fn finish(mut self) -> io::Result<Spooled> {
         self.write_batch().await?;
         Ok(self.spooled)

@@ -42,7 +42,7 @@ impl LocalAuthority {
     /// Generates an authority with a new key.
     ///
     /// # Errors
-    /// No key can be generated.
+    /// Fails if no key can be generated.
     pub fn generate() -> Result<LocalAuthority, String> {
         let cannot = |error: rcgen::Error| format!("cannot make a certificate: {error}");
         let key = KeyPair::generate().map_err(cannot)?;
@@ -53,7 +53,7 @@ impl LocalAuthority {
     /// Loads an existing authority from its certificate and key as PEM.
     ///
     /// # Errors
-    /// The key is invalid.
+    /// Fails if the key is invalid.
     pub fn from_pem(certificate: &str, key: &str) -> Result<LocalAuthority, String> {
         let pair = KeyPair::from_pem(key).map_err(|error| format!("its key is wrong: {error}"))?;
         Ok(LocalAuthority::of(certificate.to_owned(), key.to_owned(), pair))
@@ -77,7 +77,7 @@ impl LocalAuthority {
     /// TLS settings that impersonate a server of this name.
     ///
     /// # Errors
-    /// The name cannot be in a certificate.
+    /// Fails if the name cannot be in a certificate.
     pub(crate) fn server(&self, name: &str) -> Result<Arc<ServerConfig>, String> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.get(name) {

@@ -49,7 +49,7 @@ pub(crate) struct Upstream<'a> {
 /// Sends a request and waits for its complete response.
 ///
 /// # Errors
-/// No connection within 10 s, or no complete response within two minutes.
+/// Fails without a connection within 10 s, or without a complete response within two minutes.
 pub(crate) async fn forward(
     url: &Url,
     method: &str,

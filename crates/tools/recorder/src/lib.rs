@@ -32,7 +32,8 @@ use url::Url;
 #[derive(Debug)]
 pub struct RecorderConfig {
     pub listen: SocketAddr,
-    /// Server of requests without a host; `None`: only requests of a browser's proxy are passed on.
+    /// Server of requests without a host, or `None` if only requests of a browser's proxy are
+    /// passed on.
     pub upstream: Option<Url>,
     pub authority: LocalAuthority,
     /// TLS settings for connections to servers.
@@ -74,7 +75,7 @@ impl RecordingProxy {
     /// Starts listening.
     ///
     /// # Errors
-    /// The address cannot be used, or no thread can be started.
+    /// Fails if the address cannot be used, or no thread can be started.
     pub fn start(config: RecorderConfig) -> Result<RecordingProxy, String> {
         let listen = config.listen;
         let cannot = |error: std::io::Error| format!("cannot listen on {listen}: {error}");

@@ -30,7 +30,7 @@ impl AccessLog {
     /// Appends to the file at `path`, which is created if it does not exist.
     ///
     /// # Errors
-    /// The file cannot be opened for writing.
+    /// Fails if the file cannot be opened for writing.
     pub fn to_file(path: &Path) -> Result<AccessLog, SiteError> {
         File::options()
             .create(true)
@@ -71,7 +71,7 @@ impl std::fmt::Debug for AccessLog {
 pub(crate) struct AccessLine<'a> {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) request: &'a str,
-    /// Status; `None`: the request got no HTTP response.
+    /// Status; `None` means the request got no HTTP response.
     pub(crate) status: Option<u16>,
     /// Length of the body; `None` when it is not known beforehand.
     pub(crate) body_len: Option<u64>,

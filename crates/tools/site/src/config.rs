@@ -76,7 +76,7 @@ pub struct Config {
     pub listen: Listen,
     /// HTTP/3 is served too, over UDP at the port that TCP has.
     pub http3: Option<Http3>,
-    /// Handling of early data; `None`: tickets do not permit it.
+    /// Handling of early data, or `None` if tickets do not permit it.
     pub early_data: Option<EarlyData>,
     /// Serving threads, 1..=64. More than one only without faults.
     pub threads: usize,
@@ -89,18 +89,19 @@ pub struct Config {
     /// HTTP/3. Beyond it the response is 503.
     pub held_max: u64,
     /// Maximum length of a path with its query, in bytes; beyond it the response is 414. A head of
-    /// more than 64 KiB is refused with 431 before its path is parsed. `None`: the limit of heads.
+    /// more than 64 KiB is refused with 431 before its path is parsed. `None` means the limit of
+    /// heads.
     pub uri_max: Option<u64>,
-    /// Maximum number of open connections; `None`: the descriptor limit. Further ones wait in the
-    /// kernel's queue.
+    /// Maximum number of open connections; `None` means the descriptor limit. Further ones wait in
+    /// the kernel's queue.
     pub connections_max: Option<u64>,
     pub sleeping: Sleeping,
     /// Times of the tokens of the language model at `/v1/chat/completions` and `/v1/messages`.
     pub(crate) model: ModelPace,
     /// A file set served in addition to the pages, computed from the seed; it is on no disk.
     pub files: Option<workload::fileset::Spec>,
-    /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`, the
-    /// set and the seed. `None`: those pages are refused.
+    /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`,
+    /// the set and the seed. `None` if those pages are refused.
     pub cgi: Option<PathBuf>,
     /// Seed of all random values: files, delays, service times, shares, garbage.
     pub seed: Seed,
@@ -265,7 +266,7 @@ impl Config {
     /// Sets one of [`OPTIONS`] from its text; a switch has the empty value.
     ///
     /// # Errors
-    /// Returned for an unknown option, an invalid value, or a fault that contradicts another.
+    /// Fails for an unknown option, an invalid value, or a fault that contradicts another.
     /// [`crate::Site::start`] checks the rest.
     pub fn parse_option(&mut self, name: &str, value: &str) -> Result<(), SiteError> {
         let known = OPTIONS.iter().find(|option| option.name == name);
@@ -502,7 +503,7 @@ fn switches(text: &str) -> Result<Defects, String> {
     })
 }
 
-/// The most workers that `--workers` takes.
+/// Maximum value of `--workers`.
 const WORKERS_MAX: u64 = 10_000;
 
 fn within(text: &str, most: u64) -> Result<u64, String> {

@@ -68,7 +68,7 @@ pub struct Faults {
     pub reset_share: f64,
     /// Connections beyond this many open ones are accepted and closed at once.
     pub connection_cap: Option<u64>,
-    /// Responses per connection; the last announces the close.
+    /// Responses per connection, of which the last announces the close.
     pub close_after: Option<u64>,
     /// Bodies are sent at this many bytes per second.
     pub drip: Option<u64>,
@@ -86,8 +86,7 @@ impl TimeLaw {
     /// `10ms`, `5ms..20ms`, `exp:10ms`.
     ///
     /// # Errors
-    /// Returned for an invalid duration, one above an hour, or a range whose end is before its
-    /// start.
+    /// Fails for an invalid duration, one above an hour, or a range whose end is before its start.
     pub fn parse(text: &str) -> Result<TimeLaw, String> {
         let time = |text: &str| {
             let time = parse_duration(text).map_err(|error| error.to_string())?;

@@ -32,7 +32,7 @@ impl Listen {
     /// `unix:/path`.
     ///
     /// # Errors
-    /// The text is no address: no port, a port above 65535, an empty path.
+    /// Fails if the text is not an address: no port, a port above 65535, an empty path.
     pub fn parse(text: &str) -> Result<Listen, SiteError> {
         let bad = |why: &str| SiteError::Address { text: text.to_owned(), why: why.to_owned() };
         let typed = text.trim();

@@ -79,7 +79,7 @@ impl RecorderState {
 
 impl OriginRecorder {
     /// # Errors
-    /// The address cannot be listened at.
+    /// Fails if the address cannot be listened at.
     pub fn start(address: SocketAddr, is_whole: IsWhole) -> Result<OriginRecorder, SiteError> {
         let failed = |reason| SiteError::Listen { address: address.to_string(), reason };
         let listener = TcpListener::bind(address).map_err(failed)?;

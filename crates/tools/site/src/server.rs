@@ -164,7 +164,7 @@ impl Site {
     /// Stops serving, closes all connections, and gives the final books.
     ///
     /// # Errors
-    /// A thread ended by a bug or by the system's refusal.
+    /// Fails if a thread ended by a bug or by the system's refusal.
     pub fn stop(mut self) -> Result<Served, SiteError> {
         self.end()?;
         Ok(self.served())
@@ -207,7 +207,7 @@ impl Drop for Site {
 #[derive(Debug)]
 struct Reports {
     ready: Sender<Result<(), SiteError>>,
-    #[expect(dead_code, reason = "dropping it is what tells")]
+    #[expect(dead_code, reason = "dropping it is the signal")]
     ended: Sender<()>,
 }
 

@@ -110,15 +110,15 @@ pub struct Settings {
     pub commands: Vec<ServerCommand>,
     /// Duration of repeated odd requests.
     pub soak: Option<Nanos>,
-    /// Maximum silence before it counts as a failure; `None`: as defined by each exchange.
+    /// Maximum silence before it counts as a failure; `None` means as defined by each exchange.
     pub silence_max: Option<Nanos>,
     /// Digest of the content of the file that `Values::outside` names: the server must not serve it.
     pub outside: Option<[u8; 32]>,
-    /// How long slow states are held; `None`: as in the case files.
+    /// How long slow states are held; `None` means as in the case files.
     pub wait_max: Option<Nanos>,
-    /// Time for all cases; those that it does not reach are skipped. `None`: unlimited.
+    /// Time for all cases; those that it does not reach are skipped. `None` means unlimited.
     pub budget: Option<Nanos>,
-    /// Number and duration of mutated requests; `None`: as in the case file.
+    /// Number and duration of mutated requests; `None` means as in the case file.
     pub mutants_max: Option<u64>,
     pub mutation: Option<Nanos>,
 }
@@ -178,7 +178,7 @@ pub trait World {
     /// Checks whether raw TCP segments can be sent.
     ///
     /// # Errors
-    /// Why not, and the fix.
+    /// Fails with the reason and the fix.
     fn device(&self) -> Result<(), String> {
         Err(Need::Device.missing().to_owned())
     }

@@ -81,7 +81,7 @@ pub fn replay(
 /// Shrinks each failure within the budget of the settings; an entry is empty if it no longer fails.
 ///
 /// # Errors
-/// Why plain requests get no response.
+/// Fails with the reason why plain requests get no response.
 pub fn shrink_failures(
     target: &TestTarget,
     settings: &Settings,

@@ -50,7 +50,7 @@ impl Stop {
     }
 }
 
-/// The limits of a run. `None`: unlimited.
+/// The limits of a run. `None` means unlimited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Maximum number of open connections, including probes.
@@ -421,7 +421,7 @@ impl Governor {
     /// that they are counted again.
     ///
     /// # Errors
-    /// The instant from which they may be sent.
+    /// Fails with the instant from which they may be sent.
     pub fn renew(
         &mut self,
         granted: Nanos,

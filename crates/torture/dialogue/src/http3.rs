@@ -240,7 +240,7 @@ pub fn table_permitted(steps: &[Move]) -> TablePermit {
     permit
 }
 
-/// Returns the positions of these pieces; `None`: they are not pieces, or incomplete.
+/// Returns the positions of these pieces, or `None` if they are not pieces, or incomplete.
 pub fn pieces(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -42,7 +42,8 @@ pub const PACKETS_MAX: u64 = 20_000;
 
 /// Source and destination of packets: a network device or a simulated network.
 pub trait PacketLink {
-    /// Returns an unused address and port whose packets are delivered to us; `None`: there is none.
+    /// Returns an unused address and port whose packets are delivered to us, or `None` if there is
+    /// none.
     fn place(&mut self) -> Option<End>;
 
     /// Sends one IPv4 packet. If it is not accepted, it is lost, as on any link.

@@ -29,7 +29,7 @@ pub const EVENTS_MAX: usize = 4_096;
 pub struct TalkScript {
     pub peer: Peer,
     pub options: OpenOptions,
-    /// Name for SNI; `None`: without TLS.
+    /// Name for SNI; `None` for no TLS.
     pub tls_name: Option<String>,
     /// Protocol, which determines parsing and replies.
     pub spoken: Spoken,

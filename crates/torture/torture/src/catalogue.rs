@@ -9,7 +9,7 @@ include!(concat!(env!("OUT_DIR"), "/cases.rs"));
 /// Returns all cases in the order of groups and numbers.
 ///
 /// # Errors
-/// An invalid case file, which the tests rule out: file and line.
+/// Fails for an invalid case file, which the tests rule out: file and line.
 pub fn cases() -> Result<Vec<Case>, String> {
     CASES.iter().map(|(name, text)| read_case(name, text)).collect()
 }

@@ -170,8 +170,8 @@ pub struct Measure {
     pub what: String,
     /// The largest accepted value; the minimum of the number.
     pub low: Option<f64>,
-    /// The smallest refused value; the maximum of the number. `None`: no limit was found up to our
-    /// bound, which is `low`.
+    /// The smallest refused value; the maximum of the number. `None` if no limit was found up to
+    /// our bound, which is `low`.
     pub high: Option<f64>,
     pub unit: Unit,
     /// The behavior at the limit: `414`, `absolute, without a byte`, `none within 180 s`.

@@ -288,8 +288,8 @@ impl Search {
     }
 
     fn narrow(&self, span: Span, width: f64) -> bool {
-        let neighbours = self.config.whole && span.high.floor() - span.low.floor() <= 1.0;
-        width <= self.config.precision || neighbours
+        let neighbors = self.config.whole && span.high.floor() - span.low.floor() <= 1.0;
+        width <= self.config.precision || neighbors
     }
 
     fn shown(&self, belief: &Belief) -> Span {

@@ -4,10 +4,10 @@
 use super::{Level, Span, Usl};
 use crate::interval::student_t;
 
-/// Steps of the fit at most; each start converges in tens.
+/// Maximum number of steps of the fit; each start converges within tens of them.
 const STEPS_MAX: usize = 500;
 
-/// Points at most; far more than a ramp has.
+/// Maximum number of points, far more than a ramp has.
 const POINTS_MAX: usize = 100_000;
 
 type Vector = [f64; 3];

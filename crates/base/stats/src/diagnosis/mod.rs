@@ -105,11 +105,11 @@ pub struct Diagnosis {
     pub evidence: String,
 }
 
-/// Input of a diagnosis. `None`: not observed.
+/// Input of a diagnosis. `None` means not observed.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
     pub measurement: &'a Measurement,
-    /// Users of a closed load; `None`: the load is open.
+    /// Users of a closed load, or `None` if the load is open.
     pub users: Option<u32>,
     /// Users make one call after the other: no pauses, no groups, no pipelining.
     pub one_by_one: bool,
@@ -132,7 +132,7 @@ pub struct Evidence<'a> {
     pub sut: Option<&'a SutSeries>,
     /// The emulated path of all traffic.
     pub path: Option<&'a PathFacts>,
-    /// Settings announced by the client; `None`: HTTP/2 was not used.
+    /// Settings announced by the client; `None` means HTTP/2 was not used.
     pub http2: Option<Http2Limits>,
 }
 

@@ -262,7 +262,7 @@ impl Objective {
         none_failed.then(|| Undecided::NoSamples { warm_up: self.warm_up_calls(snapshot) })
     }
 
-    /// The part that the objective names; `None`: the run, which a single target is.
+    /// The part that the objective names; `None` means the run, which a single target is.
     fn part(&self, snapshot: &Snapshot) -> Option<&SubjectRows> {
         let rows = self.of.as_ref().map(|subject| &subject.rows);
         let single = snapshot.targets.is_empty();

@@ -5,10 +5,11 @@ use std::fmt::Debug;
 
 /// Converts the messages of one method. The descriptors belong to a higher layer.
 pub trait MessageCodec: Debug + Send + Sync {
-    /// The body of a request, from a message as JSON or a list of them; `None`: an empty message.
+    /// The body of a request, from a message as JSON or a list of them; `None` means an empty
+    /// message.
     ///
     /// # Errors
-    /// Text that is not JSON, or does not fit the message; the error names the place.
+    /// Fails for text that is not JSON, or does not fit the message; the error names the place.
     fn request_body(&self, json: Option<&str>) -> Result<Vec<u8>, String>;
 
     /// The body of a response as JSON: its message, or the list of messages of a server stream.
@@ -18,7 +19,7 @@ pub trait MessageCodec: Debug + Send + Sync {
     fn response_json(&self, body: &[u8]) -> Result<String, String>;
 }
 
-/// Splits a body into messages. `None`: a message is truncated or compressed.
+/// Splits a body into messages. `None` if a message is truncated or compressed.
 pub fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
     let mut all = Vec::new();
     while !body.is_empty() {

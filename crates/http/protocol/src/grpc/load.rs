@@ -17,7 +17,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The report in the value of a trailer: `xds.data.orca.v3.OrcaLoadReport`. `None`: it cannot be
+/// The report in the value of a trailer: `xds.data.orca.v3.OrcaLoadReport`. `None` if it cannot be
 /// read. Unknown fields, and maps of named figures, are skipped.
 pub fn load_report(value: &[u8]) -> Option<LoadReport> {
     let value = Some(value).filter(|value| value.len() <= VALUE_MAX)?;

@@ -28,7 +28,7 @@ pub fn prefixed(message: &[u8]) -> Vec<u8> {
 pub fn gzipped(message: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     let compressed = encoder.write_all(message).and_then(|()| encoder.finish());
-    let mut out = prefixed(&compressed.expect("memory takes all bytes"));
+    let mut out = prefixed(&compressed.expect("memory accepts all bytes"));
     out[0] = 1;
     out
 }

@@ -11,9 +11,7 @@ pub use codec::{MessageCodec, messages};
 pub use load::{LOAD_TRAILER, load_report};
 pub use message::{MessageFault, MessageReader, PREFIX_BYTES, gzipped, prefixed};
 pub use status::{Code, Status, expected_codes, status_of};
-pub use variant::{
-    BodyForm, CONNECT_STREAM, ConnectError, BodyReader, Variant, connect_status,
-};
+pub use variant::{BodyForm, BodyReader, CONNECT_STREAM, ConnectError, Variant, connect_status};
 
 use units::Nanos;
 

@@ -57,7 +57,7 @@ impl Variant {
 
 impl Variant {
     /// The messages of a response's body, with prefixes, as gRPC itself carries them: without the
-    /// frame that ends a call of gRPC-Web. `None`: base64 that cannot be decoded, or a body of
+    /// frame that ends a call of gRPC-Web. `None` means base64 that cannot be decoded, or a body of
     /// Connect.
     pub fn messages(self, body: &[u8]) -> Option<Cow<'_, [u8]>> {
         let body = match self {

@@ -33,11 +33,11 @@ impl std::fmt::Display for HpackError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             HpackError::CutOff => "it ends within a field",
-            HpackError::Index => "an index of no entry",
-            HpackError::Integer => "an integer out of all bounds",
+            HpackError::Index => "an index without an entry",
+            HpackError::Integer => "an integer above the limit",
             HpackError::Huffman => "a string that is not a Huffman code",
             HpackError::TableSize => "a change of the table that is not permitted",
-            HpackError::TooMuch => "more than is read",
+            HpackError::TooMuch => "more than the limit",
         })
     }
 }
@@ -67,7 +67,7 @@ impl Decoder {
     /// Reads a whole block.
     ///
     /// # Errors
-    /// Returned for an invalid or too large block: the table then differs from the peer's.
+    /// Fails for an invalid or too large block: the table then differs from the peer's.
     pub fn decode(&mut self, block: &[u8]) -> Result<Vec<Field>, HpackError> {
         let mut rest = block;
         let mut fields: Vec<Field> = Vec::new();
@@ -228,20 +228,20 @@ mod tests {
     fn an_invalid_block_is_refused() {
         let long = format!("000161 d0 {}", "18c6318c63".repeat(16));
         for (block, sent) in [
-            ("80", "an index of no entry"),
-            ("ff80808080808080", "an integer out of all bounds"),
-            ("c6", "an index of no entry"),
+            ("80", "an index without an entry"),
+            ("ff80808080808080", "an integer above the limit"),
+            ("c6", "an index without an entry"),
             ("00", "it ends within a field"),
             ("000161", "it ends within a field"),
             ("000161 05 61", "it ends within a field"),
             ("000161 81 ff", "a string that is not a Huffman code"),
             // 128 letters in 80 bytes, and 8 of them in 5
-            (&long, "more than is read"),
+            (&long, "more than the limit"),
             ("000161 85 18c6318c63", "a=aaaaaaaa"),
             ("3fe21f", "a change of the table that is not permitted"),
             ("82 20", "a change of the table that is not permitted"),
             ("20 3fe11f 82", ":method=GET"),
-            ("828282", "more than is read"),
+            ("828282", "more than the limit"),
         ] {
             let mut decoder = Decoder::new(4_096, 100);
             assert_eq!(describe(decoder.decode(&bytes(block))), sent, "{block}");

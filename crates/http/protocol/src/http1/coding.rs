@@ -61,7 +61,7 @@ const STEP: usize = 16 << 10;
 
 impl Decoder {
     /// Decoder for the value of a Content-Encoding field; `identity` and an empty list decode to
-    /// themselves. `None`: an unknown coding, or a chain of more than four.
+    /// themselves. `None` means an unknown coding, or a chain of more than four.
     pub fn for_encoding(encoding: &[u8]) -> Option<Decoder> {
         Decoder::with_output_max(encoding, OUTPUT_MAX)
     }
@@ -83,8 +83,8 @@ impl Decoder {
     /// Takes `input` in and appends all that it decodes to.
     ///
     /// # Errors
-    /// Returned if the content is invalid for its coding or too large; every later call fails the
-    /// same way. Content decoded before the error may have been appended.
+    /// Fails if the content is invalid for its coding or too large; every later call fails the same
+    /// way. Content decoded before the error may have been appended.
     pub fn push(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CodingError> {
         self.failed.map_or(Ok(()), Err)?;
         let pushed = self.run(input, out);
@@ -95,7 +95,7 @@ impl Decoder {
     /// The content has ended.
     ///
     /// # Errors
-    /// The stream is not complete, or had failed before.
+    /// Fails if the stream is not complete, or had failed before.
     pub fn finish(&mut self) -> Result<(), CodingError> {
         self.failed.map_or(Ok(()), Err)?;
         let finished = self.stages.iter_mut().try_for_each(DecodeStep::finish);

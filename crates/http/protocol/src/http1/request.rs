@@ -66,7 +66,7 @@ pub struct Rendered {
 
 impl RequestHead<'_> {
     /// # Errors
-    /// Returned for a part that would break the message's framing; the text names it and the fix.
+    /// Fails for a part that would break the message's framing; the text names it and the fix.
     pub fn render(&self) -> Result<Rendered, RequestError> {
         check::head(self)?;
         let (keep, last) = match self.version {
@@ -139,10 +139,10 @@ pub fn asked(method: &str) -> Asked {
 /// Fails for a colon in the user name, or a control character: neither can be sent (RFC 7617 §2).
 pub fn basic_authorization(user: &str, password: &str) -> Result<String, RequestError> {
     if user.contains(':') {
-        return Err(RequestError::Credentials("the user name has a colon in it"));
+        return Err(RequestError::Credentials("the user name contains a colon"));
     }
     if user.chars().chain(password.chars()).any(char::is_control) {
-        return Err(RequestError::Credentials("there is a control character in them"));
+        return Err(RequestError::Credentials("they contain a control character"));
     }
     Ok(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
 }

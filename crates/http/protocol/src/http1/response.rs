@@ -273,7 +273,7 @@ impl ResponseReader {
     /// consumes nothing.
     ///
     /// # Errors
-    /// The bytes are no response; the connection cannot be used any further.
+    /// Fails if the bytes are no response; the connection cannot be used any further.
     // separate, so that `begin` is small enough to be inlined
     #[inline(never)]
     pub fn advance(

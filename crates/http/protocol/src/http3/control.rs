@@ -48,7 +48,8 @@ struct Incoming {
 }
 
 impl Control {
-    /// Requests on streams from this one on are not processed; `None`: the server is not going away.
+    /// Requests on streams from this one on are not processed, or `None` if the server is not going
+    /// away.
     pub(crate) fn limit(&self) -> Option<u64> {
         self.limit
     }
@@ -189,7 +190,7 @@ impl Control {
     fn go_away(&mut self, payload: &[u8]) -> Result<(), Violation> {
         let read = varint::get(payload).filter(|(_, bytes)| *bytes == payload.len());
         let Some((id, _)) = read else {
-            let what = "GOAWAY that is not one number";
+            let what = "GOAWAY with anything but one number";
             return Err(Violation::new(FRAME_ERROR, what, "RFC 9114 section 7.1"));
         };
         if !id.is_multiple_of(4) || self.limit.is_some_and(|before| id > before) {

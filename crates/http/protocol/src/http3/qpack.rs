@@ -69,8 +69,8 @@ fn put_string(out: &mut Vec<u8>, first: u8, bits: u32, text: &[u8]) {
     }
 }
 
-/// The fields of a section that refers to no dynamic table; `None`: it cannot be read, or its list is larger
-/// than `list_max`.
+/// The fields of a section that refers to no dynamic table, or `None` if it cannot be read, or its
+/// list is larger than `list_max`.
 pub fn read_section(section: &[u8], list_max: u32) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut fields = Vec::new();
     let read = SectionDecoder::default().decode(section, list_max, |name, value| {

@@ -153,7 +153,7 @@ impl Session {
     /// return its meaning. `out`: output for the peer.
     ///
     /// # Errors
-    /// Returned for a violation by the server; afterwards the connection cannot be used.
+    /// Fails for a violation by the server; afterwards the connection cannot be used.
     pub fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Fed, Violation> {
         let broken = Violation::new(code::INTERNAL_ERROR, "a piece of no stream", "own contract");
         let head_bytes = self.cutter.open(input).map_err(|_| broken)?;
@@ -378,7 +378,7 @@ impl Session {
     }
 
     /// Index of a request some of whose bytes waited for the peer's credit and are being sent now.
-    pub fn take_went(&mut self) -> Option<usize> {
+    pub fn take_unblocked(&mut self) -> Option<usize> {
         std::iter::from_fn(|| self.went.pop()).find_map(|id| place_in(&self.streams, id))
     }
 

@@ -18,7 +18,8 @@ pub fn put(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&written[8 - bytes..]);
 }
 
-/// The number at the beginning of the bytes and how many of them it is; `None`: it is not whole.
+/// The number at the beginning of the bytes and how many of them it is, or `None` if it is not
+/// whole.
 pub fn get(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     let length = 1 << (first >> 6);

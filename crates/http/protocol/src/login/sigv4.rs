@@ -19,14 +19,14 @@ pub struct SignatureScope {
     pub provider: String,
     /// Lowercase prefix of the fields: `amz` gives x-amz-date.
     pub prefix: String,
-    /// `None`: taken from the host's name, `service.region.provider.…`.
+    /// By default taken from the host's name, `service.region.provider.…`.
     pub region: Option<String>,
     pub service: Option<String>,
 }
 
 impl SignatureScope {
     /// # Errors
-    /// Returned for an invalid scope; the message shows a valid one.
+    /// Fails for an invalid scope; the message shows a valid one.
     pub fn parse(text: &str) -> Result<SignatureScope, String> {
         let parts: Vec<&str> = text.split(':').collect();
         let word = |part: &&str| {
@@ -151,7 +151,7 @@ impl Signer<'_> {
 fn instant(unix_s: u64) -> String {
     let at = i64::try_from(unix_s).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
     let at = at.unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    at.format(INSTANT).expect("the format has no part that an instant lacks")
+    at.format(INSTANT).expect("every part of the format exists in an instant")
 }
 
 fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {

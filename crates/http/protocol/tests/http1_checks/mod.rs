@@ -6,7 +6,7 @@ use protocol::http1::response::{
 };
 use protocol::http1::timing::{DURATION_MAX_MS, NAME_MAX, timings};
 
-/// Responses of one input are read at most this many: enough for pipelining, short enough to be fast.
+/// Maximum number of responses read of one input: enough for pipelining, and fast.
 const RESPONSES_MAX: usize = 50;
 
 /// A completed response.

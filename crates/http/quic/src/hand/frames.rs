@@ -369,27 +369,27 @@ mod tests {
         let both = [window(3, WINDOW / 2), window(7, WINDOW / 2)].concat();
         let table = [
             (window(3, WINDOW - 1), false, "the last byte of a window"),
-            (window(3, WINDOW), true, "the first behind it"),
-            (both, true, "two streams that are too much together"),
+            (window(3, WINDOW), true, "the first byte after it"),
+            (both, true, "two streams that exceed the window together"),
             (window(63, 0), false, "the last stream in one direction"),
-            (window(67, 0), true, "the first behind it"),
-            (window(1, 0), true, "a request of the server's"),
+            (window(67, 0), true, "the first byte after it"),
+            (window(1, 0), true, "a request stream of the server"),
             (window(2, 0), true, "our own stream in one direction"),
-            (reset(3, WINDOW), false, "a final size that is the window"),
+            (reset(3, WINDOW), false, "a final size equal to the window"),
             (reset(3, WINDOW + 1), true, "one that is more"),
             (
                 [window(3, WINDOW - 1), reset(3, WINDOW)].concat(),
                 false,
-                "a final size of bytes that came",
+                "a final size equal to the received bytes",
             ),
             (
                 [window(3, WINDOW / 2), reset(7, WINDOW / 2 + 1)].concat(),
                 true,
-                "a final size that is too much together with another stream",
+                "a final size that exceeds the window together with another stream",
             ),
             (reset(63, 0), false, "the end of the last stream in one direction"),
-            (reset(67, 0), true, "of the first behind it"),
-            (reset(1, 0), true, "of a request of the server's"),
+            (reset(67, 0), true, "of the first byte after it"),
+            (reset(1, 0), true, "of a request stream of the server"),
             (reset(2, 0), true, "of our own stream in one direction"),
         ];
         for (frames, refused, what) in table {

@@ -87,8 +87,8 @@ impl Limits {
         stream >> 2 < most && now + more <= self.of_stream(stream) && all + more <= self.data
     }
 
-    /// The frames of packets that test one of [`conduit::streams::LIMITS`]; `None`: there is no
-    /// such limit.
+    /// The frames of packets that test one of [`conduit::streams::LIMITS`], or `None` if there is
+    /// no such limit.
     pub(super) fn frames(
         &self,
         wanted: usize,

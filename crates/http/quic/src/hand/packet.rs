@@ -108,7 +108,7 @@ impl PacketHead<'_> {
 /// The offsets of the parts of a received packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PacketParts {
-    /// Kind; `None`: the packet cannot be decrypted.
+    /// Kind, or `None` if the packet cannot be decrypted.
     pub(crate) kind: PacketForm,
     /// The server's connection ID, if the header contains it.
     pub(crate) from: Vec<u8>,
@@ -170,7 +170,7 @@ impl BarePacket<'_> {
         self.head.first().is_some_and(|first| first & 0b100 != 0)
     }
 
-    /// The frames of a packet; `None`: it is protected with another key.
+    /// The frames of a packet, or `None` if it is protected with another key.
     pub(crate) fn frames(&self, key: &dyn PacketKey) -> Option<BytesMut> {
         let mut frames = BytesMut::from(self.body);
         key.decrypt(self.number, self.head, &mut frames).ok()?;

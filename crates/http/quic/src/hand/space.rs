@@ -166,7 +166,7 @@ mod tests {
         for number in 10..10 + NUMBERS_MAX as u64 {
             assert!(space.is_new(number));
         }
-        assert!(!space.is_new(3), "it may have come");
+        assert!(!space.is_new(3), "it may have been received");
     }
 
     #[test]

@@ -10,7 +10,7 @@ const FOUND_MAX: usize = 10_000;
 /// Returns the value of a capture. `draw`: a random number below its argument.
 ///
 /// # Errors
-/// The expression, and the beginning of the searched text.
+/// Fails with the expression, and the beginning of the searched text.
 pub(crate) fn capture(
     capture: &Capture,
     seen: &ResponseParts<'_>,

@@ -53,7 +53,7 @@ impl<'a> ResponseParts<'a> {
 /// Compares a response with all of its expectations.
 ///
 /// # Errors
-/// The first difference.
+/// Fails with the first difference.
 pub(crate) fn response(
     expect: &Expect,
     seen: &ResponseParts<'_>,
@@ -126,7 +126,7 @@ fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn ValueSource
 /// Compares a response with all of its expectations.
 ///
 /// # Errors
-/// The rule's own text cannot be rendered.
+/// Fails if the rule's own text cannot be rendered.
 pub(crate) fn meets(
     rule: &HeaderRule,
     value: Option<&[u8]>,

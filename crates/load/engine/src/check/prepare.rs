@@ -82,7 +82,7 @@ pub(crate) struct Assembled {
 }
 
 /// # Errors
-/// A value is missing, or makes the URL or request invalid.
+/// Fails if a value is missing, or makes the URL or request invalid.
 pub(crate) fn assemble(
     base: &Url,
     ask: &Ask,

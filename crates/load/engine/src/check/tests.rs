@@ -181,7 +181,7 @@ fn files_are_looked_at_only_where_they_are() {
     let mut world = Table::new(&[]);
     let result =
         run("[[step]]\nname = 'tmp'\ndir = 'tmp'\nexpect = { empty = true }\n", &mut world);
-    assert_eq!(summary(&result), "skipped  tmp: --root says where the site's files are");
+    assert_eq!(summary(&result), "skipped  tmp: --root gives the folder of the site's files");
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Message {
     /// carries no further request.
     ///
     /// # Errors
-    /// Reason why that version cannot carry it.
+    /// Fails with the reason why that version cannot carry it.
     pub(crate) fn translated(
         version: HttpVersion,
         url: &Url,
@@ -54,7 +54,7 @@ impl Message {
         })
     }
 
-    /// Converts an HTTP/1.1 request to HTTP/2; `None`: HTTP/2 cannot carry it.
+    /// Converts an HTTP/1.1 request to HTTP/2; `None` means HTTP/2 cannot carry it.
     pub fn over_http2(&self, url: &Url) -> Option<Message> {
         let Message::Http1 { bytes, asked } = self else { return None };
         Message::translated(HttpVersion::Http2, url, bytes.clone(), *asked, false).ok()

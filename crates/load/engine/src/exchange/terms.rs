@@ -30,10 +30,10 @@ pub struct ResponseLimits {
     pub first_byte: Option<Nanos>,
     /// Longest pause of the connection since they were sent.
     pub progress: Option<Nanos>,
-    /// Longest pause until the response begins; `None`: the same limit.
+    /// Longest pause until the response begins; `None` means the same limit.
     pub answer: Option<Nanos>,
     /// Number of body bytes to keep. A body above [`super::BODY_MAX`] bytes is not read further,
-    /// and the response is truncated. `None`: all are kept, and a longer body is a failure.
+    /// and the response is truncated. `None` if all are kept, and a longer body is a failure.
     pub body_kept: Option<usize>,
     /// Maximum number of bytes of the response's head that are read.
     pub head_max: u32,

@@ -73,7 +73,7 @@ impl Voice {
     /// Processes input; content is appended to `body`, protocol replies to `out`.
     ///
     /// # Errors
-    /// The response cannot be completed.
+    /// Fails if the response cannot be completed.
     pub(super) fn process(
         &mut self,
         cache: &mut HeadCache,

@@ -73,7 +73,7 @@ fn peers() -> Vec<Peer> {
 
 #[test]
 fn connections_open_in_batches_behind_the_workers_slots() {
-    let mut held = HeldAlongside::new(World::default(), 100, peers(), true);
+    let mut held = WithHeldConnections::new(World::default(), 100, peers(), true);
     let mut ready = Vec::new();
     held.wait(Nanos::SECOND, &mut ready);
     assert_eq!((held.io.opened.len(), held.facts().stood), (64, 64));
@@ -91,7 +91,7 @@ fn connections_open_in_batches_behind_the_workers_slots() {
 
 #[test]
 fn connections_closed_by_the_server_are_counted_by_age() {
-    let mut held = HeldAlongside::new(World::default(), 4, peers(), true);
+    let mut held = WithHeldConnections::new(World::default(), 4, peers(), true);
     held.io.refusing = vec![3];
     let mut ready = Vec::new();
     held.wait(Nanos::SECOND, &mut ready);

@@ -41,7 +41,7 @@ struct Leader {
     /// Requests of ended calls, whose memory the next ones take.
     #[expect(
         clippy::vec_box,
-        reason = "a call holds its request in a box, which goes back as it is"
+        reason = "a call has its request in a box, which is returned unchanged"
     )]
     spares: Vec<Box<Template>>,
     room: FillRoom,
@@ -393,7 +393,7 @@ impl Judging<'_> {
     }
 }
 
-/// Decodes a response's content; `None`: it cannot be decoded.
+/// Decodes a response's content, or `None` if it cannot be decoded.
 pub(super) fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Option<Cow<'a, [u8]>> {
     let coded = plan.request.compressed && !heard.body.is_empty();
     let coding = if coded { fields::content_encoding(heard.head) } else { None };

@@ -34,7 +34,7 @@ pub(crate) fn template(
 /// The request with its values.
 ///
 /// # Errors
-/// A value is missing or makes the request invalid.
+/// Fails if a value is missing or makes the request invalid.
 pub(super) fn make(
     plan: &Plan,
     step: &JourneyStep,
@@ -52,7 +52,7 @@ pub(super) fn make(
 /// The request of a gRPC call whose message has inserted values.
 ///
 /// # Errors
-/// Like [`make`]; also returned if a message does not fit.
+/// Fails like [`make`], and if a message does not fit.
 pub(super) fn make_grpc(
     plan: &Plan,
     step: &JourneyStep,

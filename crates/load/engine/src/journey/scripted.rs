@@ -38,7 +38,7 @@ impl Performance<'_> {
         self.take(act, None);
     }
 
-    /// Returns the user's next call; `None`: the iteration is over.
+    /// Returns the user's next call, or `None` if the iteration is over.
     pub(super) fn lead(&mut self) -> Option<Step> {
         for _ in 0..REFUSED_MAX {
             match self.traveller.action.take() {
@@ -135,7 +135,7 @@ impl Performance<'_> {
     }
 
     /// Records the program's judgment of the ended call, and its next action. `row`: row of that
-    /// call; `None`: there was no call yet, and the first step represents the journey.
+    /// call, or `None` if there was no call yet, and the first step represents the journey.
     fn take(&mut self, act: ActorTurn, row: Option<u32>) -> Option<FailureClass> {
         let step = row.unwrap_or_else(|| self.row(0));
         for unmet in act.checks {

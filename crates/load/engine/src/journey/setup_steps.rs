@@ -28,7 +28,7 @@ pub struct SetupStepError {
 /// for signatures. Captured values are added to `values`, cookies to `jar`.
 ///
 /// # Errors
-/// The first step that cannot be sent, or whose response is not as expected.
+/// Fails with the first step that cannot be sent, or whose response is not as expected.
 pub fn run_setup_steps(
     plan: &Plan,
     steps: &[JourneyStep],
@@ -104,7 +104,8 @@ fn perform_step(
 /// Makes a call of a program outside of the run; the program keeps its cookies itself.
 ///
 /// # Errors
-/// The class of the failure if the request cannot be sent, or no complete response arrives.
+/// Fails with the class of the failure if the request cannot be sent, or no complete response
+/// arrives.
 pub fn make_call(
     plan: &Plan,
     call: &ActedCall,

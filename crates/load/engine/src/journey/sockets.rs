@@ -20,7 +20,7 @@ pub(super) const NOT_OPEN: &str = "no WebSocket is open: a step with connect mus
 /// replaces it.
 ///
 /// # Errors
-/// A value is missing, no WebSocket is open, or the request is invalid.
+/// Fails if a value is missing, no WebSocket is open, or the request is invalid.
 pub(super) fn call(
     travel: &Arc<Travel>,
     step: &JourneyStep,

@@ -241,11 +241,11 @@ impl Stencil {
         (holes == marks.holes.len()).then_some(stencil)
     }
 
-    /// The request with its values, in the memory of one of `spares`. `None`: it must be made by
+    /// The request with its values, in the memory of one of `spares`. `None` if it must be made by
     /// [`request::make`], which also reports invalid values.
     #[expect(
         clippy::vec_box,
-        reason = "a call holds its request in a box, which goes back as it is"
+        reason = "a call has its request in a box, which is returned unchanged"
     )]
     pub(super) fn fill(
         &self,

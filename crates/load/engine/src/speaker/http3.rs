@@ -132,7 +132,7 @@ impl Http3 {
     /// The next call of whose request a further part was sent. Its bytes were counted at
     /// submission.
     pub(super) fn take_late(&mut self) -> Option<Late> {
-        let place = self.session.take_went()?;
+        let place = self.session.take_unblocked()?;
         Some(Late { place, bytes: 0, begins: false })
     }
 

@@ -112,7 +112,7 @@ impl SocketTerms {
         }
     }
 
-    /// Key shared by a message and its answer; `None`: there is no key, and the order decides.
+    /// Key shared by a message and its answer, or `None` if there is no key, and the order decides.
     fn key(&self, payload: &[u8]) -> Option<u64> {
         let hash = |bytes: &[u8]| XxHash3_128::oneshot(bytes) as u64;
         match &self.rule {
@@ -156,7 +156,7 @@ fn cut(text: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     index: u64,
-    /// `None`: any answer matches.
+    /// `None` if any answer matches.
     key: Option<u64>,
 }
 

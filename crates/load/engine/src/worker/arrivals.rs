@@ -27,7 +27,7 @@ impl Worker {
             self.flush_dirty(io, now);
         }
         let until = if self.edges.is_stopping() { Nanos::NEVER } else { now };
-        while let Some((at, user, count)) = self.feedback.pop_thinker(until) {
+        while let Some((at, user, count)) = self.feedback.pop_due_user(until) {
             self.emit(io, user, count, at, now);
         }
         self.place_repeated(io, now);

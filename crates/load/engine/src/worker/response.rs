@@ -650,12 +650,9 @@ fn is_on_socket(call: &Call) -> bool {
 const LOAD_BYTES_MIN: usize = grpc::LOAD_TRAILER.len() + "grpc-status: 0\r\n".len();
 
 /// Facts about the back end in a response to a call of gRPC, if there are any.
-fn backend_facts<'a>(
-    plan: &Plan,
-    head: &'a [u8],
-    trailers: &'a [u8],
-) -> Option<BackendFacts<'a>> {
-    let field = |name: &str| fields::find(head, name).or_else(|| fields::find_trailer(trailers, name));
+fn backend_facts<'a>(plan: &Plan, head: &'a [u8], trailers: &'a [u8]) -> Option<BackendFacts<'a>> {
+    let field =
+        |name: &str| fields::find(head, name).or_else(|| fields::find_trailer(trailers, name));
     let name = plan.grpc.backend.as_deref().and_then(field);
     let name = name.and_then(|name| str::from_utf8(name).ok()).map(shortened);
     let load = match trailers.len() > LOAD_BYTES_MIN {
@@ -714,7 +711,7 @@ fn body_of(request: &[u8]) -> Option<&[u8]> {
 }
 
 /// An intake for another call.
-#[expect(clippy::vec_box, reason = "a call holds its intake in a box, which goes back as it is")]
+#[expect(clippy::vec_box, reason = "a call has its intake in a box, which is returned unchanged")]
 pub(super) fn fresh(intakes: &mut Vec<Box<Intake>>) -> Box<Intake> {
     intakes.pop().unwrap_or_else(|| {
         let mut intake = Box::<Intake>::default();

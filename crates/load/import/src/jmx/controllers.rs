@@ -145,7 +145,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// When and how often the parts of a controller run; `None`: never.
+    /// When and how often the parts of a controller run; `None` means never.
     fn guard(
         &mut self,
         element: &Element<'_, '_>,

@@ -99,7 +99,7 @@ impl DraftReader<'_> {
         };
     }
 
-    /// Number of loops of each thread; `None`: endless.
+    /// Number of loops of each thread; `None` means endless.
     fn loops(&mut self, element: &Element<'_, '_>) -> Option<u64> {
         let controller = element.property("ThreadGroup.main_controller")?;
         let forever =

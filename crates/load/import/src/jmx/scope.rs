@@ -426,6 +426,6 @@ pub(crate) fn csv_text(columns: &[String], rows: &[Vec<String>]) -> String {
         good &= writer.write_record(row).is_ok();
     }
     let bytes = writer.into_inner().unwrap_or_default();
-    debug_assert!(good, "a Vec takes all rows");
+    debug_assert!(good, "a Vec accepts all rows");
     String::from_utf8(bytes).unwrap_or_default()
 }

@@ -147,7 +147,7 @@ impl Finisher<'_> {
                 }
                 DraftPiece::Block(block) if depth == DEPTH_MAX => {
                     if !block.guard.is_empty() {
-                        let why = "blocks lie in one another more than four deep; its steps are made once";
+                        let why = "blocks are nested more than four deep; its steps are made once";
                         self.left_out.add(0, block.name, why);
                     }
                     out.extend(self.pieces(block.parts, depth));

@@ -153,7 +153,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The token after `<…>`; `None`: these are not arguments of a type.
+    /// The token after `<…>`, or `None` if these are not arguments of a type.
     pub(super) fn skip_arguments(&self, at: usize) -> Option<usize> {
         let mut row = at + 1;
         loop {

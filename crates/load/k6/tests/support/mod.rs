@@ -69,7 +69,7 @@ struct Ending {
 #[derive(Default)]
 struct Events {
     due: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
-    /// `None`: a pause, or an end that another one has replaced.
+    /// `None` for a pause, or for an end that another one has replaced.
     all: Vec<Option<Ending>>,
     /// Users that have left.
     left: BTreeSet<u64>,

@@ -55,7 +55,7 @@ pub struct Ask {
     pub body: Body,
     /// `name:password`, for the Basic scheme.
     pub user: Option<Text>,
-    /// The cookie jar; `None`: no cookies.
+    /// The cookie jar; `None` means no cookies.
     pub jar: Option<String>,
     pub version: HttpVersion,
     /// Ask the server to close the connection after its response.

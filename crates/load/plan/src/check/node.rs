@@ -82,7 +82,7 @@ impl<'a> Table<'a> {
     }
 
     /// # Errors
-    /// Rejects unread keys; the message lists the known ones.
+    /// Fails for unread keys; the message lists the known ones.
     pub(crate) fn close(mut self) -> Result<(), ParseError> {
         let known = self.asked.join(", ");
         match self.rest().first() {

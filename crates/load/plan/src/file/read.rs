@@ -15,8 +15,8 @@ use units::{ParseError, quoted};
 /// Parses a plan file. Absent keys have `run`'s defaults; `files` reads referenced files.
 ///
 /// # Errors
-/// Returned for invalid TOML, an unknown key, an invalid value, a masked secret, an unreadable
-/// file. [`validate`] checks whether the parts fit together.
+/// Fails for invalid TOML, an unknown key, an invalid value, a masked secret, an unreadable file.
+/// [`validate`] checks whether the parts fit together.
 pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let plan = read(text, files)?;
     match masked_key(&plan) {
@@ -35,7 +35,7 @@ pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError>
 /// Parses a plan with masked secrets, to show it and never to run it: the masks are kept as values.
 ///
 /// # Errors
-/// Like [`from_toml`], but masks are permitted.
+/// Fails like [`from_toml`], but masks are permitted.
 pub fn from_masked_toml(text: &str) -> Result<Plan, ParseError> {
     read(text, &NoFiles)
 }

@@ -32,22 +32,22 @@ tables! {
         order: String,
         /// Rows of the targets, from 0, in the order of the calls.
         sequence: Vec<u32>,
-        /// Parts of a file that its import left out. Absent: none.
+        /// Parts of a file that its import left out; absent if there are none.
         not_imported: Vec<String>,
         /// Replaces `targets` in handwritten files: one URL, or a file with a list.
         url: String,
         urls_file: String,
         request: Keys<REQUEST>,
-        /// Absent: no tokens are used.
+        /// Absent if no tokens are used.
         token: Keys<TOKEN>,
-        /// Absent: none.
+        /// Absent if there are none.
         script: ScriptTable,
-        /// Absent: none.
+        /// Absent if there are none.
         specweb99: Specweb99Table,
         connection: Keys<CONNECTION>,
         http2: Keys<HTTP2>,
         grpc: Keys<GRPC>,
-        /// Absent: the plan has no WebSocket.
+        /// Absent if the plan has no WebSocket.
         websocket: Keys<WEBSOCKET>,
         tls: Keys<TLS>,
         load: Keys<LOAD>,

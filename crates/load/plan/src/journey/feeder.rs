@@ -147,7 +147,7 @@ impl ColumnLaw {
             ColumnLaw::Range(from, to) => {
                 let count = to.abs_diff(*from).saturating_add(1);
                 let number = from.wrapping_add_unsigned(row % count);
-                write!(out, "{number}").expect("a String takes all text");
+                write!(out, "{number}").expect("a String accepts all text");
             }
             ColumnLaw::OneOf(list) => {
                 let drawn = list.get(stream.below(list.len() as u64) as usize);
@@ -174,7 +174,7 @@ fn uuid(stream: &mut units::Stream, out: &mut String) {
         low >> 48,
         low & 0xffff_ffff_ffff
     )
-    .expect("a String takes all text");
+    .expect("a String accepts all text");
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Journey {
     pub name: String,
     /// Share of the iterations among all journeys; above zero.
     pub weight: f64,
-    /// Default pause after a step; `None`: the load's.
+    /// Default pause after a step; `None` means the load's.
     pub think: Option<Think>,
     pub failure: AfterFailure,
     pub refresh: Option<Refresh>,
@@ -109,7 +109,7 @@ pub struct JourneyStep {
     pub once: bool,
     /// The response is a stream of events.
     pub stream: crate::StepStream,
-    /// Action on the user's WebSocket; `None`: the step is a request.
+    /// Action on the user's WebSocket, or `None` if the step is a request.
     pub socket: Option<SocketStep>,
     /// gRPC settings, if the step is a gRPC call.
     pub grpc: Option<GrpcStep>,

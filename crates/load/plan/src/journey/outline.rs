@@ -24,7 +24,7 @@ impl Plan {
     /// users of a Lua script have cookies.
     ///
     /// # Errors
-    /// Returned for an invalid name or server, or a plan with other requests.
+    /// Fails for an invalid name or server, or a plan with other requests.
     pub fn be_carried_out(
         &mut self,
         script: ScriptPlan,

@@ -27,7 +27,7 @@ pub struct MessageRule {
     pub matching: Content,
     /// Number of messages; the last one is the response of the step.
     pub count: u32,
-    /// Time limit from the instant the step is due; `None`: the plan's limit of calls.
+    /// Time limit from the instant the step is due; `None` means the plan's limit of calls.
     pub timeout: Option<Nanos>,
 }
 

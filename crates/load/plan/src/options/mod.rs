@@ -234,7 +234,7 @@ impl Given {
 /// Puts the given values into the plan. A given end of the run replaces existing ends.
 ///
 /// # Errors
-/// The first value that its row refuses: the row, the suffix of its key, and the reason.
+/// Fails with the first value that its row refuses: the row, the suffix of its key, and the reason.
 pub(crate) fn put(
     plan: &mut Plan,
     given: Vec<Given>,

@@ -23,7 +23,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (plan.targets.len() != steps, "--urls", "the steps define the requests"),
         (plan.order == Order::Random, "--random", "journeys have their own weights"),
         (plan.order == Order::Once, "--once", "-n 1 makes one iteration"),
-        (!plan.sequence.is_empty(), "sequence", "the steps have their order"),
+        (!plan.sequence.is_empty(), "sequence", "the order of the steps is fixed"),
         (sessions, "--session", "an iteration of a journey is a session already"),
         (connection.pipeline > 1, "--pipeline or --streams", "a user waits for each response"),
         (connection.group.is_some(), "--group", "a user waits for each response"),

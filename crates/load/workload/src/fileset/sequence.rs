@@ -53,7 +53,8 @@ pub struct SequenceOptions {
     pub matching: Matching,
     /// Draws OFF times; SURGE only.
     pub off_times: bool,
-    /// Total number of requests; `None`: as many as SURGE's counts give, 100,000 for other models.
+    /// Total number of requests; `None` means as many as SURGE's counts give, 100,000 for other
+    /// models.
     pub requests: Option<u64>,
 }
 

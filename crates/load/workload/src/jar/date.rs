@@ -3,7 +3,7 @@
 
 use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time};
 
-/// Parses the instant in the text; `None`: it is not a date.
+/// Parses the instant in the text, or `None` if it is not a date.
 pub(super) fn parse(text: &[u8]) -> Option<OffsetDateTime> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(|byte| is_delimiter(*byte)).filter(|token| !token.is_empty()) {

@@ -146,7 +146,7 @@ fn references(value: &Value, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The file of a reference in the file `from`; `None`: the same file.
+/// The file of a reference in the file `from`; `None` means the same file.
 fn file_of(from: &str, reference: &str) -> Option<String> {
     let file = reference.split('#').next().filter(|file| !file.is_empty())?;
     if file.contains("://") || file.starts_with('/') {

@@ -37,7 +37,7 @@ impl Ui {
     /// Listens immediately, and serves on a separate thread.
     ///
     /// # Errors
-    /// The address cannot be used; no token can be created.
+    /// Fails if the address cannot be used, or no token can be created.
     pub fn start(config: UiConfig) -> anyhow::Result<Ui> {
         let listen = config.listen;
         let refused =

@@ -14,7 +14,7 @@ pub struct Token(String);
 
 impl Token {
     /// # Errors
-    /// The kernel returns no random bytes.
+    /// Fails if the kernel returns no random bytes.
     pub fn new() -> anyhow::Result<Token> {
         let mut bytes = [0; TOKEN_BYTES];
         let source = "/dev/urandom";

@@ -24,7 +24,7 @@ impl Endpoint {
     /// Listens immediately, and serves on a separate thread.
     ///
     /// # Errors
-    /// The address cannot be used.
+    /// Fails if the address cannot be used.
     pub fn start(address: SocketAddr, board: Board) -> anyhow::Result<Endpoint> {
         let refused =
             || format!("cannot listen on {address} for --metrics; give another port, or 0");

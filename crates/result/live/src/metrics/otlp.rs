@@ -33,7 +33,7 @@ pub(crate) struct Refused {
     pub(crate) why: String,
 }
 
-/// Reads an `ExportMetricsServiceResponse`. `None`: the bytes are none.
+/// Reads an `ExportMetricsServiceResponse`. `None` if the bytes are none.
 pub(crate) fn refused(response: &[u8]) -> Option<Refused> {
     let mut refused = Refused::default();
     for (number, field) in fields(response)? {

@@ -122,7 +122,7 @@ pub(crate) enum WireValue<'a> {
     Fixed,
 }
 
-/// The fields of a message with their numbers, in byte order. `None`: invalid bytes.
+/// The fields of a message with their numbers, in byte order. `None` if the bytes are invalid.
 pub(crate) fn fields(mut bytes: &[u8]) -> Option<Vec<(u32, WireValue<'_>)>> {
     let mut found = Vec::new();
     while !bytes.is_empty() {

@@ -57,7 +57,7 @@ impl Collector {
 /// `http://host:4318` or `https://host:4318`, or with a path that is not the usual `/v1/metrics`.
 ///
 /// # Errors
-/// The error for an invalid URL, with the fix.
+/// Fails with the error for an invalid URL, with the fix.
 pub fn parse_collector(text: &str) -> Result<Collector, String> {
     let way_out = "write the collector's address, like http://127.0.0.1:4318";
     let mut url =
@@ -100,7 +100,8 @@ impl Pusher {
     /// `tls`: settings for a collector that is [`Collector::secure`].
     ///
     /// # Errors
-    /// No thread can be started; a secure collector without `tls`, or with an invalid host name.
+    /// Fails if no thread can be started, or for a secure collector without `tls` or with an
+    /// invalid host name.
     pub fn start(collector: Collector, tls: Option<Arc<ClientConfig>>) -> anyhow::Result<Pusher> {
         let tls = if collector.secure() { Some(Tls::new(&collector, tls)?) } else { None };
         let (to, from) = sync_channel(WAITING_MAX);

@@ -45,7 +45,7 @@ impl Keyboard {
     /// Returns the commands, after at most `span`.
     ///
     /// # Errors
-    /// The terminal is closed.
+    /// Fails if the terminal is closed.
     pub(crate) fn look(&self, span: Duration) -> io::Result<Vec<KeyAction>> {
         self.with(|tty| {
             let mut polled = [PollFd::new(&tty, PollFlags::IN)];

@@ -67,7 +67,7 @@ impl Screen {
     /// Takes the terminal over.
     ///
     /// # Errors
-    /// Standard error or the keyboard is not a terminal, or its mode cannot be changed.
+    /// Fails if standard error or the keyboard is not a terminal, or its mode cannot be changed.
     pub fn open(subject: Subject, look: Look, stop: StopCallback) -> anyhow::Result<Screen> {
         restore_on_panic();
         let keyboard = Keyboard::open().context("there is no keyboard to read from")?;

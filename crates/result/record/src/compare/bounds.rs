@@ -30,8 +30,8 @@ impl FailIf {
     /// `p99 +5%`, `throughput -3%`; of failures the percentage is in points, `failures +0.1%`.
     ///
     /// # Errors
-    /// An unknown figure, a number without sign or `%`, or a bound that a server which got better
-    /// would cross.
+    /// Fails for an unknown figure, a number without sign or `%`, or a bound that a server which
+    /// got better would cross.
     pub fn parse(text: &str) -> Result<FailIf, ParseError> {
         let text = text.trim();
         let bad = |why: &str| {

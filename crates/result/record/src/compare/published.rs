@@ -26,7 +26,7 @@ impl CompareRecord {
     /// Checks that it can be rendered.
     ///
     /// # Errors
-    /// Returned for a record of a version that did not store the machine: a clause that follows the
+    /// Fails for a record of a version that did not store the machine: a clause that follows the
     /// file's name.
     pub fn is_whole(&self) -> Result<(), String> {
         self.environment.as_ref().map(|_| ()).ok_or_else(|| {

@@ -10,9 +10,9 @@ impl RampRecord {
     /// Checks that it can be rendered.
     ///
     /// # Errors
-    /// Returned for a step without a target, or as by
-    /// [`RunRecord::is_whole`](crate::run::RunRecord::is_whole): a clause that follows the file's
-    /// name.
+    /// Fails for a step without a target, or like
+    /// [`RunRecord::is_whole`](crate::run::RunRecord::is_whole), with a clause that follows the
+    /// file's name.
     pub fn is_whole(&self) -> Result<(), String> {
         for step in &self.steps {
             let at = |why: String| format!("step {} {why}", step.step);

@@ -346,8 +346,8 @@ impl RunRecord {
     /// Checks that it has the data of its histograms and charts.
     ///
     /// # Errors
-    /// Returned for a record of a version that did not store measurements: a clause that follows
-    /// the file's name.
+    /// Fails for a record of a version that did not store measurements: a clause that follows the
+    /// file's name.
     pub fn is_whole(&self) -> Result<(), String> {
         self.measured.as_ref().map(|_| ()).ok_or_else(|| {
             "has no key \"measured\", without which it cannot be rendered again: it was written by \

@@ -26,9 +26,7 @@ mod traffic;
 mod verdict;
 mod verified;
 
-pub use backends::{
-    AddressRecord, BackendRecord, BackendsRecord, LoadFigureRecord, LoadRecord,
-};
+pub use backends::{AddressRecord, BackendRecord, BackendsRecord, LoadFigureRecord, LoadRecord};
 pub use failed_responses::FailedResponseRecord;
 pub use fleet::{AgentRecord, FleetRecord, MoveRecord, RefusedRecord};
 pub use grpc::{GrpcRecord, GrpcStatusRecord};

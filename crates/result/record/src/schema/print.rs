@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// Characters of a line at most, where a node can be broken.
+/// Maximum length of a line in characters, where a node can be broken.
 const COLUMNS: usize = 110;
 /// Keywords in this order; the others follow.
 const FIRST: [&str; 9] =

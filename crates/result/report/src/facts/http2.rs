@@ -68,8 +68,10 @@ fn frames(facts: &Http2Record) -> Option<String> {
         let answered = show::count(facts.pings_answered);
         format!("{} sent, {answered} acknowledged", counted(facts.pings_sent, "ping"))
     });
-    let parts: Vec<String> =
-        [refused, codes("RST_STREAM", &facts.resets), goaway, pings].into_iter().flatten().collect();
+    let parts: Vec<String> = [refused, codes("RST_STREAM", &facts.resets), goaway, pings]
+        .into_iter()
+        .flatten()
+        .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

@@ -100,7 +100,9 @@ pub(crate) fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&apos;"),
-            '\t' | '\n' | '\r' => write!(out, "&#{};", c as u32).expect("a String takes all text"),
+            '\t' | '\n' | '\r' => {
+                write!(out, "&#{};", c as u32).expect("a String accepts all text")
+            }
             '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
         }

@@ -21,7 +21,7 @@ const SERVER_MAX: usize = 80;
 /// future run.
 ///
 /// # Errors
-/// Why it cannot be expressed.
+/// Fails with the reason why it cannot be expressed.
 pub fn case_file(kept: &Transcript, rule: &Case, id: &str) -> Result<String, String> {
     let own = rule.exchanges.iter().find(|exchange| exchange.name == kept.name);
     if own.is_none() && rule.fuzz.is_none() {

@@ -25,7 +25,7 @@ pub enum ProbeForm {
 /// Returns the failure in this form, with a final line feed.
 ///
 /// # Errors
-/// Why it cannot be expressed, and which form to use instead.
+/// Fails with the reason why it cannot be expressed, and which form to use instead.
 pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
     if kept.script.spoken.is_http3() {
         return Err(format!(

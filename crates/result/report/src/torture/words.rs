@@ -313,7 +313,7 @@ pub(crate) fn not_ruled_out(record: &TortureRecord) -> Vec<String> {
     if record.is_cut() {
         list.push("failures that only the skipped cases would have shown");
     }
-    list.push("a different result at another time: this was one run");
+    list.push("results that vary over time: this was a single run");
     list.into_iter().map(str::to_owned).collect()
 }
 

@@ -84,7 +84,7 @@ impl Reactor {
     /// A loop without connections. `spin_span`: busy-wait at most this long before a due instant.
     ///
     /// # Errors
-    /// The system has no descriptor left for the epoll instance.
+    /// Fails if the system has no descriptor left for the epoll instance.
     pub fn new(spin_span: Nanos) -> std::io::Result<Reactor> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         Ok(Reactor {

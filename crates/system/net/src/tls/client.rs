@@ -31,7 +31,7 @@ impl Client {
     /// or a CA is given: some milliseconds, once.
     ///
     /// # Errors
-    /// Files, names or combinations that cannot be used; the text names the option.
+    /// Fails for files, names or combinations that cannot be used; the text names the option.
     pub fn new(settings: &Settings) -> Result<Client, SetupError> {
         let laid_open = match settings.laid_open {
             true => {

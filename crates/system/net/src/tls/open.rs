@@ -19,7 +19,7 @@ const HANDSHAKE: u8 = 22;
 const APPLICATION: u8 = 23;
 /// Type, version and length of a record.
 const HEADER: usize = 5;
-/// Bytes of a fragment, and of an encrypted one, at most (RFC 5246 sections 6.2.1 and 6.2.3).
+/// Maximum size of a fragment, and of an encrypted one (RFC 5246 sections 6.2.1 and 6.2.3).
 const FRAGMENT_MAX: usize = 1 << 14;
 const CIPHERTEXT_MAX: usize = FRAGMENT_MAX + 2_048;
 /// The part of a nonce that AES-GCM sends with each record (RFC 5288 section 3).

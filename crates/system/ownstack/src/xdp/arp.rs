@@ -2,7 +2,7 @@
 //! I/O and without a clock.
 
 use super::link::{ETHERNET_HEAD, LinkFrame, Mac, head};
-use super::neighbours::Question;
+use super::neighbors::Question;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Bytes of a frame with a request or reply.
@@ -59,7 +59,11 @@ impl ArpSide {
             return LinkFrame::Taken(from.into(), mac);
         }
         let asks = what == REQUEST && self.owns(target);
-        LinkFrame::Told(from.into(), mac, asks.then(|| self.arp(REPLY, target, (mac, from), mac)))
+        LinkFrame::Neighbor(
+            from.into(),
+            mac,
+            asks.then(|| self.arp(REPLY, target, (mac, from), mac)),
+        )
     }
 
     /// A request for the address of a next hop, from our first address.
@@ -139,8 +143,8 @@ mod tests {
         let sent: String = [[10, 9, 0, 1], [10, 9, 0, 14], [10, 9, 0, 15], [192, 0, 2, 1]]
             .iter()
             .map(|target| match we.parse(&theirs(REQUEST, SERVER, *target)) {
-                LinkFrame::Told(from, _, None) => format!("{from} asks for somebody else\n"),
-                LinkFrame::Told(_, _, Some(answer)) => describe(&answer) + "\n",
+                LinkFrame::Neighbor(from, _, None) => format!("{from} asks for somebody else\n"),
+                LinkFrame::Neighbor(_, _, Some(answer)) => describe(&answer) + "\n",
                 other => format!("{other:?}\n"),
             })
             .collect();
@@ -172,7 +176,7 @@ mod tests {
             ]
         );
         let reply = theirs(REPLY, GATEWAY, [10, 9, 0, 1]);
-        assert_eq!(we.parse(&reply), LinkFrame::Told(GATEWAY.into(), THEIRS, None));
+        assert_eq!(we.parse(&reply), LinkFrame::Neighbor(GATEWAY.into(), THEIRS, None));
     }
 
     #[test]
@@ -183,7 +187,7 @@ mod tests {
         // our own frames, and the probe of a host about to use the address
         assert_eq!(we.parse(&we.announcement(Ipv4Addr::new(10, 9, 0, 5))), LinkFrame::Nothing);
         let probe = theirs(REQUEST, Ipv4Addr::UNSPECIFIED, [10, 9, 0, 5]);
-        assert!(matches!(we.parse(&probe), LinkFrame::Told(.., Some(_))));
+        assert!(matches!(we.parse(&probe), LinkFrame::Neighbor(.., Some(_))));
     }
 
     #[test]
@@ -195,7 +199,7 @@ mod tests {
         }
         // padded to the minimum of Ethernet, as on a wire
         let padded = [&whole[..], &[0; 18]].concat();
-        assert!(matches!(we.parse(&padded), LinkFrame::Told(.., Some(_))));
+        assert!(matches!(we.parse(&padded), LinkFrame::Neighbor(.., Some(_))));
         for (at, byte) in
             [(12, 0x86), (14, 9), (16, 9), (18, 7), (19, 16), (20, 1), (21, 8), (22, 3)]
         {

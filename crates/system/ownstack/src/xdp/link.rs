@@ -3,7 +3,7 @@
 
 use super::arp::ArpSide;
 use super::nd::NdSide;
-use super::neighbours::Question;
+use super::neighbors::Question;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -50,7 +50,7 @@ pub(crate) fn head(to: Mac, from: Mac, kind: [u8; 2]) -> [u8; ETHERNET_HEAD] {
 pub(crate) enum LinkFrame<'a> {
     Packet(&'a [u8]),
     /// A host announces its address, and may have requested one of ours: the reply.
-    Told(IpAddr, Mac, Option<Vec<u8>>),
+    Neighbor(IpAddr, Mac, Option<Vec<u8>>),
     /// Another host uses an address of ours.
     Taken(IpAddr, Mac),
     Nothing,

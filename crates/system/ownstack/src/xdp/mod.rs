@@ -8,7 +8,7 @@
 mod arp;
 mod link;
 mod nd;
-mod neighbours;
+mod neighbors;
 mod program;
 mod queue;
 mod raw;
@@ -20,7 +20,7 @@ pub use trouble::XdpTrouble;
 use crate::shared::AddressPart;
 use crate::span_until;
 use link::{ETHERNET_HEAD, LinkFrame, LinkSide};
-use neighbours::{Neighbours, Onward, Question};
+use neighbors::{Neighbors, Onward, Question};
 use net::reactor::monotonic;
 use netpath::{LinkFacts, PathTrouble, RouteFacts, later, used_bits, while_busy};
 use program::Steering;
@@ -82,9 +82,9 @@ impl XdpHook {
 #[derive(Clone, Debug, PartialEq)]
 pub struct XdpAsk {
     pub device: String,
-    /// The next hop of all packets; `None`: by the routes of the kernel.
+    /// The next hop of all packets; `None` means the routes of the kernel.
     pub gateway: Option<IpAddr>,
-    /// `None`: the best mode of the device.
+    /// `None` means the best mode of the device.
     pub hook: Option<XdpHook>,
     /// The first local address and the prefix length.
     pub prefix: (IpAddr, u8),
@@ -103,7 +103,7 @@ pub(crate) struct XdpLink {
     gateway: Option<IpAddr>,
     index: u32,
     side: LinkSide,
-    neighbours: Neighbours,
+    neighbors: Neighbors,
     /// Packets that wait for their next hop, with their destinations.
     held: Vec<(IpAddr, Vec<u8>)>,
     answers: Vec<Vec<u8>>,
@@ -252,7 +252,7 @@ impl XdpLink {
             gateway: ask.gateway,
             index: link.index,
             side: LinkSide::new(Mac(link.mac), part.first, part.addresses),
-            neighbours: Neighbours::default(),
+            neighbors: Neighbors::default(),
             held: Vec::new(),
             answers: Vec::new(),
             refused: 0,
@@ -298,14 +298,14 @@ impl XdpLink {
     /// Makes sure that packets to a server have a next hop.
     ///
     /// # Errors
-    /// The server is this host, or the next hop to it does not reply.
+    /// Fails if the server is this host, or the next hop to it does not reply.
     pub(crate) fn reach(&mut self, server: IpAddr) -> Result<(), XdpTrouble> {
         let hop = self.hop_to(server)?;
-        self.neighbours.learn_way(monotonic(), server, Some(hop));
+        self.neighbors.learn_way(monotonic(), server, Some(hop));
         let end = monotonic() + ANSWER_SPAN;
         loop {
             let now = monotonic();
-            match self.neighbours.onward(now, server) {
+            match self.neighbors.onward(now, server) {
                 Onward::To(..) => return Ok(()),
                 Onward::Ask(question) => self.ask(question),
                 Onward::Wait | Onward::Unknown | Onward::Nowhere => {}
@@ -317,7 +317,7 @@ impl XdpLink {
             }
             self.queues[self.out].flush();
             // it is asked again in time
-            self.sleep(span_until(end.min(now + neighbours::ASK_AGAIN)));
+            self.sleep(span_until(end.min(now + neighbors::ASK_AGAIN)));
             self.receive(monotonic(), ANSWERS_MAX, |_, _| {});
             self.check_conflict()?;
         }
@@ -339,12 +339,12 @@ impl XdpLink {
 
     fn put(&mut self, now: Nanos, packet: &[u8]) {
         let Some(to) = destination(packet) else { return };
-        let mut onward = self.neighbours.onward(now, to);
+        let mut onward = self.neighbors.onward(now, to);
         if onward == Onward::Unknown {
             // a server that was unknown at the start of the run
             let hop = self.hop_to(to).ok();
-            self.neighbours.learn_way(now, to, hop);
-            onward = self.neighbours.onward(now, to);
+            self.neighbors.learn_way(now, to, hop);
+            onward = self.neighbors.onward(now, to);
         }
         match onward {
             Onward::To(mac, question) => {
@@ -375,13 +375,13 @@ impl XdpLink {
     /// Receives packets, at most `most` of each queue. `each` gets a packet and whether its TCP
     /// checksum is absent, as between devices of one machine.
     pub(crate) fn receive(&mut self, now: Nanos, most: usize, mut each: impl FnMut(&[u8], bool)) {
-        let XdpLink { queues, out, side, neighbours, answers, conflict, .. } = self;
+        let XdpLink { queues, out, side, neighbors, answers, conflict, .. } = self;
         let mut is_hop_found = false;
         for queue in queues.iter_mut() {
             queue.receive(most, |frame| match side.parse(frame) {
                 LinkFrame::Packet(packet) => each(packet, is_sum_left_out(packet)),
-                LinkFrame::Told(neighbor, mac, answer) => {
-                    is_hop_found |= neighbours.update(now, neighbor, mac);
+                LinkFrame::Neighbor(neighbor, mac, answer) => {
+                    is_hop_found |= neighbors.update(now, neighbor, mac);
                     answers.extend(answer.filter(|_| answers.len() < ANSWERS_MAX));
                 }
                 LinkFrame::Taken(address, by) => {

@@ -2,7 +2,7 @@
 //! Without I/O and without a clock.
 
 use super::link::{ETHERNET_HEAD, LinkFrame, Mac, head};
-use super::neighbours::Question;
+use super::neighbors::Question;
 use std::net::{IpAddr, Ipv6Addr};
 use tcp::{IPV6_HEAD, checksum};
 
@@ -116,11 +116,11 @@ impl NdSide {
         if kind == ADVERTISEMENT {
             return Some(match self.owns(target) {
                 true => LinkFrame::Taken(target.into(), mac),
-                false => LinkFrame::Told(target.into(), mac, None),
+                false => LinkFrame::Neighbor(target.into(), mac, None),
             });
         }
         let answer = self.owns(target).then(|| self.answer(target, from, mac));
-        Some(LinkFrame::Told(from.into(), mac, answer))
+        Some(LinkFrame::Neighbor(from.into(), mac, answer))
     }
 
     /// Addressed to all nodes if the sender has no address yet: it is about to use this one (RFC
@@ -271,10 +271,10 @@ mod tests {
             they.question(question).expect("it is of IPv6")
         };
         let parse = |frame: &[u8]| match we.parse(frame) {
-            LinkFrame::Told(who, mac, Some(answer)) => {
+            LinkFrame::Neighbor(who, mac, Some(answer)) => {
                 format!("{who} at {mac}: {}", describe(&answer))
             }
-            LinkFrame::Told(who, mac, None) => format!("{who} at {mac}\n"),
+            LinkFrame::Neighbor(who, mac, None) => format!("{who} at {mac}\n"),
             other => format!("{other:?}\n"),
         };
         let sent = [
@@ -324,10 +324,10 @@ mod tests {
         let (we, they) = (ours(), theirs());
         let question = Question { hop: address("fd00:9::1").into(), at: None };
         let whole = they.question(question).expect("it is of IPv6");
-        assert!(matches!(we.parse(&whole), LinkFrame::Told(.., Some(_))));
+        assert!(matches!(we.parse(&whole), LinkFrame::Neighbor(.., Some(_))));
         // links pad short frames
         let padded = [&whole[..], &[0; 9]].concat();
-        assert!(matches!(we.parse(&padded), LinkFrame::Told(.., Some(_))));
+        assert!(matches!(we.parse(&padded), LinkFrame::Neighbor(.., Some(_))));
         for length in 0..whole.len() {
             let parsed = we.parse(&whole[..length]);
             // TCP handles truncated packets in its own way

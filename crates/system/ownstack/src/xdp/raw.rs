@@ -408,13 +408,13 @@ pub(crate) fn put_socket(map: BorrowedFd<'_>, key: u32, socket: BorrowedFd<'_>) 
 
 /// Lets the kernel verify and load a program.
 pub(crate) fn load(program: &[Instruction], in_parts: bool) -> io::Result<OwnedFd> {
-    let licence = c"GPL";
+    let license = c"GPL";
     let flags = if in_parts { BPF_F_XDP_HAS_FRAGS } else { 0 };
     let mut attributes = Attributes::new(&[
         (0, &BPF_PROG_TYPE_XDP.to_ne_bytes()),
         (4, &(program.len() as u32).to_ne_bytes()),
         (8, &(program.as_ptr() as u64).to_ne_bytes()),
-        (16, &(licence.as_ptr() as u64).to_ne_bytes()),
+        (16, &(license.as_ptr() as u64).to_ne_bytes()),
         (44, &flags.to_ne_bytes()),
         (48, b"loadstone"),
     ]);

@@ -36,7 +36,7 @@ pub(crate) fn openssl_name(ours: &str) -> (&str, u32) {
 }
 
 /// The suites of a list, by OpenSSL's names. A list selects TLS 1.2 suites and does not affect
-/// those of 1.3, unless only 1.3 is enabled (SSL_CTX_set_ciphersuites). `None`: no suite is left.
+/// those of 1.3, unless only 1.3 is enabled (SSL_CTX_set_ciphersuites). `None` if no suite is left.
 pub(crate) fn chosen(list: &str, versions: TlsVersions) -> Option<Vec<String>> {
     let words = || list.split([':', ',', ' ']).filter(|word| !word.is_empty());
     let name = |suite: &Suite| suite.openssl.to_owned();

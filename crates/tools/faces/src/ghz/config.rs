@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// The keys of a file and their values.
 ///
 /// # Errors
-/// A message about a file that cannot be read, or is malformed.
+/// Fails with a message about a file that cannot be read, or is malformed.
 pub(super) fn load(path: &str, files: &dyn Files) -> Result<Map<String, Value>, String> {
     let Ok(bytes) = files.read(path) else {
         return Err(format!("Failed to find configuration {path}"));

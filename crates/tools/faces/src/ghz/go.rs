@@ -88,7 +88,7 @@ pub(super) fn parse_time(text: &str) -> Result<Nanos, String> {
 /// Bytes of a size such as `4MB` or `1.5 KiB`.
 ///
 /// # Errors
-/// The message of ghz's library.
+/// Fails with the message of ghz's library.
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     let end = text.find(|letter: char| !matches!(letter, '0'..='9' | '.' | ','));
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));

@@ -93,7 +93,7 @@ const FLAGS: &[Flag] = &[
     flag("disable-template-data", None, FlagKind::Switch),
 ];
 
-/// The kind of a flag; `None`: there is no flag of this name.
+/// The kind of a flag, or `None` if there is no flag of this name.
 pub(super) fn kind_of_flag(name: &str) -> Option<FlagKind> {
     FLAGS.iter().find(|flag| flag.name == name).map(|flag| flag.kind)
 }
@@ -113,7 +113,7 @@ pub(super) enum CommandLine {
 /// Splits the arguments into flags and their values.
 ///
 /// # Errors
-/// ghz's complaint without `ghz: error: ` and `, try --help`.
+/// Fails with ghz's complaint without `ghz: error: ` and `, try --help`.
 pub(super) fn split(args: &[String]) -> Result<CommandLine, String> {
     let mut words = args.iter();
     let mut flags: Vec<(&'static str, String)> = Vec::new();

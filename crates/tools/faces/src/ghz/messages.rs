@@ -30,7 +30,7 @@ impl GivenData {
     /// Reads the files that the options name.
     ///
     /// # Errors
-    /// ghz's sentence.
+    /// Fails with ghz's sentence.
     pub(super) fn read(options: &Options, files: &dyn Files) -> Result<GivenData, String> {
         let read = |path: &str| files.read(path).map_err(|error| not_opened(path, &error));
         let mut given = GivenData { metadata: options.metadata.clone(), ..GivenData::default() };
@@ -114,7 +114,7 @@ pub(super) fn import_paths(options: &Options) -> Vec<String> {
 /// Service and method of `pkg.Service.Method` or `pkg.Service/Method`.
 ///
 /// # Errors
-/// ghz's sentence.
+/// Fails with ghz's sentence.
 pub(super) fn split_call(call: &str) -> Result<(&str, &str), String> {
     let plain = call.strip_prefix('.').unwrap_or(call);
     let parts = match plain.matches('/').count() {
@@ -133,7 +133,7 @@ pub(super) fn split_call(call: &str) -> Result<(&str, &str), String> {
 /// The method of a service, from the `.proto` file, the descriptor set, or `reflected`.
 ///
 /// # Errors
-/// ghz's sentence, or the compiler's.
+/// Fails with ghz's sentence, or the compiler's.
 pub(super) fn method(
     options: &Options,
     files: &dyn Files,
@@ -252,7 +252,7 @@ fn check_length(message: &[u8], most: u64) -> Result<(), RequestFault> {
 /// The content of all calls.
 ///
 /// # Errors
-/// Data or metadata that cannot be sent.
+/// Fails for data or metadata that cannot be sent.
 pub(super) fn content(
     given: &GivenData,
     method: GrpcMethod,
@@ -419,7 +419,7 @@ impl Recipe {
     /// The request of a call.
     ///
     /// # Errors
-    /// Call data that do not fit the message, or a message that is too long.
+    /// Fails for call data that do not fit the message, or a message that is too long.
     pub(super) fn request(&self, number: u64, now: Nanos) -> Result<MadeRequest, RequestFault> {
         let after = (now.0 as f64 - self.date.at.0 as f64).max(0.0) as u64;
         let mut random = self.seed.stream(Purpose::Scripts, number);

@@ -179,8 +179,7 @@ impl Ghz {
             ));
         }
         if !constant {
-            notes
-                .push("--concurrency-schedule: each worker has a connection of its own".to_owned());
+            notes.push("--concurrency-schedule: each worker has its own connection".to_owned());
         }
         if !options.keepalive.is_zero() {
             notes
@@ -205,7 +204,7 @@ impl Ghz {
         }
     }
 
-    /// Why a call was not sent; `None`: it was, or its data are not the reason.
+    /// Why a call was not sent, or `None` if it was, or its data are not the reason.
     fn fault(&self, call: &CallRecord) -> Option<RequestFault> {
         let sample = &call.sample;
         if sample.class != Some(FailureClass::WorkloadEnd) {

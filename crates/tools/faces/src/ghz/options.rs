@@ -133,7 +133,7 @@ fn fatal(text: &str) -> Ending {
 /// Reads flags and the configuration file.
 ///
 /// # Errors
-/// How the program ends in place of a run.
+/// Fails with how the program ends in place of a run.
 pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Ending> {
     let usage = |text: &str| fatal(&format!("{text}, try --help"));
     let (flags, host) = match split(args).map_err(|text| usage(&text))? {

@@ -122,10 +122,10 @@ pub(super) fn check(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Due instants of an open load; `None`: calls follow responses.
+/// Due instants of an open load, or `None` if calls follow responses.
 ///
 /// # Errors
-/// A schedule without an end, or with too many calls.
+/// Fails for a schedule without an end, or with too many calls.
 pub(super) fn arrivals(options: &Options, total: Option<u64>) -> Result<Option<Arrivals>, String> {
     let limit = options.time_limit();
     let limit = if limit.is_zero() { Nanos::NEVER } else { limit };
@@ -201,7 +201,7 @@ fn levels(schedule: &Schedule, limit: Nanos) -> Vec<(Nanos, i64)> {
 /// Sets the number of users of a closed load to that of the workers.
 ///
 /// # Errors
-/// Numbers that no plan can have.
+/// Fails for numbers that no plan can have.
 pub(super) fn set_workers(options: &Options, plan: &mut Plan) -> Result<(), String> {
     let levels = levels(&options.workers, options.time_limit());
     let stage = |(over, count): (Nanos, i64)| {

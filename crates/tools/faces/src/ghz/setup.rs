@@ -16,8 +16,8 @@ const PORT: u16 = 443;
 const STREAMS_MAX: u32 = 10_000;
 const USER_AGENT: &str = "grpc-go/1.56.3";
 
-/// Number of calls that the run makes; `None`: a time bounds it. Contrary to its help, ghz ignores
-/// `--total` with `--max-duration` too: `strict` does the same.
+/// Number of calls that the run makes; `None` means a time bounds it. Contrary to its help, ghz
+/// ignores `--total` with `--max-duration` too: `strict` does the same.
 fn total(options: &Options, strict: bool) -> Option<u64> {
     let timed = match options.max_duration.is_zero() {
         true => !options.duration.is_zero(),
@@ -34,7 +34,7 @@ pub(super) fn streams(options: &Options) -> u64 {
 /// The URL of the method; `unix:PATH` is handled separately.
 ///
 /// # Errors
-/// An invalid host.
+/// Fails for an invalid host.
 pub(super) fn url(options: &Options, path: &str) -> Result<Url, String> {
     let scheme = if options.insecure { "http" } else { "https" };
     let host = options.host.strip_prefix("dns:///").unwrap_or(&options.host);
@@ -67,7 +67,7 @@ fn unix_path(options: &Options) -> Option<&str> {
 /// Server, TLS and timeouts, which reflection needs too.
 ///
 /// # Errors
-/// Certificates that cannot be read.
+/// Fails for certificates that cannot be read.
 pub(super) fn base(options: &Options, url: Url, files: &dyn Files) -> Result<Plan, String> {
     let mut plan = Plan::for_url(url);
     plan.use_grpc();

@@ -34,7 +34,7 @@ pub(super) struct Options {
     pub(super) groups: Option<String>,
     pub(super) cleartext: Cleartext,
     pub(super) data: Option<String>,
-    /// Number of clients that start in each period; `None`: all at once.
+    /// Number of clients that start in each period; `None` means all at once.
     pub(super) rate: Option<u64>,
     pub(super) period: Nanos,
     /// Zero: as long as the requests take.

@@ -157,7 +157,7 @@ fn request(work: &Work, plan: &mut Plan) -> Result<(), Ending> {
         };
         if !fits {
             return wrong(format!(
-                "-H: {name}: {value} is what the URI says already; change the URI instead"
+                "-H: {name}: {value} is already part of the URI; change the URI instead"
             ));
         }
     }
@@ -278,7 +278,7 @@ const NEWEST: [&str; 3] =
     ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 const GROUPS: &str = "X25519:P-256:P-384:P-521";
 
-/// Supported groups by OpenSSL's names. `None`: an unknown one, or none is left.
+/// Supported groups by OpenSSL's names. `None` means an unknown one, or none is left.
 fn known_groups(list: &str) -> Option<Vec<String>> {
     let mut ours = Vec::new();
     for name in list.split(':') {

@@ -21,7 +21,7 @@ pub(super) struct Host {
 /// Hosts; at least one.
 ///
 /// # Errors
-/// Returned for a file that cannot be read or names no server; for an invalid name.
+/// Fails for a file that cannot be read or names no server; for an invalid name.
 pub(super) fn hosts(options: &Options, files: &dyn Files) -> Result<Vec<Host>, String> {
     let Some(file) = &options.servers else { return Ok(vec![host(options, &options.server)?]) };
     let bytes = files.read(file).map_err(|_| format!(": can't open {file}"))?;
@@ -54,7 +54,7 @@ fn host(options: &Options, name: &str) -> Result<Host, String> {
 /// number. Request r of server s is row s·R + r of the targets, where R is the number of requests.
 ///
 /// # Errors
-/// More to be laid out than is held.
+/// Fails if more is laid out than is held.
 pub(super) fn spread(options: &Options, work: Work, servers: usize) -> Result<Work, String> {
     if servers == 1 {
         return Ok(work);

@@ -36,7 +36,8 @@ const METHODS: [&str; 9] =
 /// Reads a session file. `think`: seconds where a burst names none.
 ///
 /// # Errors
-/// The error, as the original prints it after the program's name, without the file's name.
+/// Fails with the error, as the original prints it after the program's name, without the file's
+/// name.
 pub(super) fn read(file: &[u8], think: f64) -> Result<Vec<SessionBursts>, String> {
     let mut reader = SesslogReader { file, at: 0 };
     let mut sessions: Vec<SessionBursts> = Vec::new();

@@ -112,7 +112,7 @@ pub(super) const URLS_FILE: &str = "/etc/siege/urls.txt";
 pub(super) const LOG_FILE: &str = "/var/log/log/siege.log";
 pub(super) const VERSION: &str = "4.0.7";
 
-/// Seconds between pages at most: a year.
+/// Maximum number of seconds between pages: a year.
 const DELAY_MAX: f64 = 31_536_000.0;
 
 impl Default for Config {
@@ -181,7 +181,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Maximum number of pages that one user visits; `None`: unlimited.
+    /// Maximum number of pages that one user visits; `None` means unlimited.
     pub(super) fn pages(&self, urls: usize) -> Option<u64> {
         match self.reps {
             _ if self.run_seconds() > 0 => None,

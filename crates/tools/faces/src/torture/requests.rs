@@ -20,7 +20,7 @@ pub(super) struct Made {
 /// One request for each access, to one of `places` (at least one), drawn by their weights.
 ///
 /// # Errors
-/// More than fits into memory.
+/// Fails if it does not fit into memory.
 pub(super) fn make(options: &Options, places: &[TargetPlan]) -> Result<Made, String> {
     let count = u64::from(options.copies) * u64::from(options.times);
     // escaped data is up to three times as long

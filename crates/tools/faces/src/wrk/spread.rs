@@ -86,7 +86,7 @@ impl Spread {
     }
 }
 
-/// Rows of invented values at most: a short interval in a long run would make millions.
+/// Maximum number of rows of invented values: a short interval in a long run would make millions.
 const INVENTED_MAX: usize = 4_000_000;
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
     /// Counts a histogram that takes memory.
     ///
     /// # Errors
-    /// More than a run has.
+    /// Fails for more than a run has.
     pub(crate) fn count_histogram(&mut self) -> Result<(), Unreadable> {
         let left = self.histograms.checked_sub(1);
         self.histograms = left.ok_or(Unreadable("more histograms than a run has"))?;
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
     }
 
     /// # Errors
-    /// Fewer bytes are left.
+    /// Fails if fewer bytes are left.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Unreadable> {
         let (taken, rest) =
             self.bytes.split_at_checked(count).ok_or(Unreadable("it ends too early"))?;
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
     }
 
     /// # Errors
-    /// The end, or more than 128 bits.
+    /// Fails at the end, or for more than 128 bits.
     pub fn number(&mut self) -> Result<u128, Unreadable> {
         let (mut number, mut shift) = (0_u128, 0_u32);
         loop {
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
     /// A count of items that take at least one byte each.
     ///
     /// # Errors
-    /// More than bytes are left.
+    /// Fails if fewer bytes are left.
     pub fn count(&mut self) -> Result<usize, Unreadable> {
         let count = usize::try_from(self.number()?).unwrap_or(usize::MAX);
         if count > self.bytes.len() {

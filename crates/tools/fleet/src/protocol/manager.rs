@@ -603,7 +603,7 @@ impl Manager {
     }
 
     /// Asks all agents which parts they hold of a run whose manager has ended.
-    pub fn query_holdings(&mut self) {
+    pub fn query_assignments(&mut self) {
         let epoch = self.epoch;
         let unknown =
             self.agent_entries.iter().filter(|(_, agent_entry)| agent_entry.held.is_none());

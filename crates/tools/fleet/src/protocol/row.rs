@@ -83,7 +83,7 @@ pub fn head(bytes: &[u8]) -> Result<RowHead, Unreadable> {
 pub fn decode(bytes: &[u8], snapshot: &mut Snapshot) -> Result<RowHead, Unreadable> {
     let (head, mut rest) = open(bytes)?;
     snapshot::fill(snapshot, &mut rest)?;
-    if rest.is_empty() { Ok(head) } else { Err(Unreadable("it goes on after its end")) }
+    if rest.is_empty() { Ok(head) } else { Err(Unreadable("it continues after its end")) }
 }
 
 fn open(bytes: &[u8]) -> Result<(RowHead, Reader<'_>), Unreadable> {

@@ -8,10 +8,10 @@ use sample::{
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    BackendTally, Backends, Connections, Counts, FailedResponse, FailedResponses, FanOutTally, GrpcTally, Hist, Instants,
-    JourneyTally, LoadFigure, LoadTally, MessageTally, Noted, NumberTally, ScenarioTally, ServerTimings, Sessions,
-    Snapshot, StatusTally, StepStreams, StreamTally, TARGET_ROWS_MAX, TargetTally, TokenTally,
-    TransactionTally, Verified,
+    BackendTally, Backends, Connections, Counts, FailedResponse, FailedResponses, FanOutTally,
+    GrpcTally, Hist, Instants, JourneyTally, LoadFigure, LoadTally, MessageTally, Noted,
+    NumberTally, ScenarioTally, ServerTimings, Sessions, Snapshot, StatusTally, StepStreams,
+    StreamTally, TARGET_ROWS_MAX, TargetTally, TokenTally, TransactionTally, Verified,
 };
 use units::Nanos;
 

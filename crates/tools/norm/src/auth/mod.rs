@@ -53,8 +53,8 @@ impl Guard {
     /// decoded, from the root, of a file or a directory that need not exist.
     ///
     /// # Errors
-    /// 401, or 500 when the configuration is wrong, 403 when it may not be looked for, 404 for a path
-    /// that no file can have.
+    /// Fails with status 401, or 500 when the configuration is wrong, 403 when it may not be looked
+    /// for, 404 for a path that no file can have.
     pub(crate) async fn admit(
         &self,
         path: &str,
@@ -101,7 +101,7 @@ impl Guard {
 
     fn closed(&self, file: &Path, why: &str) -> Box<Reply> {
         (self.0.complain)(&format!("{}: {why}; the directory is closed", file.display()));
-        let text = "The configuration of this directory is wrong; the log says how.\n";
+        let text = "The configuration of this directory is invalid; the log has the details.\n";
         refusal(StatusCode::INTERNAL_SERVER_ERROR, text)
     }
 }
@@ -116,7 +116,7 @@ impl Gates {
     /// Checks whether the headers satisfy all rules, and returns the user.
     ///
     /// # Errors
-    /// 401
+    /// Fails with status 401.
     pub(crate) fn admit(
         &self,
         headers: &HeaderMap,
@@ -166,7 +166,7 @@ fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = std::fs::File::options().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     let mut text = String::new();
     file.take(len_max + 1).read_to_string(&mut text)?;

@@ -139,7 +139,7 @@ impl Written {
         }
         let (users, groups) = (self.auth_allow_users.all(), self.auth_allow_groups.all());
         if users.is_empty() && groups.is_empty() {
-            return Err("nobody has access; write AuthAllowUsers or AuthAllowGroups".to_owned());
+            return Err("no user has access; write AuthAllowUsers or AuthAllowGroups".to_owned());
         }
         if !groups.is_empty() && self.auth_group_file.is_none() {
             return Err(

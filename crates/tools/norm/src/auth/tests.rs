@@ -30,7 +30,7 @@ impl Site {
         let site = Site { tree, guard, complaints };
         let passwords = "fred:rocks\nwilma:pebbles\nbarney:bowling\nbetty:mink\n";
         site.write("conf/admin.pwd", passwords);
-        site.write("conf/admin.grp", "# neighbours\nRubble: barney betty\n");
+        site.write("conf/admin.grp", "# neighbors\nRubble: barney betty\n");
         site.write("htdocs/secure/.site.toml", RULE);
         site
     }
@@ -216,7 +216,7 @@ fn a_wrong_configuration_closes_the_directory_and_is_named() {
         ),
         (&RULE.replace("'admin'", r#""a\nb""#), "AuthName holds a control character"),
         (&RULE.replace("'fred'", "1"), "line 5: write names as \"barney betty\" or ["),
-        (&RULE.replace("'fred'", "''").replace("'Rubble'", ""), "nobody has access; write"),
+        (&RULE.replace("'fred'", "''").replace("'Rubble'", ""), "no user has access; write"),
         (
             &RULE.replace("AuthGroupFile = 'conf/admin.grp'\n", ""),
             "AuthAllowGroups needs an AuthGroupFile",
@@ -226,8 +226,8 @@ fn a_wrong_configuration_closes_the_directory_and_is_named() {
             "AuthAllowGroups names \"Ruble\", which /conf/admin.grp does not have",
         ),
         (&RULE.replace("admin.pwd", "none.pwd"), "/conf/none.pwd: No such file or directory"),
-        (&RULE.replace("conf/admin.pwd", "conf"), "/conf: it is no file"),
-        (&RULE.replace("conf/admin.pwd", "/dev/zero"), "/dev/zero: it is no file"),
+        (&RULE.replace("conf/admin.pwd", "conf"), "/conf: it is not a file"),
+        (&RULE.replace("conf/admin.pwd", "/dev/zero"), "/dev/zero: it is not a file"),
         (&format!("{RULE}#{}", "x".repeat(70_000)), "it is longer than the limit of 65536 bytes"),
     ];
     for (rule, expected) in table {

@@ -51,7 +51,7 @@ pub(super) struct CgiProcess {
 
 impl CgiProcess {
     /// # Errors
-    /// The program cannot be started: the system's error.
+    /// Fails if the program cannot be started: the system's error.
     pub(super) async fn start(
         mut command: Command,
         input: Input,
@@ -128,7 +128,7 @@ impl CgiProcess {
             Ok(Ok(Ok(status))) if status.code().is_some() => Ok(()),
             Ok(Ok(Ok(status))) => Err(format!("it died: {status}")),
             Ok(Ok(Err(error))) => Err(format!("it cannot be waited for: {error}")),
-            Ok(Err(_)) => Err("nobody waited for it".to_owned()),
+            Ok(Err(_)) => Err("no other code waited for it".to_owned()),
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Listing {
 /// Lists a directory below `root`, at most `entries_max` of it. What configures is left out.
 ///
 /// # Errors
-/// The directory cannot be read.
+/// Fails if the directory cannot be read.
 pub(super) fn list(
     root: &Path,
     folder: &Folder,

@@ -88,7 +88,7 @@ impl Icon {
     /// File name and text.
     pub(super) fn shown(self) -> (&'static str, &'static str) {
         let found = ICONS.iter().find(|(icon, ..)| *icon == self);
-        let (_, file, words) = found.expect("every icon stands in the table");
+        let (_, file, words) = found.expect("every icon is in the table");
         (file, words)
     }
 }

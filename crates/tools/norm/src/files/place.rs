@@ -100,7 +100,7 @@ pub(crate) enum Links {
 /// examined, not opened.
 ///
 /// # Errors
-/// [`Missed`]
+/// Fails with [`Missed`].
 pub(crate) fn find(root: &Path, path: &str, links: Links) -> Result<FoundPath, Missed> {
     let names = names(path).ok_or(Missed::Missing)?;
     let root = root.canonicalize()?;

@@ -62,7 +62,8 @@ pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
 /// Not a valid range.
 struct NoRange;
 
-/// One range-spec: `first-last`, `first-` or `-suffix`. `None`: valid syntax, but an empty range.
+/// One range-spec: `first-last`, `first-` or `-suffix`. `None` means valid syntax, but an empty
+/// range.
 fn part(spec: &str, len: u64) -> Result<Option<Span>, NoRange> {
     let (first, last) = spec.split_once('-').ok_or(NoRange)?;
     if first.is_empty() {

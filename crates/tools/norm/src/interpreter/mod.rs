@@ -90,8 +90,8 @@ impl Interpreter {
     /// Loads the script and starts the threads, which end with this.
     ///
     /// # Errors
-    /// The file cannot be read, is not Lua, fails when loaded or defines no `answer`: a message
-    /// that names file and line. Or the system has no thread.
+    /// Fails if the file cannot be read, is not Lua, fails when loaded or defines no `answer`, with
+    /// a message that names file and line, or if the system has no thread.
     pub(crate) fn new(settings: InterpreterSettings) -> Result<Interpreter, String> {
         let name = settings.script.display().to_string();
         let source = std::fs::read(&settings.script);

@@ -76,7 +76,7 @@ fn welcome(
 }
 
 impl Connection {
-    /// Reads requests and answers them. `None`: the connection has ended.
+    /// Reads requests and answers them. `None` if the connection has ended.
     fn turn(
         &mut self,
         id: Id,

@@ -9,7 +9,7 @@ use crate::route::{
 
 /// The longest request head in bytes.
 pub(super) const HEAD_MAX: usize = 64 * 1024;
-/// The most header fields; more are refused with 431.
+/// Maximum number of header fields; more are refused with 431.
 const FIELDS_MAX: usize = 128;
 
 /// Facts of a request that the exact loop needs.

@@ -28,7 +28,7 @@ use crate::head::Date;
 
 /// Buffer limit of hyper per connection: above the limit on a head, so that the latter applies.
 const BUFFER_MAX: usize = 2 * HEAD_MAX;
-/// The most header fields of a request.
+/// Maximum number of header fields of a request.
 const FIELDS_MAX: usize = 128;
 /// How much a client may still send, and for how long, after our side is closed.
 const LINGER_BYTES_MAX: usize = 1 << 20;

@@ -114,7 +114,7 @@ pub(super) struct Conversation {
     /// Received part of the next message.
     pending: Vec<u8>,
     ended: bool,
-    /// Number of answers so far of the method `Chat`; `None`: it is reflection.
+    /// Number of answers so far of the method `Chat`, or `None` if it is reflection.
     chat: Option<u32>,
     /// An answer that is sent later.
     later: Option<(Pin<Box<Sleep>>, Bytes)>,
@@ -267,7 +267,8 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
 /// The messages of a request.
 ///
 /// # Errors
-/// The request is malformed, or its messages have more than `most` bytes after decompression.
+/// Fails if the request is malformed, or its messages have more than `most` bytes after
+/// decompression.
 fn requests(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<SayRequest>, Code> {
     let (mut all, mut left) = (Vec::new(), most);
     while !body.is_empty() {

@@ -66,7 +66,7 @@ pub(crate) struct Common {
 /// Dropping it stops all threads.
 #[derive(Debug)]
 pub(crate) struct StopSign(
-    #[expect(dead_code, reason = "dropping it is what tells")] watch::Sender<()>,
+    #[expect(dead_code, reason = "dropping it is the signal")] watch::Sender<()>,
 );
 
 impl Common {
@@ -145,7 +145,7 @@ impl ProperServer {
 /// Serves the firing range over HTTP/3 until the stop sign.
 ///
 /// # Errors
-/// The system has no descriptor left.
+/// Fails if the system has no descriptor left.
 pub(crate) fn serve_range(
     quic: QuicListener,
     defects: &faulty::Defects,

@@ -40,7 +40,7 @@ impl Chat {
     /// Reads the body of a request.
     ///
     /// # Errors
-    /// The body is malformed; the text states how.
+    /// Fails if the body is malformed; the text states how.
     fn parse(page: ModelPage, body: &[u8]) -> Result<Chat, String> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| format!("the body is not JSON: {error}"))?;

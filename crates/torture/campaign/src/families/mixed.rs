@@ -81,10 +81,10 @@ pub(super) fn run(
         }
         let asked = plan(runner, with, &known, round);
         let mut scripts: Vec<TalkScript> = asked.iter().map(|one| one.script.clone()).collect();
-        let neighbours = neighbours(runner, with, &scripts);
+        let neighbors = neighbors(runner, with, &scripts);
         // between ours, not after them
-        for (at, neighbour) in neighbours.into_iter().enumerate() {
-            scripts.insert((at * 2).min(scripts.len()), neighbour);
+        for (at, neighbor) in neighbors.into_iter().enumerate() {
+            scripts.insert((at * 2).min(scripts.len()), neighbor);
         }
         let talks = runner.together(scripts.clone());
         for one in &asked {
@@ -225,7 +225,7 @@ fn plan(
 }
 
 /// Returns the odd clients alongside: some disconnect in the middle, others are refused.
-fn neighbours(
+fn neighbors(
     runner: &mut Runner<'_>,
     with: &MixedRequests,
     ours: &[TalkScript],

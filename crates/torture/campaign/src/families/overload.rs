@@ -59,7 +59,7 @@ fn measure_recovery(result: &mut CaseResult, what: &str, health: &Health, note: 
     }
 }
 
-/// Finds the knee and records its measures the first time. `None`: the result says why it is
+/// Finds the knee and records its measures the first time. `None` if the result says why it is
 /// unknown.
 fn found(
     runner: &mut Runner<'_>,

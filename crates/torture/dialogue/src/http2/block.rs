@@ -4,7 +4,7 @@ use crate::replies::Response;
 use protocol::hpack::Field;
 
 /// Returns the fields as a response with a text head: `HTTP/2 200`, with this version, then a line
-/// each. `None`: there is no status.
+/// each. `None` if there is no status.
 pub(super) fn response(stream: u32, version: &str, fields: &[Field]) -> Option<Response> {
     let status = fields.iter().find(|(name, _)| name == b":status")?;
     let status: u16 = std::str::from_utf8(&status.1).ok()?.parse().ok()?;

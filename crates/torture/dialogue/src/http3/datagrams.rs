@@ -27,7 +27,7 @@ pub fn datagram(bytes: &[u8]) -> Vec<u8> {
 /// `none`.
 ///
 /// # Errors
-/// An invalid option.
+/// Fails for an invalid option.
 pub fn initial(size: u16, options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &INITIAL_OPTIONS, "an Initial")?;
     let mut out = Vec::new();

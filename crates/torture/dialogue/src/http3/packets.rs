@@ -15,7 +15,7 @@ pub const FRAME: u8 = 0x73;
 /// `none`.
 ///
 /// # Errors
-/// An invalid option.
+/// Fails for an invalid option.
 pub fn packet(options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &PACKET_OPTIONS, "a packet")?;
     let mut out = Vec::new();
@@ -28,7 +28,7 @@ pub fn packet(options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
 /// `none`; `parameters`: transport parameters after the usual ones.
 ///
 /// # Errors
-/// An invalid option.
+/// Fails for an invalid option.
 pub fn shake(options: &str, parameters: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &SHAKE_OPTIONS, "a handshake")?;
     let mut out = Vec::new();
@@ -52,8 +52,8 @@ pub fn action(name: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Returns the handshake options of these steps in the driver's form; `None`: the connection need
-/// not be hand-made.
+/// Returns the handshake options of these steps in the driver's form, or `None` if the connection
+/// need not be hand-made.
 pub fn handshake(steps: &[Move]) -> Option<Vec<u8>> {
     let mut by_hand = None;
     for step in steps {
@@ -110,7 +110,7 @@ const KINDS: [PieceKind; 6] = [
 /// Returns frames that touch one of the server's [`LIMITS`].
 ///
 /// # Errors
-/// An unknown limit.
+/// Fails for an unknown limit.
 pub fn limit(name: &str, stream: u64) -> Result<Vec<u8>, String> {
     let row = LIMITS.iter().position(|known| *known == name);
     let row = row.ok_or_else(|| format!("{} is not a QUIC limit", quoted(name)))?;

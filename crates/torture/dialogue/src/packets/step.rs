@@ -46,7 +46,7 @@ impl PacketContent {
 /// A handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The MSS option; `None`: omitted.
+    /// The MSS option; `None` omits it.
     pub mss: Option<u16>,
     /// The advertised window, now and later.
     pub window: u16,
@@ -178,7 +178,7 @@ impl StreamPart {
 /// One segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SegmentStep {
-    /// Bits of [`tcp::flag`]; `None`: the usual ones.
+    /// Bits of [`tcp::flag`]; `None` means the usual ones.
     pub flags: Option<u8>,
     pub seq: Option<SeqPlace>,
     pub ack: Option<SeqPlace>,
@@ -216,7 +216,7 @@ impl PacketStep {
     /// Parses a step: its name, its value, and its fields.
     ///
     /// # Errors
-    /// The invalid name or value.
+    /// Fails with the invalid name or value.
     pub fn read(
         name: &str,
         value: &str,
@@ -252,7 +252,7 @@ impl PacketStep {
     /// Parses the line written by `Display`.
     ///
     /// # Errors
-    /// An invalid line.
+    /// Fails for an invalid line.
     pub fn parse(line: &str) -> Result<PacketStep, String> {
         let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
         if name == "stream" {

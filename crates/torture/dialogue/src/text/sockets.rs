@@ -40,7 +40,7 @@ fn handshake(more: &str, values: &Values) -> Result<Vec<u8>, String> {
 struct FrameForm {
     first: u8,
     masked: bool,
-    /// Bytes of the extended length: 0, 2 or 8; `None`: the shortest form.
+    /// Bytes of the extended length: 0, 2 or 8; `None` means the shortest form.
     form: Option<u8>,
     /// Declared length, if it is not that of the payload.
     declared: Option<u64>,

@@ -131,8 +131,8 @@ fn after_scheme(target: &[u8]) -> Option<&[u8]> {
 }
 
 /// Splits what follows `http://` into the authority, and path with query. An empty path is `/`, or
-/// the server as a whole for OPTIONS (RFC 9112 sections 3.2.1 and 3.2.4). `None`: no host (RFC 9110
-/// section 4.2.1).
+/// the server as a whole for OPTIONS (RFC 9112 sections 3.2.1 and 3.2.4). `None` means no host (RFC
+/// 9110 section 4.2.1).
 fn split_absolute(method: &str, rest: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let end = rest.iter().position(|byte| b"/?".contains(byte)).unwrap_or(rest.len());
     let (authority, target) = rest.split_at(end);

@@ -27,7 +27,7 @@ pub(super) struct FrameBuffer {
     bytes: Vec<u8>,
     /// Remaining bytes of a frame that is not kept.
     left: u64,
-    /// That frame is DATA.
+    /// Whether that frame is DATA.
     content: bool,
 }
 

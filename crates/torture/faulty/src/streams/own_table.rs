@@ -119,7 +119,8 @@ impl OwnTable {
     }
 }
 
-/// Parses a number in the last bits of a byte and the following bytes; `None`: it is incomplete.
+/// Parses a number in the last bits of a byte and the following bytes, or `None` if it is
+/// incomplete.
 fn number(bytes: &[u8], bits: u32) -> Option<(u64, usize)> {
     let max = (1_u64 << bits) - 1;
     let mut number = u64::from(*bytes.first()?) & max;

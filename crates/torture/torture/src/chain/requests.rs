@@ -127,7 +127,7 @@ fn post() -> String {
 /// Returns all HTTP/1.1 requests, the unambiguous ones first.
 ///
 /// # Errors
-/// An error in their file, which the tests rule out.
+/// Fails for an error in their file, which the tests rule out.
 pub fn requests() -> Result<Vec<ChainRequest>, String> {
     let read: RequestsText = toml::from_str(TEXT).map_err(|error| error.to_string())?;
     read.request.into_iter().map(request).collect()
@@ -147,7 +147,7 @@ fn class_of(pair: &str) -> Result<DisagreementClass, String> {
 /// Returns all requests for an HTTP/2 or HTTP/3 connection.
 ///
 /// # Errors
-/// An error in their file, which the tests rule out.
+/// Fails for an error in their file, which the tests rule out.
 pub fn downgrades(spoken: Spoken) -> Result<Vec<ChainRequest>, String> {
     downgrade::read()?
         .into_iter()
@@ -167,7 +167,7 @@ impl ChainRequest {
     /// Returns its bytes with our field lines: an HTTP/1.1 message, or the content of one stream.
     ///
     /// # Errors
-    /// An error in its text, which the tests rule out.
+    /// Fails for an error in its text, which the tests rule out.
     pub fn bytes(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         match &self.form {
             RequestForm::Http1 { line, fields, content } => {

@@ -196,7 +196,7 @@ pub fn in_words(expected: &str) -> String {
 
 impl Class {
     /// # Errors
-    /// The invalid word.
+    /// Fails with the invalid word.
     pub fn parse(text: &str) -> Result<Class, String> {
         let words = text.split_whitespace().map(word).collect::<Result<Vec<Word>, String>>()?;
         if words.is_empty() {

@@ -5,7 +5,7 @@ use super::{Class, Proof};
 use dialogue::governor::Bounds;
 use units::{Nanos, show};
 
-/// Limits of the command line; `None`: the default.
+/// Limits of the command line; `None` means the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     pub connections_max: Option<u64>,
@@ -113,7 +113,7 @@ impl Asked {
     /// Returns the limits of a run: requested or default, but never more than a proof permits.
     ///
     /// # Errors
-    /// A requested limit above its maximum, or of zero; the option is named.
+    /// Fails for a requested limit above its maximum, or of zero; the option is named.
     pub fn bounds(&self, class: Class, proof: Option<&Proof>) -> Result<Bounds, String> {
         let asked = self;
         let (usual, top) = (class.usual(), class.ceiling());

@@ -110,7 +110,7 @@ pub struct Sound {
 /// place.
 ///
 /// # Errors
-/// The first line that was changed.
+/// Fails with the first line that was changed.
 pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
     let mut found = Sound { last: ChainLink::start(), torn: 0, tail: None };
     let mut at_head = head.is_none_or(|head| *head == found.last);

@@ -10,15 +10,15 @@ use units::Nanos;
 /// A log that is written before anything is sent. On return the data is on disk.
 pub trait RunLog {
     /// # Errors
-    /// Writing failed.
+    /// Fails if writing failed.
     fn begun(&mut self) -> Result<(), String>;
 
     /// # Errors
-    /// Writing failed.
+    /// Fails if writing failed.
     fn proved(&mut self, found: &FoundProof) -> Result<(), String>;
 
     /// # Errors
-    /// Writing failed.
+    /// Fails if writing failed.
     fn refused(&mut self, why: &str) -> Result<(), String>;
 }
 
@@ -35,7 +35,7 @@ pub enum PermitRefusal {
 /// first packet.
 ///
 /// # Errors
-/// A failed write, or why the run is not permitted.
+/// Fails for a failed write, or with the reason why the run is not permitted.
 pub fn permit(
     class: Class,
     claim: &Claim,
@@ -97,7 +97,7 @@ impl Grounds<'_> {
     /// Checks whether a case may run.
     ///
     /// # Errors
-    /// Why not, and the fix.
+    /// Fails with the reason and the fix.
     pub fn permits(&self, case: &Case) -> Result<(), String> {
         let group = CaseGroup::of_letter(case.group())
             .ok_or_else(|| format!("no permission covers group {}", case.group()))?;

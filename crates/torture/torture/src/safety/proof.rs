@@ -167,7 +167,7 @@ impl Proof {
     /// Parses a proof file.
     ///
     /// # Errors
-    /// Longer than [`PROOF_MAX`], or invalid; the line is named.
+    /// Fails if it is longer than [`PROOF_MAX`], or invalid; the line is named.
     pub fn parse(bytes: &[u8]) -> Result<Proof, ProofError> {
         Proof::read(bytes, "\n")
     }
@@ -259,7 +259,7 @@ impl Proof {
     /// Checks whether it permits this tester to test this host now.
     ///
     /// # Errors
-    /// The first violation, as a sentence.
+    /// Fails with the first violation, as a sentence.
     pub fn check(&self, claim: &Claim, unix_seconds: i64) -> Result<(), String> {
         if self.tester != claim.tester {
             return Err(format!(

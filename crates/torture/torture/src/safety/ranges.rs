@@ -24,7 +24,7 @@ struct AddressRange {
 
 impl Ranges {
     /// # Errors
-    /// The problem, with the line starting at 1.
+    /// Fails with the problem, with the line starting at 1.
     pub fn parse(text: &str) -> Result<Ranges, String> {
         let mut all = Vec::new();
         for (index, line) in text.lines().enumerate() {

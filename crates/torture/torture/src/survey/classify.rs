@@ -105,7 +105,8 @@ fn behaviour(table: &'static [Fingerprint], evidence: &Evidence) -> Option<(&'st
     (first.1 >= MET_MIN && first.1 - second >= LEAD_MIN).then_some(first)
 }
 
-/// Returns the matched share of the weight of the asked questions; `None`: too little was asked.
+/// Returns the matched share of the weight of the asked questions, or `None` if too little was
+/// asked.
 fn share(one: &Fingerprint, evidence: &Evidence) -> Option<f64> {
     let (mut all, mut asked, mut met) = (0, 0, 0);
     for wanted in one.traits {

@@ -96,7 +96,7 @@ pub fn is_reply(message: &[u8], id: u16) -> bool {
 }
 
 /// Returns the distinguishing part of a reply: flags, code, and the number of records of each kind.
-/// `None`: no reply.
+/// `None` means no reply.
 pub fn signature(reply: Option<&[u8]>) -> String {
     let Some(head) = reply.and_then(|reply| reply.get(..HEADER)) else {
         return "silent".to_owned();

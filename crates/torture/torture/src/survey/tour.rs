@@ -54,8 +54,8 @@ impl TourResult {
         self.talks.iter().find(|(name, _)| *name == question).map(|(_, talk)| talk)
     }
 
-    /// Returns how long the server kept a state before closing it; `None`: longer than we waited,
-    /// or not asked.
+    /// Returns how long the server kept a state before closing it; `None` means longer than we
+    /// waited, or not asked.
     pub fn deadline(&self, question: &str) -> Option<Nanos> {
         let talk = self.talk(question)?;
         matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)).then_some(talk.over)

@@ -35,7 +35,7 @@ fn a_sharp_edge_takes_few_trials() {
 }
 
 #[test]
-fn whole_levels_end_between_neighbours() {
+fn whole_levels_end_between_neighbors() {
     let config = || SearchConfig { whole: true, ..from(10.0) };
     for capacity in [1.0, 7.0, 64.0] {
         let search = run(config(), |trial| {

@@ -189,7 +189,7 @@ mod tests {
         assert!(seen.iter().all(|count| *count >= SEEDS * 99 / 100), "{seen:?}");
         let ends = decay(&rows(1, straight, 0.05));
         assert_eq!(ends, Some(10));
-        assert_eq!(levels(&rows(1, straight, 0.05)), None, "two levels do not tell it");
+        assert_eq!(levels(&rows(1, straight, 0.05)), None, "two levels are not enough");
     }
 
     #[test]

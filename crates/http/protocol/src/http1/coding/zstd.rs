@@ -76,7 +76,7 @@ impl Zstd {
         between && self.pending.is_empty() && self.frames > 0
     }
 
-    /// Decodes one header or block; returns its length. `None`: it is not whole yet.
+    /// Decodes one header or block; returns its length. `None` if it is not whole yet.
     fn step(&mut self, input: &[u8]) -> io::Result<Option<usize>> {
         match self.state {
             FrameState::Between => self.begin(input),

@@ -88,7 +88,7 @@ impl DynamicTable {
     /// Processes bytes of the peer's encoder stream; returns how many entries they inserted.
     ///
     /// # Errors
-    /// A connection error QPACK_ENCODER_STREAM_ERROR (section 4.3).
+    /// Fails with a connection error QPACK_ENCODER_STREAM_ERROR (section 4.3).
     pub fn instruct(&mut self, bytes: &[u8]) -> Result<u64, Malformed> {
         let before = self.inserted;
         let mut held = std::mem::take(&mut self.bytes);
@@ -168,8 +168,8 @@ impl DynamicTable {
     /// Reads a field section, of which a list of `list_max` bytes at most is taken.
     ///
     /// # Errors
-    /// A connection error QPACK_DECOMPRESSION_FAILED (section 2.2), or a list that is too
-    /// large.
+    /// Fails with a connection error QPACK_DECOMPRESSION_FAILED (section 2.2), or a list that is
+    /// too large.
     pub fn section(&self, section: &[u8], list_max: u32) -> Result<TableSection, Malformed> {
         self.read(section, u64::from(list_max)).map_err(|stop| match stop {
             TableStop::Missing => Malformed::Reference,
@@ -389,15 +389,15 @@ mod tests {
         let large = [&b"\0\0\x21x\x7f\xff\x07"[..], &b"v".repeat(1_150)].concat();
         for (section, why, what) in [
             (&b"\x03\0\x82"[..], reference, "before the first"),
-            (b"\x02\0\x10", reference, "behind what it says that it needs"),
+            (b"\x02\0\x10", reference, "beyond the required count that it declares"),
             (b"\0\0\x80", reference, "it needs nothing"),
             (b"\x02\x85\x80", reference, "a base below 0"),
-            (b"\x3f\0\x80", reference, "an insert count that cannot be"),
+            (b"\x3f\0\x80", reference, "an impossible insert count"),
             (b"\x03", other, "cut"),
-            (&long, other, "a name that is cut"),
+            (&long, other, "a truncated name"),
             (b"\0\0\xff\x40", other, "beyond the static table"),
-            (b"\0\0\x21x\x81\xff\xff", other, "Huffman's code that ends in nothing"),
-            (&large, Malformed::TooLarge, "a list that is larger than is read"),
+            (b"\0\0\x21x\x81\xff\xff", other, "a Huffman code with an invalid end"),
+            (&large, Malformed::TooLarge, "a list above the limit"),
         ] {
             assert_eq!(table.section(section, 1_000), Err(why), "{what}");
         }
@@ -422,8 +422,8 @@ mod tests {
             (&b"\x3f\xbe\x01"[..], "above the capacity"),
             (b"\x41a\x01b", "no capacity was set"),
             (b"\x3f\x02\x41a\x01b", "larger than the capacity"),
-            (b"\x3f\xbd\x01\0", "a copy of nothing"),
-            (b"\x3f\xbd\x01\x80\x01b", "the name of nothing"),
+            (b"\x3f\xbd\x01\0", "a copy of a missing entry"),
+            (b"\x3f\xbd\x01\x80\x01b", "the name of a missing entry"),
             (b"\x3f\xbd\x01\xff\x24\x01b", "beyond the static table"),
             (b"\x3f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "a number without an end"),
             (b"\x3f\xbd\x01\x41a\x7f\xff\xff\x03", "a value larger than the table"),

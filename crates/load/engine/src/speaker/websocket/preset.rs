@@ -40,8 +40,8 @@ impl PresetTerms {
         })
     }
 
-    /// Returns the meaning of a message; `None`: it belongs to the application. `greeting`: the
-    /// server was not ready before.
+    /// Returns the meaning of a message, or `None` if it belongs to the application. `greeting`:
+    /// the server was not ready before.
     pub(super) fn meaning(&self, payload: &[u8], greeting: bool) -> Option<PresetMessage> {
         let found = |regex: &Option<Regex>| regex.as_ref().is_some_and(|it| it.is_match(payload));
         match () {

@@ -32,7 +32,7 @@ pub(super) struct StepState {
     waiting_bytes: usize,
     /// The calls listen: messages begin with their opcodes, and pongs and closes are messages too.
     pub(super) listens: bool,
-    /// Subprotocols of the request that opened the WebSocket; `None`: those of the plan.
+    /// Subprotocols of the request that opened the WebSocket; `None` means those of the plan.
     pub(super) offer: Option<ClientOffer>,
 }
 
@@ -248,7 +248,8 @@ impl SocketSpeaker {
         Conclusion::Done
     }
 
-    /// Content of the response to the call that ended last; `None`: not a WebSocket of a journey.
+    /// Content of the response to the call that ended last; `None` means not a WebSocket of a
+    /// journey.
     pub(crate) fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.steps.as_mut().map(|steps| std::mem::take(&mut steps.answer))
     }

@@ -72,7 +72,7 @@ impl Filtered {
         path.contains('?').then(|| Filtered { pieces: pieces(path) })
     }
 
-    /// The path and the document that replaces `document`; `None`: no number is too large.
+    /// The path and the document that replaces `document`, or `None` if no number is too large.
     pub(super) fn exact(&self, document: &Value) -> Option<(JsonPath, Value)> {
         let mut large = BTreeMap::new();
         gather(document, &mut large);

@@ -23,7 +23,7 @@ pub(super) struct ProgramParts {
 }
 
 impl JourneyReader<'_> {
-    /// The journey's program; `None`: the plan defines its steps.
+    /// The journey's program; `None` means the plan defines its steps.
     pub(super) fn program(
         &mut self,
         table: &mut Table<'_>,

@@ -120,7 +120,7 @@ impl Reference {
     }
 }
 
-/// For each target its row in the model's set; `None`: the model has no such file.
+/// For each target its row in the model's set, or `None` if the model has no such file.
 struct RowsOfSet(Vec<Option<usize>>);
 
 impl RowsOfSet {

@@ -31,7 +31,7 @@ pub struct StreamsRecord {
     pub empty: u64,
     /// Calls that failed or timed out after at least one event.
     pub cut: u64,
-    /// Events of all of these.
+    /// Events of all these calls.
     pub events: u64,
     /// Events inside the measured window, and over its length.
     pub events_in_window: u64,

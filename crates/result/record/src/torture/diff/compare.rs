@@ -9,7 +9,7 @@ use torture::result::Unit;
 
 /// Numbers of time move by themselves: less than this, as a share, is no difference.
 const TIME_MOVES: f64 = 0.05;
-/// The least by which a time must move, in seconds.
+/// Minimum reported change of a time, in seconds.
 const TIME_MOVES_S: f64 = 0.5;
 /// Rates and quotients move more than times.
 const RATE_MOVES: f64 = 0.2;

@@ -60,7 +60,7 @@ pub(super) fn figure(forest: &Forest) -> Markup {
         figure {
             figcaption {
                 strong { (forest.title) }
-                span class="key" { "grey: what A differs by from itself" }
+                span class="key" { "gray: difference between runs of A" }
             }
             (drawn(rows, reach, &forest.label, &BROAD))
             (drawn(rows, reach, &forest.label, &NARROW))

@@ -17,9 +17,9 @@ static STYLE: LazyLock<String> =
     LazyLock::new(|| format!("{UPLOT_STYLE}\n{}", include_str!("style.css")));
 
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {
-    let licence = UPLOT_LICENSE.trim();
+    let license = UPLOT_LICENSE.trim();
     let parts = [include_str!("show.js"), include_str!("charts.js"), include_str!("tables.js")];
-    format!("/*\n{licence}\n*/\n{UPLOT}\n{}", parts.join("\n"))
+    format!("/*\n{license}\n*/\n{UPLOT}\n{}", parts.join("\n"))
 });
 
 /// The charts of a page, collected while it is written.

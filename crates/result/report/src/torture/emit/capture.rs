@@ -26,7 +26,7 @@ const ACK: u8 = 0x10;
 /// Returns the conversations as one capture file.
 ///
 /// # Errors
-/// A conversation over a Unix socket, which has no packets.
+/// Fails for a conversation over a Unix socket, which has no packets.
 pub fn capture(kept: &[&Transcript]) -> Result<Vec<u8>, String> {
     let mut packets = Vec::new();
     for (index, one) in kept.iter().enumerate() {

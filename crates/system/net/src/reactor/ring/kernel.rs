@@ -81,7 +81,8 @@ impl Completion {
 /// A ring of one thread.
 pub(super) struct KernelRing {
     ring: BatchRing,
-    /// Data waiting for submission. `None`: leaked, because the kernel did not end its requests.
+    /// Data waiting for submission. `None` means leaked, because the kernel did not end its
+    /// requests.
     outbox: Option<Region>,
     /// Bytes in the outbox.
     written: usize,

@@ -213,14 +213,19 @@ mod tests {
         of("what is used goes", (100, 1, false), &within, &[TABLE_USED, TABLE_EVICTED]);
         of("above the capacity", (60, 1, true), &[begin], &[TABLE_CAPACITY]);
         of("no table is permitted", (0, 0, true), &[begin], &[TABLE_CAPACITY]);
-        of("a copy of nothing", (100, 1, true), &[(None, b"\x3f\x31\0")], &[TABLE_INSTRUCTION]);
+        of(
+            "a copy of a missing entry",
+            (100, 1, true),
+            &[(None, b"\x3f\x31\0")],
+            &[TABLE_INSTRUCTION],
+        );
         let missing: &[u8] = b"\x02\0\x81";
         of("no such entry", (100, 1, true), &[begin, (Some(0), missing)], &[TABLE_REFERENCE]);
         let (cut, refers): (&[u8], &[u8]) = (b"\0\0\x51\x0bxy", b"\x02\0\x80");
         of("a value that is cut", (0, 0, true), &[(Some(0), cut)], &[SECTION_CODING]);
         of("no table, and a reference", (0, 0, true), &[(Some(0), refers)], &[TABLE_REFERENCE]);
         let large = [&b"\0\0\x51\x7f\x81\xff\x0f"[..], &b"v".repeat(HEAD_MAX)].concat();
-        of("more than is read", (0, 0, true), &[(Some(0), &large)], &[SECTION_LARGE]);
+        of("more than the limit", (0, 0, true), &[(Some(0), &large)], &[SECTION_LARGE]);
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn invalid_http2_is_junk() {
     let settings = frame(SETTINGS, 0, 0, &[]);
     for (after, expected) in [
         (frame(CONTINUATION, 4, 1, b"x"), "a CONTINUATION without a header block"),
-        (frame(HEADERS, 4, 1, &[0x80]), "an undecodable header block: an index of no entry"),
+        (frame(HEADERS, 4, 1, &[0x80]), "an undecodable header block: an index without an entry"),
         (frame(HEADERS, 4, 1, &block(&[("a", "b")])), "a response without a status"),
         (frame(DATA, PADDED, 1, &[9]), "a frame with more padding than payload"),
         (write::head(16_385, DATA, 0, 1).to_vec(), "a frame of 16385 bytes, more than we allow"),

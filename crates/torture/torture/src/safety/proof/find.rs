@@ -44,13 +44,13 @@ pub trait Sources {
     /// most [`PROOF_MAX`] + 1 bytes are needed.
     ///
     /// # Errors
-    /// The failure.
+    /// Fails with the failure.
     fn file(&mut self, address: SocketAddr) -> Result<Vec<u8>, String>;
 
     /// Returns the TXT records of a name, the strings of each concatenated.
     ///
     /// # Errors
-    /// The failure.
+    /// Fails with the failure.
     fn txt(&mut self, name: &str) -> Result<Vec<Vec<u8>>, String>;
 }
 
@@ -81,7 +81,7 @@ pub struct FoundProof {
 /// Finds a proof that permits the claim: the file on every address, or the TXT record.
 ///
 /// # Errors
-/// The problems of both places.
+/// Fails with the problems of both places.
 pub fn find(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
     let by_file = match look(claim, ProofPlace::File, sources) {
         Ok(found) => return Ok(found),

@@ -1,4 +1,4 @@
-//! Licence, source and ban of every dependency, from `cargo metadata` and deny.toml. What
+//! License, source and ban of every dependency, from `cargo metadata` and deny.toml. What
 //! cargo-deny does, without the minutes that installing it costs a fresh machine; cargo-deny itself
 //! runs too where it is installed, because it also knows the advisories.
 
@@ -18,7 +18,7 @@ pub(crate) enum Advisories {
 /// `cargo xtask deny`.
 ///
 /// # Errors
-/// deny.toml or the metadata cannot be read, or a dependency is not allowed.
+/// Fails if deny.toml or the metadata cannot be read, or a dependency is not allowed.
 pub(crate) fn run(root: &Path) -> anyhow::Result<Advisories> {
     let path = root.join("deny.toml");
     let text = std::fs::read_to_string(&path).context("reading deny.toml")?;
@@ -34,7 +34,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<Advisories> {
     if !found.is_empty() {
         bail!("deny: {} of {count} dependencies are not allowed by deny.toml", found.len());
     }
-    println!("deny: {count} dependencies, every licence and source allowed");
+    println!("deny: {count} dependencies, every license and source allowed");
     let advisories = advisories(root)?;
     if let Advisories::NotLookedUp(why) = &advisories {
         println!("deny: {why}");
@@ -80,7 +80,7 @@ impl Policy {
         let allowed = strings("licenses", "allow")?
             .iter()
             .map(|name| {
-                spdx::Licensee::parse(name).with_context(|| format!("deny.toml: licence {name:?}"))
+                spdx::Licensee::parse(name).with_context(|| format!("deny.toml: license {name:?}"))
             })
             .collect::<anyhow::Result<_>>()?;
         let banned = table.get("bans").and_then(|bans| bans.get("deny"));
@@ -119,12 +119,12 @@ fn check(policy: &Policy, metadata: &Value) -> anyhow::Result<(usize, Vec<String
         if let Some((_, why)) = policy.banned.iter().find(|(banned, _)| banned == name) {
             found.push(format!("{package_name}: banned ({why})"));
         }
-        match package["license"].as_str().map(|licence| (licence, policy.allows(licence))) {
-            None => found.push(format!("{package_name}: states no licence")),
+        match package["license"].as_str().map(|license| (license, policy.allows(license))) {
+            None => found.push(format!("{package_name}: states no license")),
             Some((_, Ok(true))) => {}
-            Some((licence, Ok(false))) => found.push(format!("{package_name}: licence {licence}")),
-            Some((licence, Err(why))) => {
-                found.push(format!("{package_name}: licence {licence}: {why}"))
+            Some((license, Ok(false))) => found.push(format!("{package_name}: license {license}")),
+            Some((license, Err(why))) => {
+                found.push(format!("{package_name}: license {license}: {why}"))
             }
         }
     }
@@ -145,10 +145,10 @@ mod tests {
         allow-registry = ["https://example.org/index"]
     "#;
 
-    fn found(name: &str, licence: Option<&str>, source: &str) -> Vec<String> {
+    fn found(name: &str, license: Option<&str>, source: &str) -> Vec<String> {
         let policy = Policy::parse(POLICY).unwrap();
         let package =
-            json!({"name": name, "version": "1.0.0", "license": licence, "source": source});
+            json!({"name": name, "version": "1.0.0", "license": license, "source": source});
         let metadata = json!({"packages": [package, {"name": "ours", "source": null}]});
         let (count, found) = check(&policy, &metadata).unwrap();
         assert_eq!(count, 1, "our own crates are not counted");
@@ -156,9 +156,9 @@ mod tests {
     }
 
     #[test]
-    fn licences_are_accepted_by_their_terms() {
+    fn licenses_are_accepted_by_their_terms() {
         let registry = "registry+https://example.org/index";
-        for (licence, fine) in [
+        for (license, fine) in [
             ("MIT", true),
             ("MIT/Apache-2.0", true),
             ("GPL-3.0-only OR MIT", true),
@@ -169,9 +169,9 @@ mod tests {
             ("MIT WITH LLVM-exception", false),
             ("no such thing", false),
         ] {
-            assert_eq!(found("a", Some(licence), registry).is_empty(), fine, "{licence}");
+            assert_eq!(found("a", Some(license), registry).is_empty(), fine, "{license}");
         }
-        assert_eq!(found("a", None, registry), ["a 1.0.0: states no licence"]);
+        assert_eq!(found("a", None, registry), ["a 1.0.0: states no license"]);
     }
 
     #[test]

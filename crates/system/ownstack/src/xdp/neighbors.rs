@@ -56,7 +56,7 @@ struct Hop {
 
 /// The next hops of our packets.
 #[derive(Debug, Default)]
-pub(crate) struct Neighbours {
+pub(crate) struct Neighbors {
     hops: HashMap<IpAddr, Hop>,
     /// Next hops by destination.
     ways: HashMap<IpAddr, HopWay>,
@@ -67,7 +67,7 @@ pub(crate) struct Neighbours {
     last: Option<(IpAddr, Mac, Nanos)>,
 }
 
-impl Neighbours {
+impl Neighbors {
     /// Packets to `destination` go by way of `hop`, or are unreachable as of `now`.
     pub(crate) fn learn_way(&mut self, now: Nanos, destination: IpAddr, hop: Option<IpAddr>) {
         if self.has_room(now) {
@@ -152,7 +152,7 @@ mod tests {
     const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7));
 
     /// The actions for packets to the server at these times, ms.
-    fn requests(we: &mut Neighbours, instants: &[u64]) -> String {
+    fn requests(we: &mut Neighbors, instants: &[u64]) -> String {
         let mut text = String::new();
         for instant in instants {
             let way = match we.onward(Nanos::from_millis(*instant), SERVER) {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_hop_is_requested_once_a_second_until_it_replies() {
-        let mut we = Neighbours::default();
+        let mut we = Neighbors::default();
         assert_eq!(requests(&mut we, &[0]), "0: Unknown\n");
         we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
         assert_eq!(
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn old_entries_are_verified_and_moves_followed() {
-        let mut we = Neighbours::default();
+        let mut we = Neighbors::default();
         we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
         we.onward(Nanos::ZERO, SERVER);
         we.update(Nanos::ZERO, GATEWAY, THERE);
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_destination_without_a_way_is_remembered_for_a_second() {
-        let mut we = Neighbours::default();
+        let mut we = Neighbors::default();
         we.learn_way(Nanos::from_millis(100), SERVER, None);
         assert_eq!(
             requests(&mut we, &[100, 1_099, 1_100]),
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn no_stranger_fills_the_memory() {
-        let mut we = Neighbours::default();
+        let mut we = Neighbors::default();
         let address = |number: u32| IpAddr::V4(Ipv4Addr::from_bits(number));
         for number in 0..100_000 {
             assert!(!we.update(Nanos::ZERO, address(number + 0x0b00_0000), THERE));
