@@ -182,13 +182,17 @@ fn all_steps(model: &Model) -> String {
     })
 }
 
-/// Truncates to `room` characters, with a mark if anything was cut.
+/// Truncates to `room` characters, with a mark if anything was cut; after a whole part of the load
+/// if there is one.
 fn shortened(text: String, room: usize) -> String {
     if text.chars().count() <= room {
         return text;
     }
     let kept: String = text.chars().take(room.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end_matches([' ', ',']))
+    match kept.rfind(", ") {
+        Some(end) => format!("{} …", &kept[..end]),
+        None => format!("{}…", kept.trim_end_matches([' ', ','])),
+    }
 }
 
 fn headline_left(model: &Model, look: Look) -> Line<'static> {
