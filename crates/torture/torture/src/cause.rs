@@ -28,6 +28,8 @@ enum Trigger {
     Chance,
     /// Further requests before the response to the first.
     Pipelined,
+    /// A head that exceeds the usual limits of servers.
+    Long,
     /// Chunked content of a request that makes the server's process end in this way.
     Chunked(String),
 }
@@ -115,12 +117,19 @@ fn faults(
         // the process ends, whichever part of the content is at fault
         on = BTreeSet::from([chunked]);
     }
-    let repeats = matches!(judgement.kind, Some(FailureKind::Status(_) | FailureKind::Foreign));
+    let is_error = matches!(judgement.kind, Some(FailureKind::Status(_)));
+    if is_error && sent.len() > LONG && framing::read(&sent).head > LONG {
+        on.insert(Trigger::Long);
+    }
+    let repeats = is_error || judgement.kind == Some(FailureKind::Foreign);
     if on.is_empty() && repeats && is_pipelined(&sent) {
         on.insert(Trigger::Pipelined);
     }
     on.into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
 }
+
+/// Bytes of a head that some servers refuse.
+const LONG: usize = 4_096;
 
 /// Returns the trigger of a process that a request with chunked content ends.
 fn crash_by_chunks(case: &CaseResult, sent: &[u8]) -> Option<Trigger> {
@@ -268,6 +277,12 @@ mod tests {
         assert_eq!(merged(vec![lost("F-01"), lost("F-16")]), "F-01 F-16=F-01");
         // one that may have several causes is explained by a later one with a single cause
         assert_eq!(merged(vec![nul("F-01", both), nul("F-02", encoded)]), "F-01=F-02 F-02");
+        // a long head, whatever is in it
+        let long = |part: &str| format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", part.repeat(3_000));
+        let (plain, odd) = (long("a/"), long("%ff"));
+        let pair = |odd: &str| vec![nul("F-02", odd.as_bytes()), nul("L-06", plain.as_bytes())];
+        assert_eq!(merged(pair(&odd)), "F-02=L-06 L-06");
+        assert_eq!(merged(pair("GET /%ff HTTP/1.1\r\nHost: h\r\n\r\n")), "F-02 L-06");
         // any second request, but not of different failures
         let two = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".repeat(2);
         let failed = |id: &str| row(id, Some(FailureKind::Status(500)), "x", &two);

@@ -235,6 +235,7 @@ struct OthersServed {
     /// Consecutive ones, up to the last.
     lost: u32,
     right: u32,
+    any_lost: bool,
     is_full: bool,
 }
 
@@ -246,7 +247,13 @@ impl OthersServed {
         let right = probe.seen == Seen::Correct;
         self.lost = if right { 0 } else { self.lost + 1 };
         self.right += u32::from(right);
+        self.any_lost |= !right;
         self.is_full |= self.lost >= LOST_MAX;
+    }
+
+    /// Returns whether this many were served, and none was not.
+    fn are_all(&self, right: u32) -> bool {
+        self.right >= right && !self.any_lost
     }
 }
 

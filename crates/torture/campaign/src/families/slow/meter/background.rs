@@ -21,8 +21,9 @@ const SPARE: usize = 24;
 const SPARE_HEAD: &[u8] = b"GET / HTTP/1.1\r\n";
 /// Their maximum lifetime: until it is known whether the server is full.
 const SPARE_FOR: Nanos = Nanos::from_secs(10);
-/// New connections that must be served in addition to all of them.
-const RIGHT: u32 = 3;
+/// New connections that must be served in addition to all of them, and none may be lost: for longer
+/// than the time limit of a probe, since some workers may be full while others still respond.
+const RIGHT: u32 = 15;
 /// Interval of checking whether they are over, at most the probe interval.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(200);
 
@@ -54,7 +55,7 @@ pub(crate) fn hold_in_background(runner: &mut Runner<'_>) {
     let spare = (0..SPARE).map(|_| TalkScript { hold: true, ..runner.bare(head(), SPARE_FOR) });
     let mut room = Room { scripts: spare.collect(), served: OthersServed::default() };
     runner.play_probed(&first.id, &mut room);
-    if room.served.right < RIGHT {
+    if !room.served.are_all(RIGHT) {
         release_background(runner);
         gate::pass(runner);
     }
@@ -140,7 +141,7 @@ impl Director for Room {
         for script in std::mem::take(&mut self.scripts) {
             stage.add(script);
         }
-        let known = self.served.right >= RIGHT || self.served.is_full;
+        let known = self.served.right >= RIGHT || self.served.any_lost;
         if known { Wake::Done } else { Wake::WhenOver }
     }
 }
