@@ -45,7 +45,7 @@ pub(crate) enum Protocol {
     Numbered,
 }
 
-/// One connection's protocol state. It is an enum because its calls are on the hot path, and
+/// Protocol state of one connection: an enum, so that the calls on the hot path can be inlined.
 /// inlined.
 #[derive(Debug)]
 pub(crate) enum Speaker {

@@ -131,7 +131,7 @@ fn a_missing_server_and_an_interrupt_end_the_crawl() {
 #[test]
 fn a_redirect_that_leads_nowhere_is_broken() {
     let found = crawl(&plan(), &mut table(&[("/", 302, "", "")]), &mut |_, _| {}).unwrap();
-    assert_eq!(found.broken[0].why, "302 that leads nowhere");
+    assert_eq!(found.broken[0].why, "302 without a target");
     let away = [("/", 302, "Location: https://h:81/", "")];
     let found = crawl(&plan(), &mut table(&away), &mut |_, _| {}).unwrap();
     assert_eq!((found.elsewhere, found.good.len(), found.broken.len()), (1, 0, 0));
