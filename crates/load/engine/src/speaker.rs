@@ -46,7 +46,6 @@ pub(crate) enum Protocol {
 }
 
 /// Protocol state of one connection: an enum, so that the calls on the hot path can be inlined.
-/// inlined.
 #[derive(Debug)]
 pub(crate) enum Speaker {
     Http1(Http1),
