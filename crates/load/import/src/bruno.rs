@@ -124,6 +124,12 @@ fn pairs<'b>(block: &'b BruBlock<'_>) -> impl Iterator<Item = (usize, &'b str, &
     })
 }
 
+/// Names of blocks, up to a colon, that are read or have no effect on requests.
+const BLOCKS: [&str; 11] = [
+    "meta", "headers", "auth", "body", "params", "query", "vars", "assert", "script", "tests",
+    "docs",
+];
+
 struct DraftReader<'a> {
     draft: PlanDraft,
     request: &'a ImportRequest<'a>,
@@ -191,12 +197,24 @@ impl DraftReader<'_> {
         }
         for block in blocks {
             self.behavior(block, &mut step);
+            let part = block.name.split(':').next().unwrap_or_default();
+            if !METHODS.contains(&block.name) && !BLOCKS.contains(&part) {
+                let what = format!("{} of {}", block.name, step.name);
+                self.draft.left_out.add(block.line, what, "this block is not imported");
+            }
         }
         Some(step)
     }
 
     fn auth(&mut self, kind: &str, block: Option<&BruBlock<'_>>, step: &mut DraftStep) {
-        let Some(block) = block else { return };
+        let Some(block) = block else {
+            // the values of a login may be in a file that is not there
+            if !matches!(kind, "none" | "" | "inherit") {
+                let what = format!("auth {kind} of {}", step.name);
+                self.draft.left_out.add(step.line, what, "the file has no values for it");
+            }
+            return;
+        };
         let value = |wanted: &str| {
             pairs(block)
                 .find(|(_, name, _)| *name == wanted)

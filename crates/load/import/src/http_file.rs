@@ -44,6 +44,9 @@ struct DraftReader<'a> {
     named: Vec<(String, usize)>,
 }
 
+/// Words in place of a method, for requests of other protocols.
+const NOT_HTTP: [&str; 3] = ["WEBSOCKET", "GRPC", "RSOCKET"];
+
 impl DraftReader<'_> {
     fn block(&mut self, lines: &[(usize, &str)], title: &str) {
         let mut step = DraftStep { name: title.to_owned(), ..DraftStep::default() };
@@ -83,6 +86,10 @@ impl DraftReader<'_> {
             }
         };
         self.request_line(start, &mut lines, &mut step);
+        if NOT_HTTP.contains(&step.method.as_str()) {
+            let what = format!("{} {}", step.method, shown(&step.url));
+            return self.draft.left_out.add(step.line, what, "it is not a request over HTTP");
+        }
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             self.named.push((name.clone(), self.parts.len()));
             step.name = name;
@@ -98,7 +105,11 @@ impl DraftReader<'_> {
 
     fn setting(&mut self, comment: &str, line: usize) {
         match comment.split_whitespace().next().unwrap_or_default() {
-            "@no-log" | "@note" | "@title" | "@prompt" => {}
+            "@no-log" | "@note" | "@title" => {}
+            "@prompt" => {
+                let why = "nothing asks for its value; give it as @name = value in the file";
+                self.draft.left_out.add(line, comment, why);
+            }
             "@no-cookie-jar" => self.draft.settings.no_cookies = true,
             "@no-redirect" => {}
             other => self.draft.left_out.add(line, other, "this setting is not imported"),
@@ -132,7 +143,7 @@ impl DraftReader<'_> {
         step.line = line;
         step.comments.push(format!("line {line}"));
         step.method = method.to_ascii_uppercase();
-        if ["GRAPHQL", "WEBSOCKET", "GRPC", "RSOCKET"].contains(&step.method.as_str()) {
+        if step.method == "GRAPHQL" {
             self.draft.left_out.add(
                 line,
                 format!("{} {url}", step.method),
@@ -354,7 +365,7 @@ fn assertion(line: &str) -> String {
 
 fn is_method(word: &str) -> bool {
     let known = crate::detect::METHODS.iter().any(|method| method.eq_ignore_ascii_case(word));
-    known || ["GRAPHQL", "WEBSOCKET", "GRPC", "RSOCKET"].contains(&word)
+    known || word == "GRAPHQL" || NOT_HTTP.contains(&word)
 }
 
 /// A URL without its server, as the name of a step.

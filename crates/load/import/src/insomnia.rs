@@ -100,13 +100,17 @@ impl DraftReader {
         }
         for node in resources {
             let kind = node.text_at("_type");
-            if ["websocket_request", "grpc_request", "socketio_request"].contains(&kind) {
-                self.draft.left_out.add(
-                    node.line,
-                    format!("{kind} {}", node.text_at("name")),
-                    "it is not a request over HTTP",
-                );
-            }
+            let why = match kind {
+                "request" | "request_group" | "workspace" | "environment" | "cookie_jar"
+                | "api_spec" => continue,
+                "websocket_request" | "grpc_request" | "socketio_request" => {
+                    "it is not a request over HTTP"
+                }
+                "unit_test" | "unit_test_suite" => "tests are not executed",
+                _ => "this kind of resource is not imported",
+            };
+            let what = format!("{kind} {}", node.text_at("name"));
+            self.draft.left_out.add(node.line, what, why);
         }
         (name, all)
     }

@@ -139,21 +139,36 @@ fn compile(
     paths: &[String],
     names: &[String],
 ) -> std::result::Result<Schema, String> {
-    let read = |name: &str| {
-        let folders: &[String] = if paths.is_empty() { &[".".to_owned()] } else { paths };
-        let found = folders.iter().find_map(|folder| {
-            let folder = folder.strip_prefix("file://").unwrap_or(folder);
-            let whole = name.starts_with('/');
-            let path = if whole { name.to_owned() } else { format!("{folder}/{name}") };
-            program.open(&program.entry, &path).ok()
-        });
-        found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let bare = |text: &str| text.strip_prefix("file://").unwrap_or(text).to_owned();
+    let folders: Vec<String> = match paths {
+        [] => vec![".".to_owned()],
+        paths => paths.iter().map(|path| bare(path)).collect(),
     };
-    let each = names.iter().map(|name| {
-        let name = name.strip_prefix("file://").unwrap_or(name);
-        Schema::compile(name, &read).map_err(|why| why.0)
-    });
-    let all = each.collect::<std::result::Result<Vec<Schema>, String>>()?;
+    let compile_one = |name: &String| {
+        let name = bare(name);
+        // the compiler knows files by paths below a folder
+        let outside = name.starts_with('/') || name.split('/').any(|part| part == "..");
+        let (inner, file) = name.rsplit_once('/').filter(|_| outside).unwrap_or(("", &name));
+        let own = folders.iter().filter(|_| outside).map(|folder| match inner.starts_with('/') {
+            true => inner.to_owned(),
+            false => format!("{folder}/{inner}"),
+        });
+        let places: Vec<String> = own.chain(folders.iter().cloned()).collect();
+        let read = |name: &str| {
+            let at = |folder: &String| program.open(&program.entry, &format!("{folder}/{name}"));
+            let found = places.iter().find_map(|folder| at(folder).ok());
+            found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Schema::compile(file, &read).map_err(|why| {
+            let found = why.0.strip_suffix("; name its folder with --proto-path");
+            match found {
+                Some(text) => format!("{text}; name its folder in the first argument of load()"),
+                None => why.0,
+            }
+        })
+    };
+    let all =
+        names.iter().map(compile_one).collect::<std::result::Result<Vec<Schema>, String>>()?;
     Schema::merged(all.iter()).map_err(|why| why.0)
 }
 
@@ -361,10 +376,15 @@ pub(crate) fn ended<'js>(
     Ok(made)
 }
 
-/// Names in lower case and values, one after the other.
+/// Names in lower case and values, one after the other, without those of the status.
 fn lowered(head: &[u8]) -> Vec<String> {
-    let mut all = flat_headers(head);
-    all.iter_mut().step_by(2).for_each(|name| name.make_ascii_lowercase());
+    let mut all = Vec::new();
+    for pair in flat_headers(head).chunks_exact(2) {
+        let name = pair[0].to_ascii_lowercase();
+        if !matches!(name.as_str(), "grpc-status" | "grpc-message" | "grpc-status-details-bin") {
+            all.extend([name, pair[1].clone()]);
+        }
+    }
     all
 }
 

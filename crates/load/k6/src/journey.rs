@@ -172,6 +172,25 @@ impl PlannedScript {
         (ours, left)
     }
 
+    /// Lists the parts of the script that a journey does not have, each with its replacement.
+    pub fn not_applied(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.test.has_summary() {
+            all.push("handleSummary(): loadstone k6 run calls it; here --json FILE".to_owned());
+        }
+        let options = &self.test.options().json;
+        for (name, instead) in [
+            ("noConnectionReuse", "give --close"),
+            ("insecureSkipTLSVerify", "give --insecure"),
+            ("minIterationDuration", "give --rate"),
+        ] {
+            if options.get(name).is_some_and(|value| !value.is_null() && *value != false) {
+                all.push(format!("option {name}: {instead}"));
+            }
+        }
+        all
+    }
+
     /// Runs the script until it makes a request, without making it.
     fn first_server(&self) -> Option<Url> {
         let store = Arc::new(Mutex::new(Store::default()));

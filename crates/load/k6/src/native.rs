@@ -6,7 +6,7 @@ use crate::http;
 use crate::metrics::{MetricKind, row};
 use crate::program::Program;
 use crate::socket;
-use rquickjs::prelude::{Func, Opt};
+use rquickjs::prelude::{Func, Opt, This};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,8 +41,7 @@ pub(crate) fn install<'js>(
     bytes(&native, context)?;
     shared(&native, program)?;
     http::install(&native, context)?;
-    socket::install(&native, context)?;
-    crate::grpc::install(&native, program, context)?;
+    lazy(&native, program, context)?;
     let make = bytecode::function(ctx, program, "prelude", include_str!("js/prelude.js"))?;
     ctx.globals().set("__k6_parse_url", native.get::<_, Function<'js>>("parseUrl")?)?;
     let host: Object<'js> = make.call((native,))?;
@@ -53,6 +52,29 @@ pub(crate) fn install<'js>(
     }
     ctx.globals().set("__k6_module", host.get::<_, Function<'js>>("module")?)?;
     Ok(host)
+}
+
+/// Loads modules when they are first used, with the native functions that only they call.
+fn lazy<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context>) -> Result<()> {
+    let (p, c) = (program.clone(), context.clone());
+    native.set(
+        "builtIn",
+        Func::from(
+            move |ctx: Ctx<'js>,
+                  native: This<Object<'js>>,
+                  name: String|
+                  -> Result<Function<'js>> {
+                match name.as_str() {
+                    "sockets" => socket::install(&native.0, &c)?,
+                    "grpc" => crate::grpc::install(&native.0, &p, &c)?,
+                    _ => {}
+                }
+                let found = LAZY.iter().find(|(known, _)| *known == name);
+                let (name, text) = found.expect("a name in a text of ours");
+                bytecode::function(&ctx, &p, name, text)
+            },
+        ),
+    )
 }
 
 /// The user, its clock, its console.
@@ -399,15 +421,6 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
     )?;
     let p = program.clone();
     native.set("entry", Func::from(move || p.entry.clone()))?;
-    let p = program.clone();
-    native.set(
-        "builtIn",
-        Func::from(move |ctx: Ctx<'js>, name: String| -> Result<Function<'js>> {
-            let found = LAZY.iter().find(|(known, _)| *known == name);
-            let (name, text) = found.expect("a name in a text of ours");
-            bytecode::function(&ctx, &p, name, text)
-        }),
-    )?;
     let p = program.clone();
     native.set(
         "moduleText",

@@ -331,6 +331,10 @@ impl Test {
         self.exports.contains("setup") && !self.options().no_setup
     }
 
+    pub(crate) fn has_summary(&self) -> bool {
+        self.exports.contains("handleSummary")
+    }
+
     pub(crate) fn has_teardown(&self) -> bool {
         self.exports.contains("teardown") && !self.options().no_teardown
     }

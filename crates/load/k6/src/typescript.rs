@@ -752,7 +752,7 @@ impl Stripper<'_> {
         }
         let unused: Vec<_> =
             names.iter().filter(|(.., name)| !self.is_used(name, at, end)).cloned().collect();
-        if unused.len() == names.len() && !names.is_empty() {
+        if unused.len() == names.len() {
             let stop = if self.word(end + 1) == ";" { end + 2 } else { end + 1 };
             return self.remove(at, stop);
         }
@@ -867,6 +867,7 @@ mod tests {
     fn imports_of_types_go() {
         let typed = "import { Options } from 'k6/options';\nimport http, { RefinedResponse, Response } from 'k6/http';\n\
             import type { X } from './x';\nimport { type Y, z } from './y';\n\
+            import { type V, type W } from './w';\n\
             export const options: Options = {};\nconst r: RefinedResponse<any> = http.get(z);";
         assert_eq!(
             squeezed(typed),

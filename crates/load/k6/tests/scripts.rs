@@ -680,19 +680,20 @@ const GRPC: Files = &[
         import { check } from 'k6';
         const client = new grpc.Client();
         const methods = client.load(['protos'], 'shop.proto');
+        const again = new grpc.Client().load([], '../t/protos/shop.proto', '/t/protos/shop.proto');
         export const options = { thresholds: {
           'grpc_req_duration{method:Add,status:0,service:shop.Cart}': ['max<11'],
           'grpc_req_duration{name:/shop.Cart/Add}': ['max<11'], 'grpc_streams{a:b}': ['count==1'] } };
         const thrown = (call) => { try { call(); return 'none'; } catch (error) { return error.message; } };
         export default async function () {
-          console.log(methods.map((it) => `${it.package} ${it.service} ${it.fullMethod}`).join());
+          console.log(methods.map((it) => `${it.package} ${it.service} ${it.fullMethod}`).join(), again.length);
           console.log(thrown(() => client.invoke('shop.Cart/Add', {})));
           console.log(thrown(() => client.connect('h:1', { plain: true })));
           client.connect('h.example:81', { plaintext: true, authority: 'shop' });
           const params = { metadata: { 'X-A': 'b', 'x-bin': new Uint8Array([1, 2]).buffer }, timeout: '2s' };
           const res = client.invoke('shop.Cart/Add', { name: 'tea', count: 3 }, params);
           check(res, { ok: (r) => r && r.status === StatusOK && r.error === null });
-          console.log(JSON.stringify(res.message), res.headers['content-type'], res.trailers['t'], grpc.StatusNotFound);
+          console.log(JSON.stringify(res.message), res.headers['content-type'], JSON.stringify(res.trailers), grpc.StatusNotFound);
           const bad = client.invoke('/shop.Cart/Add', { name: 'none' });
           console.log(bad.status, JSON.stringify(bad.error), JSON.stringify(bad.message));
           console.log(thrown(() => client.invoke('shop.Cart/Ad', {})));
@@ -742,10 +743,10 @@ fn grpc_calls_are_made_and_counted() {
     assert_eq!(
         ran.log(),
         [
-            "shop Cart /shop.Cart/Add,shop Cart /shop.Cart/Watch",
+            "shop Cart /shop.Cart/Add,shop Cart /shop.Cart/Watch 2",
             "no gRPC connection, you must call connect first",
             "invalid grpc.connect() parameters: unknown connect param: \"plain\"",
-            "{\"total\":3,\"note\":\"\"} [\"application/grpc\"] [\"1\"] 5",
+            "{\"total\":3,\"note\":\"\"} [\"application/grpc\"] {\"t\":[\"1\"]} 5",
             "5 {\"code\":5,\"message\":\"no such\",\"details\":[]} {\"total\":0,\"note\":\"\"}",
             "method \"/shop.Cart/Ad\" not found in file descriptors",
             "unable to serialise request object to protocol buffer: it does not fit shop.Item: \

@@ -52,7 +52,9 @@ pub fn outline(
         return Ok(program.map(|program| ScriptOutline { program, ..ScriptOutline::default() }));
     }
     let made = read_with(script, files)?;
-    let (objectives, left_out) = made.objectives();
+    let (objectives, thresholds) = made.objectives();
+    let thresholds = thresholds.iter().map(|text| format!("threshold {text}"));
+    let left_out = thresholds.chain(made.not_applied()).collect();
     Ok(Some(ScriptOutline {
         program: ProgramOutline {
             steps: made.steps(),

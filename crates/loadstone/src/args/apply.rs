@@ -477,8 +477,7 @@ impl GivenOptions {
         if !self.has("slo") && !outline.objectives.is_empty() {
             self.or("slo", &outline.objectives.join(", "));
         }
-        let left = outline.left_out.iter().map(|text| format!("threshold {text}"));
-        plan.not_imported.extend(left);
+        plan.not_imported.extend(outline.left_out);
         plan.be_carried_out(script, outline.program).map_err(|error| UsageError::new(error.0))
     }
 

@@ -72,3 +72,32 @@ fn an_insomnia_export_becomes_a_journey() {
         \x20 - name: folder\n    children:\n      - name: inner\n        url: http://h:1/b\n        method: PUT\n        body:\n          mimeType: text/plain\n          text: hi\n";
     assert_eq!(plan_of(Format::Insomnia, five).steps, 2);
 }
+
+#[test]
+fn elements_that_clients_lack_here_are_listed() {
+    let listed = |format, text: &str| left_out(&plan_of(format, text)).join("\n");
+    let http =
+        "# @prompt user\nGET http://h/a\n\n### two\nGRPC h/a.B/C\n\n### three\nWEBSOCKET ws://h/\n";
+    assert_eq!(
+        listed(Format::HttpFile, http),
+        "line 1: @prompt user: nothing asks for its value; give it as @name = value in the file\n\
+         line 5: GRPC h/a.B/C: it is not a request over HTTP\n\
+         line 8: WEBSOCKET ws://h/: it is not a request over HTTP"
+    );
+    let bruno =
+        "meta {\n  name: one\n}\nget {\n  url: http://h/a\n  auth: awsv4\n}\nextra {\n  a: b\n}\n";
+    assert_eq!(
+        listed(Format::Bruno, bruno),
+        "line 4: auth awsv4 of one: the file has no values for it\n\
+         line 8: extra of one: this block is not imported"
+    );
+    let insomnia = r#"{"_type": "export", "__export_format": 4, "resources": [
+        {"_id": "r", "_type": "request", "name": "get", "method": "GET", "url": "http://h/a"},
+        {"_id": "u", "_type": "unit_test", "name": "t"},
+        {"_id": "m", "_type": "mock_route", "name": "m"}]}"#;
+    assert_eq!(
+        listed(Format::Insomnia, insomnia),
+        "line 3: unit_test t: tests are not executed\n\
+         line 4: mock_route m: this kind of resource is not imported"
+    );
+}

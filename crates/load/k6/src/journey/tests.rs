@@ -193,7 +193,9 @@ fn metrics_of_a_script_are_those_of_its_plan() {
         const size = new Trend('size'), good = new Rate('good'), all = new Counter('all');
         const last = new Gauge('last');
         export const options = { thresholds: { size: ['p(95)<5', 'med>=1', 'min>0'],
-            good: ['rate>0.5'], all: ['count>1'], last: ['value<9'] } };
+            good: ['rate>0.5'], all: ['count>1'], last: ['value<9'] },
+            noConnectionReuse: true, insecureSkipTLSVerify: false };
+        export function handleSummary() { return {}; }
         export default function () {
           const res = http.get('http://other.example/');
           size.add(res.body.length); good.add(res.status === 200); all.add(2); last.add(7);
@@ -203,6 +205,13 @@ fn metrics_of_a_script_are_those_of_its_plan() {
     )];
     let script = read(OWN, &[]).unwrap();
     assert_eq!(script.metrics(), ["size", "good", "all", "last"]);
+    assert_eq!(
+        script.not_applied(),
+        [
+            "handleSummary(): loadstone k6 run calls it; here --json FILE",
+            "option noConnectionReuse: give --close",
+        ]
+    );
     let (ours, left) = script.objectives();
     assert_eq!(ours, ["metric good: mean>0.5", "metric size: p95<5", "metric size: p50>=1"]);
     assert_eq!(left, ["all: count>1", "last: value<9", "size: min>0"]);
