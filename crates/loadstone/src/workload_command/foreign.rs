@@ -104,10 +104,10 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
         // a collection that needs more than its scripts can do here becomes a plan
         let scripted = Scripted::read(documents, environment.as_ref(), args);
         if let Some(scripted) = scripted.ok().filter(|it| it.left_out.is_empty()) {
+            let (have, them) = if lines == 1 { ("has", "it") } else { ("have", "them") };
             let lines = record::words::counted(lines as u64, "line");
             let why = format!(
-                ", because {lines} of them have no equivalent in a plan; --scripts=never leaves \
-                 these out"
+                ", because {lines} {have} no equivalent in a plan; --scripts=never leaves {them} out"
             );
             return scripted.finish(args, &why);
         }

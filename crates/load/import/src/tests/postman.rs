@@ -181,3 +181,29 @@ fn a_collection_with_its_scripts_is_a_script() {
     let why = |text: &str| crate::postman_script(text, None).unwrap_err().0;
     assert!(why("{}").contains("it has no item") && why("[").contains("not JSON"));
 }
+
+#[test]
+fn parts_of_collections_that_cannot_be_executed_are_listed() {
+    let collection = r#"{"info": {"name": "s"}, "auth": {"type": "hawk"},
+      "item": [
+        {"name": "a", "event": [{"listen": "test", "script": {"exec": [
+          "const _ = require('lodash');",
+          "pm.sendRequest('http://h/b');"]}}],
+          "request": {"method": "GET", "url": "http://h/a"}},
+        {"name": "folder", "auth": {"type": "noauth"}, "item": [
+          {"name": "b", "request": {"method": "POST", "url": "http://h/b", "body": {"mode": "formdata",
+            "formdata": [{"key": "f", "type": "file", "src": "x"}]}}}]}]}"#;
+    let made = crate::postman_script(collection, None).unwrap();
+    let listed: Vec<String> = made.left_out.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        listed,
+        [
+            "line 4: script of a: const _ = require('lodash');: require is not available",
+            "line 5: script of a: pm.sendRequest('http://h/b');: pm.sendRequest is not available",
+            "line 6: login of a: the login hawk is not available",
+            "line 9: body of b: f: uploads are not available",
+        ]
+    );
+    let imported = plan_of(Format::Postman, collection);
+    assert_eq!(imported.script_lines(), 2);
+}
