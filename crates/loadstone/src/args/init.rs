@@ -6,6 +6,9 @@ use clap::Args;
 use plan::Plan;
 use std::path::Path;
 
+/// Endings of files that only `workload import` reads.
+const IMPORTED: [&str; 6] = ["har", "json", "yaml", "yml", "jmx", "http"];
+
 /// Write a plan for a URL, with comments, that runs as it is
 ///
 /// Takes a URL, or a curl command in quotes as a browser's developer tools copy it. The plan has an
@@ -31,11 +34,15 @@ pub(crate) struct InitArgs {
 }
 
 impl InitArgs {
-    /// The file to import, if it is one. A plan is refused as a URL, with its own message.
+    /// Returns the file to import, if it is one or is named like one. A plan is refused as a URL,
+    /// with its own message.
     pub(crate) fn file(&self) -> Option<&str> {
         let path = Path::new(&self.start);
-        let is_plan = path.extension().is_some_and(|ending| ending == "toml");
-        (path.is_file() && !is_plan).then_some(self.start.as_str())
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        // with one of these it may be a URL or a command
+        let is_named_so = IMPORTED.contains(&&*ending) && !self.start.contains([':', '/', ' ']);
+        let is_file = ending != "toml" && path.is_file();
+        (is_file || is_named_so).then_some(self.start.as_str())
     }
 
     /// Calls in a plan whose other settings are defaults.

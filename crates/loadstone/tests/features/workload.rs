@@ -299,6 +299,8 @@ fn a_recorded_visit_is_made_again() {
     assert!(run(&init).expect(&[0]).stderr.contains(&wrote));
     assert!(std::fs::read_to_string(&first).unwrap().contains("https://shop.invalid/echo"));
     assert!(run(&init).expect(&[2]).stderr.contains("exists; give another file with -o"));
+    let missing = run(&["init", "nowhere.har", "-o", "-"]).expect(&[2]).stderr;
+    assert!(missing.contains("nowhere.har") && missing.contains("No such file"), "{missing}");
     let ran = run(&[&args[..], &["--by", "requests", "--logins"]].concat()).expect(&[0]);
     let plan = std::fs::read_to_string(&out).unwrap();
     assert!(
