@@ -216,8 +216,8 @@ fn wire(
     if url.host_str().is_none_or(str::is_empty) || url.path() != path {
         return Err(format!("\"{}\" is not an address; write it like host:port", to.address));
     }
-    if url.port().is_none() {
-        let _ = url.set_port(Some(port));
+    if url.port().is_none() && url.set_port(Some(port)).is_err() {
+        return Err(format!("\"{}\" has no port; write it like host:port", to.address));
     }
     let authority = if to.authority.is_empty() { &to.address } else { &to.authority };
     let mut headers = vec![("Host".to_owned(), authority.clone())];

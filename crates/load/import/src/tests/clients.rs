@@ -76,12 +76,11 @@ fn an_insomnia_export_becomes_a_journey() {
 #[test]
 fn elements_that_clients_lack_here_are_listed() {
     let listed = |format, text: &str| left_out(&plan_of(format, text)).join("\n");
-    let http =
-        "# @prompt user\nGET http://h/a\n\n### two\nGRPC http://h/a.B/C\n\n### three\nWEBSOCKET ws://h/\n";
+    let http = "# @prompt user\nGET http://h/a\n\n### two\nGRPC http://h/a.B/C\n\n### three\nWEBSOCKET ws://h/\n";
     assert_eq!(
         listed(Format::HttpFile, http),
         "line 1: @prompt user: nothing asks for its value; give it as @name = value in the file\n\
-         line 5: GRPC http://h/a.B/C: it is not a request over HTTP\n\
+         line 5: GRPC /a.B/C: it is not a request over HTTP\n\
          line 8: WEBSOCKET ws://h/: it is not a request over HTTP"
     );
     let bruno =
