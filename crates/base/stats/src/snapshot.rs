@@ -741,15 +741,15 @@ impl Recorder {
         }
     }
 
-    /// A call due then waited so long for a stream of its connection.
+    /// Records the time that a call, which was due at `due`, waited for a stream of its connection.
     pub fn waited_for_stream(&mut self, due: Nanos, wait: Nanos) {
         if !self.in_warm_up(due) {
             self.now.connections.stream_wait.record(wait);
         }
     }
 
-    /// Facts about the back end that answered a call that was due then: its name, and the report of
-    /// its load, if the response has one.
+    /// Counts the back end of a response to a call that was due at `due`: its name, and the report
+    /// of its load; `Some(None)`: the report cannot be read.
     pub fn backend(&mut self, due: Nanos, name: Option<&str>, load: Option<Option<LoadReport>>) {
         if !self.in_warm_up(due) {
             let backends = &mut self.now.connections.backends;

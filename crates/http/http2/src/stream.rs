@@ -47,6 +47,16 @@ struct KeptFields {
     timings: Vec<u8>,
 }
 
+/// Bytes reserved for a kept head and for trailers: most fit, and never grow field by field.
+const HEAD_RESERVED: usize = 256;
+const TRAILERS_RESERVED: usize = 64;
+
+fn reserve_first(buffer: &mut Vec<u8>, bytes: usize) {
+    if buffer.capacity() == 0 {
+        buffer.reserve(bytes);
+    }
+}
+
 /// The part that was not sent at submission.
 #[derive(Debug, Default)]
 struct UnsentRequest {
@@ -175,12 +185,14 @@ impl OutstandingStream {
             self.keep(&[name, b": ", value, b"\r\n"]);
         } else if self.has_head {
             let trailers = &mut self.kept.get_or_insert_default().trailers;
+            reserve_first(trailers, TRAILERS_RESERVED);
             [name, b": ", value, b"\r\n"].iter().for_each(|part| trailers.extend_from_slice(part));
         }
     }
 
     fn keep(&mut self, parts: &[&[u8]]) {
         let kept = self.kept.get_or_insert_default();
+        reserve_first(&mut kept.head, HEAD_RESERVED);
         parts.iter().for_each(|part| kept.head.extend_from_slice(part));
     }
 

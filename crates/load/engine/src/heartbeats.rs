@@ -66,7 +66,7 @@ impl Heartbeats {
         self.keepalive.then_some(self.interval)
     }
 
-    /// The connection is examined again then.
+    /// Schedules the next examination of a connection.
     pub(crate) fn examine_at(&mut self, slot: Slot, generation: u32, at: Nanos) {
         self.due.push(Reverse((at, slot, generation)));
     }

@@ -272,17 +272,17 @@ impl Journal {
         self.recorder.message_released(held_back, due);
     }
 
-    /// A call due then waited so long for a stream of its connection.
+    /// Records the time that a call, which was due at `due`, waited for a stream.
     pub(crate) fn waited_for_stream(&mut self, due: Nanos, wait: Nanos) {
         self.recorder.waited_for_stream(due, wait);
     }
 
-    /// Facts about the back end that answered a call that was due then.
+    /// Counts the back end of a response to a call that was due at `due`.
     pub(crate) fn backend(&mut self, due: Nanos, facts: BackendFacts<'_>) {
         self.recorder.backend(due, facts.name, facts.load);
     }
 
-    /// An ended connection to this address had so many responses.
+    /// Counts an ended connection to this address, with its responses.
     pub(crate) fn connection_to(&mut self, address: String, responses: u32) {
         let backends = &mut self.recorder.now.connections.backends;
         backends.add_connection(address, u64::from(responses));

@@ -104,7 +104,7 @@ pub(crate) struct Heard {
 /// Result of examining an idle connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeptAlive {
-    /// A ping was sent; the connection is examined again then.
+    /// A ping was sent; `again`: when to examine the connection next.
     Pinged {
         again: Nanos,
     },

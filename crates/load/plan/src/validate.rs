@@ -283,10 +283,9 @@ fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
             "calls of gRPC do not go over HTTP/3 yet; drop --http",
         ),
         (
-            plan.grpc.variant == GrpcVariant::Connect,
+            plan.grpc.variant != GrpcVariant::Grpc,
             "--grpc-protocol",
-            "steps with grpc are calls of gRPC or gRPC-Web; drop --grpc-protocol, or write grpc-web \
-             or grpc-web-text",
+            "steps with grpc are calls of gRPC itself yet; drop --grpc-protocol",
         ),
         (
             plan.grpc.messages.is_some() || plan.grpc.message_rate.is_some(),

@@ -160,24 +160,6 @@ fn calls_are_steps_of_a_journey() {
     assert_eq!(outcomes(&again)[..3], [40, 40, 0]);
 }
 
-/// The same journey by gRPC-Web, in both forms and both versions of HTTP.
-#[test]
-fn steps_are_calls_of_grpc_web_too() {
-    let site = Site::start(&[]);
-    let file = plan_file(&site, JOURNEY);
-    let path = file.path().to_string_lossy().into_owned();
-    for (form, http) in [("grpc-web", "2"), ("grpc-web-text", "1.1")] {
-        let args = ["--grpc-protocol", form, "--http", http, "--proto", PROTO, &path];
-        let json = measured(&args, &[0, 4]);
-        assert_eq!(outcomes(&json)[..3], [40, 40, 0], "{form}");
-        assert_eq!(text(&json, "/grpc/statuses/1/name"), "NOT_FOUND");
-    }
-    let errors = run(&["run", "--grpc-protocol", "connect", "--proto", PROTO, &path]).expect(&[2]);
-    assert!(errors.stderr.contains("write grpc-web"), "{}", errors.stderr);
-    let errors = run(&["run", "--grpc-protocol", "grpc-web", &path]).expect(&[2]);
-    assert!(errors.stderr.contains("give --proto"), "{}", errors.stderr);
-}
-
 #[test]
 fn mistakes_in_steps_end_before_the_first_call() {
     let site = Site::start(&[]);
