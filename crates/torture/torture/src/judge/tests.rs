@@ -398,6 +398,12 @@ fn a_missing_interim_response_is_no_hang_of_a_complete_request() {
     };
     assert_eq!(kind(head), FailureKind::NoContinue);
     assert_eq!(kind(&format!("{head}x")), FailureKind::Hang);
+    // it waits before the rest of its steps
+    let steps = vec![Move::Send(head.as_bytes().to_vec())];
+    let waits = Talk { steps, all_sent: false, ..talk("", TalkEnd::Silent, None) };
+    assert!(awaits_continue(&waits) && !lacks_continue(&waits));
+    let closed = Talk { end: TalkEnd::Closed, ..waits };
+    assert!(!awaits_continue(&closed));
     assert_eq!(kind("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), FailureKind::Hang);
 }
 

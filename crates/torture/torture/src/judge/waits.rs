@@ -38,7 +38,13 @@ pub fn rightly_silent(talk: &Talk) -> Option<MissingPart> {
 /// Returns whether the client waits for the interim response that must precede the content (RFC
 /// 9110 section 10.1.1).
 pub fn lacks_continue(talk: &Talk) -> bool {
-    is_hang(talk) && talk.replies.interim.is_empty() && is_expectant(talk)
+    is_hang(talk) && awaits_continue(talk)
+}
+
+/// Returns whether the client got nothing, and has sent only a head that expects 100 (Continue).
+pub fn awaits_continue(talk: &Talk) -> bool {
+    let nothing = talk.replies.responses.is_empty() && talk.replies.interim.is_empty();
+    talk.end == TalkEnd::Silent && nothing && is_expectant(talk)
 }
 
 /// Returns whether the head expects 100 (Continue) for content that was not sent.
