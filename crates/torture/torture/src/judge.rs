@@ -14,9 +14,7 @@ pub use class::{Class, in_words};
 pub use kind::{FailureKind, parses_content};
 pub use outcome::{ConversationOutcome, LimitOutcome, LoadOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
-pub use waits::{
-    MissingPart, awaits_continue, is_hang, lacking, lacks_continue, rightly_silent,
-};
+pub use waits::{MissingPart, awaits_continue, is_hang, lacking, lacks_continue, rightly_silent};
 
 use crate::case::{Exchange, RequirementLevel};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};

@@ -23,9 +23,14 @@ struct Resource {
     words: fn(u64) -> String,
 }
 
+const MEMORY: &str = "resident memory";
+
+/// Multiple of the batches that confirms growth of memory.
+const LONGER: u64 = 4;
+
 const RESOURCES: [Resource; 3] = [
     Resource {
-        what: "resident memory",
+        what: MEMORY,
         grown: 8 << 20,
         least: 1 << 20,
         of: |state| state.memory_bytes,
@@ -98,6 +103,13 @@ pub(super) fn run(
             let Some(slope) = Slope::of(&levels).filter(|slope| slope.is_growth(resource)) else {
                 continue;
             };
+            let (slope, batches) = match resource.what == MEMORY {
+                true => match continued(runner, case, place, with, (resource, &slope)) {
+                    Some(longer) => longer,
+                    None => continue,
+                },
+                false => (slope, batches),
+            };
             leaked(runner, case, (name, with.requests), resource, &slope, &batches, result);
             return;
         }
@@ -107,6 +119,22 @@ pub(super) fn run(
         "{}, but not by repetitions of any kind of request: a cache or a pool that was filled",
         all.join("; ")
     ));
+}
+
+/// Repeats more batches, since the heap of a language with garbage collection grows for a while.
+/// Returns their slope, unless it is less than half of `first`.
+fn continued(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    place: FuzzPlace,
+    with: &GrowthRounds,
+    (resource, first): (&Resource, &Slope),
+) -> Option<(Slope, Batches)> {
+    let more = GrowthRounds { batches: with.batches * LONGER, ..*with };
+    let batches = batches(runner, case, place, &more)?;
+    let levels: Vec<u64> = batches.levels.iter().map(resource.of).collect();
+    let slope = Slope::of(&levels).filter(|slope| slope.is_growth(resource))?;
+    (slope.per_batch * 2.0 >= first.per_batch).then_some((slope, batches))
 }
 
 /// Growth over the run.
