@@ -132,6 +132,21 @@ impl CallbackState {
         }
     }
 
+    fn receive_goaway(&mut self, code: u32, reason: &[u8]) {
+        // a graceful shutdown sends it twice (RFC 9113 section 6.8)
+        if code != NO_ERROR || !self.going_away {
+            *self.facts.goaways.entry(code).or_default() += 1;
+        }
+        if code != NO_ERROR && !reason.is_empty() {
+            let reason = &reason[..reason.len().min(REASON_MAX)];
+            self.facts.add_goaway_reason(&String::from_utf8_lossy(reason), 1);
+        }
+        if code == NO_ERROR && !self.going_away {
+            self.facts.goaway_streams = Some((self.begun, self.begun));
+        }
+        self.going_away = true;
+    }
+
     #[inline]
     pub(crate) fn stream(&mut self, id: i32) -> Option<&mut OutstandingStream> {
         let place = self.place(id)?;
@@ -310,21 +325,7 @@ unsafe extern "C" fn on_frame(
                         stream.reset = Some(code);
                     }
                 }
-                ng::NGHTTP2_GOAWAY => {
-                    // a graceful shutdown sends it twice (RFC 9113 section 6.8)
-                    if code != NO_ERROR || !state.going_away {
-                        *state.facts.goaways.entry(code).or_default() += 1;
-                    }
-                    if code != NO_ERROR && !reason.is_empty() {
-                        let reason = &reason[..reason.len().min(REASON_MAX)];
-                        state.facts.add_goaway_reason(&String::from_utf8_lossy(reason), 1);
-                    }
-                    if code == NO_ERROR && !state.going_away {
-                        let begun = state.begun;
-                        state.facts.goaway_streams = Some((begun, begun));
-                    }
-                    state.going_away = true;
-                }
+                ng::NGHTTP2_GOAWAY => state.receive_goaway(code, reason),
                 ng::NGHTTP2_SETTINGS if !acknowledges => {
                     state.settings_seen = true;
                     let least = state.facts.streams_max.map_or(streams_max, |m| m.min(streams_max));

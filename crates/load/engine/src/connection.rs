@@ -572,36 +572,6 @@ impl Conn {
         self.is_open() && self.work.as_ref().is_some_and(|work| work.speaker.is_over())
     }
 
-    /// Counts the bytes sent at `now` for requests that waited for room, or for a stream. `waited` is
-    /// called with the due instant of each call that waited for a stream, and its wait.
-    pub(crate) fn credit_late(&mut self, now: Nanos, mut waited: impl FnMut(Nanos, Nanos)) {
-        let Some(work) = &mut self.work else { return };
-        let has_streams = work.speaker.socket().is_none();
-        while let Some(call) = work.speaker.take_opened() {
-            if let Some(call) = work.calls.get_mut(call) {
-                if has_streams {
-                    waited(call.intended, now - call.issued.max(self.established));
-                }
-                // the wait ends now, unless the connection was established later; the call has been
-                // in flight since it was issued (law 1)
-                if call.issued >= self.established {
-                    call.admitted = now;
-                }
-                call.sent = now;
-            }
-        }
-        while let Some(late) = work.speaker.take_late() {
-            if let Some(call) = work.calls.get_mut(late.place) {
-                call.bytes_sent += late.bytes;
-                call.written = now;
-                if late.begins {
-                    waited(call.intended, now - call.issued.max(self.established));
-                    call.sent = now;
-                }
-            }
-        }
-    }
-
     /// Returns whether a call of the user waits here: the peer allows no further stream now, and
     /// the protocol holds the call back until one is free.
     pub(crate) fn holds_back(&self, calls_max: u32) -> bool {

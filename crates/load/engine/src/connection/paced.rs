@@ -1,7 +1,8 @@
-//! Calls whose messages leave on a schedule.
+//! Requests that are sent in parts: on a schedule, or as far as the peer permits.
 
 use super::Conn;
 use http2::ReleasedMessage;
+use units::Nanos;
 
 impl Conn {
     /// Sends the next message of the call with this index. Returns `None` if the call is no longer
@@ -10,5 +11,35 @@ impl Conn {
         let work = self.work.as_mut()?;
         let row = work.calls.iter().position(|call| call.index == index)?;
         work.speaker.release(row, work.transport.plaintext())
+    }
+
+    /// Counts the bytes sent at `now` for requests that waited for room, or for a stream. `waited` is
+    /// called with the due instant of each call that waited for a stream, and its wait.
+    pub(crate) fn credit_late(&mut self, now: Nanos, mut waited: impl FnMut(Nanos, Nanos)) {
+        let Some(work) = &mut self.work else { return };
+        let has_streams = work.speaker.socket().is_none();
+        while let Some(call) = work.speaker.take_opened() {
+            if let Some(call) = work.calls.get_mut(call) {
+                if has_streams {
+                    waited(call.intended, now - call.issued.max(self.established));
+                }
+                // the wait ends now, unless the connection was established later; the call has been
+                // in flight since it was issued (law 1)
+                if call.issued >= self.established {
+                    call.admitted = now;
+                }
+                call.sent = now;
+            }
+        }
+        while let Some(late) = work.speaker.take_late() {
+            if let Some(call) = work.calls.get_mut(late.place) {
+                call.bytes_sent += late.bytes;
+                call.written = now;
+                if late.begins {
+                    waited(call.intended, now - call.issued.max(self.established));
+                    call.sent = now;
+                }
+            }
+        }
     }
 }
