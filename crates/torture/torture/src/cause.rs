@@ -277,6 +277,11 @@ mod tests {
         assert_eq!(merged(vec![lost("F-01"), lost("F-16")]), "F-01 F-16=F-01");
         // one that may have several causes is explained by a later one with a single cause
         assert_eq!(merged(vec![nul("F-01", both), nul("F-02", encoded)]), "F-01=F-02 F-02");
+    }
+
+    #[test]
+    fn long_heads_pipelines_and_chunks_are_causes() {
+        let nul = |id: &str, bytes: &[u8]| row(id, Some(FailureKind::Status(500)), "x", bytes);
         // a long head, whatever is in it
         let long = |part: &str| format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", part.repeat(3_000));
         let (plain, odd) = (long("a/"), long("%ff"));
@@ -308,6 +313,11 @@ mod tests {
             "B-04 S-40=B-04"
         );
         assert_eq!(merged(vec![crash("B-04", size, 6), crash("S-40", trailer, 11)]), "B-04 S-40");
+    }
+
+    #[test]
+    fn a_framing_fault_is_one_finding_unless_processed() {
+        let nul = |id: &str, bytes: &[u8]| row(id, Some(FailureKind::Status(500)), "x", bytes);
         // the same framing fault, but only where it is not processed
         let length = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n";
         let answered = |id: &str| row(id, Some(FailureKind::Answer), "x", length);

@@ -93,10 +93,6 @@ pub(super) fn single_bytes(
             plainly(runner, case, &name, &script, talk, result);
         }
     }
-    let median = |mut times: Vec<Nanos>| {
-        times.sort_unstable();
-        times.get(times.len() / 2).copied().unwrap_or_default()
-    };
     let noise = spread(&times[0]).max(spread(&whole[0]));
     let (medians, whole) = (times.map(median), whole.map(median));
     for (request, median) in requests.iter().zip(medians) {
@@ -125,6 +121,11 @@ pub(super) fn single_bytes(
         );
         result.note(LimitOutcome::Degraded, why);
     }
+}
+
+fn median(mut times: Vec<Nanos>) -> Nanos {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// Returns the length of a padded request that is served in one write: `most`, a fraction of it if
