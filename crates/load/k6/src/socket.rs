@@ -228,7 +228,7 @@ pub(crate) fn opened<'js>(
     Ok(answer)
 }
 
-/// What the server sent: its opcode and its content; `None` means nothing until the time is up, or
+/// Opcode and content of a message of the server; `None` means nothing until the time is up, or
 /// another action on the WebSocket began.
 pub(crate) fn heard<'js>(
     ctx: &Ctx<'js>,

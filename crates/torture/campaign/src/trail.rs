@@ -30,7 +30,7 @@ impl Suspect {
 
 #[derive(Debug)]
 pub(crate) struct Trail {
-    /// Whether conversations are kept, because a search may follow.
+    /// True if conversations are kept, because a search may follow.
     is_kept: bool,
     last: VecDeque<Suspect>,
     /// The conversations before the server was first lost in the current case.

@@ -24,9 +24,9 @@ pub struct Response {
     /// Size of the content, and its digest once the response is complete.
     pub body_len: u64,
     pub digest: [u8; 32],
-    /// Whether the response is complete; the close of the connection may have ended it.
+    /// True if the response is complete; the close of the connection may have ended it.
     pub complete: bool,
-    /// Whether the framing allows another response to follow.
+    /// True if the framing allows another response to follow.
     pub persistent: bool,
     /// The HTTP/2 stream; 0 otherwise.
     pub stream: u32,

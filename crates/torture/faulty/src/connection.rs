@@ -43,7 +43,7 @@ pub(super) struct Connection {
     /// Since when the client has not read pending data, and when the first of it was sent.
     unsent: Option<(Nanos, Nanos)>,
     gave_up: bool,
-    /// Whether each request is work, and the work caused by received data.
+    /// True if each request is work, and the work caused by received data.
     limited: bool,
     cost: Nanos,
     /// Number of targets with %00 seen by the whole server.

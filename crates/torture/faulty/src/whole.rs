@@ -53,7 +53,7 @@ pub enum Entry {
 #[derive(Debug)]
 pub struct FaultyServer {
     defects: Defects,
-    /// Whether the connections use QUIC.
+    /// True if the connections use QUIC.
     over_quic: bool,
     pool: Pool,
     /// If requests are work.
@@ -85,7 +85,7 @@ pub struct FaultyServer {
 #[derive(Debug)]
 struct ClientState {
     connection: Connection,
-    /// Whether it has a slot, and whether it waits for one.
+    /// True if it has a slot, and whether it waits for one.
     holds: bool,
     queued: bool,
     /// Data is not read before this instant.

@@ -298,7 +298,7 @@ pub struct Probe {
     pub seen: Seen,
     /// Description: `200`, `no response in 2 s`.
     pub said: String,
-    /// Whether it could not be sent because this machine ran out of descriptors or ports, which
+    /// True if it could not be sent because this machine ran out of descriptors or ports, which
     /// shows nothing about the server.
     pub ours: bool,
     /// The connection was refused.

@@ -21,7 +21,7 @@ pub(crate) struct RecoveryWatch {
 /// response instants of those since.
 #[derive(Clone, Debug, Default)]
 struct Track {
-    /// Whether such probes are sent.
+    /// True if such probes are sent.
     used: bool,
     bad_at: Option<Nanos>,
     good: Vec<(Nanos, Nanos)>,

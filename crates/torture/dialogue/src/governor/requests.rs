@@ -18,7 +18,7 @@ pub struct Requests {
     used: u64,
     /// Empty lines so far.
     heads: u64,
-    /// Whether something other than line terminators was sent.
+    /// True if something other than line terminators was sent.
     text: bool,
     /// Position within `LF [CR] LF`.
     line: LineKind,

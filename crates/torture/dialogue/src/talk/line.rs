@@ -51,7 +51,7 @@ struct ReplyCounts {
 pub(super) struct Conversation {
     script: TalkScript,
     stage: LinePhase,
-    /// Whether it counts among the governor's open connections.
+    /// True if it counts among the governor's open connections.
     admitted: bool,
     /// The next step; its bytes not encrypted yet, from `plain_at` on.
     step: usize,
@@ -72,7 +72,7 @@ pub(super) struct Conversation {
     paused_until: Option<Nanos>,
     taken: ReplyCounts,
     reading: bool,
-    /// Whether there may be more to read without an event.
+    /// True if there may be more to read without an event.
     more: bool,
     session: Option<Box<dyn TlsSession>>,
     replies: Replies,
@@ -93,7 +93,7 @@ pub(super) struct Conversation {
     events: Vec<TalkEvent>,
     /// Steps were added, so there is something to do now.
     prompted: bool,
-    /// Whether the director wants to know about responses that begin or end, and whether one did.
+    /// True if the director wants to know about responses that begin or end, and whether one did.
     watched: bool,
     news: bool,
     /// The machine of raw TCP segments.

@@ -27,7 +27,7 @@ pub(super) struct FrameBuffer {
     bytes: Vec<u8>,
     /// Remaining bytes of a frame that is not kept.
     left: u64,
-    /// Whether that frame is DATA.
+    /// True if that frame is DATA.
     content: bool,
 }
 

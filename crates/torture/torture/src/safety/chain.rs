@@ -53,7 +53,7 @@ struct Sealed<'a> {
     link: ChainLink,
     prev: &'a str,
     torn: Option<&'a str>,
-    /// Whether the digest matches.
+    /// True if the digest matches.
     whole: bool,
 }
 

@@ -46,7 +46,7 @@ struct StreamRead {
     content: u64,
     /// Type of a unidirectional stream, once received.
     kind: Option<u64>,
-    /// Whether the next section is blocked on table entries.
+    /// True if the next section is blocked on table entries.
     waits: bool,
     /// No more data will arrive.
     ends: bool,
