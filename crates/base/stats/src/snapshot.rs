@@ -707,6 +707,9 @@ impl Recorder {
     pub fn events(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
         if now >= self.window.0 && now <= self.window.1 {
             self.now.streams.in_window += count;
+            if marks.usage.is_some() {
+                self.now.streams.tokens.in_window += count;
+            }
         }
         if !self.in_warm_up(due) {
             self.now.streams.add(marks, count, due, now);

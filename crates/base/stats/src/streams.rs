@@ -73,6 +73,8 @@ pub struct TokenTally {
     pub reporting: u64,
     /// Events with content in the streams that `output` counts.
     pub events: u64,
+    /// Events with content inside the measured window, of whole and other streams.
+    pub in_window: u64,
 }
 
 impl TokenTally {
@@ -88,6 +90,7 @@ impl TokenTally {
         self.input += other.input;
         self.reporting += other.reporting;
         self.events += other.events;
+        self.in_window += other.in_window;
     }
 
     /// Tokens of an event with content; 1 without a whole stream.
@@ -209,7 +212,7 @@ pub struct StreamMarks {
     events: u64,
     first: Nanos,
     last: Nanos,
-    /// `None` if the stream is not a stream of tokens.
+    /// Tokens reported so far; `None` if the stream is not a stream of tokens.
     pub usage: Option<TokenUsage>,
     /// Row of the step that it belongs to, if streams are counted by steps.
     pub step: Option<u32>,

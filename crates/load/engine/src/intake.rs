@@ -43,6 +43,7 @@ impl Intake {
     /// The next body is a stream of events.
     /// `grpc`: form of bodies with messages of gRPC.
     pub(crate) fn expect_events(&mut self, form: Streaming, grpc: BodyForm) {
+        self.marks.usage = form.is_of_model().then(Default::default);
         self.inspect.expect_events(|| match form {
             Streaming::Sse => StreamReader::Events(EventReader::sse()),
             Streaming::Lines => StreamReader::Events(EventReader::lines()),

@@ -14,6 +14,7 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     let events = counted(streams.events, if is_grpc { "message" } else { "event" });
     let whole = counted(streams.whole, "whole stream");
     let mut text = match (streams.form.as_str(), &streams.tokens) {
+        ("both", Some(tokens)) => format!("{whole}, {}", of_tokens(tokens)),
         (form, Some(tokens)) => format!("{whole} ({form}), {}", of_tokens(tokens)),
         ("grpc", None) => format!("{} with {events}: {rate}", counted(streams.whole, "response")),
         ("both", None) => format!("{whole}, {events}: {rate}"),

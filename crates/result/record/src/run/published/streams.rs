@@ -8,6 +8,7 @@ use plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Hist, Measurement, StepStreams, StreamTally, TokenTally};
+use units::Nanos;
 
 /// Delimiter of events.
 pub(crate) const STREAM_FORMS: [&str; 6] = ["sse", "lines", "grpc", "openai", "anthropic", "both"];
@@ -114,14 +115,14 @@ pub struct ModelTokensRecord {
     /// Tokens of the responses, and of the requests as far as they are reported.
     pub output: u64,
     pub input: u64,
-    /// For all streams: the events with content inside the measured window, times the tokens of
-    /// such an event, over the length of the window.
+    /// For all streams of language models: the events with content inside the measured window,
+    /// times the tokens of such an event, over the length of the window.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub per_s: f64,
 }
 
 impl ModelTokensRecord {
-    fn of(tally: &TokenTally, whole: u64, events_per_s: f64) -> ModelTokensRecord {
+    fn of(tally: &TokenTally, whole: u64, window: Nanos) -> ModelTokensRecord {
         let [usage, events, both] = TOKEN_COUNTS;
         let counted_by = match tally.reporting {
             0 => events,
@@ -132,7 +133,7 @@ impl ModelTokensRecord {
             counted_by: counted_by.to_owned(),
             output: tally.output,
             input: tally.input,
-            per_s: events_per_s * tally.of_event(),
+            per_s: per_second(tally.in_window, window) * tally.of_event(),
         }
     }
 }
@@ -192,7 +193,7 @@ impl StreamsRecord {
             }),
             steps: StepStreamsRecord::all(plan, streams),
             tokens: counts_tokens
-                .then(|| ModelTokensRecord::of(&streams.tokens, streams.whole, events_per_s)),
+                .then(|| ModelTokensRecord::of(&streams.tokens, streams.whole, measurement.window)),
         })
     }
 }
