@@ -41,6 +41,7 @@ const PLACES: &[Place] = &[
     only("tcp", 2, &["units", "sample"]),
     up_to("plan", 3, 2),
     only("quic", 3, &["conduit"]),
+    only("tunnel", 3, &["conduit", "http2", "websocket"]),
     only("import", 3, &["plan", "workload"]),
     up_to("engine", 3, 3),
     only("record", 3, &["plan", "stats", "torture", "workload"]),
@@ -54,7 +55,7 @@ const PLACES: &[Place] = &[
     only("netpath", 4, &["wan"]),
     only("fleet", 4, &["net", "stats", "workload"]),
     only("ownstack", 4, &["conduit", "dialogue", "tcp", "wan", "netpath", "net"]),
-    only("eventloop", 4, &["conduit", "engine", "quic", "net", "ownstack"]),
+    only("eventloop", 4, &["conduit", "engine", "quic", "tunnel", "net", "ownstack"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
     only(
         "site",

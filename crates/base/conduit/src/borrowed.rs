@@ -55,6 +55,10 @@ impl<I: Io + ?Sized> Io for &mut I {
         (**self).quic(slot)
     }
 
+    fn carriers(&mut self) -> u64 {
+        (**self).carriers()
+    }
+
     fn why(&mut self, slot: Slot) -> Option<String> {
         (**self).why(slot)
     }

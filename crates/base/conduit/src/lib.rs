@@ -174,6 +174,12 @@ pub trait Io {
         None
     }
 
+    /// Number of connections opened since the last call that carry the connections of the worker,
+    /// if several share one.
+    fn carriers(&mut self) -> u64 {
+        0
+    }
+
     /// Description of the failure that the last call for this slot reported, by the system or QUIC;
     /// `None` if only its class is known. Call it before the slot is closed.
     fn why(&mut self, _slot: Slot) -> Option<String> {

@@ -440,7 +440,8 @@ pub(crate) unsafe extern "C" fn read_body(
                 *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
             }
             stream.pass_body(taken);
-            if !state.asking && taken > 0 {
+            let counted = !stream.is_tunnel();
+            if !state.asking && taken > 0 && counted {
                 let bytes = (taken + FRAME_HEADER) as u64;
                 state.late.push(LateFrame { id, bytes, begins: false });
             }

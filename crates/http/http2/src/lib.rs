@@ -15,7 +15,7 @@ mod stream;
 pub use code::section;
 pub use request::{NotTranslated, Request};
 pub use sample::http2_code_name as code_name;
-pub use session::{Fed, Gone, Late, Part, Session};
+pub use session::{Fed, Gone, Late, Part, Session, TUNNEL_QUEUE_MAX};
 pub use stream::{ReleasedMessage, StreamFacts};
 
 /// The bytes with which a client begins (RFC 9113 section 3.4).

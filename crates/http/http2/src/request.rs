@@ -15,6 +15,8 @@ pub struct Request {
     body: Option<Arc<[u8]>>,
     /// The body is sent in parts, each when it is released.
     paced: bool,
+    /// Its stream carries bytes in both directions.
+    tunnel: bool,
 }
 
 /// Reason why an HTTP/1 message cannot be sent over HTTP/2.
@@ -37,6 +39,27 @@ impl Request {
     /// # Errors
     /// Fails for text that is not an HTTP/1 request, has a transfer coding, or requests a tunnel.
     pub fn from_http1(message: &[u8], scheme: &str) -> Result<Request, NotTranslated> {
+        Request::translated(message, scheme, None)
+    }
+
+    /// Translates an upgrade of HTTP/1.1 to `protocol` into an extended CONNECT (RFC 8441 section
+    /// 4). The fields of the upgrade that HTTP/2 has no use for are removed (section 5).
+    ///
+    /// # Errors
+    /// As [`Request::from_http1`].
+    pub fn extended_connect(
+        message: &[u8],
+        scheme: &str,
+        protocol: &str,
+    ) -> Result<Request, NotTranslated> {
+        Request::translated(message, scheme, Some(protocol))
+    }
+
+    fn translated(
+        message: &[u8],
+        scheme: &str,
+        protocol: Option<&str>,
+    ) -> Result<Request, NotTranslated> {
         let refused = |why: &str| Err(NotTranslated(why.to_owned()));
         let mut lines = [httparse::EMPTY_HEADER; FIELDS_MAX];
         let mut head = httparse::Request::new(&mut lines);
@@ -48,7 +71,13 @@ impl Request {
             return refused("CONNECT requests a tunnel, which is not supported over streams");
         }
         let mut request = GatheredFields { text: Vec::new(), fields: Vec::new() };
-        request.add(b":method", method.as_bytes());
+        match protocol {
+            Some(protocol) => {
+                request.add(b":method", b"CONNECT");
+                request.add(b":protocol", protocol.as_bytes());
+            }
+            None => request.add(b":method", method.as_bytes()),
+        }
         request.add(b":scheme", scheme.as_bytes());
         let host = head.headers.iter().find(|field| field.name.eq_ignore_ascii_case("host"));
         if let Some(host) = host {
@@ -62,13 +91,21 @@ impl Request {
                     return refused("Transfer-Encoding does not exist there: leave it out");
                 }
                 "host" | "connection" | "keep-alive" | "proxy-connection" | "upgrade" => {}
+                "sec-websocket-key" if protocol.is_some() => {}
                 "te" if !field.value.eq_ignore_ascii_case(b"trailers") => {}
                 _ => request.add(name.as_bytes(), field.value),
             }
         }
         let body = &message[end..];
         let body = (!body.is_empty()).then(|| body.into());
-        Ok(Request { text: request.text.into(), fields: request.fields, body, paced: false })
+        let tunnel = protocol.is_some();
+        Ok(Request {
+            text: request.text.into(),
+            fields: request.fields,
+            body,
+            paced: false,
+            tunnel,
+        })
     }
 
     /// Sends only the first length-prefixed message of the body (gRPC) with the request; the others
@@ -79,6 +116,10 @@ impl Request {
 
     pub(crate) fn is_paced(&self) -> bool {
         self.paced
+    }
+
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.tunnel
     }
 
     /// Names and values in their order.
@@ -150,6 +191,25 @@ mod tests {
         let message = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi";
         let request = Request::from_http1(message, "http").unwrap();
         assert_eq!(request.body().map(|body| body.to_vec()), Some(b"hi".to_vec()));
+    }
+
+    #[test]
+    fn an_upgrade_becomes_an_extended_connect() {
+        let message = b"GET /chat?x HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\
+            Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a\r\n\
+            Origin: http://h\r\n\r\n";
+        let request = Request::extended_connect(message, "http", "websocket").unwrap();
+        let text: Vec<_> = request
+            .fields()
+            .map(|(name, value)| {
+                format!("{} {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+            })
+            .collect();
+        assert_eq!(
+            text.join(", "),
+            ":method CONNECT, :protocol websocket, :scheme http, :authority h, :path /chat?x, \
+             sec-websocket-version 13, origin http://h"
+        );
     }
 
     #[test]

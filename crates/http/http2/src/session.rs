@@ -21,6 +21,9 @@ const PING_DATA: &[u8; 8] = b"loadston";
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
 const ID_LAST: i32 = i32::MAX;
 
+/// Bytes of a tunnel that may wait for the peer's window.
+pub const TUNNEL_QUEUE_MAX: usize = 64 << 10;
+
 /// A client session. A stream is identified by its index among the outstanding ones, in the order
 /// of their requests; a finished stream is removed and later ones move up.
 #[derive(Debug)]
@@ -248,7 +251,8 @@ impl Session {
             read_callback: Some(callbacks::read_body),
         };
         let body = request.body();
-        let source = body.map_or(std::ptr::null(), |_| &raw const source);
+        let sends = body.is_some() || request.is_tunnel();
+        let source = if sends { &raw const source } else { std::ptr::null() };
         // SAFETY: a live session; source and cookie are copied before the call returns. The library
         // reads the request's text when it sends it: the caller holds it during this call, then the
         // stream until it is withdrawn, and then the library drops the request without reading it
@@ -263,13 +267,16 @@ impl Session {
             )
         };
         self.fields.truncate(count);
-        self.uploads |= body.is_some();
+        self.uploads |= sends;
         if self.prioritises {
             self.send_priority(id, request);
         }
         let mut stream = OutstandingStream::new(id, body);
         if request.is_paced() {
             stream.hold_messages();
+        }
+        if request.is_tunnel() {
+            stream.make_tunnel();
         }
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
         let state = self.state_mut();
@@ -290,11 +297,64 @@ impl Session {
     pub fn release(&mut self, place: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
         let stream = self.state_mut().streams.get_mut(place)?;
         let (id, released) = (stream.id, stream.release()?);
-        // SAFETY: a live session. It fails if the stream is not deferred: then the library has not
-        // read to the end of what was released
-        unsafe { ng::nghttp2_session_resume_data(self.raw.as_ptr(), id) };
+        self.resume(id);
         self.drain(out);
         Some(released)
+    }
+
+    /// Opens a stream for an extended CONNECT and returns its id; see [`Session::ask`].
+    pub fn open_tunnel(&mut self, request: &Request, out: &mut Vec<u8>) -> i32 {
+        self.ask(request, None, out);
+        self.state().streams.back().map_or(0, |stream| stream.id)
+    }
+
+    /// Queues bytes on the stream of a tunnel, for [`Session::drain`]; returns how many, so that at
+    /// most [`TUNNEL_QUEUE_MAX`] wait.
+    pub fn push(&mut self, id: i32, bytes: &[u8]) -> usize {
+        let Some(stream) = self.state_mut().stream(id) else { return 0 };
+        let count = stream.push(bytes, TUNNEL_QUEUE_MAX);
+        if count > 0 {
+            self.resume(id);
+        }
+        count
+    }
+
+    /// Ends our side of a tunnel, after its queued bytes. The stream leaves by
+    /// [`Session::take_gone`] or [`Session::take_part`] once both sides have ended.
+    pub fn end_tunnel(&mut self, id: i32) {
+        if let Some(stream) = self.state_mut().stream(id) {
+            stream.end_tunnel();
+            self.resume(id);
+        }
+    }
+
+    /// Bytes of a tunnel that wait for the peer's window.
+    pub fn queued(&mut self, id: i32) -> usize {
+        self.state_mut().stream(id).map_or(0, |stream| stream.body_left().len())
+    }
+
+    /// The peer has ended its side of a tunnel.
+    pub fn is_ended_by_peer(&mut self, id: i32) -> bool {
+        self.state_mut().stream(id).is_some_and(|stream| stream.is_ended_by_peer())
+    }
+
+    fn resume(&mut self, id: i32) {
+        // SAFETY: a live session. It fails if the stream is not deferred: then the library has not
+        // read to the end of what was queued
+        unsafe { ng::nghttp2_session_resume_data(self.raw.as_ptr(), id) };
+    }
+
+    /// The peer accepts extended CONNECT (RFC 8441 section 3); `None`: its SETTINGS have not
+    /// arrived.
+    pub fn accepts_tunnels(&self) -> Option<bool> {
+        // SAFETY: a live session, only read
+        let value = unsafe {
+            ng::nghttp2_session_get_remote_settings(
+                self.raw.as_ptr(),
+                ng::NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL,
+            )
+        };
+        self.state().settings_seen.then_some(value == 1)
     }
 
     /// Prepares the fields of `request` in `self.fields`: a load repeats the same requests.
@@ -487,6 +547,9 @@ impl Session {
         let state = self.state_mut();
         let ResponseNews { id, body, ended: done } = state.news.take()?;
         let place = state.place(id)?;
+        if done && state.streams.get_mut(place).is_some_and(OutstandingStream::end_by_peer) {
+            return Some(Part { place, body, done: false });
+        }
         if done && let Some(stream) = state.remove(place) {
             self.done = stream;
             if !self.done.body_left().is_empty() {

@@ -67,6 +67,17 @@ struct UnsentRequest {
     body_at: usize,
     /// Bytes at the end of the body that are not released.
     held: usize,
+    tunnel: Option<TunnelBytes>,
+}
+
+/// Outgoing bytes of a stream that carries any bytes in both directions.
+#[derive(Debug, Default)]
+struct TunnelBytes {
+    bytes: Vec<u8>,
+    /// Our side has ended.
+    ended: bool,
+    /// The peer's side has.
+    peer_ended: bool,
 }
 
 /// Bytes of the message with a prefix that begins there, prefix included (gRPC); at most all.
@@ -109,13 +120,62 @@ impl OutstandingStream {
     /// Unsent part of the request's body, as far as it is released.
     pub(crate) fn body_left(&self) -> &[u8] {
         let Some(unsent) = &self.unsent else { return &[] };
+        if let Some(tunnel) = &unsent.tunnel {
+            return tunnel.bytes.get(unsent.body_at..).unwrap_or_default();
+        }
         let Some(body) = &unsent.body else { return &[] };
         body.get(unsent.body_at..body.len() - unsent.held).unwrap_or_default()
     }
 
-    /// Parts of the body are not released.
+    /// Parts of the body are not released, or more bytes of a tunnel may follow.
     pub(crate) fn is_held(&self) -> bool {
-        self.unsent.as_ref().is_some_and(|unsent| unsent.held > 0)
+        self.unsent.as_ref().is_some_and(|unsent| match &unsent.tunnel {
+            Some(tunnel) => !tunnel.ended,
+            None => unsent.held > 0,
+        })
+    }
+
+    /// Makes it a stream that carries bytes in both directions.
+    pub(crate) fn make_tunnel(&mut self) {
+        self.unsent.get_or_insert_default().tunnel = Some(TunnelBytes::default());
+    }
+
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.unsent.as_ref().is_some_and(|unsent| unsent.tunnel.is_some())
+    }
+
+    fn tunnel(&self) -> Option<&TunnelBytes> {
+        self.unsent.as_ref()?.tunnel.as_ref()
+    }
+
+    /// Queues bytes of a tunnel, at most so many that `most` wait; returns how many.
+    pub(crate) fn push(&mut self, bytes: &[u8], most: usize) -> usize {
+        let Some(unsent) = &mut self.unsent else { return 0 };
+        let Some(tunnel) = unsent.tunnel.as_mut().filter(|tunnel| !tunnel.ended) else { return 0 };
+        let waiting = tunnel.bytes.len() - unsent.body_at;
+        let count = bytes.len().min(most.saturating_sub(waiting));
+        tunnel.bytes.extend_from_slice(&bytes[..count]);
+        count
+    }
+
+    /// Ends our side of a tunnel after its queued bytes.
+    pub(crate) fn end_tunnel(&mut self) {
+        if let Some(tunnel) = self.unsent.as_mut().and_then(|unsent| unsent.tunnel.as_mut()) {
+            tunnel.ended = true;
+        }
+    }
+
+    /// The peer has ended its side. Returns true if ours, a tunnel's, is still open.
+    pub(crate) fn end_by_peer(&mut self) -> bool {
+        let tunnel = self.unsent.as_mut().and_then(|unsent| unsent.tunnel.as_mut());
+        tunnel.is_some_and(|tunnel| {
+            tunnel.peer_ended = true;
+            !tunnel.ended
+        })
+    }
+
+    pub(crate) fn is_ended_by_peer(&self) -> bool {
+        self.tunnel().is_some_and(|tunnel| tunnel.peer_ended)
     }
 
     /// Holds all messages of the body but the first.
@@ -141,6 +201,13 @@ impl OutstandingStream {
     pub(crate) fn pass_body(&mut self, count: usize) {
         if let Some(unsent) = &mut self.unsent {
             unsent.body_at += count;
+            if let Some(tunnel) = unsent.tunnel.as_mut()
+                && unsent.body_at == tunnel.bytes.len()
+            {
+                // an idle tunnel keeps no memory
+                tunnel.bytes = Vec::new();
+                unsent.body_at = 0;
+            }
         }
     }
 

@@ -98,6 +98,8 @@ pub struct Config {
     pub sleeping: Sleeping,
     /// Times of the tokens of the language model at `/v1/chat/completions` and `/v1/messages`.
     pub(crate) model: ModelPace,
+    /// They are given.
+    model_given: bool,
     /// A file set served in addition to the pages, computed from the seed; it is on no disk.
     pub files: Option<workload::fileset::Spec>,
     /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`,
@@ -246,6 +248,7 @@ impl Default for Config {
             connections_max: None,
             sleeping: Sleeping::OneAtATime,
             model: ModelPace { first: TTFT, every: TOKEN_EVERY },
+            model_given: false,
             files: None,
             cgi: None,
             seed: Seed(1),
@@ -307,6 +310,7 @@ impl Config {
             }
             "ttft" => {
                 let time = units::parse_duration(value).ok().filter(|time| *time <= SLEEP_MAX);
+                self.model_given = true;
                 self.model.first = time.ok_or_else(|| refuse("write a time like 200ms".into()))?;
             }
             "tokens" => {
@@ -315,6 +319,7 @@ impl Config {
                 let rate = rate.ok_or_else(|| {
                     refuse("write a rate from 0.01/s to 100000/s, as 50/s".into())
                 })?;
+                self.model_given = true;
                 self.model.every = Nanos::from_secs_f64(1.0 / rate);
             }
             "sleep-parallel" => self.sleeping = Sleeping::Parallel,
@@ -378,8 +383,7 @@ impl Config {
         if self.engine() != Engine::Proper && self.uri_max.is_some() {
             return conflict("--uri-max is for the pages, which --null and faults do not serve");
         }
-        let paced = self.model != Config::default().model;
-        if self.engine() != Engine::Proper && paced {
+        if self.engine() != Engine::Proper && self.model_given {
             return conflict(
                 "--tokens and --ttft are for the pages, which --null and faults do not serve",
             );

@@ -13,7 +13,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::Common;
 use super::body::{PageBody, Upload};
@@ -116,6 +116,7 @@ impl ConnectionLog {
     async fn converse_http2(self, stream: CountedStream) {
         let connection = http2::Builder::new(Local)
             .max_header_list_size(HEAD_MAX as u32)
+            .enable_connect_protocol()
             .serve_connection(TokioIo::new(stream), self.clone());
         // hyper has already answered protocol errors
         connection.await.ok();
@@ -163,10 +164,24 @@ impl ConnectionLog {
             request.extensions_mut().insert(Remote(peer.ip()));
         }
         let line = self.line(&request);
+        let tunnel = hyper::upgrade::on(&mut request);
         match pages::answer(request, self.common()).await {
             pages::SiteResponse::Page(response) => {
                 let body_len = hyper::body::Body::size_hint(response.body()).exact();
                 self.book(&line, response.status().as_u16(), body_len);
+                Ok(response)
+            }
+            pages::SiteResponse::Tunnel(visit) => {
+                let response = visit.tunnel_response();
+                self.book(&line, response.status().as_u16(), None);
+                let common = Rc::clone(&self.0.common);
+                tokio::task::spawn_local(async move {
+                    let Ok(stream) = tunnel.await else { return };
+                    let mut stream = TokioIo::new(stream);
+                    // a client that is gone needs no end
+                    visit.serve(&mut stream, &common.rooms).await.ok();
+                    linger(stream).await;
+                });
                 Ok(response)
             }
             pages::SiteResponse::Raw(raw) => {
@@ -233,7 +248,7 @@ impl std::error::Error for ConnectionReturned {}
 
 /// Closes our side and waits for the client to close its own, so that unread input does not turn
 /// the close into a reset that could destroy the response (RFC 9112 §9.6).
-async fn linger(mut stream: CountedStream) {
+async fn linger(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     if stream.shutdown().await.is_err() {
         return;
     }

@@ -1,5 +1,6 @@
 //! gRPC: the service of `echo.proto`, health checks and reflection.
 
+use std::collections::VecDeque;
 use std::io::Read as _;
 use std::pin::Pin;
 use std::sync::LazyLock;
@@ -116,16 +117,31 @@ pub(super) struct Conversation {
     ended: bool,
     /// Number of answers so far of the method `Chat`, or `None` if it is reflection.
     chat: Option<u32>,
-    /// An answer that is sent later.
-    later: Option<(Pin<Box<Sleep>>, Bytes)>,
+    /// Answers that wait for their time, in the order of the messages.
+    later: VecDeque<(Instant, Bytes)>,
+    /// Ends at the time of the first of them.
+    sleep: Option<Pin<Box<Sleep>>>,
+    /// The end of the response, after these answers.
+    last: Option<Frame<Bytes>>,
 }
+
+/// Answers that wait; no further message is read beyond that.
+const ANSWERS_MAX: usize = 10_000;
 
 /// Maximum size of a request of a conversation in bytes.
 const QUESTION_MAX: usize = 64 << 10;
 
 impl Conversation {
     fn new(incoming: Upload, chat: Option<u32>) -> Conversation {
-        Conversation { incoming, pending: Vec::new(), ended: false, chat, later: None }
+        Conversation {
+            incoming,
+            pending: Vec::new(),
+            ended: false,
+            chat,
+            later: VecDeque::new(),
+            sleep: None,
+            last: None,
+        }
     }
 
     /// The answer to a message, and how long it waits.
@@ -146,26 +162,39 @@ impl Conversation {
         if self.ended {
             return Poll::Ready(None);
         }
-        loop {
-            if let Some((sleep, answer)) = &mut self.later {
-                ready!(sleep.as_mut().poll(cx));
-                let answer = std::mem::take(answer);
-                self.later = None;
-                return Poll::Ready(Some(Frame::data(answer)));
+        while self.last.is_none() && self.later.len() < ANSWERS_MAX {
+            match self.poll_message(cx) {
+                Poll::Ready(frame) => self.last = frame,
+                Poll::Pending => break,
             }
+        }
+        let Some((at, _)) = self.later.front() else {
+            let last = ready_or_pending(self.last.take());
+            self.ended = last.is_ready();
+            return last.map(Some);
+        };
+        // a timer is late by up to a millisecond, also one that is over
+        if *at > Instant::now() {
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(*at)));
+            ready!(sleep.as_mut().poll(cx));
+        }
+        self.sleep = None;
+        Poll::Ready(self.later.pop_front().map(|(_, answer)| Frame::data(answer)))
+    }
+
+    /// Schedules the answer to the next message; returns the end of the response if there is none.
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        loop {
             if let Some(question) = self.take_message() {
                 let Some((answer, wait)) = self.answer(&question) else {
-                    let end = self.end(Code::InvalidArgument, "not a request of this method");
+                    let end = end(Code::InvalidArgument, "not a request of this method");
                     return Poll::Ready(Some(end));
                 };
-                if wait.is_zero() {
-                    return Poll::Ready(Some(Frame::data(answer)));
-                }
-                self.later = Some((Box::pin(tokio::time::sleep(wait)), answer));
-                continue;
+                self.later.push_back((Instant::now() + wait, answer));
+                return Poll::Ready(None);
             }
             if self.pending.len() > QUESTION_MAX {
-                let end = self.end(Code::ResourceExhausted, "the message is too long");
+                let end = end(Code::ResourceExhausted, "the message is too long");
                 return Poll::Ready(Some(end));
             }
             match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
@@ -175,19 +204,14 @@ impl Conversation {
                     }
                 }
                 Some(Err(_)) | None if self.pending.is_empty() => {
-                    return Poll::Ready(Some(self.end(Code::Ok, "")));
+                    return Poll::Ready(Some(end(Code::Ok, "")));
                 }
                 Some(Err(_)) | None => {
-                    let end = self.end(Code::InvalidArgument, "the message is cut off");
+                    let end = end(Code::InvalidArgument, "the message is cut off");
                     return Poll::Ready(Some(end));
                 }
             }
         }
-    }
-
-    fn end(&mut self, code: Code, message: &str) -> Frame<Bytes> {
-        self.ended = true;
-        Frame::trailers(trailers(u32::from(code.number()), message))
     }
 
     /// The first complete message, with its prefix.
@@ -197,6 +221,16 @@ impl Conversation {
         let end = PREFIX_BYTES.checked_add(length).filter(|end| *end <= self.pending.len())?;
         Some(self.pending.drain(..end).collect())
     }
+}
+
+/// The end of a response.
+fn end(code: Code, message: &str) -> Frame<Bytes> {
+    Frame::trailers(trailers(u32::from(code.number()), message))
+}
+
+/// Ready with a value if there is one.
+fn ready_or_pending<T>(value: Option<T>) -> Poll<T> {
+    value.map_or(Poll::Pending, Poll::Ready)
 }
 
 fn trailers(code: u32, message: &str) -> HeaderMap {

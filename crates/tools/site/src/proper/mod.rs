@@ -23,7 +23,7 @@ mod stream;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -60,6 +60,8 @@ pub(crate) struct Common {
     model: ModelPace,
     /// Rooms of WebSockets.
     rooms: Arc<rooms::Rooms>,
+    /// WebSockets on streams so far.
+    tunnels: Arc<AtomicU64>,
     stop: watch::Receiver<()>,
 }
 
@@ -86,9 +88,15 @@ impl Common {
             held_max: config.held_max,
             model: config.model,
             rooms: Arc::default(),
+            tunnels: Arc::default(),
             stop,
         };
         (common, StopSign(sign))
+    }
+
+    /// Number of the next WebSocket on a stream.
+    fn next_tunnel(&self) -> u64 {
+        self.tunnels.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A request's body that must be buffered.

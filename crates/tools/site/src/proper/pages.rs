@@ -4,6 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes};
+use hyper::ext::Protocol;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode, Version};
@@ -31,6 +32,8 @@ use websocket::handshake::ServerError;
 pub(super) enum SiteResponse {
     Page(Response<PageBody>),
     Raw(RawResponse),
+    /// The stream is a WebSocket from here on (RFC 8441).
+    Tunnel(Box<SocketVisit>),
 }
 
 const WELCOME: &str = include_str!("welcome.html");
@@ -67,6 +70,9 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
         let response = page_of(StatusCode::NO_CONTENT, None, PageBody::Whole(Bytes::new()));
         return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
     }
+    if let Some(protocol) = request.extensions().get::<Protocol>() {
+        return tunnel(&route, protocol, &request, common);
+    }
     if !route.allows(request.method().as_str()) {
         let text = format!(
             "{} is not allowed for this page; it takes {}.\n",
@@ -85,6 +91,28 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
         return SiteResponse::Raw(raw);
     }
     SiteResponse::Page(page(route, request, common).await)
+}
+
+/// Response to an extended CONNECT (RFC 8441 section 4).
+fn tunnel(
+    route: &Route,
+    protocol: &Protocol,
+    request: &Request<Upload>,
+    common: &Common,
+) -> SiteResponse {
+    if protocol.as_str() != "websocket" {
+        let text =
+            format!("Streams of {} are not supported; there is websocket.\n", protocol.as_str());
+        return SiteResponse::Page(refuse(&Refusal { status: 501, text }));
+    }
+    let Route::Socket(plan) = route else {
+        let text = "This page is no WebSocket; /ws is one.\n".to_owned();
+        return SiteResponse::Page(refuse(&Refusal { status: 404, text }));
+    };
+    match SocketVisit::of_tunnel(request, plan, common.next_tunnel()) {
+        Ok(visit) => SiteResponse::Tunnel(Box::new(visit)),
+        Err(error) => SiteResponse::Page(no_socket(error)),
+    }
 }
 
 /// The response to what is no good request for WebSocket (RFC 6455 section 4.4).

@@ -2,12 +2,15 @@
 
 use std::collections::VecDeque;
 
+use hyper::body::Bytes;
+use hyper::header::{HeaderValue, SEC_WEBSOCKET_EXTENSIONS, SEC_WEBSOCKET_PROTOCOL};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Duration, Instant, sleep_until};
 use units::{Purpose, Seed, Stream};
-use websocket::handshake::{ServerError, ServerRequest, read_request};
+use websocket::handshake::{ServerError, ServerRequest, key, read_request};
 use websocket::{SocketEvent, SocketOptions, WebSocket, close};
 
+use super::body::PageBody;
 use super::rooms::{Membership, ROOMS_MAX, RoomMessage, Rooms};
 use crate::route::SocketPlan;
 
@@ -32,9 +35,35 @@ impl SocketVisit {
         request: &hyper::Request<B>,
         plan: &SocketPlan,
     ) -> Result<SocketVisit, ServerError> {
+        SocketVisit::read(request, request.method().as_str(), "", plan)
+    }
+
+    /// Of an extended CONNECT (RFC 8441 section 5), which has no key: `number` replaces it.
+    ///
+    /// # Errors
+    /// As [`SocketVisit::of`].
+    pub(super) fn of_tunnel<B>(
+        request: &hyper::Request<B>,
+        plan: &SocketPlan,
+        number: u64,
+    ) -> Result<SocketVisit, ServerError> {
+        let key = key((u128::from(number) << 64).to_le_bytes());
+        let fields = format!(
+            "host: stream\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: {key}\r\n"
+        );
+        SocketVisit::read(request, "GET", &fields, plan)
+    }
+
+    fn read<B>(
+        request: &hyper::Request<B>,
+        method: &str,
+        fields: &str,
+        plan: &SocketPlan,
+    ) -> Result<SocketVisit, ServerError> {
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-        let mut head = format!("{} {target} HTTP/1.1\r\n", request.method()).into_bytes();
-        for (name, value) in request.headers() {
+        let mut head = format!("{method} {target} HTTP/1.1\r\n{fields}").into_bytes();
+        let given = |name: &str| fields.contains(&format!("{name}: "));
+        for (name, value) in request.headers().iter().filter(|(name, _)| !given(name.as_str())) {
             head.extend_from_slice(name.as_str().as_bytes());
             head.extend_from_slice(b": ");
             head.extend_from_slice(value.as_bytes());
@@ -52,6 +81,22 @@ impl SocketVisit {
     pub(super) fn response(&self) -> Vec<u8> {
         let subprotocol = self.request.subprotocols.first();
         self.request.response(subprotocol.map(String::as_str), true)
+    }
+
+    /// The response to an extended CONNECT, with the same choices.
+    pub(super) fn tunnel_response(&self) -> hyper::Response<PageBody> {
+        let mut response = hyper::Response::new(PageBody::Whole(Bytes::new()));
+        let extension = self.request.deflate.as_ref().map(|(answer, _)| answer.value());
+        let fields = [
+            (SEC_WEBSOCKET_PROTOCOL, self.request.subprotocols.first().cloned()),
+            (SEC_WEBSOCKET_EXTENSIONS, extension),
+        ];
+        for (name, value) in fields {
+            if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
     }
 
     /// Serves the connection to its end.
@@ -102,6 +147,8 @@ struct EchoServer<'a> {
     out: Vec<u8>,
     /// The connection is to be dropped without a close frame.
     dropped: bool,
+    /// The connection is closed once all answers are sent.
+    ending: bool,
 }
 
 impl<'a> EchoServer<'a> {
@@ -117,6 +164,7 @@ impl<'a> EchoServer<'a> {
             losses: Seed(1).stream(Purpose::Site, connection),
             out: Vec::new(),
             dropped: false,
+            ending: false,
         }
     }
 
@@ -128,6 +176,7 @@ impl<'a> EchoServer<'a> {
         loop {
             let now = Instant::now();
             self.send_due(now);
+            self.end_if_answered();
             if !self.out.is_empty() {
                 stream.write_all(&self.out).await?;
                 self.out.clear();
@@ -136,7 +185,7 @@ impl<'a> EchoServer<'a> {
                 return Ok(());
             }
             let wake = self.next_due();
-            let reads = self.answers.len() < ANSWERS_MAX;
+            let reads = self.answers.len() < ANSWERS_MAX && !self.ending;
             tokio::select! {
                 read = stream.read(&mut buffer), if reads => {
                     let count = read?;
@@ -182,9 +231,21 @@ impl<'a> EchoServer<'a> {
         }
     }
 
+    /// Ends the connection as the plan wants, after the answers to earlier messages.
+    fn end_if_answered(&mut self) {
+        if !self.ending || !self.answers.is_empty() {
+            return;
+        }
+        self.ending = false;
+        match self.plan.close_code {
+            0 => self.dropped = true,
+            code => self.socket.close(Some(code), "as asked", &mut self.out),
+        }
+    }
+
     fn take(&mut self, input: &[u8], now: Instant) {
         let mut rest = input;
-        while !rest.is_empty() && !self.dropped {
+        while !rest.is_empty() && !self.ending {
             let Ok(received) = self.socket.receive(rest, &mut self.out) else { return };
             if let SocketEvent::Message { text, payload, .. } = &received.event {
                 let payload = self.socket.payload(payload, rest).to_vec();
@@ -197,10 +258,7 @@ impl<'a> EchoServer<'a> {
     fn answer(&mut self, text: bool, payload: Vec<u8>, now: Instant) {
         self.seen += 1;
         if self.plan.close_after.is_some_and(|most| self.seen > most) {
-            match self.plan.close_code {
-                0 => self.dropped = true,
-                code => self.socket.close(Some(code), "as asked", &mut self.out),
-            }
+            self.ending = true;
             return;
         }
         match &self.room {

@@ -1,0 +1,485 @@
+//! WebSockets as streams of HTTP/2 connections (RFC 8441) between a worker and the network: an
+//! [`Io`] over another one. To the worker each WebSocket is a separate connection that begins with
+//! an upgrade of HTTP/1.1. Below, up to a given number of them share one HTTP/2 connection, a
+//! [`Trunk`]. An upgrade is sent as an extended CONNECT, as a gateway does. The response is
+//! returned as that of an upgrade, and the bytes after it pass unchanged. Layer 3: it opens no
+//! socket and reads no clock.
+//!
+//! A connection counts as connected once a stream for it may be opened: the connect time includes
+//! TCP, TLS and the server's SETTINGS if it is the first of its trunk. The trunk uses TLS itself.
+//! Not supported: connections that are opened for a user with TLS sessions of its own.
+#![forbid(unsafe_code)]
+
+mod endpoint;
+mod head;
+#[cfg(test)]
+mod tests;
+mod trunk;
+
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory};
+use endpoint::{End, Stage, TunnelEndpoint};
+use http2::SessionSettings;
+use sample::{FailureClass, SocketFacts};
+use trunk::{Failure, Input, Trunk};
+use units::Nanos;
+
+/// Bytes read from a trunk at a time, and the number of reads before the worker gets a turn.
+const READ_SIZE: usize = 64 << 10;
+const READS_MAX: usize = 16;
+/// Received bytes that a worker has not read; a trunk with a fuller tunnel is not read.
+const UNREAD_MAX: usize = 1 << 20;
+/// Longest head of an upgrade.
+const UPGRADE_MAX: usize = 64 << 10;
+
+/// How tunnels reach their server.
+pub struct Terms {
+    pub settings: SessionSettings,
+    /// Tunnels of one connection at most; fewer if the server allows fewer streams.
+    pub per_connection: u32,
+    /// The server's name, and a factory that offers HTTP/2 by ALPN; `None`: no TLS.
+    pub secure: Option<(String, Box<dyn TlsFactory>)>,
+}
+
+impl std::fmt::Debug for Terms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terms")
+            .field("per_connection", &self.per_connection)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The tunnels of one worker.
+#[derive(Debug)]
+pub struct Tunnels<I> {
+    io: I,
+    terms: Terms,
+    /// Each uses the slot below that is its index.
+    trunks: Vec<Option<Trunk>>,
+    tunnels: Vec<TunnelEndpoint>,
+    /// Slots with readiness to be reported.
+    news: Vec<Slot>,
+    /// Trunks that have something to send, and trunks that were not read to the end.
+    dirty: Vec<Slot>,
+    unread: Vec<Slot>,
+    /// Tunnels whose trunk has no stream for them.
+    homeless: Vec<Slot>,
+    ready: Vec<Ready>,
+    buffer: Box<[u8]>,
+    /// Trunks opened since the last query.
+    opened: u64,
+}
+
+impl<I: Io> Tunnels<I> {
+    pub fn new(io: I, terms: Terms) -> Tunnels<I> {
+        Tunnels {
+            io,
+            terms,
+            trunks: Vec::new(),
+            tunnels: Vec::new(),
+            news: Vec::new(),
+            dirty: Vec::new(),
+            unread: Vec::new(),
+            homeless: Vec::new(),
+            ready: Vec::new(),
+            buffer: vec![0; READ_SIZE].into_boxed_slice(),
+            opened: 0,
+        }
+    }
+
+    fn tunnel(&mut self, slot: Slot) -> Option<&mut TunnelEndpoint> {
+        self.tunnels.get_mut(slot as usize)
+    }
+
+    fn trunk(&mut self, index: Slot) -> Option<&mut Trunk> {
+        self.trunks.get_mut(index as usize)?.as_mut()
+    }
+
+    /// Has a trunk flushed before the next wait.
+    fn mark(&mut self, index: Slot) {
+        if let Some(trunk) = self.trunks.get_mut(index as usize).and_then(Option::as_mut)
+            && !std::mem::replace(&mut trunk.is_dirty, true)
+        {
+            self.dirty.push(index);
+        }
+    }
+
+    fn report(&mut self, slot: Slot, readable: bool, writable: bool) {
+        if let Some(tunnel) = self.tunnels.get_mut(slot as usize)
+            && tunnel.note(readable, writable)
+        {
+            self.news.push(slot);
+        }
+    }
+
+    /// Gives a tunnel a place on a trunk with room, or on a new one.
+    fn place(&mut self, slot: Slot) -> Result<(), IoError> {
+        let Some(tunnel) = self.tunnels.get(slot as usize) else { return Ok(()) };
+        let most = self.terms.per_connection;
+        let fits = |trunk: &Option<Trunk>| {
+            trunk.as_ref().is_some_and(|trunk| trunk.takes(&tunnel.peer, &tunnel.options, most))
+        };
+        let index = match self.trunks.iter().position(fits) {
+            Some(index) => index,
+            None => self.open_trunk(slot)?,
+        } as Slot;
+        if let Some(trunk) = self.trunk(index) {
+            trunk.waiting.push_back(slot);
+        }
+        if let Some(tunnel) = self.tunnel(slot) {
+            tunnel.trunk = index;
+        }
+        self.admit(index);
+        Ok(())
+    }
+
+    fn open_trunk(&mut self, slot: Slot) -> Result<usize, IoError> {
+        let free = self.trunks.iter().position(Option::is_none);
+        let index = free.unwrap_or_else(|| {
+            self.trunks.push(None);
+            self.trunks.len() - 1
+        });
+        let tunnel = &self.tunnels[slot as usize];
+        let tls = match &mut self.terms.secure {
+            None => None,
+            Some((name, factory)) => {
+                let session = factory.session(name);
+                Some(session.map_err(|error| IoError::Failed(error.class))?)
+            }
+        };
+        self.io.open(index as Slot, &tunnel.peer, &tunnel.options)?;
+        let (peer, options) = (tunnel.peer.clone(), tunnel.options.clone());
+        self.trunks[index] = Some(Trunk::new(&self.terms.settings, peer, options, tls));
+        self.mark(index as Slot);
+        self.opened += 1;
+        Ok(index)
+    }
+
+    /// Lets waiting tunnels of a trunk open their streams. Those that it has no room for must move.
+    fn admit(&mut self, index: Slot) {
+        let most = self.terms.per_connection;
+        let Some(trunk) = self.trunks.get_mut(index as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        if !trunk.is_settled() {
+            return;
+        }
+        while !trunk.waiting.is_empty() && trunk.room(most) > 0 {
+            let Some(slot) = trunk.waiting.pop_front() else { break };
+            trunk.admitted += 1;
+            if let Some(tunnel) = self.tunnels.get_mut(slot as usize) {
+                tunnel.stage = Stage::Admitted;
+                if tunnel.note(false, true) {
+                    self.news.push(slot);
+                }
+            }
+        }
+        self.homeless.extend(trunk.waiting.drain(..));
+    }
+
+    /// Places tunnels that must move.
+    fn rehome(&mut self) {
+        while let Some(slot) = self.homeless.pop() {
+            if let Err(error) = self.place(slot) {
+                let class = match error {
+                    IoError::Failed(class) => class,
+                    IoError::WouldBlock => FailureClass::OtherIo,
+                };
+                self.end(slot, End::Failed(class), None);
+            }
+        }
+    }
+
+    fn end(&mut self, slot: Slot, end: End, why: Option<&str>) {
+        if let Some(tunnel) = self.tunnel(slot) {
+            tunnel.end.get_or_insert(end);
+            tunnel.why = why.map(str::to_owned).or(tunnel.why.take());
+        }
+        self.report(slot, true, true);
+    }
+
+    /// Ends a trunk and the tunnels on it.
+    fn fail(&mut self, index: Slot, failure: &Failure) {
+        let Some(trunk) = self.trunks.get_mut(index as usize).and_then(Option::take) else {
+            return;
+        };
+        self.io.close(index, Close::Orderly);
+        let admitted = self.tunnels.iter().enumerate().filter(|(_, tunnel)| {
+            tunnel.stage == Stage::Admitted && tunnel.trunk == index && trunk.admitted > 0
+        });
+        let admitted: Vec<Slot> = admitted.map(|(slot, _)| slot as Slot).collect();
+        let open = trunk.members.iter().filter_map(|member| member.slot);
+        for slot in open.chain(trunk.waiting.iter().copied()).chain(admitted) {
+            self.end(slot, End::Failed(failure.class), failure.why.as_deref());
+        }
+    }
+
+    /// Reads a trunk until it has no more, for a limited number of reads.
+    fn receive(&mut self, index: Slot) {
+        let Some(mut trunk) = self.trunks.get_mut(index as usize).and_then(Option::take) else {
+            return;
+        };
+        let mut result = Ok(());
+        let mut left = READS_MAX;
+        while result.is_ok() {
+            if left == 0 || self.is_full(&trunk) {
+                self.unread.push(index);
+                break;
+            }
+            left -= 1;
+            let count = match self.io.read(index, &mut self.buffer) {
+                Ok(0) => {
+                    result = Err(Failure::new(FailureClass::ClosedEarly, None));
+                    break;
+                }
+                Ok(count) => count,
+                Err(IoError::WouldBlock) => break,
+                Err(IoError::Failed(class)) => {
+                    result = Err(Failure::new(class, self.io.why(index)));
+                    break;
+                }
+            };
+            let mut buffer = std::mem::take(&mut self.buffer);
+            result = trunk.receive(&buffer[..count], &mut |input| self.take_input(index, input));
+            std::mem::swap(&mut self.buffer, &mut buffer);
+            if count < READ_SIZE {
+                break;
+            }
+        }
+        self.trunks[index as usize] = Some(trunk);
+        match result {
+            Ok(()) => {
+                self.mark(index);
+                self.admit(index);
+            }
+            Err(failure) => {
+                // an alert or GOAWAY with the reason
+                self.flush(index);
+                self.fail(index, &failure);
+            }
+        }
+    }
+
+    /// A worker has not read what a tunnel has received.
+    fn is_full(&self, trunk: &Trunk) -> bool {
+        let slots = trunk.fullest.iter().filter_map(|slot| self.tunnels.get(*slot as usize));
+        slots.map(TunnelEndpoint::unread).any(|unread| unread > UNREAD_MAX)
+    }
+
+    /// Takes an event of a tunnel's stream.
+    fn take_input(&mut self, index: Slot, (slot, input): (Slot, Input<'_>)) {
+        let Some(tunnel) = self.tunnels.get_mut(slot as usize) else { return };
+        if tunnel.trunk != index {
+            return;
+        }
+        match input {
+            Input::Head(head) => tunnel.receive_head(head),
+            Input::Bytes(bytes) => tunnel.input.extend_from_slice(bytes),
+            Input::End => drop(tunnel.end.get_or_insert(End::Orderly)),
+            Input::Gone(class) => drop(tunnel.end.get_or_insert(End::Failed(class))),
+        }
+        if tunnel.note(true, false) {
+            self.news.push(slot);
+        }
+    }
+
+    /// Sends what a trunk has, as far as the connection accepts it.
+    fn flush(&mut self, index: Slot) {
+        let Tunnels { io, trunks, .. } = self;
+        let Some(trunk) = trunks.get_mut(index as usize).and_then(Option::as_mut) else { return };
+        trunk.is_dirty = false;
+        let unblocked = match trunk.flush(|bytes| io.write(index, bytes)) {
+            Ok(unblocked) => unblocked,
+            Err(IoError::Failed(class)) if !trunk.is_settled() => {
+                let failure = Failure::new(class, io.why(index));
+                return self.fail(index, &failure);
+            }
+            // received bytes must be read first; the read reports the failure
+            Err(_) => return self.unread.push(index),
+        };
+        for slot in unblocked {
+            self.report(slot, false, true);
+        }
+        let mut ended = Vec::new();
+        if let Some(trunk) = self.trunk(index) {
+            trunk.take_gone(&mut |(slot, input)| {
+                if let Input::Gone(class) = input {
+                    ended.push((slot, class));
+                }
+            });
+        }
+        for (slot, class) in ended {
+            self.end(slot, End::Failed(class), None);
+        }
+    }
+
+    /// Sends an upgrade as an extended CONNECT once its head is whole. Returns the accepted bytes.
+    fn ask(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let secure = self.terms.secure.is_some();
+        let Some(tunnel) = self.tunnels.get_mut(slot as usize) else { return Ok(bytes.len()) };
+        let before = tunnel.head.len();
+        tunnel.head.extend_from_slice(bytes);
+        let Some(size) = head::size(&tunnel.head, before) else {
+            return match tunnel.head.len() > UPGRADE_MAX {
+                true => Err(IoError::Failed(FailureClass::OtherIo)),
+                false => Ok(bytes.len()),
+            };
+        };
+        tunnel.head.truncate(size);
+        let scheme = if secure { "https" } else { "http" };
+        let request = http2::Request::extended_connect(&tunnel.head, scheme, "websocket");
+        let request = request.map_err(|error| {
+            tunnel.why = Some(error.0);
+            IoError::Failed(FailureClass::OtherIo)
+        })?;
+        tunnel.key = head::key(&tunnel.head);
+        tunnel.head = Vec::new();
+        tunnel.stage = Stage::Open;
+        let index = tunnel.trunk;
+        let id = self.trunk(index).map_or(0, |trunk| trunk.ask(&request, slot));
+        if let Some(tunnel) = self.tunnel(slot) {
+            tunnel.id = id;
+        }
+        self.mark(index);
+        Ok(size - before)
+    }
+
+    /// Removes a tunnel from its trunk.
+    fn leave(&mut self, slot: Slot, how: Close) {
+        let Some(tunnel) = self.tunnels.get(slot as usize) else { return };
+        let (index, stage, id) = (tunnel.trunk, tunnel.stage, tunnel.id);
+        let cut = how == Close::Reset || !tunnel.answered;
+        let Some(trunk) = self.trunk(index) else { return };
+        match stage {
+            Stage::Waiting => trunk.waiting.retain(|waiting| *waiting != slot),
+            Stage::Admitted => trunk.admitted = trunk.admitted.saturating_sub(1),
+            Stage::Open => {
+                trunk.leave(id, cut);
+                // the worker may be at its end and never wait again
+                self.flush(index);
+            }
+            Stage::Closed => {}
+        }
+        self.admit(index);
+    }
+}
+
+impl<I: Io> Io for Tunnels<I> {
+    fn now(&mut self) -> Nanos {
+        self.io.now()
+    }
+
+    fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
+        let index = slot as usize;
+        if self.tunnels.len() <= index {
+            self.tunnels.resize_with(index + 1, TunnelEndpoint::default);
+        }
+        self.tunnels[index] = TunnelEndpoint::new(peer, options);
+        self.place(slot)?;
+        self.rehome();
+        Ok(())
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let Some(tunnel) = self.tunnels.get_mut(slot as usize) else {
+            return Err(IoError::Failed(FailureClass::OtherIo));
+        };
+        if let Some(End::Failed(class)) = tunnel.end {
+            return Err(IoError::Failed(class));
+        }
+        match tunnel.stage {
+            Stage::Closed => return Err(IoError::Failed(FailureClass::OtherIo)),
+            Stage::Waiting => return Err(IoError::WouldBlock),
+            Stage::Admitted | Stage::Open if bytes.is_empty() => return Ok(0),
+            Stage::Admitted => return self.ask(slot, bytes),
+            Stage::Open => {}
+        }
+        let (index, id) = (tunnel.trunk, tunnel.id);
+        let Some(trunk) = self.trunk(index) else {
+            return Err(IoError::Failed(FailureClass::ClosedEarly));
+        };
+        match trunk.push(id, slot, bytes) {
+            0 => Err(IoError::WouldBlock),
+            count => {
+                self.mark(index);
+                Ok(count)
+            }
+        }
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let Some(tunnel) = self.tunnels.get_mut(slot as usize) else {
+            return Err(IoError::Failed(FailureClass::OtherIo));
+        };
+        tunnel.read(buffer)
+    }
+
+    fn close(&mut self, slot: Slot, how: Close) {
+        self.leave(slot, how);
+        if let Some(tunnel) = self.tunnel(slot) {
+            *tunnel = TunnelEndpoint::default();
+        }
+        self.rehome();
+    }
+
+    fn shut(&mut self, slot: Slot) {
+        let Some(tunnel) = self.tunnels.get(slot as usize) else { return };
+        let (index, id) = (tunnel.trunk, tunnel.id);
+        if tunnel.stage == Stage::Open
+            && let Some(trunk) = self.trunk(index)
+        {
+            trunk.end(id);
+            self.mark(index);
+        }
+    }
+
+    /// Those of the connection, once: with its last tunnel.
+    fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
+        let index = self.tunnels.get(slot as usize)?.trunk;
+        let last = self.trunk(index)?.members.iter().filter(|member| member.slot.is_some());
+        if last.count() > 1 { None } else { self.io.facts(index) }
+    }
+
+    fn carriers(&mut self) -> u64 {
+        std::mem::take(&mut self.opened)
+    }
+
+    fn why(&mut self, slot: Slot) -> Option<String> {
+        self.tunnels.get(slot as usize)?.why.clone()
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        for index in std::mem::take(&mut self.dirty) {
+            self.flush(index);
+        }
+        let at_once = !self.news.is_empty() || !self.unread.is_empty();
+        let until = if at_once { Nanos::ZERO } else { until };
+        let mut below = std::mem::take(&mut self.ready);
+        self.io.wait(until, &mut below);
+        let mut readable = std::mem::take(&mut self.unread);
+        for event in below.drain(..) {
+            if event.writable {
+                self.flush(event.slot);
+            }
+            if event.readable || event.ended {
+                readable.push(event.slot);
+            }
+        }
+        self.ready = below;
+        readable.sort_unstable();
+        readable.dedup();
+        for index in readable {
+            self.receive(index);
+        }
+        self.rehome();
+        ready.clear();
+        for slot in std::mem::take(&mut self.news) {
+            if let Some(tunnel) = self.tunnels.get_mut(slot as usize) {
+                ready.extend(tunnel.take_ready(slot));
+            }
+        }
+    }
+
+    fn spin(&self) -> Nanos {
+        self.io.spin()
+    }
+}

@@ -1,0 +1,330 @@
+//! One HTTP/2 connection that carries tunnels.
+
+use conduit::{IoError, OpenOptions, Peer, Slot, TlsSession};
+use http2::{Gone, Part, Request, Session, SessionSettings};
+use sample::FailureClass;
+use std::collections::VecDeque;
+
+/// Closed tunnels whose server has not ended its side; more are reset.
+const LINGERING_MAX: usize = 100;
+/// Unsent bytes for the connection beyond which tunnels accept none.
+const UNSENT_MAX: usize = 256 << 10;
+
+/// Why a trunk ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) class: FailureClass,
+    pub(crate) why: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(class: FailureClass, why: Option<String>) -> Failure {
+        Failure { class, why }
+    }
+}
+
+/// An event of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input<'a> {
+    /// The head of the response.
+    Head(&'a [u8]),
+    Bytes(&'a [u8]),
+    /// The server has ended its side.
+    End,
+    /// The server has reset the stream.
+    Gone(FailureClass),
+}
+
+/// A stream, in the order of the session's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    id: i32,
+    /// `None`: the worker has closed it.
+    pub(crate) slot: Option<Slot>,
+    answered: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Trunk {
+    peer: Peer,
+    options: OpenOptions,
+    session: Session,
+    tls: Option<Box<dyn TlsSession>>,
+    /// Decrypted input, and the session's output that is not encrypted.
+    plain: Vec<u8>,
+    held: Vec<u8>,
+    /// Bytes for the connection, of which `out_at` are sent.
+    out: Vec<u8>,
+    out_at: usize,
+    pub(crate) members: VecDeque<Member>,
+    /// Tunnels that wait for a stream, and the number of reserved streams.
+    pub(crate) waiting: VecDeque<Slot>,
+    pub(crate) admitted: u32,
+    /// Tunnels to which a write was refused.
+    blocked: Vec<Slot>,
+    /// Tunnels with bytes that arrived last.
+    pub(crate) fullest: Vec<Slot>,
+    settled: bool,
+    /// It will be flushed before the next wait.
+    pub(crate) is_dirty: bool,
+}
+
+impl Trunk {
+    pub(crate) fn new(
+        settings: &SessionSettings,
+        peer: Peer,
+        options: OpenOptions,
+        mut tls: Option<Box<dyn TlsSession>>,
+    ) -> Trunk {
+        let mut out = Vec::new();
+        if let Some(tls) = &mut tls {
+            tls.drain(&mut out);
+        }
+        Trunk {
+            peer,
+            options,
+            session: Session::new(&SessionSettings { keeps_heads: true, ..*settings }),
+            tls,
+            plain: Vec::new(),
+            held: Vec::new(),
+            out,
+            out_at: 0,
+            members: VecDeque::new(),
+            waiting: VecDeque::new(),
+            admitted: 0,
+            blocked: Vec::new(),
+            fullest: Vec::new(),
+            settled: false,
+            is_dirty: false,
+        }
+    }
+
+    /// The server's SETTINGS have arrived and allow tunnels.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Streams that may still be opened, of `most` in all.
+    pub(crate) fn room(&self, most: u32) -> u32 {
+        let used = self.members.len() as u32 + self.admitted;
+        self.session.capacity().min(most).saturating_sub(used)
+    }
+
+    /// Returns whether one more tunnel to `peer` fits.
+    pub(crate) fn takes(&self, peer: &Peer, options: &OpenOptions, most: u32) -> bool {
+        let same = self.peer == *peer && self.options.bind == options.bind;
+        same && self.room(most) > self.waiting.len() as u32
+    }
+
+    /// Opens the stream of a tunnel and returns its id.
+    pub(crate) fn ask(&mut self, request: &Request, slot: Slot) -> i32 {
+        self.admitted = self.admitted.saturating_sub(1);
+        let id = self.session.open_tunnel(request, &mut self.held);
+        self.members.push_back(Member { id, slot: Some(slot), answered: false });
+        id
+    }
+
+    /// Queues bytes of a tunnel; returns how many were accepted.
+    pub(crate) fn push(&mut self, id: i32, slot: Slot, bytes: &[u8]) -> usize {
+        let full = self.out.len() - self.out_at + self.held.len() > UNSENT_MAX;
+        let count = if full { 0 } else { self.session.push(id, bytes) };
+        if count < bytes.len() && !self.blocked.contains(&slot) {
+            self.blocked.push(slot);
+        }
+        count
+    }
+
+    /// Ends our side of a tunnel.
+    pub(crate) fn end(&mut self, id: i32) {
+        self.session.end_tunnel(id);
+    }
+
+    /// The worker closes a tunnel. `cut`: without the orderly end.
+    pub(crate) fn leave(&mut self, id: i32, cut: bool) {
+        let Some(place) = self.place(id) else { return };
+        let lingering = self.members.iter().filter(|member| member.slot.is_none()).count();
+        if cut || lingering >= LINGERING_MAX {
+            self.members.remove(place);
+            self.session.withdraw(place);
+            return;
+        }
+        self.members[place].slot = None;
+        self.session.end_tunnel(id);
+    }
+
+    fn place(&self, id: i32) -> Option<usize> {
+        self.members.binary_search_by_key(&id, |member| member.id).ok()
+    }
+
+    /// Sends as much as `write` accepts. Returns tunnels that may write again.
+    ///
+    /// # Errors
+    /// The connection accepts nothing any more.
+    pub(crate) fn flush(
+        &mut self,
+        mut write: impl FnMut(&[u8]) -> Result<usize, IoError>,
+    ) -> Result<Vec<Slot>, IoError> {
+        loop {
+            if self.out_at == self.out.len() {
+                self.out.clear();
+                self.out_at = 0;
+                self.fill();
+                if self.out.is_empty() {
+                    break;
+                }
+            }
+            match write(&self.out[self.out_at..]) {
+                Ok(count) => self.out_at += count,
+                Err(IoError::WouldBlock) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if self.out.len() - self.out_at > UNSENT_MAX / 2 {
+            return Ok(Vec::new());
+        }
+        let Trunk { session, members, blocked, .. } = self;
+        let mut unblocked = Vec::new();
+        blocked.retain(|slot| {
+            let member = members.iter().find(|member| member.slot == Some(*slot));
+            let full = member.is_some_and(|it| session.queued(it.id) > http2::TUNNEL_QUEUE_MAX / 2);
+            if !full {
+                unblocked.push(*slot);
+            }
+            full
+        });
+        Ok(unblocked)
+    }
+
+    /// Moves the session's output to that of the connection.
+    fn fill(&mut self) {
+        let Trunk { session, tls, held, out, .. } = self;
+        session.drain(held);
+        let Some(tls) = tls else {
+            std::mem::swap(held, out);
+            return;
+        };
+        if !held.is_empty() && !tls.handshaking() {
+            tls.send(held);
+            held.clear();
+        }
+        tls.drain(out);
+    }
+
+    /// Processes bytes of the connection.
+    ///
+    /// # Errors
+    /// The connection cannot be used any further.
+    pub(crate) fn receive(
+        &mut self,
+        input: &[u8],
+        take: &mut dyn FnMut((Slot, Input<'_>)),
+    ) -> Result<(), Failure> {
+        self.fullest.clear();
+        let Some(tls) = &mut self.tls else { return self.process(input, take) };
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        let shaking = tls.handshaking();
+        tls.feed(input, &mut plain).map_err(|error| Failure::new(error.class, Some(error.text)))?;
+        if shaking && !tls.handshaking() {
+            let agreed = tls.facts().map(|facts| facts.alpn).unwrap_or_default();
+            if agreed != http2::ALPN {
+                let chosen = if agreed.is_empty() { "no protocol" } else { &agreed };
+                let why = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
+                return Err(Failure::new(FailureClass::Protocol, Some(why)));
+            }
+        }
+        let result = self.process(&plain, take);
+        self.plain = plain;
+        result
+    }
+
+    fn process(
+        &mut self,
+        input: &[u8],
+        take: &mut dyn FnMut((Slot, Input<'_>)),
+    ) -> Result<(), Failure> {
+        let broken = |why: String| Failure::new(FailureClass::Protocol, Some(why));
+        let mut rest = input;
+        while !rest.is_empty() {
+            let fed = self.session.feed(rest).map_err(broken)?;
+            if let Some(why) = self.session.violation() {
+                return Err(broken(why));
+            }
+            self.take_gone(take);
+            if let Some(part) = self.session.take_part() {
+                self.take_part(&part, rest, take);
+            }
+            rest = &rest[fed.consumed..];
+            self.settle()?;
+        }
+        if self.session.is_going_away() && self.members.is_empty() {
+            return Err(Failure::new(FailureClass::ClosedEarly, None));
+        }
+        Ok(())
+    }
+
+    /// Checks the server's SETTINGS.
+    fn settle(&mut self) -> Result<(), Failure> {
+        if self.settled {
+            return Ok(());
+        }
+        let no = |why: &str| Err(Failure::new(FailureClass::UpgradeRefused, Some(why.to_owned())));
+        match self.session.accepts_tunnels() {
+            None => Ok(()),
+            Some(false) => no("the server accepts no WebSocket over HTTP/2: its SETTINGS are \
+                               without ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3)"),
+            Some(true) if self.session.capacity() == 0 => {
+                no("the server allows no streams on a connection of HTTP/2")
+            }
+            Some(true) => {
+                self.settled = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes streams that ended without their whole response.
+    pub(crate) fn take_gone(&mut self, take: &mut dyn FnMut((Slot, Input<'_>))) {
+        while let Some(Gone { place, refused, by_peer, .. }) = self.session.take_gone() {
+            let class = match (refused, by_peer) {
+                (true, _) => FailureClass::StreamRefused,
+                (false, true) => FailureClass::StreamReset,
+                (false, false) => FailureClass::BadFraming,
+            };
+            if let Some(slot) = self.members.remove(place).and_then(|member| member.slot) {
+                take((slot, Input::Gone(class)));
+            }
+        }
+    }
+
+    fn take_part(&mut self, part: &Part, input: &[u8], take: &mut dyn FnMut((Slot, Input<'_>))) {
+        let Some(member) = self.members.get_mut(part.place) else { return };
+        let Member { id, slot, answered } = *member;
+        let status = match part.done {
+            true => self.session.facts().status,
+            false => self.session.partial(part.place).map_or(0, |facts| facts.status),
+        };
+        member.answered |= status != 0;
+        let begins = member.answered && !answered;
+        if part.done {
+            self.members.remove(part.place);
+        }
+        let Some(slot) = slot else { return };
+        if begins {
+            let head = match part.done {
+                true => self.session.head(),
+                false => self.session.head_of(part.place),
+            };
+            take((slot, Input::Head(head)));
+        }
+        if !part.body.is_empty() {
+            take((slot, Input::Bytes(&input[part.body.clone()])));
+            if self.fullest.last() != Some(&slot) {
+                self.fullest.push(slot);
+            }
+        }
+        if part.done || self.session.is_ended_by_peer(id) {
+            take((slot, Input::End));
+        }
+    }
+}
