@@ -8,6 +8,7 @@ mod files_on_disk;
 mod foreign;
 mod recording;
 mod sequence;
+mod token_trace;
 mod verify;
 
 pub(crate) use foreign::dry_run;

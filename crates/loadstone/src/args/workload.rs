@@ -320,6 +320,7 @@ Examples:
   zcat access.log.*.gz | loadstone workload import - http://localhost:8080/ --by visits --speed 10
   loadstone workload import shop.har http://localhost:8080/ -o visit.toml
   loadstone workload import requests.sh -o requests.toml
+  loadstone workload import AzureLLMInferenceTrace_conv.csv http://localhost:8000/v1/chat/completions -o model.toml
   loadstone workload import shop.postman_collection.json --environment test.json -o shop.toml
   loadstone workload import shop.postman_collection.json http://localhost:8080/ --dry-run
   loadstone workload import shop.postman_collection.json --scripts --dry-run
@@ -362,6 +363,9 @@ pub(crate) struct ImportArgs {
     /// HAR: a second recording of the same visit; values that differ become captures or generated values
     #[arg(long, value_name = "FILE")]
     pub(crate) second: Option<String>,
+    /// Token traces: the model that requests name [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
     /// Postman: an environment file with values of variables
     #[arg(long, value_name = "FILE")]
     pub(crate) environment: Option<String>,
@@ -400,6 +404,8 @@ pub(crate) enum ImportFrom {
     Har,
     Curl,
     Openapi,
+    /// A CSV file with the times and token counts of requests to a language model
+    Tokens,
     Postman,
     Jmeter,
     Artillery,
@@ -418,9 +424,11 @@ impl ImportFrom {
     pub(crate) fn foreign(self) -> Option<import::Format> {
         use import::Format;
         Some(match self {
-            ImportFrom::Log | ImportFrom::Har | ImportFrom::Curl | ImportFrom::Openapi => {
-                return None;
-            }
+            ImportFrom::Log
+            | ImportFrom::Har
+            | ImportFrom::Curl
+            | ImportFrom::Openapi
+            | ImportFrom::Tokens => return None,
             ImportFrom::Postman => Format::Postman,
             ImportFrom::Jmeter => Format::Jmeter,
             ImportFrom::Artillery => Format::Artillery,
@@ -476,9 +484,16 @@ impl ImportArgs {
             (
                 "--speed",
                 self.speed.is_some(),
-                &[ImportFrom::Log, ImportFrom::Har],
+                &[ImportFrom::Log, ImportFrom::Har, ImportFrom::Tokens],
                 "a file with times",
             ),
+            (
+                "--methods",
+                self.methods.is_some() && from == ImportFrom::Tokens,
+                &[],
+                "a file with methods",
+            ),
+            ("--model", self.model.is_some(), &[ImportFrom::Tokens], "a trace of tokens"),
             ("--second", self.second.is_some(), &[ImportFrom::Har], "a HAR file"),
             (
                 "--environment",
@@ -518,6 +533,11 @@ impl ImportArgs {
         if from == ImportFrom::Log && self.base.is_none() {
             let text = "an access log does not name its server; give its URL after the file, such \
                 as http://localhost:8080/";
+            return Err(UsageError::new(text));
+        }
+        if from == ImportFrom::Tokens && self.base.is_none() {
+            let text = "a trace of tokens does not name its server; give its URL after the file, \
+                such as http://localhost:8000/v1/chat/completions";
             return Err(UsageError::new(text));
         }
         if matches!(from, ImportFrom::Log | ImportFrom::Openapi) && self.methods.is_none() {

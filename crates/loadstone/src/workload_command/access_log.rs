@@ -1,6 +1,6 @@
 //! `loadstone workload import` of a server's access log.
 
-use super::{foreign, recording};
+use super::{foreign, recording, token_trace};
 use crate::args::{By, ImportArgs, ImportFrom, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
@@ -39,6 +39,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     }
     let (mut plan, summary) = match from {
         ImportFrom::Log => of_log(&mut input, args)?,
+        ImportFrom::Tokens => token_trace::plan(&mut input, args)?,
         from => recording::plan(from, &mut input, args)?,
     };
     plan.not_imported = summary

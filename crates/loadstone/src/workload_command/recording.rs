@@ -1,6 +1,7 @@
 //! `loadstone workload import` of recordings: HAR, curl commands, OpenAPI.
 
 use super::access_log::sped;
+use super::token_trace;
 use crate::args::{
     By, Disk, ImportArgs, ImportFrom, of_grpcurl, set_login, set_manner, set_targets,
 };
@@ -38,6 +39,7 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
     }
     let dense: String = text.chars().filter(|char| !char.is_whitespace()).take(40).collect();
     Ok(match () {
+        () if token_trace::begins(text) => ImportFrom::Tokens,
         () if dense.starts_with("{\"log\":") => ImportFrom::Har,
         // Swagger 2 is refused where it is read, by its name
         () if text.starts_with('{') && (has("\"openapi\"") || has("\"swagger\"")) => {
