@@ -9,6 +9,8 @@ pub struct SocketCounts {
     pub opened: u64,
     /// Of these, connections that negotiated compression.
     pub compressed: u64,
+    /// Connections of HTTP/2 that carried them; 0 if each had its own.
+    pub carriers: u64,
     /// Messages sent.
     pub sent: u64,
     /// Whole messages received.
@@ -34,6 +36,7 @@ impl SocketCounts {
     pub fn merge(&mut self, other: &SocketCounts) {
         self.opened += other.opened;
         self.compressed += other.compressed;
+        self.carriers += other.carriers;
         self.sent += other.sent;
         self.received += other.received;
         self.unmatched += other.unmatched;

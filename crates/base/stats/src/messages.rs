@@ -4,6 +4,7 @@
 use crate::Hist;
 use sample::{FanOutEvent, SocketClose, SocketCounts, SocketTime};
 use std::collections::BTreeMap;
+use units::Nanos;
 
 /// Conversations and their messages. Counted over the whole run, the warm-up included, as
 /// connections are.
@@ -25,7 +26,51 @@ pub struct MessageTally {
     /// Why handshakes and conversations failed, by the peer's violation.
     pub violations: BTreeMap<String, u64>,
     pub fan_out: FanOutTally,
+    pub reconnects: ReconnectTally,
 }
+
+/// Return of WebSockets after the loss of all of them at once.
+#[derive(Clone, Debug, Default)]
+pub struct ReconnectTally {
+    pub lost: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// From the loss to each WebSocket that was open again.
+    pub times: Hist,
+}
+
+/// Interval over which the rate of handshakes is taken.
+const PEAK_SPAN: Nanos = Nanos::from_millis(100);
+
+impl ReconnectTally {
+    pub fn merge(&mut self, other: &ReconnectTally) {
+        self.lost += other.lost;
+        self.failed += other.failed;
+        self.times.merge(&other.times);
+    }
+
+    /// WebSockets that are open again.
+    pub fn restored(&self) -> u64 {
+        self.times.count()
+    }
+
+    /// Largest number of handshakes per second, over intervals of 100 ms.
+    pub fn peak_per_s(&self) -> f64 {
+        let spans = self.times.max().0 / PEAK_SPAN.0 + 1;
+        let within = |span: u64| {
+            let until = |span: u64| match span {
+                0 => 0,
+                span => self.times.count_at_or_below(Nanos(span * PEAK_SPAN.0)),
+            };
+            until(span + 1).saturating_sub(until(span))
+        };
+        let most = (0..spans.min(PEAK_SPANS_MAX)).map(within).max().unwrap_or(0);
+        most as f64 / PEAK_SPAN.as_secs_f64()
+    }
+}
+
+/// Intervals after the loss in which the peak is sought.
+const PEAK_SPANS_MAX: u64 = 3_000;
 
 /// Maximum number of distinct texts of violations.
 const VIOLATIONS_MAX: usize = 20;
@@ -81,6 +126,7 @@ impl MessageTally {
         self.ping.merge(&other.ping);
         self.silence.merge(&other.silence);
         self.fan_out.merge(&other.fan_out);
+        self.reconnects.merge(&other.reconnects);
         for (close, count) in &other.closes {
             *self.closes.entry(*close).or_default() += count;
         }
@@ -91,11 +137,14 @@ impl MessageTally {
 
     /// Clears the counts and keeps the memory.
     pub fn clear(&mut self) {
-        let all = [&mut self.handshake, &mut self.gap, &mut self.ping, &mut self.silence];
-        let [handshake, gap, ping, silence] = all.map(Hist::take_cleared);
+        let back = &mut self.reconnects.times;
+        let all = [&mut self.handshake, &mut self.gap, &mut self.ping, &mut self.silence, back];
+        let [handshake, gap, ping, silence, times] = all.map(Hist::take_cleared);
+        let reconnects = ReconnectTally { times, ..ReconnectTally::default() };
         let mut fan_out = std::mem::take(&mut self.fan_out);
         fan_out.clear();
-        *self = MessageTally { handshake, gap, ping, silence, fan_out, ..MessageTally::default() };
+        let rest = MessageTally::default();
+        *self = MessageTally { handshake, gap, ping, silence, fan_out, reconnects, ..rest };
     }
 }
 

@@ -373,7 +373,8 @@ mod tests {
         near(silent.pace.max(), ms(25));
         assert_eq!(stream(None).tokens, TokenTally::default());
         reported.merge(&silent);
-        let all = TokenTally { output: 16, input: 7, reporting: 1, events: 10 };
+        let all =
+            TokenTally { output: 16, input: 7, reporting: 1, events: 10, ..TokenTally::default() };
         assert_eq!(reported.tokens, all);
         assert!((all.of_event() - 1.6).abs() < 1e-9);
         assert!((TokenTally::default().of_event() - 1.0).abs() < 1e-9);

@@ -8,7 +8,7 @@ use sample::FailureClass;
 const KEPT_MAX: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum TunnelStage {
     #[default]
     Closed,
     /// No stream may be opened for it yet.
@@ -21,14 +21,14 @@ pub(crate) enum Stage {
 
 /// End of what the server sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum TunnelEnd {
     Orderly,
     Failed(FailureClass),
 }
 
 #[derive(Debug)]
 pub(crate) struct TunnelEndpoint {
-    pub(crate) stage: Stage,
+    pub(crate) stage: TunnelStage,
     pub(crate) peer: Peer,
     pub(crate) options: OpenOptions,
     pub(crate) trunk: Slot,
@@ -42,7 +42,7 @@ pub(crate) struct TunnelEndpoint {
     /// Received bytes, of which `input_at` are read.
     pub(crate) input: Vec<u8>,
     input_at: usize,
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<TunnelEnd>,
     pub(crate) why: Option<String>,
     /// Readiness to be reported.
     readable: bool,
@@ -53,14 +53,14 @@ impl Default for TunnelEndpoint {
     fn default() -> TunnelEndpoint {
         let nowhere = Peer::Unix(std::path::PathBuf::new());
         let options = OpenOptions::default();
-        TunnelEndpoint { stage: Stage::Closed, ..TunnelEndpoint::new(&nowhere, &options) }
+        TunnelEndpoint { stage: TunnelStage::Closed, ..TunnelEndpoint::new(&nowhere, &options) }
     }
 }
 
 impl TunnelEndpoint {
     pub(crate) fn new(peer: &Peer, options: &OpenOptions) -> TunnelEndpoint {
         TunnelEndpoint {
-            stage: Stage::Waiting,
+            stage: TunnelStage::Waiting,
             peer: peer.clone(),
             options: options.clone(),
             trunk: Slot::MAX,
@@ -79,7 +79,7 @@ impl TunnelEndpoint {
 
     /// Notes readiness; returns whether there was none.
     pub(crate) fn note(&mut self, readable: bool, writable: bool) -> bool {
-        let first = !self.readable && !self.writable && self.stage != Stage::Closed;
+        let first = !self.readable && !self.writable && self.stage != TunnelStage::Closed;
         self.readable |= readable;
         self.writable |= writable;
         first
@@ -88,7 +88,7 @@ impl TunnelEndpoint {
     pub(crate) fn take_ready(&mut self, slot: Slot) -> Option<Ready> {
         let readable = std::mem::take(&mut self.readable);
         let writable = std::mem::take(&mut self.writable);
-        let open = self.stage != Stage::Closed;
+        let open = self.stage != TunnelStage::Closed;
         open.then_some(Ready { slot, readable, writable, ended: self.end.is_some() })
     }
 
@@ -108,8 +108,8 @@ impl TunnelEndpoint {
         let count = waiting.len().min(buffer.len());
         if count == 0 {
             return match self.end {
-                Some(End::Orderly) => Ok(0),
-                Some(End::Failed(class)) => Err(IoError::Failed(class)),
+                Some(TunnelEnd::Orderly) => Ok(0),
+                Some(TunnelEnd::Failed(class)) => Err(IoError::Failed(class)),
                 None => Err(IoError::WouldBlock),
             };
         }

@@ -17,10 +17,10 @@ mod tests;
 mod trunk;
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory};
-use endpoint::{End, Stage, TunnelEndpoint};
+use endpoint::{TunnelEnd, TunnelEndpoint, TunnelStage};
 use http2::SessionSettings;
 use sample::{FailureClass, SocketFacts};
-use trunk::{Failure, Input, Trunk};
+use trunk::{Trunk, TrunkFailure, TunnelInput};
 use units::Nanos;
 
 /// Bytes read from a trunk at a time, and the number of reads before the worker gets a turn.
@@ -32,7 +32,7 @@ const UNREAD_MAX: usize = 1 << 20;
 const UPGRADE_MAX: usize = 64 << 10;
 
 /// How tunnels reach their server.
-pub struct Terms {
+pub struct TunnelTerms {
     pub settings: SessionSettings,
     /// Tunnels of one connection at most; fewer if the server allows fewer streams.
     pub per_connection: u32,
@@ -40,9 +40,9 @@ pub struct Terms {
     pub secure: Option<(String, Box<dyn TlsFactory>)>,
 }
 
-impl std::fmt::Debug for Terms {
+impl std::fmt::Debug for TunnelTerms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Terms")
+        f.debug_struct("TunnelTerms")
             .field("per_connection", &self.per_connection)
             .finish_non_exhaustive()
     }
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Terms {
 #[derive(Debug)]
 pub struct Tunnels<I> {
     io: I,
-    terms: Terms,
+    terms: TunnelTerms,
     /// Each uses the slot below that is its index.
     trunks: Vec<Option<Trunk>>,
     tunnels: Vec<TunnelEndpoint>,
@@ -70,7 +70,7 @@ pub struct Tunnels<I> {
 }
 
 impl<I: Io> Tunnels<I> {
-    pub fn new(io: I, terms: Terms) -> Tunnels<I> {
+    pub fn new(io: I, terms: TunnelTerms) -> Tunnels<I> {
         Tunnels {
             io,
             terms,
@@ -167,7 +167,7 @@ impl<I: Io> Tunnels<I> {
             let Some(slot) = trunk.waiting.pop_front() else { break };
             trunk.admitted += 1;
             if let Some(tunnel) = self.tunnels.get_mut(slot as usize) {
-                tunnel.stage = Stage::Admitted;
+                tunnel.stage = TunnelStage::Admitted;
                 if tunnel.note(false, true) {
                     self.news.push(slot);
                 }
@@ -184,12 +184,12 @@ impl<I: Io> Tunnels<I> {
                     IoError::Failed(class) => class,
                     IoError::WouldBlock => FailureClass::OtherIo,
                 };
-                self.end(slot, End::Failed(class), None);
+                self.end(slot, TunnelEnd::Failed(class), None);
             }
         }
     }
 
-    fn end(&mut self, slot: Slot, end: End, why: Option<&str>) {
+    fn end(&mut self, slot: Slot, end: TunnelEnd, why: Option<&str>) {
         if let Some(tunnel) = self.tunnel(slot) {
             tunnel.end.get_or_insert(end);
             tunnel.why = why.map(str::to_owned).or(tunnel.why.take());
@@ -198,18 +198,18 @@ impl<I: Io> Tunnels<I> {
     }
 
     /// Ends a trunk and the tunnels on it.
-    fn fail(&mut self, index: Slot, failure: &Failure) {
+    fn fail(&mut self, index: Slot, failure: &TrunkFailure) {
         let Some(trunk) = self.trunks.get_mut(index as usize).and_then(Option::take) else {
             return;
         };
         self.io.close(index, Close::Orderly);
         let admitted = self.tunnels.iter().enumerate().filter(|(_, tunnel)| {
-            tunnel.stage == Stage::Admitted && tunnel.trunk == index && trunk.admitted > 0
+            tunnel.stage == TunnelStage::Admitted && tunnel.trunk == index && trunk.admitted > 0
         });
         let admitted: Vec<Slot> = admitted.map(|(slot, _)| slot as Slot).collect();
         let open = trunk.members.iter().filter_map(|member| member.slot);
         for slot in open.chain(trunk.waiting.iter().copied()).chain(admitted) {
-            self.end(slot, End::Failed(failure.class), failure.why.as_deref());
+            self.end(slot, TunnelEnd::Failed(failure.class), failure.why.as_deref());
         }
     }
 
@@ -228,13 +228,13 @@ impl<I: Io> Tunnels<I> {
             left -= 1;
             let count = match self.io.read(index, &mut self.buffer) {
                 Ok(0) => {
-                    result = Err(Failure::new(FailureClass::ClosedEarly, None));
+                    result = Err(TrunkFailure::new(FailureClass::ClosedEarly, None));
                     break;
                 }
                 Ok(count) => count,
                 Err(IoError::WouldBlock) => break,
                 Err(IoError::Failed(class)) => {
-                    result = Err(Failure::new(class, self.io.why(index)));
+                    result = Err(TrunkFailure::new(class, self.io.why(index)));
                     break;
                 }
             };
@@ -266,16 +266,16 @@ impl<I: Io> Tunnels<I> {
     }
 
     /// Takes an event of a tunnel's stream.
-    fn take_input(&mut self, index: Slot, (slot, input): (Slot, Input<'_>)) {
+    fn take_input(&mut self, index: Slot, (slot, input): (Slot, TunnelInput<'_>)) {
         let Some(tunnel) = self.tunnels.get_mut(slot as usize) else { return };
         if tunnel.trunk != index {
             return;
         }
         match input {
-            Input::Head(head) => tunnel.receive_head(head),
-            Input::Bytes(bytes) => tunnel.input.extend_from_slice(bytes),
-            Input::End => drop(tunnel.end.get_or_insert(End::Orderly)),
-            Input::Gone(class) => drop(tunnel.end.get_or_insert(End::Failed(class))),
+            TunnelInput::Head(head) => tunnel.receive_head(head),
+            TunnelInput::Bytes(bytes) => tunnel.input.extend_from_slice(bytes),
+            TunnelInput::End => drop(tunnel.end.get_or_insert(TunnelEnd::Orderly)),
+            TunnelInput::Gone(class) => drop(tunnel.end.get_or_insert(TunnelEnd::Failed(class))),
         }
         if tunnel.note(true, false) {
             self.news.push(slot);
@@ -290,7 +290,7 @@ impl<I: Io> Tunnels<I> {
         let unblocked = match trunk.flush(|bytes| io.write(index, bytes)) {
             Ok(unblocked) => unblocked,
             Err(IoError::Failed(class)) if !trunk.is_settled() => {
-                let failure = Failure::new(class, io.why(index));
+                let failure = TrunkFailure::new(class, io.why(index));
                 return self.fail(index, &failure);
             }
             // received bytes must be read first; the read reports the failure
@@ -302,13 +302,13 @@ impl<I: Io> Tunnels<I> {
         let mut ended = Vec::new();
         if let Some(trunk) = self.trunk(index) {
             trunk.take_gone(&mut |(slot, input)| {
-                if let Input::Gone(class) = input {
+                if let TunnelInput::Gone(class) = input {
                     ended.push((slot, class));
                 }
             });
         }
         for (slot, class) in ended {
-            self.end(slot, End::Failed(class), None);
+            self.end(slot, TunnelEnd::Failed(class), None);
         }
     }
 
@@ -333,7 +333,7 @@ impl<I: Io> Tunnels<I> {
         })?;
         tunnel.key = head::key(&tunnel.head);
         tunnel.head = Vec::new();
-        tunnel.stage = Stage::Open;
+        tunnel.stage = TunnelStage::Open;
         let index = tunnel.trunk;
         let id = self.trunk(index).map_or(0, |trunk| trunk.ask(&request, slot));
         if let Some(tunnel) = self.tunnel(slot) {
@@ -350,14 +350,14 @@ impl<I: Io> Tunnels<I> {
         let cut = how == Close::Reset || !tunnel.answered;
         let Some(trunk) = self.trunk(index) else { return };
         match stage {
-            Stage::Waiting => trunk.waiting.retain(|waiting| *waiting != slot),
-            Stage::Admitted => trunk.admitted = trunk.admitted.saturating_sub(1),
-            Stage::Open => {
+            TunnelStage::Waiting => trunk.waiting.retain(|waiting| *waiting != slot),
+            TunnelStage::Admitted => trunk.admitted = trunk.admitted.saturating_sub(1),
+            TunnelStage::Open => {
                 trunk.leave(id, cut);
                 // the worker may be at its end and never wait again
                 self.flush(index);
             }
-            Stage::Closed => {}
+            TunnelStage::Closed => {}
         }
         self.admit(index);
     }
@@ -383,15 +383,15 @@ impl<I: Io> Io for Tunnels<I> {
         let Some(tunnel) = self.tunnels.get_mut(slot as usize) else {
             return Err(IoError::Failed(FailureClass::OtherIo));
         };
-        if let Some(End::Failed(class)) = tunnel.end {
+        if let Some(TunnelEnd::Failed(class)) = tunnel.end {
             return Err(IoError::Failed(class));
         }
         match tunnel.stage {
-            Stage::Closed => return Err(IoError::Failed(FailureClass::OtherIo)),
-            Stage::Waiting => return Err(IoError::WouldBlock),
-            Stage::Admitted | Stage::Open if bytes.is_empty() => return Ok(0),
-            Stage::Admitted => return self.ask(slot, bytes),
-            Stage::Open => {}
+            TunnelStage::Closed => return Err(IoError::Failed(FailureClass::OtherIo)),
+            TunnelStage::Waiting => return Err(IoError::WouldBlock),
+            TunnelStage::Admitted | TunnelStage::Open if bytes.is_empty() => return Ok(0),
+            TunnelStage::Admitted => return self.ask(slot, bytes),
+            TunnelStage::Open => {}
         }
         let (index, id) = (tunnel.trunk, tunnel.id);
         let Some(trunk) = self.trunk(index) else {
@@ -424,7 +424,7 @@ impl<I: Io> Io for Tunnels<I> {
     fn shut(&mut self, slot: Slot) {
         let Some(tunnel) = self.tunnels.get(slot as usize) else { return };
         let (index, id) = (tunnel.trunk, tunnel.id);
-        if tunnel.stage == Stage::Open
+        if tunnel.stage == TunnelStage::Open
             && let Some(trunk) = self.trunk(index)
         {
             trunk.end(id);

@@ -117,7 +117,7 @@ fn peer() -> Peer {
 
 fn tunnels(per_connection: u32) -> Tunnels<Wire> {
     let settings = SessionSettings::default();
-    Tunnels::new(Wire::default(), Terms { settings, per_connection, secure: None })
+    Tunnels::new(Wire::default(), TunnelTerms { settings, per_connection, secure: None })
 }
 
 /// Slots that were reported, with `r` or `w` for each.
@@ -235,7 +235,7 @@ fn tunnels_share_connections_within_both_limits() {
     io.io.feed(2, &allowing());
     let mut reported = turn(&mut io);
     reported += &turn(&mut io);
-    let admitted = io.tunnels.iter().filter(|tunnel| tunnel.stage == Stage::Admitted).count();
+    let admitted = io.tunnels.iter().filter(|tunnel| tunnel.stage == TunnelStage::Admitted).count();
     assert_eq!((admitted, io.carriers()), (7, 0), "{reported}");
     let on = |index| io.tunnels.iter().filter(|tunnel| tunnel.trunk == index).count();
     assert_eq!([on(0), on(1), on(2)], [2, 3, 2]);

@@ -12,20 +12,20 @@ const UNSENT_MAX: usize = 256 << 10;
 
 /// Why a trunk ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct TrunkFailure {
     pub(crate) class: FailureClass,
     pub(crate) why: Option<String>,
 }
 
-impl Failure {
-    pub(crate) fn new(class: FailureClass, why: Option<String>) -> Failure {
-        Failure { class, why }
+impl TrunkFailure {
+    pub(crate) fn new(class: FailureClass, why: Option<String>) -> TrunkFailure {
+        TrunkFailure { class, why }
     }
 }
 
 /// An event of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Input<'a> {
+pub(crate) enum TunnelInput<'a> {
     /// The head of the response.
     Head(&'a [u8]),
     Bytes(&'a [u8]),
@@ -37,7 +37,7 @@ pub(crate) enum Input<'a> {
 
 /// A stream, in the order of the session's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
+pub(crate) struct TrunkMember {
     id: i32,
     /// `None`: the worker has closed it.
     pub(crate) slot: Option<Slot>,
@@ -56,7 +56,7 @@ pub(crate) struct Trunk {
     /// Bytes for the connection, of which `out_at` are sent.
     out: Vec<u8>,
     out_at: usize,
-    pub(crate) members: VecDeque<Member>,
+    pub(crate) members: VecDeque<TrunkMember>,
     /// Tunnels that wait for a stream, and the number of reserved streams.
     pub(crate) waiting: VecDeque<Slot>,
     pub(crate) admitted: u32,
@@ -120,7 +120,7 @@ impl Trunk {
     pub(crate) fn ask(&mut self, request: &Request, slot: Slot) -> i32 {
         self.admitted = self.admitted.saturating_sub(1);
         let id = self.session.open_tunnel(request, &mut self.held);
-        self.members.push_back(Member { id, slot: Some(slot), answered: false });
+        self.members.push_back(TrunkMember { id, slot: Some(slot), answered: false });
         id
     }
 
@@ -217,20 +217,21 @@ impl Trunk {
     pub(crate) fn receive(
         &mut self,
         input: &[u8],
-        take: &mut dyn FnMut((Slot, Input<'_>)),
-    ) -> Result<(), Failure> {
+        take: &mut dyn FnMut((Slot, TunnelInput<'_>)),
+    ) -> Result<(), TrunkFailure> {
         self.fullest.clear();
         let Some(tls) = &mut self.tls else { return self.process(input, take) };
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
         let shaking = tls.handshaking();
-        tls.feed(input, &mut plain).map_err(|error| Failure::new(error.class, Some(error.text)))?;
+        tls.feed(input, &mut plain)
+            .map_err(|error| TrunkFailure::new(error.class, Some(error.text)))?;
         if shaking && !tls.handshaking() {
             let agreed = tls.facts().map(|facts| facts.alpn).unwrap_or_default();
             if agreed != http2::ALPN {
                 let chosen = if agreed.is_empty() { "no protocol" } else { &agreed };
                 let why = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
-                return Err(Failure::new(FailureClass::Protocol, Some(why)));
+                return Err(TrunkFailure::new(FailureClass::Protocol, Some(why)));
             }
         }
         let result = self.process(&plain, take);
@@ -241,9 +242,9 @@ impl Trunk {
     fn process(
         &mut self,
         input: &[u8],
-        take: &mut dyn FnMut((Slot, Input<'_>)),
-    ) -> Result<(), Failure> {
-        let broken = |why: String| Failure::new(FailureClass::Protocol, Some(why));
+        take: &mut dyn FnMut((Slot, TunnelInput<'_>)),
+    ) -> Result<(), TrunkFailure> {
+        let broken = |why: String| TrunkFailure::new(FailureClass::Protocol, Some(why));
         let mut rest = input;
         while !rest.is_empty() {
             let fed = self.session.feed(rest).map_err(broken)?;
@@ -258,17 +259,18 @@ impl Trunk {
             self.settle()?;
         }
         if self.session.is_going_away() && self.members.is_empty() {
-            return Err(Failure::new(FailureClass::ClosedEarly, None));
+            return Err(TrunkFailure::new(FailureClass::ClosedEarly, None));
         }
         Ok(())
     }
 
     /// Checks the server's SETTINGS.
-    fn settle(&mut self) -> Result<(), Failure> {
+    fn settle(&mut self) -> Result<(), TrunkFailure> {
         if self.settled {
             return Ok(());
         }
-        let no = |why: &str| Err(Failure::new(FailureClass::UpgradeRefused, Some(why.to_owned())));
+        let no =
+            |why: &str| Err(TrunkFailure::new(FailureClass::UpgradeRefused, Some(why.to_owned())));
         match self.session.accepts_tunnels() {
             None => Ok(()),
             Some(false) => no("the server accepts no WebSocket over HTTP/2: its SETTINGS are \
@@ -284,7 +286,7 @@ impl Trunk {
     }
 
     /// Takes streams that ended without their whole response.
-    pub(crate) fn take_gone(&mut self, take: &mut dyn FnMut((Slot, Input<'_>))) {
+    pub(crate) fn take_gone(&mut self, take: &mut dyn FnMut((Slot, TunnelInput<'_>))) {
         while let Some(Gone { place, refused, by_peer, .. }) = self.session.take_gone() {
             let class = match (refused, by_peer) {
                 (true, _) => FailureClass::StreamRefused,
@@ -292,14 +294,19 @@ impl Trunk {
                 (false, false) => FailureClass::BadFraming,
             };
             if let Some(slot) = self.members.remove(place).and_then(|member| member.slot) {
-                take((slot, Input::Gone(class)));
+                take((slot, TunnelInput::Gone(class)));
             }
         }
     }
 
-    fn take_part(&mut self, part: &Part, input: &[u8], take: &mut dyn FnMut((Slot, Input<'_>))) {
+    fn take_part(
+        &mut self,
+        part: &Part,
+        input: &[u8],
+        take: &mut dyn FnMut((Slot, TunnelInput<'_>)),
+    ) {
         let Some(member) = self.members.get_mut(part.place) else { return };
-        let Member { id, slot, answered } = *member;
+        let TrunkMember { id, slot, answered } = *member;
         let status = match part.done {
             true => self.session.facts().status,
             false => self.session.partial(part.place).map_or(0, |facts| facts.status),
@@ -315,16 +322,16 @@ impl Trunk {
                 true => self.session.head(),
                 false => self.session.head_of(part.place),
             };
-            take((slot, Input::Head(head)));
+            take((slot, TunnelInput::Head(head)));
         }
         if !part.body.is_empty() {
-            take((slot, Input::Bytes(&input[part.body.clone()])));
+            take((slot, TunnelInput::Bytes(&input[part.body.clone()])));
             if self.fullest.last() != Some(&slot) {
                 self.fullest.push(slot);
             }
         }
         if part.done || self.session.is_ended_by_peer(id) {
-            take((slot, Input::End));
+            take((slot, TunnelInput::End));
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Heartbeats: pings on WebSockets at an interval, each connection with its own phase, so that
 //! connections opened together do not ping at the same time; and keepalive pings of gRPC.
 
+use crate::churn::{Lifetimes, Storm};
 use crate::pacer::Pacer;
+use crate::setup::Setup;
 use conduit::Slot;
 use plan::Plan;
 use std::cmp::Reverse;
@@ -13,15 +15,39 @@ use units::{Nanos, Purpose, Seed, Stream};
 pub(crate) struct Timed {
     pub(crate) heartbeats: Option<Heartbeats>,
     pub(crate) pacer: Option<Pacer>,
+    pub(crate) lifetimes: Option<Lifetimes>,
+    pub(crate) storm: Option<Storm>,
 }
 
 impl Timed {
     /// Creates the timers; `None` if the plan needs none.
-    pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Box<Timed>> {
+    pub(crate) fn of(setup: &Setup, worker: u32) -> Option<Box<Timed>> {
+        let plan = &setup.plan;
         let heartbeats = Heartbeats::of(plan, worker);
         let pacer = plan.grpc.message_rate.map(Pacer::new);
-        let any = heartbeats.is_some() || pacer.is_some();
-        any.then(|| Box::new(Timed { heartbeats, pacer }))
+        let lifetimes = Lifetimes::of(plan, worker);
+        let storm = Storm::of(plan, setup.measure_from());
+        let churns = lifetimes.is_some() || storm.is_some();
+        let any = heartbeats.is_some() || pacer.is_some() || churns;
+        any.then(|| Box::new(Timed { heartbeats, pacer, lifetimes, storm }))
+    }
+
+    /// A connection was established.
+    pub(crate) fn begin(&mut self, slot: Slot, generation: u32, socket: bool, now: Nanos) {
+        if let Some(heartbeats) = &mut self.heartbeats
+            && heartbeats.are_for(socket)
+        {
+            heartbeats.begin(slot, generation, now);
+        }
+        if socket {
+            self.begin_lifetime(slot, generation, now);
+        }
+    }
+
+    pub(crate) fn begin_lifetime(&mut self, slot: Slot, generation: u32, now: Nanos) {
+        if let Some(lifetimes) = &mut self.lifetimes {
+            lifetimes.begin(slot, generation, now);
+        }
     }
 }
 

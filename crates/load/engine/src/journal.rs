@@ -9,6 +9,7 @@ use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
 use crate::speaker::websocket::{SocketEnd, SocketNews};
 use crate::worker::Link;
+use conduit::{Io, Slot};
 use plan::Masker;
 use protocol::http1::timing::{Malformed, Timing};
 use sample::{
@@ -16,7 +17,9 @@ use sample::{
     QuicEnd, Remark, Sample, SessionRecord, SocketClose, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::ConnectionLife;
-use stats::{FailedResponse, FailedResponses, Recorder, Snapshot, StreamEnd, StreamMarks};
+use stats::{
+    FailedResponse, FailedResponses, ReconnectTally, Recorder, Snapshot, StreamEnd, StreamMarks,
+};
 use units::Nanos;
 
 /// Records are passed on when this many exist.
@@ -342,17 +345,18 @@ impl Journal {
         self.recorder.now.connections.early.merge(early);
     }
 
-    /// A connection's counts of its protocol; `quic`: facts of the QUIC connection.
-    pub(crate) fn count_protocol(
+    /// A connection's counts of its protocol.
+    pub(crate) fn count_protocol<I: Io>(
         &mut self,
         facts: ProtocolFacts,
+        (io, slot): (&mut I, Slot),
         now: Nanos,
-        quic: impl FnOnce() -> Option<QuicEnd>,
     ) {
         let sum = &mut self.recorder.now.connections;
         match facts {
             ProtocolFacts::Http2(facts) => sum.http2.merge(&facts),
-            ProtocolFacts::WebSocket { news, end, input_at } => {
+            ProtocolFacts::WebSocket { mut news, end, input_at } => {
+                news.counts.carriers += io.carriers();
                 self.messages(&news, now);
                 if let Some(SocketEnd { close, violation }) = end {
                     if matches!(close, SocketClose::Server(_) | SocketClose::Lost) {
@@ -362,7 +366,7 @@ impl Journal {
                 }
             }
             ProtocolFacts::Http3(mut facts) => {
-                if let Some(QuicEnd { facts: below, migration, early, tls, why }) = quic() {
+                if let Some(QuicEnd { facts: below, migration, early, tls, why }) = io.quic(slot) {
                     (facts.quic, facts.migration) = (below, migration);
                     sum.early.merge(&early);
                     why.iter().for_each(|why| facts.add_violation(why, 1));
@@ -376,6 +380,11 @@ impl Journal {
     /// Events on a WebSocket.
     pub(crate) fn messages(&mut self, news: &SocketNews, now: Nanos) {
         self.recorder.messages(&news.counts, news.time, now);
+    }
+
+    /// Return of WebSockets after the loss of all.
+    pub(crate) fn reconnects(&mut self, news: &ReconnectTally) {
+        self.recorder.now.messages.reconnects.merge(news);
     }
 
     /// Counts the result of a message for a room.

@@ -9,6 +9,7 @@
 
 mod call;
 pub mod check;
+mod churn;
 mod collect;
 mod connect;
 mod connection;
@@ -26,6 +27,7 @@ mod inspect;
 mod intake;
 mod journal;
 pub mod journey;
+mod paced_reads;
 mod pacer;
 mod pool;
 pub mod proof;
@@ -47,11 +49,12 @@ mod worker;
 pub use collect::{Collector, Intention, Owed, Row};
 pub use guide::Directory;
 pub use held::WithHeldConnections;
+pub use paced_reads::PacedReads;
 pub use render::{build_template, connect_request};
 pub use scenario_workers::{ScenarioWorkers, lanes};
 pub use setup::{
     Crowd, Endpoint, LateShare, Logging, RESPONSE_KEPT_MAX, Setup, SetupError, endpoint_key,
-    open_options,
+    http2_settings, open_options,
 };
 pub use worker::{Driven, Link, Order, Turn, Worker, drive, ends_first};
 pub use workload::schedule::Share;

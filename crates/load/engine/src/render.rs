@@ -144,7 +144,9 @@ pub(crate) fn translated(
     url: &Url,
     message: &[u8],
 ) -> Result<(Option<http2::Request>, Option<protocol::http3::Coded>), RequestError> {
-    if !version.has_streams() {
+    // an upgrade is translated on its connection
+    let upgrades = plan::is_websocket_url(url);
+    if !version.has_streams() || upgrades {
         return Ok((None, None));
     }
     // RFC 9114 section 4.2 has the same rules as RFC 9113 section 8.2.2

@@ -435,25 +435,13 @@ fn shares(rooms: Option<u32>, workers: u32) -> Result<Vec<Share>, SetupError> {
 
 /// HTTP/2 by the plan's settings.
 pub(crate) fn http2_of(plan: &Plan) -> Protocol {
-    let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
-        plan.http2;
-    Protocol::Http2(http2::SessionSettings {
-        stream_window,
-        connection_window,
-        header_table,
-        encoder_table,
-        frame_max,
-        header_list_max: plan.connection.head_max,
-        prioritises: plan.request.priority.is_some(),
-        ..http2::SessionSettings::default()
-    })
+    Protocol::Http2(http2_settings(plan))
 }
 
 fn protocol(plan: &Plan) -> Result<Protocol, String> {
     if plan.is_websocket() {
         return Ok(Protocol::WebSocket(Arc::new(SocketTerms::new(plan)?)));
     }
-    let head_max = plan.connection.head_max;
     Ok(match plan.request.version {
         // a protocol left to the server's choice was resolved before
         HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => {
@@ -462,9 +450,26 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
         HttpVersion::Http2 => http2_of(plan),
         HttpVersion::Http3 => {
             let settings = protocol::http3::SessionSettings::default();
-            Protocol::Http3(protocol::http3::SessionSettings { section_max: head_max, ..settings })
+            let section_max = plan.connection.head_max;
+            Protocol::Http3(protocol::http3::SessionSettings { section_max, ..settings })
         }
     })
+}
+
+/// Settings that connections of HTTP/2 announce.
+pub fn http2_settings(plan: &Plan) -> http2::SessionSettings {
+    let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
+        plan.http2;
+    http2::SessionSettings {
+        stream_window,
+        connection_window,
+        header_table,
+        encoder_table,
+        frame_max,
+        header_list_max: plan.connection.head_max,
+        prioritises: plan.request.priority.is_some(),
+        ..http2::SessionSettings::default()
+    }
 }
 
 /// Limits on the head of an HTTP/1 response.

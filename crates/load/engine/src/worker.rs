@@ -1,6 +1,7 @@
 //! The worker: its state, its turn, and its loop.
 
 mod arrivals;
+mod churn;
 mod outcome;
 mod placement;
 mod response;
@@ -117,7 +118,7 @@ pub struct Worker {
     /// Input just read, and its decrypted form; shared by all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
-    /// WebSockets with heartbeats, and streams whose messages have a rate.
+    /// WebSockets that are pinged or closed at set times, and streams whose messages have a rate.
     timed: Option<Box<Timed>>,
     /// Rooms of WebSockets, and the messages for them.
     fan_out: Option<Box<FanOut>>,
@@ -150,7 +151,7 @@ impl Worker {
                 && !setup.is_unanswered()
                 && setup.plan.grpc.message_rate.is_none(),
             maker: None,
-            timed: Timed::of(&setup.plan, id),
+            timed: Timed::of(&setup, id),
             fan_out: FanOut::of(&setup, id).map(Box::new),
             unanswered: setup.is_unanswered(),
             sent_alone: Vec::new(),
@@ -270,7 +271,8 @@ impl Worker {
     /// Sends heartbeats and messages of streams that are due; returns when the next is due.
     #[cold]
     fn send_timed<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
-        self.send_heartbeats(io, now).min(self.send_paced(io, now))
+        let sent = self.send_heartbeats(io, now).min(self.send_paced(io, now));
+        sent.min(self.churn(io, now))
     }
 
     fn send_paced<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use conduit::{Io, Peer};
-use engine::{Link, ScenarioWorkers, WithHeldConnections, Worker, drive};
+use engine::{Link, PacedReads, ScenarioWorkers, WithHeldConnections, Worker, drive};
 use net::reactor::{Reactor, RingReactor};
 use ownstack::OwnStack;
 use sample::HeldFacts;
@@ -18,6 +18,10 @@ pub enum Network {
     Ring(Box<RingReactor>),
     /// The program's own TCP.
     Own(Box<OwnStack>),
+    /// Sockets of the kernel that are read slowly.
+    Paced(Box<PacedReads<Reactor>>),
+    /// WebSockets as streams of HTTP/2 connections over sockets of the kernel.
+    Tunnels(Box<tunnel::Tunnels<Reactor>>),
     /// QUIC over kernel datagram sockets.
     #[cfg(feature = "quic")]
     Quic(Box<quic::Quic<Reactor>>),
@@ -29,6 +33,8 @@ impl Network {
             Network::Sockets(io) => Box::new(io),
             Network::Ring(io) => io,
             Network::Own(io) => io,
+            Network::Paced(io) => io,
+            Network::Tunnels(io) => io,
             #[cfg(feature = "quic")]
             Network::Quic(io) => io,
         }
@@ -72,6 +78,11 @@ fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
         Network::Sockets(mut io) => drive(worker, &mut io, link),
         Network::Ring(mut io) => drive(worker, &mut *io, link),
         Network::Own(mut io) => drive(worker, &mut *io, link),
+        // virtual calls instead of one more copy of the engine
+        Network::Paced(_) | Network::Tunnels(_) => {
+            let mut io = network.boxed();
+            drive(worker, &mut &mut *io, link);
+        }
         #[cfg(feature = "quic")]
         Network::Quic(mut io) => drive(worker, &mut *io, link),
     }

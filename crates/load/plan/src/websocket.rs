@@ -1,6 +1,6 @@
 //! WebSocket: the messages sent, and how their answers are recognized.
 
-use crate::{Load, Plan, SocketPreset, TargetPlan, Think};
+use crate::{HttpVersion, Load, Plan, SocketPreset, TargetPlan, Think};
 use units::{Nanos, ParseError, quoted};
 use url::Url;
 
@@ -12,6 +12,9 @@ pub const ID_MARK: &str = "{id}";
 pub(crate) const MESSAGE_DEFAULT: &str = "hello {id}";
 /// Number of connections of an open load if nothing else sets it.
 const SOCKETS_DEFAULT: u32 = 10;
+/// WebSockets on one connection of HTTP/2: the number of streams that RFC 9113 section 6.5.2
+/// recommends servers to allow at least.
+const PER_CONNECTION_DEFAULT: u32 = 100;
 /// Maximum number of outstanding messages on one connection of an open load.
 const OUTSTANDING_MAX: u32 = 10_000;
 
@@ -31,6 +34,14 @@ pub struct WebSocketPlan {
     /// Number of rooms that the connections form; in each, one member publishes for all others.
     /// `None` means no rooms.
     pub rooms: Option<u32>,
+    /// Mean lifetime of a WebSocket, after which it is closed and another one is opened.
+    pub live: Option<Nanos>,
+    /// All WebSockets are reset at this time of the measured phase.
+    pub storm: Option<Nanos>,
+    /// Bytes per second that each connection reads. `None`: all that arrive.
+    pub read_rate: Option<u32>,
+    /// Most WebSockets on one connection of HTTP/2. `None`: [`PER_CONNECTION_DEFAULT`].
+    pub per_connection: Option<u32>,
     /// Offers permessage-deflate.
     pub compress: bool,
     pub mask: MaskRule,
@@ -134,6 +145,16 @@ impl Plan {
     /// Returns whether only heartbeats are sent.
     pub fn holds_websockets(&self) -> bool {
         self.is_websocket() && self.websocket.message.is_none() && self.websocket.ping.is_some()
+    }
+
+    /// Returns whether its WebSockets are streams of HTTP/2 connections (RFC 8441).
+    pub fn tunnels_websockets(&self) -> bool {
+        self.is_websocket() && self.request.version == HttpVersion::Http2
+    }
+
+    /// Most WebSockets on one connection of HTTP/2.
+    pub fn websockets_per_connection(&self) -> u32 {
+        self.websocket.per_connection.unwrap_or(PER_CONNECTION_DEFAULT)
     }
 
     /// Number of members of each room, including the publisher; 0 without rooms.

@@ -2,6 +2,7 @@
 //! response. It also selects one address if a name has several, and finds the hosts that redirects
 //! lead to.
 
+use crate::over_http2::SharedConnections;
 use crate::over_quic;
 use conduit::{Io, TlsFactory};
 use engine::exchange::{
@@ -210,6 +211,9 @@ fn over_connections_of(
     }
     let mut io = Reactor::new(Nanos::ZERO)?;
     let machine = machine.under(terms);
+    if let Some(shared) = SharedConnections::of(plan, tls) {
+        return Ok(drive(machine, &mut shared.over(io)));
+    }
     match tls.and_then(|client| over_quic::carrier(plan, client)) {
         Some(carrier) => Ok(drive(machine, &mut carrier.over(io))),
         None => Ok(drive(machine, &mut io)),

@@ -21,6 +21,7 @@ mod load;
 mod measure;
 mod negotiate;
 mod network;
+mod over_http2;
 #[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
 pub mod over_quic;
 mod own_stack;

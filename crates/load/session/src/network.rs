@@ -1,6 +1,7 @@
 //! Network that the connections of a run use.
 
 use crate::judge::Judge;
+use crate::over_http2::SharedConnections;
 use crate::over_quic::{self, Carrier};
 use crate::own_stack;
 use crate::path::EmulatedPath;
@@ -8,7 +9,7 @@ use crate::sockets::SocketLoop;
 use crate::sut::SutTarget;
 use crate::watcher::Watcher;
 use anyhow::Result;
-use engine::{Crowd, Endpoint, Setup};
+use engine::{Crowd, Endpoint, PacedReads, Setup};
 use eventloop::Network as WorkerNetwork;
 use net::reactor::{Reactor, RingReactor};
 use ownstack::{Handover, OwnNetwork, XdpHook};
@@ -31,6 +32,29 @@ pub enum Network {
     OwnStack(Arc<OwnNetwork>),
     /// Other machines, each with its own network.
     Fleet(Arc<dyn Fleet>),
+}
+
+/// Connections of a worker over the kernel's sockets.
+#[derive(Debug)]
+pub(crate) enum ConnectionKind {
+    Tcp,
+    Quic(Carrier),
+    /// WebSockets share connections of HTTP/2.
+    Shared(SharedConnections),
+    /// Each reads this many bytes per second.
+    SlowReads(u32),
+}
+
+impl ConnectionKind {
+    pub(crate) fn of(plan: &Plan, tls: Option<&net::tls::Client>) -> ConnectionKind {
+        let carrier = tls.and_then(|client| over_quic::carrier(plan, client));
+        match (carrier, SharedConnections::of(plan, tls), plan.websocket.read_rate) {
+            (Some(carrier), ..) => ConnectionKind::Quic(carrier),
+            (None, Some(shared), _) => ConnectionKind::Shared(shared),
+            (None, None, Some(rate)) if plan.is_websocket() => ConnectionKind::SlowReads(rate),
+            (None, None, _) => ConnectionKind::Tcp,
+        }
+    }
 }
 
 /// A run for the machines of a fleet.
@@ -136,7 +160,7 @@ impl Network {
         id: u32,
         seed: u64,
         spin: Nanos,
-        carrier: Option<Carrier>,
+        kind: ConnectionKind,
     ) -> io::Result<WorkerNetwork> {
         let sockets = match self {
             Network::OwnStack(own) => {
@@ -145,10 +169,21 @@ impl Network {
             Network::Kernel(sockets) | Network::Path(_, sockets) => *sockets,
             Network::Fleet(_) => SocketLoop::default(),
         };
-        Ok(match (carrier, sockets) {
-            (Some(carrier), _) => over_quic::network(carrier.over(Reactor::new(spin)?)),
-            (None, SocketLoop::Ring) => WorkerNetwork::Ring(Box::new(RingReactor::new(spin)?)),
-            (None, SocketLoop::Epoll) => WorkerNetwork::Sockets(Reactor::new(spin)?),
+        Ok(match (kind, sockets) {
+            (ConnectionKind::Quic(carrier), _) => {
+                over_quic::network(carrier.over(Reactor::new(spin)?))
+            }
+            (ConnectionKind::Shared(shared), _) => {
+                WorkerNetwork::Tunnels(Box::new(shared.over(Reactor::new(spin)?)))
+            }
+            (ConnectionKind::SlowReads(bytes_per_s), _) => {
+                let io = PacedReads::new(Reactor::new(spin)?, f64::from(bytes_per_s));
+                WorkerNetwork::Paced(Box::new(io))
+            }
+            (ConnectionKind::Tcp, SocketLoop::Ring) => {
+                WorkerNetwork::Ring(Box::new(RingReactor::new(spin)?))
+            }
+            (ConnectionKind::Tcp, SocketLoop::Epoll) => WorkerNetwork::Sockets(Reactor::new(spin)?),
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::session::{Env, Session};
 use crate::{journeys, path};
 use engine::Setup;
 use plan::{HttpVersion, Plan};
+use sample::FailureClass;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -77,6 +78,7 @@ impl Session {
         }
         self.settle_grpc()?;
         let (mut found, from) = self.call_first()?;
+        self.check_tunnels(&found)?;
         if found.unimplemented && self.fit.plan.grpc.descriptors.is_none() {
             self.check_grpc_method()?;
         }
@@ -146,6 +148,19 @@ impl Session {
         self.notes.push(format!(
             "the server allows {kept} streams on a connection: {kept} are used, not {asked}"
         ));
+    }
+
+    /// # Errors
+    /// The server accepts no WebSocket over HTTP/2.
+    fn check_tunnels(&self, found: &PlainCall) -> Result<(), Failure> {
+        let refused = found.call.failure.as_ref();
+        let refused = refused.filter(|(class, _)| *class == FailureClass::UpgradeRefused);
+        match refused.filter(|_| found.unreachable && self.base.tunnels_websockets()) {
+            Some((_, why)) => {
+                Err(Failure::usage(format!("{}: {why}; drop --http 2 to use HTTP/1.1", self.name)))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes the first call; returns its request too.

@@ -39,7 +39,10 @@ impl Servers {
     /// Fails if TLS settings cannot be used.
     pub(crate) fn prepare_tls(&mut self, plan: &Plan) -> Result<()> {
         let secure = self.endpoints.iter().any(|endpoint| endpoint.tls_name.is_some());
-        match secure || plan.request.version == HttpVersion::Http3 {
+        // connections that WebSockets share use TLS below their endpoint
+        let below = plan.tunnels_websockets()
+            && plan.targets.iter().any(|target| plan::is_secure(&target.url));
+        match secure || below || plan.request.version == HttpVersion::Http3 {
             true => self.expect_tls(plan),
             false => Ok(()),
         }
@@ -138,7 +141,8 @@ fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -
     Ok(Endpoint {
         key,
         peers,
-        tls_name: secure.then_some(name),
+        // connections that WebSockets share use TLS themselves
+        tls_name: secure.then_some(name).filter(|_| !plan.tunnels_websockets()),
         tunnel,
         absolute: via.is_some() && !secure,
     })

@@ -43,6 +43,12 @@ fn choose_where(
     if plan.request.version == HttpVersion::Http3 {
         return because("HTTP/3 goes over UDP");
     }
+    if plan.websocket.read_rate.is_some() && plan.is_websocket() {
+        return because("--ws-read-rate paces each read");
+    }
+    if plan.tunnels_websockets() {
+        return because("WebSockets share connections of HTTP/2");
+    }
     match probe() {
         Ok(()) => (SocketLoop::Ring, None),
         Err(error) => because(&net::reactor::why_no_ring(&error, "Linux 6.1")),

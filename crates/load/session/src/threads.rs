@@ -1,7 +1,7 @@
 //! Worker threads, and the collector's end of their channel. One thread per worker; this thread
 //! merges, watches for signals and shows the live line.
 
-use crate::network::Network;
+use crate::network::{ConnectionKind, Network};
 use crate::signals;
 use crate::watcher::{Lease, Takeovers, Watcher};
 use anyhow::Context;
@@ -217,14 +217,14 @@ impl WorkerThreads<'_> {
         mut link: ThreadLink,
     ) -> anyhow::Result<JoinHandle<std::io::Result<()>>> {
         let plan = loads.first().map(|load| &load.setup.plan).context("a run has a load")?;
-        let carrier = self.tls.and_then(|client| crate::over_quic::carrier(plan, client));
+        let kind = ConnectionKind::of(plan, self.tls);
         let cores = self.cores;
         let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
         let (nice, spin, seed) = (plan.driver.nice, plan.driver.spin, plan.seed);
         let tls = self.tls.cloned();
         let network = self.network.clone();
         // QUIC connections are never held alongside a load
-        let sockets_of_tcp = carrier.is_none() || network.own().is_some();
+        let sockets_of_tcp = !matches!(kind, ConnectionKind::Quic(_)) || network.own().is_some();
         let held =
             loads.first().filter(|_| sockets_of_tcp).and_then(|load| part_held(&load.setup, id));
         let body = move || {
@@ -244,7 +244,7 @@ impl WorkerThreads<'_> {
             let workers = loads.into_iter().map(|load| load.worker(id, tls.as_ref())).collect();
             // workers of scenarios are counted by scenario, even if there is only one
             let scenarios = !link.setup.plan.scenarios.is_empty();
-            let connections = network.of_worker(id, seed, spin, carrier)?;
+            let connections = network.of_worker(id, seed, spin, kind)?;
             if let Some(facts) =
                 eventloop::run(id, workers, scenarios, connections, held, &mut link)
             {

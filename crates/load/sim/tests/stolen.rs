@@ -211,6 +211,13 @@ fn of_http2(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
     Weakness { known: Known { observed: Some(observe), ..of.known }, ..of }
 }
 
+/// The same, counted by clients that read slowly.
+fn of_slow_readers(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
+    let observe = |evidence: &mut Evidence<'_>| evidence.read_rate = Some(1_000);
+    let of = counted(id, count);
+    Weakness { known: Known { observed: Some(observe), ..of.known }, ..of }
+}
+
 const LIMITS: Http2Limits = Http2Limits {
     streams: 10,
     stream_window: 1 << 30,
@@ -300,6 +307,16 @@ fn figures() -> Vec<Weakness> {
                 (0..50).for_each(|_| hist.record(MS(ms)));
             }
             (1..=10).for_each(|ms| fan_out.each.record(MS(ms)));
+        }),
+        counted("slow-reconnects", |measurement| {
+            let reconnects = &mut measurement.total.messages.reconnects;
+            (reconnects.lost, reconnects.failed) = (20, 20);
+            (0..20).for_each(|_| reconnects.times.record(MS(3_000)));
+        }),
+        of_slow_readers("slow-consumer", |measurement| {
+            let messages = &mut measurement.total.messages;
+            messages.counts.opened = 20;
+            messages.end(sample::SocketClose::Server(1008), None);
         }),
         of_http2("stream-limit", |measurement| {
             let facts = &mut measurement.total.connections.http2;

@@ -819,3 +819,86 @@ fn presets_greet_beat_and_find_their_answers() {
         assert!(reply.is_none_or(|reply| log.iter().any(|it| it == reply)), "{name}: {log:?}");
     }
 }
+
+/// A closed load whose WebSockets are all reset after 3 s.
+fn stormy(users: u32) -> Plan {
+    let mut plan = closed(users);
+    plan.websocket.storm = Some(Nanos::from_secs(3));
+    plan
+}
+
+#[test]
+fn all_sockets_return_after_a_storm_and_no_message_is_lost() {
+    for (mut plan, name) in [(stormy(50), "closed"), (open(500.0, 50), "open")] {
+        plan.websocket.storm = Some(Nanos::from_secs(3));
+        for workers in [1, 2] {
+            let run = execute(plan.clone(), echo_after(ms(20)), workers);
+            let total = &run.measurement.total;
+            total.counts.conserved().unwrap();
+            let (_, failed, timed_out) = outcomes(&run);
+            assert_eq!((failed, timed_out), (0, 0), "{name}");
+            let messages = &total.messages;
+            assert_eq!(messages.counts.opened, 100, "{name}");
+            let back = &messages.reconnects;
+            assert_eq!((back.lost, back.restored(), back.failed), (50, 50, 0), "{name}");
+            assert!(back.times.max() < ms(100), "{name}: {:?}", back.times.max());
+            assert_eq!(back.peak_per_s(), 500.0, "{name}");
+            // reset by the client: nothing abnormal
+            assert_eq!(messages.closes.get(&SocketClose::Client(1006)), Some(&50), "{name}");
+            assert_eq!(messages.abnormal(), 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn held_sockets_return_after_a_storm_without_a_call() {
+    let mut plan = plan();
+    plan.load = Load::Closed { users: 20, think: Think::None, session: None };
+    plan.websocket.ping = Some(Nanos::from_secs(300));
+    plan.websocket.storm = Some(Nanos::from_secs(3));
+    plan.settle_websocket();
+    let run = execute(plan, echo_after(ms(20)), 1);
+    let back = &run.measurement.total.messages.reconnects;
+    assert_eq!((back.lost, back.restored()), (20, 20));
+    assert!(back.times.max() < ms(100), "{:?}", back.times.max());
+}
+
+#[test]
+fn refused_reconnects_are_counted_and_repeated() {
+    // it ends every connection for half a second after the storm
+    let mut inner = echo_after(ms(1));
+    let mut first = None;
+    let react = move |now: Nanos, client: Client, bytes: &[u8]| {
+        let storm = *first.get_or_insert(now) + Nanos::from_secs(3);
+        match now > storm - ms(50) && now < storm + ms(500) && bytes.starts_with(b"GET") {
+            true => vec![(now, Action::End)],
+            false => inner.receive(now, client, bytes),
+        }
+    };
+    let mut plan = plan();
+    plan.load = Load::Closed { users: 20, think: Think::None, session: None };
+    plan.websocket.ping = Some(Nanos::from_secs(300));
+    plan.websocket.storm = Some(Nanos::from_secs(3));
+    plan.settle_websocket();
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
+    let run = execute(plan, server, 1);
+    let back = &run.measurement.total.messages.reconnects;
+    assert_eq!((back.lost, back.restored(), back.failed), (20, 20, 20));
+    // the second attempt is made a second later
+    assert!(back.times.max() > ms(900) && back.times.max() < ms(1_200), "{:?}", back.times.max());
+}
+
+#[test]
+fn lifetimes_end_sockets_and_others_follow() {
+    for mut plan in [closed(10), open(100.0, 10)] {
+        plan.websocket.live = Some(Nanos::SECOND);
+        let run = execute(plan, echo_after(ms(20)), 1);
+        assert_eq!(outcomes(&run).1, 0);
+        let messages = &run.measurement.total.messages;
+        // ten sockets for ten seconds, each for a second in the mean
+        let opened = messages.counts.opened;
+        assert!((85..=125).contains(&opened), "{opened}");
+        assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&opened));
+        assert_eq!(messages.counts.sent, messages.counts.received);
+    }
+}

@@ -653,6 +653,11 @@ impl GivenOptions {
             ));
         }
         let speaks = version.has_streams();
+        if plan.is_websocket() && self.has("streams") {
+            return Err(UsageError::new(
+                "--streams is an option of HTTP requests; with WebSocket write --ws-per-connection",
+            ));
+        }
         let given = STREAM_OPTIONS.iter().find(|option| self.has(option));
         if let Some(option) = given.filter(|_| !speaks) {
             return Err(UsageError::new(format!(
@@ -678,7 +683,7 @@ impl GivenOptions {
     fn settle_streams(&self, plan: &mut Plan, from_file: bool) {
         let open = matches!(plan.load, Load::Open { session: None, .. });
         let given = from_file || self.has("streams");
-        if open && !given && plan.request.version.has_streams() {
+        if open && !given && plan.request.version.has_streams() && !plan.is_websocket() {
             plan.connection.pipeline =
                 plan.connection.calls.unwrap_or(STREAMS_OPEN).clamp(1, STREAMS_OPEN);
         }

@@ -104,7 +104,12 @@ fn members_of_rooms_receive_published_messages() {
 #[test]
 fn unsupported_options_are_refused_by_name() {
     for (args, named) in [
-        (&["ws://h/", "--http", "2"][..], "--http"),
+        (&["ws://h/", "--http", "3"][..], "--http"),
+        (&["ws://h/", "--http", "2", "--streams", "5"], "--ws-per-connection"),
+        (&["ws://h/", "--ws-per-connection", "5"], "--http 2"),
+        (&["ws://h/", "--http", "2", "--idle", "5"], "--idle"),
+        (&["ws://h/", "--http", "2", "--ws-read-rate", "1k"], "--ws-read-rate"),
+        (&["ws://h/", "-d", "1s", "--ws-storm", "2s"], "--ws-storm"),
         (&["ws://h/", "--body", "x"], "--body"),
         (&["ws://h/", "--proxy", "http://p:1"], "--proxy"),
         (&["ws://h/", "--expect-body", "x"], "--expect-body"),
@@ -138,4 +143,68 @@ fn invalid_utf8_fails_with_its_close_code() {
     let url = format!("ws://{}/", server.address);
     let seen = messages(&[&url, "-n", "1", "-c", "1"], &[1]);
     assert_eq!(seen["violations"]["text that is not UTF-8 (close code 1007)"], 1, "{seen:#}");
+}
+
+#[test]
+fn sockets_share_connections_of_http2() {
+    let site = Site::start(&[]);
+    let url = site.url("/ws?delay=2ms").replace("http:", "ws:");
+    let shared = ["--http", "2", "--ws-per-connection", "10", "--threads", "1"];
+    let line = [&[&*url, "-n", "200", "-c", "40", "--ws-compress"][..], &shared].concat();
+    let seen = messages(&line, &[0, 4]);
+    let keys = ["opened", "compressed", "sent", "received", "unmatched", "http2_connections"];
+    assert_eq!(keys.map(|key| count(&seen, key)), [40, 40, 200, 200, 0, 4], "{seen:#}");
+    assert_eq!(count(&seen, "abnormal_closes"), 0, "{seen:#}");
+    // open loop, heartbeats, and a reconnect storm on the same connections
+    let open = ["-d", "600ms", "-c", "20", "--ws-rate", "200/s", "--ws-storm", "300ms"];
+    let seen = messages(&[&[&*url][..], &open, &shared].concat(), &[0, 4]);
+    let keys = ["sent", "http2_connections"].map(|key| count(&seen, key));
+    assert_eq!(keys[1], 2, "{seen:#}");
+    assert_eq!(seen["reconnects"]["restored"], 20, "{seen:#}");
+    let room = site.url("/ws?room=r{room}").replace("http:", "ws:");
+    let rooms = ["-d", "300ms", "-c", "8", "--ws-rooms", "2", "--ws-rate", "50/s"];
+    let seen = messages(&[&[&*room][..], &rooms, &shared].concat(), &[0, 4]);
+    assert_eq!(seen["fan_out"]["reach"], 1.0, "{seen:#}");
+}
+
+#[test]
+fn servers_without_websockets_over_http2_are_named() {
+    // SETTINGS without ENABLE_CONNECT_PROTOCOL
+    let server = Scripted::start(|mut stream, _| {
+        stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).ok();
+        let mut rest = vec![0; 4096];
+        while stream.read(&mut rest).is_ok_and(|count| count > 0) {}
+    });
+    let url = format!("ws://{}/", server.address);
+    let output = run(&["run", &url, "-n", "1", "--http", "2"]);
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("ENABLE_CONNECT_PROTOCOL"), "{}", output.stderr);
+    let old = Site::start(&[("null", "")]);
+    let output = run(&["run", &old.url("/").replace("http:", "ws:"), "-n", "1", "--http", "2"]);
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    let site = Site::start(&[]);
+    let output = run(&["run", &site.url("/hw").replace("http:", "ws:"), "-n", "1", "--http", "2"]);
+    assert!(output.stdout.contains("the server answered 404, not 101"), "{}", output.stdout);
+}
+
+#[test]
+fn earlier_answers_precede_the_close_of_the_server() {
+    let site = Site::start(&[]);
+    let url = site.url("/ws?delay=30ms&close=1000&after=5").replace("http:", "ws:");
+    let seen = messages(&[&url, "-d", "300ms", "-c", "1", "--ws-rate", "1000/s"], &[0, 1, 4]);
+    let closed = seen["closes"].as_array().unwrap().iter().filter(|it| it["by"] == "server");
+    let closed: u64 = closed.map(|it| it["count"].as_u64().unwrap()).sum();
+    assert!(closed >= 2, "{seen:#}");
+    assert!(count(&seen, "received") >= 5 * closed, "{seen:#}");
+}
+
+#[test]
+fn slow_readers_hold_a_server_back() {
+    let site = Site::start(&[]);
+    let url = site.url("/ws?push=2000").replace("http:", "ws:");
+    let line = [&*url, "-d", "1s", "-c", "1", "--ws-ping", "10s", "--ws-read-rate", "4k"];
+    let seen = messages(&line, &[0, 4]);
+    // 8 KiB at once and 4 kB in the second, in frames of at most 11 bytes
+    let received = count(&seen, "wire_received");
+    assert!((8_000..14_000).contains(&received), "{seen:#}");
 }

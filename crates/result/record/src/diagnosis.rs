@@ -147,13 +147,15 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
     evidence.driver_busy = Some(judged.map_or(busy, |cause| cause.figure.max(busy)));
     evidence.sut = report.sut.as_ref();
     evidence.path = report.path.as_ref();
-    evidence.http2 = (plan.request.version == HttpVersion::Http2).then_some(Http2Limits {
-        streams: plan.connection.pipeline,
-        stream_window: plan.http2.stream_window,
-        connection_window: plan.http2.connection_window,
-        header_table: plan.http2.header_table,
-        encoder_table: plan.http2.encoder_table,
-    });
+    evidence.read_rate = plan.websocket.read_rate;
+    evidence.http2 = (plan.request.version == HttpVersion::Http2 && !plan.is_websocket())
+        .then_some(Http2Limits {
+            streams: plan.connection.pipeline,
+            stream_window: plan.http2.stream_window,
+            connection_window: plan.http2.connection_window,
+            header_table: plan.http2.header_table,
+            encoder_table: plan.http2.encoder_table,
+        });
     evidence
 }
 

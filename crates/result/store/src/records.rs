@@ -21,9 +21,9 @@ use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     BackendTally, Backends, CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses,
     FanOutTally, GrpcTally, Hist, Instants, JourneyTally, LoadFigure, LoadTally, MessageTally,
-    Noted, NumberTally, Objective, ScenarioTally, Second, SecondStreams, ServerTimings, Sessions,
-    Snapshot, Spread, State, StatusTally, StepStreams, StreamTally, TargetTally, TokenTally,
-    TransactionTally, Verified,
+    Noted, NumberTally, Objective, ReconnectTally, ScenarioTally, Second, SecondStreams,
+    ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, StepStreams, StreamTally,
+    TargetTally, TokenTally, TransactionTally, Verified,
 };
 use std::fmt::Write;
 use torture::judge::TestOutcome;
@@ -77,15 +77,18 @@ record! {
         grpc,
     }
     StepStreams { whole, cut, events, first, gap }
-    TokenTally { output, input, reporting, events }
+    TokenTally { output, input, reporting, events, in_window }
     GrpcTally { statuses, unsent, messages }
-    MessageTally { counts, in_window, handshake, gap, ping, silence, closes, violations, fan_out }
+    MessageTally {
+        counts, in_window, handshake, gap, ping, silence, closes, violations, fan_out, reconnects,
+    }
+    ReconnectTally { lost, failed, times }
     FanOutTally {
         messages, complete, expected, received, duplicates, out_of_order, each, first, last,
     }
     SocketCounts {
-        opened, compressed, sent, received, unmatched, late, frames_received, payload_sent,
-        payload_received, wire_sent, wire_received, pings, pongs,
+        opened, compressed, carriers, sent, received, unmatched, late, frames_received,
+        payload_sent, payload_received, wire_sent, wire_received, pings, pongs,
     }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }

@@ -99,7 +99,7 @@ pub struct Config {
     /// Times of the tokens of the language model at `/v1/chat/completions` and `/v1/messages`.
     pub(crate) model: ModelPace,
     /// They are given.
-    model_given: bool,
+    pub(crate) model_given: bool,
     /// A file set served in addition to the pages, computed from the seed; it is on no disk.
     pub files: Option<workload::fileset::Spec>,
     /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`,

@@ -134,6 +134,8 @@ pub struct Evidence<'a> {
     pub path: Option<&'a PathFacts>,
     /// Settings announced by the client; `None` means HTTP/2 was not used.
     pub http2: Option<Http2Limits>,
+    /// Bytes per second that each WebSocket reads at most, if the plan limits it.
+    pub read_rate: Option<u32>,
 }
 
 /// Announcements of an HTTP/2 client, and the number of streams it uses.
@@ -167,6 +169,7 @@ impl<'a> Evidence<'a> {
             sut: None,
             path: None,
             http2: None,
+            read_rate: None,
         }
     }
 }

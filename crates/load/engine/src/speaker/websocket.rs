@@ -594,6 +594,17 @@ impl SocketSpeaker {
         }
     }
 
+    /// The handshake is complete, and the connection has not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open(_))
+    }
+
+    /// Notes that the client ends the connection without a close frame.
+    pub(crate) fn reset(&mut self) {
+        let close = SocketClose::Client(close::ABNORMAL);
+        self.end.get_or_insert(SocketEnd { close, violation: None });
+    }
+
     /// Notes that the connection is established, and the upgrade is sent at `now`.
     pub(crate) fn set_asked(&mut self, now: Nanos) {
         self.asked_at = now;

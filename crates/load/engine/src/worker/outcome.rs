@@ -148,7 +148,8 @@ impl Worker {
             self.judge_connection(io, slot, now);
         }
         if let Some(facts) = self.pool.conn_mut(slot).take_protocol_facts() {
-            self.journal.count_protocol(facts, now, || io.quic(slot));
+            self.note_end_in_storm(slot, &facts, now);
+            self.journal.count_protocol(facts, (io, slot), now);
         }
         self.pool.close(io, slot, how);
         self.journal.connection_closed();

@@ -89,11 +89,8 @@ impl Worker {
         // the next wait may have a shorter limit than the connect
         self.pool.arm(slot);
         let socket = self.pool.conn_mut(slot).is_socket();
-        if let Some(timed) = self.timed.as_mut()
-            && let Some(heartbeats) = &mut timed.heartbeats
-            && heartbeats.are_for(socket)
-        {
-            heartbeats.begin(slot, generation, now);
+        if let Some(timed) = &mut self.timed {
+            timed.begin(slot, generation, socket, now);
         }
     }
 
@@ -282,6 +279,7 @@ impl Worker {
             };
             if let Some(mut news) = self.pool.conn_mut(slot).take_news() {
                 self.hear_room(slot, &mut news, now);
+                self.count_restored(slot, &news, now);
                 self.journal.messages(&news, now);
             }
             match event {

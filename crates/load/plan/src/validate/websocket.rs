@@ -3,6 +3,7 @@
 use super::Problems;
 use crate::websocket::{ID_MARK, MESSAGE_MAX, ROOM_MARKS, WebSocketPlan, is_websocket_url};
 use crate::{Auth, HttpVersion, Load, MessageAnswer, Plan, Think};
+use units::Nanos;
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     problems.add_faults(plan, "websocket");
@@ -24,6 +25,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     }
     check_messages(plan, problems);
     check_rooms(plan, problems);
+    check_churn(plan, problems);
     check_load(plan, problems);
     check_connection(plan, problems);
     check_exchange(plan, problems);
@@ -178,6 +180,23 @@ fn check_rooms(plan: &Plan, problems: &mut Problems) {
     );
 }
 
+fn check_churn(plan: &Plan, problems: &mut Problems) {
+    let websocket = &plan.websocket;
+    let churns = websocket.live.is_some() || websocket.storm.is_some();
+    let option = if websocket.storm.is_some() { "--ws-storm" } else { "--ws-live" };
+    problems.add_if(
+        churns && websocket.rooms.is_some(),
+        option,
+        "--ws-storm and --ws-live do not work with --ws-rooms, whose members are not reconnected; drop one",
+    );
+    let late = |at: Nanos| plan.stop.duration.is_some_and(|span| at >= span);
+    problems.add_if(
+        websocket.storm.is_some_and(late),
+        "--ws-storm",
+        "--ws-storm is not before the end of the run; give an earlier time, or a longer -d",
+    );
+}
+
 fn check_load(plan: &Plan, problems: &mut Problems) {
     let session = plan.loads().iter().any(|load| load.session().is_some());
     problems.add_if(
@@ -213,9 +232,30 @@ fn check_connection(plan: &Plan, problems: &mut Problems) {
     let connection = &plan.connection;
     for (wrong, option, text) in [
         (
-            plan.request.version != HttpVersion::Http11,
+            !matches!(plan.request.version, HttpVersion::Http11 | HttpVersion::Http2),
             "--http",
-            "WebSocket works only over HTTP/1.1; drop --http",
+            "WebSocket works over HTTP/1.1 and HTTP/2; drop --http, or give --http 2",
+        ),
+        (
+            plan.websocket.per_connection.is_some() && plan.request.version == HttpVersion::Http11,
+            "--ws-per-connection",
+            "--ws-per-connection needs --http 2: over HTTP/1.1 each WebSocket has a connection",
+        ),
+        (
+            plan.tunnels_websockets() && connection.idle.is_some(),
+            "--idle",
+            "--idle does not work with WebSocket over HTTP/2; drop one",
+        ),
+        (
+            plan.tunnels_websockets() && plan.websocket.read_rate.is_some(),
+            "--ws-read-rate",
+            "--ws-read-rate does not work with --http 2, where WebSockets share a connection; drop one",
+        ),
+        (
+            plan.tunnels_websockets() && plan.tls.user_sessions,
+            "--user-sessions",
+            "--user-sessions does not work with WebSocket over HTTP/2, where users share \
+             connections; drop one",
         ),
         (
             connection.proxy.is_some(),
@@ -248,7 +288,8 @@ fn check_connection(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         matches!(plan.load, Load::Closed { .. }) && connection.pipeline > 1,
         "--pipeline",
-        "--pipeline is an option of HTTP; with WebSocket give --ws-rate for several messages in flight",
+        "--pipeline and --streams are options of HTTP requests; with WebSocket give --ws-rate for several \
+         messages in flight, or --ws-per-connection for several WebSockets on a connection of HTTP/2",
     );
 }
 

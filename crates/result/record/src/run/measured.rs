@@ -208,6 +208,8 @@ pub enum RunHist {
     Handshake,
     MessageGap,
     Heartbeat,
+    /// From the loss of all of them until each was open again.
+    Reconnect,
     /// For messages to rooms: time to each receiver, to the first and to the last.
     Receiver,
     FirstReceiver,
@@ -243,6 +245,7 @@ impl RunHist {
             RunHist::Handshake => "handshake",
             RunHist::MessageGap => "message_gap",
             RunHist::Heartbeat => "heartbeat",
+            RunHist::Reconnect => "reconnect",
             RunHist::Receiver => "receiver",
             RunHist::FirstReceiver => "first_receiver",
             RunHist::LastReceiver => "last_receiver",
@@ -280,7 +283,7 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     all
 }
 
-fn single(total: &Snapshot) -> [(RunHist, &Hist); 28] {
+fn single(total: &Snapshot) -> [(RunHist, &Hist); 29] {
     let (lives, streams) = (&total.connections.lives, &total.streams);
     [
         (RunHist::Succeeded, &total.succeeded),
@@ -308,6 +311,7 @@ fn single(total: &Snapshot) -> [(RunHist, &Hist); 28] {
         (RunHist::Handshake, &total.messages.handshake),
         (RunHist::MessageGap, &total.messages.gap),
         (RunHist::Heartbeat, &total.messages.ping),
+        (RunHist::Reconnect, &total.messages.reconnects.times),
         (RunHist::Receiver, &total.messages.fan_out.each),
         (RunHist::FirstReceiver, &total.messages.fan_out.first),
         (RunHist::LastReceiver, &total.messages.fan_out.last),

@@ -39,7 +39,7 @@ pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, MetricRecord, NotedRecord,
     TransactionRecord,
 };
-pub use messages::{CloseRecord, FanOutRecord, MessagesRecord};
+pub use messages::{CloseRecord, FanOutRecord, MessagesRecord, ReconnectsRecord};
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use plan::PlanRecord;
 pub use rows::row_labels;

@@ -62,6 +62,19 @@ fn websocket(plan: &Plan) -> String {
             .calls
             .map(|calls| format!("{} per connection", counted(u64::from(calls), "message"))),
     );
+    if plan.tunnels_websockets() {
+        let most = plan.websockets_per_connection();
+        parts.push(format!("over HTTP/2 with up to {most} on a connection"));
+    }
+    if let Some(rate) = plan.websocket.read_rate {
+        parts.push(format!("each reads {}/s", units::show::bytes(u64::from(rate))));
+    }
+    if let Some(span) = plan.websocket.live {
+        parts.push(format!("each open for about {}", units::show::duration(span)));
+    }
+    if let Some(at) = plan.websocket.storm {
+        parts.push(format!("all reset after {}", units::show::duration(at)));
+    }
     if let Some(interval) = plan.websocket.ping {
         parts.push(format!("a ping every {}", units::show::duration(interval)));
     }

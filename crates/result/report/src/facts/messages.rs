@@ -2,7 +2,7 @@
 
 use crate::RunRecord;
 use crate::words::counted;
-use record::run::{FanOutRecord, MessagesRecord, RunHist};
+use record::run::{FanOutRecord, MessagesRecord, ReconnectsRecord, RunHist};
 use stats::Hist;
 use units::show;
 
@@ -11,6 +11,8 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     let Some(messages) = &report.bodies.messages else { return Vec::new() };
     let mut facts = vec![("Messages", sentence(messages)), ("WebSockets", sockets(messages))];
     facts.extend(messages.fan_out.as_ref().map(|it| ("Fan-out", fan_out(it))));
+    let back = report.hist(RunHist::Reconnect);
+    facts.extend(messages.reconnects.as_ref().map(|it| ("Reconnects", reconnects(it, &back))));
     let mut violations: Vec<_> = messages.violations.iter().collect();
     violations.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let describe = |(why, count): &(&String, &u64)| {
@@ -79,8 +81,33 @@ fn fan_out(record: &FanOutRecord) -> String {
     text
 }
 
+/// How WebSockets returned after all of them were reset.
+fn reconnects(record: &ReconnectsRecord, times: &Hist) -> String {
+    let lost = show::count(record.lost);
+    let mut text = match record.restored {
+        0 => format!("{lost} reset at once; none was open again"),
+        all if all >= record.lost => {
+            format!("{lost} reset at once; all open again after {}", show::duration(times.max()))
+        }
+        some => format!("{lost} reset at once; only {} open again", show::count(some)),
+    };
+    if record.restored > 0 {
+        let median = show::duration(times.quantile(0.5));
+        let peak = show::rate(record.peak_per_s);
+        text += &format!(" (median {median}), at most {peak} in 100 ms");
+    }
+    if record.failed > 0 {
+        text += &format!("; {} failed", counted(record.failed, "attempt"));
+    }
+    text
+}
+
 fn sockets(messages: &MessagesRecord) -> String {
     let mut text = format!("{} opened", show::count(messages.opened));
+    if messages.http2_connections > 0 {
+        let carriers = counted(messages.http2_connections, "connection");
+        text += &format!(" on {carriers} of HTTP/2");
+    }
     if messages.compressed > 0 {
         let ratio = messages.payload_sent as f64 / messages.wire_sent.max(1) as f64;
         text += &format!(
@@ -94,6 +121,7 @@ fn sockets(messages: &MessagesRecord) -> String {
     for close in &messages.closes {
         let count = show::count(close.count);
         text += &match close.by.as_str() {
+            "client" if close.code == 1006 => format!("; {count} reset by the client"),
             "client" if messages.is_of_steps() => {
                 format!("; {count} closed by the client ({})", close.code)
             }
@@ -123,6 +151,7 @@ pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
         ("handshake", RunHist::Handshake),
         ("between messages", RunHist::MessageGap),
         ("ping to pong", RunHist::Heartbeat),
+        ("until open again", RunHist::Reconnect),
         ("first receiver", RunHist::FirstReceiver),
         ("each receiver", RunHist::Receiver),
         ("last receiver", RunHist::LastReceiver),

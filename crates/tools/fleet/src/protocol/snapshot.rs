@@ -10,8 +10,8 @@ use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     BackendTally, Backends, Connections, Counts, FailedResponse, FailedResponses, FanOutTally,
     GrpcTally, Hist, Instants, JourneyTally, LoadFigure, LoadTally, MessageTally, Noted,
-    NumberTally, ScenarioTally, ServerTimings, Sessions, Snapshot, StatusTally, StepStreams,
-    StreamTally, TARGET_ROWS_MAX, TargetTally, TokenTally, TransactionTally, Verified,
+    NumberTally, ReconnectTally, ScenarioTally, ServerTimings, Sessions, Snapshot, StatusTally,
+    StepStreams, StreamTally, TARGET_ROWS_MAX, TargetTally, TokenTally, TransactionTally, Verified,
 };
 use units::Nanos;
 
@@ -81,15 +81,18 @@ packed! {
         grpc,
     }
     StepStreams { whole, cut, events, first, gap }
-    TokenTally { output, input, reporting, events }
+    TokenTally { output, input, reporting, events, in_window }
     GrpcTally { statuses, unsent, messages }
-    MessageTally { counts, in_window, handshake, gap, ping, silence, closes, violations, fan_out }
+    MessageTally {
+        counts, in_window, handshake, gap, ping, silence, closes, violations, fan_out, reconnects,
+    }
+    ReconnectTally { lost, failed, times }
     FanOutTally {
         messages, complete, expected, received, duplicates, out_of_order, each, first, last,
     }
     SocketCounts {
-        opened, compressed, sent, received, unmatched, late, frames_received, payload_sent,
-        payload_received, wire_sent, wire_received, pings, pongs,
+        opened, compressed, carriers, sent, received, unmatched, late, frames_received,
+        payload_sent, payload_received, wire_sent, wire_received, pings, pongs,
     }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }

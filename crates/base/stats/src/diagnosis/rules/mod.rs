@@ -3,6 +3,7 @@
 
 mod accept_queue;
 mod bandwidth;
+mod churn;
 mod client;
 mod connection_cap;
 mod cpu;
@@ -48,6 +49,8 @@ pub const RULES: &[&Rule] = &[
     &keep_alive::RULE,
     &sockets::IDLE,
     &sockets::SERIAL,
+    &churn::RECONNECTS,
+    &churn::SLOW_CONSUMER,
     &round_timeout::RULE,
     &bandwidth::RULE,
     &mixed::RULE,

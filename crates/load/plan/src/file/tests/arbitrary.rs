@@ -222,6 +222,10 @@ fn websocket(seed: u64) -> WebSocketPlan {
             .get((seed % 13) as usize)
             .map(|name| preset::parse_preset(name).unwrap()),
         rooms: (seed % 5 < 2).then_some((seed % 1_000 + 1) as u32),
+        live: (seed % 19 < 5).then_some(Nanos::from_millis(seed % 1_000 + 10)),
+        storm: (seed % 23 < 5).then_some(Nanos::from_millis(seed % 1_000 + 1)),
+        read_rate: (seed % 29 < 5).then_some((seed % 1_000 + 1) as u32),
+        per_connection: (seed % 17 < 5).then_some((seed % 1_000 + 1) as u32),
         compress: seed % 11 < 5,
         mask: [MaskRule::Random, MaskRule::Zero][(seed % 2) as usize],
     }

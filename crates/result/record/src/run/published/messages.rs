@@ -7,7 +7,7 @@ use plan::{MaskRule, Plan};
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{FanOutTally, Hist, Measurement, Snapshot};
+use stats::{FanOutTally, Hist, Measurement, ReconnectTally, Snapshot};
 use std::collections::BTreeMap;
 
 /// Rule of messages of a journey: each step has its own.
@@ -27,6 +27,9 @@ pub struct MessagesRecord {
     /// Handshakes that succeeded, and how many of them negotiated compression.
     pub opened: u64,
     pub compressed: u64,
+    /// Connections of HTTP/2 that carried them; 0 if each had its own.
+    #[serde(default)]
+    pub http2_connections: u64,
     /// Messages sent, and whole messages received, over the whole run.
     pub sent: u64,
     pub received: u64,
@@ -66,6 +69,37 @@ pub struct MessagesRecord {
     pub violations: BTreeMap<String, u64>,
     /// Messages that one member of a room published for all others; null without `--ws-rooms`.
     pub fan_out: Option<FanOutRecord>,
+    /// Return of the WebSockets after `--ws-storm` reset all of them; null without it.
+    #[serde(default)]
+    pub reconnects: Option<ReconnectsRecord>,
+}
+
+/// Return of WebSockets after the loss of all of them at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct ReconnectsRecord {
+    /// WebSockets that were reset, and those that were open again before the end.
+    pub lost: u64,
+    pub restored: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// From the loss to each handshake that succeeded.
+    pub time_s: TimesRecord,
+    /// Largest number of handshakes per second, over intervals of 100 ms.
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
+    pub peak_per_s: f64,
+}
+
+impl ReconnectsRecord {
+    fn of(tally: &ReconnectTally) -> ReconnectsRecord {
+        ReconnectsRecord {
+            lost: tally.lost,
+            restored: tally.restored(),
+            failed: tally.failed,
+            time_s: TimesRecord::of(&tally.times),
+            peak_per_s: tally.peak_per_s(),
+        }
+    }
 }
 
 /// Broadcasts of the measured phase. Times count from the instant a message was due.
@@ -161,6 +195,7 @@ impl MessagesRecord {
             mask: mask.to_owned(),
             opened: counts.opened,
             compressed: counts.compressed,
+            http2_connections: counts.carriers,
             sent: counts.sent,
             received: counts.received,
             received_per_s: per_second(messages.in_window, measurement.window),
@@ -183,6 +218,7 @@ impl MessagesRecord {
             abnormal_closes: messages.abnormal(),
             violations: messages.violations.clone(),
             fan_out: FanOutRecord::of(plan, &messages.fan_out),
+            reconnects: plan.websocket.storm.map(|_| ReconnectsRecord::of(&messages.reconnects)),
         })
     }
 }

@@ -1,0 +1,203 @@
+//! WebSockets that are closed and opened again by the client: after a lifetime each, or all at one
+//! instant.
+
+use conduit::Slot;
+use plan::Plan;
+use sample::{SocketClose, SocketCounts};
+use stats::ReconnectTally;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use units::{Nanos, Purpose, Seed, Stream};
+
+/// Wait before another attempt where a reconnect failed and no call makes one.
+const RETRY_AFTER: Nanos = Nanos::SECOND;
+
+/// Ends of WebSockets with a limited lifetime, drawn between half and one and a half of the plan's,
+/// so that those opened together do not end together.
+#[derive(Debug)]
+pub(crate) struct Lifetimes {
+    span: Nanos,
+    lengths: Stream,
+    due: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
+}
+
+impl Lifetimes {
+    /// Those of worker `worker`; `None`: WebSockets have no limit.
+    pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Lifetimes> {
+        let span = plan.websocket.live.filter(|_| plan.is_websocket())?;
+        let lengths = Seed(plan.seed).stream(Purpose::Sockets, (1 << 62) - u64::from(worker));
+        Some(Lifetimes { span, lengths, due: BinaryHeap::new() })
+    }
+
+    /// A connection was established.
+    pub(crate) fn begin(&mut self, slot: Slot, generation: u32, now: Nanos) {
+        let length = self.span.0 / 2 + self.lengths.below(self.span.0.max(1));
+        self.due.push(Reverse((now + Nanos(length), slot, generation)));
+    }
+
+    pub(crate) fn next(&self) -> Nanos {
+        self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    /// A connection at its end, by slot and generation.
+    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Slot, u32)> {
+        if self.next() > now {
+            return None;
+        }
+        self.due.pop().map(|Reverse((_, slot, generation))| (slot, generation))
+    }
+}
+
+/// A connection to be opened without a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Reopening {
+    pub(crate) endpoint: u32,
+    pub(crate) user: u32,
+}
+
+/// The loss of all WebSockets at one instant, and their return.
+#[derive(Debug)]
+pub(crate) struct Storm {
+    at: Nanos,
+    /// They were lost.
+    over: bool,
+    /// WebSockets that have not returned.
+    missing: u64,
+    /// Connections opened without a call whose handshake is outstanding.
+    joining: BTreeSet<Slot>,
+    retries: BinaryHeap<Reverse<(Nanos, Reopening)>>,
+    news: ReconnectTally,
+}
+
+impl Storm {
+    /// `None`: the plan has none.
+    pub(crate) fn of(plan: &Plan, measure_from: Nanos) -> Option<Storm> {
+        let after = plan.websocket.storm.filter(|_| plan.is_websocket())?;
+        Some(Storm {
+            at: measure_from + after,
+            over: false,
+            missing: 0,
+            joining: BTreeSet::new(),
+            retries: BinaryHeap::new(),
+            news: ReconnectTally::default(),
+        })
+    }
+
+    /// Next instant at which the worker must act.
+    pub(crate) fn next(&self) -> Nanos {
+        let retry = self.retries.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
+        if self.over { retry } else { self.at }
+    }
+
+    /// Returns whether all connections must be closed now; once.
+    pub(crate) fn breaks_out(&mut self, now: Nanos) -> bool {
+        !self.over && now >= self.at && {
+            self.over = true;
+            true
+        }
+    }
+
+    /// A WebSocket was closed by the storm.
+    pub(crate) fn lose(&mut self) {
+        self.missing += 1;
+        self.news.lost += 1;
+    }
+
+    /// A connection was opened without a call.
+    pub(crate) fn join(&mut self, slot: Slot) {
+        self.joining.insert(slot);
+    }
+
+    /// Repeats an attempt later.
+    pub(crate) fn retry(&mut self, reopening: Reopening, now: Nanos) {
+        self.news.failed += 1;
+        self.retries.push(Reverse((now + RETRY_AFTER, reopening)));
+    }
+
+    /// An attempt that may be repeated now.
+    pub(crate) fn take_retry(&mut self, now: Nanos) -> Option<Reopening> {
+        self.retries.peek().filter(|Reverse((at, _))| *at <= now)?;
+        self.retries.pop().map(|Reverse((_, reopening))| reopening)
+    }
+
+    /// A WebSocket was opened.
+    pub(crate) fn open(&mut self, slot: Slot, counts: &SocketCounts, now: Nanos) {
+        if counts.opened > 0 && self.missing > 0 {
+            self.joining.remove(&slot);
+            self.missing -= 1;
+            if self.missing == 0 {
+                self.retries.clear();
+            }
+            self.news.times.record(now - self.at);
+        }
+    }
+
+    /// A connection has ended. Returns true if it had no call and was never a WebSocket.
+    pub(crate) fn end(&mut self, slot: Slot, close: Option<SocketClose>) -> bool {
+        let failed = matches!(close, Some(SocketClose::Refused) | None);
+        if !self.over || self.missing == 0 || !failed {
+            self.joining.remove(&slot);
+            return false;
+        }
+        let alone = self.joining.remove(&slot);
+        // a retry counts it
+        self.news.failed += u64::from(!alone);
+        alone
+    }
+
+    /// Counts since the last query.
+    pub(crate) fn take_news(&mut self) -> ReconnectTally {
+        std::mem::take(&mut self.news)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn storm() -> Storm {
+        let mut plan = Plan::for_url("ws://h/".parse().unwrap());
+        plan.websocket.storm = Some(Nanos::SECOND);
+        Storm::of(&plan, Nanos::SECOND).unwrap()
+    }
+
+    const OPENED: SocketCounts = SocketCounts {
+        opened: 1,
+        compressed: 0,
+        carriers: 0,
+        sent: 0,
+        received: 0,
+        unmatched: 0,
+        late: 0,
+        frames_received: 0,
+        payload_sent: 0,
+        payload_received: 0,
+        wire_sent: 0,
+        wire_received: 0,
+        pings: 0,
+        pongs: 0,
+    };
+
+    #[test]
+    fn a_storm_breaks_out_once_and_counts_returns_and_failures() {
+        let mut storm = storm();
+        let at = |seconds: u64| Nanos::from_secs(seconds);
+        assert_eq!((storm.next(), storm.breaks_out(at(1))), (at(2), false));
+        assert!(storm.breaks_out(at(2)) && !storm.breaks_out(at(2)));
+        (0..2).for_each(|_| storm.lose());
+        (0..2).for_each(|slot| storm.join(slot));
+        storm.open(0, &OPENED, at(3));
+        assert!(storm.end(1, Some(SocketClose::Refused)));
+        let reopening = Reopening { endpoint: 0, user: 7 };
+        storm.retry(reopening, at(3));
+        assert_eq!((storm.next(), storm.take_retry(at(3))), (at(4), None));
+        assert_eq!(storm.take_retry(at(4)), Some(reopening));
+        storm.join(5);
+        storm.open(5, &OPENED, at(5));
+        // everything has returned: later openings and failures are ordinary ones
+        storm.open(6, &OPENED, at(6));
+        assert!(!storm.end(7, None));
+        let news = storm.take_news();
+        assert_eq!((news.lost, news.failed, news.times.count()), (2, 1, 2));
+    }
+}
