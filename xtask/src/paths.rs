@@ -42,7 +42,7 @@ enum Part {
     Referee,
     /// The same load over the same path by the kernel's TCP and by our own
     Stacks,
-    /// Our own TCP and servers of many makers, a connection for each call, with loss
+    /// Our own TCP and independent servers, a connection for each call, with loss
     Servers,
     /// Minutes of traffic over a bad path: nothing grows
     Soak,
@@ -83,7 +83,7 @@ impl Part {
             Part::Pace => "How late",
             Part::Referee => "Against the kernel",
             Part::Stacks => "Our own TCP and the kernel's",
-            Part::Servers => "Our own TCP and servers of many makers",
+            Part::Servers => "Our own TCP and independent servers",
             Part::Soak => "Soak",
         }
     }

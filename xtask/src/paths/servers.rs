@@ -1,5 +1,5 @@
-//! Our own TCP against servers of many makers, over a path that loses packets: a connection for each call, and
-//! every response verified.
+//! Our own TCP against independent servers, over a path that loses packets: a connection for each
+//! call, and every response verified.
 
 use super::machine;
 use crate::truths::Subject;

@@ -23,7 +23,7 @@ static WORDS: [Word; 6] = [
     word(|| regex(r"(?i)\berror rates?\b"), "say failures %, and of what"),
 ];
 
-/// Files in which such a word is permitted, because it is quoted or explained there.
+/// Files that may contain a listed word, because they quote or explain it.
 const EXCEPTIONS: &[&str] = &[
     "GLOSSARY.md",
     "bench/",

@@ -34,7 +34,7 @@ pub struct Http2Facts {
     pub held_back: u64,
     /// Streams started on a connection before the peer's GOAWAY with NO_ERROR: minimum and maximum.
     pub goaway_streams: Option<(u64, u64)>,
-    /// Bytes of the peer's frames that carry neither fields nor content, nine bytes of each included.
+    /// Bytes of the peer's frames without fields or content, including their headers of nine bytes.
     pub control_received: u64,
     /// Reasons why our side broke connections; at most [`VIOLATIONS_MAX`] different ones.
     pub violations: BTreeMap<String, u64>,

@@ -18,14 +18,14 @@ pub enum Noticed {
     Checked { step: u32, difference: Option<String> },
     /// A response is not as its step expects it; the first difference.
     Differed { step: u32, difference: String },
-    /// A step was left out, because its request cannot be made: a value is not there.
+    /// A step was skipped, because a value of its request is missing.
     Skipped { step: u32, why: String },
     /// A step's response reported an expired login; the step is repeated after another login.
     Refreshed { step: u32 },
-    /// Steps that belong together are done: the sum of their response times, think times left out,
-    /// and whether one of them failed.
+    /// A transaction ended: the sum of its steps' response times without think times, and whether
+    /// a step failed.
     Together { transaction: u32, took: Nanos, failed: bool },
-    /// A simultaneous connection is over: whether it conformed.
+    /// A simultaneous connection ended, and whether it conformed.
     Judged { conforming: bool },
     /// A response had a value of a metric: in millionths, `None` if it is not a number in range.
     Measured { metric: u32, value: Option<i64> },

@@ -19,7 +19,7 @@ pub struct FailedResponse {
     /// Row of the target list.
     pub target: u32,
     /// Head and start of the body, in the form of HTTP/1: untrusted. Masked by the worker, chunks
-    /// joined, coded content left out. About [`SAMPLE_BYTES_MAX`] at most.
+    /// joined, without coded content. About [`SAMPLE_BYTES_MAX`] at most.
     pub start: Vec<u8>,
     /// Bytes of the body, content coding not undone.
     pub length: u64,

@@ -100,7 +100,7 @@ impl NumberTally {
         }
     }
 
-    /// Numbers counted, unreadable values left out.
+    /// Numbers counted, without unreadable values.
     pub fn count(&self) -> u64 {
         self.classes.values().sum()
     }

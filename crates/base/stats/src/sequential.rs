@@ -221,7 +221,7 @@ impl Margin {
         }
     }
 
-    /// The answer of the blocks so far. `figures`: margins of the gate, this one included. A gate
+    /// The answer of the blocks so far. `figures`: margins of the gate, including this one. A gate
     /// fails with any of them, so each has its share of the level for that (Bonferroni); it passes
     /// with all of them, so each may pass at the whole level.
     pub fn answer(&self, sequence: &Sequence, figures: usize) -> MarginAnswer {

@@ -46,7 +46,7 @@ fn layout(whole: usize) -> Layout {
     Layout::from_size_align(whole, HEADER).expect("a size below the largest")
 }
 
-/// Index of the free list for this size, header included.
+/// Index of the free list for this size, including the header.
 #[inline]
 fn size_class(whole: usize) -> Option<usize> {
     (whole <= STEP * SIZES).then(|| whole / STEP - 1)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct StreamFacts {
     /// Status of the final response, 100 to 999; 0 before its fields arrive.
     pub status: u16,
-    /// Frames with fields before the content, their nine bytes each included.
+    /// Frames with fields before the content, including their headers of nine bytes.
     pub head_bytes: u64,
     /// Content.
     pub body_bytes: u64,

@@ -45,7 +45,7 @@ pub(crate) enum Protocol {
     Numbered,
 }
 
-/// Protocol state of one connection: an enum, so that the calls on the hot path can be inlined.
+/// Protocol state of one connection. An enum lets calls on the hot path be inlined.
 #[derive(Debug)]
 pub(crate) enum Speaker {
     Http1(Http1),

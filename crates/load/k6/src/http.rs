@@ -21,7 +21,7 @@ use workload::{Jar, SOCKET_KEY_MARK};
 pub struct WireRequest {
     pub method: String,
     pub url: Url,
-    /// In the order in which they are sent, Host included.
+    /// In the order in which they are sent, including Host.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     /// Value of its tag `name`; empty: it has none.

@@ -85,7 +85,7 @@ impl Script for ScriptPart {
     }
 }
 
-/// A folded value as wrk's parser passes it: without its line ends, blanks included.
+/// A folded value as wrk's parser passes it: without line ends, but with blanks.
 fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\n') {
         return Cow::Borrowed(value);

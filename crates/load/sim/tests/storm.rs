@@ -8,7 +8,7 @@ use units::{Nanos, Rate};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// A server with one thread: accepting and answering take time, one after another.
+/// Single-threaded server: accepts and responses take time and are processed in order.
 struct Busy {
     free: Nanos,
 }

@@ -81,7 +81,7 @@ impl Vary {
         Ok(vary)
     }
 
-    /// The path of a level.
+    /// Returns the path at a level.
     ///
     /// # Errors
     /// Fails if the level contradicts the constant part.

@@ -214,7 +214,7 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     Ok(Scene { url, reached, sockets, audit, _alone: alone })
 }
 
-/// Returns the common protocol.
+/// Returns the protocol that all failures share, or an error if they differ.
 fn spoken(kept: &[Kept]) -> Result<Spoken, Failure> {
     let polite = |one: &Kept| match one.failure.transcript.script.spoken {
         Spoken::Http2Raw => Spoken::Http2,

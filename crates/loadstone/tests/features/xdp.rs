@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Two networks with a veth between them: ls0 with 10.80.0.1 here, ls1 with 10.80.0.2 there.
 struct Wire {
     site: Child,
-    /// Processes that keep the networks alive: here, there.
+    /// Processes that hold the network namespaces: the client's, then the server's.
     holders: [Child; 2],
     port: String,
 }

@@ -123,7 +123,7 @@ fn a_shuffled_ramp_has_the_same_steps_in_the_order_of_its_seed() {
 }
 
 #[test]
-fn files_hold_a_row_per_step_and_a_page() {
+fn csv_has_a_row_per_step_and_html_a_page() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();

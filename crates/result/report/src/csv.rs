@@ -1,4 +1,5 @@
-//! The time series as CSV (RFC 4180, with plain line feeds): a row per interval, warm-up included.
+//! The time series as CSV (RFC 4180, with plain line feeds): a row per interval, including the
+//! warm-up.
 
 use crate::RunRecord;
 use std::fmt::Write;

@@ -131,7 +131,7 @@ fn a_damaged_store_is_renamed_and_replaced() {
 }
 
 #[test]
-fn a_later_schema_is_refused_and_not_touched() {
+fn a_later_schema_is_refused_and_left_as_is() {
     let (_folder, path, place) = folder();
     drop(Store::open(&place).unwrap());
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();

@@ -162,7 +162,7 @@ fn family(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> BTreeSet<u32> {
     found
 }
 
-/// Ticks that the known processes spent between the two, children that ended included.
+/// Ticks that the known processes spent between the two, including children that ended.
 fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
     let sum = |process: &Process| process.ticks.saturating_add(process.waited);
     let mut spent = 0u64;

@@ -290,7 +290,7 @@ pub(crate) fn counter(pid: u32, name: &str) -> u64 {
     netstat(&text, name).unwrap_or(0)
 }
 
-/// The sockets of a port in a process's network namespace, those that listen left out, by state.
+/// The sockets of a port in a process's network namespace, except listeners, by state.
 pub(crate) fn sockets(pid: u32, port: u16) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for table in ["tcp", "tcp6"] {

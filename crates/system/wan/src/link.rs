@@ -65,7 +65,7 @@ impl LinkCounts {
         self.lost_to_model + self.lost_to_outage + self.lost_to_queue + self.lost_to_codel
     }
 
-    /// The difference to `before`; the maximum queue length is that of the whole time.
+    /// Returns the difference to `before`; the maximum queue length covers the whole time.
     #[must_use]
     pub fn since(&self, before: &LinkCounts) -> LinkCounts {
         LinkCounts {

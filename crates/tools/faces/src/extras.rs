@@ -3,7 +3,7 @@
 /// `--strict`, `--notes` and `--native`, which no tool had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
-    /// Figures are computed as the tool computed them, mistakes included.
+    /// Figures are computed as the tool computed them, including its mistakes.
     pub strict: bool,
     /// Notes are printed on standard error, even if it is not a terminal.
     pub notes: bool,

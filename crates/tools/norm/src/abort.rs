@@ -19,7 +19,7 @@ const STEPS: u32 = 16;
 pub(crate) enum Waiting {
     /// Waits for nothing from the client: a node works.
     Nothing,
-    /// A request's head, its first byte included.
+    /// A request's head, including its first byte.
     Head,
     /// More of a request's body.
     Body,

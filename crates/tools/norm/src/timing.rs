@@ -16,7 +16,7 @@ use crate::log::{Level, Log};
 pub(crate) enum Point {
     /// The list of timeouts accepts another entry.
     AbortRequest,
-    /// A connection's time-out is made, the above included.
+    /// A connection's timeout is created, including the above.
     AbortCreate,
     /// A new connection is set up: a socket option, its addresses, its time-out.
     SetupConn,

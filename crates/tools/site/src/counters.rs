@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// the sum of the two is smaller than `requests`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Connections accepted, those closed at once by a cap included.
+    /// Connections accepted, including those closed at once by a cap.
     pub connections: u64,
-    /// Requests whose head was read, malformed ones included.
+    /// Requests whose head was read, including malformed ones.
     pub requests: u64,
     /// Responses by status.
     pub responses: BTreeMap<u16, u64>,
@@ -20,7 +20,7 @@ pub struct Served {
     pub unanswered: u64,
     /// Bytes taken from sockets.
     pub bytes_received: u64,
-    /// Bytes written to sockets, heads included.
+    /// Bytes written to sockets, including heads.
     pub bytes_sent: u64,
     /// Lines that the access log's writer refused.
     pub log_lines_lost: u64,

@@ -72,7 +72,7 @@ pub fn unfold(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(lines.join(&b' '))
 }
 
-/// The elements of a comma-separated list, empty ones left out (RFC 9110 §5.6.1.2). A fold counts
+/// The elements of a comma-separated list, without empty ones (RFC 9110 §5.6.1.2). A fold counts
 /// as white space.
 pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(trim).filter(|element| !element.is_empty())

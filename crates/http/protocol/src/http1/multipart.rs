@@ -9,7 +9,7 @@ pub struct FormPart<'a> {
     pub content: &'a [u8],
 }
 
-/// The Content-Type and the body.
+/// Returns the Content-Type and the body of a multipart form.
 pub fn form_data(parts: &[FormPart<'_>]) -> (String, Vec<u8>) {
     let boundary = boundary(parts);
     let mut body = Vec::new();

@@ -40,7 +40,7 @@ pub struct Limits {
     pub interim_max: u16,
     /// Maximum size of one chunk-size line in bytes, including extensions and line end.
     pub chunk_line_max: usize,
-    /// Bytes of all trailer fields of a response, the closing empty line included.
+    /// Bytes of all trailer fields of a response, including the closing empty line.
     pub trailer_max: usize,
 }
 

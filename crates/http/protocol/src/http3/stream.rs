@@ -16,7 +16,7 @@ use std::ops::Range;
 pub struct StreamFacts {
     /// Status of the final response, 100 to 999; 0 before its fields arrive.
     pub status: u16,
-    /// HEADERS frames before the content, types and lengths included.
+    /// HEADERS frames before the content, including types and lengths.
     pub head_bytes: u64,
     /// Content.
     pub body_bytes: u64,

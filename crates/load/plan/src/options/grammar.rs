@@ -148,13 +148,13 @@ pub(super) const NAMES: Grammar<Vec<String>> = list(
     |items| each(items, |text| Ok(text.to_owned())),
     |all, _| texts(all, String::clone),
 );
-/// Whole numbers in the file; core numbers and ranges when typed.
+/// Core numbers: a list in the file, numbers and ranges on the command line.
 pub(super) const CORES: Grammar<Vec<u32>> = list(
     |text, _| rules::parse_cpus(text),
     |items| each(items, whole),
     |all, _| KeyValue::List(all.iter().map(|core| Scalar::whole((*core).into())).collect()),
 );
-/// Percentiles when typed, quantiles from 0 to 1 in the file.
+/// Quantiles from 0 to 1 in the file, percentiles on the command line.
 pub(super) const QUANTILES: Grammar<Vec<f64>> = list(
     |text, _| rules::parse_percentiles(text),
     |items| each(items, parse_number),

@@ -891,7 +891,7 @@ fn a_rule_judges_only_rows_of_the_window() {
 }
 
 /// Possible behavior of a random server for one request.
-fn mischief(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
+fn random_actions(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
     let at = |ms: u64| now + Nanos::from_millis(ms);
     match kind % 11 {
         0..=4 => vec![(at(kind % 40), Action::Bytes(RESPONSE.to_vec()))],
@@ -928,7 +928,7 @@ proptest! {
             (*connections_max, *queue_max) = (Some(4), Some(10));
         }
         let mut random = units::Seed(seed).stream(units::Purpose::Simulation, 1);
-        let server = script(move |now, _, _| mischief(random.next_u64(), now));
+        let server = script(move |now, _, _| random_actions(random.next_u64(), now));
         let mut world = World::new(server, Nanos(seed % 1_000_000), Nanos::from_secs(50));
         world.limit_writes(17 + (seed % 90) as usize);
         let run = execute_with(plan, world, workers, None);

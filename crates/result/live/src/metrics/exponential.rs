@@ -38,8 +38,8 @@ impl Exponential {
         Exponential { zeros, buckets: buckets.into_iter().collect() }
     }
 
-    /// Prometheus' sparse form: spans of buckets as (distance from the end of the span before,
-    /// length), and each bucket's count less that of the bucket before.
+    /// Returns Prometheus' sparse form: spans of buckets as (distance from the end of the previous
+    /// span, length), and the difference of each bucket's count to the previous bucket's.
     pub fn spans(&self) -> (Vec<(i32, u32)>, Vec<i64>) {
         let (mut spans, mut deltas) = (Vec::<(i32, u32)>::new(), Vec::new());
         let (mut next, mut before) = (0, 0);

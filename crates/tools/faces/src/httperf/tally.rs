@@ -120,7 +120,7 @@ pub(super) struct Tally {
     pub(super) lifetimes: Moments,
     pub(super) lifetime_hist: Hist,
     bins: BTreeMap<u64, u64>,
-    /// Most connections begun in one turn of the loop, the first of all left out.
+    /// Most connections begun in one turn of the loop, except the very first.
     pub(super) burst: u64,
     last_begun: (Nanos, u64),
     pub(super) errors: Errors,

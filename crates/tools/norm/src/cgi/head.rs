@@ -37,7 +37,7 @@ pub(super) enum Kind {
     Elsewhere(String),
 }
 
-/// Length of the header, its empty line included; `None` without an empty line.
+/// Length of the header, including its empty line; `None` without an empty line.
 pub(super) fn end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {

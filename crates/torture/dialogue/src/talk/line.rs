@@ -489,7 +489,7 @@ impl Conversation {
             }
         }
         self.step += 1;
-        self.owe();
+        self.queue_replies();
         true
     }
 
@@ -747,11 +747,11 @@ impl Conversation {
         if after.1 > before.1 {
             self.unanswered = 0;
         }
-        self.owe();
+        self.queue_replies();
     }
 
     /// Appends the replies of a well-behaved client to received frames after its pending data.
-    fn owe(&mut self) {
+    fn queue_replies(&mut self) {
         // the server may send first, and nothing precedes the preface
         if self.step == 0 {
             return;

@@ -55,7 +55,7 @@ impl MutableLine {
         }
     }
 
-    fn is(&self, name: &str) -> bool {
+    fn has_name(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 }

@@ -160,12 +160,12 @@ impl ChunkReader {
     #[inline]
     fn take(&mut self, limits: &Limits, byte: u8) -> Result<(), ResponseError> {
         if matches!(self.step, ChunkStep::TrailerStart | ChunkStep::TrailerLf) {
-            self.claim(1, limits.trailer_max, TRAILERS_TOO_LONG)?;
+            self.count_within(1, limits.trailer_max, TRAILERS_TOO_LONG)?;
         }
         self.step = match (self.step, byte) {
             (ChunkStep::SizeBegin | ChunkStep::Size, _) => return self.take_size(limits, byte),
             (ChunkStep::SizeLf, b'\n') => {
-                self.claim(1, limits.chunk_line_max, LINE_TOO_LONG)?;
+                self.count_within(1, limits.chunk_line_max, LINE_TOO_LONG)?;
                 self.size_over()
             }
             (ChunkStep::SizeLf, _) => return Err(BAD_SIZE),
@@ -182,7 +182,7 @@ impl ChunkReader {
     }
 
     fn take_size(&mut self, limits: &Limits, byte: u8) -> Result<(), ResponseError> {
-        self.claim(1, limits.chunk_line_max, LINE_TOO_LONG)?;
+        self.count_within(1, limits.chunk_line_max, LINE_TOO_LONG)?;
         if let Some(digit) = hex_digit(byte) {
             if self.left >> 60 != 0 {
                 return Err(SIZE_TOO_LARGE);
@@ -225,7 +225,7 @@ impl ChunkReader {
         over: ResponseError,
     ) -> Result<usize, ResponseError> {
         let line = memchr::memchr(b'\n', rest).map_or(rest.len(), |lf| lf + 1);
-        self.claim(line, max, over)
+        self.count_within(line, max, over)
     }
 
     /// All data was taken, so `left` is 0 for the next size.
@@ -241,7 +241,7 @@ impl ChunkReader {
 
     /// Counts as many of `bytes` as the bound allows; an error when it allows none.
     #[inline]
-    fn claim(
+    fn count_within(
         &mut self,
         bytes: usize,
         max: usize,

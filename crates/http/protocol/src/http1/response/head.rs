@@ -185,7 +185,7 @@ fn error_of(error: httparse::Error) -> ResponseError {
 #[derive(Debug, Default)]
 struct HeadFields {
     length: Length,
-    /// Transfer codings listed, `identity` left out.
+    /// Transfer codings listed, except `identity`.
     codings: u32,
     /// `chunked` is the last of them.
     chunked_last: bool,

@@ -13,7 +13,7 @@ pub const USERS: u32 = 10_000;
 
 /// Bit positions of a person's traits: sex, age, region, and two kinds of interests.
 const TRAITS: [(u32, u32); 5] = [(28, 2), (24, 4), (20, 4), (10, 10), (0, 10)];
-/// Weights of a trait, and the minimum sum at which an advertisement is shown, both ends included.
+/// Weights of a trait, and the minimum sum at which an advertisement is shown, inclusive.
 const WEIGHTS: (u64, u64) = (1, 10);
 const LEAST: (u64, u64) = (8, 20);
 /// One in this many advertisements has expired.

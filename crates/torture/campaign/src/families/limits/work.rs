@@ -165,7 +165,7 @@ fn keep_slow(
         kind: Some(FailureKind::Slow),
         cause: None,
     };
-    found_slow(runner, case, name, script, &talk);
+    add_slow(runner, case, name, script, &talk);
     culprit::keep(runner, case, name, Rate::ONCE, (script, talk), judgement, result);
 }
 
@@ -177,7 +177,7 @@ fn time(runner: &mut Runner<'_>, case: &Case, name: &str, shot: Shot) -> Option<
 }
 
 /// Records a request that takes longer than its size explains.
-fn found_slow(runner: &mut Runner<'_>, case: &Case, name: &str, script: &TalkScript, talk: &Talk) {
+fn add_slow(runner: &mut Runner<'_>, case: &Case, name: &str, script: &TalkScript, talk: &Talk) {
     if runner.budget.is_wanted() {
         let (case, name, script) = (case.clone(), name.to_owned(), script.clone());
         let slow = work_of(talk);

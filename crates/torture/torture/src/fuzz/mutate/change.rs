@@ -253,9 +253,10 @@ fn head(specimen: &mut Specimen, random: &mut Stream) {
 
 /// Changes the framing of the content.
 fn length_or_coding(specimen: &mut Specimen, random: &mut Stream) {
-    let framing = |line: &MutableLine| line.is("Content-Length") || line.is("Transfer-Encoding");
+    let framing =
+        |line: &MutableLine| line.has_name("Content-Length") || line.has_name("Transfer-Encoding");
     let Some(line) = specimen.lines.iter_mut().find(|line| framing(line)) else { return };
-    let words = if line.is("Content-Length") { NUMBERS } else { CODINGS };
+    let words = if line.has_name("Content-Length") { NUMBERS } else { CODINGS };
     line.value = pick(random, words).into();
 }
 
@@ -267,7 +268,9 @@ fn turned(specimen: &mut Specimen) {
             chunks.iter().flat_map(|chunk| chunk.data.clone()).collect()
         }
     };
-    specimen.lines.retain(|line| !line.is("Content-Length") && !line.is("Transfer-Encoding"));
+    specimen
+        .lines
+        .retain(|line| !line.has_name("Content-Length") && !line.has_name("Transfer-Encoding"));
     let was_sized = matches!(specimen.content, MutableContent::Sized(_));
     if was_sized {
         let chunks = vec![MutableChunk::of(&data), MutableChunk::of(b"")];
