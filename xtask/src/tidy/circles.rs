@@ -45,6 +45,7 @@ const NAMED: &[Named] = &[
             "fan_out",
             "feedback",
             "guide",
+            "heartbeats",
             "intake",
             "journal",
             "journey",
@@ -61,7 +62,7 @@ const NAMED: &[Named] = &[
     },
     Named {
         folder: "crates/load/k6/src/",
-        modules: &["context", "http", "native", "socket", "test", "vu"],
+        modules: &["context", "grpc", "http", "native", "pending", "socket", "test", "vu"],
         reason: "k6's functions run inside a user's context, which is made of the test and of them",
     },
     Named {

@@ -147,7 +147,8 @@ impl<I: Io> Tunnels<I> {
             }
         };
         self.io.open(index as Slot, &tunnel.peer, &tunnel.options)?;
-        let (peer, options) = (tunnel.peer.clone(), tunnel.options.clone());
+        let peer = tunnel.peer.clone();
+        let options = tunnel.options.clone();
         self.trunks[index] = Some(Trunk::new(&self.terms.settings, peer, options, tls));
         self.mark(index as Slot);
         self.opened += 1;
@@ -346,7 +347,9 @@ impl<I: Io> Tunnels<I> {
     /// Removes a tunnel from its trunk.
     fn leave(&mut self, slot: Slot, how: Close) {
         let Some(tunnel) = self.tunnels.get(slot as usize) else { return };
-        let (index, stage, id) = (tunnel.trunk, tunnel.stage, tunnel.id);
+        let index = tunnel.trunk;
+        let stage = tunnel.stage;
+        let id = tunnel.id;
         let cut = how == Close::Reset || !tunnel.answered;
         let Some(trunk) = self.trunk(index) else { return };
         match stage {
@@ -393,7 +396,8 @@ impl<I: Io> Io for Tunnels<I> {
             TunnelStage::Admitted => return self.ask(slot, bytes),
             TunnelStage::Open => {}
         }
-        let (index, id) = (tunnel.trunk, tunnel.id);
+        let index = tunnel.trunk;
+        let id = tunnel.id;
         let Some(trunk) = self.trunk(index) else {
             return Err(IoError::Failed(FailureClass::ClosedEarly));
         };
@@ -423,7 +427,8 @@ impl<I: Io> Io for Tunnels<I> {
 
     fn shut(&mut self, slot: Slot) {
         let Some(tunnel) = self.tunnels.get(slot as usize) else { return };
-        let (index, id) = (tunnel.trunk, tunnel.id);
+        let index = tunnel.trunk;
+        let id = tunnel.id;
         if tunnel.stage == TunnelStage::Open
             && let Some(trunk) = self.trunk(index)
         {

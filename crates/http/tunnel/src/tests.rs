@@ -169,10 +169,7 @@ fn a_tunnel_waits_for_settings_and_carries_bytes() {
     io.io.sent(0);
     turn(&mut io);
     let sent = frames(&io.io.sent(0));
-    assert_eq!(
-        sent.iter().filter(|it| it.0 == HEADERS).map(|it| (it.1, it.2)).last(),
-        Some((4, 1))
-    );
+    assert_eq!(sent.iter().rfind(|it| it.0 == HEADERS).map(|it| (it.1, it.2)), Some((4, 1)));
     io.io.feed(0, &[frame(HEADERS, END_HEADERS, 1, OK), frame(DATA, 0, 1, b"hi")].concat());
     assert_eq!(turn(&mut io), "0r");
     let text = read(&mut io, 0);

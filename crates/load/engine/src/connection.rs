@@ -717,7 +717,10 @@ impl Conn {
     /// Facts, head and timings of the complete response.
     #[inline(always)]
     pub(crate) fn facts(&self) -> ResponseFacts {
-        self.work.as_ref().map_or_else(ResponseFacts::default, |work| work.speaker.facts())
+        match &self.work {
+            Some(work) => work.speaker.facts(),
+            None => ResponseFacts::default(),
+        }
     }
 
     /// The bytes of the response's head, if heads are kept; the received part while the response is

@@ -462,11 +462,7 @@ impl Feedback {
             (1, Nanos::ZERO)
         } else if let Some(guided) = &mut self.guided {
             if guided.makes_simultaneous_calls() {
-                let at = now + least;
-                if !least.is_zero() && guided.needs_alarm(user, at) {
-                    self.people.think(at, user, 1);
-                }
-                return if least.is_zero() { Next::Now(1) } else { Next::Later(at) };
+                return self.follow_simultaneous(user, least, now);
             }
             match guided.pause(user, person, now) {
                 Some(wait) => (1, wait),
@@ -487,6 +483,19 @@ impl Feedback {
         }
         self.people.think(now + pause, user, count);
         Next::Later(now + pause)
+    }
+
+    /// Handles the end of one of the simultaneous calls of a user: its guide decides the next one,
+    /// `least` after now.
+    fn follow_simultaneous(&mut self, user: u32, least: Nanos, now: Nanos) -> Next {
+        if least.is_zero() {
+            return Next::Now(1);
+        }
+        let at = now + least;
+        if self.guided.as_mut().is_some_and(|guided| guided.needs_alarm(user, at)) {
+            self.people.think(at, user, 1);
+        }
+        Next::Later(at)
     }
 
     /// Handles a user whose next calls would fall due at `at`, while the number of users decreases.

@@ -128,7 +128,8 @@ impl Journal {
     }
 
     /// The call is issued now, unless it was issued before.
-    #[inline]
+    // inlined, so that the call need not be in memory
+    #[inline(always)]
     pub(crate) fn issue(&mut self, call: &mut Call, now: Nanos) {
         if !call.is_issued() {
             if call.admitted.is_zero() {

@@ -513,7 +513,7 @@ impl Pool {
     }
 
     /// Examines the connection after data arrived, if data can move a deadline earlier.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm_again(&mut self, slot: Slot) {
         if self.limits.moves_earlier
             && let Some(at) = self.slots[slot as usize].conn.rearm(&self.setup.plan.timeouts)

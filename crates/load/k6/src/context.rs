@@ -2,7 +2,7 @@
 
 use crate::http::HttpReply;
 use crate::metrics::{Store, row};
-use crate::pending::Pending;
+use crate::pending::PendingWork;
 use crate::program::Program;
 use crate::socket::SocketState;
 use crate::vu::{SLICE_MAX, Suspension, VuAnswer, VuCall, VuFailure, VuRequest};
@@ -86,7 +86,7 @@ pub struct Context {
     /// Calls that have begun and were not passed on, with their lanes.
     calls_begun: RefCell<VecDeque<(u32, VuCall)>>,
     /// Calls of promises by their lanes.
-    pub(crate) pending: RefCell<BTreeMap<u32, Pending>>,
+    pub(crate) pending: RefCell<BTreeMap<u32, PendingWork>>,
     /// Calls of promises that ended while the user waited for another one.
     early: RefCell<VecDeque<(u32, HttpReply)>>,
 }

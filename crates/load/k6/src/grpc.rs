@@ -4,7 +4,7 @@
 use crate::context::Context;
 use crate::http::{HttpReply, WireRequest, flat_headers};
 use crate::metrics::row;
-use crate::pending::Pending;
+use crate::pending::PendingWork;
 use crate::program::Program;
 use crate::vu::{VuAnswer, VuCall, VuRequest};
 use ::grpc::reflection::{Inquiry, PATHS};
@@ -86,7 +86,7 @@ pub(crate) fn install<'js>(
         Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| -> Result<u32> {
             let (call, wire) = prepare(&ctx, &c, &spec)?;
             let key = c.begin(VuCall::Http(Box::new(wire)));
-            c.pending.borrow_mut().insert(key, Pending::Grpc { key, call: Box::new(call) });
+            c.pending.borrow_mut().insert(key, PendingWork::Grpc { key, call: Box::new(call) });
             Ok(key)
         }),
     )?;

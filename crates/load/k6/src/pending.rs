@@ -39,7 +39,7 @@ pub(crate) struct Finished {
 
 /// A call of a promise. Its key, by which the script knows it, is the lane of its first request.
 #[derive(Debug)]
-pub(crate) enum Pending {
+pub(crate) enum PendingWork {
     Http {
         key: u32,
         work: Box<Performance>,
@@ -80,7 +80,7 @@ fn send_or_end(context: &Context, lane: u32, key: u32, mut work: Box<Performance
         Some(wire) => context.push_begun(lane, VuCall::Http(Box::new(wire))),
         None => context.put_early(lane, HttpReply::default()),
     }
-    context.pending.borrow_mut().insert(lane, Pending::Http { key, work });
+    context.pending.borrow_mut().insert(lane, PendingWork::Http { key, work });
 }
 
 fn interrupted(ctx: &Ctx<'_>) -> rquickjs::Error {
@@ -105,7 +105,7 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
         let result = Array::new(ctx.clone())?;
         match pending {
             None => continue,
-            Some(Pending::Http { key, mut work }) => match work.take(context, reply) {
+            Some(PendingWork::Http { key, mut work }) => match work.take(context, reply) {
                 Some(done) => {
                     result.set(0, key)?;
                     result.set(1, done.object(ctx)?)?;
@@ -116,11 +116,11 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
                     continue;
                 }
             },
-            Some(Pending::Grpc { key, call }) => {
+            Some(PendingWork::Grpc { key, call }) => {
                 result.set(0, key)?;
                 result.set(1, crate::grpc::ended(ctx, context, &call, &reply)?)?;
             }
-            Some(Pending::Socket { key, socket, opens }) => {
+            Some(PendingWork::Socket { key, socket, opens }) => {
                 result.set(0, key)?;
                 match opens {
                     true => result.set(1, socket::opened(ctx, context, socket, &reply)?)?,
@@ -133,7 +133,7 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
 }
 
 /// A request of a batch.
-struct Part {
+struct QueuedRequest {
     place: usize,
     host: String,
     work: Performance,
@@ -152,10 +152,10 @@ pub(crate) fn batch(
     for (place, ask) in asks.into_iter().enumerate() {
         let work = Performance::new(context, ask);
         let work = work.map_err(|why| Exception::throw_message(ctx, &why))?;
-        waiting.push_back(Part { place, host: work.host(), work });
+        waiting.push_back(QueuedRequest { place, host: work.host(), work });
     }
     let mut done = BTreeMap::new();
-    let mut active: BTreeMap<u32, Part> = BTreeMap::new();
+    let mut active: BTreeMap<u32, QueuedRequest> = BTreeMap::new();
     loop {
         while let Some(part) = next_part(&mut waiting, &active, limits) {
             go_on(context, part, &mut active, &mut done);
@@ -177,10 +177,10 @@ pub(crate) fn batch(
 
 /// The next request that may begin.
 fn next_part(
-    waiting: &mut VecDeque<Part>,
-    active: &BTreeMap<u32, Part>,
+    waiting: &mut VecDeque<QueuedRequest>,
+    active: &BTreeMap<u32, QueuedRequest>,
     (most, per_host): (usize, usize),
-) -> Option<Part> {
+) -> Option<QueuedRequest> {
     let free = most.saturating_sub(active.len());
     let count_at = |host: &str| active.values().filter(|part| part.host == host).count();
     let place = waiting.iter().take(free).position(|part| count_at(&part.host) < per_host)?;
@@ -190,8 +190,8 @@ fn next_part(
 /// Begins the next request of a part.
 fn go_on(
     context: &Context,
-    mut part: Part,
-    active: &mut BTreeMap<u32, Part>,
+    mut part: QueuedRequest,
+    active: &mut BTreeMap<u32, QueuedRequest>,
     done: &mut BTreeMap<usize, Finished>,
 ) {
     loop {

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::http::{HttpCall, HttpReply, WireRequest, failure, flat_headers, upgrade};
 use crate::metrics::row;
 use crate::native::view;
-use crate::pending::Pending;
+use crate::pending::PendingWork;
 use crate::vu::{VuAnswer, VuCall, VuRequest};
 use rquickjs::prelude::Func;
 use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Object, Result, Value};
@@ -146,7 +146,7 @@ fn new_socket(ctx: &Ctx<'_>, context: &Context) -> Result<u32> {
 /// Begins an action of a promise; returns its key.
 fn begin(context: &Context, socket: u32, request: SocketRequest, opens: bool) -> u32 {
     let key = context.begin(VuCall::Socket(socket, Box::new(request)));
-    context.pending.borrow_mut().insert(key, Pending::Socket { key, socket, opens });
+    context.pending.borrow_mut().insert(key, PendingWork::Socket { key, socket, opens });
     key
 }
 

@@ -147,7 +147,7 @@ fn pinged(server: ChatServer, timeout: Nanos) -> (Vec<u64>, Measurement) {
     (plan.stop.duration, plan.stop.requests) = (None, Some(1));
     plan.timeouts.call = timeout;
     let measured = run(plan, server.with_pings(&pings));
-    let pings = pings.lock().unwrap();
+    let pings = pings.lock().expect("no thread panicked");
     (pings.iter().map(|at| at.0 / 1_000_000_000 - 1_000).collect(), measured)
 }
 

@@ -292,13 +292,12 @@ impl RampArgs {
         // if the path is varied, the load is that of the options of `run`
         if self.steps.vary.is_none() {
             self.ends()?;
-            let (option, least) = if self.steps.population {
-                ("connections", USERS_FROM)
-            } else {
-                ("rate", FROM_RATE)
+            let (option, least) = match self.steps.population {
+                true => ("connections", USERS_FROM.to_string()),
+                false => ("rate", format!("{FROM_RATE}/s")),
             };
             let typed = self.steps.to.as_ref().or(self.steps.from.as_ref());
-            one.given.put(option, &typed.map_or(least.to_string(), String::clone));
+            one.given.put(option, typed.unwrap_or(&least));
         }
         one.given.put("duration", &show_span(self.steps.hold.unwrap_or(HOLD)));
         one.given.leave_out(&["repeat"]);

@@ -167,7 +167,7 @@ fn loads_and_ends() {
         --rate 2000/s h
         --rate 100..2000/s --arrivals poisson --burst 4 -d 1m h
         --rate 2k/s --connections-max 100 --queue-max 0 h
-        --rate 10 --session 5 --think 1s..3s h
+        --rate 10/s --session 5 --think 1s..3s h
         -d 5s -n 9 --bytes-max 1G h
         --urls list.txt --once
         --urls list.txt --once -d 5s
@@ -227,8 +227,8 @@ fn options_win_over_a_plan_file() {
     insta::assert_snapshot!(changes(
         "closed.toml
         closed.toml -c 2
-        closed.toml --rate 5
-        closed.toml --rate 5 --session 2
+        closed.toml --rate 5/s
+        closed.toml --rate 5/s --session 2
         open.toml
         open.toml --rate 99/s
         open.toml --burst 2 --session 9 --think none
@@ -250,13 +250,13 @@ fn what_cannot_be() {
         -c 0 h
         -c many h
         -n 99999999999999999999 h
-        --rate 0 h
+        --rate 0/s h
         --rate 1e9 h
         --rate 11M/s h
-        -c 5 --rate 5 h
+        -c 5 --rate 5/s h
         -c 5 --burst 2 h
         --queue-max 2 h
-        --think 1s --rate 5 h
+        --think 1s --rate 5/s h
         -d soon h
         -d 0 h
         -n 0 h
@@ -279,7 +279,7 @@ fn what_cannot_be() {
         --close --calls 3 h
         --http 1.0 --pipeline 4 h
         --http 2 h
-        --group 4 --rate 5 h
+        --group 4 --rate 5/s h
         --group 4 --calls 2 h
         --warmup 1s -n 5 h
         -4 -6 h
@@ -297,7 +297,7 @@ fn what_cannot_be() {
         --json x --log x h
         --hdr '' h
         --script gone.lua h
-        --script b.bin --session 3 --rate 5 h
+        --script b.bin --session 3 --rate 5/s h
         h -- word
         gone.toml
         bad.toml
@@ -381,11 +381,11 @@ const VALUES: &[(&str, &str)] = &[
     ("stages", "1s:2..9/s"),
     ("workload", "webstone-like:clients=3"),
     ("think", "1s"),
-    ("session", "4 --rate 9"),
-    ("arrivals", "uniform --rate 9"),
-    ("burst", "2 --rate 9"),
-    ("connections-max", "5 --rate 9"),
-    ("queue-max", "5 --rate 9"),
+    ("session", "4 --rate 9/s"),
+    ("arrivals", "uniform --rate 9/s"),
+    ("burst", "2 --rate 9/s"),
+    ("connections-max", "5 --rate 9/s"),
+    ("queue-max", "5 --rate 9/s"),
     ("seed", "9"),
     ("duration", "3s"),
     ("requests", "7"),
@@ -616,7 +616,7 @@ fn demo_is_an_open_load_with_a_web_page() {
     [stop] warmup = "1s"
     "#);
     assert_eq!(outputs.html, Some("loadstone-demo.html".into()));
-    assert!(parse(&["--rate", "0"]).is_err());
+    assert!(parse(&["--rate", "0/s"]).is_err());
     assert!(parse(&["-d", "0"]).unwrap_err().starts_with("-d is 0"));
     assert!(parse(&["--html", "x", "--json", "x"]).unwrap_err().contains("same file"));
 }

@@ -181,7 +181,8 @@ fn servers_without_websockets_over_http2_are_named() {
     assert!(output.stderr.contains("ENABLE_CONNECT_PROTOCOL"), "{}", output.stderr);
     let old = Site::start(&[("null", "")]);
     let output = run(&["run", &old.url("/").replace("http:", "ws:"), "-n", "1", "--http", "2"]);
-    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("where HTTP/2 was requested"), "{}", output.stderr);
     let site = Site::start(&[]);
     let output = run(&["run", &site.url("/hw").replace("http:", "ws:"), "-n", "1", "--http", "2"]);
     assert!(output.stdout.contains("the server answered 404, not 101"), "{}", output.stdout);

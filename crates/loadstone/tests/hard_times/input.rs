@@ -25,7 +25,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--rate|NaN|h", &["NaN", "2000/s"]),
     ("--rate|inf/s|h", &["inf/s", "2000/s"]),
     ("--rate|1000000000000/s|h", &["1000000000000/s", "10000000/s"]),
-    ("--rate|5|-c|10|h", &["-c and --rate", "--connections-max"]),
+    ("--rate|5/s|-c|10|h", &["-c and --rate", "--connections-max"]),
     ("--connections-max|3|h", &["--connections-max", "--rate"]),
     ("--queue-max|3|h", &["--queue-max", "--rate"]),
     ("--session|3|h", &["--session", "--rate"]),

@@ -140,7 +140,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts.extend(verified::examples(report).map(|text| ("", text)));
     facts.extend(report.http2.iter().flat_map(http2::facts));
     facts.extend(report.http3.iter().flat_map(http3::facts));
-    facts.extend(report.backends.iter().flat_map(backends::facts));
+    facts.extend(report.parts.backends.iter().flat_map(backends::facts));
     let early = report.tls.early_data.as_ref().filter(|_| report.plan.plan().tls.early_data);
     let early = early.map(early::sentence);
     facts.extend(early.map(|text| ("Early data", text)));

@@ -23,24 +23,36 @@ impl Worker {
 
     /// The same for a known endpoint.
     #[inline(always)]
-    pub(super) fn place_at<I: Io>(
-        &mut self,
-        io: &mut I,
-        mut call: Call,
-        endpoint: u32,
-        now: Nanos,
-    ) {
-        if self.maker.is_some() && !self.make_request(&mut call, now) {
+    pub(super) fn place_at<I: Io>(&mut self, io: &mut I, call: Call, endpoint: u32, now: Nanos) {
+        if self.maker.is_some() {
+            return self.place_made(io, call, endpoint, now);
+        }
+        match self.usable(io, &call, endpoint, now) {
+            Some(slot) => self.assign(slot, call, now),
+            None => self.place_elsewhere(io, call, endpoint, now),
+        }
+    }
+
+    /// The same for a call whose request is made for it alone.
+    #[inline(never)]
+    fn place_made<I: Io>(&mut self, io: &mut I, mut call: Call, endpoint: u32, now: Nanos) {
+        if !self.make_request(&mut call, now) {
             return self.conclude(io, call, End::failed(FailureClass::WorkloadEnd), now);
         }
-        if let Some(slot) = self.usable(io, &call, endpoint, now) {
-            return self.assign(slot, call, now);
+        match self.usable(io, &call, endpoint, now) {
+            Some(slot) => self.assign_outlined(slot, call, now),
+            None => self.place_elsewhere(io, call, endpoint, now),
         }
+    }
+
+    /// Opens a connection for a call, puts it on one with calls in flight, queues it, or drops it.
+    #[inline(never)]
+    fn place_elsewhere<I: Io>(&mut self, io: &mut I, call: Call, endpoint: u32, now: Nanos) {
         if self.pool.has_room() || self.evict(io, endpoint, now) {
             return self.place_on_new(io, call, endpoint, now);
         }
         if let Some(slot) = self.pool.next_in_turn(endpoint) {
-            return self.assign(slot, call, now);
+            return self.assign_outlined(slot, call, now);
         }
         if let Some(call) = self.pool.enqueue(call, endpoint) {
             self.drop_call(io, &call, now);
@@ -77,7 +89,7 @@ impl Worker {
             self.journal.issue(&mut call, now);
             return self.conclude(io, call, End::failed(FailureClass::SocketClosed), now);
         };
-        self.assign(slot, call, now);
+        self.assign_outlined(slot, call, now);
         self.pool.arm(slot);
         if !ends {
             self.sent_alone.push(slot);
@@ -187,7 +199,7 @@ impl Worker {
                     if let Some(socket) = self.template_of(&call).socket.as_ref() {
                         self.feedback.give_socket(call.user, socket.socket, slot);
                     }
-                    self.assign(slot, call, now);
+                    self.assign_outlined(slot, call, now);
                     return self.share(slot);
                 }
                 Err(_) if self.pool.give_up_address(endpoint, address) => {}
@@ -290,6 +302,12 @@ impl Worker {
             employed.work.ask(&Request { template, last, cookie: None, index: call.index });
         let put = employed.put(call, written, now);
         self.pool.arm_for(slot, put);
+    }
+
+    /// The same, from where few calls come: the code of [`Worker::assign`] is there only once.
+    #[inline(never)]
+    pub(super) fn assign_outlined(&mut self, slot: Slot, call: Call, now: Nanos) {
+        self.assign(slot, call, now);
     }
 
     /// The same for a request that differs from its template.
@@ -401,7 +419,7 @@ impl Worker {
         let found = self.usable(io, &call, endpoint, now);
         // a server that has answered has completed the handshake
         match found.filter(|slot| !call.late || self.pool.conn(*slot).has_served()) {
-            Some(slot) => self.assign(slot, call, now),
+            Some(slot) => self.assign_outlined(slot, call, now),
             None => self.place_on_new(io, call, endpoint, now),
         }
     }
@@ -422,7 +440,7 @@ impl Worker {
             if self.setup.has_streams() {
                 self.journal.waited_for_stream(call.intended, now - call.intended);
             }
-            self.assign(slot, call, now);
+            self.assign_outlined(slot, call, now);
         }
         self.pool.list(slot);
         self.pool.rest(slot);

@@ -66,7 +66,7 @@ impl Worker {
 
     fn publish_on(&mut self, slot: Slot, call: Call, now: Nanos) {
         let due = call.intended;
-        self.assign(slot, call, now);
+        self.assign_outlined(slot, call, now);
         if let Some(key) = self.pool.conn_mut(slot).sent_key()
             && let Some(fan_out) = &mut self.fan_out
         {

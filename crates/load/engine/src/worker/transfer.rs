@@ -59,7 +59,7 @@ impl Worker {
                 return;
             }
             if first {
-                self.read_all(io, slot, true);
+                self.read_rest(io, slot);
             }
         }
         if self.pool.conn(slot).is_still(generation) {
@@ -95,7 +95,7 @@ impl Worker {
     }
 
     /// Reads until the socket is drained, or the connection is closed.
-    #[inline]
+    #[inline(always)]
     fn read_all<I: Io>(&mut self, io: &mut I, slot: Slot, ended: bool) -> Nanos {
         let mut buffer = std::mem::take(&mut self.buffer);
         let generation = self.pool.conn(slot).generation();
@@ -126,8 +126,14 @@ impl Worker {
         now
     }
 
+    /// Reads what remains after a failed write.
+    #[inline(never)]
+    fn read_rest<I: Io>(&mut self, io: &mut I, slot: Slot) {
+        self.read_all(io, slot, true);
+    }
+
     /// Processes bytes from the transport.
-    #[inline]
+    #[inline(always)]
     fn receive<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         let (state, encrypted) = conn.touch(now);

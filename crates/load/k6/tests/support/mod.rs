@@ -115,12 +115,15 @@ pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
     Ran { test, sent: world.sent }
 }
 
+/// A message, with its arrival.
+type Arriving = (Nanos, Vec<u8>);
+
 /// A WebSocket: messages on the way from the server, with their arrival.
 #[derive(Default)]
 struct Socket {
-    waiting: VecDeque<(Nanos, Vec<u8>)>,
+    waiting: VecDeque<Arriving>,
     /// The call that listens, and the message that it will receive.
-    listening: Option<(usize, Option<(Nanos, Vec<u8>)>)>,
+    listening: Option<(usize, Option<Arriving>)>,
 }
 
 /// By user and number.

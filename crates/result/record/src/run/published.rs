@@ -207,9 +207,6 @@ pub struct RunRecord {
     pub warm_up: OutcomesRecord,
     pub sessions: SessionsRecord,
     pub connections: ConnectionsRecord,
-    /// Balance of the calls among back ends. Null if nothing is known of it.
-    #[serde(default)]
-    pub backends: Option<BackendsRecord>,
     /// The pieces of T = w·S + mean R.
     pub weighted_response: Option<WeightedRecord>,
     pub redirects: u64,
@@ -247,7 +244,7 @@ impl ServerTimingsRecord {
     }
 }
 
-/// Calls by parts of the plan; its keys are in the run itself.
+/// Calls by parts of the plan, and by back end; its keys are in the run itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PartsRecord {
@@ -258,11 +255,18 @@ pub struct PartsRecord {
     /// One entry for each scenario, in the plan's order; empty if the plan has none.
     #[serde(default)]
     pub by_scenario: Vec<ScenarioRecord>,
+    /// Balance of the calls among back ends. Null if nothing is known of it.
+    #[serde(default)]
+    pub backends: Option<BackendsRecord>,
 }
 
 impl PartsRecord {
     fn of(report: &RunReport) -> PartsRecord {
-        PartsRecord { by_clients: rows::by_clients(report), by_scenario: rows::by_scenario(report) }
+        PartsRecord {
+            by_clients: rows::by_clients(report),
+            by_scenario: rows::by_scenario(report),
+            backends: BackendsRecord::of(&report.measurement.total.connections.backends),
+        }
     }
 }
 
@@ -376,7 +380,6 @@ impl RunRecord {
             warm_up: OutcomesRecord::of(&total.warm_up),
             sessions: SessionsRecord::of(&total.sessions, figures),
             connections: ConnectionsRecord::of(&report.measurement),
-            backends: BackendsRecord::of(&total.connections.backends),
             weighted_response: figures.weighted.map(WeightedRecord::of),
             redirects: total.redirects,
             server_timings: ServerTimingsRecord::of(total),
