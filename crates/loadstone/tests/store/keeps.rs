@@ -61,7 +61,7 @@ fn a_run_is_shown_again_as_it_was() {
 fn a_ramp_is_shown_again_as_it_was() {
     let (data, site) = (data(), Site::start(&[]));
     let url = site.url("/hw");
-    let words = ["ramp", "--from", "20", "--to", "40", "--step", "20", "--hold", "300ms"];
+    let words = ["ramp", "--from", "20/s", "--to", "40/s", "--step", "20/s", "--hold", "300ms"];
     let ran = keeping(data.path(), &[&words[..], &[&url]].concat()).expect(&[0, 1, 4]);
     assert!(ran.stderr.contains("stored as ramp-1"), "{ran:#?}");
     let shown = keeping(data.path(), &["runs", "show", "ramp-1"]).expect(&[0]);
