@@ -203,8 +203,9 @@ pub const NO_CONTINUE: &str =
 pub const UNFINISHED: &str =
     "the response began and did not end within the deadline, and the connection stays open";
 
-/// Returns whether a final response began and did not end within the deadline, although the client
-/// reads. Frames are judged by their own rules: a closed window rightly stops a response.
+/// Returns whether a final response to a whole request began and did not end within the deadline,
+/// although the client reads. Frames are judged by their own rules: a closed window rightly stops a
+/// response.
 pub fn is_unfinished(talk: &Talk) -> bool {
     let stopped = talk.steps.iter().any(|step| matches!(step, Move::StopReading));
     let (own, _) = talk.own_and_following();
@@ -213,6 +214,7 @@ pub fn is_unfinished(talk: &Talk) -> bool {
         && talk.replies.frames.is_none()
         && !stopped
         && !is_raw(&talk.steps)
+        && !waits::is_incomplete(talk)
         && cut()
 }
 

@@ -81,6 +81,12 @@ pub fn lacking(sent: &[u8]) -> Option<MissingPart> {
     lacks(sent, false)
 }
 
+/// Returns whether the first message is incomplete, after an interim response as well: a server
+/// that responds while it reads cannot end its response.
+pub(super) fn is_incomplete(talk: &Talk) -> bool {
+    lacks(&crate::record::sent(&talk.steps), true).is_some()
+}
+
 /// `encouraged`: the interim response for Expect was received.
 fn lacks(sent: &[u8], encouraged: bool) -> Option<MissingPart> {
     let mut rest = sent;
