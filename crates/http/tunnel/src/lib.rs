@@ -1,7 +1,7 @@
 //! WebSockets as streams of HTTP/2 connections (RFC 8441) between a worker and the network: an
 //! [`Io`] over another one. To the worker each WebSocket is a separate connection that begins with
 //! an upgrade of HTTP/1.1. Below, up to a given number of them share one HTTP/2 connection, a
-//! [`Trunk`]. An upgrade is sent as an extended CONNECT, as a gateway does. The response is
+//! `Trunk`. An upgrade is sent as an extended CONNECT, as a gateway does. The response is
 //! returned as that of an upgrade, and the bytes after it pass unchanged. Layer 3: it opens no
 //! socket and reads no clock.
 //!

@@ -40,7 +40,7 @@ pub struct WebSocketPlan {
     pub storm: Option<Nanos>,
     /// Bytes per second that each connection reads. `None`: all that arrive.
     pub read_rate: Option<u32>,
-    /// Most WebSockets on one connection of HTTP/2. `None`: [`PER_CONNECTION_DEFAULT`].
+    /// Maximum number of WebSockets on one connection of HTTP/2. `None`: the default.
     pub per_connection: Option<u32>,
     /// Offers permessage-deflate.
     pub compress: bool,

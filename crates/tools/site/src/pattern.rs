@@ -7,7 +7,7 @@ use hyper::body::Bytes;
 pub(crate) const LINE: &[u8; 64] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
 
-/// Maximum length that one call of [`slice`] returns.
+/// Maximum length that one call of [`slice()`] returns.
 pub(crate) const BLOCK_LEN: usize = 64 * 1024;
 
 static BLOCK: [u8; BLOCK_LEN] = {
