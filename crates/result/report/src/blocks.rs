@@ -3,7 +3,7 @@
 use crate::Finding;
 use crate::section::{Block, CellLook, Mood, Notice, Reason, Remedy, TableCell, heading};
 use crate::words::{self, printable};
-use record::run::{ConductRecord, VerdictRecord};
+use record::run::{ConductRecord, SloRecord, VerdictRecord};
 use stats::{Hist, State, samples_needed};
 use units::show;
 
@@ -77,14 +77,24 @@ pub(crate) fn state_cell(state: State) -> TableCell {
     TableCell::new(CellLook::State(mood(state)), state.id())
 }
 
-/// The verdict before a name, as Markdown has it: `✅ VALID: name`.
-pub(crate) fn headed(verdict: &VerdictRecord, name: &str) -> String {
+/// The verdict before a name, as Markdown has it: `✅ VALID: name`, or with missed objectives
+/// `❌ VALID, 1 of 3 objectives missed: name`.
+pub(crate) fn headed(verdict: &VerdictRecord, objectives: &[SloRecord], name: &str) -> String {
+    let missed = objectives.iter().filter(|one| !one.met && !one.undecided).count();
+    let undecided = objectives.iter().filter(|one| one.undecided).count();
     let mark = match verdict.state {
-        State::Valid => "✅",
-        State::Degraded => "⚠️",
         State::Invalid => "❌",
+        _ if missed > 0 => "❌",
+        State::Valid if undecided == 0 => "✅",
+        State::Valid | State::Degraded => "⚠️",
     };
-    format!("{mark} {}: {}", verdict.state.id(), printable(name, 200))
+    let all = objectives.len();
+    let missed = match (missed, undecided) {
+        (0, 0) => String::new(),
+        (0, count) => format!(", {count} of {all} objectives undecided"),
+        (count, _) => format!(", {count} of {all} objectives missed"),
+    };
+    format!("{mark} {}{missed}: {}", verdict.state.id(), printable(name, 200))
 }
 
 /// Bottlenecks of the server, the most certain first; nothing without findings.

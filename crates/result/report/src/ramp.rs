@@ -129,7 +129,7 @@ fn head(document: &mut Document, report: &RampRecord) {
     document
         .add(PAGE, [Block::Title(Title { kicker, name: name(report), lines: vec![done.into()] })]);
     let of = format!("ramp of {}", name(report));
-    document.add(MARKDOWN, [title(headed(&report.verdict, &of))]);
+    document.add(MARKDOWN, [title(headed(&report.verdict, &[], &of))]);
     document.add(Forms::TEXT | PAGE, [verdict(report)]);
     let Some(why) = report.ended_early.as_ref().map(|why| printable(why, 400)) else { return };
     document.add(Forms::TEXT, [Block::Gap, facts([("Ended early", why.as_str())])]);

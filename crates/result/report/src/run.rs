@@ -93,7 +93,10 @@ pub fn html(report: &RunRecord) -> String {
 pub fn markdown(report: &RunRecord) -> String {
     let all = RunTimes::of(report);
     let mut document = Document::default();
-    document.add(MARKDOWN, [title(headed(&report.verdict, &report.name)), conduct(&report.server)]);
+    document.add(
+        MARKDOWN,
+        [title(headed(&report.verdict, &report.slo, &report.name)), conduct(&report.server)],
+    );
     document.add(MARKDOWN, [say(Voice::Answer, words::answer(report, &all))]);
     document.add(MARKDOWN, [verdict(&report.verdict, ALL_CAUSES)]);
     document.add(MARKDOWN, [parts::in_short(report, &all.response)]);

@@ -14,6 +14,21 @@ fn one_run_is_shown() {
 }
 
 #[test]
+fn the_title_counts_missed_and_undecided_objectives() {
+    let heading = |met, undecided| {
+        let mut report = fixtures::valid();
+        report.slo = fixtures::troubled().slo;
+        report.slo.truncate(1);
+        (report.slo[0].met, report.slo[0].undecided) = (met, undecided);
+        markdown(&report).lines().next().unwrap_or_default().to_owned()
+    };
+    assert!(heading(true, false).starts_with("### ✅ VALID: "), "{}", heading(true, false));
+    let (missed, undecided) = (heading(false, false), heading(false, true));
+    assert!(missed.starts_with("### ❌ VALID, 1 of 1 objectives missed: "), "{missed}");
+    assert!(undecided.starts_with("### ⚠️ VALID, 1 of 1 objectives undecided: "), "{undecided}");
+}
+
+#[test]
 fn several_runs() {
     let reports = [fixtures::valid(), fixtures::troubled()];
     insta::assert_snapshot!(side_by_side(&reports, markdown_of_many));

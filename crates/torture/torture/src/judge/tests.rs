@@ -379,15 +379,15 @@ fn a_judgment_names_its_cause_as_data() {
 
 #[test]
 fn a_response_to_half_a_request_need_not_end() {
-    let is_unfinished = |sent: &str| {
+    let unfinished = |sent: &str| {
         let steps = vec![Move::Send(sent.as_bytes().to_vec())];
         let received = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\na";
-        super::is_unfinished(&Talk { steps, ..talk(received, TalkEnd::Silent, None) })
+        is_unfinished(&Talk { steps, ..talk(received, TalkEnd::Silent, None) })
     };
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
-    assert!(is_unfinished(&format!("{head}abcde")));
-    assert!(!is_unfinished(&format!("{head}a")));
-    assert!(!is_unfinished(&head.replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n")));
+    assert!(unfinished(&format!("{head}abcde")));
+    assert!(!unfinished(&format!("{head}a")));
+    assert!(!unfinished(&head.replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n")));
 }
 
 #[test]
