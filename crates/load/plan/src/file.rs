@@ -59,8 +59,13 @@ pub fn is_secret_header(name: &str) -> bool {
         "signature",
     ];
     // a number of tokens, as in `max_tokens`, is not a secret
-    let name = name.strip_suffix("tokens").unwrap_or(&name);
-    known.contains(&name) || hints.iter().any(|hint| name.contains(hint))
+    let counts =
+        ["max", "min", "new", "total", "prompt", "completion", "input", "output", "cached"];
+    let counted = name.strip_suffix("tokens").map(|of| of.trim_end_matches('-'));
+    if counted.is_some_and(|of| counts.iter().any(|count| of.ends_with(count))) {
+        return false;
+    }
+    known.contains(&name.as_str()) || hints.iter().any(|hint| name.contains(hint))
 }
 
 /// The name of a value; the tables below name every value.

@@ -27,6 +27,9 @@ const SHOWN: &str = "***";
 /// Values that are never secrets, whatever their names are.
 const PLAIN: [&str; 6] = ["true", "false", "null", "none", "yes", "undefined"];
 
+/// Words that a name of a secret has and the name of a host does not.
+const NEVER_HOSTS: [&str; 6] = ["pass", "pwd", "secret", "key", "credential", "signature"];
+
 /// Replaces secrets in texts.
 #[derive(Clone, Debug, Default)]
 pub struct Masker {
@@ -333,7 +336,8 @@ fn named_values(text: &str) -> Vec<Range<usize>> {
         let start = at + 1 + (rest.len() - rest.trim_start_matches([' ', '\t']).len());
         let value = &text[start..];
         // after a host, as in `session-api:8080`
-        if mark == ":" && !quoted && start == at + 1 && starts_with_port(value) {
+        let may_be_host = !NEVER_HOSTS.iter().any(|word| name.to_ascii_lowercase().contains(word));
+        if mark == ":" && !quoted && start == at + 1 && starts_with_port(value) && may_be_host {
             continue;
         }
         let range = if let Some(inside) = value.strip_prefix("\\\"") {
@@ -420,6 +424,8 @@ mod tests {
             ("at http://session-api:8080/a?token=x1y", "at http://session-api:8080/a?token=***"),
             ("Host: auth:80\r\nauth: 80", "Host: auth:80\r\nauth: ***"),
             (r#"{"max_tokens": 128, "n": 1280}"#, r#"{"max_tokens": 128, "n": 1280}"#),
+            (r#"{"access_tokens": "a1b2c3"}"#, r#"{"access_tokens": "***"}"#),
+            ("password:12345 X-Api-Key:1234", "password:*** X-Api-Key:***"),
             ("é=ü: token:", "é=ü: token:"),
         ] {
             assert_eq!(Masker::default().text(text), expected);
