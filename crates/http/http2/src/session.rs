@@ -308,8 +308,8 @@ impl Session {
         self.state().streams.back().map_or(0, |stream| stream.id)
     }
 
-    /// Queues bytes on the stream of a tunnel, for [`Session::drain`]; returns how many, so that at
-    /// most [`TUNNEL_QUEUE_MAX`] wait.
+    /// Queues bytes on the stream of a tunnel, for [`Session::drain`], until [`TUNNEL_QUEUE_MAX`]
+    /// bytes wait. Returns the number of queued bytes.
     pub fn push(&mut self, id: i32, bytes: &[u8]) -> usize {
         let Some(stream) = self.state_mut().stream(id) else { return 0 };
         let count = stream.push(bytes, TUNNEL_QUEUE_MAX);
@@ -333,7 +333,7 @@ impl Session {
         self.state_mut().stream(id).map_or(0, |stream| stream.body_left().len())
     }
 
-    /// The peer has ended its side of a tunnel.
+    /// Returns whether the peer has ended its side of a tunnel.
     pub fn is_ended_by_peer(&mut self, id: i32) -> bool {
         self.state_mut().stream(id).is_some_and(|stream| stream.is_ended_by_peer())
     }
@@ -344,8 +344,8 @@ impl Session {
         unsafe { ng::nghttp2_session_resume_data(self.raw.as_ptr(), id) };
     }
 
-    /// The peer accepts extended CONNECT (RFC 8441 section 3); `None`: its SETTINGS have not
-    /// arrived.
+    /// Returns whether the peer accepts extended CONNECT (RFC 8441 section 3), or `None` before its
+    /// SETTINGS arrive.
     pub fn accepts_tunnels(&self) -> Option<bool> {
         // SAFETY: a live session, only read
         let value = unsafe {
@@ -410,7 +410,7 @@ impl Session {
     }
 
     /// Appends the next frame to `out`, including the continuation frames of a field list. Returns
-    /// false if there is none.
+    /// false if no frame is ready.
     fn send(&mut self, out: &mut Vec<u8>) -> bool {
         loop {
             let mut data = std::ptr::null();

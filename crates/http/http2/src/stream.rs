@@ -141,17 +141,26 @@ impl OutstandingStream {
     }
 
     pub(crate) fn is_tunnel(&self) -> bool {
-        self.unsent.as_ref().is_some_and(|unsent| unsent.tunnel.is_some())
+        self.tunnel().is_some()
     }
 
     fn tunnel(&self) -> Option<&TunnelBytes> {
         self.unsent.as_ref()?.tunnel.as_ref()
     }
 
-    /// Queues bytes of a tunnel, at most so many that `most` wait; returns how many.
+    fn tunnel_mut(&mut self) -> Option<&mut TunnelBytes> {
+        self.unsent.as_mut()?.tunnel.as_mut()
+    }
+
+    /// Queues bytes of a tunnel until `most` bytes wait. Returns the number of queued bytes.
     pub(crate) fn push(&mut self, bytes: &[u8], most: usize) -> usize {
         let Some(unsent) = &mut self.unsent else { return 0 };
         let Some(tunnel) = unsent.tunnel.as_mut().filter(|tunnel| !tunnel.ended) else { return 0 };
+        if unsent.body_at > most {
+            // frees sent bytes of a queue that never becomes empty
+            tunnel.bytes.drain(..unsent.body_at);
+            unsent.body_at = 0;
+        }
         let waiting = tunnel.bytes.len() - unsent.body_at;
         let count = bytes.len().min(most.saturating_sub(waiting));
         tunnel.bytes.extend_from_slice(&bytes[..count]);
@@ -160,15 +169,15 @@ impl OutstandingStream {
 
     /// Ends our side of a tunnel after its queued bytes.
     pub(crate) fn end_tunnel(&mut self) {
-        if let Some(tunnel) = self.unsent.as_mut().and_then(|unsent| unsent.tunnel.as_mut()) {
+        if let Some(tunnel) = self.tunnel_mut() {
             tunnel.ended = true;
         }
     }
 
-    /// The peer has ended its side. Returns true if ours, a tunnel's, is still open.
+    /// Notes that the peer has ended its side. Returns true if it is a tunnel whose other side is
+    /// still open.
     pub(crate) fn end_by_peer(&mut self) -> bool {
-        let tunnel = self.unsent.as_mut().and_then(|unsent| unsent.tunnel.as_mut());
-        tunnel.is_some_and(|tunnel| {
+        self.tunnel_mut().is_some_and(|tunnel| {
             tunnel.peer_ended = true;
             !tunnel.ended
         })

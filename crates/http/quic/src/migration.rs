@@ -17,7 +17,8 @@ pub enum Moves {
 #[derive(Debug)]
 pub(crate) struct Migration {
     moves: Moves,
-    /// When the next change is due; `NEVER` if it depends on requests, or there is none.
+    /// When the next change is due; `NEVER` if it depends on requests, or no change is
+    /// left.
     due: Nanos,
     /// Requests since the last change.
     requests: u32,

@@ -7,9 +7,8 @@ use sample::FailureClass;
 /// A larger buffer is freed when it is empty.
 const KEPT_MAX: usize = 4 << 10;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TunnelStage {
-    #[default]
     Closed,
     /// No stream may be opened for it yet.
     Waiting,

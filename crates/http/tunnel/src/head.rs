@@ -7,7 +7,7 @@ pub(crate) fn size(head: &[u8], seen: usize) -> Option<usize> {
     head[from..].windows(4).position(|at| at == b"\r\n\r\n").map(|at| from + at + 4)
 }
 
-/// Value of Sec-WebSocket-Key in the head of an upgrade; empty if there is none.
+/// Value of Sec-WebSocket-Key in the head of an upgrade; empty without this field.
 pub(crate) fn key(head: &[u8]) -> String {
     let head = String::from_utf8_lossy(head);
     let value = |line: &str| {

@@ -6,8 +6,8 @@
 //! socket and reads no clock.
 //!
 //! A connection counts as connected once a stream for it may be opened: the connect time includes
-//! TCP, TLS and the server's SETTINGS if it is the first of its trunk. The trunk uses TLS itself.
-//! Not supported: connections that are opened for a user with TLS sessions of its own.
+//! TCP, TLS and the server's SETTINGS if it is the first of its trunk. TLS belongs to the trunk.
+//! Not supported: connections that are opened for a user with its own TLS sessions.
 #![forbid(unsafe_code)]
 
 mod endpoint;
@@ -94,7 +94,7 @@ impl<I: Io> Tunnels<I> {
         self.trunks.get_mut(index as usize)?.as_mut()
     }
 
-    /// Has a trunk flushed before the next wait.
+    /// Schedules a flush of a trunk before the next wait.
     fn mark(&mut self, index: Slot) {
         if let Some(trunk) = self.trunks.get_mut(index as usize).and_then(Option::as_mut)
             && !std::mem::replace(&mut trunk.is_dirty, true)
@@ -204,17 +204,23 @@ impl<I: Io> Tunnels<I> {
             return;
         };
         self.io.close(index, Close::Orderly);
-        let admitted = self.tunnels.iter().enumerate().filter(|(_, tunnel)| {
-            tunnel.stage == TunnelStage::Admitted && tunnel.trunk == index && trunk.admitted > 0
-        });
-        let admitted: Vec<Slot> = admitted.map(|(slot, _)| slot as Slot).collect();
-        let open = trunk.members.iter().filter_map(|member| member.slot);
-        for slot in open.chain(trunk.waiting.iter().copied()).chain(admitted) {
+        let mut ended: Vec<Slot> = trunk.members.iter().filter_map(|it| it.slot).collect();
+        ended.extend(trunk.waiting.iter().copied());
+        for (slot, tunnel) in self.tunnels.iter_mut().enumerate() {
+            if tunnel.trunk == index {
+                // the next trunk may have this index before the worker closes the tunnel
+                tunnel.trunk = Slot::MAX;
+                if tunnel.stage == TunnelStage::Admitted {
+                    ended.push(slot as Slot);
+                }
+            }
+        }
+        for slot in ended {
             self.end(slot, TunnelEnd::Failed(failure.class), failure.why.as_deref());
         }
     }
 
-    /// Reads a trunk until it has no more, for a limited number of reads.
+    /// Reads a trunk until no data is left, for a limited number of reads.
     fn receive(&mut self, index: Slot) {
         let Some(mut trunk) = self.trunks.get_mut(index as usize).and_then(Option::take) else {
             return;
@@ -260,7 +266,7 @@ impl<I: Io> Tunnels<I> {
         }
     }
 
-    /// A worker has not read what a tunnel has received.
+    /// Returns whether a tunnel has too many bytes that its worker has not read.
     fn is_full(&self, trunk: &Trunk) -> bool {
         let slots = trunk.fullest.iter().filter_map(|slot| self.tunnels.get(*slot as usize));
         slots.map(TunnelEndpoint::unread).any(|unread| unread > UNREAD_MAX)
@@ -278,12 +284,10 @@ impl<I: Io> Tunnels<I> {
             TunnelInput::End => drop(tunnel.end.get_or_insert(TunnelEnd::Orderly)),
             TunnelInput::Gone(class) => drop(tunnel.end.get_or_insert(TunnelEnd::Failed(class))),
         }
-        if tunnel.note(true, false) {
-            self.news.push(slot);
-        }
+        self.report(slot, true, false);
     }
 
-    /// Sends what a trunk has, as far as the connection accepts it.
+    /// Sends the output of a trunk, as far as the connection accepts it.
     fn flush(&mut self, index: Slot) {
         let Tunnels { io, trunks, .. } = self;
         let Some(trunk) = trunks.get_mut(index as usize).and_then(Option::as_mut) else { return };
@@ -363,6 +367,12 @@ impl<I: Io> Tunnels<I> {
             TunnelStage::Closed => {}
         }
         self.admit(index);
+        let unusable = |trunk: &mut Trunk| !trunk.is_settled() && trunk.waiting.is_empty();
+        if self.trunk(index).is_some_and(unusable) {
+            // all of its tunnels gave up; further ones must not wait on the same connection
+            self.trunks[index as usize] = None;
+            self.io.close(index, how);
+        }
     }
 }
 

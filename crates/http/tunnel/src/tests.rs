@@ -250,6 +250,36 @@ fn a_lost_connection_ends_all_of_its_tunnels() {
 }
 
 #[test]
+fn a_tunnel_of_a_lost_connection_cuts_no_stream_of_the_next() {
+    let mut io = asked(2);
+    io.io.feed(0, &frame(7, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 1]));
+    turn(&mut io);
+    io.close(1, Close::Reset);
+    io.open(1, &peer(), &OpenOptions::default()).unwrap();
+    io.io.feed(0, &allowing());
+    assert_eq!(turn(&mut io), "1w");
+    assert_eq!(io.write(1, UPGRADE), Ok(UPGRADE.len()));
+    turn(&mut io);
+    io.io.sent(0);
+    // the streams of both tunnels have the id 1
+    io.close(0, Close::Reset);
+    let sent = frames(&io.io.sent(0));
+    assert!(sent.iter().all(|it| it.0 != RST_STREAM), "{sent:?}");
+}
+
+#[test]
+fn a_connection_without_settings_ends_with_its_last_tunnel() {
+    let mut io = tunnels(100);
+    (0..2).for_each(|slot| io.open(slot, &peer(), &OpenOptions::default()).unwrap());
+    io.close(0, Close::Reset);
+    assert!(io.io.closed.is_empty());
+    io.close(1, Close::Reset);
+    assert_eq!(io.io.closed, [0]);
+    io.open(0, &peer(), &OpenOptions::default()).unwrap();
+    assert_eq!(io.carriers(), 2);
+}
+
+#[test]
 fn one_reset_stream_ends_one_tunnel() {
     let mut io = asked(2);
     io.io.feed(0, &frame(HEADERS, END_HEADERS, 1, OK));

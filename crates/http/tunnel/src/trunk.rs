@@ -99,7 +99,7 @@ impl Trunk {
         }
     }
 
-    /// The server's SETTINGS have arrived and allow tunnels.
+    /// Returns whether the server's SETTINGS have arrived and allow tunnels.
     pub(crate) fn is_settled(&self) -> bool {
         self.settled
     }
@@ -159,7 +159,7 @@ impl Trunk {
     /// Sends as much as `write` accepts. Returns tunnels that may write again.
     ///
     /// # Errors
-    /// The connection accepts nothing any more.
+    /// Fails if the connection accepts no more bytes.
     pub(crate) fn flush(
         &mut self,
         mut write: impl FnMut(&[u8]) -> Result<usize, IoError>,

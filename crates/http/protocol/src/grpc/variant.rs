@@ -5,7 +5,6 @@ use super::status::MESSAGE_MAX;
 use super::{CONTENT_TYPE, Code, MessageFault, MessageReader, PREFIX_BYTES, Status, status_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::borrow::Cow;
 
 /// Protocol variant of gRPC calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,47 +52,6 @@ impl Variant {
             Variant::Connect => messages.get(PREFIX_BYTES..).unwrap_or_default().to_vec(),
         }
     }
-}
-
-impl Variant {
-    /// The messages of a response's body, with prefixes, as gRPC itself carries them: without the
-    /// frame that ends a call of gRPC-Web. `None` means base64 that cannot be decoded, or a body of
-    /// Connect.
-    pub fn messages(self, body: &[u8]) -> Option<Cow<'_, [u8]>> {
-        let body = match self {
-            Variant::Grpc => return Some(Cow::Borrowed(body)),
-            Variant::Connect => return None,
-            Variant::Web => Cow::Borrowed(body),
-            Variant::WebText => {
-                // padding may end each part of the stream
-                let (groups, rest) = body.as_chunks::<4>();
-                let groups = Some(groups).filter(|_| rest.is_empty())?;
-                let decoded = groups.iter().map(|group| STANDARD.decode(group).ok());
-                Cow::Owned(decoded.collect::<Option<Vec<_>>>()?.concat())
-            }
-        };
-        let end = end_of_messages(&body);
-        Some(match body {
-            Cow::Borrowed(body) => Cow::Borrowed(&body[..end]),
-            Cow::Owned(mut body) => {
-                body.truncate(end);
-                Cow::Owned(body)
-            }
-        })
-    }
-}
-
-/// Place of the frame that ends a call of gRPC-Web; the length of a body without one.
-fn end_of_messages(body: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some([flag, length @ ..]) = body.get(at..).and_then(|rest| rest.first_chunk::<5>()) {
-        if flag & WEB_END != 0 {
-            return at;
-        }
-        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-        at = at.saturating_add(PREFIX_BYTES).saturating_add(length);
-    }
-    body.len()
 }
 
 /// Flag of the frame that ends a call of gRPC-Web.
@@ -282,21 +240,6 @@ mod tests {
             assert!(read(form, &text.as_bytes()[1..]).2.is_some(), "{text}");
         }
         assert_eq!(Variant::WebText.body(prefixed(b""), false), b"AAAAAAA=");
-    }
-
-    #[test]
-    fn messages_are_found_before_the_end_of_a_web_call() {
-        let (message, end) = (prefixed(b"ab"), frame(0x80, b"grpc-status: 0\r\n"));
-        let body = [message.clone(), prefixed(b""), end.clone()].concat();
-        let expected = [message.clone(), prefixed(b"")].concat();
-        assert_eq!(Variant::Web.messages(&body).as_deref(), Some(&expected[..]));
-        let text = [STANDARD.encode(&expected), STANDARD.encode(&end)].concat();
-        assert_eq!(Variant::WebText.messages(text.as_bytes()).as_deref(), Some(&expected[..]));
-        assert_eq!(Variant::WebText.messages(b"AAA"), None);
-        assert_eq!(Variant::Grpc.messages(&message).as_deref(), Some(&message[..]));
-        // what is cut off stays as it is, and does not decode later
-        let cut = [0, 255, 255, 255, 255, 1];
-        assert_eq!(Variant::Web.messages(&cut).as_deref(), Some(&cut[..]));
     }
 
     #[test]

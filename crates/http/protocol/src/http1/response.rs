@@ -88,8 +88,7 @@ pub struct ResponseFacts {
     pub interim: u16,
     /// [`ResponseReader::server_timings`] may have entries: a field of that name, or trailers.
     pub timed: bool,
-    /// A Set-Cookie field is possible. False: there is none, so the head of each response need not
-    /// be searched.
+    /// The head may have a Set-Cookie field. If false, a search of the head is unnecessary.
     pub sets_cookies: bool,
 }
 
