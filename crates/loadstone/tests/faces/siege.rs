@@ -248,7 +248,11 @@ fn one_request_is_looked_at() {
     home.same(&["-q", "-g", &echo]);
     home.same(&["-g", "-p", &hw]);
     Home::new("accept-encoding =\n").same(&["-g", &hw]);
-    home.same(&["-r", "0", "-c1", "-b", "-t1S", &hw]);
+    // The original's timer sometimes prints its line before the empty run has ended.
+    let args = ["-r", "0", "-c1", "-b", "-t1S", &hw];
+    assert_alike(&args, &home.original(&args), &home.ours(&args), |text| {
+        masked(text).replace("Lifting the server siege...", "")
+    });
     home.same(&["-r", "0", "-c1", "-b", &hw]);
     Home::new("gmethod = HEAD\n").same(&["-g", &hw]);
     home.same(&["-g"]);
