@@ -84,7 +84,7 @@ impl Call {
         request.timeout.or_else(|| request.socket.as_ref()?.timeout)
     }
 
-    /// It waits for whatever the server of a WebSocket sends next.
+    /// Returns whether it waits for the next message of a WebSocket.
     pub(crate) fn listens(&self) -> bool {
         let socket = self.request.as_ref().and_then(|request| request.socket.as_ref());
         socket.is_some_and(|call| matches!(call.action, workload::SocketAction::Listen))

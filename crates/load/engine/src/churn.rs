@@ -1,9 +1,10 @@
 //! WebSockets that are closed and opened again by the client: after a lifetime each, or all at one
 //! instant.
 
+use crate::slot_timers::SlotTimers;
 use conduit::Slot;
 use plan::Plan;
-use sample::{SocketClose, SocketCounts};
+use sample::SocketClose;
 use stats::ReconnectTally;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -18,33 +19,22 @@ const RETRY_AFTER: Nanos = Nanos::SECOND;
 pub(crate) struct Lifetimes {
     span: Nanos,
     lengths: Stream,
-    due: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
+    /// Ends of the connections.
+    pub(crate) timers: SlotTimers,
 }
 
 impl Lifetimes {
-    /// Those of worker `worker`; `None`: WebSockets have no limit.
+    /// Creates the lifetimes of worker `worker`, or `None` if WebSockets have no limit.
     pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Lifetimes> {
         let span = plan.websocket.live.filter(|_| plan.is_websocket())?;
         let lengths = Seed(plan.seed).stream(Purpose::Sockets, (1 << 62) - u64::from(worker));
-        Some(Lifetimes { span, lengths, due: BinaryHeap::new() })
+        Some(Lifetimes { span, lengths, timers: SlotTimers::default() })
     }
 
-    /// A connection was established.
+    /// Notes that a connection was established.
     pub(crate) fn begin(&mut self, slot: Slot, generation: u32, now: Nanos) {
         let length = self.span.0 / 2 + self.lengths.below(self.span.0.max(1));
-        self.due.push(Reverse((now + Nanos(length), slot, generation)));
-    }
-
-    pub(crate) fn next(&self) -> Nanos {
-        self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
-    }
-
-    /// A connection at its end, by slot and generation.
-    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Slot, u32)> {
-        if self.next() > now {
-            return None;
-        }
-        self.due.pop().map(|Reverse((_, slot, generation))| (slot, generation))
+        self.timers.set(slot, generation, now + Nanos(length));
     }
 }
 
@@ -70,7 +60,7 @@ pub(crate) struct Storm {
 }
 
 impl Storm {
-    /// `None`: the plan has none.
+    /// Creates the storm of the plan, or `None` if the plan has no storm.
     pub(crate) fn of(plan: &Plan, measure_from: Nanos) -> Option<Storm> {
         let after = plan.websocket.storm.filter(|_| plan.is_websocket())?;
         Some(Storm {
@@ -91,10 +81,9 @@ impl Storm {
 
     /// Returns whether all connections must be closed now; once.
     pub(crate) fn breaks_out(&mut self, now: Nanos) -> bool {
-        !self.over && now >= self.at && {
-            self.over = true;
-            true
-        }
+        let breaks_out = !self.over && now >= self.at;
+        self.over |= breaks_out;
+        breaks_out
     }
 
     /// A WebSocket was closed by the storm.
@@ -120,9 +109,9 @@ impl Storm {
         self.retries.pop().map(|Reverse((_, reopening))| reopening)
     }
 
-    /// A WebSocket was opened.
-    pub(crate) fn open(&mut self, slot: Slot, counts: &SocketCounts, now: Nanos) {
-        if counts.opened > 0 && self.missing > 0 {
+    /// Notes that a WebSocket was opened.
+    pub(crate) fn open(&mut self, slot: Slot, now: Nanos) {
+        if self.missing > 0 {
             self.joining.remove(&slot);
             self.missing -= 1;
             if self.missing == 0 {
@@ -132,14 +121,13 @@ impl Storm {
         }
     }
 
-    /// A connection has ended. Returns true if it had no call and was never a WebSocket.
+    /// Notes the end of a connection. Returns true if it had no call and was never a WebSocket.
     pub(crate) fn end(&mut self, slot: Slot, close: Option<SocketClose>) -> bool {
+        let alone = self.joining.remove(&slot);
         let failed = matches!(close, Some(SocketClose::Refused) | None);
         if !self.over || self.missing == 0 || !failed {
-            self.joining.remove(&slot);
             return false;
         }
-        let alone = self.joining.remove(&slot);
         // a retry counts it
         self.news.failed += u64::from(!alone);
         alone
@@ -161,23 +149,6 @@ mod tests {
         Storm::of(&plan, Nanos::SECOND).unwrap()
     }
 
-    const OPENED: SocketCounts = SocketCounts {
-        opened: 1,
-        compressed: 0,
-        carriers: 0,
-        sent: 0,
-        received: 0,
-        unmatched: 0,
-        late: 0,
-        frames_received: 0,
-        payload_sent: 0,
-        payload_received: 0,
-        wire_sent: 0,
-        wire_received: 0,
-        pings: 0,
-        pongs: 0,
-    };
-
     #[test]
     fn a_storm_breaks_out_once_and_counts_returns_and_failures() {
         let mut storm = storm();
@@ -186,16 +157,16 @@ mod tests {
         assert!(storm.breaks_out(at(2)) && !storm.breaks_out(at(2)));
         (0..2).for_each(|_| storm.lose());
         (0..2).for_each(|slot| storm.join(slot));
-        storm.open(0, &OPENED, at(3));
+        storm.open(0, at(3));
         assert!(storm.end(1, Some(SocketClose::Refused)));
         let reopening = Reopening { endpoint: 0, user: 7 };
         storm.retry(reopening, at(3));
         assert_eq!((storm.next(), storm.take_retry(at(3))), (at(4), None));
         assert_eq!(storm.take_retry(at(4)), Some(reopening));
         storm.join(5);
-        storm.open(5, &OPENED, at(5));
+        storm.open(5, at(5));
         // everything has returned: later openings and failures are ordinary ones
-        storm.open(6, &OPENED, at(6));
+        storm.open(6, at(6));
         assert!(!storm.end(7, None));
         let news = storm.take_news();
         assert_eq!((news.lost, news.failed, news.times.count()), (2, 1, 2));

@@ -296,7 +296,7 @@ impl Feedback {
         Some((next_call, index))
     }
 
-    /// Users have several calls in flight.
+    /// Returns whether users have several calls in flight.
     pub(crate) fn has_simultaneous_calls(&self) -> bool {
         self.guided.as_ref().is_some_and(|guided| guided.makes_simultaneous_calls())
     }
@@ -309,7 +309,7 @@ impl Feedback {
         Some(guided.next_simultaneous(user, person, now))
     }
 
-    /// A call of a user with simultaneous calls begins: its index.
+    /// Begins a call of a user with simultaneous calls and returns its index.
     pub(crate) fn begin_simultaneous(&mut self, user: u32, warm_up: bool) -> Option<u64> {
         let index = self.people.next_index(warm_up)?;
         let person = self.people.users.get_mut(user as usize)?;
@@ -318,7 +318,7 @@ impl Feedback {
         Some(index)
     }
 
-    /// The guide is asked for the user's next step at `at`. Returns false if it is asked earlier.
+    /// Asks the guide for the user's next step at `at`. Returns false if it is asked earlier.
     pub(crate) fn ask_simultaneous(&mut self, user: u32, at: Nanos) -> bool {
         let needed = self.guided.as_mut().is_some_and(|guided| guided.needs_alarm(user, at));
         if needed {
@@ -492,9 +492,7 @@ impl Feedback {
             return Next::Now(1);
         }
         let at = now + least;
-        if self.guided.as_mut().is_some_and(|guided| guided.needs_alarm(user, at)) {
-            self.people.think(at, user, 1);
-        }
+        self.ask_simultaneous(user, at);
         Next::Later(at)
     }
 
@@ -668,7 +666,7 @@ impl Feedback {
         }
     }
 
-    /// Notes that the user's connection accepts no further calls, or that there is none; the
+    /// Notes that the user has no connection, or that its connection accepts no further calls. The
     /// session may end with it.
     pub(crate) fn end_with_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {

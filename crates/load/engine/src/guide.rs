@@ -134,7 +134,7 @@ impl Guided {
         step
     }
 
-    /// An alarm of the user has gone off.
+    /// Removes the user's alarms that have expired.
     pub(crate) fn end_alarm(&mut self, row: u32, now: Nanos) {
         if let Some(alarms) = self.alarms.as_mut().and_then(|all| all.get_mut(row as usize)) {
             alarms.retain(|at| *at > now);

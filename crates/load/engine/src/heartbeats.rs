@@ -4,10 +4,9 @@
 use crate::churn::{Lifetimes, Storm};
 use crate::pacer::Pacer;
 use crate::setup::Setup;
+use crate::slot_timers::SlotTimers;
 use conduit::Slot;
 use plan::Plan;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use units::{Nanos, Purpose, Seed, Stream};
 
 /// Messages that a worker sends at set times, independent of calls.
@@ -57,8 +56,8 @@ pub(crate) struct Heartbeats {
     /// They are keepalive pings of gRPC.
     keepalive: bool,
     phases: Stream,
-    /// Instant at which the connection with this generation of its slot is pinged.
-    due: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
+    /// Next pings, or next examinations, of the connections.
+    pub(crate) timers: SlotTimers,
 }
 
 impl Heartbeats {
@@ -70,7 +69,7 @@ impl Heartbeats {
         let interval = keepalive.or(sockets.filter(|_| !plan.holds_websockets()))?;
         let keepalive = keepalive.is_some();
         let phases = Seed(plan.seed).stream(Purpose::Sockets, u64::MAX - u64::from(worker));
-        Some(Heartbeats { interval, keepalive, phases, due: BinaryHeap::new() })
+        Some(Heartbeats { interval, keepalive, phases, timers: SlotTimers::default() })
     }
 
     /// Notes that a connection was established.
@@ -79,7 +78,7 @@ impl Heartbeats {
             return self.again(slot, generation, now);
         }
         let phase = Nanos(self.phases.below(self.interval.0.max(1)));
-        self.due.push(Reverse((now + phase, slot, generation)));
+        self.timers.set(slot, generation, now + phase);
     }
 
     /// Returns whether they are for connections of this kind.
@@ -92,25 +91,8 @@ impl Heartbeats {
         self.keepalive.then_some(self.interval)
     }
 
-    /// Schedules the next examination of a connection.
-    pub(crate) fn examine_at(&mut self, slot: Slot, generation: u32, at: Nanos) {
-        self.due.push(Reverse((at, slot, generation)));
-    }
-
     /// Notes that a connection was pinged.
     pub(crate) fn again(&mut self, slot: Slot, generation: u32, now: Nanos) {
-        self.due.push(Reverse((now + self.interval, slot, generation)));
-    }
-
-    pub(crate) fn next(&self) -> Nanos {
-        self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
-    }
-
-    /// Takes the next connection to ping, by slot and generation.
-    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Slot, u32)> {
-        if self.next() > now {
-            return None;
-        }
-        self.due.pop().map(|Reverse((_, slot, generation))| (slot, generation))
+        self.timers.set(slot, generation, now + self.interval);
     }
 }

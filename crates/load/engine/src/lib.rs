@@ -37,6 +37,7 @@ mod render;
 mod scenario_workers;
 mod script;
 mod setup;
+mod slot_timers;
 mod source;
 mod speaker;
 pub mod specweb99;

@@ -716,7 +716,7 @@ impl Pool {
         self.endpoints[endpoint as usize].kind == EndpointKind::Socket
     }
 
-    /// Connections to it carry calls of gRPC that guides make.
+    /// Returns whether connections to the endpoint carry gRPC calls of guides.
     pub(crate) fn is_grpc(&self, endpoint: u32) -> bool {
         self.endpoints[endpoint as usize].kind == EndpointKind::Grpc
     }

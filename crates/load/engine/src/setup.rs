@@ -308,7 +308,7 @@ impl Setup {
         matches!(self.plan.load, Load::Open { .. })
     }
 
-    /// Calls go over streams of connections: HTTP/2 or HTTP/3.
+    /// Returns whether calls use streams of connections: HTTP/2 or HTTP/3.
     pub(crate) fn has_streams(&self) -> bool {
         matches!(self.protocol, Protocol::Http2(_) | Protocol::Http3(_))
     }
@@ -433,7 +433,7 @@ fn shares(rooms: Option<u32>, workers: u32) -> Result<Vec<Share>, SetupError> {
     all.map_err(|error| SetupError(format!("--ws-rooms: {error}")))
 }
 
-/// HTTP/2 by the plan's settings.
+/// HTTP/2 with the plan's settings.
 pub(crate) fn http2_of(plan: &Plan) -> Protocol {
     Protocol::Http2(http2_settings(plan))
 }

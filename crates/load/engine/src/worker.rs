@@ -300,7 +300,7 @@ impl Worker {
         let heartbeats = self.timed.as_mut().and_then(|timed| timed.heartbeats.as_mut());
         let Some(heartbeats) = heartbeats else { return Nanos::NEVER };
         let mut lost = Vec::new();
-        while let Some((slot, generation)) = heartbeats.take_due(now) {
+        while let Some((slot, generation)) = heartbeats.timers.take_due(now) {
             let conn = self.pool.conn_mut(slot);
             if !conn.is_still(generation) {
                 continue;
@@ -314,13 +314,13 @@ impl Worker {
             match conn.keep_alive(interval, now) {
                 KeptAlive::Pinged { again } => {
                     self.pool.mark_dirty(slot);
-                    heartbeats.examine_at(slot, generation, again);
+                    heartbeats.timers.set(slot, generation, again);
                 }
-                KeptAlive::Later { again } => heartbeats.examine_at(slot, generation, again),
+                KeptAlive::Later { again } => heartbeats.timers.set(slot, generation, again),
                 KeptAlive::Unanswered => lost.push(slot),
             }
         }
-        let next = heartbeats.next();
+        let next = heartbeats.timers.next();
         for slot in lost {
             self.break_off(io, slot, FailureClass::KeepaliveTimeout, now);
         }

@@ -166,7 +166,7 @@ fn unknown(kind: &str, name: &str, mut known: Vec<String>) -> SchemaError {
     let more = known.len().saturating_sub(NAMES_MAX);
     known.truncate(NAMES_MAX);
     let list = match known.is_empty() {
-        true => "there is none at all".to_owned(),
+        true => "none".to_owned(),
         false => known.join(", "),
     };
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };

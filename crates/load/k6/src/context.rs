@@ -337,11 +337,11 @@ impl Context {
     /// Begins a call, which is passed on when the user next waits.
     pub(crate) fn begin(&self, call: VuCall) -> u32 {
         let lane = self.new_lane();
-        self.calls_begun.borrow_mut().push_back((lane, call));
+        self.push_begun(lane, call);
         lane
     }
 
-    /// Begins a call that the user waits for.
+    /// Begins a call in this lane.
     pub fn push_begun(&self, lane: u32, call: VuCall) {
         self.calls_begun.borrow_mut().push_back((lane, call));
     }

@@ -42,8 +42,8 @@ pub(crate) struct GrpcCall {
     method: GrpcMethod,
     tags: Vec<String>,
     group: String,
-    /// Number of messages that were sent, if it is a stream.
-    streamed: Option<usize>,
+    /// The call is a stream.
+    streams: bool,
     discards: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn install<'js>(
         Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| -> Result<u32> {
             let (call, wire) = prepare(&ctx, &c, &spec)?;
             let key = c.begin(VuCall::Http(Box::new(wire)));
-            c.pending.borrow_mut().insert(key, PendingWork::Grpc { key, call: Box::new(call) });
+            c.pending.borrow_mut().insert(key, PendingWork::Grpc(Box::new(call)));
             Ok(key)
         }),
     )?;
@@ -268,7 +268,7 @@ fn prepare(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(GrpcC
         method,
         tags: spec.get("tags")?,
         group: context.group.borrow().clone(),
-        streamed: streams.then_some(sent.len()),
+        streams,
         discards: spec.get("discards")?,
     };
     if streams {
@@ -345,7 +345,7 @@ pub(crate) fn ended<'js>(
     context.count_bytes(sample.bytes_sent, sample.bytes_received);
     let (mut number, mut text) = outcome(reply);
     let mut received = messages(&reply.body).unwrap_or_default();
-    if number == 0 && call.streamed.is_none() && received.len() != 1 {
+    if number == 0 && !call.streams && received.len() != 1 {
         number = u32::from(Code::Internal.number());
         text = format!("the response has {} messages instead of one", received.len());
         received.clear();
@@ -354,9 +354,9 @@ pub(crate) fn ended<'js>(
     let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
     let took = (sample.done - from).as_millis_f64();
     let values = [(row::GRPC_DURATION, took), (row::GRPC_STREAM_RECEIVED, received.len() as f64)];
-    let counts_messages = call.streamed.is_some() && !received.is_empty();
+    let counts_messages = call.streams && !received.is_empty();
     context.record_all(if counts_messages { &values } else { &values[..1] }, &tags);
-    if call.streamed.is_none() && received.is_empty() {
+    if !call.streams && received.is_empty() {
         // as in k6 an error has a message, which is empty
         received.push(&[]);
     }

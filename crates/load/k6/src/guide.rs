@@ -355,9 +355,7 @@ impl Member {
     /// The user waits for the end of this call.
     fn wait_for_call(&mut self, call: VuCall) -> Drive {
         let Some(vu) = &self.vu else { return self.leave() };
-        let lane = vu.context().new_lane();
-        vu.context().push_begun(lane, call);
-        self.waits = Waits::Lane(lane);
+        self.waits = Waits::Lane(vu.context().begin(call));
         Drive::Again
     }
 

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::metrics::row;
 use crate::native::view;
-use crate::pending::{self, Finished, Performance};
+use crate::pending::{self, Finished, RequestChain};
 use crate::vu::{VuAnswer, VuRequest};
 use protocol::http1::coding::Decoder;
 use protocol::http1::fields;
@@ -54,6 +54,9 @@ pub struct HttpReply {
     pub head: Vec<u8>,
     pub body: Vec<u8>,
 }
+
+/// k6's error code for an invalid URL.
+const INVALID_URL: u32 = 1020;
 
 /// Request of the script.
 #[derive(Debug, Default)]
@@ -254,7 +257,7 @@ pub(crate) struct Hop {
 /// Makes the request and follows its redirects.
 fn perform(ctx: &Ctx<'_>, context: &Context, ask: HttpCall) -> Result<Finished> {
     let mut work =
-        Performance::new(context, ask).map_err(|why| Exception::throw_message(ctx, &why))?;
+        RequestChain::new(context, ask).map_err(|why| Exception::throw_message(ctx, &why))?;
     loop {
         let reply = match work.wire(context) {
             Some(wire) => match context.exchange(VuRequest::Http(Box::new(wire))) {
@@ -269,13 +272,13 @@ fn perform(ctx: &Ctx<'_>, context: &Context, ask: HttpCall) -> Result<Finished> 
     }
 }
 
-impl Performance {
+impl RequestChain {
     /// # Errors
     /// Fails for a header or a body that cannot be sent.
     pub(crate) fn new(
         context: &Context,
         ask: HttpCall,
-    ) -> std::result::Result<Performance, String> {
+    ) -> std::result::Result<RequestChain, String> {
         let url = Url::parse(&ask.url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
         let most = match ask.redirects >= 0.0 {
@@ -287,7 +290,7 @@ impl Performance {
             None => None,
         };
         let group = context.group.borrow().clone();
-        Ok(Performance { ask, hop, group, most, hops: 0, challenged: false, sent: Vec::new() })
+        Ok(RequestChain { ask, hop, group, most, hops: 0, challenged: false, sent: Vec::new() })
     }
 
     /// The host that the next request goes to.
@@ -356,7 +359,8 @@ impl Performance {
         let url = Url::parse("http://invalid.invalid/").expect("a constant URL is well formed");
         let method = self.ask.method.clone();
         let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
-        let seen = SeenResponse { error, code: 1020, ..SeenResponse::of(HttpReply::default()) };
+        let seen =
+            SeenResponse { error, code: INVALID_URL, ..SeenResponse::of(HttpReply::default()) };
         self.finish(seen, hop)
     }
 }
@@ -365,7 +369,7 @@ impl Finished {
     /// The response as the script sees it.
     pub(crate) fn object<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let made = self.seen.object(ctx, &self.ask, &self.hop, &self.sent)?;
-        if self.seen.code == 1020 {
+        if self.seen.code == INVALID_URL {
             made.set("url", self.ask.url.as_str())?;
         }
         Ok(made)

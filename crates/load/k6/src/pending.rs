@@ -13,7 +13,7 @@ use units::Nanos;
 
 /// A request with its redirects.
 #[derive(Debug)]
-pub(crate) struct Performance {
+pub(crate) struct RequestChain {
     pub(crate) ask: HttpCall,
     /// Its next request, or `None` if its URL cannot be used.
     pub(crate) hop: Option<Hop>,
@@ -37,23 +37,20 @@ pub(crate) struct Finished {
     pub(crate) sent: Vec<(String, String)>,
 }
 
-/// A call of a promise. Its key, by which the script knows it, is the lane of its first request.
+/// A call of a promise. The script knows it by its key, the lane of its first request.
 #[derive(Debug)]
 pub(crate) enum PendingWork {
+    /// Requests after redirects have other lanes than the first one.
     Http {
         key: u32,
-        work: Box<Performance>,
+        work: Box<RequestChain>,
     },
     /// An action on a WebSocket.
     Socket {
-        key: u32,
         socket: u32,
         opens: bool,
     },
-    Grpc {
-        key: u32,
-        call: Box<GrpcCall>,
-    },
+    Grpc(Box<GrpcCall>),
 }
 
 pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
@@ -63,7 +60,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     native.set(
         "httpBegin",
         Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<u32> {
-            let work = Performance::new(&c, HttpCall::of(&made, &c)?);
+            let work = RequestChain::new(&c, HttpCall::of(&made, &c)?);
             let work = work.map_err(|why| Exception::throw_message(&ctx, &why))?;
             let key = c.new_lane();
             send_or_end(&c, key, key, Box::new(work));
@@ -75,7 +72,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
 }
 
 /// Begins the next request of the work in a lane; a request that is not sent ends at once.
-fn send_or_end(context: &Context, lane: u32, key: u32, mut work: Box<Performance>) {
+fn send_or_end(context: &Context, lane: u32, key: u32, mut work: Box<RequestChain>) {
     match work.wire(context) {
         Some(wire) => context.push_begun(lane, VuCall::Http(Box::new(wire))),
         None => context.put_early(lane, HttpReply::default()),
@@ -116,12 +113,12 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
                     continue;
                 }
             },
-            Some(PendingWork::Grpc { key, call }) => {
-                result.set(0, key)?;
+            Some(PendingWork::Grpc(call)) => {
+                result.set(0, lane)?;
                 result.set(1, crate::grpc::ended(ctx, context, &call, &reply)?)?;
             }
-            Some(PendingWork::Socket { key, socket, opens }) => {
-                result.set(0, key)?;
+            Some(PendingWork::Socket { socket, opens }) => {
+                result.set(0, lane)?;
                 match opens {
                     true => result.set(1, socket::opened(ctx, context, socket, &reply)?)?,
                     false => result.set(1, socket::heard(ctx, context, socket, &reply)?)?,
@@ -136,7 +133,7 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
 struct QueuedRequest {
     place: usize,
     host: String,
-    work: Performance,
+    work: RequestChain,
 }
 
 /// Makes the requests of `http.batch` within the limits of the options: the first N that have not
@@ -150,7 +147,7 @@ pub(crate) fn batch(
     let limits = options.map_or((20, 6), |it| (it.batch, it.batch_per_host));
     let mut waiting = VecDeque::new();
     for (place, ask) in asks.into_iter().enumerate() {
-        let work = Performance::new(context, ask);
+        let work = RequestChain::new(context, ask);
         let work = work.map_err(|why| Exception::throw_message(ctx, &why))?;
         waiting.push_back(QueuedRequest { place, host: work.host(), work });
     }

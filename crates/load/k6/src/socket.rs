@@ -146,7 +146,7 @@ fn new_socket(ctx: &Ctx<'_>, context: &Context) -> Result<u32> {
 /// Begins an action of a promise; returns its key.
 fn begin(context: &Context, socket: u32, request: SocketRequest, opens: bool) -> u32 {
     let key = context.begin(VuCall::Socket(socket, Box::new(request)));
-    context.pending.borrow_mut().insert(key, PendingWork::Socket { key, socket, opens });
+    context.pending.borrow_mut().insert(key, PendingWork::Socket { socket, opens });
     key
 }
 

@@ -72,11 +72,6 @@ impl GrpcPlan {
     }
 }
 
-/// Returns whether a field of a step is this one.
-fn is_field(field: &(&str, &str), name: &str, value: &Text) -> bool {
-    field.0 == name && *value == Text::plain(field.1)
-}
-
 /// Adds the fields that calls of a variant have, except for those that a step has.
 pub(crate) fn add_fields(headers: &mut Vec<(String, Text)>, variant: GrpcVariant) {
     for (field, value) in variant.fields() {
@@ -112,17 +107,6 @@ impl Plan {
             for (name, value) in variant.fields() {
                 self.request.add_missing_header(name, value);
             }
-        }
-        let before = self.grpc.variant.fields();
-        if let Some(journeys) = &mut self.journeys {
-            journeys.change_steps(|step| {
-                if step.grpc.is_some() {
-                    let headers = &mut step.ask.headers;
-                    headers
-                        .retain(|(name, value)| !before.iter().any(|it| is_field(it, name, value)));
-                    add_fields(headers, variant);
-                }
-            });
         }
         self.grpc.variant = variant;
     }

@@ -2,8 +2,7 @@
 //! response. It also selects one address if a name has several, and finds the hosts that redirects
 //! lead to.
 
-use crate::over_http2::SharedConnections;
-use crate::over_quic;
+use crate::network::ConnectionKind;
 use conduit::{Io, TlsFactory};
 use engine::exchange::{
     Contact, Exchange, Heard, Message, Request, ResponseLimits, Terms, Trouble,
@@ -211,13 +210,11 @@ fn over_connections_of(
     }
     let mut io = Reactor::new(Nanos::ZERO)?;
     let machine = machine.under(terms);
-    if let Some(shared) = SharedConnections::of(plan, tls) {
-        return Ok(drive(machine, &mut shared.over(io)));
-    }
-    match tls.and_then(|client| over_quic::carrier(plan, client)) {
-        Some(carrier) => Ok(drive(machine, &mut carrier.over(io))),
-        None => Ok(drive(machine, &mut io)),
-    }
+    Ok(match ConnectionKind::of(plan, tls) {
+        ConnectionKind::Quic(carrier) => drive(machine, &mut carrier.over(io)),
+        ConnectionKind::Shared(shared) => drive(machine, &mut shared.over(io)),
+        ConnectionKind::Tcp | ConnectionKind::SlowReads(_) => drive(machine, &mut io),
+    })
 }
 
 fn terms(plan: &Plan, kept: usize) -> Terms {

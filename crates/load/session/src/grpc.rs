@@ -45,10 +45,12 @@ impl Session {
                 self.send(plan.grpc.variant.body(protocol::grpc::prefixed(&[]), false));
                 return Ok(());
             }
-            None => {
-                reflects(plan)?;
-                reflected(plan, self)?
+            None if plan.grpc.variant != GrpcVariant::Grpc => {
+                return Err(Failure::usage(
+                    "a server's reflection answers gRPC only; give --proto FILE or --protoset FILE",
+                ));
             }
+            None => reflected(plan, self)?,
         };
         let (mut bodies, mut streams, mut answers) = (Vec::new(), false, false);
         for target in &plan.targets {
@@ -83,7 +85,6 @@ impl Session {
     /// Finds the descriptors of the steps' methods, and checks the messages that are known.
     fn settle_steps(&mut self, plan: &Plan) -> Result<(), Failure> {
         if plan.grpc.descriptors.is_none() {
-            reflects(plan)?;
             let mut schemas: BTreeMap<String, Schema> = BTreeMap::new();
             for row in plan.grpc_rows() {
                 let Some(target) = plan.targets.get(row as usize) else { continue };
@@ -126,36 +127,6 @@ impl Session {
         self.obtain_tokens(&self.fit.plan)?;
         let plan = &self.authorized(&self.fit.plan);
         Ok(reflected(plan, self)?.to_set())
-    }
-}
-
-/// # Errors
-/// Fails if calls are of a variant without reflection.
-fn reflects(plan: &Plan) -> Result<(), Failure> {
-    match plan.grpc.variant {
-        GrpcVariant::Grpc => Ok(()),
-        _ => Err(Failure::usage(
-            "a server's reflection answers gRPC only; give --proto FILE or --protoset FILE",
-        )),
-    }
-}
-
-/// Converts messages of one method in the form of a variant.
-#[derive(Debug)]
-struct VariantCodec {
-    method: GrpcMethod,
-    variant: GrpcVariant,
-}
-
-impl MessageCodec for VariantCodec {
-    fn request_body(&self, json: Option<&str>) -> Result<Vec<u8>, String> {
-        let body = self.method.request_body(json)?;
-        Ok(self.variant.body(body, self.method.has_stream()))
-    }
-
-    fn response_json(&self, body: &[u8]) -> Result<String, String> {
-        let messages = self.variant.messages(body).ok_or("the response's body is not base64")?;
-        MessageCodec::response_json(&self.method, &messages)
     }
 }
 
@@ -221,8 +192,7 @@ pub(crate) fn codecs(plan: &Plan) -> Result<Codecs, Failure> {
         {
             method.request_body(Some(&json)).map_err(|why| wrong(format!("message: {why}")))?;
         }
-        let codec = VariantCodec { method, variant: plan.grpc.variant };
-        codecs.insert(step.row, Arc::new(codec));
+        codecs.insert(step.row, Arc::new(method));
     }
     Ok(codecs)
 }

@@ -24,7 +24,7 @@ const STRIKES_MAX: u32 = 2;
 /// Instants at which answers were sent, in the order of the messages, or at which pings arrived.
 pub type Answered = Arc<Mutex<Vec<Nanos>>>;
 
-/// See the module.
+/// A gRPC server that answers each message.
 #[derive(Debug)]
 pub struct ChatServer {
     queue: Queue,
@@ -32,7 +32,7 @@ pub struct ChatServer {
     answered: Option<Answered>,
     acknowledges: bool,
     pinged: Answered,
-    /// Fields of the trailers beside the status.
+    /// Fields of the trailers in addition to the status.
     trailers: Vec<(&'static str, String)>,
     clients: BTreeMap<Client, ChatClient>,
 }
@@ -50,7 +50,7 @@ struct ChatClient {
 }
 
 impl ChatServer {
-    /// Each message is answered when the model decides.
+    /// Creates a server that answers each message when the model decides.
     pub fn new(queue: Queue, answered: &Answered) -> ChatServer {
         ChatServer {
             queue,
@@ -62,12 +62,12 @@ impl ChatServer {
         }
     }
 
-    /// No message is answered.
+    /// Creates a server that answers no message.
     pub fn silent(queue: Queue) -> ChatServer {
         ChatServer { answered: None, ..ChatServer::new(queue, &Answered::default()) }
     }
 
-    /// Nor is a ping.
+    /// Leaves pings without an acknowledgment.
     #[must_use]
     pub fn without_acknowledgments(self) -> ChatServer {
         ChatServer { acknowledges: false, ..self }
@@ -79,7 +79,7 @@ impl ChatServer {
         ChatServer { pinged: pinged.clone(), ..self }
     }
 
-    /// A further field of the trailers.
+    /// Adds a field to the trailers.
     #[must_use]
     pub fn with_trailer(mut self, name: &'static str, value: String) -> ChatServer {
         self.trailers.push((name, value));
@@ -119,7 +119,7 @@ impl ChatServer {
                 literal(name, value, &mut fields);
             }
             let end = frame(HEADERS, END_STREAM | END_HEADERS, stream, &fields);
-            // answers that are under way go first
+            // after the answers in progress
             let at = answered.lock().expect("one thread").iter().copied().fold(last, Nanos::max);
             actions.push((at, Action::Bytes(end)));
         }

@@ -261,7 +261,7 @@ impl World {
         self.server.take_deaths()
     }
 
-    /// The instant of the next event; `NEVER` if there is none.
+    /// The instant of the next event; `NEVER` if no event is scheduled.
     pub fn next_event(&self) -> Nanos {
         self.next_arrival().min(self.server.due())
     }

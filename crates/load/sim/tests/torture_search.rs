@@ -111,7 +111,8 @@ fn a_crashing_input_is_named_and_shrunk() {
     assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\r\n\r\n");
 }
 
-/// Does not accept connections for a while after a percent-encoded NUL, and for good after the last of `left`.
+/// Refuses connections for a while after a percent-encoded NUL, and for good after the last of
+/// `left`.
 struct Stopping {
     left: u32,
     back: Nanos,

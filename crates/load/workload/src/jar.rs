@@ -89,7 +89,7 @@ impl Jar {
         !places.is_empty()
     }
 
-    /// Returns true if a cookie was ever stored; otherwise there is none to send.
+    /// Returns true if a cookie was ever stored; an unused jar has no cookies to send.
     pub fn is_used(&self) -> bool {
         self.used
     }

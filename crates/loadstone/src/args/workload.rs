@@ -294,8 +294,6 @@ impl SequenceArgs {
     }
 }
 
-/// Make a plan from files of other tools: JMeter, Postman, HAR, curl, OpenAPI, logs and more
-///
 /// When the scripts of a Postman collection are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ScriptsWhen {
@@ -303,6 +301,8 @@ pub(crate) enum ScriptsWhen {
     Never,
 }
 
+/// Make a plan from files of other tools: JMeter, Postman, HAR, curl, OpenAPI, logs and more
+///
 /// Reads Postman collections, JMeter test plans (JMX), Artillery scripts, .http files, Bruno, Insomnia,
 /// vegeta targets, siege URLs, command lines of ab, siege, hey, vegeta, oha and wrk, HAR files, curl
 /// commands, OpenAPI descriptions and access logs. The format is recognized by the content. What is not

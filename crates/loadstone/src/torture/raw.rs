@@ -8,8 +8,8 @@ use torture::case::{Case, Need, PACKETS};
 use torture::safety::Class;
 use url::Url;
 
-/// Returns the device if a case needs one, or why there is none; in a run of many groups those
-/// cases are then skipped with that reason.
+/// Returns the device if a case needs one, or the reason why it is not available; in a run of many
+/// groups those cases are then skipped with that reason.
 ///
 /// # Errors
 /// Fails if such cases are selected explicitly, and there is no device.

@@ -40,7 +40,7 @@ pub(crate) struct Sockets {
     carried: Carried,
     /// The emulated path of the cases.
     route: Option<EmulatedPath>,
-    /// Destination of raw TCP segments, or the reason why there is none.
+    /// Destination of raw TCP segments, or the reason why raw TCP is not available.
     raw: Result<RawLink, String>,
 }
 

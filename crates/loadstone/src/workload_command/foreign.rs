@@ -172,9 +172,7 @@ impl Scripted {
         if !args.quiet {
             let steps = record::words::counted(self.steps as u64, "step");
             let mut text = format!("Postman: {steps} in 1 journey, whose scripts are run{why}");
-            for one in self.left_out.iter().take(LISTED_MAX) {
-                write!(text, "\n  not imported: {one}").expect("a String accepts all text");
-            }
+            list_left_out(&mut text, &self.left_out);
             crate::say(&text);
         }
         if args.dry_run {
@@ -234,15 +232,20 @@ fn counts(imported: &Imported) -> String {
             write!(text, ", {}", counted(count, what)).expect("a String accepts all text");
         }
     }
-    for one in imported.left_out.iter().take(LISTED_MAX) {
+    list_left_out(&mut text, &imported.left_out);
+    text
+}
+
+/// Lists the first parts that were left out, and counts the others.
+fn list_left_out(text: &mut String, all: &[LeftOut]) {
+    for one in all.iter().take(LISTED_MAX) {
         write!(text, "\n  not imported: {one}").expect("a String accepts all text");
     }
-    let more = imported.left_out.len().saturating_sub(LISTED_MAX);
+    let more = all.len().saturating_sub(LISTED_MAX);
     if more > 0 {
         write!(text, "\n  and {more} more, which the plan lists")
             .expect("a String accepts all text");
     }
-    text
 }
 
 fn summary(format: Format, imported: &Imported) -> String {

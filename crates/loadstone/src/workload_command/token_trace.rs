@@ -8,11 +8,11 @@ use plan::{Arrivals, Load, ModelApi, ModelRequest, Plan, Streaming, TargetPlan};
 use std::io::BufRead;
 use units::{Nanos, Rate, quoted, show};
 
-/// Bytes of all prompts of a plan.
+/// Maximum number of bytes of all prompts of a plan.
 const PROMPTS_MAX: usize = 64 << 20;
-/// Requests of a plan.
+/// Maximum number of requests of a plan.
 const ROWS_MAX: usize = 200_000;
-/// Longest prompt in tokens.
+/// Maximum number of tokens of a prompt or a response.
 const INPUT_MAX: u64 = 1_000_000;
 
 /// Names of columns in known traces, in lower case.
@@ -43,7 +43,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Of the first line; `None`: it is not that of such a trace.
+    /// Columns by the first line, or `None` if the file is not such a trace.
     fn of(header: &str) -> Option<Columns> {
         let names: Vec<String> = cells(header).map(str::to_lowercase).collect();
         let find = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
@@ -71,7 +71,7 @@ struct TraceRow {
 
 impl TraceRow {
     /// # Errors
-    /// The reason why a line is not a request.
+    /// Fails if the line is not a request; the text states why.
     fn of(line: &str, columns: Columns) -> Result<TraceRow, String> {
         let cells: Vec<&str> = cells(line).collect();
         let cell = |place: usize| cells.get(place).copied().unwrap_or_default();
@@ -100,7 +100,7 @@ fn seconds(text: &str) -> Option<f64> {
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    let time = time.split(['Z', '+']).next()?;
+    let time = time.split(['Z', '+', '-']).next()?;
     let mut parts = time.splitn(3, ':');
     let hours = parts.next()?.parse::<u32>().ok().filter(|it| *it < 24)?;
     let minutes = parts.next()?.parse::<u32>().ok().filter(|it| *it < 60)?;
@@ -135,7 +135,7 @@ fn prompt(number: usize, tokens: u64) -> String {
 /// The plan that repeats the trace, and its description.
 ///
 /// # Errors
-/// A file that cannot be read, has no request, or is above a bound.
+/// Fails for a file that cannot be read, has no request, or is above a bound.
 pub(super) fn plan(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), Failure> {
     let wrong = |why: String| Failure::usage(format!("{}: {why}", quoted(&args.log)));
     let mut columns = None;
@@ -172,9 +172,10 @@ pub(super) fn plan(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, 
         return Err(wrong("it has no request with tokens".to_owned()));
     }
     rows.sort_by(|a, b| a.at.total_cmp(&b.at));
-    let plan = replay(&rows, args).map_err(wrong)?;
     let due = |row: &TraceRow| sped(Nanos::from_secs_f64(row.at - rows[0].at), args.speed());
-    let span = rows.last().map(due).unwrap_or_default();
+    let due: Vec<Nanos> = rows.iter().map(due).collect();
+    let span = due.last().copied().unwrap_or_default();
+    let plan = replay(&rows, due, args).map_err(wrong)?;
     let sum = |of: fn(&TraceRow) -> u64| show::count(rows.iter().map(of).sum());
     let mut text = format!(
         "{} requests in {}: {} tokens of prompts, {} of responses at most",
@@ -190,8 +191,8 @@ pub(super) fn plan(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, 
 }
 
 /// # Errors
-/// The prompts are too long together.
-fn replay(rows: &[TraceRow], args: &ImportArgs) -> Result<Plan, String> {
+/// Fails if the prompts are too long together.
+fn replay(rows: &[TraceRow], due: Vec<Nanos>, args: &ImportArgs) -> Result<Plan, String> {
     let mut url = args.base.clone().expect("the options were checked against the format");
     if url.path() == "/" {
         url.set_path("/v1/chat/completions");
@@ -225,8 +226,6 @@ fn replay(rows: &[TraceRow], args: &ImportArgs) -> Result<Plan, String> {
     plan.request.method = "POST".to_owned();
     plan.measure.stream = Some(Streaming::Model(api));
     plan.sequence = (0..rows.len() as u32).collect();
-    let due = |row: &TraceRow| sped(Nanos::from_secs_f64(row.at - rows[0].at), args.speed());
-    let due: Vec<Nanos> = rows.iter().map(due).collect();
     let rate = Rate(due.len() as f64);
     let arrivals = Arrivals { at: Some(due.into()), ..Arrivals::constant(rate) };
     plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
@@ -266,6 +265,7 @@ mod tests {
         assert_eq!(days(1970, 1, 1), 0);
         assert_eq!(days(2024, 3, 1) - days(2024, 2, 28), 2);
         assert_eq!(seconds("2024-05-10T00:00:00.5+00:00"), Some(1_715_299_200.5));
+        assert_eq!(seconds("2024-05-10 00:00:00.5-05:00"), Some(1_715_299_200.5));
     }
 
     #[test]

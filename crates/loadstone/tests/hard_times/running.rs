@@ -27,8 +27,8 @@ impl Running {
     pub(crate) fn of(mut command: Command) -> Running {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
-        let (tell, ended) = channel();
-        thread::spawn(move || tell.send(child.wait_with_output()));
+        let (sender, ended) = channel();
+        thread::spawn(move || sender.send(child.wait_with_output()));
         Running { pid, ended, output: None }
     }
 
@@ -78,8 +78,8 @@ pub(crate) fn shell(script: &str) -> Command {
     behind(&["sh", "-c", script])
 }
 
-/// The same in separate namespaces, which only root can create: `None`, with a message, if that is
-/// not possible. `kinds`: options of unshare(1).
+/// The same in separate namespaces, which only root can create. Returns `None` and prints a message
+/// if that is not possible. `kinds`: options of unshare(1).
 pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     let mut front = vec!["unshare"];
     front.extend(kinds);
@@ -92,8 +92,8 @@ pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     Some(behind(&front))
 }
 
-/// A command as an unprivileged user (`nobody` for root). `None`, with a message, if that user
-/// cannot start the binary.
+/// A command as an unprivileged user; as root, with UID 65534. Returns `None` and prints a message
+/// if that user cannot start the binary.
 pub(crate) fn unprivileged(limits: &[&str]) -> Option<Command> {
     let mut front = Vec::new();
     if rustix::process::geteuid().is_root() {

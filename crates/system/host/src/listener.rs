@@ -8,8 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
 /// Returns the process that listens on an address of this machine; the one with the lowest number
-/// if several share the socket, like a master and its workers. `None` if there is none, or it is
-/// hidden.
+/// if several share the socket, like a master and its workers. `None` if no visible process does.
 pub fn listener_pid(address: SocketAddr) -> Option<u32> {
     listener_pids(address).first().copied()
 }
@@ -20,7 +19,7 @@ pub fn listener_pids(address: SocketAddr) -> Vec<u32> {
     holders(&inodes_of(address), pids)
 }
 
-/// Those of the processes that may not run on every core. Their affinity is checked first, so that
+/// The listening processes that may not run on every core. The affinity is checked first, so that
 /// the descriptors of few processes are read.
 pub fn bound_listener_pids(address: SocketAddr) -> Vec<u32> {
     holders(&inodes_of(address), bound)
@@ -56,7 +55,7 @@ pub fn unix_listener_pids(path: &Path) -> Vec<u32> {
     holders(&unix_inodes(path), pids)
 }
 
-/// Those of the processes that may not run on every core.
+/// The listening processes that may not run on every core.
 pub fn bound_unix_listener_pids(path: &Path) -> Vec<u32> {
     holders(&unix_inodes(path), bound)
 }

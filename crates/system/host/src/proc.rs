@@ -186,7 +186,7 @@ pub fn listening_line(line: &str) -> Option<Listening> {
 }
 
 /// Parses /proc/net/tcp or tcp6: number of sockets of this machine whose other end is one of
-/// `addresses` and that are not yet closed on both sides. Sockets in TIME_WAIT and CLOSE are.
+/// `addresses` and that are not yet closed on both sides, as those in TIME_WAIT and CLOSE are.
 pub fn connected(table: &str, addresses: &[SocketAddr]) -> usize {
     table.lines().filter(|line| connected_line(line, addresses).is_some()).count()
 }

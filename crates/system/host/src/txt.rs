@@ -89,7 +89,7 @@ fn by_udp(server: SocketAddr, question: &[u8], id: u16) -> io::Result<Vec<u8>> {
     socket.set_read_timeout(Some(WAIT))?;
     socket.send(question)?;
     let mut buffer = vec![0; UDP_MAX];
-    // anything that does not answer this question belongs to another
+    // a message with another id is not the reply to this question
     for _ in 0..RECORDS_MAX {
         let count = socket.recv(&mut buffer)?;
         if buffer[..count].get(..2) == Some(&id.to_be_bytes()) {

@@ -18,7 +18,7 @@ struct Buffer {
 }
 
 impl Buffers {
-    /// Returns a free one; `None` if there is none.
+    /// Returns the number of a free buffer; `None` if all are in use.
     pub(crate) fn take(&mut self) -> Option<u32> {
         if let Some(number) = self.free.pop() {
             return Some(number);

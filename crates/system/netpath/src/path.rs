@@ -228,9 +228,9 @@ pub fn prefix_taken(network: IpAddr, bits: u8, device: Option<&str>) -> Result<(
     }
 }
 
-/// The user of addresses of a network in the calling thread's network namespace: a route other than
-/// the default route, or an address of this host. `None` if there is none. A route over the device
-/// `around` to a larger network that contains this one does not count.
+/// Returns the user of addresses of a network in the calling thread's network namespace: a route
+/// other than the default route, or an address of this host. `None` if the network is unused. A
+/// route over the device `around` to a larger network that contains this one does not count.
 fn taken(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<String> {
     let route = routed(&net_file("route"), network.to_bits(), mask.to_bits(), around);
     route.or_else(|| local(&net_file("fib_trie"), network.to_bits(), mask.to_bits()))

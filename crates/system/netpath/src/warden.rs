@@ -89,7 +89,7 @@ fn watch(listen: OwnedFd) {
     }
 }
 
-/// Kills every process in one of these network namespaces; returns false if there is none.
+/// Kills every process in one of these network namespaces; returns false if no process was found.
 fn kill_all_in(names: &[String]) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
     let mut found = false;

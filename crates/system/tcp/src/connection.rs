@@ -473,7 +473,7 @@ impl Tcb {
         }
     }
 
-    /// Copies received data; returns `None` if there is none and more may arrive.
+    /// Copies received data; returns `None` if no data is available and more may arrive.
     pub(crate) fn read(&mut self, into: &mut [u8], c: &mut Context<'_>) -> Option<usize> {
         let Some(cold) = &mut self.cold else {
             return self.has(bit::PEER_FIN).then_some(0);

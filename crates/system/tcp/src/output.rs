@@ -256,7 +256,7 @@ impl Tcb {
         later(first, cold.overdue)
     }
 
-    /// Retransmits the next segment that counts as lost; returns false if there is none.
+    /// Retransmits the next segment that counts as lost; returns false if no segment does.
     fn resend_next(&mut self, c: &mut Context<'_>) -> bool {
         if let Some((from, to)) = self.cold.as_mut().and_then(|cold| cold.lost_again.pop_front()) {
             // a FIN alone carries no data

@@ -15,7 +15,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: f64 = if plain { number.parse().map_err(|_| wrong())? } else { return Err(wrong()) };
     let share = value * scale;
-    // a bare 1 could be 1 % or all
+    // 1 without a unit could mean 1 % or 100 %
     if (0.0..=1.0).contains(&share) && trimmed != "1" { Ok(share) } else { Err(wrong()) }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn attribute(
     runner.trail.forget();
 }
 
-/// Does the same if the last conversation is not the cause.
+/// Attributes a loss to earlier conversations, because the last one alone is not the cause.
 fn attribute_to_tail(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -232,8 +232,8 @@ fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Result<Option<Vec<Suspect
     })))
 }
 
-/// Records a single culprit that `before` describes. Unless the server has stopped for good, repeats
-/// it once, to record the response to it; if it did not fail rarely before, it is also shrunk.
+/// Records a single culprit that `before` describes. Unless the server has stopped for good,
+/// repeats it once, to record the response to it. It is also shrunk if it usually fails.
 pub(crate) fn accuse(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -243,8 +243,8 @@ pub(crate) fn accuse(
 ) {
     let script = TalkScript { start: runner.now(), ..guilty.script.clone() };
     let mut found = before;
-    let talk = match guilty.talk.clone().filter(|_| before.stopped) {
-        Some(talk) => talk,
+    let talk = match guilty.talk.as_ref().filter(|_| before.stopped) {
+        Some(talk) => talk.clone(),
         None => {
             let talk = runner.hold(script.clone());
             if !before.stopped {

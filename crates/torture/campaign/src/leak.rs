@@ -18,7 +18,7 @@ const DESCRIPTORS_GROWN: u64 = 32;
 const MEMORY_GROWN: u64 = 16 << 20;
 /// Each further round adds at least the minimum growth divided by this ...
 const STEP: u64 = 4;
-/// ... and the second at least the first divided by this: otherwise the growth levels out.
+/// ... and the last at least the first divided by this: otherwise the growth levels out.
 const STEADY: u64 = 2;
 /// Time for the server to settle after a round.
 const SETTLE: Nanos = Nanos::from_secs(2);

@@ -70,8 +70,8 @@ pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Resul
     decided(effect)
 }
 
-/// Returns how often plain requests fail after these conversations: as many times as decide whether
-/// they mostly do, or until they get no response any more.
+/// Returns how often plain requests fail after these conversations. The repetitions end as soon as
+/// the majority is certain, or when plain requests get no response any more.
 pub(crate) fn loss_rate(
     runner: &mut Runner<'_>,
     suspects: &[Suspect],

@@ -106,8 +106,8 @@ impl Trail {
         self.take_tail().pop()
     }
 
-    /// Returns the first of the conversations of a case at the end of those before the loss, or of
-    /// all, that all got no response: what they sent after it met a server that was lost already.
+    /// Returns the first of the final conversations before the loss, or of all, that belong to this
+    /// case and got no response: the later ones were sent to a server that was already lost.
     pub(crate) fn take_first_silent(&mut self, case: &str) -> Option<Suspect> {
         let silent = |talk: &Talk| {
             let by_server = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));

@@ -241,7 +241,7 @@ fn is_extension(text: &[u8]) -> bool {
 }
 
 /// Returns the length of a quoted value with both quotes (RFC 9110 section 5.6.4); 0 if it is
-/// invalid. `text`: it follows the first quote.
+/// invalid. `text` follows the first quote.
 fn quoted_length(text: &[u8]) -> usize {
     let mut escaped = false;
     for (at, byte) in text.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Merges findings with one cause: one fault of a server is one finding, however many cases show it.
 
-use crate::framing::{self, ContentFraming, FramingFault, MessageEnd};
+use crate::framing::{self, ContentFraming, FramingFault, FramingReading, MessageEnd};
 use crate::judge::severity::{self, Severity};
 use crate::judge::{Cause, FailureKind, TestOutcome};
 use crate::result::{CaseResult, ExchangeResult, Shrunk};
@@ -108,21 +108,25 @@ fn faults(
     let id = &case.case.id;
     let short = shrunk.iter().find(|one| one.case == *id && one.name == exchange.name);
     let sent = short.map_or_else(|| exchange.sent.clone(), Shrunk::bytes);
-    let mut on = triggers(&sent);
+    let reading = framing::read(&sent);
+    let mut on = triggers(&sent, &reading);
     if let Some(Cause::NoHttp(why)) = &judgement.cause {
         on.insert(Trigger::Reply(why.clone()));
     }
     let in_head = on.iter().any(|one| matches!(one, Trigger::Byte(_)));
-    if let Some(chunked) = crash_by_chunks(case, &sent).filter(|_| crashed && !in_head) {
+    if crashed
+        && !in_head
+        && let Some(chunked) = crash_by_chunks(case, &reading)
+    {
         // the process ends, whichever part of the content is at fault
         on = BTreeSet::from([chunked]);
     }
     let is_error = matches!(judgement.kind, Some(FailureKind::Status(_)));
-    if is_error && sent.len() > LONG && framing::read(&sent).head > LONG {
+    if is_error && reading.head > LONG {
         on.insert(Trigger::Long);
     }
     let repeats = is_error || judgement.kind == Some(FailureKind::Foreign);
-    if on.is_empty() && repeats && is_pipelined(&sent) {
+    if on.is_empty() && repeats && is_pipelined(&sent, &reading) {
         on.insert(Trigger::Pipelined);
     }
     on.into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
@@ -132,24 +136,23 @@ fn faults(
 const LONG: usize = 4_096;
 
 /// Returns the trigger of a process that a request with chunked content ends.
-fn crash_by_chunks(case: &CaseResult, sent: &[u8]) -> Option<Trigger> {
+fn crash_by_chunks(case: &CaseResult, reading: &FramingReading) -> Option<Trigger> {
     let deaths = case.server.iter().flat_map(|server| &server.deaths);
     let first = deaths.into_iter().find(|death| death.how.is_fault() || death.whole)?;
-    let chunked = framing::read(sent).framing == ContentFraming::Chunked;
+    let chunked = reading.framing == ContentFraming::Chunked;
     chunked.then(|| Trigger::Chunked(first.how.to_string()))
 }
 
-/// Returns whether the bytes go on after a complete request.
-fn is_pipelined(sent: &[u8]) -> bool {
-    matches!(framing::read(sent).end, MessageEnd::At(end) if end < sent.len())
+/// Returns whether the bytes continue after a complete request.
+fn is_pipelined(sent: &[u8], reading: &FramingReading) -> bool {
+    matches!(reading.end, MessageEnd::At(end) if end < sent.len())
 }
 
 /// The interim response that a client waits for before it sends content.
 const CONTINUE: &str = "100 (continue)";
 
 /// Returns what is unusual in a request.
-fn triggers(sent: &[u8]) -> BTreeSet<Trigger> {
-    let reading = framing::read(sent);
+fn triggers(sent: &[u8], reading: &FramingReading) -> BTreeSet<Trigger> {
     let head = if reading.head > 0 { &sent[..reading.head.min(sent.len())] } else { sent };
     let mut found: BTreeSet<Trigger> = BTreeSet::new();
     for (at, byte) in head.iter().enumerate() {

@@ -407,7 +407,7 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Broken(_) if is_ended_by_us(talk) => "ended by us",
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",
-        TalkEnd::Open if announces_close(talk) => "its close announced",
+        TalkEnd::Open if announces_close(talk) => "close announced",
         TalkEnd::Open => "the connection stays open",
         TalkEnd::Silent if parts.is_empty() && talk.received > 0 => {
             parts.push(match talk.replies.frames.is_some() {

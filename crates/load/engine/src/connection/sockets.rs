@@ -39,18 +39,18 @@ impl Conn {
         }
     }
 
-    /// Lets it take no further calls, so that it is closed after its last response.
+    /// Refuses further calls, so that the connection is closed after its last response.
     pub(crate) fn use_up(&mut self) {
         self.assigned = u32::MAX;
     }
 
-    /// It is a WebSocket whose handshake is complete.
+    /// Returns whether it is a WebSocket whose handshake is complete.
     pub(crate) fn has_open_socket(&mut self) -> bool {
         let socket = self.work.as_mut().and_then(|work| work.speaker.socket());
         socket.is_some_and(|socket| socket.is_open())
     }
 
-    /// The client ends the WebSocket without a close frame.
+    /// Notes that the client ends the WebSocket without a close frame.
     pub(crate) fn reset_socket(&mut self) {
         if let Some(socket) = self.work.as_mut().and_then(|work| work.speaker.socket()) {
             socket.reset();

@@ -594,7 +594,7 @@ impl SocketSpeaker {
         }
     }
 
-    /// The handshake is complete, and the connection has not ended.
+    /// Returns whether the handshake is complete and the connection has not ended.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open(_))
     }

@@ -28,7 +28,7 @@ impl Worker {
             self.journal.reconnects(&storm.take_news());
         }
         let Timed { lifetimes, storm, .. } = &**timed;
-        let end = lifetimes.as_ref().map_or(Nanos::NEVER, |lifetimes| lifetimes.next());
+        let end = lifetimes.as_ref().map_or(Nanos::NEVER, |lifetimes| lifetimes.timers.next());
         storm.as_ref().map_or(Nanos::NEVER, |storm| storm.next()).min(end)
     }
 
@@ -37,7 +37,7 @@ impl Worker {
     fn end_lifetimes<I: Io>(&mut self, io: &mut I, now: Nanos) {
         let due = |worker: &mut Worker| {
             let lifetimes = worker.timed.as_mut().and_then(|timed| timed.lifetimes.as_mut());
-            lifetimes.and_then(|lifetimes| lifetimes.take_due(now))
+            lifetimes.and_then(|lifetimes| lifetimes.timers.take_due(now))
         };
         while let Some((slot, generation)) = due(self) {
             let conn = self.pool.conn_mut(slot);
@@ -72,7 +72,7 @@ impl Worker {
                 continue;
             }
             let reopening = Reopening { endpoint: conn.endpoint(), user: conn.user() };
-            let busy = !conn.is_idle();
+            let idle = conn.is_idle();
             conn.settle_bytes();
             conn.reset_socket();
             self.pool.strand(slot);
@@ -80,7 +80,9 @@ impl Worker {
             if let Some(storm) = self.storm() {
                 storm.lose();
             }
-            lost.extend((!busy).then_some(reopening));
+            if idle {
+                lost.push(reopening);
+            }
         }
         for mut call in self.pool.take_stranded() {
             call.first_byte = Nanos::ZERO;
@@ -121,14 +123,16 @@ impl Worker {
         }
     }
 
-    /// A WebSocket may have been opened after all were lost.
+    /// Counts a WebSocket that was opened after all were lost.
     pub(super) fn count_restored(&mut self, slot: Slot, news: &SocketNews, now: Nanos) {
-        if let Some(storm) = self.storm() {
-            storm.open(slot, &news.counts, now);
+        if news.counts.opened > 0
+            && let Some(storm) = self.storm()
+        {
+            storm.open(slot, now);
         }
     }
 
-    /// A connection has ended, and may have failed to return.
+    /// Counts a failed return of a WebSocket, and repeats it if no call does.
     pub(super) fn note_end_in_storm(&mut self, slot: Slot, facts: &ProtocolFacts, now: Nanos) {
         let ProtocolFacts::WebSocket { end, .. } = facts else { return };
         let close = end.as_ref().map(|end| end.close);

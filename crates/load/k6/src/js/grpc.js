@@ -1,12 +1,11 @@
 // k6/net/grpc on native calls over HTTP/2.
 (function (k6) {
 'use strict';
-const { n, flat, buffer, isBinary, inside, append } = k6.api;
+const { n, flat, buffer, isBinary, append } = k6.api;
 const STATUS = ['OK', 'Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'NotFound', 'AlreadyExists', 'PermissionDenied',
   'ResourceExhausted', 'FailedPrecondition', 'Aborted', 'OutOfRange', 'Unimplemented', 'Internal', 'Unavailable', 'DataLoss', 'Unauthenticated'];
 const constants = { HealthCheckUnknown: 0, HealthCheckServing: 1, HealthCheckNotServing: 2, HealthCheckServiceUnkown: 3 };
 STATUS.forEach((name, code) => { constants['Status' + name] = code; });
-
 
 function millis(value, what) {
   if (value === undefined || value === null) return -1;

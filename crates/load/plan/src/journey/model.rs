@@ -181,11 +181,6 @@ impl JourneyPlan {
         all
     }
 
-    /// Changes each step of all journeys.
-    pub(crate) fn change_steps(&mut self, mut change: impl FnMut(&mut JourneyStep)) {
-        self.journeys.iter_mut().for_each(|journey| change_all(&mut journey.parts, &mut change));
-    }
-
     /// Items timed in addition to single steps: the iterations of each journey, then blocks.
     pub fn transactions(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.journeys.iter().map(|it| it.name.as_str()).collect();
@@ -246,15 +241,6 @@ impl JourneyPlan {
             all.extend(step.ask.capture.iter().map(|(name, _)| (&*step.name, name.as_str())));
         }
         all
-    }
-}
-
-fn change_all(parts: &mut [JourneyPart], change: &mut dyn FnMut(&mut JourneyStep)) {
-    for part in parts {
-        match part {
-            JourneyPart::Step(step) => change(step),
-            JourneyPart::Block(block) => change_all(&mut block.parts, change),
-        }
     }
 }
 

@@ -617,7 +617,7 @@ impl CurlDraft {
         self.headers.iter().any(|(known, _)| is(known)) || self.removed.iter().any(is)
     }
 
-    /// Joins all `-b` into one field, as curl does; with `-H Cookie` there is none.
+    /// Joins all `-b` into one field, as curl does; `-H Cookie` replaces it.
     fn join_cookies(&mut self) {
         if !self.cookies.is_empty() && !self.has("cookie") {
             self.headers.push(("Cookie".to_owned(), self.cookies.join(";")));

@@ -1,6 +1,6 @@
 //! From runs to differences.
 
-use super::bounds::TOO_FEW_CALLS;
+use super::bounds::NotCompared;
 use super::{
     BoundRecord, CompareRecord, DifferenceRecord, FailIf, FurtherRecord, GateRecord, Judgement,
     LETTERS, SCHEMA, SideRecord, answer, failing, protocols, sentence, sequential, verdict,
@@ -188,12 +188,12 @@ pub(super) fn scale(kind: FigureKind) -> Scale {
 }
 
 /// Reason why a figure is not compared; `None` if it is.
-fn comparable(figure: &str, runs: &[Vec<RunRecord>]) -> Option<&'static str> {
+fn comparable(figure: &str, runs: &[Vec<RunRecord>]) -> Option<NotCompared> {
     let refuses = |runs: &Vec<RunRecord>| failing::share(runs) > failing::REFUSED_SHARE_MAX;
     if figure == "throughput" && runs.iter().any(refuses) {
-        return Some("counts the failures of a failing side");
+        return Some(NotCompared::FailingSide);
     }
-    (!enough_calls(figure, runs)).then_some(TOO_FEW_CALLS)
+    (!enough_calls(figure, runs)).then_some(NotCompared::TooFewCalls)
 }
 
 /// A quantile needs calls beyond it in every run.
@@ -255,7 +255,7 @@ fn verdict_cautions(labels: &[String], headlines: &[Vec<Headline>]) -> Vec<Strin
     cautions
 }
 
-/// Reason why there is no decision, if there is none.
+/// Reason why the runs are too few for a decision; `None` if they suffice.
 fn too_few(headlines: &[Vec<Headline>], order: &str) -> Option<String> {
     let fewest = headlines.iter().map(Vec::len).min().unwrap_or(0);
     let blocks = order.split_whitespace().count();

@@ -13,8 +13,21 @@ use units::{ParseError, quoted};
 /// Figures that only a gate judges: they are taken from whole runs, not from headlines.
 const GATE_FIGURES: [&str; 2] = ["p95", "cpu"];
 
-/// Why a quantile is not compared.
-pub(super) const TOO_FEW_CALLS: &str = "has too few calls in a run to be judged";
+/// Reason why a figure is not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotCompared {
+    FailingSide,
+    TooFewCalls,
+}
+
+impl NotCompared {
+    fn text(self) -> &'static str {
+        match self {
+            NotCompared::FailingSide => "counts the failures of a failing side",
+            NotCompared::TooFewCalls => "has too few calls in a run to be judged",
+        }
+    }
+}
 
 /// Maximum change of one figure before the comparison fails.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,13 +150,13 @@ impl FailIf {
             .then(|| format!("{} needs {needed} calls per run, but one has {calls}", self.figure))
     }
 
-    /// Returns whether a difference is significant and exceeds the bound; with too few
-    /// calls or runs the bound is undecided. The throughput of a failing side crosses its bound. `unknown`: why the figure is not compared; `sound`:
-    /// every run counts for this figure.
+    /// Returns whether a difference is significant and exceeds the bound; with too few calls or
+    /// runs the bound is undecided. The throughput of a failing side crosses its bound. `unknown`:
+    /// why the figure is not compared; `sound`: every run counts for this figure.
     pub(super) fn judge(
         &self,
         differences: &[DifferenceRecord],
-        unknown: Option<&str>,
+        unknown: Option<NotCompared>,
         sound: bool,
     ) -> BoundRecord {
         let of = |crossed: bool, why: String| BoundRecord {
@@ -155,9 +168,12 @@ impl FailIf {
         };
         let open = |why: String| BoundRecord { undecided: true, ..of(false, why) };
         let Some(found) = differences.iter().find(|one| one.figure == self.figure) else {
-            let why = unknown.unwrap_or(TOO_FEW_CALLS);
-            let why_text = format!("{} {why}", self.figure);
-            return if why == TOO_FEW_CALLS { open(why_text) } else { of(true, why_text) };
+            let reason = unknown.unwrap_or(NotCompared::TooFewCalls);
+            let why = format!("{} {}", self.figure, reason.text());
+            return match reason {
+                NotCompared::TooFewCalls => open(why),
+                NotCompared::FailingSide => of(true, why),
+            };
         };
         let moved = format!(
             "{} changed by {} ({})",

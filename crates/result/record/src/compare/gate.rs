@@ -85,8 +85,8 @@ impl Gate {
     }
 
     /// Adds a block, the runs of each side in the order in which they were made. A block with a run
-    /// that is INVALID, or that has too few calls for the figure, is left out: whether it is does not
-    /// depend on the labels of the runs. Failures count although the client was late.
+    /// that is INVALID, or that has too few calls for the figure, is left out. That does not depend
+    /// on the labels of the runs. Failures count although the client was late.
     pub fn block(&mut self, before: &[RunRecord], after: &[RunRecord]) {
         let figures = self.bounds.len();
         let runs = || before.iter().chain(after);
@@ -208,7 +208,7 @@ fn rounded_out(share: f64) -> f64 {
 }
 
 impl GateBound {
-    /// Returns whether a run of the first block already lacks the figure.
+    /// Returns whether a run lacks the figure before any block has counted.
     fn is_hopeless(&self) -> bool {
         self.blocks == 0 && self.lacking.is_some()
     }

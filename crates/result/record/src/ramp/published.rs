@@ -123,7 +123,7 @@ pub struct UslRecord {
     pub alpha: SpanRecord,
     /// Coherency.
     pub beta: SpanRecord,
-    /// Concurrency of the largest throughput; null if there is none.
+    /// Concurrency of the largest throughput; null if the curve has no maximum.
     pub n_max: Option<f64>,
     pub x_max_per_s: Option<f64>,
     /// Residual standard error.

@@ -23,7 +23,7 @@ pub(crate) fn facts(backends: &BackendsRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// `pod-a 60 %, pod-b 40 %`; `None` below this number of rows.
+/// `pod-a 600 (60.0 %), pod-b 400 (40.0 %)`; `None` for fewer than `least` rows.
 fn shares(mut rows: Vec<(&str, u64)>, least: usize) -> Option<String> {
     if rows.len() < least {
         return None;

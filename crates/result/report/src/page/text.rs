@@ -132,13 +132,13 @@ fn sentence(page: &mut Page, sentence: &Sentence) {
     }
 }
 
-/// The word in its column and in color, then this many reasons, the first of them with advice.
-/// A sentence after a colon.
+/// Returns a sentence in the form that follows a colon.
 fn clause(sentence: &str) -> String {
     let mut chars = sentence.trim_end_matches('.').chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
+/// The word in its column and in color, then this many reasons, the first of them with advice.
 fn notice(page: &mut Page, notice: &Notice) {
     let text = match notice.sentence.as_str() {
         "" if notice.mood != Mood::Good && !notice.meaning.is_empty() => {

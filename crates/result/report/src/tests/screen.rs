@@ -302,7 +302,7 @@ fn a_terminal_has_the_server_and_the_verdict_last_as_well() {
     assert!(!text(&fixtures::troubled(), SCREEN).contains("INVALID: slip"));
 }
 
-/// Ramps, comparisons and tortures that do not fit a terminal repeat their result at the end.
+/// A ramp that does not fit a terminal repeats its result at the end.
 #[test]
 fn a_terminal_has_the_result_of_a_long_report_last() {
     let ramp = super::curves::ramp(&["one"]);

@@ -20,10 +20,10 @@ const TRIES: u32 = 16;
 /// How to wait for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Await {
-    /// Only hand over.
+    /// Submits without waiting.
     No,
     Now,
-    /// Sleeps until there is one, at most for this time.
+    /// Sleeps until a completion arrives, at most for this time.
     Sleep(Option<Nanos>),
 }
 

@@ -41,7 +41,7 @@ pub struct Settings {
     pub ca: Option<Vec<u8>>,
     /// PEM: our certificate with its chain, sent when the server asks.
     pub cert: Option<Vec<u8>>,
-    /// PEM: the key that belongs to `cert`; `None` searches `cert` itself for it.
+    /// PEM: the key that belongs to `cert`; `None` if `cert` contains it.
     pub key: Option<Vec<u8>>,
     /// Resumes sessions, within one worker.
     pub resumption: bool,

@@ -19,7 +19,7 @@ const NO_WAY: Nanos = Nanos::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) hop: IpAddr,
-    /// Requests go to the last address: only a host that is still there is asked.
+    /// The last known address, to which the request is sent; `None` broadcasts it.
     pub(crate) at: Option<Mac>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Neighbors {
     hops: HashMap<IpAddr, Hop>,
     /// Next hops by destination.
     ways: HashMap<IpAddr, HopWay>,
-    /// The earliest time of the next search for unreachable ones.
+    /// The earliest time of the next search for unreachable hops.
     tidy_at: Nanos,
     /// The last destination, the address of its hop, and how long it is valid without a lookup:
     /// nearly all packets go to a few destinations.

@@ -186,7 +186,7 @@ impl World {
         self.host.out.clear();
     }
 
-    /// Advances time to the next event; returns false if there is none.
+    /// Advances time to the next event; returns false if no event is left.
     fn step(&mut self) -> bool {
         self.launch();
         let timer = self.host.deadline().min(self.client.next_due(self.now));

@@ -234,7 +234,7 @@ fn load(options: &Options, work: &Work) -> Result<Load, String> {
         }
         drawn => {
             let instants = arrivals::instants(drawn, options.client.0, work.count);
-            let instants = instants.expect("every period except none has instants");
+            let instants = instants.expect("only a sequential period has no instants");
             let last = instants.last().map_or(0.0, |last| last.as_secs_f64());
             let rate = Rate((instants.len() as f64 / last.max(1e-3)).clamp(1e-3, 1e6));
             Arrivals { at: Some(instants.into()), ..Arrivals::constant(rate) }

@@ -60,8 +60,8 @@ pub(super) fn sentence(sample: &Sample) -> Option<String> {
     })
 }
 
-/// A name without an address. siege appends the text of the error number that the lookup happened
-/// to leave; there is none on most machines, and none here.
+/// A name without an address. siege appends the text of the error number that the lookup left. On
+/// most machines it leaves no error number, so no text is appended here.
 pub(super) fn unresolved(why: &str) -> String {
     let error = super::config::error;
     let at = "Address resolution failed at sock.c:158 with the following error:";

@@ -34,7 +34,7 @@ impl Challenge {
             let text = String::from_utf8_lossy(value).into_owned();
             let (scheme, rest) = text.split_once(' ').unwrap_or((&text, ""));
             let found = match scheme.to_ascii_lowercase().as_str() {
-                "digest" => Challenge::Other("Digest with its own algorithm".to_owned()),
+                "digest" => Challenge::Other("Digest with this algorithm".to_owned()),
                 "basic" => Challenge::Basic { realm: parameter(rest, "realm").unwrap_or_default() },
                 _ => Challenge::Other(scheme.to_owned()),
             };

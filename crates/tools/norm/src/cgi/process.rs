@@ -128,7 +128,7 @@ impl CgiProcess {
             Ok(Ok(Ok(status))) if status.code().is_some() => Ok(()),
             Ok(Ok(Ok(status))) => Err(format!("it died: {status}")),
             Ok(Ok(Err(error))) => Err(format!("it cannot be waited for: {error}")),
-            Ok(Err(_)) => Err("no other code waited for it".to_owned()),
+            Ok(Err(_)) => Err("the thread that waited for it ended early".to_owned()),
         }
     }
 }

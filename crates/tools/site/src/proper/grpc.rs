@@ -182,7 +182,7 @@ impl Conversation {
         Poll::Ready(self.later.pop_front().map(|(_, answer)| Frame::data(answer)))
     }
 
-    /// Schedules the answer to the next message; returns the end of the response if there is none.
+    /// Schedules the answer to the next message, or returns the end of the response after the last.
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         loop {
             if let Some(question) = self.take_message() {
@@ -228,7 +228,7 @@ fn end(code: Code, message: &str) -> Frame<Bytes> {
     Frame::trailers(trailers(u32::from(code.number()), message))
 }
 
-/// Ready with a value if there is one.
+/// Returns a given value as ready.
 fn ready_or_pending<T>(value: Option<T>) -> Poll<T> {
     value.map_or(Poll::Pending, Poll::Ready)
 }

@@ -102,11 +102,11 @@ fn tunnel(
 ) -> SiteResponse {
     if protocol.as_str() != "websocket" {
         let text =
-            format!("Streams of {} are not supported; there is websocket.\n", protocol.as_str());
+            format!("Streams of {} are not supported; only websocket is.\n", protocol.as_str());
         return SiteResponse::Page(refuse(&Refusal { status: 501, text }));
     }
     let Route::Socket(plan) = route else {
-        let text = "This page is no WebSocket; /ws is one.\n".to_owned();
+        let text = "This page is not a WebSocket; /ws is.\n".to_owned();
         return SiteResponse::Page(refuse(&Refusal { status: 404, text }));
     };
     match SocketVisit::of_tunnel(request, plan, common.next_tunnel()) {
@@ -115,7 +115,7 @@ fn tunnel(
     }
 }
 
-/// The response to what is no good request for WebSocket (RFC 6455 section 4.4).
+/// The response to an invalid request for a WebSocket (RFC 6455 section 4.4).
 fn no_socket(error: ServerError) -> Response<PageBody> {
     let text =
         "This page is a WebSocket: request it with Upgrade: websocket and version 13.\n".to_owned();

@@ -163,8 +163,8 @@ fn keep_chance(
     result: &mut CaseResult,
 ) {
     let script = TalkScript { start: runner.now(), ..last.script.clone() };
-    let talk = match last.talk.clone().filter(|_| stopped) {
-        Some(talk) => talk,
+    let talk = match last.talk.as_ref().filter(|_| stopped) {
+        Some(talk) => talk.clone(),
         None => {
             let talk = runner.hold(script.clone());
             search::current_effect(runner);

@@ -22,7 +22,7 @@ use units::{Nanos, quoted};
 /// | `reject` | the first response is 4xx, 501 or 505, or the connection closes without one |
 /// | `answered` | there is a final response |
 /// | `one-answer` | there is exactly one; a response after an announced close counts too |
-/// | `no-answer` | there is none |
+/// | `no-answer` | no response was received |
 /// | `close` | the server closed the connection, gracefully or not |
 /// | `ended` | it responded or closed the connection: it does not hang |
 /// | `silent` | no final response, and the connection stays open |
@@ -215,7 +215,8 @@ impl Class {
         all.join(" and ")
     }
 
-    /// Returns whether it demands a prompt response, as a client that waits for 100 (Continue) does.
+    /// Returns whether it demands a prompt response, as a client does that waits for 100
+    /// (Continue).
     pub(super) fn is_prompt(&self) -> bool {
         self.text.split_whitespace().any(|word| word == "prompt")
     }

@@ -40,7 +40,7 @@ fn find_reconnects(view: &View<'_>) -> Option<Sign> {
     if *lost < LOST_MIN {
         return None;
     }
-    let missing = lost.saturating_sub(times.count());
+    let missing = lost.saturating_sub(messages.reconnects.restored());
     let last = times.max();
     let usual = messages.handshake.quantile(0.99).as_secs_f64();
     let slow =
@@ -107,7 +107,7 @@ fn find_slow_consumer(view: &View<'_>) -> Option<Sign> {
     }
     let age = show::duration(age);
     let evidence =
-        format!("answers to clients that read {reads} are up to {age} old, and none was ended");
+        format!("1 % of the answers to clients that read {reads} are at least {age} old");
     Sign::new(Confidence::Possible, evidence)
 }
 

@@ -9,7 +9,8 @@ use stats::{Backends, LoadFigure, LoadTally};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BackendsRecord {
-    /// Peer addresses of HTTP/2 and HTTP/3 connections in the whole run; the first 64 and `(other)`.
+    /// Peer addresses of HTTP/2 and HTTP/3 connections in the whole run; the first 64 and
+    /// `(other)`.
     pub addresses: Vec<AddressRecord>,
     /// Back ends by the field that --grpc-backend names, in the measured phase; the first 64 and
     /// `(other)`.

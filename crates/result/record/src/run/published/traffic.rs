@@ -210,8 +210,8 @@ pub struct ConnectionsRecord {
     pub established: u64,
     pub closed: u64,
     pub peak: u64,
-    /// Waits of calls for a stream of HTTP/2 or HTTP/3 because all streams of their connections were
-    /// in use; calls that did not wait are not in it. Null without streams.
+    /// Waits of calls for a stream of HTTP/2 or HTTP/3 because all streams of their connections
+    /// were in use; calls that did not wait are not in it. Null without streams.
     #[serde(default)]
     pub stream_wait_s: Option<TimesRecord>,
 }

@@ -251,7 +251,7 @@ impl OthersServed {
         self.is_full |= self.lost >= LOST_MAX;
     }
 
-    /// Returns whether this many were served, and none was not.
+    /// Returns whether at least this many were served, and no other was lost.
     fn are_all(&self, right: u32) -> bool {
         self.right >= right && !self.any_lost
     }

@@ -21,7 +21,7 @@ const SPARE: usize = 24;
 const SPARE_HEAD: &[u8] = b"GET / HTTP/1.1\r\n";
 /// Their maximum lifetime: until it is known whether the server is full.
 const SPARE_FOR: Nanos = Nanos::from_secs(10);
-/// New connections that must be served in addition to all of them, and none may be lost: for longer
+/// New connections that must be served in addition to all of them, without a loss. They take longer
 /// than the time limit of a probe, since some workers may be full while others still respond.
 const RIGHT: u32 = 15;
 /// Interval of checking whether they are over, at most the probe interval.
