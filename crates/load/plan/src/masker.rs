@@ -425,7 +425,7 @@ mod tests {
             ("Host: auth:80\r\nauth: 80", "Host: auth:80\r\nauth: ***"),
             (r#"{"max_tokens": 128, "n": 1280}"#, r#"{"max_tokens": 128, "n": 1280}"#),
             (r#"{"access_tokens": "a1b2c3"}"#, r#"{"access_tokens": "***"}"#),
-            ("password:12345 X-Api-Key:1234", "password:*** X-Api-Key:***"),
+            ("password:12345\nX-Api-Key:1234", "password:***\nX-Api-Key:***"),
             ("é=ü: token:", "é=ü: token:"),
         ] {
             assert_eq!(Masker::default().text(text), expected);

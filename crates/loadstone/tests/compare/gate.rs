@@ -106,8 +106,11 @@ fn commits_are_built_compared_and_cleaned_up() {
     let more = ["--start", &start, "--fail-if", "p50 +5%", "--json", "-", &url];
     let mut command = program(&with(&[&commits[..], &more].concat()));
     command.current_dir(at);
-    let json = finish(command, b"").expect(&[1]).json();
-    assert_eq!(text(&json, "/gate/answer"), "fail");
+    // A busy machine makes runs INVALID, and the gate is then undecidable (4).
+    let json = finish(command, b"").expect(&[1, 4]).json();
+    let differences = json["differences"].as_array().unwrap();
+    let p50 = differences.iter().find(|figure| figure["figure"] == "p50").unwrap();
+    assert!(p50["after"].as_f64().unwrap() > 10.0 * p50["before"].as_f64().unwrap(), "{json:#}");
     assert!(text(&json, "/before/label").starts_with("HEAD~1 ("), "{json:#}");
     assert!(text(&json, "/after/label").starts_with("main ("), "{json:#}");
     // once before the first block, and for each of ten runs
