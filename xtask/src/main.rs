@@ -21,6 +21,7 @@ mod perf;
 mod release;
 mod shell;
 mod tidy;
+mod tried_again;
 mod truth;
 mod truths;
 

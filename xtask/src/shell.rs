@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -40,25 +40,44 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end and returns all its output, after its command line, whether it failed
-/// or not.
+/// Runs a command to its end, prints all its output afterwards, after its command line, and returns
+/// the output, whether the command failed or not.
 pub(crate) fn run_kept(command: &mut Command) -> (anyhow::Result<()>, String) {
-    let line = format!("$ {}\n", shown(command));
-    let mut printed = Vec::new();
+    let line = shown(command);
+    let (ended, printed) = run_piped(command, |_| ());
+    eprint!("$ {line}\n{printed}");
+    (ended, printed)
+}
+
+/// Like [`run_kept`], but prints the output as it arrives.
+pub(crate) fn run_seen(command: &mut Command) -> (anyhow::Result<()>, String) {
+    eprintln!("$ {}", shown(command));
+    run_piped(command, |line| eprint!("{line}"))
+}
+
+fn run_piped(command: &mut Command, each: impl Fn(&str)) -> (anyhow::Result<()>, String) {
+    let mut printed = String::new();
     let mut whole = || -> anyhow::Result<()> {
-        let (mut reader, writer) = std::io::pipe()?;
+        let (reader, writer) = std::io::pipe()?;
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let mut child =
             command.spawn().with_context(|| format!("cannot start {}", shown(command)))?;
         // otherwise our copies of the pipe keep it open
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        reader.read_to_end(&mut printed)?;
+        let mut lines = std::io::BufReader::new(reader);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            let text = String::from_utf8_lossy(&line);
+            each(&text);
+            printed.push_str(&text);
+            line.clear();
+        }
         let status = child.wait()?;
         anyhow::ensure!(status.success(), "{} ended with {status}", shown(command));
         Ok(())
     };
     let ended = whole();
-    (ended, line + &String::from_utf8_lossy(&printed))
+    (ended, printed)
 }
 
 /// Runs a command to its end and returns standard output.
