@@ -1,4 +1,4 @@
-//! `.http` and `.rest` files, as the REST clients of JetBrains and Visual Studio Code read them.
+//! `.http` and `.rest` files, as read by the REST clients of JetBrains and Visual Studio Code.
 
 use crate::ImportRequest;
 use crate::draft::*;
@@ -39,12 +39,12 @@ struct DraftReader<'a> {
     draft: PlanDraft,
     request: &'a ImportRequest<'a>,
     parts: Vec<DraftPiece>,
-    /// Names of requests (`# @name login`) and their positions, for
+    /// Names of requests (`# @name login`) with their positions, for
     /// `{{login.response.body.token}}`.
     named: Vec<(String, usize)>,
 }
 
-/// Words in place of a method, for requests of other protocols.
+/// Words that replace the method in requests of other protocols.
 const NOT_HTTP: [&str; 3] = ["WEBSOCKET", "GRPC", "RSOCKET"];
 
 impl DraftReader<'_> {
@@ -107,7 +107,7 @@ impl DraftReader<'_> {
         match comment.split_whitespace().next().unwrap_or_default() {
             "@no-log" | "@note" | "@title" => {}
             "@prompt" => {
-                let why = "nothing asks for its value; give it as @name = value in the file";
+                let why = "there is no prompt for the value; set it as @name = value in the file";
                 self.draft.left_out.add(line, comment, why);
             }
             "@no-cookie-jar" => self.draft.settings.no_cookies = true,
@@ -256,7 +256,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// A script for the response, `> {% … %}`: tests and captures are recognized, the rest is listed.
+    /// Parses a response script, `> {% … %}`: recognizes tests and captures, and lists the rest.
     fn handler(&mut self, lines: &[(usize, &str)], at: usize, step: &mut DraftStep) -> usize {
         let (line, text) = lines[at];
         if !text.contains("{%") {
@@ -281,7 +281,7 @@ impl DraftReader<'_> {
         end
     }
 
-    /// `{{login.response.body.token}}` captures from the request named login.
+    /// Captures `{{login.response.body.token}}` from the request named login.
     fn capture_named(&mut self) {
         let mut wanted: Vec<(usize, Capture)> = Vec::new();
         let named = std::mem::take(&mut self.named);
@@ -349,7 +349,7 @@ fn jetbrains(script: &str) -> String {
         .join("\n")
 }
 
-/// `client.assert(response.status === 200, "…")`
+/// Parses `client.assert(response.status === 200, "…")`.
 fn assertion(line: &str) -> String {
     let inner = line
         .trim()
@@ -368,7 +368,7 @@ fn is_method(word: &str) -> bool {
     known || word == "GRAPHQL" || NOT_HTTP.contains(&word)
 }
 
-/// A URL without its server, as the name of a step.
+/// Formats a URL without its server, as the name of a step.
 pub(crate) fn shown(url: &Text) -> String {
     let mut out = String::new();
     for part in &url.0 {

@@ -24,11 +24,11 @@ const CHECKS: &str = "checks";
 /// Maximum number of metrics of a script: the limit for plans.
 const METRICS_MAX: usize = 50;
 /// Message for a script that opens a WebSocket.
-const NO_SOCKETS: &str = "a script with WebSockets has no equivalent as a journey; run it by \
+const NO_SOCKETS: &str = "a script with WebSockets cannot run as a journey; run it with \
                           loadstone k6 run, or write steps with connect, send and expect";
-/// A script that makes calls of gRPC.
-const NO_GRPC: &str = "a script with gRPC has no equivalent as a journey; run it by loadstone k6 \
-                       run, or write steps with grpc and message";
+/// Message for a script that makes gRPC calls.
+const NO_GRPC: &str = "a script with gRPC cannot run as a journey; run it with loadstone k6 run, \
+                       or write steps with grpc and message";
 /// Name of calls that have neither a `name` tag nor a group.
 pub const STEP: &str = "request";
 /// Maximum number of steps of one script; calls with further names are counted under the first
@@ -44,7 +44,7 @@ const SPARES_MAX: usize = 10_000;
 /// Receives a line of the script's console.
 pub type Console = fn(&str);
 
-/// A script that a plan runs.
+/// Script that a plan runs.
 #[derive(Debug)]
 pub struct PlannedScript {
     test: Test,
@@ -95,7 +95,7 @@ impl PlannedScript {
         Ok(script)
     }
 
-    /// The server of the first request; `None` means unknown before the run.
+    /// Returns the server of the first request; `None` if it is unknown before the run.
     pub fn home(&self) -> Option<&Url> {
         self.home.as_ref()
     }
@@ -108,7 +108,7 @@ impl PlannedScript {
         all.map(|it| it.ascii_serialization()).filter(|it| known.insert(it.clone())).collect()
     }
 
-    /// Names of the script's calls: literal `name` tags and groups.
+    /// Returns the names of the script's calls: literal `name` tags and groups.
     pub fn steps(&self) -> Vec<String> {
         let mut all = vec![STEP.to_owned()];
         for text in self.test.program.all_texts() {
@@ -122,8 +122,8 @@ impl PlannedScript {
         all
     }
 
-    /// Names of the metrics for which the script provides numbers: its own, and its checks if a
-    /// threshold refers to them.
+    /// Returns the names of the metrics for which the script provides numbers: its own, and its
+    /// checks if a threshold refers to them.
     pub fn metrics(&self) -> Vec<String> {
         let all = self.test.program.metrics().defs.iter().skip(CUSTOM_FROM);
         let mut names: Vec<String> = all.map(|metric| metric.name.clone()).collect();
@@ -134,7 +134,7 @@ impl PlannedScript {
         names
     }
 
-    /// Files that the script has read, without the script itself.
+    /// Returns the files that the script has read, without the script itself.
     ///
     /// # Errors
     /// Fails if one of the files is not text.
@@ -150,12 +150,12 @@ impl PlannedScript {
         }
     }
 
-    /// The load of the script's scenario as options of `run`.
+    /// Returns the load of the script's scenario as options of `run`.
     pub fn load_options(&self) -> Vec<(&'static str, String)> {
         load_options(&self.test.options().scenarios[self.scenario].executor)
     }
 
-    /// The script's thresholds as objectives, and thresholds that have no equivalent.
+    /// Returns the script's thresholds as objectives, and the thresholds without an equivalent.
     pub fn objectives(&self) -> (Vec<String>, Vec<String>) {
         let mut ours = Vec::new();
         let mut left = Vec::new();
@@ -172,7 +172,7 @@ impl PlannedScript {
         (ours, left)
     }
 
-    /// Lists the parts of the script that a journey does not have, each with its replacement.
+    /// Lists the parts of the script that a journey ignores, each with its replacement.
     pub fn not_applied(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.test.has_summary() {
@@ -191,7 +191,7 @@ impl PlannedScript {
         all
     }
 
-    /// Runs the script until it makes a request, without making it.
+    /// Runs the script until it makes a request, without sending the request.
     fn first_server(&self) -> Option<Url> {
         let store = Arc::new(Mutex::new(Store::default()));
         let context = Context::new(self.test.program.clone(), store, 0, self.test.seed);
@@ -242,7 +242,7 @@ pub enum ScriptStage {
 }
 
 impl ScriptStage {
-    /// Name of the function in the script.
+    /// Returns the name of the function in the script.
     pub fn function(self) -> &'static str {
         match self {
             ScriptStage::Setup => "setup",
@@ -251,7 +251,7 @@ impl ScriptStage {
     }
 }
 
-/// The row of the scenario to run.
+/// Returns the row of the scenario to run.
 fn choose(test: &Test, wanted: Option<&str>) -> Result<usize, String> {
     let all = &test.options().scenarios;
     let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
@@ -325,8 +325,8 @@ fn stages_text(start: f64, stages: &[RampStage], show: impl Fn(f64) -> String) -
     parts.join(", ")
 }
 
-/// A threshold as an objective, or `None` if it has no equivalent. `own`: its metric belongs to the
-/// script.
+/// Converts a threshold to an objective; `None` if there is no equivalent. `own`: its metric
+/// belongs to the script.
 fn objective(
     metric: &MetricThresholds,
     expression: &crate::threshold::Expression,
@@ -368,7 +368,7 @@ fn objective(
     Some(text)
 }
 
-/// Why a module is not available to journeys.
+/// Returns why a module is not available to journeys.
 fn unavailable(module: &str) -> Option<&'static str> {
     match module {
         "k6/ws" | "k6/websockets" | "k6/experimental/websockets" => Some(NO_SOCKETS),
@@ -455,7 +455,7 @@ impl ActorSpec {
         }
     }
 
-    /// A request in the form of plans.
+    /// Converts a request to the form of plans.
     fn call(&self, vu: &Vu, wire: WireRequest, wait: Nanos) -> Result<ActedCall, String> {
         let WireRequest { method, mut url, mut headers, body, name, expected, .. } = wire;
         let authority = url[Position::BeforeHost..Position::AfterPort].to_owned();
@@ -486,12 +486,12 @@ impl ActorSpec {
     }
 }
 
-/// Time on a script's clock, which began at one second.
+/// Returns the time on a script's clock, which began at one second.
 fn since(start: Instant) -> Nanos {
     Nanos::SECOND + Nanos::from_secs_f64(start.elapsed().as_secs_f64())
 }
 
-/// The users of one worker.
+/// Users of one worker.
 #[derive(Debug)]
 pub struct ScriptActor {
     spec: ActorSpec,
@@ -525,7 +525,7 @@ impl ScriptActor {
         since(self.start)
     }
 
-    /// A user, possibly reused from an earlier iteration.
+    /// Returns a user, possibly reused from an earlier iteration.
     fn user(&mut self, number: u64) -> Result<Vu, String> {
         if let Some(vu) = self.users.remove(&number).or_else(|| self.spares.pop()) {
             return Ok(vu);
@@ -539,7 +539,7 @@ impl ScriptActor {
         Ok(vu)
     }
 
-    /// Follows the script to its next request or to the end of its iteration.
+    /// Runs the script to its next request or to the end of its iteration.
     fn drive(&mut self, number: u64, mut vu: Vu, mut request: VuRequest) -> ActorTurn {
         let mut wait = Nanos::ZERO;
         let mut pauses = 0;
@@ -587,12 +587,12 @@ impl ScriptActor {
     }
 }
 
-/// A turn with only an action.
+/// Returns a turn with only an action.
 fn bare(action: ActorAction) -> ActorTurn {
     ActorTurn { failure: None, checks: Vec::new(), values: Vec::new(), action }
 }
 
-/// Expected statuses; empty: those of the plan.
+/// Returns the expected statuses; empty for those of the plan.
 fn expected_statuses(pairs: Option<&[u32]>) -> Vec<u16> {
     match pairs {
         Some([200, 399]) => Vec::new(),
@@ -611,7 +611,7 @@ fn is_same_server(a: &Url, b: &Url) -> bool {
         && a.port_or_known_default() == b.port_or_known_default()
 }
 
-/// The URL with another server.
+/// Returns the URL with another server.
 fn moved(url: &Url, base: &Url) -> Url {
     let path = &url[Position::BeforePath..Position::AfterQuery];
     base.join(path).unwrap_or_else(|_| url.clone())
@@ -627,7 +627,7 @@ fn interrupt(vu: &mut Vu, now: Nanos) {
     }
 }
 
-/// An exception with the first line of its stack.
+/// Formats an exception with the first line of its stack.
 fn one_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let head = lines.next().unwrap_or_default();
@@ -697,7 +697,7 @@ impl Actor for ScriptActor {
     }
 }
 
-/// A sample of a call that ended at `now` and took this long.
+/// Returns a sample of a call that ended at `now` after this time.
 fn at(now: Nanos, took: Nanos) -> Sample {
     let sent = now - took;
     Sample {
@@ -718,13 +718,13 @@ fn reply(heard: &CallResponse<'_>, now: Nanos) -> HttpReply {
     HttpReply { sample, head: heard.head.to_vec(), body: heard.body.to_vec() }
 }
 
-/// The reply of an exchange outside the run; `error`: no reply arrived.
+/// Returns the reply of an exchange outside the run; `error`: no reply arrived.
 pub fn stage_reply(status: u16, head: Vec<u8>, body: Vec<u8>, took: Nanos) -> HttpReply {
     let sample = Sample { status, ..at(Nanos::SECOND + took, took) };
     HttpReply { sample, head, body }
 }
 
-/// The reply for an exchange that failed.
+/// Returns the reply for an exchange that failed.
 pub fn stage_failure(class: FailureClass) -> HttpReply {
     let sample = Sample { class: Some(class), ..at(Nanos::SECOND, Nanos::ZERO) };
     HttpReply { sample, ..HttpReply::default() }

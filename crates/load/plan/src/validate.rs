@@ -195,12 +195,12 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.request.version != HttpVersion::Http2 && plan.grpc.variant == GrpcVariant::Grpc,
         "--http",
-        "calls of gRPC go over HTTP/2; drop --http",
+        "gRPC needs HTTP/2; drop --http",
     );
     problems.add_if(
         plan.request.version == HttpVersion::Http3 && plan.grpc.variant != GrpcVariant::Grpc,
         "--http",
-        "calls of gRPC do not go over HTTP/3 yet; drop --http",
+        "gRPC over HTTP/3 is not supported yet; drop --http",
     );
     problems.add_if(
         plan.journeys.is_some(),
@@ -272,20 +272,21 @@ fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
 fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
     for (wrong, option, text) in [
         (
-            plan.request.version != HttpVersion::Http2 && plan.grpc.variant == GrpcVariant::Grpc,
+            !matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Http3)
+                && plan.grpc.variant == GrpcVariant::Grpc,
             "--http",
-            "steps with grpc go over HTTP/2, as do the other steps; write url = \
+            "a journey with gRPC steps uses HTTP/2 for all steps; write url = \
              \"grpc://host:port\", or http = \"2\" in [request]",
         ),
         (
             plan.request.version == HttpVersion::Http3,
             "--http",
-            "calls of gRPC do not go over HTTP/3 yet; drop --http",
+            "gRPC over HTTP/3 is not supported yet; drop --http",
         ),
         (
             plan.grpc.variant != GrpcVariant::Grpc,
             "--grpc-protocol",
-            "steps with grpc are calls of gRPC itself yet; drop --grpc-protocol",
+            "gRPC steps support only the protocol grpc yet; drop --grpc-protocol",
         ),
         (
             plan.grpc.messages.is_some() || plan.grpc.message_rate.is_some(),

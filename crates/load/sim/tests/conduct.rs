@@ -194,7 +194,7 @@ fn an_objective_that_is_missed_is_slow() {
     let mut plan = open();
     plan.measure.slo = vec![Objective::parse("p99<1ms").unwrap()];
     let server = observe(&plan, ChangingServer::new(Behavior::Lives));
-    assert_eq!(server.sentence(), "slow: p99 2.00 ms misses p99<1ms by 100.1 %");
+    assert_eq!(server.sentence(), "slow: p99 2.00 ms misses p99<1ms: 2.0 × the bound");
     plan.measure.slo = vec![Objective::parse("p99<3ms").unwrap()];
     let server = observe(&plan, ChangingServer::new(Behavior::Lives));
     assert_eq!(server.sentence(), "serving: 5,000 calls, all of them as expected");

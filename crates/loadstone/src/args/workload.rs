@@ -104,7 +104,7 @@ impl CrawlArgs {
         Ok(())
     }
 
-    /// The file of the list; `None`: standard output.
+    /// Returns the file for the list; `None`: standard output.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         match &self.output {
             super::Sink::File(path) => Some(path),
@@ -195,7 +195,7 @@ pub(crate) struct SequenceArgs {
     pub(crate) quiet: bool,
 }
 
-/// Format of a sequence.
+/// Output format of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Urls,
@@ -218,7 +218,7 @@ pub(crate) struct Preset {
     format: Format,
 }
 
-/// WebMark's run: its files, and its URIs.
+/// WebMark's run, with its files and URIs.
 const WEBMARK: (Spec, u64) = (Spec::Surge { files: 2_000 }, 172_020);
 const USERS: usize = 100;
 
@@ -244,7 +244,7 @@ impl SequenceArgs {
         self.users.unwrap_or(USERS)
     }
 
-    /// Requests to generate.
+    /// Returns the requests to generate.
     ///
     /// # Errors
     /// Fails for an option without effect on the file set or the format.
@@ -420,7 +420,7 @@ pub(crate) enum ImportFrom {
 }
 
 impl ImportFrom {
-    /// The format, if `import` converts it to a plan.
+    /// Returns the format, if `import` converts it to a plan.
     pub(crate) fn foreign(self) -> Option<import::Format> {
         use import::Format;
         Some(match self {
@@ -471,7 +471,7 @@ impl ImportArgs {
         self.pause.unwrap_or(PAUSE)
     }
 
-    /// The options with their defaults for such a file.
+    /// Fills in defaults for a file of this format.
     ///
     /// # Errors
     /// Fails for an option without effect on such a file, or a missing one.
@@ -531,13 +531,13 @@ impl ImportArgs {
             return Err(UsageError::new(text));
         }
         if from == ImportFrom::Log && self.base.is_none() {
-            let text = "an access log does not name its server; give its URL after the file, such \
-                as http://localhost:8080/";
+            let text = "an access log does not name its server; add its URL: \
+                loadstone workload import FILE http://localhost:8080/";
             return Err(UsageError::new(text));
         }
         if from == ImportFrom::Tokens && self.base.is_none() {
-            let text = "a trace of tokens does not name its server; give its URL after the file, \
-                such as http://localhost:8000/v1/chat/completions";
+            let text = "a token trace does not name its server; add its URL: loadstone workload \
+                import FILE http://localhost:8000/v1/chat/completions";
             return Err(UsageError::new(text));
         }
         if matches!(from, ImportFrom::Log | ImportFrom::Openapi) && self.methods.is_none() {
@@ -547,7 +547,7 @@ impl ImportArgs {
     }
 }
 
-/// Arrivals at the log's times.
+/// Arrivals at the times of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
     Requests,
@@ -672,7 +672,7 @@ impl VerifyArgs {
     }
 }
 
-/// Highest factor of a replay.
+/// Maximum factor of a replay.
 const SPEED_MAX: f64 = 1e6;
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -696,7 +696,7 @@ pub(crate) struct CgiArgs {
 }
 
 impl CgiArgs {
-    /// Of the file set.
+    /// Returns the number of directories of the file set.
     ///
     /// # Errors
     /// Fails for a set without dynamic pages.

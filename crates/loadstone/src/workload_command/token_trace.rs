@@ -1,5 +1,6 @@
-//! `loadstone workload import` of a trace of a language model's requests: a CSV file with the time
-//! and the token counts of each, as Azure (LLM inference traces) and BurstGPT publish them.
+//! `loadstone workload import` for a trace of a language model's requests: a CSV file with the time
+//! and the token counts of each request, in the formats of Azure (LLM inference traces) and
+//! BurstGPT.
 
 use super::access_log::{lines, sped};
 use crate::args::ImportArgs;
@@ -34,7 +35,7 @@ const OUTPUT: [&str; 6] = [
     "output_length",
 ];
 
-/// Positions of the columns.
+/// Positions of the columns in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Columns {
     time: usize,
@@ -43,7 +44,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Columns by the first line, or `None` if the file is not such a trace.
+    /// Finds the columns by the first line; `None` if the file is not such a trace.
     fn of(header: &str) -> Option<Columns> {
         let names: Vec<String> = cells(header).map(str::to_lowercase).collect();
         let find = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
@@ -60,7 +61,7 @@ pub(super) fn begins(text: &str) -> bool {
     text.lines().next().and_then(Columns::of).is_some()
 }
 
-/// One request.
+/// One request of the trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct TraceRow {
     /// Seconds since an instant common to all rows.
@@ -88,8 +89,8 @@ impl TraceRow {
     }
 }
 
-/// Reads seconds, or a date and time such as `2023-11-16 18:17:03.9799600` or with `T`. An offset
-/// from UTC is ignored: it is the same in all rows.
+/// Parses seconds, or a date and time such as `2023-11-16 18:17:03.9799600` or with `T`. An offset
+/// from UTC is ignored, because it is the same in all rows.
 fn seconds(text: &str) -> Option<f64> {
     if let Ok(seconds) = text.parse::<f64>() {
         return seconds.is_finite().then_some(seconds);
@@ -109,8 +110,8 @@ fn seconds(text: &str) -> Option<f64> {
     Some(days(year, month, day) as f64 * 86_400.0 + of_day)
 }
 
-/// Days since 1970 in the Gregorian calendar; March is the first month of a shifted year, so that a
-/// leap day is its last.
+/// Returns days since 1970 in the Gregorian calendar. Years are shifted to begin in March, so that
+/// a leap day is the last day.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let shifted = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -122,8 +123,9 @@ const WORDS: [&str; 16] = [
     " on", " by", " at", " from",
 ];
 
-/// A prompt of about as many tokens: short words, one token each in usual vocabularies. It begins
-/// with the number of the request, so that no server has a prefix of it in its cache.
+/// Makes a prompt of about this number of tokens from short words, which are single tokens in
+/// common vocabularies. The prompt begins with the number of the request, so that servers cannot
+/// reuse a cached prefix.
 fn prompt(number: usize, tokens: u64) -> String {
     let mut text = (number + 1).to_string();
     for place in 1..tokens as usize {
@@ -132,7 +134,7 @@ fn prompt(number: usize, tokens: u64) -> String {
     text
 }
 
-/// The plan that repeats the trace, and its description.
+/// Returns the plan that repeats the trace, with its description.
 ///
 /// # Errors
 /// Fails for a file that cannot be read, has no request, or is above a bound.
@@ -160,7 +162,7 @@ pub(super) fn plan(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, 
         match row.input > 0 && row.output > 0 {
             true if rows.len() == ROWS_MAX => {
                 return Err(wrong(format!(
-                    "it has more than {ROWS_MAX} requests; give a part of it"
+                    "it has more than {ROWS_MAX} requests; import a part of the file"
                 )));
             }
             true => rows.push(row),
@@ -206,7 +208,8 @@ fn replay(rows: &[TraceRow], due: Vec<Nanos>, args: &ImportArgs) -> Result<Plan,
         bytes += prompt.len();
         if bytes > PROMPTS_MAX {
             return Err(format!(
-                "its first {number} requests have prompts of {} together; give a part of it",
+                "the prompts of its first {} requests exceed {}; import a part of the file",
+                number + 1,
                 show::bytes(PROMPTS_MAX as u64)
             ));
         }

@@ -1,9 +1,8 @@
-//! `loadstone k6`: exit codes and messages as a shell sees them. The behavior of scripts is tested
-//! in `k6`.
+//! `loadstone k6`: exit codes and messages in a shell. The behavior of scripts is tested in `k6`.
 
 use crate::support::{Site, keep, run};
 
-/// Scripts that end in their own way: name, text, exit code, and a part of standard error, in which
+/// Scripts with different ends: name, text, exit code, and a part of standard error, in which
 /// FOLDER is the folder of the script.
 const ENDS: &[(&str, &str, i32, &str)] = &[
     ("throws.js", "throw new Error('early');\nexport default function () {}", 107, "throws.js:1"),
@@ -114,5 +113,5 @@ fn websockets_are_opened_beside_requests() {
     let ran = run(&["k6", "run", "-e", &variable, &path]).expect(&[0]);
     assert!(ran.stdout.contains("WEBSOCKET") && ran.stdout.contains("ws_ping"), "{ran:#?}");
     let refused = run(&["run", &path, "--", &variable]).expect(&[2]);
-    assert!(refused.stderr.contains("run it by loadstone k6 run"), "{refused:#?}");
+    assert!(refused.stderr.contains("run it with loadstone k6 run"), "{refused:#?}");
 }

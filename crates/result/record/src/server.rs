@@ -59,7 +59,7 @@ impl Conduct {
         Conduct::Serving,
     ];
 
-    /// Stable name for JSON and the list of results.
+    /// Returns a stable name for JSON and the list of results.
     pub fn id(self) -> &'static str {
         match self {
             Conduct::Gone => "gone",
@@ -157,7 +157,7 @@ impl Server {
         }
     }
 
-    /// `failing: 30.0 % of 2,000 calls (600 answered 500)`.
+    /// Formats `failing: 30.0 % of 2,000 calls (600 answered 500)`.
     pub fn sentence(&self) -> String {
         let gap = if self.detail.starts_with("since ") { " " } else { ": " };
         format!("{}{gap}{}", self.conduct.word(), self.detail)
@@ -335,7 +335,7 @@ impl Observed {
         (Conduct::Stalled, Some(since_s), text)
     }
 
-    /// `30.0 % of 2,000 calls (600 answered 500, 3 × connection refused)`.
+    /// Formats `30.0 % of 2,000 calls (600 answered 500, 3 × connection refused)`.
     fn failures(&self, run: &Inputs<'_>) -> String {
         // a status that only a step of a journey did not expect
         let unnamed = self.statuses.is_empty() && self.errors.is_empty();
@@ -361,7 +361,7 @@ impl Observed {
         )
     }
 
-    /// `allowed`: the objective that this share of failures keeps.
+    /// Formats `allowed`: the objective that this share of failures keeps.
     fn serving(&self, allowed: Option<&str>) -> String {
         let calls = crate::words::counted(self.done, "call");
         let unasked = match self.unasked {
@@ -390,8 +390,8 @@ impl Observed {
     }
 }
 
-/// The objective on failures of the whole run, if there is one and it is met: it then defines a
-/// failing server.
+/// Returns the objective on failures of the whole run, if there is one and it is met: it then
+/// defines a failing server.
 fn allowed_failures(slo: &[SloResult]) -> Option<&str> {
     let mut all = slo.iter().filter(|result| bounds_failures(result));
     let kept = all.clone().all(|result| result.met && !result.undecided);
@@ -408,17 +408,17 @@ fn misses_failures(slo: &[SloResult]) -> bool {
     slo.iter().filter(|result| bounds_failures(result)).any(|one| !one.met && !one.undecided)
 }
 
-/// `869/s answered of 3,000/s due`.
+/// Formats `869/s answered of 3,000/s due`.
 fn shortfall_text((answered, due): (f64, f64)) -> String {
     format!("{} answered of {} due", show::rate(answered), show::rate(due))
 }
 
-/// `3 × connection refused`.
+/// Formats `3 × connection refused`.
 fn error_text((class, count): (FailureClass, u64)) -> String {
     format!("{} × {}", show::count(count), class.explain())
 }
 
-/// An instant of the window: `0.9 s`, `1 m 5 s`.
+/// Returns an instant of the window: `0.9 s`, `1 m 5 s`.
 fn at(seconds: f64) -> String {
     show::duration(Nanos::from_secs_f64(seconds))
 }
@@ -480,7 +480,7 @@ pub(crate) fn missed_expectations(plan: &Plan, failed: impl Fn(FailureClass) -> 
     asked.into_iter().filter(|(_, asked)| *asked).map(|(class, _)| failed(class)).sum()
 }
 
-/// The first objective that is missed whatever the client's lateness, and by how much.
+/// Returns the first objective that is missed whatever the client's lateness, and by how much.
 fn missed_objectives(slo: &[SloResult]) -> Option<String> {
     let mut missed = slo.iter().filter(|result| !result.met && !result.undecided);
     let worst = missed.next()?;
@@ -510,9 +510,11 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
         None => metric,
     };
     let off = ratio((figure - bound).abs(), bound);
-    let by = match off.is_finite() && off > 0.0 {
-        true => format!(" by {}", show::share(off)),
-        false => String::new(),
+    let by = match off {
+        // above twice the bound a percentage is hard to read
+        1.0.. if off.is_finite() => format!(": {} × the bound", times(figure / bound)),
+        _ if off.is_finite() && off > 0.0 => format!(" by {}", show::share(off)),
+        _ => String::new(),
     };
     let more = match missed.count() {
         0 => String::new(),
@@ -520,6 +522,11 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
     };
     let text = printable(&worst.objective.text, 60);
     Some(format!("{name} {} misses {text}{by}{more}", worst.objective.metric.show(worst.figure)))
+}
+
+/// Formats a factor with two significant digits, as a whole number from 10 up.
+fn times(factor: f64) -> String {
+    format!("{factor:.*}", usize::from(factor < 9.95))
 }
 
 /// Completions in time steps: (end in seconds of the window, calls that ended, that succeeded).
@@ -543,8 +550,8 @@ fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
     beats.into_iter().enumerate().map(beat).chain(rows.map(row)).collect()
 }
 
-/// Connections that were open before an instant of the window and none of them after it: a process
-/// that dies takes its idle connections with it.
+/// Returns the number of connections that were open before an instant of the window and none of
+/// them after it: a process that dies takes its idle connections with it.
 fn open_until(measurement: &Measurement, at_s: f64) -> u64 {
     let rows: Vec<&stats::Second> = crate::finished::in_window(measurement).collect();
     let before = rows.iter().rev().find(|row| row.at_s + row.span_s <= at_s);
@@ -607,7 +614,8 @@ fn behind(run: &Inputs<'_>) -> Option<(f64, f64)> {
     last.iter().all(short).then(|| (answered, per_s(|row| row.counts.due)))
 }
 
-/// Time without a response at the end of the window, and the number of calls that waited then.
+/// Returns the time without a response at the end of the window, and the number of calls that
+/// waited then.
 fn silence(measurement: &Measurement) -> Option<(Nanos, u64)> {
     let total = &measurement.total;
     let counts = &total.counts;

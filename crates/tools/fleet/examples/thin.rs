@@ -26,12 +26,12 @@ use std::time::Duration;
 use units::Nanos;
 
 const FLEET: &str = "thin";
-/// Agents of one process.
+/// Number of agents per process.
 const PER_PROCESS: usize = 125;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest time between two calls of a machine.
 const TURN: Duration = Duration::from_millis(20);
-/// Calls per row.
+/// Number of calls per row.
 const CALLS: u64 = 1_000;
 
 type Done = Result<(), Box<dyn Error>>;
@@ -45,7 +45,7 @@ fn main() -> Done {
     }
 }
 
-/// Ended with their manager.
+/// Processes that end with their manager.
 struct Processes(Vec<Child>);
 
 impl Drop for Processes {
@@ -86,7 +86,7 @@ fn manager(count: usize, seconds: u64) -> Done {
     desk.live(count, seconds)
 }
 
-/// CPU seconds of a process, user and system.
+/// Returns the CPU seconds of a process, user and system.
 fn cpu_s(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after = stat.rsplit(')').next().unwrap_or_default();
@@ -167,7 +167,7 @@ impl Desk {
             .filter_map(|agent_entry| Some(agent_entry.content.as_ref()?.rows))
             .sum();
         println!(
-            "all had stopped {ended:.3} s after the word; {} of {rows} rows were lost",
+            "all agents had stopped {ended:.3} s after the order; {} of {rows} rows were lost",
             rows - self.rows
         );
         self.machine.disband("the trial is over");
@@ -175,7 +175,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Cost of `seconds` of rows for the manager and the server.
+    /// Measures the cost of `seconds` of rows for the manager and the server.
     fn measure(&mut self, seconds: u64) {
         let own = std::process::id();
         let (before, from) = ((cpu_s(own), cpu_s(self.server)), net::reactor::monotonic());
@@ -262,7 +262,8 @@ struct Thin {
     gone: bool,
 }
 
-/// The agents of one process, on one thread in addition to those of their connections.
+/// Runs the agents of one process on a single thread, in addition to the threads of their
+/// connections.
 fn agents(url: &str, dir: &str, from: usize, to: usize) -> Done {
     let subjects = Subjects::new(FLEET);
     let place = NatsEndpoint { url: url.to_owned(), ..NatsEndpoint::default() };
@@ -349,7 +350,7 @@ impl Thin {
     }
 }
 
-/// A thousand calls: a row of them is as large as a real agent's of that rate.
+/// Returns a thousand calls: their row is as large as that of a real agent with this rate.
 fn calls() -> stats::Snapshot {
     let mut snapshot = stats::Snapshot::default();
     let mut dice = 0x9E37_79B9_u64;

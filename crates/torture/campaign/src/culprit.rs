@@ -1,4 +1,5 @@
-//! Finds the conversation that made a server fail: each one alone, then the smallest set that does.
+//! Finds the conversation that made a server fail: tries each one separately, then the smallest set
+//! that causes the failure.
 
 mod by_chance;
 
@@ -20,8 +21,8 @@ use units::show;
 /// Prefix of the name of a conversation blamed for a later failure.
 pub const CULPRIT: &str = "culprit: ";
 
-/// Finds the cause after plain requests failed and recovered: tries the last conversation alone,
-/// then ever shorter tails, then omits what is not needed.
+/// Finds the cause after plain requests failed and recovered: tries the last conversation
+/// separately, then shorter and shorter tails, then omits unnecessary conversations.
 pub(crate) fn attribute(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -44,7 +45,7 @@ pub(crate) fn attribute(
     runner.trail.forget();
 }
 
-/// Attributes a loss to earlier conversations, because the last one alone is not the cause.
+/// Attributes a loss to earlier conversations, if the last one does not cause it.
 fn attribute_to_tail(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -92,8 +93,8 @@ fn unfinished(end: SearchEnd, tail: usize) -> String {
     }
 }
 
-/// The server exited and did not restart, or no longer responds: only the last conversation can
-/// be named.
+/// Names the last conversation as suspect, because the server has exited for good or no longer
+/// responds.
 pub(crate) fn suspect(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -132,10 +133,7 @@ pub(crate) fn suspect(
         AffectedPart::Server => {
             (TestOutcome::Crashed, "the server's process exited after it and was not restarted")
         }
-        _ => (
-            TestOutcome::Fail,
-            "neither plain requests nor other conversations have got a response since",
-        ),
+        _ => (TestOutcome::Fail, "since then the server has not responded to any request"),
     };
     let Some(talk) = last.talk else { return };
     let name = format!("{CULPRIT}{}", last.name);
@@ -155,8 +153,8 @@ fn loss(talk: &Talk, outcome: TestOutcome, kind: FailureKind, why: String) -> Ju
     }
 }
 
-/// Names the first hung request of this case if no client gets a response any more, although some
-/// did after it. Returns false if there is no such request.
+/// Names the first hung request of this case if since some later moment no client has got a
+/// response. Returns false if there is no such request.
 fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> bool {
     let hung = runner.hangs.of_case(&case.id).cloned();
     let Some(HungRequest { name, script, talk, .. }) = hung.filter(|one| one.survived) else {
@@ -233,7 +231,7 @@ fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Result<Option<Vec<Suspect
 }
 
 /// Records a single culprit that `before` describes. Unless the server has stopped for good,
-/// repeats it once, to record the response to it. It is also shrunk if it usually fails.
+/// repeats it once to record its response. If it usually fails, it is also shrunk.
 pub(crate) fn accuse(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -262,7 +260,7 @@ pub(crate) fn accuse(
         false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
     };
     let (kind, fails) = match stopped {
-        true => (FailureKind::Stopped, "plain requests get no response any more"),
+        true => (FailureKind::Stopped, "plain requests no longer get a response"),
         false => (FailureKind::Lost, "plain requests fail"),
     };
     let (outcome, what) = affected.judged().unwrap_or((TestOutcome::Fail, fails));
@@ -283,7 +281,7 @@ pub(crate) fn accuse(
     keep(runner, case, &name, rate, (&script, talk), judgement, result);
 }
 
-/// Records several culprits in order: the last one represents them all.
+/// Records several culprits in order; the last one represents all of them.
 fn record_culprits(
     runner: &mut Runner<'_>,
     case: &Case,

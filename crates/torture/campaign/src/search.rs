@@ -10,7 +10,7 @@ use dialogue::talk::TalkScript;
 use torture::result::Recovery;
 use units::Nanos;
 
-/// Time limit of a suspected conversation: a server that crashes does so quickly.
+/// Timeout of a suspected conversation: a server that crashes does so quickly.
 const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 
 /// Why a search ended without an answer.
@@ -18,7 +18,7 @@ const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 pub(crate) enum SearchEnd {
     /// The conversations or the time of the budget are used up, or the run was stopped.
     Spent,
-    /// Plain requests have got no response for a while: the server did not restart.
+    /// Plain requests have had no response for a while: the server did not restart.
     Lost,
 }
 
@@ -41,7 +41,7 @@ impl RepeatEffect {
 pub(crate) struct LossRate {
     pub(crate) rate: Rate,
     pub(crate) affected: AffectedPart,
-    /// Plain requests got no response any more after the last repetition.
+    /// Plain requests no longer got a response after the last repetition.
     pub(crate) stopped: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Resul
 }
 
 /// Returns how often plain requests fail after these conversations. The repetitions end as soon as
-/// the majority is certain, or when plain requests get no response any more.
+/// the majority is certain, or when plain requests no longer get a response.
 pub(crate) fn loss_rate(
     runner: &mut Runner<'_>,
     suspects: &[Suspect],
@@ -98,7 +98,7 @@ pub(crate) fn repeat_conversation(
 /// Sends suspects together, and returns whether the server fails.
 type Trial<'a> = dyn FnMut(&mut Runner<'_>, &[Suspect]) -> Result<bool, SearchEnd> + 'a;
 
-/// Returns the smallest set that still fails together; a single one does not count.
+/// Returns the smallest set that fails together; a single conversation does not count.
 pub(crate) fn fewest_of(
     runner: &mut Runner<'_>,
     all: &[Suspect],

@@ -66,7 +66,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Divide the connections into N rooms: in each, one publishes --ws-message, and all others should receive it; {room} in the URL becomes the room's number", ..ROW },
     Setting { name: "ws-live", value: "TIME", field: field!(off websocket.live, DURATION),
         bounds: &[within(0.01, 86_400.0, "takes a time from 10ms to 1d")],
-        help: "Close each WebSocket after about this time and open another; the time is drawn between half and one and a half of it", ..ROW },
+        help: "Close each WebSocket after about this time and open another; the actual time is random, from 0.5 to 1.5 times TIME", ..ROW },
     Setting { name: "ws-storm", value: "TIME", field: field!(off websocket.storm, DURATION),
         bounds: &[within(0.001, 864_000.0, "takes a time from 1ms to 10d")],
         help: "Reset all WebSockets at this time of the run, and reconnect them at once: a reconnect storm", ..ROW },

@@ -193,7 +193,7 @@ fn check_churn(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         websocket.storm.is_some_and(late),
         "--ws-storm",
-        "--ws-storm is not before the end of the run; give an earlier time, or a longer -d",
+        "--ws-storm must be before the end of the run; give an earlier time, or a longer -d",
     );
 }
 

@@ -198,6 +198,8 @@ fn a_missed_objective_is_slow_unless_it_is_undecided() {
     report.slo = SloResult::judge(&objectives, &report.measurement);
     let server = Server::of(&report);
     assert_eq!(server.sentence(), "slow: p99 5.00 ms misses p99<4ms by 25.0 %");
+    report.slo = SloResult::judge(&[Objective::parse("p99<1ms").unwrap()], &report.measurement);
+    assert_eq!(Server::of(&report).sentence(), "slow: p99 5.00 ms misses p99<1ms: 5.0 × the bound");
     report.slo[0].undecided = true;
     assert_eq!(Server::of(&report).conduct, Conduct::Serving);
 }
@@ -248,8 +250,8 @@ fn a_random_row_of_failures_is_ignored() {
     assert!(sentence(&calls).starts_with("failing: 50"), "{}", sentence(&calls));
 }
 
-/// A run of 40 minutes, whose beats end after 30: two calls time out, and rows from `gone_s` on
-/// have no success.
+/// Returns a run of 40 minutes, whose beats end after 30: two calls time out, and rows from
+/// `gone_s` on have no success.
 fn long(gone_s: u64) -> Measurement {
     let mut measurement = Measurement { window: Nanos::from_secs(2_400), ..Measurement::default() };
     let seconds = (0..2_400).map(|at| {

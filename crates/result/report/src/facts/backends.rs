@@ -23,7 +23,7 @@ pub(crate) fn facts(backends: &BackendsRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// `pod-a 600 (60.0 %), pod-b 400 (40.0 %)`; `None` for fewer than `least` rows.
+/// Parses `pod-a 600 (60.0 %), pod-b 400 (40.0 %)`; `None` for fewer than `least` rows.
 fn shares(mut rows: Vec<(&str, u64)>, least: usize) -> Option<String> {
     if rows.len() < least {
         return None;
@@ -41,7 +41,7 @@ fn shares(mut rows: Vec<(&str, u64)>, least: usize) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// The load that back ends report.
+/// Returns the load that back ends report.
 fn reported(load: &LoadRecord) -> String {
     let share = |name: &str, figure: &Option<LoadFigureRecord>| {
         let figure = figure.as_ref()?;
@@ -60,7 +60,7 @@ fn reported(load: &LoadRecord) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let mut text = format!("{} of load", counted(load.reports, "report"));
+    let mut text = counted(load.reports, "load report");
     if !parts.is_empty() {
         text += &format!(": {}", parts.join(", "));
     }
@@ -100,12 +100,12 @@ mod tests {
             ("", "10.0.0.1:80 300 (75.0 %), 10.0.0.2:80 100 (25.0 %)".to_owned()),
             (
                 "",
-                "400 reports of load: CPU 50.0 % (at most 75.0 %), requests 100/s; 2 malformed"
+                "400 load reports: CPU 50.0 % (at most 75.0 %), requests 100/s; 2 malformed"
                     .to_owned(),
             ),
         ];
         assert_eq!(facts(&backends), lines);
-        // the only address says nothing about a balance
+        // no line about the balance: there is a single address
         backends.addresses.truncate(1);
         (backends.names, backends.load) = (Vec::new(), None);
         assert_eq!(facts(&backends), []);
