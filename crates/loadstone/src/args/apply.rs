@@ -17,7 +17,7 @@ use std::path::Path;
 use url::Url;
 
 impl RunArgs {
-    /// The resulting plan, validated, and the destinations of its results.
+    /// Returns the validated plan, and the destinations of its results.
     ///
     /// # Errors
     /// Fails for what is malformed, contradictory, or in a file that cannot be read: exit code 2.
@@ -27,7 +27,7 @@ impl RunArgs {
 }
 
 impl CommonArgs {
-    /// The same, for a target typed elsewhere.
+    /// Returns the plan of a target that is given elsewhere.
     ///
     /// # Errors
     /// Fails like [`RunArgs::into_plan`].
@@ -92,7 +92,7 @@ pub(super) fn refuse_until_sure(plan: &Plan, instead: &str) -> Result<(), UsageE
     }
 }
 
-/// A script, and the outline of its journey if it defines one.
+/// A script, with the outline of its journey if it defines one.
 struct ReadScript {
     script: ScriptPlan,
     outline: Option<ScriptOutline>,
@@ -130,7 +130,7 @@ pub(super) fn is_script(target: &str) -> bool {
     !target.contains("://") && plan::is_javascript(target)
 }
 
-/// Lets a server choose the version over TLS, as browsers and curl do. A plan that only goes with
+/// Lets a server choose the version over TLS, as browsers and curl do. A plan that requires
 /// HTTP/1.1 keeps it.
 pub(super) fn leave_version_open(plan: &mut Plan) {
     let secure = plan.targets.iter().any(|target| plan::is_secure(&target.url));
@@ -152,7 +152,7 @@ pub(super) fn leave_version_open(plan: &mut Plan) {
 struct Base {
     plan: Plan,
     name: String,
-    /// Read from a plan file; otherwise the defaults with a URL or a list.
+    /// Read from a plan file; otherwise a plan of defaults with a URL or a list.
     from_file: bool,
     /// The tables of the plan file.
     tables: toml::Table,
@@ -233,7 +233,7 @@ impl Base {
         Ok(base)
     }
 
-    /// The server that a script asks first.
+    /// Returns the server of the script's first request.
     fn of_script(program: Option<&ReadScript>, given: &GivenOptions) -> Result<Base, UsageError> {
         let name = program.map_or("", |it| it.script.name.as_str());
         let found = program.and_then(|it| it.outline.as_ref()).and_then(|it| it.base.as_ref());
@@ -264,7 +264,7 @@ impl Base {
     }
 }
 
-/// The plan of a file, unchanged.
+/// Reads the plan of a file, unchanged.
 ///
 /// # Errors
 /// Fails for a file that cannot be read, or is not a plan.
@@ -272,7 +272,7 @@ pub(super) fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, Usag
     read_tables(path, files).map(|(plan, _)| plan)
 }
 
-/// The same, and the tables of the file.
+/// Reads a plan, and the tables of its file.
 fn read_tables(path: &str, files: &dyn FileSource) -> Result<(Plan, toml::Table), UsageError> {
     let text = read_text(path, files)?;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
@@ -318,7 +318,7 @@ impl FileSource for PlanFolder<'_> {
 }
 
 impl GivenOptions {
-    /// Options that read standard input.
+    /// Lists the options that read standard input.
     pub(super) fn stdin_readers(&self) -> usize {
         let sources = ["urls", "body-file", "script"];
         sources.into_iter().filter(|source| self.text(source) == Some("-")).count()
@@ -423,7 +423,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// An unnamed method is derived from the body; a plan file names it.
+    /// Derives a missing method from the body. A plan file always names its method.
     fn settle_method(&self, plan: &mut Plan, from_file: bool) {
         let bodied = self.first_of(&["body", "body-file", "form", "urls"]).is_some();
         if !self.has("method") && (bodied || !from_file) {
@@ -431,7 +431,7 @@ impl GivenOptions {
         }
     }
 
-    /// The script that makes the requests, read and described: the target itself, or `--script`.
+    /// Reads the script that makes the requests: the target, or the file of `--script`.
     fn program(
         &self,
         target: Option<&str>,
@@ -481,7 +481,8 @@ impl GivenOptions {
         plan.be_carried_out(script, outline.program).map_err(|error| UsageError::new(error.0))
     }
 
-    /// The load from a script's own options; a typed load or length replaces it.
+    /// Applies the load from the script's own options; a load or length in the command line
+    /// overrides it.
     fn apply_script_load(&mut self, outline: &ScriptOutline) {
         let load = self.first_of(LOAD_OPTIONS).is_some();
         let length = self.first_of(&["duration", "requests"]).is_some();
@@ -494,12 +495,12 @@ impl GivenOptions {
         }
     }
 
-    /// Value of `--http`.
+    /// Parses the value of `--http`.
     pub(super) fn versions(&self) -> Vec<HttpVersion> {
         self.text("http").and_then(|text| parse::versions(text).ok()).unwrap_or_default()
     }
 
-    /// One version; `compare` splits a list beforehand.
+    /// Checks for a single version; `compare` splits a list beforehand.
     fn check_versions(&self) -> Result<(), UsageError> {
         if self.versions().len() > 1 {
             return Err(UsageError::new(
@@ -511,7 +512,7 @@ impl GivenOptions {
     }
 }
 
-/// Options that choose and shape the load; the last five belong to an open one.
+/// Options that choose and shape the load; the last five are for open loads.
 const LOAD_OPTIONS: &[&str] = &[
     "connections",
     "rate",
@@ -525,7 +526,7 @@ const LOAD_OPTIONS: &[&str] = &[
 ];
 
 impl GivenOptions {
-    /// Requests of a model, in place of the URL alone.
+    /// Applies the requests of a model, which replace the URL.
     fn apply_workload(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
         let Some(model) = self.text("workload") else { return Ok(()) };
         let model = parse_representative(model)?;
@@ -554,7 +555,7 @@ impl GivenOptions {
         made.map_err(|why| UsageError::new(format!("--workload: {why}")))
     }
 
-    /// Combined meaning of load options and of the plan's load.
+    /// Combines the load options with the plan's load.
     fn settle_load(&mut self, plan: &Plan) -> Result<(), UsageError> {
         if !plan.scenarios.is_empty() {
             return self.refuse_beside_scenarios();
@@ -598,7 +599,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// Each scenario has its own load.
+    /// Refuses load options for a plan with scenarios: each scenario has its own load.
     fn refuse_beside_scenarios(&self) -> Result<(), UsageError> {
         let Some(option) = self.first_of(LOAD_OPTIONS) else { return Ok(()) };
         let option = label(option);
@@ -644,7 +645,7 @@ impl GivenOptions {
         }
     }
 
-    /// Options of HTTP/2 and HTTP/3 only.
+    /// Checks options that need HTTP/2 or HTTP/3.
     fn check_streams(&self, plan: &Plan) -> Result<(), UsageError> {
         let version = plan.request.version;
         if version == HttpVersion::Http3 && !cfg!(feature = "h3") {
@@ -678,8 +679,9 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// Default number of streams per connection: in an open load as many as a server permits, and
-    /// no more than the connection's number of calls. `from_file`: the plan sets it.
+    /// Sets the default number of streams per connection. An open load uses as many as the server
+    /// permits, but at most the number of calls of a connection. `from_file`: the plan sets the
+    /// number.
     fn settle_streams(&self, plan: &mut Plan, from_file: bool) {
         let open = matches!(plan.load, Load::Open { session: None, .. });
         let given = from_file || self.has("streams");

@@ -94,8 +94,8 @@ impl CheckArgs {
         Given { base: self.base.clone(), set: self.set.clone(), http }
     }
 
-    /// Checks that results go to two different files, each with a name, and that the plan is not
-    /// for a server.
+    /// Checks that the results go to two different named files, and that the plan is not a load
+    /// plan.
     ///
     /// # Errors
     /// Fails with the conflicting options.
@@ -115,7 +115,7 @@ impl CheckArgs {
     }
 }
 
-/// `name=value`.
+/// Parses `name=value`.
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

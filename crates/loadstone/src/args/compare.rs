@@ -104,7 +104,7 @@ pub(crate) enum CompareTask {
     Stored(Box<StoredTask>),
 }
 
-/// Targets in turns.
+/// Targets that are measured in turns.
 #[derive(Debug)]
 pub(crate) struct LiveTask {
     /// Two, or more of which each is compared with the first.
@@ -113,11 +113,12 @@ pub(crate) struct LiveTask {
     pub(crate) ready: Nanos,
     pub(crate) blocks: u32,
     pub(crate) bounds: Vec<FailIf>,
-    /// Judged after every block, until certain; without one, all blocks are measured first.
+    /// Bounds checked after every block until the answer is certain; without a gate, all blocks are
+    /// measured first.
     pub(crate) gate: Option<GateTask>,
     /// Commits that the sides are built from.
     pub(crate) commits: Option<Commits>,
-    /// Checks that the plans differ, if they may.
+    /// Checks whether the plans differ, which is allowed on request.
     pub(crate) cautions: Vec<String>,
     pub(crate) outputs: Outputs,
 }
@@ -127,19 +128,20 @@ pub(crate) struct CompareSide {
     pub(crate) label: String,
     pub(crate) name: String,
     pub(crate) plan: Plan,
-    /// Command that starts its server for each run; without one the server is started separately.
+    /// Command that starts the target's server for each run; `None` if the server is started
+    /// separately.
     pub(crate) command: Option<String>,
-    /// Working directory of that command, if not this one.
+    /// Working directory of `command`; `None` for the current one.
     pub(crate) directory: Option<PathBuf>,
-    /// Its running server, if its CPU time is bounded.
+    /// Server process to watch, if its CPU time is bounded.
     pub(crate) sut: Option<crate::sut::SutTarget>,
 }
 
-/// Two sets of stored runs.
+/// Two sets of stored runs to compare.
 #[derive(Debug)]
 pub(crate) struct StoredTask {
     pub(crate) labels: [String; 2],
-    /// Ids or tags.
+    /// Ids or tags of the runs.
     pub(crate) sets: [Vec<String>; 2],
     pub(crate) force: bool,
     pub(crate) bounds: Vec<FailIf>,
@@ -147,16 +149,16 @@ pub(crate) struct StoredTask {
 }
 
 const BLOCKS: u32 = 6;
-/// What ends a comparison early.
+/// Options that end a comparison early.
 const EARLY: &str = "a comparison ends early with --budget and --fail-if; leave it out";
-/// A session of these, of 10 s each, takes eleven hours.
+/// Maximum number of blocks. A session of this length takes eleven hours with runs of 10 s.
 pub(super) const BLOCKS_MAX: u32 = 1_000;
 const READY: Nanos = Nanos::from_secs(10);
 /// Maximum length of a command as the name of its side, in characters.
 const LABEL_CHARS_MAX: usize = 60;
-/// Number of a command's characters that are examined for that.
+/// Number of characters of a command that are examined for a difference.
 const COMMAND_CHARS_MAX: usize = 10_000;
-/// Stored runs on one side.
+/// Maximum number of stored runs per side.
 const SET_MAX: usize = 1_000;
 
 impl CompareArgs {
@@ -189,7 +191,7 @@ impl CompareArgs {
         }
     }
 
-    /// Options of `run` that a comparison sets itself, and contradictions.
+    /// Refuses options of `run` that a comparison sets itself, and contradictions.
     fn refuse(&self) -> Result<(), UsageError> {
         let blocks = self.comparison.blocks.unwrap_or(BLOCKS);
         let (output, options) = (&self.common.output, &self.common.given);
@@ -250,7 +252,7 @@ impl CompareArgs {
         Ok(())
     }
 
-    /// Data that its gate is checked against.
+    /// Returns the data that the gate is checked against.
     fn gated(&self) -> Gated<'_> {
         Gated {
             bounds: &self.comparison.fail_if,
@@ -291,7 +293,7 @@ impl CompareArgs {
         })))
     }
 
-    /// One URL over several protocols.
+    /// Returns a comparison of one URL over several protocols.
     fn into_protocols(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         let versions = self.common.given.versions();
         let streams = self.common.given.count("streams");
@@ -333,7 +335,7 @@ impl CompareArgs {
         })))
     }
 
-    /// Typed options that contradict comparing these protocols.
+    /// Refuses options that contradict a comparison of these protocols.
     fn refuse_protocols(&self, versions: &[HttpVersion]) -> Result<(), UsageError> {
         let ComparisonArgs { a_command, b_command, force, .. } = &self.comparison;
         let has = |version| versions.contains(&version);
@@ -378,7 +380,8 @@ impl CompareArgs {
         Ok(())
     }
 
-    /// A measured side. It is named by its label or else, if one URL serves both, by its command.
+    /// Returns one side of the comparison. Its name is the label or, if one URL serves both sides,
+    /// the command.
     fn side(
         &self,
         text: &str,
@@ -456,8 +459,8 @@ impl CompareArgs {
     }
 }
 
-/// Keeps the number of concurrent calls equal over each protocol: with several streams per
-/// connection, there are fewer connections.
+/// Keeps the number of concurrent calls equal over each protocol: more streams per connection mean
+/// fewer connections.
 fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> {
     let multiplexed = plan.request.version.has_streams();
     let (Some(streams), Load::Closed { users, .. }) =
@@ -476,8 +479,8 @@ fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> 
     Ok(())
 }
 
-/// Shortens a command to one line by omitting its middle: builds differ in their names, or in their
-/// last options.
+/// Shortens a command to one line by omitting its middle: commands of builds differ in their names
+/// or in their last options.
 fn shortened(command: &str) -> String {
     let line = report::printable(command, COMMAND_CHARS_MAX);
     if line.len() <= LABEL_CHARS_MAX {
@@ -487,7 +490,8 @@ fn shortened(command: &str) -> String {
     format!("{}...{}", &line[..half], &line[line.len() - half..])
 }
 
-/// A URL, a host with a port, or a plan file; anything else is a stored run.
+/// Returns whether the text is a URL, a host with a port, or a plan file; anything else names a
+/// stored run.
 fn is_target(text: &str) -> bool {
     let target = label_of(text).map_or(text, |(_, target)| target);
     target.contains("://")
@@ -496,7 +500,7 @@ fn is_target(text: &str) -> bool {
         || target.contains([':', '/'])
 }
 
-/// A caution if different plans may be compared.
+/// Returns a caution if the plans may differ and do.
 ///
 /// # Errors
 /// Fails without permission to compare them.

@@ -1,10 +1,10 @@
-//! Reads what options name: files of this machine and standard input.
+//! Reads the files of options, and standard input.
 
 use plan::FileSource;
 use std::io::Read;
 use units::quoted;
 
-/// The disk; `-` is standard input, read completely.
+/// The file system; `-` is standard input, read completely.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Disk;
 

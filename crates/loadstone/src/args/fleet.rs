@@ -59,7 +59,7 @@ pub(crate) struct FleetTrustArgs {
 }
 
 impl FleetTrustArgs {
-    /// The server at this URL.
+    /// Parses the URL of a server.
     pub(crate) fn place(&self, url: &str) -> NatsEndpoint {
         let identity = self.cert.clone().zip(self.key.clone());
         NatsEndpoint { url: url.to_owned(), ca: self.ca.clone(), identity }
@@ -85,7 +85,7 @@ impl FleetDoorArgs {
     }
 }
 
-/// Joint task of the agents.
+/// Work that the agents share.
 #[derive(Args, Debug)]
 struct FleetWorkArgs {
     /// When an agent is lost: stop the run, go on without it, or share its part of an open load among
@@ -239,11 +239,12 @@ pub(crate) type HostBudget = (String, Rate);
 /// Action when an agent is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnLoss {
-    /// The others stop: the run cannot be valid.
+    /// Stops the other agents: the run is invalid.
     Stop,
-    /// The others continue; calls due on it are lost.
+    /// The other agents continue; calls due on the lost agent are lost.
     Continue,
-    /// The others continue, and share its part once it is certainly silent: open loads only.
+    /// The other agents continue, and share the lost part once the agent is certainly silent. For
+    /// open loads only.
     Redistribute,
 }
 
@@ -260,9 +261,9 @@ fn label(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Action of a fleet.
+/// Command of a fleet.
 pub(crate) struct FleetTask {
-    /// `None`: as many as the taken-over run has.
+    /// Number of agents; `None`: the number in the run that is taken over.
     pub(crate) agents: Option<usize>,
     pub(crate) nats_server: PathBuf,
     on_loss: Option<OnLoss>,
@@ -270,7 +271,7 @@ pub(crate) struct FleetTask {
     words: Vec<String>,
 }
 
-/// With fewer agents the loss of one makes the run invalid.
+/// Below this number of agents, the loss of one makes the run invalid.
 const FEW: usize = 20;
 
 impl FleetTask {
@@ -319,7 +320,7 @@ impl FleetTask {
         Ok(cli.command)
     }
 
-    /// Action when one of this many agents is lost.
+    /// Returns the action for the loss of one of `agents` agents.
     pub(crate) fn on_loss(&self, agents: usize) -> OnLoss {
         self.on_loss.unwrap_or(if agents < FEW { OnLoss::Stop } else { OnLoss::Continue })
     }
@@ -344,7 +345,7 @@ impl FleetManagerArgs {
         FleetTask::new(self.agents, self.nats_server.clone(), &self.work)
     }
 
-    /// Options of an own server.
+    /// Returns the options of a server that the manager starts.
     ///
     /// # Errors
     /// Fails for a server on a network without TLS.
@@ -383,7 +384,7 @@ mod tests {
             let clean = |word: &str| word.trim_matches(['"', '\'', ',', '\\']).to_owned();
             let words =
                 text.split_whitespace().map(clean).filter(|word| !["-", "="].contains(&&**word));
-            // the command that starts agents; a comment may name another before it
+            // the command that starts agents; a comment may name another command before it
             let words: Vec<String> = words.collect();
             let starts = |pair: &[String]| pair[0] == "fleet" && pair[1] == "agent";
             let at = words.windows(2).position(starts).unwrap();

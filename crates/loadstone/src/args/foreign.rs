@@ -1,5 +1,5 @@
-//! Options of other tools. An option of another tool gets a hint to our option for the same
-//! purpose, not to one of ours with a similar spelling.
+//! Options of other tools. Such an option gets a hint that names our option for the same purpose,
+//! instead of one with a similar spelling.
 
 mod table;
 
@@ -24,7 +24,7 @@ pub(crate) fn hint(error: &clap::Error, argv: &[OsString]) -> Option<String> {
         .or_else(|| several_urls(command, error))
 }
 
-/// An unknown command, with similarly spelled ones.
+/// Returns a hint for an unknown command: commands with a similar spelling.
 fn misspelt(typed: &str, error: &clap::Error) -> Option<String> {
     let word = error.get(ContextKind::InvalidSubcommand);
     let is_first = matches!(word, Some(ContextValue::String(word)) if word == typed);
@@ -60,7 +60,7 @@ fn edits(one: &str, other: &str) -> usize {
     rows[one.len()][other.len()]
 }
 
-/// A second URL, although one is expected.
+/// Returns a hint for a second URL where one is expected.
 fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     if !is_surplus(error) || !takes(command, "--urls") {
@@ -73,7 +73,7 @@ fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
     ))
 }
 
-/// Hint for a command line with the error `text`: a word was meant as an option's value.
+/// Returns a hint for the error `text`: a word was meant as an option's value.
 pub(crate) fn meant_as_value(text: &str, argv: &[OsString]) -> Option<String> {
     let words: Vec<String> =
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -83,15 +83,15 @@ pub(crate) fn meant_as_value(text: &str, argv: &[OsString]) -> Option<String> {
     text.contains(&format!("{} is not a URL", units::quoted(&word))).then_some(hint)
 }
 
-/// There is an extra word, which is not an option.
+/// Returns whether the error is about a surplus word that is not an option.
 fn is_surplus(error: &clap::Error) -> bool {
     let word = error.get(ContextKind::InvalidArg);
     error.kind() == ErrorKind::UnknownArgument
         && matches!(word, Some(ContextValue::String(word)) if !word.starts_with('-'))
 }
 
-/// The word after an option whose optional value requires an equals sign; and the hint. A URL after
-/// such an option is positional.
+/// Returns the word after an option whose optional value requires an equals sign, with a hint. A
+/// URL after such an option is positional.
 fn value_apart(command: &str, words: &[String]) -> Option<(String, String)> {
     let cli = Cli::command();
     let options = cli.find_subcommand(command)?;
@@ -109,7 +109,8 @@ fn value_apart(command: &str, words: &[String]) -> Option<(String, String)> {
     Some((word.clone(), hint))
 }
 
-/// `-duration=5s` would be read as `-d uration=5s`, and `-header` as `-h`.
+/// Returns a hint for long options with one hyphen: `-duration=5s` parses as `-d uration=5s`, and
+/// `-header` as `-h`.
 fn one_hyphen(command: &str, words: &[String]) -> Option<String> {
     let mut typed = words.iter().map(|word| name_of(word));
     typed.find_map(|word| {
@@ -122,7 +123,7 @@ fn one_hyphen(command: &str, words: &[String]) -> Option<String> {
     })
 }
 
-/// An unknown option.
+/// Returns a hint for an unknown option.
 fn unknown(command: &str, error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -132,7 +133,8 @@ fn unknown(command: &str, error: &clap::Error) -> Option<String> {
     hint_text(command, typed, table::all().find(|row| row.options.contains(&typed))?)
 }
 
-/// A letter with another meaning here, whose value shows the intended option.
+/// Returns a hint for a letter that has another meaning here, if its value shows the intended
+/// option.
 fn own_letter(command: &str, error: &clap::Error, words: &[String]) -> Option<String> {
     if !takes(command, "--rate") {
         return None;
@@ -156,7 +158,7 @@ fn name_of(word: &str) -> &str {
     word.split('=').next().unwrap_or(word)
 }
 
-/// The hint, if the command has the named option.
+/// Returns the hint, if the command has the option that it names.
 fn hint_text(command: &str, typed: &str, row: &Foreign) -> Option<String> {
     let measures = takes(command, "--rate");
     let mut named = row.ours.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));

@@ -8,9 +8,9 @@ use plan::Plan;
 use record::compare::{FailIf, Gate, OF_A_BLOCK};
 use units::{Nanos, show};
 
-/// Share of the budget for a run without -d: 40 blocks of four.
+/// Share of the budget for one run if `-d` is not given: 40 blocks of four runs.
 const RUNS_OF_BUDGET: u64 = 160;
-/// Bounds of that.
+/// Minimum and maximum duration of such a run.
 const RUN_LENGTHS: (Nanos, Nanos) = (Nanos::SECOND, Nanos::from_secs(10));
 
 #[derive(Args, Clone, Debug, Default)]
@@ -45,7 +45,7 @@ pub(super) struct GateArgs {
     sut_b: Option<SutTarget>,
 }
 
-/// Properties of a comparison that its gate needs.
+/// Properties of a comparison that a gate needs.
 pub(super) struct Gated<'a> {
     pub(super) bounds: &'a [FailIf],
     pub(super) protocols: bool,
@@ -57,7 +57,7 @@ pub(super) struct Gated<'a> {
     pub(super) blocks: Option<u32>,
 }
 
-/// How a gate runs.
+/// Parameters of a gate.
 #[derive(Clone, Debug)]
 pub(crate) struct GateTask {
     pub(crate) budget: Nanos,
@@ -67,12 +67,12 @@ pub(crate) struct GateTask {
 /// Arrangement of the runs of a block in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Design {
-    /// One after the other
+    /// One run after the other
     #[default]
     Turns,
-    /// Both at the same moment
+    /// Both sides at the same moment
     Duet,
-    /// Whichever has the smaller variance in a pilot
+    /// The design with the smaller variance in a pilot
     Auto,
 }
 
@@ -175,7 +175,7 @@ impl GateArgs {
         Ok(())
     }
 
-    /// If the runs have no duration, the budget sets one.
+    /// Sets the duration of runs from the budget, if none is given.
     pub(super) fn settle_duration(&self, given: &mut GivenOptions) {
         let Some(budget) = self.budget else { return };
         if given.has("duration") || given.has("requests") {
@@ -186,7 +186,7 @@ impl GateArgs {
         given.put("duration", &format!("{}ms", whole.0 / 1_000_000));
     }
 
-    /// The gate of these bounds.
+    /// Returns the gate of these bounds.
     ///
     /// # Errors
     /// Fails for a budget too short for any answer.
@@ -213,7 +213,7 @@ impl GateArgs {
         Ok(Some(GateTask { budget, design }))
     }
 
-    /// The running servers of A and B whose CPU time is bounded.
+    /// Returns the running servers of A and B, if their CPU time is bounded.
     pub(super) fn suts(&self) -> [Option<SutTarget>; 2] {
         [self.sut_a.clone(), self.sut_b.clone()]
     }

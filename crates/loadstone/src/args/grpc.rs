@@ -80,7 +80,7 @@ impl GivenOptions {
     }
 }
 
-/// The plan of a command line of grpcurl.
+/// Returns the plan of a grpcurl command line.
 ///
 /// # Errors
 /// Fails for a command that makes no call, files that cannot be read or compiled.
@@ -126,7 +126,7 @@ pub(crate) fn of_grpcurl(text: &str, files: &dyn FileSource) -> Result<Plan, Str
     Ok(plan)
 }
 
-/// The descriptors that a command names; `None`: those of the server's reflection.
+/// Reads the descriptors that a command names; `None`: they come from the server's reflection.
 fn descriptors_of(command: &Grpcurl, files: &dyn FileSource) -> Result<Option<Vec<u8>>, String> {
     let folders = (!command.import_paths.is_empty()).then(|| command.import_paths.join(","));
     let mut schemas = Vec::new();
@@ -145,7 +145,7 @@ fn descriptors_of(command: &Grpcurl, files: &dyn FileSource) -> Result<Option<Ve
     Ok(Some(schema.to_set()))
 }
 
-/// JSON messages one after the other, as a list if there are several.
+/// Parses consecutive JSON messages; several become a list.
 fn message_of(text: &str) -> Result<Option<Vec<u8>>, String> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
     let (mut start, mut messages) = (0, Vec::new());
@@ -161,7 +161,7 @@ fn message_of(text: &str) -> Result<Option<Vec<u8>>, String> {
     })
 }
 
-/// A given content type replaces the default of gRPC calls.
+/// Keeps only the last content type: a given one replaces the default of gRPC calls.
 fn keep_last_content_type(plan: &mut Plan) {
     let named = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
     let headers = &mut plan.request.headers;

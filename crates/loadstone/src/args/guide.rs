@@ -48,7 +48,7 @@ fn pages() -> Vec<(String, String)> {
     paths.into_iter().map(page).collect()
 }
 
-/// The typed lines of a page, each with whether it must be refused.
+/// Returns the command lines of a page, each with whether the program must refuse it.
 fn typed(page: &str) -> Vec<(String, bool)> {
     let refused: Vec<&str> = page
         .lines()
@@ -71,7 +71,7 @@ fn typed(page: &str) -> Vec<(String, bool)> {
     lines
 }
 
-/// The words of each command of a line, split as by a shell; values of variables are invented.
+/// Splits each command of a line into words, as a shell does; values of variables are invented.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), None::<String>);
     let mut quote = None;
@@ -108,8 +108,8 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// From the program's name on; nothing if the program is another, or part of the command is
-/// omitted.
+/// Returns the words from the program's name on; empty for other programs, or if part of the
+/// command is omitted.
 fn ours(mut words: Vec<String>) -> Option<Vec<OsString>> {
     let at = words.iter().position(|word| word == "loadstone")?;
     let words = words.split_off(at);
@@ -151,7 +151,7 @@ fn every_command_of_the_guide_is_taken() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Long options of a command and of its subcommands.
+/// Returns the long options of a command and of its subcommands.
 fn longs(command: &Command, into: &mut BTreeSet<String>) {
     let names = |one: &clap::Arg| {
         let aliases = one.get_all_aliases().unwrap_or_default();
@@ -161,7 +161,7 @@ fn longs(command: &Command, into: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|command| longs(command, into));
 }
 
-/// Whole words of the form `--names` in a text.
+/// Returns the words of the form `--name` in a text.
 fn options(text: &str) -> impl Iterator<Item = &str> {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let words = text.split(move |c: char| !(word(c) || c == '…'));
@@ -189,7 +189,7 @@ fn every_option_of_the_guide_is_there() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// A page that calls the built-in site shows first how to start it.
+/// Checks that a page starts the built-in site before it calls it.
 #[test]
 fn every_page_starts_the_server_that_it_calls() {
     let mut faults = Vec::new();

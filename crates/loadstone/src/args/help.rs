@@ -4,7 +4,7 @@ use super::{Cli, UsageError};
 use clap::{Arg, Command, CommandFactory};
 use std::ffi::OsString;
 
-/// Output of `loadstone` alone.
+/// Output of `loadstone` without arguments.
 pub(crate) const FIRST_STEPS: &str = "\
 Loadstone loads, measures and torture-tests web servers. Most used:
 
@@ -53,14 +53,15 @@ const SHORT: [(&str, &[&str]); 4] = [
     ("Output", &["json", "html", "junit", "quiet", "full", "line", "live"]),
 ];
 
-/// Commands that take the options of a run.
+/// Commands that have the options of `run`.
 const RUNS: [&str; 3] = ["run", "ramp", "compare"];
 
 /// A topic of `--help=NAME`.
 struct Topic {
     name: &'static str,
     about: &'static str,
-    /// For an option: its help section, its page in the guide, its name.
+    /// Returns whether the topic includes an option, by its help section, its page in the guide or
+    /// its name.
     has: fn(&str, &str, &str) -> bool,
 }
 
@@ -122,7 +123,7 @@ const TOPICS: [Topic; 15] = [
     topic("output", "Results", |part, _, _| part == "Output"),
 ];
 
-/// The program's definition for a command line: `-h` has its options by task.
+/// Builds the command for a command line: its `-h` lists the options by task.
 pub(crate) fn command_for(argv: &[OsString]) -> Command {
     let command = Cli::command();
     match argv.iter().any(|word| word == "-h") {
@@ -131,7 +132,7 @@ pub(crate) fn command_for(argv: &[OsString]) -> Command {
     }
 }
 
-/// The options of `run -h` under the headings of tasks.
+/// Returns the options of `run -h` under the headings of tasks.
 pub(super) fn by_task(command: Command) -> Command {
     let task = |arg: Arg| {
         let name = arg.get_long().unwrap_or_default();
@@ -143,7 +144,7 @@ pub(super) fn by_task(command: Command) -> Command {
     command.mut_subcommand("run", |run| run.mut_args(task))
 }
 
-/// Output of `--help=TOPIC`; `None` if the command line has no such word.
+/// Returns the output of `--help=TOPIC`; `None` if the command line has no such word.
 ///
 /// # Errors
 /// Fails if there is no such topic.

@@ -6,7 +6,7 @@ use clap::Args;
 use plan::Plan;
 use std::path::Path;
 
-/// Endings of files that only `workload import` reads.
+/// Extensions of files that only `workload import` reads.
 const IMPORTED: [&str; 6] = ["har", "json", "yaml", "yml", "jmx", "http"];
 
 /// Write a plan for a URL, with comments, that runs as it is
@@ -34,8 +34,8 @@ pub(crate) struct InitArgs {
 }
 
 impl InitArgs {
-    /// Returns the file to import, if it is one or is named like one. A plan is refused as a URL,
-    /// with its own message.
+    /// Returns the file to import, if the argument is a file or looks like one. A plan file is
+    /// refused, with its own message.
     pub(crate) fn file(&self) -> Option<&str> {
         let path = Path::new(&self.start);
         let ending = path.extension().unwrap_or_default().to_string_lossy();
@@ -45,7 +45,7 @@ impl InitArgs {
         (is_file || is_named_so).then_some(self.start.as_str())
     }
 
-    /// Calls in a plan whose other settings are defaults.
+    /// Returns a plan of the calls, with defaults for all other settings.
     ///
     /// # Errors
     /// Fails without a URL, or for a curl command that a plan cannot express.

@@ -1,5 +1,5 @@
-//! The command line of every command, and its conversion to a plan. Nothing here opens a socket;
-//! files are read through a [`plan::FileSource`].
+//! The command line of every command, and its conversion to a plan. This module opens no sockets
+//! and reads files only through a [`plan::FileSource`].
 
 mod apply;
 mod check;
@@ -140,10 +140,10 @@ pub(crate) enum Command {
     Man,
 }
 
-/// Usage error. Exit code 2.
+/// Usage error, for exit code 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsageError {
-    /// One sentence each, at least one.
+    /// One sentence per problem; not empty.
     pub(crate) problems: Vec<String>,
 }
 
@@ -152,7 +152,7 @@ impl UsageError {
         UsageError { problems: vec![problem.into()] }
     }
 
-    /// The same problems, each with its file.
+    /// Prefixes each problem with its file.
     pub(crate) fn within(self, file: &str) -> UsageError {
         let named = self.problems.into_iter().map(|problem| format!("{file}: {problem}"));
         UsageError { problems: named.collect() }

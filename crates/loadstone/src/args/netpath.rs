@@ -82,7 +82,7 @@ pub(crate) enum NetpathCommand {
 }
 
 impl NetpathArgs {
-    /// The requested path.
+    /// Returns the requested path.
     ///
     /// # Errors
     /// Fails if no path was given, or it is invalid.
@@ -97,7 +97,7 @@ impl NetpathArgs {
         Ok(PathSpec::parse(&text, &Traces)?)
     }
 
-    /// The complete path as text: separate options take precedence.
+    /// Returns the complete path as text; separate options take precedence.
     fn text(&self) -> String {
         let items = [
             ("rtt", &self.rtt),
@@ -114,8 +114,8 @@ impl NetpathArgs {
     }
 }
 
-/// Traces in files of this machine. Each is read once, although an option is checked before it is
-/// applied, and applied to each of several targets: it may be long, or a pipe.
+/// Cache of trace files. Each file is read once, because it may be long or a pipe; an option is
+/// checked first, then applied, possibly to several targets.
 pub(super) struct Traces;
 
 static TRACES_READ: Mutex<BTreeMap<String, Arc<Trace>>> = Mutex::new(BTreeMap::new());

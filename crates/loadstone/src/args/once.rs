@@ -41,7 +41,8 @@ impl SharedRows for OnceRequest {
 }
 
 impl OnceArgs {
-    /// The plan of a run whose first call it is, and what its options left open.
+    /// Returns the plan of a run that starts with this call, and the settings that its options left
+    /// open.
     ///
     /// # Errors
     /// Fails without a URL, or for an invalid value.

@@ -9,8 +9,8 @@ use plan::{FileSource, Plan};
 use std::marker::PhantomData;
 use units::ParseError;
 
-/// Given options of the table, with their values as typed: each value has been checked by the
-/// option's grammar.
+/// Options of the table that were given, with the values as typed; the option's grammar has checked
+/// each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GivenOptions(Vec<(&'static str, String)>);
 
@@ -19,7 +19,7 @@ impl GivenOptions {
         self.0.iter().any(|(known, _)| *known == name)
     }
 
-    /// The values of an option, as typed.
+    /// Returns the values of an option, as typed.
     pub(super) fn texts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(known, _)| *known == name).map(|(_, text)| text.as_str())
     }
@@ -28,17 +28,17 @@ impl GivenOptions {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
     }
 
-    /// The value of a numeric option.
+    /// Returns the value of a numeric option.
     pub(super) fn count<T: TryFrom<u64>>(&self, name: &str) -> Option<T> {
         parse::count(self.text(name)?).ok()
     }
 
-    /// The given options of these names.
+    /// Returns the first given option of these names.
     pub(super) fn first_of(&self, names: &[&'static str]) -> Option<&'static str> {
         names.iter().copied().find(|name| self.has(name))
     }
 
-    /// Sets an option that was not given.
+    /// Sets an option if it was not given.
     pub(super) fn or(&mut self, name: &'static str, text: &str) {
         if !self.has(name) {
             self.0.push((name, text.to_owned()));
@@ -94,7 +94,7 @@ fn options() -> impl Iterator<Item = &'static Setting> {
     plan::options::all().filter(|row| !row.name.is_empty())
 }
 
-/// The argument of a row, for a command that takes all of them.
+/// Builds the clap argument of a row, for a command with all options.
 fn argument(row: &'static Setting) -> Arg {
     let arg = bare_argument(row)
         .help_heading(row.heading)
@@ -107,10 +107,10 @@ fn argument(row: &'static Setting) -> Arg {
     }
 }
 
-/// Value names of options that take a number, most of them with a unit: `-5s` is a value of theirs.
+/// Value names of options that take a number, usually with a unit: `-5s` is a value of them.
 const QUANTITIES: [&str; 7] = ["N", "COUNT", "TIME", "RATE", "SIZE", "SHARE", "BITRATE"];
 
-/// Without values that depend on other options.
+/// Builds the argument without defaults that depend on other options.
 fn bare_argument(row: &'static Setting) -> Arg {
     let arg = Arg::new(row.name).long(row.name).help(row.help).short(row.short);
     if row.value.is_empty() {
@@ -130,7 +130,7 @@ fn bare_argument(row: &'static Setting) -> Arg {
         .value_parser(parser(row))
 }
 
-/// Parses the values of an option, as texts that its grammar accepts.
+/// Returns the parser of an option's values, which returns texts that its grammar accepts.
 fn parser(row: &'static Setting) -> ValueParser {
     if !row.choices.is_empty() {
         return PossibleValuesParser::new(row.choices).into();
@@ -159,7 +159,7 @@ impl Args for GivenOptions {
     }
 }
 
-/// Given values of these rows.
+/// Collects the given values of these rows.
 fn given(rows: impl Iterator<Item = &'static Setting>, matches: &ArgMatches) -> GivenOptions {
     let mut given = Vec::new();
     for row in rows {
@@ -187,14 +187,14 @@ impl FromArgMatches for GivenOptions {
 /// Checks whether a command accepts the typed value.
 pub(crate) type Narrower = fn(&str) -> Result<(), ParseError>;
 
-/// A row of a command that has only some of the options. Fields here override the row.
+/// Row of a command that has only some of the options. Fields here override the row.
 pub(crate) struct SharedRow {
     pub(crate) name: &'static str,
-    /// The help line, if the option has its own meaning there.
+    /// Help line, if the option has another meaning in this command.
     pub(crate) help: Option<&'static str>,
     /// Additional text of the long help.
     pub(crate) more: &'static str,
-    /// The default; help prints it after the line.
+    /// Default, which help prints after the line.
     pub(crate) default: Option<&'static str>,
     /// Accepts fewer values than the row.
     pub(crate) narrower: Option<Narrower>,
@@ -202,7 +202,7 @@ pub(crate) struct SharedRow {
     pub(crate) heading: Option<&'static str>,
 }
 
-/// As in the row.
+/// Row without overrides.
 pub(crate) const SHARED: SharedRow = SharedRow {
     name: "",
     help: None,
@@ -248,12 +248,12 @@ impl SharedRow {
     }
 }
 
-/// Rows that a command has, in the order of its help.
+/// Rows of a command, in the order of its help.
 pub(crate) trait SharedRows {
     const ROWS: &'static [SharedRow];
 }
 
-/// Given values of these.
+/// Given values of a command's rows.
 pub(crate) struct SharedOptions<R> {
     given: GivenOptions,
     rows: PhantomData<R>,
@@ -281,7 +281,7 @@ impl<R: SharedRows> SharedOptions<R> {
         self.given.put(name, text);
     }
 
-    /// Puts given values, or defaults, into a plan.
+    /// Writes given values, or defaults, into a plan.
     ///
     /// # Errors
     /// Fails for a file that cannot be read, with the option that names it.
@@ -289,7 +289,7 @@ impl<R: SharedRows> SharedOptions<R> {
         self.given.apply(plan, files)
     }
 
-    /// The plan made from these options.
+    /// Builds the plan of these options.
     ///
     /// # Errors
     /// Fails like [`SharedOptions::apply`].
@@ -299,7 +299,7 @@ impl<R: SharedRows> SharedOptions<R> {
         Ok(plan)
     }
 
-    /// The plan made from these options, none of which names a file that could have disappeared.
+    /// Builds the plan of these options, which do not name files: nothing can fail.
     pub(crate) fn of<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
         take(self.planned().expect("values that their options took"))
     }
@@ -327,13 +327,13 @@ impl<R: SharedRows> FromArgMatches for SharedOptions<R> {
     }
 }
 
-/// Certificate settings of such a plan, for callers that use TLS directly.
+/// Returns the certificate settings of such a plan, for callers that use TLS directly.
 pub(crate) fn trust(plan: &Plan) -> net::tls::Settings {
     let (insecure, ca) = (plan.tls.insecure, plan.tls.ca.clone());
     net::tls::Settings { insecure, ca, ..net::tls::Settings::default() }
 }
 
-/// For every command that opens TLS: whether any certificate is accepted.
+/// Option of every command that uses TLS: accept any certificate.
 #[derive(Debug)]
 pub(crate) enum Insecure {}
 

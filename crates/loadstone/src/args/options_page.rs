@@ -17,10 +17,10 @@ The options of `run`, and of `ramp`, `compare` and the commands of `fleet`, in t
 the page that explains the option. The program generates this page (`cargo xtask bless`).
 ";
 
-/// The page that explains the options that are not in the table: those of the output.
+/// Page for the output options, which are not in the table.
 const OUTPUT_PAGE: &str = "measure-a-server";
 
-/// A line of a table: in a cell, `|` ends it.
+/// Renders a table row; `|` ends a cell, so it is escaped.
 fn line(cells: [String; 5]) -> String {
     format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|")).join(" | "))
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use store::StorePlace;
 
-/// Checks that no two results go to one file, and that each of these options names one.
+/// Checks that no two results share a file, and that each of these options names a file.
 ///
 /// # Errors
 /// Fails for conflicting options, or names that are not files.
@@ -38,44 +38,44 @@ pub(crate) fn each_its_own(options: &[(&str, Option<&PathBuf>)]) -> Result<(), U
 pub(crate) struct Outputs {
     /// Name of the run: the URL or the file as typed, without a password.
     pub(crate) name: String,
-    /// On standard output it is the only output.
+    /// JSON on standard output excludes all other output.
     pub(crate) json: Option<Sink>,
     pub(crate) csv: Option<PathBuf>,
     pub(crate) hdr: Option<PathBuf>,
     pub(crate) html: Option<PathBuf>,
-    /// A test case per objective.
+    /// JUnit file with a test case per objective.
     pub(crate) junit: Option<PathBuf>,
-    /// The report as Markdown.
+    /// File for the report as Markdown.
     pub(crate) md: Option<PathBuf>,
-    /// A line per call.
+    /// File with a line per call.
     pub(crate) log: Option<PathBuf>,
-    /// Verdict and headline only.
+    /// Prints only the verdict and the headline.
     pub(crate) quiet: bool,
-    /// One line in place of the text.
+    /// Prints one line instead of the report.
     pub(crate) line: bool,
-    /// The full-screen view while it runs.
+    /// Shows the full-screen view during the run.
     pub(crate) live: bool,
     /// Prometheus endpoint during the run, and push targets.
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) otlp: Option<live::metrics::Collector>,
-    /// The server whose resources are watched.
+    /// Server whose resources are watched.
     pub(crate) sut: Option<crate::sut::SutTarget>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
-    /// The complete text, instead of one screen.
+    /// Prints the complete report instead of one screen.
     pub(crate) full: bool,
     /// Print the plan made from the options, and exit.
     pub(crate) print_plan: bool,
-    /// Neither an option nor a plan file names the version of HTTP.
+    /// True if neither an option nor a plan file sets the HTTP version.
     pub(crate) version_open: bool,
     /// True if neither an option nor a plan file sets the proxy.
     pub(crate) proxy_open: bool,
-    /// Where the result is stored; `None` without an option.
+    /// Store for the result; `None` without the option.
     pub(crate) store: Option<StorePlace>,
 }
 
 impl Outputs {
-    /// Checks that no two results go to one file, and that standard output is named for JSON only.
+    /// Checks that no two results share a file, and that only JSON goes to standard output.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         each_its_own(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),

@@ -5,14 +5,14 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-/// The completion script of a shell.
+/// Returns the completion script for a shell.
 pub(crate) fn completions(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "loadstone", &mut script);
     script
 }
 
-/// loadstone(1), one page for all commands, with a section per command.
+/// Renders loadstone(1): one page with a section per command.
 pub(crate) fn man_page() -> std::io::Result<Vec<u8>> {
     // The page has no short form: every option is listed.
     let whole = |sub: clap::Command| sub.mut_args(|option| option.hide_short_help(false));

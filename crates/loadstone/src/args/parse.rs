@@ -1,4 +1,4 @@
-//! Values of options that no plan has, or of which `compare` accepts several.
+//! Values of options that are not part of a plan, or that may be repeated only for `compare`.
 
 use plan::{HttpVersion, Location};
 use std::convert::Infallible;
@@ -26,7 +26,7 @@ pub(super) fn name_of(version: HttpVersion) -> &'static str {
     VERSIONS.iter().find(|(_, known)| *known == version).map_or("", |(name, _)| name)
 }
 
-/// Value of `--http`.
+/// Values of `--http`.
 pub(super) const VERSIONS: [(&str, HttpVersion); 5] = [
     ("1.0", HttpVersion::Http10),
     ("1.1", HttpVersion::Http11),
@@ -35,14 +35,14 @@ pub(super) const VERSIONS: [(&str, HttpVersion); 5] = [
     ("auto", HttpVersion::Auto),
 ];
 
-/// A count that fits into `T`.
+/// Parses a count that fits into `T`.
 pub(super) fn count<T: TryFrom<u64>>(text: &str) -> Result<T, ParseError> {
     let count = units::parse_count(text)?;
     let most = u64::MAX >> (64 - 8 * size_of::<T>());
     T::try_from(count).map_err(|_| ParseError(format!("{} is above {most}", units::quoted(text))))
 }
 
-/// A URL without a login; `instead`: where a login belongs.
+/// Parses a URL without a login; `instead`: the option for a login.
 pub(super) fn bare_url(text: &str, instead: &str) -> Result<Url, String> {
     let Location { url, auth } = plan::parse_url(text).map_err(|error| error.0)?;
     match auth {

@@ -9,15 +9,15 @@ use url::{Host, Url};
 /// Looks a variable of the environment up.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A proxy of the environment, and the variable that names it.
+/// Proxy from the environment, with the variable that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     variable: &'static str,
     value: String,
 }
 
-/// Sends the plan's calls through the proxy of the environment, if neither an option nor a plan
-/// file names one. Returns a note for the user.
+/// Sends the plan's calls through the proxy of the environment, unless an option or a plan file
+/// names a proxy. Returns a note for the user.
 ///
 /// # Errors
 /// Fails for a variable that is not a proxy; hosts of one plan that go different ways; a plan that
@@ -33,7 +33,7 @@ pub(crate) fn use_environment(
     apply(plan, outputs.version_open, &lookup)
 }
 
-/// `version_open`: the version of HTTP follows from the plan, not from an option.
+/// `version_open`: no option sets the HTTP version; it follows from the plan.
 fn apply(
     plan: &mut Plan,
     version_open: bool,
@@ -84,7 +84,7 @@ fn apply(
     )))
 }
 
-/// The error for servers that a run cannot reach by one route.
+/// Returns the error for servers that need different routes.
 fn different_routes(one: (&Url, Option<&Found>), other: (&Url, Option<&Found>)) -> UsageError {
     let route = |(url, way): (&Url, Option<&Found>)| {
         let host = url.host_str().unwrap_or_default();
@@ -102,7 +102,7 @@ fn different_routes(one: (&Url, Option<&Found>), other: (&Url, Option<&Found>)) 
     ))
 }
 
-/// A proxy without its password.
+/// Formats a proxy without its password.
 fn shown(value: &str) -> String {
     match value.rsplit_once('@') {
         Some((_, host)) => format!("***@{host}"),
@@ -123,7 +123,8 @@ fn proxy_of(url: &Url, lookup: Lookup<'_>) -> Option<Found> {
     variables.iter().find_map(|variable| Some(Found { variable, value: lookup(variable)? }))
 }
 
-/// Loopback addresses and localhost: a proxy elsewhere would reach its own.
+/// Returns whether the host is a loopback address or localhost; through a proxy, it would name the
+/// proxy's own machine.
 fn is_this_machine(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -133,8 +134,8 @@ fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// Returns whether `no_proxy` has the host: `*`, a host, a suffix with or without its dot, an
-/// address, or a network such as `10.0.0.0/8`; each may have a port.
+/// Returns whether `no_proxy` includes the host. Entries are `*`, a host, a suffix with or without
+/// its dot, an address, or a network such as `10.0.0.0/8`, each with an optional port.
 fn excludes(list: &str, url: &Url) -> bool {
     let mut entries = list.split([',', ' ', '\t']).map(str::trim).filter(|entry| !entry.is_empty());
     entries.any(|entry| entry == "*" || matches(entry, url))
@@ -175,7 +176,7 @@ fn matches(entry: &str, url: &Url) -> bool {
     differing == 0
 }
 
-/// An entry without its port; addresses of IPv6 have theirs after brackets.
+/// Splits an entry into host and port; the port of an IPv6 address follows the brackets.
 fn with_port(entry: &str) -> (&str, Option<u16>) {
     let colons = entry.matches(':').count();
     if colons != 1 && !entry.contains("]:") {

@@ -101,7 +101,7 @@ struct StepArgs {
     no_overload: bool,
 }
 
-/// A label and a target, as far as given.
+/// Target with a label, both as given.
 type Named = (Option<String>, Option<String>);
 
 /// Parsed options of `ramp`.
@@ -113,7 +113,7 @@ pub(crate) struct RampTask {
     pub(crate) settle: Nanos,
 }
 
-/// One target with its course.
+/// Target with the course of its ramp.
 #[derive(Debug)]
 pub(crate) struct RampTarget {
     pub(crate) label: String,
@@ -126,7 +126,7 @@ pub(crate) struct RampTarget {
 
 const FROM_RATE: f64 = 10.0;
 const USERS_FROM: f64 = 1.0;
-/// Automatic rates are at most what a plan accepts.
+/// Maximum automatic rate: the maximum that a plan accepts.
 const TO_RATE: f64 = 1e7;
 const TO_USERS: f64 = 100_000.0;
 const LEVELS_DEFAULT: f64 = 10.0;
@@ -135,7 +135,7 @@ const SETTLE: Nanos = Nanos::from_secs(10);
 const RECOVERY_MAX: Nanos = Nanos::from_secs(30);
 /// A confirming trial is this many times as long as a search trial.
 const CONFIRM_FACTOR: u32 = 3;
-/// Most targets in one session.
+/// Maximum number of targets in a session.
 const TARGETS_MAX: usize = 16;
 
 impl RampArgs {
@@ -169,7 +169,7 @@ impl RampArgs {
         Ok(RampTask { targets, outputs, settle: self.steps.settle.unwrap_or(SETTLE) })
     }
 
-    /// Options of `run` that a ramp sets itself.
+    /// Refuses options of `run` that a ramp sets itself.
     fn refuse(&self) -> Result<(), UsageError> {
         let CommonArgs { output, given } = &self.common;
         let reads = given.stdin_readers() > 0;
@@ -235,7 +235,7 @@ impl RampArgs {
         }
     }
 
-    /// Options without effect if the path varies and the load is constant.
+    /// Refuses options without effect when the path varies and the load is constant.
     fn refuse_beside_vary(&self) -> Result<(), UsageError> {
         let steps = &self.steps;
         if steps.vary.is_none() {
@@ -255,7 +255,7 @@ impl RampArgs {
         Ok(())
     }
 
-    /// The paths of the levels.
+    /// Returns the path of each level.
     fn vary(&self, plan: &Plan) -> Result<Option<Vary>, UsageError> {
         let Some(text) = &self.steps.vary else { return Ok(None) };
         if plan.connection.clients.is_some() {
@@ -267,7 +267,7 @@ impl RampArgs {
         Vary::parse(text, base, self.steps.step.as_deref(), self.steps.factor).map(Some)
     }
 
-    /// Targets with their labels; one without a name if a list of URLs replaces it.
+    /// Returns the targets with their labels; one without a name if a list of URLs replaces it.
     fn named(&self) -> Result<Vec<Named>, UsageError> {
         if self.targets.is_empty() {
             let listed = self.common.given.has("urls");
@@ -286,7 +286,7 @@ impl RampArgs {
         Ok(self.targets.iter().map(split).collect())
     }
 
-    /// The equivalent `run` options at the highest load.
+    /// Returns the equivalent options of `run` at the highest load.
     fn one_run(&self) -> Result<CommonArgs, UsageError> {
         let mut one = self.common.clone();
         // if the path is varied, the load is that of the options of `run`
@@ -306,7 +306,7 @@ impl RampArgs {
         Ok(one)
     }
 
-    /// The lowest load and, if given, the highest.
+    /// Returns the lowest load and, if given, the highest.
     fn ends(&self) -> Result<(f64, Option<f64>), UsageError> {
         let from = self.steps.load("--from", self.steps.from.as_deref())?;
         let to = self.steps.load("--to", self.steps.to.as_deref())?;
@@ -345,7 +345,7 @@ impl RampArgs {
         Ok(Course { overload, find, objectives, ..self.plain_course(axis, range, plan) })
     }
 
-    /// The way up, and down if requested.
+    /// Returns the course of fixed loads: up, and down if requested.
     fn plain_course(&self, axis: Axis, range: Range, plan: &Plan) -> Course {
         let steps = &self.steps;
         Course {
@@ -393,7 +393,7 @@ impl RampArgs {
 }
 
 impl StepArgs {
-    /// A load on the requested axis.
+    /// Returns the load at a level of the requested axis.
     fn load(&self, option: &str, text: Option<&str>) -> Result<Option<f64>, UsageError> {
         let Some(text) = text else { return Ok(None) };
         let wrong = |why: String| UsageError::new(format!("{option}: {why}"));
@@ -435,21 +435,22 @@ impl StepArgs {
         })
     }
 
-    /// The default highest load.
+    /// Returns the default highest load.
     fn most(&self) -> f64 {
         if self.population { TO_USERS } else { TO_RATE }
     }
 }
 
-/// `LABEL=URL`: a label is letters, digits, `_`, `.`, `-` and spaces. The `=` of a query comes
-/// after other characters.
+/// Parses `LABEL=URL`: a label has letters, digits, `_`, `.`, `-` and spaces. The `=` of a query
+/// comes after other characters.
 pub(super) fn label_of(text: &str) -> Option<(&str, &str)> {
     let (label, target) = text.split_once('=')?;
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | ' ');
     (!label.is_empty() && !target.is_empty() && label.chars().all(plain)).then_some((label, target))
 }
 
-/// A number or a range in the place of a URL: `--users 1..4`, where `--users` takes no value.
+/// Returns whether the text is a number or a range instead of a URL, as in `--users 1..4`:
+/// `--users` takes no value.
 fn is_a_load(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
         && text.trim_end_matches("/s").chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'))

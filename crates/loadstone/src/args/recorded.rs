@@ -4,7 +4,7 @@ use super::UsageError;
 use plan::{Auth, FileSource, HttpVersion, Plan, TargetPlan, rules};
 use workload::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
 
-/// The plan of `--curl`.
+/// Returns the plan of `--curl`.
 ///
 /// # Errors
 /// Fails for a command that cannot be converted.
@@ -40,7 +40,7 @@ pub(crate) fn set_targets(plan: &mut Plan, requests: &[&Recorded]) {
     plan.targets = requests.iter().map(target).collect();
 }
 
-/// The login of a command, if each request is signed.
+/// Applies the login of a command that signs each request.
 ///
 /// # Errors
 /// Fails for a request that cannot be signed.
@@ -59,7 +59,7 @@ pub(crate) fn set_login(plan: &mut Plan, curl: &Curl) -> Result<(), String> {
     Ok(())
 }
 
-/// Request options of a command.
+/// Applies the other request options of a command.
 pub(crate) fn set_manner(plan: &mut Plan, curl: &Curl) {
     let request = &mut plan.request;
     match curl.version {

@@ -59,7 +59,7 @@ pub(crate) struct ReportArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// Selects the printed figures.
+/// Benchmark whose figures are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum BenchmarkName {
     Webstone,

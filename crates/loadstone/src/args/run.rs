@@ -35,7 +35,7 @@ pub(crate) struct RunArgs {
 /// Options that `run` shares with the commands that consist of runs.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct CommonArgs {
-    /// Those of the table of options, `plan::options`.
+    /// Given options of the table `plan::options`.
     #[command(flatten)]
     pub(super) given: GivenOptions,
     #[command(flatten)]

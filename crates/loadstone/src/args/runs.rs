@@ -1,4 +1,4 @@
-//! The options of `runs`: what is stored, and what to do with it.
+//! The options of `runs`, which manages stored results.
 
 use super::store::StoreArgs;
 use super::{Sink, UsageError, parse};
@@ -203,8 +203,8 @@ impl ShowArgs {
     }
 }
 
-/// An instant in seconds since 1970-01-01 UTC: a span back from now, or a date with or without a
-/// time of day.
+/// Parses an instant in seconds since 1970-01-01 UTC: a span back from now, or a date with or
+/// without a time of day.
 fn since(text: &str, now_unix_s: f64) -> Result<f64, ParseError> {
     let text = text.trim();
     let span = text.strip_suffix("ago").unwrap_or(text).trim_end();

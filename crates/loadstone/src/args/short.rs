@@ -4,7 +4,7 @@ use super::Cli;
 use clap::CommandFactory;
 use std::ffi::{OsStr, OsString};
 
-/// The same words with the omitted command; `argv[0]` is the program.
+/// Adds the omitted command to the words; `argv[0]` is the program.
 pub(crate) fn spelt_out(mut argv: Vec<OsString>) -> Vec<OsString> {
     let Some(first) = argv.get(1) else { return argv };
     if first == "help" {
@@ -21,14 +21,15 @@ fn is_command(word: &OsStr) -> bool {
     Cli::command().get_subcommands().any(|command| word == command.get_name())
 }
 
-/// A plain first word is a command, known or not.
+/// Returns whether the word has only letters and hyphens, like a command.
 fn is_misspelt(word: &OsStr) -> bool {
     let text = word.to_string_lossy();
     !text.is_empty()
         && text.chars().all(|c| c.is_ascii_alphabetic() || c == '-' && !text.starts_with('-'))
 }
 
-/// `http://…` is certainly a URL; a bare host may be a misspelled command.
+/// Returns whether the text is certainly a URL, such as `http://…`; a bare host may be a misspelled
+/// command.
 fn is_url(word: &OsStr) -> bool {
     let text = word.to_string_lossy();
     text.starts_with("http://") || text.starts_with("https://")

@@ -1,5 +1,5 @@
-//! The options of `site`: those of the plain site, generated from its list, so that none is missing
-//! or obsolete, and those of the norm site.
+//! The options of `site`. Those of the plain site are generated from its list, so none is missing
+//! or obsolete; those of the norm site are defined here.
 
 use super::UsageError;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -25,9 +25,9 @@ pub(crate) enum SiteTask {
 #[derive(Debug)]
 pub(crate) struct NormTask {
     pub(crate) settings: NormSettings,
-    /// CPUs to run on; empty: all.
+    /// CPUs to run on; empty for all.
     pub(crate) cpus: Vec<u32>,
-    /// The served tree, if it is temporary; it is deleted with this.
+    /// Temporary folder with the served tree; deleted on drop.
     #[expect(dead_code, reason = "held until it is dropped")]
     tree: Option<TemporaryTree>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct SiteArgs {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct NormArgs {
-    /// `--norm`, and its folder.
+    /// Folder of `--norm`, which selects the norm site.
     norm: Option<Option<PathBuf>>,
     init: Option<PathBuf>,
     timing: bool,
@@ -50,7 +50,7 @@ struct NormArgs {
     log_level: Option<String>,
 }
 
-/// Options that both sites have.
+/// Options of both sites.
 const SHARED: &[&str] =
     &["listen", "threads", "cpus", "log", "body-max", "connections-max", "sleep-parallel"];
 
@@ -134,7 +134,7 @@ impl SiteArgs {
 }
 
 impl NormTask {
-    /// Copies one option that the plain site has parsed.
+    /// Copies an option that the plain site has parsed.
     fn take(&mut self, name: &str, config: &Config) -> Result<(), UsageError> {
         let settings = &mut self.settings;
         match name {
@@ -176,7 +176,7 @@ fn no_port(address: &str) -> UsageError {
     UsageError::new(format!("--listen {}: it has no port", units::quoted(address)))
 }
 
-/// The configuration of a tree.
+/// Returns the configuration of a tree.
 fn configuration(folder: &Path) -> Result<PathBuf, UsageError> {
     let file = folder.join(CONFIGURATION);
     if file.is_file() {
@@ -213,7 +213,7 @@ impl Args for SiteArgs {
     }
 }
 
-/// The options that only the norm site has.
+/// Lists the options of the norm site alone.
 fn norm_options() -> Vec<Arg> {
     const HEADING: &str = "The norm site";
     let options = vec![

@@ -45,7 +45,7 @@ pub(crate) enum DemoScene {
     Stall,
 }
 
-/// Duration, and calls per second: a single rate, without the ramps of a run.
+/// Duration, and calls per second: a constant rate.
 #[derive(Debug)]
 enum DemoLoad {}
 
@@ -63,7 +63,7 @@ impl SharedRows for DemoLoad {
 }
 
 impl DemoArgs {
-    /// Announcement: calls per second, and duration.
+    /// Formats the announced load: calls per second, and duration.
     pub(crate) fn extent(&self) -> (Rate, Nanos) {
         self.load.of(|plan| {
             let rate = match &plan.load {
@@ -74,7 +74,7 @@ impl DemoArgs {
         })
     }
 
-    /// Independent users: Poisson arrivals, after a second of warm-up.
+    /// Returns a plan of independent users: Poisson arrivals, after a second of warm-up.
     ///
     /// # Errors
     /// Fails for an invalid rate or duration.

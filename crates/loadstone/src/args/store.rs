@@ -1,4 +1,4 @@
-//! The store option of every command that measures, or reads measurements.
+//! The store option of the commands that measure or read measurements.
 
 use clap::Args;
 use store::StorePlace;

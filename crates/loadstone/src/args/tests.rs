@@ -59,7 +59,7 @@ export const options = { vus: 3, duration: '4s', thresholds: { http_req_duration
   checks: ['rate>0.9'] } };
 export default function () { http.get(`http://${__ENV.HOST || 'h:81'}${path}`, { tags: { name: 'get x' } }); }";
 
-/// Result of parsing `run` arguments; `Err` is the message for the user.
+/// Parses arguments of `run`; `Err` is the message for the user.
 fn typed(argv: &[&str]) -> Result<(Plan, Outputs), String> {
     let argv = ["loadstone", "run"].iter().chain(argv);
     let cli = Cli::try_parse_from(argv).map_err(|error| error.to_string())?;
@@ -67,7 +67,8 @@ fn typed(argv: &[&str]) -> Result<(Plan, Outputs), String> {
     run.into_plan(&files()).map_err(|error| error.to_string())
 }
 
-/// Lines of the plan that differ from the default one, under the names of their tables.
+/// Returns the lines of the plan that differ from the default plan, under the names of their
+/// tables.
 fn change(argv: &str) -> String {
     let words = split(argv);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -80,7 +81,7 @@ fn change(argv: &str) -> String {
     format!("$ {argv}\n{}", changed.collect::<Vec<_>>().join("\n"))
 }
 
-/// `[table] key = value` lines of a plan.
+/// Returns the `[table] key = value` lines of a plan.
 fn tables(plan: &Plan) -> Vec<String> {
     let mut table = String::new();
     let mut lines = Vec::new();
@@ -483,7 +484,7 @@ const VALUES: &[(&str, &str)] = &[
     ("sut", "1"),
 ];
 
-/// A plan printed from a file and options gives the same plan without the options.
+/// A plan printed from a file and options is equal to the original without the options.
 #[test]
 fn a_printed_plan_gives_the_same_plan() {
     let lines = "closed.toml --rate 5..9/s --session 2 --arrivals poisson --burst 3 -d 9s -n 7
@@ -504,7 +505,7 @@ fn a_printed_plan_gives_the_same_plan() {
     }
 }
 
-/// The think time of sessions stays theirs, wherever it was set.
+/// Sessions keep their think time, whether an option or the plan sets it.
 #[test]
 fn users_with_sessions_think_as_configured() {
     let (plan, _) = typed(&["sessions.toml", "--think", "2s"]).unwrap();
@@ -512,7 +513,7 @@ fn users_with_sessions_think_as_configured() {
     assert_eq!(plan.load.session().map(|session| session.think), Some(think));
 }
 
-/// A ramp sets the rate, and options that shape arrivals remain.
+/// A ramp sets the rate; the options that shape arrivals stay in effect.
 #[test]
 fn a_ramp_keeps_the_arrival_options() {
     let argv = ["loadstone", "ramp", "--burst", "2", "--to", "20/m", URL];
@@ -535,7 +536,7 @@ fn a_ramp_refuses_a_load_in_place_of_a_url() {
     }
 }
 
-/// `--http` names versions for `compare` too; each name is one that the plan's own row takes.
+/// `--http` uses the version names of the plan's row in `compare` too.
 #[test]
 fn versions_have_one_name() {
     let row = plan::options::named("http").unwrap();
@@ -548,7 +549,7 @@ fn versions_have_one_name() {
     assert_eq!(refused.matches(", ").count() + 1, parse::VERSIONS.len(), "{refused}");
 }
 
-/// No option is parsed and ignored: each one changes the plan or an output.
+/// No option is ignored: each one changes the plan or an output.
 #[test]
 fn every_option_of_run_does_something() {
     let mut command = Cli::command();
@@ -700,7 +701,7 @@ fn options_of_the_norm_site_need_the_norm_site() {
     }
 }
 
-/// curl reads a file there.
+/// curl reads a file in this case.
 #[test]
 fn a_body_that_names_a_file_is_refused() {
     let why = typed(&[URL, "--body", "@post.json"]).unwrap_err();
@@ -765,7 +766,7 @@ fn the_disk_reports_what_is_wrong_with_a_file() {
     );
 }
 
-/// The load during a torture uses the HTTP version of its cases, typed or implied.
+/// The background load uses the HTTP version of the cases, given or implied.
 #[test]
 fn the_background_load_uses_the_cases_protocol() {
     for (words, expected) in [

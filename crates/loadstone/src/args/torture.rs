@@ -173,7 +173,7 @@ impl SharedRows for TorturePath {
     }];
 }
 
-/// The given HTTP version, or `None` if none was given.
+/// Returns the given HTTP version, or `None`.
 pub(super) fn version_of<R: SharedRows>(given: &SharedOptions<R>) -> Option<Spoken> {
     given.has("http").then(|| match given.of(|plan| plan.request.version) {
         HttpVersion::Http2 => Spoken::Http2,
@@ -183,7 +183,7 @@ pub(super) fn version_of<R: SharedRows>(given: &SharedOptions<R>) -> Option<Spok
 }
 
 impl TortureWhat {
-    /// Sets the version, overriding the given one.
+    /// Overrides the given HTTP version.
     pub(crate) fn speak(&mut self, spoken: Spoken) {
         self.version.put("http", spoken.version());
     }
@@ -196,12 +196,12 @@ impl TortureWhat {
         self.insecure.is_insecure()
     }
 
-    /// The emulated network path for all traffic.
+    /// Returns the emulated network path for all traffic.
     pub(crate) fn path(&self) -> Option<wan::PathSpec> {
         self.path.of(|plan| plan.connection.path)
     }
 
-    /// The HTTP version of cases, probes and plain requests.
+    /// Returns the HTTP version of cases, probes and plain requests.
     pub(crate) fn spoken(&self) -> Spoken {
         let speak = |letter: &str| {
             let of =
@@ -216,7 +216,7 @@ impl TortureWhat {
     }
 }
 
-/// Checks that there are cases for a version.
+/// Checks that the catalog has cases for the version.
 pub(super) fn spoken(text: &str) -> Result<(), ParseError> {
     match text {
         "1.1" | "2" | "3" => Ok(()),

@@ -1,4 +1,4 @@
-//! The options of what is done with kept failures.
+//! The options for kept failures: replay, judge, shrink, emit.
 
 use super::options::{Insecure, SHARED, SharedOptions, SharedRow, SharedRows};
 use super::parse;
@@ -139,7 +139,7 @@ impl SharedRows for ChainVersion {
 }
 
 impl ChainArgs {
-    /// The given HTTP version for the proxy.
+    /// Returns the given HTTP version for the proxy.
     pub(crate) fn spoken(&self) -> Option<Spoken> {
         super::torture::version_of(&self.version)
     }
@@ -157,7 +157,7 @@ impl ChainArgs {
     }
 }
 
-/// A run against this server without options.
+/// Returns a run against this server without options.
 fn bare_run(url: &Url) -> Result<TortureArgs, clap::Error> {
     let command = TortureArgs::augment_args(clap::Command::new("torture")).no_binary_name(true);
     let words = [url.to_string()];

@@ -1,4 +1,4 @@
-//! The options of `torture` that overload needs.
+//! The options of `torture` for the overload cases.
 
 use super::torture::path;
 use campaign::ServerCommand;

@@ -58,7 +58,7 @@ pub(crate) struct TortureSafety {
     pub(crate) no_audit: bool,
 }
 
-/// Fields given by the user.
+/// Header fields given by the user.
 #[derive(Debug)]
 pub(crate) enum TortureFields {}
 
@@ -76,7 +76,7 @@ impl SharedRows for TortureFields {
     }];
 }
 
-/// Fields set by the cases, or that identify us.
+/// Header fields that the cases set, or that identify us.
 const FIELDS_OF_OURS: [&str; 7] =
     ["host", "connection", "user-agent", "from", "expect", "range", "upgrade"];
 /// Maximum size of the user's fields in bytes, below the limits that the cases search for.

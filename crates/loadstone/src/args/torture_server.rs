@@ -14,7 +14,7 @@ pub(crate) struct TortureServer {
     pub(crate) sut: Option<Sut>,
 }
 
-/// The watched process.
+/// Process to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sut {
     Named(SutTarget),

@@ -11,20 +11,20 @@ use wan::PathSpec;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Vary {
     pub(crate) axis: Axis,
-    /// In the unit of [`Axis`].
+    /// Levels, in the unit of [`Axis`].
     pub(crate) levels: Vec<f64>,
-    /// The constant part; the level is added to it.
+    /// Constant part of the path, to which the level is added.
     base: Option<PathSpec>,
 }
 
-/// Default number of steps between the ends: percents for 0..10 %.
+/// Default number of steps between the ends: one per percent for 0..10 %.
 const STEPS_DEFAULT: f64 = 10.0;
 /// Slowest and fastest link, in bits a second, and the longest round trip.
 const RATE: (f64, f64) = (1_000.0, 10e9);
 const ROUND_TRIP_MAX_S: f64 = 60.0;
 
 impl Vary {
-    /// `loss=0..10%`, `rtt=0..300ms`, `rate=1M..16M`; `step` and `factor` as in `--step` and
+    /// Parses `loss=0..10%`, `rtt=0..300ms`, `rate=1M..16M`; `step` and `factor` as in `--step` and
     /// `--factor`. The unit may follow only the last number.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Vary {
     }
 }
 
-/// A level in the unit of its axis.
+/// Formats a level in the unit of its axis.
 fn figure(axis: Axis, text: &str) -> Result<f64, String> {
     match axis {
         Axis::Loss => stats::parse_share(text).map_err(|error| error.0).and_then(|share| {

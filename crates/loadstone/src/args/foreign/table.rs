@@ -11,12 +11,12 @@ const fn of(options: &'static [&'static str], tools: &'static str, ours: &'stati
     Foreign { options, tools, ours }
 }
 
-/// Every table.
+/// Iterates over the tables.
 pub(super) fn all() -> impl Iterator<Item = &'static Foreign> {
     [LOAD, REQUEST, CONNECTION, RESULT, ONE_HYPHEN].into_iter().flatten()
 }
 
-/// Load and duration.
+/// Options for load and duration.
 const LOAD: &[Foreign] = &[
     of(
         &["-u", "--vus", "--users"],
@@ -90,7 +90,7 @@ const LOAD: &[Foreign] = &[
     ),
 ];
 
-/// Requests.
+/// Options of requests.
 const REQUEST: &[Foreign] = &[
     of(&["-X", "--request"], "curl", "--method NAME"),
     of(
@@ -161,7 +161,7 @@ const REQUEST: &[Foreign] = &[
     ),
 ];
 
-/// Options about connections.
+/// Options of connections.
 const CONNECTION: &[Foreign] = &[
     of(&["-k", "--insecure-skip-tls-verify"], "curl, bombardier and k6", "--insecure"),
     of(&["-x"], "curl, oha and hey", "--proxy URL"),
@@ -193,7 +193,7 @@ const CONNECTION: &[Foreign] = &[
     of(&["--servername"], "autocannon", "--server-name NAME"),
 ];
 
-/// Results.
+/// Options of results.
 const RESULT: &[Foreign] = &[
     of(
         &["-o", "--out", "--output", "--summary-export", "--output-format"],
@@ -223,7 +223,7 @@ const RESULT: &[Foreign] = &[
     ),
 ];
 
-/// vegeta and hey write whole words after one hyphen, which starts a short option of ours.
+/// vegeta and hey write whole words after one hyphen. Here one hyphen starts a short option.
 const ONE_HYPHEN: &[Foreign] = &[
     of(&["-rate"], "vegeta", "--rate N/s"),
     of(&["-duration"], "vegeta", "--duration TIME"),

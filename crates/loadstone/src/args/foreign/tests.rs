@@ -7,7 +7,7 @@ fn hint_of(words: &[&str]) -> Option<String> {
     hint(&Cli::try_parse_from(&argv).expect_err("another tool's command line"), &argv)
 }
 
-/// Command lines from those tools' own pages, and the hint for the first unknown word.
+/// Command lines from the pages of ten tools, each with the hint for the first unknown word.
 #[test]
 fn the_command_lines_of_ten_tools_are_answered_by_ours() {
     let lines: [(&str, &[&str], &str); 46] = [
@@ -154,7 +154,7 @@ fn a_negative_number_is_refused_by_its_option() {
     }
 }
 
-/// Suggested replacements exist: options of `run`, commands of the program.
+/// Checks that suggested replacements exist: options of `run`, commands of the program.
 #[test]
 fn suggested_replacements_exist() {
     let cli = Cli::command();
@@ -178,7 +178,7 @@ fn suggested_replacements_exist() {
     }
 }
 
-/// With a URL the value is an extra word, without one it is read as the URL.
+/// With a URL the value is a surplus word; without one it is parsed as the URL.
 #[test]
 fn a_value_without_its_equals_sign_gets_a_hint() {
     let set = "surge-like:files=200";
