@@ -1,4 +1,4 @@
-//! `loadstone fleet agent`: waits for plans, runs its part of them, sends its counts.
+//! `loadstone fleet agent`: waits for plans, runs its part of them and sends its counts.
 
 use super::bundle::Bundle;
 use super::fleet_run::{plan_hash, refusal};
@@ -30,14 +30,14 @@ use url::Url;
 /// Maximum wait of the machine between calls.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Messages from the thread that runs a plan to the one that talks to the manager.
+/// Message from the thread that runs a plan to the thread that talks to the manager.
 enum Word {
     Prepared { step: u64, hash: String, outcome: Result<Box<ReadyPlan>, String> },
     Row(Vec<u8>),
     Over(Box<Final>),
 }
 
-/// A plan that is ready to run.
+/// Plan that is ready to run.
 struct ReadyPlan {
     session: Session,
     hash: String,
@@ -47,9 +47,9 @@ struct ReadyPlan {
 struct Orders {
     /// 0: continue; 1: stop; 2: abandon.
     order: AtomicU8,
-    /// The dead-man switch.
+    /// Dead-man switch.
     lease: Arc<Lease>,
-    /// Parts taken over from others.
+    /// Parts taken over from other agents.
     takeovers: Arc<Takeovers>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
     post.run(&words)
 }
 
-/// A number for this process: its key is made for it only.
+/// Returns the id of this process; its key is valid for this id only.
 pub(super) fn session(key: &SealKey) -> u64 {
     key.public().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)).max(1)
 }
@@ -115,7 +115,7 @@ fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
     }
 }
 
-/// The thread that talks to the manager.
+/// Handle of the thread that talks to the manager.
 struct AgentPost {
     machine: Agent,
     link: NatsLink,
@@ -261,12 +261,13 @@ impl AgentPost {
 struct Consent<'a> {
     scripts: bool,
     rate_max: Option<f64>,
-    /// Hosts that may be called; empty: any.
+    /// Hosts that may be called; empty for any.
     hosts: &'a [String],
 }
 
 impl Consent<'_> {
-    /// `met`: hosts that the first call was redirected to, as URLs.
+    /// Checks a plan against the agent's own rules. `met`: hosts, as URLs, that the first call was
+    /// redirected to.
     fn check(&self, plan: &Plan, met: &[Url]) -> Result<(), String> {
         let scripted = plan.journeys.as_ref().is_some_and(|it| it.is_scripted());
         if (plan.script.is_some() || scripted) && !self.scripts {
@@ -338,7 +339,7 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
     Ok(Box::new(ReadyPlan { session, hash: own }))
 }
 
-/// The part of the plan, run by the same code as on a single machine.
+/// Runs the agent's part of the plan, with the same code as on a single machine.
 fn carry_out(
     step: (u64, u64),
     ready: &ReadyPlan,
@@ -369,7 +370,7 @@ fn carry_out(
     }
 }
 
-/// Result of an ended part, even if a bug of ours ended it: the manager waits for it.
+/// Returns a result even if a bug ended the part: the manager waits for it.
 fn guarded(work: impl FnOnce() -> Final) -> Final {
     // no data of the part is used after a panic
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
@@ -431,7 +432,7 @@ impl Watcher for Reporter {
         Ok(())
     }
 
-    /// The dead-man switch is checked here too: idle workers check rarely.
+    /// Returns the current order. Also checks the dead-man switch, which idle workers check rarely.
     fn order(&self) -> Order {
         match self.orders.order.load(Ordering::Relaxed) {
             0 if !self.orders.lease.holds(net::reactor::monotonic()) => Order::Stop,

@@ -7,8 +7,8 @@ use session::{RateUnknown, lane_peak};
 use units::show;
 use url::Url;
 
-/// Returns whether both are names of one host: case-insensitive, with IPv6 addresses in brackets as
-/// in a URL.
+/// Returns whether both names are the same host: case-insensitive, with IPv6 addresses in brackets
+/// as in a URL.
 pub(super) fn is_same_host(one: &str, other: &str) -> bool {
     let bare = |host: &str| host.trim_matches(['[', ']']).to_ascii_lowercase();
     bare(one) == bare(other)

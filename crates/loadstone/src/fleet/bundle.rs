@@ -1,5 +1,5 @@
-//! Merges the rows of an agent's workers into rows of the agent: per edge, when all of them have
-//! passed it.
+//! Merges the rows of an agent's workers into rows of the agent. A row is complete when all workers
+//! have passed its end.
 
 use engine::Row;
 use fleet::protocol::row::{RowHead, encode};
@@ -10,12 +10,12 @@ use units::Nanos;
 /// Rows of an agent's workers, merged per edge.
 #[derive(Debug)]
 pub(super) struct Bundle {
-    /// The run and the step.
+    /// The run, and the step in it.
     step: (u64, u64),
     /// The first instant of the step, the origin of sent instants.
     start: Nanos,
     pending: BTreeMap<Nanos, (RowHead, Snapshot)>,
-    /// The latest edge of each worker; `NEVER` when it is done.
+    /// Latest row end of each worker; `NEVER` for a worker that is done.
     reached: Vec<Nanos>,
     number: u64,
     first_late: Nanos,
@@ -33,12 +33,13 @@ impl Bundle {
         }
     }
 
-    /// How late the first call was issued: the remaining error of the start by our own clock.
+    /// Returns how late the first call was issued: the remaining error of the start by our own
+    /// clock.
     pub(super) fn first_late(&self) -> Option<Nanos> {
         (self.first_late < Nanos::NEVER).then_some(self.first_late)
     }
 
-    /// Adds a worker's row; returns the agent's rows that it completes, as messages.
+    /// Adds a worker's row; returns the rows of the agent that it completes, as messages.
     pub(super) fn add(&mut self, row: &Row) -> Vec<Vec<u8>> {
         let since = |at: Nanos| at - self.start;
         self.first_late = self.first_late.min(row.first_late);

@@ -1,5 +1,5 @@
 //! The manager's side of a fleet: other machines run a plan, and their counts are merged here like
-//! the rows of cores.
+//! those of cores.
 
 use super::merge::Merge;
 use super::plan_bundle::PlanBundle;
@@ -30,7 +30,7 @@ const PREPARE_MAX: Nanos = Nanos::from_secs(60);
 /// Maximum delay in noticing a signal or a watcher's request.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The machines that run a plan; clones are the same fleet.
+/// Machines that run a plan; clones share one fleet.
 #[derive(Clone)]
 pub(crate) struct FleetRun {
     wire: Arc<Mutex<Wire>>,
@@ -45,12 +45,12 @@ pub(super) struct Terms {
     pub(super) beginning: Beginning,
 }
 
-/// How a run begins.
+/// Start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
     /// Started by distributing the plan.
     Fresh,
-    /// Started by another manager, which has exited.
+    /// Another manager, which has exited, started the run.
     Attached,
 }
 
@@ -68,7 +68,7 @@ impl PartialEq for FleetRun {
 
 impl Eq for FleetRun {}
 
-/// The name of a plan: the hash of its identity, shared by the manager and its agents.
+/// Returns the hash of a plan's identity, by which the manager and its agents name it.
 pub(super) fn plan_hash(plan: &Plan) -> String {
     units::hex(Sha256::digest(plan::identity(plan)))
 }
@@ -169,7 +169,7 @@ impl Fleet for FleetRun {
     }
 }
 
-/// The parts of the load of each agent, one for each of its workers.
+/// Parts of the load per agent, one for each of its workers.
 type AgentShares = BTreeMap<String, Vec<Share>>;
 
 fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<AgentShares> {
@@ -212,11 +212,11 @@ fn dismiss(wire: &Wire, agent: &str, name: &str, why: &str) -> Result<()> {
 const RECALL_MAX: Nanos = Nanos::from_secs(10);
 /// Number of parts of a load: several for each core of the largest fleet.
 const PARTS_MAX: u32 = 1 << 24;
-/// Represents the agents that exited with their manager.
+/// Owner of parts whose agents exited with their manager.
 const GONE: &str = "gone";
 
-/// Reason why the agents' state cannot be taken over as a run of the plan with this hash, or `None`
-/// if it can.
+/// Returns the reason why the agents' state cannot be taken over as a run of the plan with this
+/// hash; `None` if it can.
 fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> Option<String> {
     held.find_map(|holding| {
         match holding {
@@ -226,8 +226,7 @@ fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> O
         Holding { of, .. } if *of > PARTS_MAX => {
             Some(format!("an agent reports {of} parts of the load, more than any fleet has"))
         }
-        // its rows count taken-over parts, and only its manager knew which part belonged to which
-        // agent, and when
+        // its rows count taken-over parts; only the exited manager knew their owners and times
         Holding { taken: 1.., .. } => Some(
             "parts of a lost agent were reassigned, and only the previous manager knew which: this \
              run cannot be taken over"
@@ -238,8 +237,8 @@ fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> O
     })
 }
 
-/// Takes over a run whose manager has exited: its first instant by our clock, and the parts of the
-/// load. A part without an owner belongs to [`GONE`].
+/// Takes over a run whose manager has exited. Returns its first instant by our clock, and the parts
+/// of the load; a part without an owner belongs to [`GONE`].
 fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let held = wire.query_assignments(RECALL_MAX)?;
     let now = net::reactor::monotonic();
@@ -279,7 +278,7 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     Ok((start, parts))
 }
 
-/// Sends the plan to every agent, sealed to it, and waits until all have prepared it.
+/// Sends the sealed plan to every agent, and waits until all have prepared it.
 fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()> {
     let plan_bundle = PlanBundle::of(task.plan, task.endpoints, task.captured).to_bytes();
     let mut sealed = BTreeMap::new();
@@ -366,7 +365,7 @@ fn arm(wire: &mut Wire, plan: &Plan, agent_entries: &AgentEntries) -> Result<(Na
     }
 }
 
-/// Counts of the paths of all agents; `None` if the plan has no path.
+/// Returns the path counts of all agents; `None` if the plan has no path.
 fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
     let texts = finals.values().filter_map(|report| report.path.as_deref());
     let read = |text: &str| serde_json::from_str(text).map(|path: PathRecord| path.facts());
@@ -381,7 +380,7 @@ fn add_cost(driver: &mut Driver, finals: &BTreeMap<String, Final>) {
     driver.cpu_system_s = finals.values().map(|report| report.system_s).sum();
 }
 
-/// The machines and their parts, for the report.
+/// Returns the machines and their parts, for the report.
 fn facts(
     wire: &Wire,
     merge: &Merge,

@@ -1,5 +1,5 @@
-//! Account of an agent: its reports, and the counts in its place if it is lost. The schedule
-//! determines how many arrivals were due on it at any instant, so none is forgotten.
+//! Account of an agent: its reports and, if it is lost, the counts that replace them. The schedule
+//! determines how many arrivals were due on it at any instant, so none is missed.
 
 use engine::{Owed, Share};
 use stats::Counts;
@@ -9,24 +9,24 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LedgerState {
     Live,
-    /// Silent, or ended early: calls due on it are lost.
+    /// The agent is silent or ended early; calls due on it are lost.
     Lost,
     Over,
 }
 
-/// A part of the load that an agent owes, for some of the time.
+/// Part of the load that an agent owes, for a part of the run.
 #[derive(Clone, Debug)]
 pub(super) struct OwedPart {
     pub(super) share: Share,
-    /// Arrivals that are due from this instant on; zero: all of them.
+    /// First instant from which arrivals are owed; zero for all.
     pub(super) from: Nanos,
-    /// And before this instant.
+    /// Instant at which the debt ends, exclusive.
     until: Nanos,
-    /// The offer by which the part was taken or given.
+    /// Offer by which the part was accepted or given away.
     offer: Option<u64>,
 }
 
-/// The last instant before this one.
+/// Returns the last instant before this one.
 fn before(at: Nanos) -> Nanos {
     Nanos(at.0.saturating_sub(1))
 }
@@ -48,29 +48,29 @@ impl OwedPart {
     }
 }
 
-/// The account of one agent.
+/// Account of one agent.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) state: LedgerState,
     /// The agent's messages are now ignored.
     pub(super) abandoned: bool,
     parts: Vec<OwedPart>,
-    /// Counts of its own rows.
+    /// Counts of the agent's own rows.
     measured: Counts,
     warm_up: Counts,
-    /// Counts added in its place.
+    /// Counts that replace missing rows.
     pub(super) ghost: (Counts, Counts),
-    /// The edge of its latest row, its own or an added one.
+    /// End of its latest row, reported or replaced.
     pub(super) edge: Nanos,
-    /// Edge of the latest added row; zero without one.
+    /// End of the latest replaced row; zero without one.
     pub(super) ghost_edge: Nanos,
-    /// Edge of its latest own row.
+    /// End of its latest reported row.
     pub(super) own_edge: Nanos,
     pub(super) lost_at: Option<Nanos>,
     pub(super) ending: String,
 }
 
-/// Counts of the measured phase and of the warm-up that represent an interval of a lost agent.
+/// Counts of the measured phase and of the warm-up for an interval of a lost agent.
 pub(super) type Ghost = (Counts, Counts);
 
 impl Ledger {
@@ -91,7 +91,7 @@ impl Ledger {
         }
     }
 
-    /// A row of its own.
+    /// Adds a row that the agent reported.
     pub(super) fn add(&mut self, measured: &Counts, warm_up: &Counts, edge: Nanos) {
         self.measured.merge(measured);
         self.warm_up.merge(warm_up);
@@ -99,8 +99,8 @@ impl Ledger {
         self.edge = self.edge.max(edge);
     }
 
-    /// Calls lost up to the instant `until`, beyond those added before: arrivals that fell due, and
-    /// those whose outcome was still open. In a closed loop the number of due calls is unknown.
+    /// Counts the calls lost up to the instant `until`, beyond those counted before: arrivals that
+    /// were due, and calls without an outcome. In a closed loop the number of due calls is unknown.
     pub(super) fn ghost_until(&mut self, owed: Option<&Owed>, until: Nanos) -> Ghost {
         let (due, warm) = owed.map_or((0, 0), |owed| self.due(owed, until));
         let known = |own: &Counts, ghost: &Counts, due: u64| {
@@ -126,22 +126,22 @@ impl Ledger {
         self.parts.iter().map(|part| part.due(owed, until)).fold((0, 0), add)
     }
 
-    /// The instant after which it owes nothing.
+    /// Returns the instant after which the agent owes nothing.
     pub(super) fn owes_until(&self) -> Nanos {
         self.parts.iter().map(|part| part.until).max().unwrap_or(Nanos::NEVER)
     }
 
-    /// Returns whether it owes, or owed, a part of another agent's load.
+    /// Returns whether the agent owes, or owed, a part of another agent's load.
     pub(super) fn has_taken_over(&self) -> bool {
         self.parts.iter().any(|part| !part.from.is_zero())
     }
 
-    /// Returns whether others continue all of its load.
+    /// Returns whether other agents continue all of its load.
     pub(super) fn is_taken_over(&self) -> bool {
         self.owes_until() < Nanos::NEVER
     }
 
-    /// The share of the load of each of its workers at the start.
+    /// Returns each worker's share of the load at the start.
     pub(super) fn weights(&self) -> Vec<f64> {
         let own = self.parts.iter().filter(|part| part.from.is_zero());
         own.map(|part| {
@@ -151,35 +151,36 @@ impl Ledger {
         .collect()
     }
 
-    /// Removes its parts to be transferred to others, one by one.
+    /// Removes the agent's parts so that they can be offered to others one by one.
     pub(super) fn leave(&mut self) -> Vec<OwedPart> {
         let leaves = |part: &mut OwedPart| part.until == Nanos::NEVER;
         self.parts.extract_if(.., leaves).collect()
     }
 
-    /// A part that it has had since `from` belongs to another agent from the instant `at` on.
+    /// Gives the part that the agent has had since `from` to another agent, from the instant `at`
+    /// on.
     pub(super) fn give(&mut self, share: Share, from: Nanos, at: Nanos, offer: u64) {
         self.parts.push(OwedPart { share, from, until: at, offer: Some(offer) });
     }
 
-    /// Takes another agent's parts, which belong to it from the instant `at` on.
+    /// Adds parts of another agent, from the instant `at` on.
     pub(super) fn take(&mut self, shares: impl Iterator<Item = Share>, at: Nanos, offer: u64) {
         let part = |share| OwedPart { share, from: at, until: Nanos::NEVER, offer: Some(offer) };
         self.parts.extend(shares.map(part));
     }
 
-    /// Notes that it has not accepted an offer.
+    /// Records that the agent has not accepted an offer.
     pub(super) fn refuse(&mut self, offer: u64) {
         self.parts.retain(|part| part.offer != Some(offer));
     }
 
-    /// No agent accepted the part: it owes it to the end.
+    /// Keeps the part, which no agent accepted: the agent owes it to the end.
     pub(super) fn keep(&mut self, offer: u64) {
         let refused = self.parts.iter_mut().filter(|part| part.offer == Some(offer));
         refused.for_each(|part| part.until = Nanos::NEVER);
     }
 
-    /// Notes that it is back: the counts added in its place are removed.
+    /// Restores an agent that is back: the counts that replaced its rows are removed.
     pub(super) fn revive(&mut self) -> Ghost {
         self.state = LedgerState::Live;
         self.lost_at = None;
@@ -187,7 +188,8 @@ impl Ledger {
         std::mem::take(&mut self.ghost)
     }
 
-    /// Calls that its own rows report as presented to the server, whatever their outcome.
+    /// Returns the calls that its own rows report as presented to the server, whatever their
+    /// outcome.
     pub(super) fn offered(&self) -> u64 {
         self.measured.due.saturating_sub(self.measured.dropped)
     }

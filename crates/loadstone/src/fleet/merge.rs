@@ -1,5 +1,5 @@
-//! Merges the rows of agents into one measurement: an agent is merged like a core. Calls due on a
-//! lost agent are counted as lost, interval by interval.
+//! Merges the rows of agents into one measurement, like those of cores. Calls due on a lost agent
+//! are counted as lost, interval by interval.
 
 use super::fleet_run::POLL_INTERVAL;
 use super::ledger::{Ghost, Ledger, LedgerState};
@@ -23,7 +23,7 @@ const GRACE: Nanos = Nanos::from_secs(15);
 /// Maximum size of a fleet whose agents show their own quantiles during the run.
 const QUANTILES_MAX: usize = 100;
 
-/// `region=north`, several separated by commas.
+/// Formats labels: `region=north`, several separated by commas.
 pub(super) fn labels(hello: &Hello) -> String {
     let labels = hello.labels.iter().map(|(name, value)| format!("{name}={value}"));
     labels.collect::<Vec<_>>().join(",")
@@ -52,7 +52,7 @@ pub(super) struct Merge {
     pub(super) on_loss: OnLoss,
     spare: Box<Snapshot>,
     pub(super) stopped: Order,
-    /// The instant after which nothing falls due, because all were stopped.
+    /// Instant after which no call is due, because all agents were stopped.
     pub(super) cut: Nanos,
 }
 
@@ -78,7 +78,7 @@ impl Merge {
         }
     }
 
-    /// Names of the agents in views.
+    /// Sets the names of the agents in views.
     pub(super) fn introduce(&mut self, agent_entries: &AgentEntries) {
         let show = |(number, name): (u32, &String)| {
             let hello = agent_entries.get(name).map(|agent_entry| &agent_entry.hello);
@@ -92,8 +92,7 @@ impl Merge {
         self.shown = (1..).zip(&self.names).map(show).collect();
     }
 
-    /// Notes that this agent will never report again; does nothing if there is no agent of this
-    /// name.
+    /// Records that this agent will not report again; ignores unknown names.
     pub(super) fn give_up(&mut self, agent: &str) {
         if let Some(row) = self.row_of(agent) {
             let ledger = &mut self.ledgers[row];
@@ -138,22 +137,23 @@ impl Merge {
         self.add_owed_counts(now, observer);
     }
 
-    /// The instant at which an unfinished agent counts as lost: nothing falls due any more, every
-    /// call has ended, and there was time to report it. A taken-over run may have ended long ago.
+    /// Returns the instant at which an unfinished agent counts as lost: no more calls are due,
+    /// every call has ended, and there was time to report. A taken-over run may have ended long
+    /// ago.
     fn late(&self, begun: Nanos) -> Nanos {
         (self.cut + self.setup.plan.timeouts.call + GRACE).max(begun + GRACE)
     }
 
-    /// Continues without an agent that still responds: its messages are ignored.
+    /// Continues without an agent that still responds; its messages are ignored.
     fn abandon_agent(&mut self, wire: &mut Wire, row: usize, why: String) {
         let agent = self.names[row].clone();
-        // it is notified that it counts as lost, and stops
+        // the agent is notified that it counts as lost, and stops
         wire.relieve(&agent);
         self.lose(wire, &agent, why);
         self.ledgers[row].abandoned = true;
     }
 
-    /// The finished run.
+    /// Returns the finished run.
     pub(super) fn finish(self) -> Measurement {
         let cut_short = self.stopped != Order::Go && !self.collector.is_over();
         self.collector.finish(crate::signals::caught() > 0 || cut_short)
@@ -230,8 +230,7 @@ impl Merge {
         crate::say(&format!("{} is back", wire.name(agent)));
     }
 
-    /// Handles the arrival of all of an agent's rows. An agent that ended early owes the rest of
-    /// its due calls.
+    /// Handles the last row of an agent. An agent that ended early owes the rest of its due calls.
     fn over(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
         let Some(row) = self.row_of(agent) else { return };
         if self.ledgers[row].abandoned {
@@ -257,7 +256,7 @@ impl Merge {
         self.lose(wire, agent, why);
     }
 
-    /// An agent that took a part over and had already finished still owes that part.
+    /// Charges a finished agent for a part that it took over: it still owes that part.
     fn settle_up(&mut self, row: usize, observer: &mut dyn Watcher) {
         let ledger = &mut self.ledgers[row];
         let (measured, warm_up) = ledger.ghost_until(self.owed.as_ref(), self.cut);
@@ -367,7 +366,7 @@ impl Merge {
         }
     }
 
-    /// State of an agent from its latest row.
+    /// Records the state of an agent from its latest row.
     fn note(&mut self, worker: usize, row: &Row) {
         let few = self.shown.len() <= QUANTILES_MAX;
         let Some(shown) = self.shown.get_mut(worker) else { return };

@@ -39,7 +39,8 @@ pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
     }
 }
 
-/// A load on `url` whose journey has one step, to `step`; `{{f.v}}` is a value of its feeder.
+/// Returns a load on `url` whose journey has one step, to `step`; `{{f.v}}` is a value of its
+/// feeder.
 #[cfg(test)]
 fn journey(url: &str, rate: &str, step: &str) -> plan::Plan {
     let text = format!(

@@ -1,5 +1,4 @@
-//! Data for an agent, sealed to it: the plan, and values that the manager determined for all
-//! agents.
+//! Sealed data for an agent: the plan, and values that the manager determined for all agents.
 
 use engine::{Endpoint, endpoint_key};
 use plan::{Plan, Secrets};
@@ -49,7 +48,7 @@ impl PlanBundle {
             .map_err(|error| format!("the data sent with the plan cannot be read: {error}"))
     }
 
-    /// The plan, valid.
+    /// Returns the validated plan.
     ///
     /// # Errors
     /// Fails for a plan that this version cannot read or that breaks a rule.
@@ -62,7 +61,7 @@ impl PlanBundle {
         Ok(plan)
     }
 
-    /// Hosts that the first call was redirected to, and others in addition to the targets.
+    /// Returns the hosts that the first call was redirected to, plus those that are not targets.
     ///
     /// # Errors
     /// Fails for an invalid URL.
@@ -71,8 +70,8 @@ impl PlanBundle {
         self.met.iter().map(read).collect()
     }
 
-    /// Prepares a part of `plan`: addresses, TLS, values that the setup captured, and this
-    /// machine's own path or TCP if the plan has one.
+    /// Prepares a part of `plan`: addresses, TLS, captured setup values, and this machine's path or
+    /// own TCP stack if the plan has one.
     ///
     /// # Errors
     /// Fails for features that this machine does not support.

@@ -1,5 +1,5 @@
-//! A fleet can send more than any one machine: limits the load on a public address without its
-//! owner's permission.
+//! Limits the load on public addresses without the owner's permission: a fleet can send more than
+//! any single machine.
 
 use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
@@ -10,12 +10,13 @@ use session::{endpoint_of, lane_peak};
 use std::net::SocketAddr;
 use units::show;
 
-/// Maximum load on public addresses without a proof, all agents together: in calls a second, and in
-/// users of a closed loop. One machine's modest load.
+/// Maximum load on public addresses without a proof, for all agents together, in calls a second or
+/// users of a closed loop: a modest load of one machine.
 const RATE_MAX: f64 = 1_000.0;
 const USERS_MAX: u64 = 1_000;
 
-/// Why a plan needs a proof of permission, if it calls public addresses from several machines.
+/// Returns why a plan needs a proof of permission, if it calls public addresses from several
+/// machines.
 fn beyond(plan: &Plan, agents: usize) -> Option<String> {
     if agents < 2 {
         return None;

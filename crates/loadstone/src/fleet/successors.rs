@@ -1,5 +1,5 @@
-//! Transfers a lost machine's part of the load to the others: which slots go to which agents, and
-//! from which instant on.
+//! Transfers the load of a lost machine to the others: which slots go to which agents, and from
+//! which instant on.
 
 use super::ledger::LedgerState;
 use super::merge::Merge;
@@ -14,10 +14,11 @@ use units::Nanos;
 
 /// Minimum time between an offer and the first arrival of the new part.
 const OFFER_LEAD: Nanos = Nanos::from_secs(1);
-/// Total number of slots of one lost part: the numbers of one agent's new slots fit into a message.
+/// Maximum number of slots of a lost part, so that the slot numbers for one agent fit into a
+/// message.
 const PIECES_MAX: usize = 65_536;
 
-/// Reason why no other agent can continue a part of this plan, or `None` if others can.
+/// Returns why no other agent can continue a part of this plan; `None` if others can.
 pub(super) fn immovable(plan: &Plan) -> Option<String> {
     let why = if plan.loads().iter().any(|load| matches!(load, Load::Closed { .. })) {
         "users of a closed loop have state that other machines lack: give --rate"
@@ -33,16 +34,16 @@ pub(super) fn immovable(plan: &Plan) -> Option<String> {
     Some(format!("--on-agent-loss redistribute: {why}"))
 }
 
-/// Result of an offer.
+/// Answer to an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Awaited,
-    /// Taken or unknown: then the receiving agent owes it.
+    /// Accepted, or unknown: in both cases the receiving agent owes the part.
     Taken,
     Refused(String),
 }
 
-/// Slots offered from a lost agent to another one; both by their rows in the merge.
+/// Slots of a lost agent that are offered to another one; both by their rows in the merge.
 #[derive(Clone, Debug)]
 pub(super) struct Handover {
     number: u64,
@@ -62,14 +63,14 @@ struct Division {
 
 /// Distribution of a lost agent's part.
 struct PartTransfer {
-    /// Workers of each.
+    /// Workers of each receiving agent.
     workers: Vec<usize>,
-    /// The worker, among those of all receiving agents, that has each slot of a table, by weight.
+    /// Worker, among those of all receiving agents, that gets each slot of a table, by weight.
     owner: Vec<usize>,
 }
 
 impl PartTransfer {
-    /// `weights`: of each worker of each receiving agent.
+    /// `weights`: one for each worker of each receiving agent.
     fn new(weights: &[Vec<f64>]) -> PartTransfer {
         let all: Vec<f64> = weights.iter().flatten().copied().collect();
         let table = SlotTable::new(&all);
@@ -99,8 +100,8 @@ impl PartTransfer {
 }
 
 impl Merge {
-    /// Offers a lost agent's part to the others, from an instant on at which it certainly issues
-    /// nothing any more. Calls due before are lost, and all of them if there is no time left.
+    /// Offers a lost agent's part to the others, from an instant at which that agent certainly
+    /// issues no more calls. Calls due before are lost; all of them if no time is left.
     pub(super) fn redistribute(&mut self, wire: &Wire, lost: usize) {
         self.settle(lost);
         let leaves_nothing = self.ledgers[lost].is_taken_over();
@@ -159,27 +160,27 @@ impl Merge {
         }
     }
 
-    /// A lost agent no longer answers: it may have accepted its offers, and owes them.
+    /// Closes an offer to an agent that is lost too: it may have accepted, so it owes the part.
     fn settle(&mut self, lost: usize) {
         let awaited = |step: &&mut Handover| step.to == lost && step.answer == Answer::Awaited;
         self.moves.iter_mut().filter(awaited).for_each(|step| step.answer = Answer::Taken);
     }
 
-    /// Returns whether the account of a lost agent must wait for an answer before it continues to
+    /// Returns whether the account of a lost agent must wait for an answer before it advances to
     /// `next`.
     pub(super) fn awaits(&self, row: usize, next: Nanos) -> bool {
         let waits = |step: &Handover| step.from == row && step.answer == Answer::Awaited;
         self.moves.iter().any(|step| waits(step) && next >= step.at)
     }
 
-    /// The first end of a row of the series at or after `at`.
+    /// Returns the first row end of the series at or after `at`.
     fn edge_from(&self, at: Nanos) -> Nanos {
         let interval = self.setup.plan.measure.interval.0.max(1);
         let first = self.setup.start + Nanos(self.setup.plan.stop.warm_up.0 % interval);
         first + Nanos((at - first).0.div_ceil(interval) * interval)
     }
 
-    /// The transfers, for the report.
+    /// Returns the transfers, for the report.
     pub(super) fn part_moves(&self) -> Vec<PartMove> {
         let from = self.setup.measure_from().as_secs_f64();
         let describe = |step: &Handover| {

@@ -42,7 +42,7 @@ pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
     WatchPost { machine, link, subjects, id, source, following: None }.run()
 }
 
-/// The target of the options, and its listening address.
+/// Returns the target of the options, with its listening address.
 fn wanted(args: &FleetWatchArgs) -> Result<(SutTarget, Vec<SocketAddr>), Failure> {
     let addresses: Vec<SocketAddr> = args.listen.into_iter().collect();
     if let Some(url) = &args.exporter {
@@ -72,7 +72,7 @@ fn hello(series: &SutSeries) -> WatchHello {
     }
 }
 
-/// A watched step: the start of its measured phase by our clock, and the last reading.
+/// Watched step: start of its measured phase by our clock, and the last reading.
 struct Following {
     from: Nanos,
     next: Nanos,
@@ -153,7 +153,7 @@ impl WatchPost {
         self.link.sender().send(self.subjects.target(&self.id), message::write(content));
     }
 
-    /// A row at each whole second of the measured phase.
+    /// Reads a row at each whole second of the measured phase.
     fn read_when_due(&mut self) -> Result<(), String> {
         let Some(step) = &mut self.following else { return Ok(()) };
         if net::reactor::monotonic() < step.next {
@@ -171,7 +171,7 @@ impl WatchPost {
     }
 }
 
-/// The first whole second from `from` on that is after `now`; seconds before `from` count too.
+/// Returns the first instant after `now` that is a whole number of seconds before or after `from`.
 fn edge_after(from: Nanos, now: Nanos) -> Nanos {
     let second = Nanos::SECOND.0;
     let phase = from.0 % second;

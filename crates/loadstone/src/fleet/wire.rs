@@ -31,12 +31,12 @@ const LAST_ROW_MAX: Nanos = Nanos::from_millis(500);
 pub(super) struct AgentEntryFacts {
     pub(super) hello: Hello,
     pub(super) workers: u32,
-    /// The offset of its clock and the bound, in nanoseconds.
+    /// Offset of the agent's clock and its bound, in nanoseconds.
     pub(super) ahead: i64,
     pub(super) bound: u64,
 }
 
-/// Agents by id, in order.
+/// Agents by id, sorted.
 pub(super) type AgentEntries = BTreeMap<String, AgentEntryFacts>;
 
 /// The manager's connection to the agents.
@@ -48,12 +48,12 @@ pub(super) struct Wire {
     thread: Option<JoinHandle<()>>,
     end: Sender<()>,
     version: String,
-    /// Another manager's run was taken over.
+    /// True if another manager's run was taken over.
     adopted: bool,
 }
 
 impl Wire {
-    /// Takes over a link of the manager; `server` is restarted if it dies.
+    /// Takes over a link of the manager; `server` is restarted if it exits.
     pub(super) fn start(
         manager: Manager,
         link: NatsLink,
@@ -113,12 +113,12 @@ impl Wire {
         })
     }
 
-    /// Messages of other runs and processes that the manager refused.
+    /// Returns how many messages of other runs and processes the manager refused.
     pub(super) fn refused(&self) -> RefusedMessages {
         self.with(|manager| manager.refused())
     }
 
-    /// The agent's machine and its place in the order of ids.
+    /// Returns the agent's machine, and its place in the order of ids.
     pub(super) fn name(&self, agent: &str) -> String {
         self.with(|manager| {
             let row = manager.agent_entries().keys().position(|known| known == agent);
@@ -130,7 +130,7 @@ impl Wire {
         })
     }
 
-    /// Version of the server between the machines.
+    /// Returns the version of the NATS server.
     pub(super) fn server_version(&self) -> String {
         self.version.clone()
     }
@@ -139,7 +139,7 @@ impl Wire {
         self.events.recv_timeout(patience).ok()
     }
 
-    /// The agents that are finished.
+    /// Returns the agents that are finished.
     pub(super) fn absent(&self) -> Vec<String> {
         self.with(|manager| manager.absent())
     }
@@ -159,7 +159,7 @@ impl Wire {
         self.with(|manager| manager.arm(slots, of, start));
     }
 
-    /// Queries the agents' parts of a run whose manager has exited; by id.
+    /// Queries the agents' parts of a run whose manager has exited, by id.
     ///
     /// # Errors
     /// Fails if not all of them answer within `patience`.
@@ -196,13 +196,14 @@ impl Wire {
         self.with(|manager| manager.lead())
     }
 
-    /// The measured phase begins then: the target's watcher divides time alike.
+    /// Announces the start of the measured phase, so that the target's watcher uses the same
+    /// intervals.
     pub(super) fn measuring(&self, from: Nanos) {
         self.with(|manager| manager.measuring(from));
     }
 
-    /// Observations of the target's machine in a measured phase of `span_s`. Its last row may not
-    /// have arrived yet.
+    /// Returns observations of the target's machine in a measured phase of `span_s`. Its last row
+    /// may still be missing.
     pub(super) fn seen(&self, span_s: f64) -> Option<SutSeries> {
         let until = net::reactor::monotonic() + LAST_ROW_MAX;
         loop {
@@ -235,12 +236,13 @@ impl Wire {
         Ok(())
     }
 
-    /// Withdraws a lost agent's part; returns the instant after which it certainly issues nothing.
+    /// Withdraws a lost agent's part; returns the instant after which that agent certainly issues
+    /// nothing.
     pub(super) fn relieve(&self, agent: &str) -> Nanos {
         self.with(|manager| manager.relieve(agent))
     }
 
-    /// Offers slots of a lost agent to another one; returns the number of the offer.
+    /// Offers slots of a lost agent to another agent; returns the number of the offer.
     pub(super) fn offer(&self, successor: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
         self.with(|manager| manager.offer(successor, slots, of, from))
     }
@@ -272,9 +274,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Waits for the agents of a run that another manager began: for all of them, or for those that
-    /// report within the time after which the others are lost. `wanted`: this many, whatever the
-    /// run had.
+    /// Waits for the agents of a run that another manager began: for all of them, or until the time
+    /// is over after which the missing ones are lost. `wanted`: wait for this number instead.
     ///
     /// # Errors
     /// Fails if none has joined within `patience`, or a signal arrived.
@@ -326,7 +327,7 @@ impl Wire {
 
 #[cfg(test)]
 impl Wire {
-    /// A connection of a manager without agents.
+    /// Returns a manager connection without agents.
     pub(super) fn disconnected(manager: Manager) -> Wire {
         let ((_, events), (end, _)) = (channel(), channel());
         Wire {
@@ -356,7 +357,7 @@ fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
     }
 }
 
-/// State of the thread.
+/// State of the manager's thread.
 struct Desk {
     manager: Arc<Mutex<Manager>>,
     link: NatsLink,
@@ -401,7 +402,7 @@ impl Desk {
     fn heard(&mut self, heard: Incoming) {
         match heard {
             Incoming::Message { subject, bytes, at } => self.message(&subject, bytes, at),
-            // a killed server may take a while to exit: it is polled until it is back
+            // a killed server may take a while to exit: poll until it is back
             Incoming::Disconnected => self.down = true,
             Incoming::Connected => self.down = false,
             Incoming::Refused(why) => crate::say(&format!("the server refuses: {why}")),

@@ -1,4 +1,4 @@
-//! The list: its entries, and their addresses.
+//! The list of servers: entries and their addresses.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ const ENTRIES_MAX: usize = 10_000;
 /// The port of name servers (RFC 1035 section 4.2).
 const DNS_PORT: u16 = 53;
 
-/// One line.
+/// Line of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SurveyedHost {
-    /// Name as written.
+    /// Name as written in the list.
     pub(super) named: String,
     pub(super) host: String,
     pub(super) port: u16,
@@ -21,10 +21,10 @@ pub(super) struct SurveyedHost {
     pub(super) url: Option<Url>,
 }
 
-/// An address and port, with its name in the list.
+/// Address and port, with its names in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// The first name is the requested one.
+    /// Names of the address; the requested one is first.
     pub(super) names: Vec<String>,
     pub(super) entry: SurveyedHost,
     pub(super) address: SocketAddr,
@@ -72,7 +72,7 @@ fn web_server(line: &str) -> Result<SurveyedHost, String> {
     Ok(SurveyedHost { named: line.to_owned(), host, port, url: Some(url) })
 }
 
-/// `host`, `host:port`, `[v6]:port`, or a bare address.
+/// Parses `host`, `host:port`, `[v6]:port`, or a bare address.
 fn name_server(line: &str) -> Result<SurveyedHost, String> {
     let entry = |host: &str, port| SurveyedHost {
         named: line.to_owned(),
@@ -97,7 +97,7 @@ fn name_server(line: &str) -> Result<SurveyedHost, String> {
     }
 }
 
-/// One visit per address and port, however many names resolve to it.
+/// Returns one visit per address and port, whatever the number of names that resolve to it.
 pub(super) fn resolved(entries: &[SurveyedHost]) -> Resolved {
     let mut all = Resolved::default();
     let mut rows: BTreeMap<SocketAddr, usize> = BTreeMap::new();

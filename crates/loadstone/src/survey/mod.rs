@@ -68,7 +68,7 @@ fn write(args: &SurveyArgs, record: &SurveyRecord) -> Result<(), Failure> {
     done.map_err(|error| Failure::not_written(&error))
 }
 
-/// Our identification, for the servers' logs.
+/// Returns the identification that we send, for the servers' logs.
 fn agent() -> String {
     const PAGE: &str = "loadstone/docs/guide/torture-safety.md";
     format!("loadstone-survey/{} (+{PAGE})", env!("CARGO_PKG_VERSION"))

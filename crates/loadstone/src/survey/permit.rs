@@ -13,7 +13,7 @@ use torture::safety::permit::RunLog;
 use torture::safety::{Class, class};
 use torture::survey::Depth;
 
-/// Maximum number of addresses in the log's first line; each visit has its own line.
+/// Maximum number of addresses in the log's first line; every visit has a separate line.
 const ADDRESSES_MAX: usize = 200;
 
 /// Permitted requests, and their log.
@@ -76,7 +76,8 @@ impl Permit {
         Ok(Permit { depth, audit, run })
     }
 
-    /// Requests to this server: a server of others gets one plain request.
+    /// Returns the number of requests to this server; a third party's server gets one plain
+    /// request.
     pub(super) fn depth(&self, address: IpAddr) -> Depth {
         match class(address) {
             Class::Local | Class::Private => self.depth,
@@ -84,7 +85,7 @@ impl Permit {
         }
     }
 
-    /// The survey is over.
+    /// Records the end of the survey.
     pub(super) fn end(&mut self, record: &SurveyRecord, code: u8) {
         let Some(audit) = &mut self.audit else { return };
         for server in &record.servers {

@@ -24,7 +24,8 @@ use url::Position;
 const WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of handshake pieces that are read.
 const PIECES_MAX: usize = 64;
-/// Bytes that are sent on one connection, and in a second for each new connection.
+/// Maximum number of bytes sent on one connection; also the rate limit, in bytes per second, of
+/// each new connection.
 const MESSAGE_MAX: u64 = 64 << 10;
 
 pub(super) fn visit(
@@ -115,8 +116,8 @@ fn surveyed(one: &Listed, visit: &TourResult) -> SurveyedServer {
     server
 }
 
-/// TLS versions with a completed handshake, and HTTP/2 support: two more connections, in sequence,
-/// each `gap` after the previous one.
+/// Returns the TLS versions that complete a handshake, and whether HTTP/2 is supported: two more
+/// connections, each `gap` after the previous one.
 fn look_at_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Result<(), Failure> {
     let secure = one.entry.url.as_ref().is_some_and(|url| url.scheme() == "https");
     if !secure {
@@ -137,7 +138,7 @@ fn look_at_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Resu
     Ok(())
 }
 
-/// Negotiated parameters of a handshake; `None` if it failed.
+/// Returns the negotiated parameters of a handshake; `None` if it failed.
 fn shaken(address: SocketAddr, factory: &mut net::tls::Factory, name: &str) -> Option<TlsFacts> {
     let mut session = factory.session(name).ok()?;
     let mut stream = TcpStream::connect_timeout(&address, WAIT).ok()?;
@@ -161,7 +162,8 @@ fn shaken(address: SocketAddr, factory: &mut net::tls::Factory, name: &str) -> O
     None
 }
 
-/// Any certificate is accepted: nothing secret is sent, and its content is not used here.
+/// Returns a TLS factory that accepts any certificate: nothing secret is sent, and the certificate
+/// is not evaluated.
 fn factory(versions: net::tls::Versions, alpn: &[&str]) -> Result<net::tls::Factory, Failure> {
     let alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
     let settings =

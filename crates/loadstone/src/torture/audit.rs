@@ -17,7 +17,7 @@ use torture::safety::permit::RunLog;
 use torture::safety::proof::FoundProof;
 
 pub(super) const FILE: &str = "torture-audit.jsonl";
-/// Next to the log: the link of its last line.
+/// Suffix of the file next to the log that holds the link of its last line.
 const HEAD: &str = "torture-audit.head";
 /// Maximum length of a line in bytes; longer user input is truncated.
 const LINE_MAX: usize = 32 << 10;
@@ -118,8 +118,8 @@ fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Returns the last line's link and the remains of a crash after it; the file is positioned at its
-/// end.
+/// Returns the link of the last line, and the fragment after it that a crash left; the file is then
+/// positioned at its end.
 fn last_of(log: &mut File) -> Result<(ChainLink, Option<Vec<u8>>), String> {
     let describe = |error: std::io::Error| error.to_string();
     let length = log.seek(SeekFrom::End(0)).map_err(describe)?;
@@ -188,7 +188,7 @@ impl RunLog for Audit {
     }
 }
 
-/// Writes into a shared log.
+/// Writer of a shared log.
 #[derive(Debug)]
 pub(super) struct Writer(pub(super) Rc<RefCell<Audit>>);
 
@@ -214,7 +214,7 @@ impl Watcher for Writer {
     }
 }
 
-/// Logs nothing: for targets on this machine, on request.
+/// Log that discards everything: for targets on this machine, on request.
 pub(super) struct Unwritten;
 
 impl RunLog for Unwritten {

@@ -24,15 +24,15 @@ use torture::safety::{Asked, Class};
 use units::{Nanos, show};
 use url::Url;
 
-/// Time that the load runs alone before the first case, as the reference for all cases.
+/// Time that the load runs before the first case, to measure the reference for all cases.
 const BASE: Nanos = Nanos::from_secs(2);
-/// Time that it continues after the last case, so that its seconds are complete.
+/// Time that the load continues after the last case, so that its last seconds are complete.
 const REST: Nanos = Nanos::from_millis(1_500);
 /// Maximum number of calls with recorded instants: 96 MB of them.
 const CALLS_MAX: usize = 4_000_000;
 /// Maximum delay until a signal is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Longer than any torture run; the end of the cases ends the load.
+/// Duration longer than any torture run; the end of the cases ends the load.
 const FOR_EVER: Nanos = Nanos::from_secs(7 * 24 * 3_600);
 
 /// A running load.
@@ -41,7 +41,7 @@ pub(super) struct Running {
     pub(super) plan: Plan,
     thread: JoinHandle<Result<RunReport, Failure>>,
     shared: Arc<LoadSignals>,
-    /// Never receives a message; closed when the thread ends.
+    /// Closed when the thread ends; never receives a message.
     alive: Receiver<Infallible>,
 }
 
@@ -66,7 +66,7 @@ impl LoadSignals {
     }
 }
 
-/// A planned load, and its name.
+/// Planned load with its name.
 pub(super) struct Planned {
     plan: Plan,
     name: String,
@@ -106,8 +106,8 @@ fn along(plan: &Plan, resolve: Vec<ResolveRule>, path: Option<wan::PathSpec>) ->
     plan
 }
 
-/// Returns the limits left for the cases: together with the load they send at most as many requests
-/// per second as cases alone might.
+/// Returns the limits that remain for the cases: together with the load, they send at most as many
+/// requests per second as the cases may send without a load.
 ///
 /// # Errors
 /// Fails if the load leaves nothing, or has an unknown rate.
@@ -117,7 +117,7 @@ pub(super) fn left(asked: Asked, class: Class, load: Option<&Planned>) -> Result
         .map_err(|why| Failure::usage(format!("the background load, {name}: {why}")))
 }
 
-/// Budget that the load leaves. `rate`: of the load; `None` if it has none.
+/// Returns the budget that the load leaves. `rate`: rate of the load; `None` if it has none.
 fn remaining_load(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, String> {
     let (usual, top) = (class.usual().requests_max, class.ceiling().requests_max);
     let too_high = asked.requests_max.zip(top).is_some_and(|(asked, top)| asked > top);
@@ -261,7 +261,7 @@ fn too_much(plan: &Plan, class: Class) -> Option<String> {
     above.then(|| format!("{shown} exceeds {most}/s, the limit for {} servers", class.id()))
 }
 
-/// Receives the load's calls, and signals its end.
+/// Receives the calls of the load, and signals its end.
 struct LoadObserver {
     shared: Arc<LoadSignals>,
 }

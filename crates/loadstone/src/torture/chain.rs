@@ -1,4 +1,4 @@
-//! `loadstone torture chain`: sends the same requests to a proxy and to the server after it.
+//! `loadstone torture chain`: sends the same requests to a proxy and to the origin behind it.
 
 use super::permit::{self, Permit};
 use super::target::{self, Reached};
@@ -99,8 +99,8 @@ fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<net::tls::Factory
     target::tls_for(front, url)
 }
 
-/// Checks that HTTP/2 and HTTP/3 requests go to the proxy; the server after it gets HTTP/1.1, and
-/// only the arrived messages.
+/// Checks that HTTP/2 and HTTP/3 requests go to the proxy only; the origin gets HTTP/1.1, and only
+/// the messages that arrived there.
 fn check_frames(args: &ChainArgs) -> Result<(), Failure> {
     let Some(spoken) = args.spoken().filter(|spoken| spoken.has_frames()) else { return Ok(()) };
     let version = spoken.version();
@@ -142,8 +142,7 @@ fn own(args: &ChainArgs, host: IpAddr) -> Result<(), Failure> {
     }
 }
 
-/// Makes requests name the page of the server after the proxy, if known: the proxy must know it
-/// too.
+/// Makes requests name the page of the origin, if known: the proxy must have it too.
 fn shape(args: &ChainArgs, front: &mut TestTarget, back: Option<&Reached>) {
     if let Some(back) = back {
         front.values.path.clone_from(&back.target.values.path);

@@ -18,10 +18,10 @@ pub(super) fn unknown(id: &str) -> Failure {
     ))
 }
 
-/// The case of `--escalate`.
+/// Case of `--escalate`.
 const ESCALATION: &str = "F-14";
 
-/// The groups of `--quick`; the user's own cases are always included.
+/// Groups of `--quick`; the user's own cases are always included.
 const QUICK_GROUPS: [char; 10] = ['B', 'F', HTTP2, 'J', 'M', HTTP3, 'S', SOCKETS, 'V', OWN];
 
 /// Returns the selected cases: those of `--only`, or all without stress; with `--press` stress
@@ -88,7 +88,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
 /// Executions of random data per case with `--quick`.
 const QUICK: u64 = 50;
 
-/// Time that the idle server is probed: with `--quick`, by default, and with `--press`, as the
+/// Time for probing the idle server with `--quick`, by default, and with `--press`, where it is the
 /// baseline for well-behaved clients.
 const BASELINE_QUICK: Nanos = Nanos::from_millis(500);
 const BASELINE: Nanos = Nanos::from_secs(2);
@@ -97,7 +97,7 @@ const BASELINE_PRESS: Nanos = Nanos::from_secs(10);
 /// Time for shrinking with `--quick`.
 const SEARCH_QUICK: Nanos = Nanos::from_millis(1_500);
 
-/// Silence that counts as a failure, with `--quick`.
+/// Duration of silence that counts as a failure, with `--quick`.
 const SILENCE_QUICK: Nanos = Nanos::from_millis(300);
 
 /// Returns the budget of searches, which repeat failing input: none for third-party servers.
@@ -107,7 +107,7 @@ fn search(what: &TortureWhat, class: Class) -> Option<Budget> {
     wanted.then_some(Budget { span, ..Budget::USUAL })
 }
 
-/// Interval between two probes of a kind: on this machine, and elsewhere.
+/// Interval between two probes of a kind: on this machine, and on other machines.
 const PROBE_EVERY: Nanos = Nanos::from_millis(200);
 const PROBE_EVERY_FAR: Nanos = Nanos::SECOND;
 
@@ -147,12 +147,12 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
     })
 }
 
-/// Time for all cases with `--quick`, and by default; stress cases take as long as they need.
+/// Time for all cases with `--quick`, and by default; stress cases have no limit.
 const BUDGET_QUICK: Nanos = Nanos::from_secs(60);
 const BUDGET: Nanos = Nanos::from_secs(15 * 60);
 
-/// Returns the time for all cases: the default one, and on top of it the time that options request
-/// for single cases.
+/// Returns the time for all cases: the default time, plus the time that options request for single
+/// cases.
 ///
 /// # Errors
 /// Fails for a `--budget` shorter than such a time.
@@ -183,7 +183,7 @@ fn budget(args: &TortureArgs) -> Result<Option<Nanos>, Failure> {
     Ok(usual.map(|usual| more.fold(usual, |sum, span| sum + span)))
 }
 
-/// Returns how many requests F-15 makes; with only a time given, as many as fit into it.
+/// Returns the number of requests of F-15; if only a time is given, as many as fit into it.
 fn mutants_max(what: &TortureWhat) -> Option<u64> {
     let named = what.fuzz_number.or(what.fuzz_time.map(|_| u64::MAX));
     named.or(what.quick.then_some(QUICK))

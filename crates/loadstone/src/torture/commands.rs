@@ -1,5 +1,5 @@
-//! User commands that act on the server: run by a shell in their own process group, during the
-//! load.
+//! User commands that act on the server: run by a shell in their own process group while the load
+//! runs.
 
 use crate::shell::shell;
 use campaign::{Done, ServerCommand};
@@ -53,8 +53,8 @@ impl Commands {
         }
     }
 
-    /// Finishes after the last play: the restoring command is started if needed, and the starving
-    /// one must end.
+    /// Finishes after the last run of the cases: starts the restoring command if needed, and waits
+    /// for the end of the starving command.
     pub(super) fn conclude(&mut self, now: Nanos) {
         let begun = self.running.iter().map(|one| one.action);
         let starves = begun
@@ -112,7 +112,7 @@ impl Commands {
         }
     }
 
-    /// Kills its group: the shell and its children.
+    /// Kills the process group of the command: the shell and its children.
     fn end_command(&mut self, mut one: Running, now: Nanos, trouble: Option<String>) {
         kill_process_group(Pid::from_child(&one.child), Signal::KILL).ok();
         one.child.wait().ok();

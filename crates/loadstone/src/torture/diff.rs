@@ -32,8 +32,8 @@ fn result(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
     record::torture::read(&text).map_err(|why| Failure::usage(format!("{name} {why}")))
 }
 
-/// Returns whether the name is a file: ids have neither a slash nor a dot; a file whose name is
-/// also a tag is the file.
+/// Returns whether the name is a file: ids contain neither a slash nor a dot. A file whose name is
+/// also a tag is treated as a file.
 fn is_file(name: &str) -> bool {
     name == "-" || name.contains(['/', '.']) || Path::new(name).is_file()
 }

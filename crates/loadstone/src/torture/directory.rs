@@ -21,7 +21,7 @@ use torture::record::{Run, Transcript};
 use torture::result::{CaseResult, Kept, Probe, Shrunk};
 use units::Nanos;
 
-/// Number of executions before a failure whose transcripts are kept with it.
+/// Number of executions before a failure whose transcripts are kept with that failure.
 const TAIL_MAX: usize = 32;
 /// Maximum total size of these transcripts.
 const TAIL_BYTES_MAX: usize = 8 << 20;
@@ -41,7 +41,7 @@ struct RunDescription {
     report: Report,
 }
 
-/// Writes a run directory.
+/// Observer that writes a run directory.
 #[derive(Debug)]
 pub(super) struct Recorder {
     root: PathBuf,
@@ -58,10 +58,10 @@ pub(super) struct Recorder {
     tail: VecDeque<(u64, String)>,
     /// The first failing attempt of each exchange of the current case.
     failing: Vec<Transcript>,
-    /// The conversations before some of them.
+    /// Conversations that preceded others.
     behind: Vec<(String, Vec<TalkScript>)>,
     kept: Vec<Kept>,
-    /// The first write failure; nothing is written after it.
+    /// First write failure; nothing is written after it.
     trouble: Option<anyhow::Error>,
 }
 

@@ -1,4 +1,4 @@
-//! `loadstone torture emit`: prints failures in a form that does not need Loadstone.
+//! `loadstone torture emit`: prints failures in a form that can be used without Loadstone.
 
 use super::evidence;
 use super::print;

@@ -1,4 +1,4 @@
-//! Finds and reads recorded failures; and the server that they are replayed to.
+//! Finds and reads recorded failures, and determines the server for their replay.
 
 use super::audit::{Audit, Writer};
 use super::permit::{self, Permit};
@@ -31,7 +31,7 @@ pub(super) const BEFORE: &str = "before-";
 /// Maximum size of a case file.
 const CASE_MAX: u64 = 1 << 20;
 
-/// Returns the folders of failures: of a run, of its `failures`, or the named one.
+/// Returns the folders of failures: all of a run, all of its `failures`, or the named one.
 ///
 /// # Errors
 /// Fails if there are none.
@@ -78,15 +78,15 @@ pub(super) fn text(path: &Path, most: u64) -> Result<String, Failure> {
     Ok(fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?)
 }
 
-/// A failure to replay.
+/// Failure to replay.
 pub(super) struct Kept {
     pub(super) folder: PathBuf,
     pub(super) failure: campaign::Failure,
-    /// Remarks about other versions.
+    /// Remarks about other versions of the case.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads failures, each with the case that judged it: results of different versions of a case are
+/// Reads failures, each with the case that judged it. Results of different versions of a case are
 /// never compared.
 ///
 /// # Errors
@@ -95,7 +95,7 @@ pub(super) fn read(folders: &[PathBuf], cases: &[Case]) -> Result<Vec<Kept>, Fai
     folders.iter().map(|folder| read_one(folder, cases)).collect()
 }
 
-/// Returns the case that judges a failure: the one next to it, or the program's own.
+/// Returns the case that judges a failure: the one recorded with it, or the program's own.
 ///
 /// # Errors
 /// Fails if it cannot be read, or does not exist.
@@ -183,7 +183,8 @@ impl Scene {
     }
 }
 
-/// Returns the named server, or that of the failures; the rules are those of a run.
+/// Returns the target of a replay: the named server, or that of the failures. The rules are those
+/// of a run.
 ///
 /// # Errors
 /// Fails for failures of several servers, and for a server that may not be tested.

@@ -1,5 +1,5 @@
-//! The key of this installation: a secret named by its fingerprint in proofs of permission, so that
-//! a proof permits only its intended tester.
+//! The key of this installation: a secret whose fingerprint is named in proofs of permission, so
+//! that a proof permits only its intended tester.
 
 use crate::exit::Failure;
 use std::fs::{self, OpenOptions};
@@ -51,7 +51,7 @@ pub(super) fn fingerprint(folder: &Path) -> Result<String, Failure> {
     Ok(proof::fingerprint(digits.as_bytes()))
 }
 
-/// Writes it completely or not at all, and never over an existing one.
+/// Writes the key completely or not at all, and never over an existing key.
 fn make(folder: &Path, path: &Path) -> std::io::Result<()> {
     let mut secret = [0; SECRET_LEN];
     fs::File::open("/dev/urandom")?.read_exact(&mut secret)?;

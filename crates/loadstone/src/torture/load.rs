@@ -1,4 +1,4 @@
-//! Permission of the owner of a public server for a fleet: the same proof as for torture.
+//! Permission for a fleet from the owner of a public server: the same proof as for torture.
 
 use super::sources::Internet;
 use super::{key, permit};

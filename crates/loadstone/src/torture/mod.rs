@@ -85,7 +85,7 @@ fn print(text: &str) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The word that `explain` accepts instead of a case: how findings are rated.
+/// Word that `explain` accepts instead of a case, for the rules of rating.
 const SEVERITY: &str = "severity";
 
 fn explain(cases: &[Case], id: &str) -> Result<Code, Failure> {
@@ -177,7 +177,7 @@ fn run(
     if let Some(audit) = audit {
         audit.borrow_mut().end(&report.result, code as u8);
     }
-    // the store comes first: its result is complete, whatever happens to the files
+    // the store comes first: its result is complete even if writing files fails
     let kept = keep(keeping, &torture, args.outputs.quiet);
     outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
     if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
@@ -217,7 +217,7 @@ fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Emulate
     Ok(Some(route))
 }
 
-/// Passes each case to the store when it ends.
+/// Observer that stores each case when it ends.
 struct Storing<'k> {
     keeping: &'k Keeping,
     over: usize,
@@ -232,7 +232,7 @@ impl Watcher for Storing<'_> {
     }
 }
 
-/// `stopped`: something other than the user ended the run.
+/// Returns the exit code. `stopped`: the run was ended by something other than the user.
 fn exit_code(args: &TortureArgs, stopped: bool, torture: &TortureRecord) -> Code {
     match torture {
         TortureRecord { interrupted: true, .. } => Code::Interrupted,

@@ -10,7 +10,7 @@ use report::torture::Report;
 use torture::case::Case;
 use units::Nanos;
 
-/// Checks before anything is sent that every result can be written.
+/// Checks that every result can be written, before anything is sent.
 pub(super) fn check(outputs: &TortureOutputs) -> Result<(), Failure> {
     outputs.check().map_err(|error| Failure::usage(error.to_string()))?;
     let others = [&outputs.html, &outputs.junit, &outputs.probes];

@@ -15,10 +15,10 @@ use torture::safety::proof::{Claim, FoundProof};
 /// Interval of checking the clock; the proof is checked every minute.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Checks the proof on its own thread, because that may take seconds.
+/// Checks the proof on a separate thread, because a check may take seconds.
 pub(super) struct Watch {
     found: Arc<Mutex<Option<Stop>>>,
-    /// Dropping it ends the thread.
+    /// Ends the thread when dropped.
     _over: Sender<()>,
 }
 
@@ -48,7 +48,7 @@ impl Watch {
     }
 }
 
-/// Checks until there is a reason to stop, or the receiver is gone.
+/// Checks until there is a reason to stop, or the receiver is dropped.
 fn watch(
     sources: impl FnOnce() -> Result<Internet, String>,
     claim: Claim,

@@ -1,4 +1,4 @@
-//! The file that the server must not serve: cases of path traversal compare responses with it.
+//! A file that the server must not serve. Cases of path traversal compare responses with it.
 
 use crate::args::TortureArgs;
 use crate::exit::Failure;
@@ -12,7 +12,7 @@ const FILE_MAX: u64 = 1 << 20;
 /// The default where the user owns the server.
 const USUAL: &str = "/etc/hostname";
 
-/// A file and the digest of its content.
+/// File with the digest of its content.
 #[derive(Debug)]
 pub(super) struct OutsideFile {
     /// Path without the leading slash.
@@ -20,8 +20,8 @@ pub(super) struct OutsideFile {
     pub(super) digest: [u8; 32],
 }
 
-/// Returns the given file, or the default one if it can be read. `hosts`: the addresses of the
-/// target, all of which `--own` must name for the default.
+/// Returns the given file, or the default file if it is readable. `hosts`: addresses of the target;
+/// the default is used only if `--own` names all of them.
 ///
 /// # Errors
 /// Fails for a given file that cannot be used, with the reason.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use torture::case::{Case, read_own};
 use units::show;
 
-/// Maximum number of files in one folder, and size of one file.
+/// Maximum number of files in one folder, and maximum size of one file.
 const FILES_MAX: usize = 1_000;
 const FILE_MAX: u64 = 1 << 20;
 

@@ -1,5 +1,5 @@
-//! Permission: the class of the target, the audit log, the proof, the limits; in this order, and
-//! before anything is sent.
+//! Permission: class of the target, audit log, proof and limits, checked in this order before
+//! anything is sent.
 
 use super::audit::{Audit, Unwritten, words};
 use super::key;
@@ -51,13 +51,13 @@ pub(super) fn classify(url: &Url, addresses: &[IpAddr]) -> Result<Class, Failure
     }
 }
 
-/// Resources of a run in addition to its target: the governor, the reasons to stop, and its audit
+/// Resources of a run in addition to its target: the governor, the stop conditions, and the audit
 /// log.
 pub(super) struct Permit {
     pub(super) governor: Governor,
     pub(super) outside: Box<dyn FnMut() -> Option<Stop>>,
     pub(super) audit: Option<Rc<RefCell<Audit>>>,
-    /// Lock: only one run at a time stresses another machine.
+    /// Lock: only one run at a time may stress another machine.
     pub(super) alone: Option<File>,
 }
 
@@ -188,8 +188,8 @@ fn ranges(safety: &TortureSafety) -> Result<Ranges, Failure> {
         .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
 }
 
-/// Checks that explicitly selected cases are permitted; others are skipped if not permitted, but at
-/// least one must remain.
+/// Checks that explicitly selected cases are permitted. Other cases without permission are skipped,
+/// but at least one must remain.
 fn check_asked_for(
     args: &TortureArgs,
     cases: &[Case],

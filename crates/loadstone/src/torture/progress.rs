@@ -1,5 +1,5 @@
-//! Progress: continuously on a terminal, elsewhere one line per minute, so that a CI log
-//! distinguishes a long test from a hung one.
+//! Progress: continuous on a terminal, otherwise one line per minute, so that a CI log shows that a
+//! long test is not hung.
 
 use campaign::{CampaignEvent, Watcher};
 use indicatif::ProgressBar;
@@ -8,7 +8,7 @@ use torture::case::Case;
 use torture::result::CaseResult;
 use units::Nanos;
 
-/// A case may take minutes: the elapsed time is updated meanwhile.
+/// Redraw interval: a case may take minutes, and the elapsed time must advance.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Interval of lines without a terminal.
@@ -17,21 +17,21 @@ const LINES: Nanos = Nanos::from_secs(60);
 /// `17 of 59  12s  1 finding  S-07 whitespace between field name and colon`.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
-    /// The output without a terminal; `None` means no output.
+    /// Output without a terminal; `None` for no output.
     lines: Option<Lines>,
     found: u64,
     spans: Vec<(String, Nanos)>,
     left: Nanos,
 }
 
-/// Lines for a log.
+/// Progress as lines of a log.
 #[derive(Debug)]
 struct Lines {
     start: Nanos,
     printed_at: Nanos,
     cases: usize,
     done: usize,
-    /// The current case.
+    /// Current case.
     now: String,
     /// Usual total duration of the remaining cases.
     left: Nanos,
@@ -78,7 +78,7 @@ fn findings(count: u64) -> String {
 }
 
 impl Progress {
-    /// `spans`: each case by its id, with its usual duration.
+    /// `spans`: usual duration of each case, by id.
     pub(super) fn new(quiet: bool, spans: Vec<(String, Nanos)>) -> Progress {
         let cases = spans.len();
         let all = spans.iter().fold(Nanos::ZERO, |sum, (_, span)| sum + *span);
@@ -103,7 +103,7 @@ impl Progress {
         }
     }
 
-    /// Marks a case as over, however long it took.
+    /// Marks a case as over, whatever time it took.
     fn pass(&mut self, id: &str) {
         if let Some(at) = self.spans.iter().position(|(known, _)| known == id) {
             self.left = self.left - self.spans.swap_remove(at).1;
@@ -151,7 +151,7 @@ impl Progress {
         }
     }
 
-    /// Names the awaited connections and the maximum wait.
+    /// Shows which connections are awaited, and the maximum wait.
     fn await_states(&mut self, names: &[String], until: Nanos) {
         let left = until - net::reactor::monotonic().min(until);
         let seconds = Nanos::from_secs(left.as_secs_f64().ceil() as u64);

@@ -55,7 +55,8 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Returns a record in zone file format (RFC 1035 section 5.1), in strings that are short enough.
+/// Returns a TXT record in zone file format (RFC 1035 section 5.1), split into strings of permitted
+/// length.
 fn zone_line(host: &str, text: &str) -> String {
     let escaped = |piece: &[u8]| {
         let text = String::from_utf8_lossy(piece).replace('\\', "\\\\").replace('"', "\\\"");

@@ -1,4 +1,4 @@
-//! The network device of cases that send raw TCP segments.
+//! The network device for cases that send raw TCP segments.
 
 use crate::args::TortureArgs;
 use crate::exit::Failure;
@@ -8,8 +8,8 @@ use torture::case::{Case, Need, PACKETS};
 use torture::safety::Class;
 use url::Url;
 
-/// Returns the device if a case needs one, or the reason why it is not available; in a run of many
-/// groups those cases are then skipped with that reason.
+/// Returns the device if a case needs one, or the reason why it is unavailable. A run of many
+/// groups then skips those cases with that reason.
 ///
 /// # Errors
 /// Fails if such cases are selected explicitly, and there is no device.

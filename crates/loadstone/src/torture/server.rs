@@ -1,5 +1,5 @@
-//! The server's own side: its processes on this machine, either the named ones or those that listen
-//! on the target; or the figures of its machine from a node exporter.
+//! The server's own side: its processes on this machine, named or found by the listening port, or
+//! the figures of its machine from a node exporter.
 
 use super::target::Reached;
 use crate::args::{Sut, TortureServer};
@@ -11,10 +11,10 @@ use sample::{Death, ServerState};
 use torture::safety::Class;
 use units::Nanos;
 
-/// The watched processes.
+/// Watched processes.
 pub(super) enum Seen {
     Processes(Lives),
-    /// A machine, by the URL of its exporter.
+    /// Machine, by the URL of its node exporter.
     Machine(SutSource, String),
 }
 
@@ -46,8 +46,8 @@ impl Seen {
     }
 }
 
-/// Returns the processes to watch, found without sending a packet. By default those of a target on
-/// this machine, as far as permitted.
+/// Returns the processes to watch, found without sending a packet. The default is the processes of
+/// a target on this machine, as far as permissions allow.
 ///
 /// # Errors
 /// Fails as usage if the named process does not listen on the target.

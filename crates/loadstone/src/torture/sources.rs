@@ -10,7 +10,7 @@ use torture::safety::proof::{FILE_PATH, PROOF_MAX, Sources};
 use units::Nanos;
 use url::Url;
 
-/// Time limit of a connection, and of its response.
+/// Timeout of a connection and of its response.
 const WAIT: Nanos = Nanos::from_secs(5);
 
 pub(super) struct Internet {
@@ -18,9 +18,9 @@ pub(super) struct Internet {
     tls: Option<net::tls::Factory>,
     /// Name for SNI and the certificate; `None` without TLS.
     tls_name: Option<String>,
-    /// The value of the Host field.
+    /// Value of the Host field.
     host: String,
-    /// Our field lines.
+    /// Our additional field lines.
     fields: String,
 }
 
@@ -98,7 +98,7 @@ impl Sources for Internet {
     }
 }
 
-/// No proof, for targets that need none.
+/// Source without a proof, for targets that need none.
 pub(super) struct Nowhere;
 
 impl Sources for Nowhere {

@@ -1,5 +1,5 @@
-//! The target: the addresses of the URL, with everything that a request needs. The name is resolved
-//! once, and those addresses are tested.
+//! The target: the addresses of the URL, and the data that a request needs. The name is resolved
+//! once, and only those addresses are tested.
 
 use super::permit;
 use crate::args::TortureArgs;
@@ -31,14 +31,14 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<net::tls::
     Ok(Some(client.map_err(|error| Failure::usage(error.to_string()))?.factory()))
 }
 
-/// A target with the addresses of its name.
+/// Target with the addresses of its name.
 #[derive(Debug)]
 pub(super) struct Reached {
     pub(super) target: TestTarget,
-    /// Hosts; the first one is tested.
+    /// Hosts; the first is tested.
     pub(super) hosts: Vec<IpAddr>,
     pub(super) addresses: Vec<SocketAddr>,
-    /// The strictest class of all of them.
+    /// Strictest class of all hosts.
     pub(super) class: Class,
     /// Identifies the run in the server's log.
     pub(super) run: String,

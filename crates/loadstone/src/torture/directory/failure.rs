@@ -1,4 +1,4 @@
-//! The folder of one failure: the sent bytes, to be replayed with this program or without it.
+//! The folder of one failure: the sent bytes, for replay with or without this program.
 
 use crate::torture::evidence::BEFORE;
 use anyhow::{Context, Result};
@@ -14,17 +14,17 @@ use torture::result::ExchangeResult;
 /// Number of digest digits in a folder's name.
 const DIGITS: usize = 12;
 
-/// A failure with its evidence.
+/// Failure with its evidence.
 pub(super) struct Failed<'a> {
     pub(super) transcript: &'a Transcript,
-    /// Conversations to play first, each on its own connection.
+    /// Conversations to replay first, each on its own connection.
     pub(super) before: &'a [TalkScript],
     pub(super) case: &'a Case,
     pub(super) exchange: &'a ExchangeResult,
 }
 
-/// Writes the folder below `failures`, completely or not at all; an existing one has the same
-/// bytes. Returns its path.
+/// Writes the folder below `failures`, completely or not at all; keeps an existing folder, which
+/// has the same bytes. Returns its path.
 pub(super) fn write(failures: &Path, failed: &Failed<'_>) -> Result<PathBuf> {
     let transcript = failed.transcript;
     let hash = digest(format!("{}\n{:?}", transcript.name, transcript.script.steps).as_bytes());
