@@ -26,17 +26,17 @@ pub(crate) type Outside = Box<dyn FnMut() -> Option<Stop>>;
 
 pub(crate) struct Sockets {
     reactor: Reactor,
-    /// The QUIC sockets for HTTP/3.
+    /// QUIC sockets for HTTP/3.
     quic: Option<Box<Quic>>,
     tls: Option<net::tls::Factory>,
     governor: Governor,
     outside: Outside,
-    /// When this program's own work was last measured, and its amount.
+    /// Latest measurement of this program's own CPU use, with its time.
     work: (Nanos, Nanos),
     /// The server's own side, if visible.
     server: Option<Seen>,
     commands: Commands,
-    /// Conversations carried from one play to the next.
+    /// Conversations reused by later executions.
     carried: Carried,
     /// The emulated path of the cases.
     route: Option<EmulatedPath>,
@@ -131,7 +131,7 @@ fn waited(io: &mut impl Io, until: Nanos) -> Vec<Ready> {
     ready
 }
 
-/// Makes this thread's sockets use the path, if there is one.
+/// Moves this thread's sockets into the path, if there is one.
 fn enter(route: Option<&EmulatedPath>) {
     if let Some(route) = route {
         route.enter().expect("a network namespace created by this process");
