@@ -65,8 +65,8 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
     Ok(if found.doubts.is_empty() { Code::Done } else { Code::Invalid })
 }
 
-/// Causes of a verdict that mean: the measurement is not of this machine. Its own limits are the
-/// purpose of a calibration, not a doubt.
+/// Verdict causes that mark a calibration as unreliable. Limits of this machine are not among them:
+/// a calibration measures those.
 const DOUBTFUL: [CauseId; 5] = [
     CauseId::ForeignCpu,
     CauseId::Ports,
@@ -75,7 +75,7 @@ const DOUBTFUL: [CauseId; 5] = [
     CauseId::Interrupted,
 ];
 
-/// Why the measurements are unreliable, each reason once, at its worst.
+/// Returns why the measurements are unreliable: each reason once, with its worst figure.
 fn doubts(verdicts: &[&Verdict]) -> Vec<String> {
     let causes = || verdicts.iter().flat_map(|verdict| &verdict.causes);
     let worst = |id: &CauseId| {
@@ -121,7 +121,7 @@ fn keep(found: &Calibration, wanted: &CalibrateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One measurement with one worker.
+/// Runs one measurement with one worker.
 fn one(
     url: &str,
     load: Load,
@@ -202,7 +202,7 @@ fn text(found: &Calibration) -> String {
     out
 }
 
-/// No observer.
+/// Watcher that shows nothing.
 struct Silent;
 
 impl Watcher for Silent {

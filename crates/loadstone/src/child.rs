@@ -1,19 +1,18 @@
-//! The built-in site as a separate process: its CPU time is then separate from the client's, and it
-//! can run on another core.
+//! The built-in site as a separate process. Its CPU time is separate from the client's, and it can
+//! run on another core.
 
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// A running site; its process ends when this is dropped.
+/// Running site; dropping it ends the process.
 pub(crate) struct SiteProcess {
     child: Child,
     pub(crate) url: String,
 }
 
 impl SiteProcess {
-    /// Starts this program's `site` on a free loopback port, on the first core if there are
-    /// several.
+    /// Starts this program's `site` on a free loopback port, on the first core of several.
     ///
     /// # Errors
     /// Fails if the program cannot be started again, or the site prints no URL.

@@ -40,7 +40,7 @@ pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
     Ok(demonstrated(code))
 }
 
-/// Doubtful figures do not fail a demonstration: no decision depends on them.
+/// A demonstration with doubtful figures is not a failure: no decision depends on them.
 fn demonstrated(code: Code) -> Code {
     if code == Code::Invalid { Code::Done } else { code }
 }

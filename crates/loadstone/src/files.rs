@@ -1,6 +1,6 @@
-//! Output files. A partial result never looks complete: it is written next to its destination and
-//! renamed over it once it is on disk. Anything but a regular file cannot be replaced: it is
-//! written to.
+//! Output files. A result is written next to its destination and renamed over it once it is on
+//! disk, so a partial result never looks complete. Devices and pipes cannot be replaced and are
+//! written to directly.
 
 use crate::exit::Failure;
 use anyhow::{Context, Result};
@@ -17,7 +17,7 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// The path as a regular file.
+    /// Returns the path, if it is a regular file.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         match self {
             Sink::File(path) => Some(path),
@@ -26,11 +26,10 @@ impl Sink {
     }
 }
 
-/// Target of a path, following symbolic links: a link keeps pointing to its target, which gets the
-/// result.
+/// Resolved output path. A symbolic link stays, and its target receives the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A regular file that exists or can be created.
+    /// Regular file that exists or can be created.
     File(PathBuf),
     /// A device, a pipe, or an already open descriptor (`/dev/stdout`).
     Stream(PathBuf),
@@ -56,30 +55,30 @@ pub(crate) fn place(path: &Path) -> Result<Place> {
     anyhow::bail!("cannot write {}: its links form a loop", path.display())
 }
 
-/// The name of an open descriptor of this process, if the path is one in /proc.
+/// Returns the name of an open descriptor of this process, if the path is in /proc.
 fn descriptor(path: &Path) -> Option<&str> {
     let folder = path.parent()?.canonicalize().ok()?;
     let ours = Path::new("/proc/self/fd").canonicalize().ok()?;
     if folder == ours { path.file_name()?.to_str() } else { None }
 }
 
-/// A device or a pipe.
+/// Returns whether the path is a device or a pipe.
 fn is_stream(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
 }
 
-/// Opens a stream to write to its end. A pipe waits here for its reader.
+/// Opens a stream for appending. Opening a pipe blocks until it has a reader.
 pub(crate) fn open_stream(path: &Path) -> std::io::Result<File> {
     match descriptor(path) {
-        // the descriptors themselves: reopening a file would give it a separate position, and the
-        // two would overwrite each other
+        // duplicate the descriptors: a reopened file has a separate position, and the two would
+        // overwrite each other
         Some("1") => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
         Some("2") => std::io::stderr().as_fd().try_clone_to_owned().map(File::from),
         _ => OpenOptions::new().append(true).open(path),
     }
 }
 
-/// Checks before a run that a result can be written after it.
+/// Checks before a run that its result can be written.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     // a name that ends with a slash is a folder, whether it exists or not
     let folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -108,8 +107,8 @@ pub(crate) fn check_results<'a>(
     Ok(())
 }
 
-/// Writes JSON, the other files, and the text, unless JSON uses standard output. All are tried; the
-/// first failure is returned.
+/// Writes JSON, the other files, and the text, unless JSON uses standard output. Attempts all of
+/// them; returns the first failure.
 pub(crate) fn write_results<'a>(
     json: Option<(&Sink, String)>,
     others: impl IntoIterator<Item = (&'a PathBuf, String)>,
@@ -129,8 +128,8 @@ pub(crate) fn write_results<'a>(
     done.map_err(|error| Failure::not_written(&error))
 }
 
-/// An output written piece by piece: it grows next to its place and is renamed when complete;
-/// dropped before, it is removed. A device or a pipe is written to directly.
+/// Output that is written in pieces, next to its destination, and renamed when complete. If it is
+/// dropped before, the file is removed. A device or a pipe is written to directly.
 #[derive(Debug)]
 pub(crate) struct GrowingFile {
     /// Path as the user named it.
@@ -139,7 +138,7 @@ pub(crate) struct GrowingFile {
     growth: Option<Growth>,
 }
 
-/// Temporary file, and its final path.
+/// Temporary path, and final path.
 #[derive(Clone, Debug)]
 struct Growth {
     beside: PathBuf,
@@ -147,7 +146,7 @@ struct Growth {
 }
 
 impl GrowingFile {
-    /// Creates it, empty. A pipe waits here for its reader.
+    /// Creates an empty file. For a pipe, blocks until it has a reader.
     ///
     /// # Errors
     /// Fails if it cannot be created.
@@ -166,17 +165,17 @@ impl GrowingFile {
         Ok(GrowingFile { path: path.to_owned(), file, growth })
     }
 
-    /// Path as the user named it.
+    /// Returns the path as the user named it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Written to at its end.
+    /// Returns the file, positioned at its end.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Returns whether it can be synced to disk: it is not a device or a pipe.
+    /// Returns whether the output can be synced to disk: false for devices and pipes.
     pub(crate) fn is_file(&self) -> bool {
         self.growth.is_some()
     }
@@ -205,14 +204,14 @@ impl Drop for GrowingFile {
     }
 }
 
-/// A name in the same folder for an incomplete file.
+/// Returns a name in the same folder for an incomplete file.
 pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.part", std::process::id()));
     path.with_file_name(name)
 }
 
-/// Writes all of `text`, or nothing; appends to anything but a regular file.
+/// Writes all of `text`, or nothing; appends to devices and pipes.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
     match place(path)? {
         Place::File(place) => host::state::store_atomic(&place, text.as_bytes())?,
@@ -244,7 +243,7 @@ pub(crate) fn write_stdout(text: &str) -> Result<()> {
     write_stdout_bytes(text.as_bytes())
 }
 
-/// The same for bytes.
+/// Writes bytes to standard output, all or nothing.
 pub(crate) fn write_stdout_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to standard output")

@@ -25,7 +25,7 @@ slo = ["p99<500ms", "failures<1%"]
 /// Tables defined by [`LOAD`].
 const WRITTEN: [&str; 4] = ["version", "load", "stop", "measure"];
 
-/// Writes the plan, and names the command that runs it.
+/// Writes the plan, and prints the command that runs it.
 pub(crate) fn init(args: &InitArgs) -> Result<Code, Failure> {
     if let Sink::File(path) = &args.output
         && !args.force
@@ -49,7 +49,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// A file of another tool, as `loadstone workload import FILE -o PLAN` does it.
+/// Imports a file of another tool, like `loadstone workload import FILE -o PLAN`.
 fn import(file: &str, output: &Sink) -> Result<Code, Failure> {
     let output = match output {
         Sink::File(path) => path.display().to_string(),
@@ -63,7 +63,7 @@ fn import(file: &str, output: &Sink) -> Result<Code, Failure> {
     }
 }
 
-/// The plan with its comments.
+/// Renders the plan with its comments.
 fn text(plan: &Plan, output: &Sink) -> Result<String, Failure> {
     let file = match output {
         Sink::File(path) => path.display().to_string(),
@@ -81,7 +81,7 @@ fn text(plan: &Plan, output: &Sink) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The calls of the plan, without defaults.
+/// Renders the calls of the plan, without defaults.
 fn calls(plan: &Plan) -> Result<String, Failure> {
     let whole = plan::to_toml(plan, Secrets::Shown);
     let brief = plan::to_brief_toml(&whole).unwrap_or(whole);

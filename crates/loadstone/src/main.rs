@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Err(error) => return print_usage(&error, &argv),
     };
     if let Command::Netpath(args) = &cli.command {
-        // handles signals itself, and must have a single thread until it has forked a process
+        // handles its own signals, and must have a single thread until it has forked a process
         return netpath_command::netpath(args);
     }
     if let Err(error) = signals::install() {
@@ -116,13 +116,13 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
     }
 }
 
-/// The words of the command line, the program's name first. Invalid Unicode, possible in file
-/// names, is shown approximately.
+/// Returns the words of the command line, the program's name first. Invalid Unicode, possible in
+/// file names, is replaced.
 pub(crate) fn typed() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Sends a plan's calls through the proxy of the environment, where nothing else names one.
+/// Sends a plan's calls through the proxy of the environment, unless a proxy is named elsewhere.
 pub(crate) fn use_proxy(plan: &mut plan::Plan, outputs: &Outputs) -> Result<(), Failure> {
     let note = args::use_environment(plan, outputs)?;
     note.iter().filter(|_| !outputs.quiet).for_each(|note| say(note));

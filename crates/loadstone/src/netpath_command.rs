@@ -105,8 +105,8 @@ fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
     }
 }
 
-/// The exit code of a program that cannot be started, as in shells: 127 if it is not found, 126 if
-/// it cannot be executed.
+/// Returns the exit code for a program that cannot be started, as in shells: 127 if it is not
+/// found, 126 if it cannot be executed.
 fn unstarted(error: &std::io::Error) -> u8 {
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
@@ -131,7 +131,7 @@ fn attend(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, Fai
     Ok(netpath::code(ended))
 }
 
-/// The facts of a path, as lines.
+/// Formats the facts of a path as lines.
 pub(crate) fn tell(facts: &PathFacts) -> Vec<String> {
     let mut lines = vec![format!(
         "path {}, seed {}, {} packets in {}",

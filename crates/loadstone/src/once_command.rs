@@ -47,7 +47,7 @@ pub(crate) fn once(args: &OnceArgs) -> Result<Code, Failure> {
     Ok(code(&plan, &heard))
 }
 
-/// Exit code; a status that the plan expects is a success.
+/// Returns the exit code; a status that the plan expects is a success.
 fn code(plan: &Plan, heard: &Heard) -> Code {
     let ranges = &plan.expect.status;
     let expected = |status: u16| match ranges.is_empty() {
@@ -61,8 +61,8 @@ fn code(plan: &Plan, heard: &Heard) -> Code {
     }
 }
 
-/// The request after `>`, the head of the response after `<`, the body, and the duration, without
-/// the secrets of the request.
+/// Formats the request after `>`, the head of the response after `<`, the body, and the duration,
+/// without the secrets of the request.
 fn shown(plan: &Plan, template: &Template, heard: &Heard) -> String {
     let mut secrets = Masker::of(plan);
     secrets.add_request(&template.last);
@@ -100,7 +100,7 @@ fn answer(reply: &Reply, secrets: &Masker) -> String {
     text + "<\n" + &content(&reply.body, secrets)
 }
 
-/// A body that is text, or its length.
+/// Returns a body that is text, or else its length.
 fn content(body: &[u8], secrets: &Masker) -> String {
     if body.is_empty() {
         return String::new();
@@ -135,7 +135,7 @@ mod tests {
         assert!(!content(b"no \x1b[31m escapes").contains('\x1b'));
     }
 
-    /// The request of a plan, and what is shown of it when the connection is refused.
+    /// Shows the request of a plan whose connection is refused.
     fn refused(plan: &Plan) -> (Template, String) {
         let url = &plan.targets[0].url;
         let template = engine::build_template(plan, url, "GET", &[], None, 0, false).unwrap();

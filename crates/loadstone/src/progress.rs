@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 /// Redraws per second.
 const HZ: u8 = 4;
 
-/// A progress line; `None` without a terminal. `template` is indicatif's.
+/// Creates a progress line; `None` without a terminal. `template` has the syntax of indicatif.
 pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<ProgressBar> {
     let dumb = dumb_terminal();
     let shown = !quiet && !dumb && std::io::stderr().is_terminal();
@@ -19,7 +19,7 @@ pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<Pr
     })
 }
 
-/// The terminal cannot move its cursor back.
+/// Returns whether the terminal cannot move its cursor back.
 pub(crate) fn dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

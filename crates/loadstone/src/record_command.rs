@@ -91,7 +91,7 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
     dry_run(&plan, &args.har.to_string_lossy())
 }
 
-/// The certificate authority in a file, with its key next to it; missing files are created.
+/// Reads the certificate authority from a file, with its key next to it; creates missing files.
 fn authority(file: Option<&Path>) -> Result<LocalAuthority, String> {
     let Some(path) = file else { return LocalAuthority::generate() };
     let key_path = PathBuf::from(format!("{}.key", path.display()));

@@ -14,7 +14,7 @@ use report::{Named, RunRecord, Style};
 use std::path::Path;
 use store::{Filter, Store, StorePlace, Stored};
 
-/// Results to show: of one kind, each with its name.
+/// Results to show, of one kind, each with its name.
 pub(crate) enum ShownResults {
     Runs(Vec<(String, RunRecord)>),
     Ramps(Vec<(String, RampRecord)>),
@@ -58,7 +58,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Every named result, with its name.
+/// Loads every named result.
 fn load(args: &ReportArgs) -> Result<Vec<(String, Stored)>, Failure> {
     let mut stored = Vec::new();
     let mut usual: Option<Store> = None;
@@ -82,12 +82,12 @@ fn unreadable(error: store::StoreError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// The file of a name; ids and tags contain neither a slash nor a dot.
+/// Returns the file that a name refers to; ids and tags contain neither a slash nor a dot.
 fn exported(name: &str) -> Option<&Path> {
     name.contains(['/', '.']).then(|| Path::new(name))
 }
 
-/// Everything in a file, the oldest first.
+/// Returns all results in a file, oldest first.
 fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
     let place = StorePlace::File(file.to_owned());
     let store = run::keeping::noted(Store::open_to_read(&place).map_err(unreadable)?);
@@ -190,7 +190,7 @@ fn named(runs: &[(String, RunRecord)]) -> Vec<Named<'_>> {
     runs.iter().map(|(name, report)| Named { name: name.clone(), report }).collect()
 }
 
-/// One ramp unchanged; several combined.
+/// Combines several ramps; returns a single one unchanged.
 fn joined(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     match ramps {
         [(_, only)] => Some(only.clone()),
@@ -198,7 +198,7 @@ fn joined(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     }
 }
 
-/// One document, or a list.
+/// Renders one document, or a list.
 fn list(documents: &[String]) -> String {
     match documents {
         [only] => only.clone(),
@@ -209,7 +209,7 @@ fn list(documents: &[String]) -> String {
     }
 }
 
-/// Forms that a check does not have are empty here: [`one_picture`] refuses them.
+/// A check has no such forms: they are empty here, and [`one_picture`] refuses them.
 impl ShownResults {
     /// Prints the results with another benchmark's figures.
     fn as_benchmark(&self, name: BenchmarkName) -> Result<Code, Failure> {
@@ -315,7 +315,7 @@ impl ShownResults {
         }
     }
 
-    /// Empty for results without cases, which are refused before.
+    /// Renders JUnit; empty for results without cases, which are refused before.
     fn junit(&self) -> String {
         match self {
             ShownResults::Torture(torture) => report::torture::junit(torture),

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use world::CheckedSite;
 
-/// The plan for the norm site.
+/// Check plan for the norm site.
 const NORM: &str = include_str!("norm.toml");
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Code, Failure> {

@@ -18,19 +18,19 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(10);
 /// Characters shown of a process's output.
 const MESSAGE_CHARS_MAX: usize = 1_000;
-/// Exit codes with a result: done, missed, INVALID.
+/// Exit codes of a measured run: done, missed, INVALID.
 const MEASURED: [Code; 3] = [Code::Done, Code::Missed, Code::Invalid];
 
-/// The plans and results of a duet, in a folder that only this user can read.
+/// Plans and results of a duet, in a folder that only this user can read.
 pub(super) struct Duet {
     folder: PathBuf,
 }
 
 /// Outcome of measuring both sides once.
 pub(super) enum Moment {
-    /// The runs of A and B.
+    /// Runs of A and B.
     Runs(Box<[RunRecord; 2]>),
-    /// A side was not measured: its letter and the reason.
+    /// Side that was not measured: its letter, and the reason.
     Failed(String),
     Interrupted,
 }
@@ -94,13 +94,13 @@ impl Drop for Duet {
     }
 }
 
-/// One side while its process runs; dropping it ends the process.
+/// Side whose process is running; dropping it ends the process.
 struct Measuring {
     letter: &'static str,
-    /// The side's running server, if its CPU time is bounded.
+    /// Running server of the side, if its CPU time is bounded.
     sut: Option<SutTarget>,
     child: Option<Child>,
-    /// Files of the side: this path with `.toml`, `.json` and `.log`.
+    /// Files of the side: this path with the extensions `.toml`, `.json` and `.log`.
     place: PathBuf,
 }
 
@@ -138,7 +138,7 @@ impl Measuring {
         Ok(())
     }
 
-    /// Waits for its end; `None` after a signal.
+    /// Waits for the process to end; `None` after a signal.
     fn wait(&mut self) -> Result<Option<ExitStatus>, Failure> {
         let Some(child) = &mut self.child else { return Ok(None) };
         loop {

@@ -19,17 +19,17 @@ use std::sync::Arc;
 use store::{Beginning, ResultKind};
 use units::{Purpose, Seed, Stream, show};
 
-/// Why a comparison ended before its last block.
+/// Reason why a comparison ended before its last block.
 enum Ended {
     Interrupted,
-    /// A server started here died: when and how.
+    /// A server that the comparison started died: when and how.
     Died(String),
     /// A server failed every call of a run, with a description.
     Failed(String),
 }
 
 impl Ended {
-    /// The exit code if it ended before its last block.
+    /// Returns the exit code of a comparison that ended before its last block.
     fn code(&self) -> Option<Code> {
         match self {
             Ended::Died(_) => Some(Code::Invalid),
@@ -44,9 +44,9 @@ impl Ended {
 struct Blocks {
     runs: Vec<Vec<RunRecord>>,
     order: Vec<String>,
-    /// Why it ended before its last block.
+    /// Reason why it ended before its last block.
     ended: Option<Ended>,
-    /// The gate, if there is one.
+    /// Gate, if there is one.
     gate: Option<Sequential>,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     Ok(died.unwrap_or(code))
 }
 
-/// The sides, each with its server; the exit code instead if one of them has none.
+/// Returns the sides, each with its server, or the exit code if a side has no server.
 fn found_sides<'a>(
     asked: &'a [CompareSide],
     env: &'a Arc<Env>,
@@ -180,8 +180,8 @@ fn print_plans(task: &LiveTask) -> Result<Code, Failure> {
     crate::print(text.as_bytes())
 }
 
-/// The order of one block: a random order of the sides, followed by its reverse (ABBA, CABBAC), so
-/// that a steady drift affects all sides alike.
+/// Returns the order of one block: a random order of the sides, followed by its reverse (ABBA,
+/// CABBAC), so that a steady drift affects all sides alike.
 fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sides).collect();
     for last in (1..sides).rev() {
@@ -191,7 +191,8 @@ fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
     [order, back].concat()
 }
 
-/// Remaining time of all runs, after `runs` runs of a block; empty if no time ends them.
+/// Formats the remaining time of all runs, after `runs` runs of a block; empty if no time ends
+/// them.
 fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
     // the end of a gate is unknown
     if task.gate.is_some() {
@@ -207,9 +208,9 @@ fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
 pub(super) enum BlockEnd {
     /// The runs of each side, and their order in letters.
     Whole(Vec<Vec<RunRecord>>, String),
-    /// A server started here died, or a side could not be measured: why.
+    /// A server that the comparison started died, or a side could not be measured; with the reason.
     Died(String),
-    /// A server failed every call of a run: why.
+    /// A server failed every call of a run; with the reason.
     Failed(String),
     Interrupted,
 }
@@ -219,22 +220,22 @@ pub(super) struct Measurer<'a, 'b> {
     sides: &'a mut [Side<'b>],
     task: &'a LiveTask,
     draws: Stream,
-    /// Both sides are measured at the same moment, if set.
+    /// Set if both sides are measured at the same moment.
     duet: Option<Duet>,
-    /// Store for finished runs that count; `None` in a pilot.
+    /// Store for finished runs; `None` in a pilot, whose runs do not count.
     keeping: Option<&'a Keeping>,
-    /// Runs of each side in whole blocks so far.
+    /// Runs of each side in complete blocks so far.
     kept: usize,
 }
 
 impl Measurer<'_, '_> {
-    /// The bounds of the comparison.
+    /// Returns the bounds of the comparison.
     pub(super) fn bounds(&self) -> &[FailIf] {
         &self.task.bounds
     }
 
-    /// Measures one block in one of the designs. All sides get the same arrivals and draws, and each
-    /// block its own.
+    /// Measures one block in the given design. All sides get the same arrivals and random draws;
+    /// each block has its own.
     ///
     /// # Errors
     /// Fails like [`Side::run`] and [`Duet::moment`].
@@ -289,7 +290,7 @@ impl Measurer<'_, '_> {
         }
     }
 
-    /// Design of a gate, chosen by a pilot on request.
+    /// Returns the design of a gate; a pilot chooses it on request.
     fn design(&mut self) -> Result<Chosen, Failure> {
         let given = |duet: bool| Chosen::Design { duet, why: String::new() };
         match self.task.gate.as_ref().map_or(Design::Turns, |gate| gate.design) {
@@ -382,7 +383,7 @@ impl Blocks {
         self.order.push(name);
     }
 
-    /// Records why it ended before its last block.
+    /// Records why the comparison ended before its last block.
     fn end(&mut self, place: &str, end: BlockEnd) {
         self.ended = match end {
             BlockEnd::Whole(..) => None,

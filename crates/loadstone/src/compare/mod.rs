@@ -15,7 +15,7 @@ use crate::run::output;
 use record::compare::{BoundRecord, CompareRecord, GateAnswer};
 use stats::State;
 
-/// Characters shown of a side's label: a command may be long.
+/// Maximum number of characters shown of a side's label, which may be a long command.
 const LABEL_CHARS_MAX: usize = 200;
 
 pub(crate) fn compare(args: CompareArgs) -> Result<Code, Failure> {
@@ -25,7 +25,8 @@ pub(crate) fn compare(args: CompareArgs) -> Result<Code, Failure> {
     }
 }
 
-/// Comment above a plan in TOML: the command that starts its server. Empty without a command.
+/// Returns a comment for above a plan in TOML: the command that starts its server. Empty without a
+/// command.
 pub(crate) fn command_comment(command: Option<&str>) -> String {
     let Some(command) = command else { return String::new() };
     let lines = command.lines().map(|line| format!("#   {line}\n"));
@@ -48,7 +49,7 @@ fn finish(report: &CompareRecord, outputs: &Outputs) -> Result<Code, Failure> {
     Ok(exit_code(report))
 }
 
-/// The first that applies, as with `run`.
+/// Returns the first exit code that applies, as with `run`.
 fn exit_code(report: &CompareRecord) -> Code {
     if let Some(gate) = &report.gate {
         // its blocks with an INVALID run are excluded

@@ -7,18 +7,18 @@ use net::reactor::monotonic;
 use record::compare::{BlockRuns, pilot_spread};
 use units::{Nanos, show};
 
-/// Blocks of each design.
+/// Blocks of each design in a pilot.
 const BLOCKS: u32 = 4;
-/// Seeds of the pilot start beyond those of the blocks that count.
+/// First block number of the pilot: its seeds lie beyond those of the blocks that count.
 const FIRST: u32 = 1_000_000;
 
-/// The design that a pilot chose.
+/// Design that a pilot chose.
 pub(super) enum Chosen {
     Design {
         duet: bool,
         why: String,
     },
-    /// A block did not end.
+    /// A block was not completed.
     Ended(BlockEnd),
 }
 

@@ -1,4 +1,4 @@
-//! A gate during the measurement: its blocks, and its remaining time.
+//! A gate during the measurement: its blocks and its remaining time.
 
 use crate::args::GateTask;
 use net::reactor::monotonic;
@@ -11,17 +11,17 @@ pub(super) struct Sequential {
     gate: Gate,
     budget: Nanos,
     start: Nanos,
-    /// End of the last block.
+    /// Instant at which the last block ended.
     last: Nanos,
-    /// The longest block so far.
+    /// Duration of the longest block so far.
     longest: Nanos,
-    /// Both sides are measured at the same moment, and the pilot's result.
+    /// Result of the pilot; both sides are measured at the same moment.
     duet: bool,
     pilot: String,
 }
 
 impl Sequential {
-    /// The budget starts now.
+    /// Starts the budget.
     pub(super) fn begun(task: &GateTask, bounds: &[FailIf]) -> Sequential {
         let start = monotonic();
         Sequential {
@@ -53,14 +53,14 @@ impl Sequential {
         self.gate.is_over() || monotonic() - self.start + self.longest > self.budget
     }
 
-    /// Shown while it runs: `· 1 m 05 s of 10 m 00 s`.
+    /// Formats the progress: `· 1 m 05 s of 10 m 00 s`.
     pub(super) fn progress(&self) -> String {
         let passed = Nanos::from_secs_f64((monotonic() - self.start).as_secs_f64().round());
         format!("· {} of {}", show::duration(passed), show::duration(self.budget))
     }
 
-    /// `starts`: servers started for each side. `cut_short`: why it ended without an answer, other
-    /// than by its budget.
+    /// `starts`: servers started for each side. `cut_short`: reason other than the budget why there
+    /// is no answer.
     pub(super) fn record(self, starts: Vec<u32>, cut_short: Option<&str>) -> GateRecord {
         self.gate.record(&GateEnd {
             budget: self.budget,

@@ -1,4 +1,4 @@
-//! A server started by the comparison: a shell starts it before a run, and after the run everything
+//! A server started by the comparison. A shell starts it before a run; after the run, every process
 //! that the command started is ended.
 //!
 //! This process adopts the orphans of its servers (prctl(2), PR_SET_CHILD_SUBREAPER). Everything
@@ -23,25 +23,26 @@ use units::Nanos;
 
 /// Time for a server to shut down after TERM; then it is killed.
 pub(super) const TERM_PATIENCE: Nanos = Nanos::from_secs(5);
-/// Time for the kernel to end killed processes: a process that waits for a dead disk never ends.
+/// Time for the kernel to end killed processes; a process in uninterruptible disk wait may never
+/// end.
 const KILL_PATIENCE: Nanos = Nanos::from_secs(5);
 /// Interval of checking for remaining processes.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
-/// Bytes kept of the end of a command's output, and lines shown of them.
+/// Number of bytes kept from the end of a command's output, and number of lines shown.
 const TAIL_BYTES_MAX: usize = 16 << 10;
 const TAIL_LINES_MAX: usize = 10;
 /// Maximum number of characters shown of such a line.
 const LINE_CHARS_MAX: usize = 300;
 
-/// The server that runs now. Code that reaps or kills must hold it: the number of an unreaped
-/// process cannot be reused.
+/// The running server. Code that reaps or kills must hold this lock: the PID of an unreaped process
+/// cannot be reused.
 static NOW: Mutex<Now> = Mutex::new(Now { leader: None, ended: None });
 
 #[derive(Debug)]
 struct Now {
     /// The shell, which leads its group; `None` once it has been reaped.
     leader: Option<Pid>,
-    /// How the shell ended.
+    /// Exit status of the shell.
     ended: Option<WaitStatus>,
 }
 
@@ -64,10 +65,10 @@ pub(super) fn prepare() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A running server; ended, with everything that it started, when dropped.
+/// Running server; dropping it ends every process that it started.
 #[derive(Debug)]
 pub(super) struct ServerProcess {
-    /// Reads what it writes, and gives back the end of it.
+    /// Thread that reads the output and returns its end.
     reader: Option<JoinHandle<VecDeque<u8>>>,
 }
 
@@ -94,7 +95,7 @@ impl ServerProcess {
         Ok(ServerProcess { reader: Some(reader) })
     }
 
-    /// Number of its shell; `None` once that has ended.
+    /// Returns the PID of the shell; `None` after it has ended.
     pub(super) fn pid(&self) -> Option<u32> {
         now().leader.and_then(|leader| u32::try_from(leader.as_raw_nonzero().get()).ok())
     }
@@ -104,8 +105,8 @@ impl ServerProcess {
         reap(&mut now())
     }
 
-    /// Ends it, waits until all of its processes have ended, and returns how the shell had ended on
-    /// its own, if it had, and its last output.
+    /// Ends the server, waits until all of its processes have ended, and returns its last output,
+    /// with the shell's exit status if the shell had ended before.
     ///
     /// # Errors
     /// Fails if one of its processes cannot be ended.
@@ -132,17 +133,17 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Last state of a server.
+/// Final state of a server.
 #[derive(Debug)]
 pub(super) struct Last {
-    /// How its command ended before it was asked to.
+    /// Exit status, if the command ended before it was asked to.
     pub(super) ended: Option<String>,
     /// Last lines of its output, without control characters.
     written: Vec<String>,
 }
 
 impl Last {
-    /// The lines under a heading; empty without lines.
+    /// Formats the lines under a heading; empty without lines.
     pub(super) fn quoted(&self) -> String {
         match self.written.is_empty() {
             true => " It printed nothing.".to_owned(),
@@ -171,7 +172,7 @@ fn reap(now: &mut Now) -> bool {
     }
 }
 
-/// Own children and adopted ones.
+/// Lists child processes, including adopted ones.
 fn children() -> Vec<Pid> {
     let this = std::process::id();
     let parent = |text: String| host::proc::process(&text).map(|process| process.parent);
@@ -194,15 +195,15 @@ fn signal_all(now: &Now, signal: Signal, others: &[Pid]) {
     send(signal, others);
 }
 
-/// An error because the receiver has exited is harmless.
+/// Sends a signal. Errors are ignored: the receiver may have exited.
 fn send(signal: Signal, to: &[Pid]) {
     for pid in to {
         kill_process(*pid, signal).ok();
     }
 }
 
-/// Sends TERM to every process once; KILL to the remaining ones after a while. Processes orphaned
-/// meanwhile are adopted.
+/// Sends TERM to every process once and, after a while, KILL to the remaining ones. Processes
+/// orphaned meanwhile are adopted.
 fn end_all() -> Result<(), String> {
     let start = net::reactor::monotonic();
     let mut signaled: Vec<Pid> = Vec::new();
@@ -240,10 +241,10 @@ fn end_all() -> Result<(), String> {
     }
 }
 
-/// Kills the processes at once because the program is about to end. May be called by any thread,
-/// even one that panics while it holds the lock; others that wait here then continue without it.
+/// Kills the processes at once because the program is about to end. Any thread may call this, even
+/// one that panics while it holds the lock; waiting threads then continue without the lock.
 fn kill_all() {
-    /// Together a second.
+    /// Rounds; together they take one second.
     const ROUNDS: u32 = 100;
     const BETWEEN: Duration = Duration::from_millis(10);
     for _ in 0..ROUNDS {

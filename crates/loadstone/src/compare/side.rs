@@ -1,5 +1,5 @@
-//! One side of a comparison: a target that runs independently, or a server that is restarted for
-//! each run and ended after it.
+//! One side of a comparison: a target that is already running, or a server that is started for each
+//! run and ended after it.
 
 use super::server::ServerProcess;
 use crate::args::{CompareSide, LiveTask};
@@ -16,30 +16,30 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{Nanos, show};
 
-/// Duration of the uncounted load before the first block, and after each start of a server: caches
-/// fill, pools grow, processors wake up.
+/// Duration of the uncounted load before the first block and after each start of a server, in which
+/// caches fill, pools grow and processors wake up.
 const PRACTICE: Nanos = Nanos::from_secs(1);
-/// Maximum duration of one check of a port that should be silent, and minimum of one that should
-/// respond.
+/// Maximum duration of a check that a port is silent, and minimum duration of a check that it
+/// responds.
 const CHECK_MAX: Nanos = Nanos::from_secs(1);
 const CHECK_MIN: Nanos = Nanos::from_millis(100);
 /// Interval between two checks.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
-/// A side that can be measured.
+/// Side that can be measured.
 pub(super) struct Side<'a> {
     asked: &'a CompareSide,
-    /// `A`, `B`, …
+    /// Letter of the side: `A`, `B`, …
     letter: char,
     env: &'a Arc<Env>,
     quiet: bool,
     /// Maximum time for a server to answer.
     ready: Nanos,
-    /// The target, if no command starts it.
+    /// Running target; `None` if a command starts it.
     running: Option<Session>,
-    /// Servers started so far.
+    /// Number of servers started so far.
     started: usize,
-    /// The CPU time of its server is measured.
+    /// True if the CPU time of its server is measured.
     watched: bool,
 }
 
@@ -54,11 +54,11 @@ pub(super) enum Found<'a> {
 /// Result of a run.
 pub(super) enum TrialEnd {
     Run(Box<RunReport>),
-    /// The server exited, refuses everything, or never started: why.
+    /// The server exited, refuses connections, or never started; with the reason.
     Died(String),
-    /// The server answers, and fails every call: which side, and how.
+    /// The server answers but fails every call: which side, and how.
     Failed(String),
-    /// A signal arrived before its end.
+    /// A signal arrived before the end of the run.
     Interrupted,
 }
 
@@ -69,10 +69,10 @@ enum Start {
     Interrupted,
 }
 
-/// Result of waiting for a response, or for none.
+/// Result of waiting until a port responds, or until it is silent.
 enum FirstLook {
     Response(Box<Session>),
-    /// Why the session is missing.
+    /// Reason why there is no session.
     Silence(String),
     Interrupted,
 }
@@ -116,8 +116,8 @@ impl<'a> Side<'a> {
         Ok(Found::Side(Box::new(side)))
     }
 
-    /// Before the first block: runs an uncounted load, or, for a server that each run starts,
-    /// checks that it can be started and ended.
+    /// Prepares the first block: runs an uncounted load or, for a server that each run starts,
+    /// checks that the server starts and ends.
     ///
     /// # Errors
     /// Fails like [`Session::trial`], and for a server that does not start, or exits at once.
@@ -171,8 +171,8 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Makes the teardown steps of its plan at a server that keeps running; a server that is started
-    /// for a run ends with it.
+    /// Runs the teardown steps of the plan at a server that keeps running. A server started for a
+    /// run ends with it.
     pub(super) fn tear_down(&self) -> Result<(), Failure> {
         self.running.as_ref().map_or(Ok(()), |target| target.clone().close())
     }
@@ -242,8 +242,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Checks that no server answers before the start: it would be another one. A port of the
-    /// previous server may take a moment to be free.
+    /// Checks that no other server answers on the port before the start. The port of the previous
+    /// server may take a moment to close.
     fn silence(&self) -> Result<FirstLook, Failure> {
         let patience = if self.started > 0 { self.ready } else { Nanos::ZERO };
         self.look_until(
@@ -269,7 +269,7 @@ impl<'a> Side<'a> {
     }
 
     /// Repeats the check until it has the wanted result, `patience` is over, or waiting is useless.
-    /// `length`: of one check, of the remaining time.
+    /// `length`: duration of one check of the remaining time.
     fn look_until(
         &self,
         patience: Nanos,
@@ -310,8 +310,8 @@ impl<'a> Side<'a> {
         Ok(FirstLook::Response(Box::new(target)))
     }
 
-    /// Ends the server; returns why a run of it does not count. After a signal the server may have
-    /// ended because of that, and its run does not count anyway.
+    /// Ends the server, and returns why the run does not count, if so. After a signal, its exit is
+    /// no reason: the signal may have ended it, and the run does not count in any case.
     fn close(&self, server: ServerProcess) -> Option<String> {
         let died = server.is_gone();
         match server.end() {

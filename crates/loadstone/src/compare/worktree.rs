@@ -11,7 +11,8 @@ use std::time::Duration;
 
 /// Interval of polling a build.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Lines shown of the end of a failed build's output, and bytes read for them.
+/// Number of lines shown from the end of a failed build's output, and number of bytes read for
+/// them.
 const TAIL_LINES_MAX: usize = 20;
 const TAIL_BYTES_MAX: usize = 16 << 10;
 
@@ -23,8 +24,8 @@ pub(super) struct Worktrees {
 }
 
 impl Worktrees {
-    /// Checks out and builds the commits of a comparison, and runs its commands there. Does nothing
-    /// without commits.
+    /// Checks out and builds the commits of a comparison; its commands then run in these worktrees.
+    /// Does nothing without commits.
     ///
     /// # Errors
     /// Fails without a repository or such a commit, for a build that fails, or if a signal arrives.

@@ -8,17 +8,17 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use units::{Nanos, show};
 
-/// A response takes 10 ms; every 2 s the server freezes for half a second.
+/// Options of the site: a response takes 10 ms, and every 2 s the server freezes for half a second.
 const SITE: [&str; 4] = ["--delay", "10ms", "--stall", "500ms/2s"];
-/// Seconds of each measurement, connections of the other tools, calls per second of this program.
+/// Seconds of each measurement; connections of the other tools; calls per second of this program.
 const SECONDS: u32 = 10;
 const CONNECTIONS: u32 = 64;
 const RATE: u32 = 500;
 
-/// Quantiles of a table's columns, in percent as wrk and ab name them.
+/// Quantiles of the table's columns, in percent as wrk and ab name them.
 const QUANTILES: [&str; 3] = ["50", "90", "99"];
 
-/// Result of a tool: p50, p90, p99, as printed.
+/// Figures of a tool as it prints them: p50, p90, p99.
 struct Reported {
     command: String,
     times: [String; 3],
@@ -72,7 +72,7 @@ impl RivalTool {
         Ok(Reported { command, times })
     }
 
-    /// The time on a quantile's line: `    99%   10.93ms` of wrk, `  99%     11` of ab.
+    /// Returns the time on a quantile's line: `    99%   10.93ms` of wrk, `  99%     11` of ab.
     fn time(self, output: &str, quantile: &str) -> String {
         let line = |line: &str| {
             let (name, time) = line.trim().split_once('%')?;
@@ -86,7 +86,7 @@ impl RivalTool {
     }
 }
 
-/// The same by a process of this program, with the load options that a user would type.
+/// Measures with a process of this program, with the load options that a user would type.
 fn ours(url: &str) -> Result<Reported, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::usage(format!("cannot find this program's own file: {error}")))?;
@@ -109,7 +109,7 @@ fn output(command: &mut Command) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// A program of the search path.
+/// Finds a program in the search path.
 fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())

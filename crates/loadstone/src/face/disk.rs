@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use units::Nanos;
 
-/// The disk; `-` is a file like any other.
+/// The file system; `-` is an ordinary file name.
 pub(super) struct Disk;
 
 /// Maximum number of bytes read: they are held in memory.
@@ -122,7 +122,7 @@ pub(super) fn system_error(error: &std::io::Error) -> SystemError {
     SystemError { number: error.raw_os_error().unwrap_or(5), text: sentence(error) }
 }
 
-/// The C library's message, without the number that the standard library adds.
+/// Returns the C library's message, without the number that the standard library adds.
 pub(super) fn sentence(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" (os error ").map_or(text.clone(), |(sentence, _)| sentence.to_owned())

@@ -1,4 +1,4 @@
-//! idleconn's connections: opened, left idle, reopened when the server closes them.
+//! Connections of idleconn: opened, left idle, reopened when the server closes them.
 
 use super::finish;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Slot};
@@ -54,7 +54,7 @@ fn kept(idle: &Idle) -> anyhow::Result<Ending> {
 struct Keeper {
     io: Reactor,
     peer: Peer,
-    /// The next connection to open, once the previous one is established; `wanted`: no more.
+    /// Next connection to open, once the previous one is established; `wanted` when all are open.
     next: Slot,
     wanted: Slot,
     connecting: BTreeSet<Slot>,
@@ -63,7 +63,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Opens connections one after another, like the original: the first refused one is the last.
+    /// Opens connections one after another, like the original: it stops at the first refused one.
     fn open_next(&mut self) -> anyhow::Result<()> {
         while self.connecting.is_empty() && self.next < self.wanted {
             let slot = self.next;

@@ -24,17 +24,17 @@ use units::Nanos;
 use watch::Watch;
 use workload::{Guides, RequestMakers, Script, ScriptError};
 
-/// A tool's command line.
+/// Command line of a classic tool.
 #[derive(Debug)]
 pub(crate) struct ToolCall {
     tool: Tool,
-    /// The name in its messages.
+    /// Name of the program in its messages.
     program: String,
     args: Vec<String>,
 }
 
-/// The requested face: by the file name that started the program, or by its first argument. Invalid
-/// UTF-8 in an argument is replaced.
+/// Returns the requested face, by the file name that started the program or by its first argument.
+/// Invalid UTF-8 in an argument is replaced.
 pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<ToolCall> {
     let mut args = args.map(|arg| arg.to_string_lossy().into_owned());
     let program = args.next()?;
@@ -126,7 +126,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     }
 }
 
-/// Calls that the face receives.
+/// Returns which calls the face receives.
 fn logging(needs: &faces::Needs) -> Logging {
     Logging {
         calls: needs.calls,
@@ -137,11 +137,11 @@ fn logging(needs: &faces::Needs) -> Logging {
     }
 }
 
-/// The tools send at once.
+/// Time before the first call: none, as in the tools.
 const LEAD: Nanos = Nanos::from_millis(5);
 
-/// Opens the session; with fewer connections if descriptors are short and the tool would continue
-/// too. Each worker keeps at least one connection.
+/// Opens the session. If file descriptors are short and the tool would continue too, it opens fewer
+/// connections, but at least one per worker.
 fn open_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Session> {
     let mut env = Env::here();
     env.lead = LEAD;
@@ -166,7 +166,7 @@ fn open_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Sess
     Session::open(&with_connections(plan, most), "", &env)
 }
 
-/// The plan with this number of connections, fewer than it requests.
+/// Returns the plan with fewer connections than it requests.
 fn with_connections(plan: &plan::Plan, most: u32) -> plan::Plan {
     let mut fewer = plan.clone();
     match &mut fewer.load {
@@ -186,8 +186,8 @@ fn with_connections(plan: &plan::Plan, most: u32) -> plan::Plan {
     fewer
 }
 
-/// Negotiates the protocol, if the plan leaves it to the server, and notifies the face. A server
-/// that cannot be reached is a failure of the calls, as it is for the tool.
+/// Negotiates the protocol, if the plan lets the server choose, and notifies the face. An
+/// unreachable server fails the calls, as in the tool.
 fn settled(
     session: &mut Session,
     face: &mut dyn Face,
@@ -204,17 +204,18 @@ fn settled(
     Ok(needs)
 }
 
-/// The signals that end a run with its statistics: siege handles three, the other tools SIGINT.
+/// Installs handlers for the signals after which a run prints its statistics: three for siege,
+/// SIGINT for the other tools.
 fn install_signals(tool: Tool) -> std::io::Result<()> {
     match tool {
         Tool::Siege => crate::signals::install(),
-        // it prints nothing when interrupted: the signal ends it
+        // this tool prints nothing when interrupted: the signal ends it
         Tool::H2load => Ok(()),
         _ => crate::signals::install_interrupt(),
     }
 }
 
-/// wrk2's rate counts requests, of which one of the plan's calls may hold several.
+/// Returns whether the rate counts requests, as in wrk2; one call of the plan may contain several.
 fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Plan {
     let mut plan = plan.clone();
     let together = scripts.first().map_or(1, |part| part.wants().requests.max(1));
@@ -226,7 +227,7 @@ fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Pl
     plan
 }
 
-/// A guide for each worker.
+/// Returns a guide for each worker.
 ///
 /// # Errors
 /// Fails for unusable TLS settings: users may go to any server.
@@ -238,7 +239,7 @@ fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<Requ
     Ok((0..session.workers()).map(source).collect())
 }
 
-/// A maker for each worker.
+/// Returns a maker for each worker.
 fn made(makers: &dyn RequestMakers, session: &Session) -> Vec<RequestSource> {
     (0..session.workers()).map(|_| RequestSource::Maker(makers.maker())).collect()
 }
@@ -246,7 +247,7 @@ fn made(makers: &dyn RequestMakers, session: &Session) -> Vec<RequestSource> {
 /// The face, shared with the watcher of its run.
 type Worn = Rc<RefCell<Box<dyn Face>>>;
 
-/// Handles a run that its script, or a bug, has ended.
+/// Handles a run that ended because of its script or a bug.
 fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
     match error.downcast_ref::<ScriptError>() {
         Some(ScriptError(text)) => {
@@ -270,7 +271,7 @@ fn open_log(wanted: &faces::RequestLog) -> Result<File, Ending> {
     options.open(&wanted.path).map_err(|_| Ending::error(wanted.complaint.clone(), wanted.code))
 }
 
-/// Mode of a log: its owner reads and writes, its group reads.
+/// Mode of a log file: the owner reads and writes, the group reads.
 const LOG_MODE: u32 = 0o640;
 
 /// Runs the plan with the face as watcher, and prints its result.

@@ -81,7 +81,7 @@ impl Watcher for Watch {
     }
 }
 
-/// Writes to both streams. Like the tools, which ignore SIGPIPE and the results of `printf`: a
+/// Writes to both streams. As in the tools, which ignore SIGPIPE and the results of `printf`, a
 /// closed reader neither ends the run nor changes the exit code.
 pub(super) fn print(output: &FaceOutput) {
     let mut out = std::io::stdout().lock();

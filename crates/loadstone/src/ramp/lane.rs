@@ -1,4 +1,4 @@
-//! One target's steps.
+//! The steps of one target.
 
 use super::RampSession;
 use super::pace::{LaneLeft, StepPace};
@@ -22,7 +22,7 @@ use stats::curve::{Axis, Curve, Point, as_before, fails_alike};
 use std::sync::Arc;
 use units::{Nanos, Rate, show};
 
-/// Rows of a recovery hold about this many calls, within these bounds.
+/// Approximate number of calls per row of a recovery, within bounds.
 const CALLS_A_ROW: f64 = 5.0;
 const ROW_MIN: Nanos = Nanos::from_millis(100);
 const ROW_MAX: Nanos = Nanos::from_secs(5);
@@ -41,7 +41,7 @@ pub(super) struct Lane {
     quiet: bool,
     many: bool,
     agenda: Agenda,
-    /// Requested before its turn: the step after an overload follows at once.
+    /// Step requested before its turn: the step after an overload follows at once.
     next: Option<PlannedStep>,
     steps: usize,
     so_far: Vec<Point>,
@@ -51,14 +51,14 @@ pub(super) struct Lane {
     recovery_s: f64,
     notes: Vec<String>,
     pace: StepPace,
-    /// Why it ended before its last step, and whether the target caused that.
+    /// Reason why the lane ended before its last step, and whether the target caused that.
     ended: Option<(String, bool)>,
 }
 
 /// Result of a lane's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneTurn {
-    /// A step was run, or none is left.
+    /// A step was run, or no step is left.
     Done,
     Interrupted,
 }
@@ -97,7 +97,7 @@ impl Lane {
         })
     }
 
-    /// How long its further steps take.
+    /// Returns the remaining time of its steps.
     pub(super) fn left(&self) -> LaneLeft {
         if self.ended.is_some() {
             return LaneLeft::default();
@@ -159,10 +159,9 @@ impl Lane {
         Ok(LaneTurn::Done)
     }
 
-    /// Why no further step is run, if the server fails for another reason than the load: most of
-    /// the first step's calls have an answer that no load causes, or the first two steps of a
-    /// course that searches for its own levels fail alike. After the first step, a plain call is
-    /// checked too.
+    /// Returns why no further step is run, if the server fails for a reason other than the load:
+    /// most calls of the first step have such an answer, or the first two steps of an automatic
+    /// course fail alike. After the first step, a plain call is checked too.
     fn fails_by_itself(&self, steps: &[RampStep]) -> Option<String> {
         let own: Vec<&RampStep> = steps.iter().filter(|step| step.label == self.row).collect();
         let points: Vec<Point> = own.iter().map(|step| step.point).collect();
@@ -172,14 +171,14 @@ impl Lane {
         (wrong || alike).then(|| fails_at_any_load(&first.run))
     }
 
-    /// The target's first step, if it is the only one so far.
+    /// Returns the target's first step, if it is the only one so far.
     fn only_step<'a>(&self, steps: &'a [RampStep]) -> Option<&'a RampStep> {
         let mut own = steps.iter().filter(|step| step.label == self.row);
         let first = own.next();
         first.filter(|_| own.next().is_none())
     }
 
-    /// Maximum duration of a search; `None` for a course of another kind.
+    /// Returns the maximum duration of a search; `None` for other courses.
     pub(super) fn longest(lane: &Lane) -> Option<String> {
         let (steps, span) = lane.agenda.longest_search()?;
         Some(format!(
@@ -223,7 +222,8 @@ impl Lane {
         Ok(Some(took.as_secs_f64()))
     }
 
-    /// The step at which the target died: the last one, if connections already failed in it.
+    /// Returns the step at which the target died: the last one, if connections already failed in
+    /// it.
     fn death(&self, why: &str, steps: &[RampStep]) -> String {
         let last = steps.iter().rev().find(|step| step.label == self.row);
         let refused = [FailureClass::Refused, FailureClass::Reset];
@@ -266,7 +266,7 @@ impl Lane {
             load: self.axis.is_load().then(|| load_at(self.target.base(), planned.level)),
             path,
             duration: Some(planned.hold),
-            // each step has its own arrivals and draws, and can be repeated by its seed
+            // each step has its own arrivals and draws, and its seed repeats it
             seed: Some(self.target.base().seed.wrapping_add(self.steps as u64)),
             objectives: Some(self.objectives.clone()),
             interval: recovery.then(|| match self.axis {
@@ -298,7 +298,7 @@ impl Lane {
         session.trial(&self.target, &change, &mut watcher)
     }
 
-    /// The progress of the ramp, for the view of the next step.
+    /// Returns the progress of the ramp, for the view of the next step.
     fn climb(&self, planned: &PlannedStep) -> Climb {
         let row = |point: &Point| {
             let p99 = match point.p99_s.is_finite() {
@@ -330,12 +330,12 @@ impl Lane {
         Climb { step, steps: self.so_far.iter().map(row).collect(), known, left: None }
     }
 
-    /// ` of 20`; empty if unknown in advance.
+    /// Formats ` of 20`; empty if the total is unknown.
     fn of_all(&self) -> String {
         self.agenda.known_length().map_or_else(String::new, |all| format!(" of {all}"))
     }
 
-    /// `step 7 of 20  190/s  `.
+    /// Formats `step 7 of 20  190/s  `.
     fn heading(&self, planned: &PlannedStep) -> String {
         let of = self.of_all();
         let name = if self.many { format!("{}  ", self.label) } else { String::new() };
@@ -396,7 +396,8 @@ impl Lane {
         (*self.target).clone().close()
     }
 
-    /// Conclusions from its steps, and why it ended early: with whether the target caused that.
+    /// Concludes from the steps, and reports why the lane ended early and whether the target caused
+    /// that.
     pub(super) fn finish(self) -> (Curve, Option<(String, bool)>) {
         let mut curve = self.agenda.curve();
         curve.overload.recovery_s = self.recovery_s;
@@ -409,8 +410,8 @@ fn fails_at_any_load(run: &RunReport) -> String {
     format!("the server fails at any load: {}", Server::of(run).sentence())
 }
 
-/// Returns whether at least half of the calls got an answer that no load causes: by a status that
-/// blames the request, or against an expectation of the plan.
+/// Returns whether at least half of the calls got an answer that a load does not cause: a status
+/// that blames the request, or a violated expectation of the plan.
 fn answers_wrong(run: &RunReport) -> bool {
     let total = &run.measurement.total;
     let server = Server::of(run);
@@ -422,7 +423,8 @@ fn answers_wrong(run: &RunReport) -> bool {
     server.conduct == Conduct::Unexpected || count * 2 >= total.counts.done().max(1)
 }
 
-/// The plan with as many clients as the first step's preparations must support.
+/// Returns the plan with the number of clients that the preparations of the first step must
+/// support.
 pub(super) fn at_first(target: &RampTarget) -> Plan {
     let mut plan = target.plan.clone();
     let with_clients = target.course.axis.is_load() && plan.connection.clients.is_some();
@@ -433,7 +435,7 @@ pub(super) fn at_first(target: &RampTarget) -> Plan {
     plan
 }
 
-/// The plan's load at another level.
+/// Returns the plan's load at another level.
 fn load_at(plan: &Plan, level: f64) -> Load {
     let mut load = plan.load.clone();
     match &mut load {

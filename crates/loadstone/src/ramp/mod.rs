@@ -96,7 +96,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     Ok(exit_code(&record))
 }
 
-/// The task of the options, by the proxy of the environment.
+/// Prepares the task of the options, with the proxy of the environment.
 fn prepared(args: RampArgs) -> Result<RampTask, Failure> {
     let mut task = args.into_task(&Disk)?;
     for target in &mut task.targets {
@@ -112,9 +112,9 @@ struct RampSession {
     keeping: Keeping,
     /// Published figures during a step.
     meters: Option<Meters>,
-    /// The terminal that shows each step.
+    /// Terminal that shows each step.
     view: Option<View>,
-    /// Version of HTTP that the first target speaks.
+    /// HTTP version that the first target uses.
     version: Option<plan::HttpVersion>,
     /// Steps so far.
     trials: Cell<usize>,
@@ -178,7 +178,7 @@ fn labels(task: &RampTask) -> Vec<String> {
     task.targets.iter().map(|target| target.label.clone()).collect()
 }
 
-/// The lanes in alternating order, so that none is always first.
+/// Runs the lanes in alternating order, so that none is always first.
 fn climb(
     session: &RampSession,
     lanes: &mut [Lane],
@@ -216,7 +216,7 @@ fn interrupted() -> Failure {
     Failure { code: Code::Interrupted, text }
 }
 
-/// The first call got no connection: a result without steps that reports it.
+/// Reports that the first call got no connection: a result without steps.
 fn unreached(
     run: &RunReport,
     task: &RampTask,
@@ -258,8 +258,8 @@ fn write(report: &RampRecord, task: &RampTask) -> Result<(), Failure> {
     )
 }
 
-/// The first that applies, as with `run`. The server fails if it does at the lowest load. An
-/// objective is missed if no tested load meets it.
+/// Returns the first exit code that applies, as with `run`. The server fails if it does at the
+/// lowest load. An objective is missed if no tested load meets it.
 fn exit_code(report: &RampRecord) -> Code {
     let interrupted =
         report.steps.iter().any(|step| step.run.interrupted) || crate::signals::caught() > 0;

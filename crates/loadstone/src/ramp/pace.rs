@@ -1,12 +1,12 @@
-//! Remaining time of a ramp: its steps are held for a known time, and the time between them is
-//! estimated from the previous steps.
+//! Remaining time of a ramp. The hold time of the steps is known; the time between them is
+//! estimated from previous steps.
 
 use engine::ramp::StepsLeft;
 use live::terminal::TimeLeft;
 use std::ops::Add;
 use units::Nanos;
 
-/// Hold time of a lane's remaining steps, with the time between them.
+/// Hold time of a lane's remaining steps, including the time between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LaneLeft {
     span: Nanos,
@@ -30,7 +30,7 @@ impl From<LaneLeft> for TimeLeft {
     }
 }
 
-/// Time that a lane's steps took beyond their hold time: warm-up, the last responses and the pause
+/// Time that a lane's steps took beyond their hold time: warm-up, the last responses, and the pause
 /// before the next step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepPace {
@@ -44,7 +44,7 @@ impl StepPace {
         StepPace { warm_up, beyond: Nanos::ZERO, steps: 0 }
     }
 
-    /// Notes that a step held for `held` ended `took` after the end of the previous one.
+    /// Records a step that was held for `held` and ended `took` after the end of the previous one.
     pub(super) fn step(&mut self, held: Nanos, took: Nanos) {
         let beyond = Nanos(took.0.saturating_sub(held.0));
         (self.beyond, self.steps) = (self.beyond.saturating_add(beyond), self.steps + 1);

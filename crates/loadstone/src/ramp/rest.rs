@@ -1,5 +1,5 @@
-//! Between steps the target becomes idle. That is checked instead of sleeping: our sockets to it
-//! are closed on both sides, and a plain call is answered as fast as before the first step.
+//! Waits until the target is idle between steps. Instead of sleeping, it checks that our sockets
+//! are closed on both sides, and that a plain call is as fast as before the first step.
 
 use crate::exit::Failure;
 use conduit::Peer;
@@ -12,21 +12,22 @@ use units::Nanos;
 
 /// Number of calls before the first step; the slowest is the reference for later ones.
 const CALLS_BEFORE: usize = 3;
-/// As fast as before: at most this many times the slowest of those, or this much above it.
+/// Factor for "as fast as before": a plain call takes at most this many times the slowest reference
+/// call, or this much longer.
 const FACTOR: u64 = 2;
 const SLACK: Nanos = Nanos::from_millis(2);
 /// Pause between two checks, growing from the first to the last.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
-/// Statuses that ask for a later retry: the previous load may still be the cause.
+/// Statuses that request a later retry: the previous load may be the cause.
 const LATER: [u16; 4] = [408, 425, 429, 503];
 
-/// Reference of an idle target.
+/// Reference measurements of an idle target.
 pub(crate) struct Rest {
     setup: Arc<Setup>,
     target: Arc<Session>,
     /// This machine's sockets to the target before the first step.
     sockets: usize,
-    /// The slowest plain call.
+    /// Duration of the slowest plain call.
     call: Nanos,
     addresses: Vec<SocketAddr>,
 }
@@ -34,7 +35,7 @@ pub(crate) struct Rest {
 /// State of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stillness {
-    /// `failing`: the plain call got a failure response.
+    /// `failing`: the plain call got an error response.
     AtRest {
         failing: bool,
     },
@@ -105,7 +106,7 @@ impl Rest {
         Stillness::Gone(why)
     }
 
-    /// Makes one plain call; `None` when a signal arrived first.
+    /// Makes one plain call; `None` if a signal arrived first.
     fn call(&self, patience: Nanos) -> Result<Option<PlainCall>, Failure> {
         let (setup, target) = (self.setup.clone(), self.target.clone());
         let body = move || target.plain_call(setup.targets.template(0), patience);

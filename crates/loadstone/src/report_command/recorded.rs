@@ -1,4 +1,4 @@
-//! Records given as JSON files: they need no store.
+//! Records in JSON files, which need no store.
 
 use super::ShownResults;
 use crate::args::Disk;
@@ -11,7 +11,7 @@ use std::io::Read;
 /// First bytes of a store file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// The record, if a single JSON file is named; `None` for results of a store.
+/// Returns the record of a single JSON file; `None` for results of a store.
 ///
 /// # Errors
 /// Fails for a file that is not JSON, of another schema or of a newer version, and for a record
@@ -28,8 +28,7 @@ pub(super) fn only(names: &[String]) -> Result<Option<ShownResults>, Failure> {
     Ok(Some(wanted))
 }
 
-/// Returns whether the name is that of a JSON file, existing or not, or of a file that is not a
-/// store.
+/// Returns whether the name is a JSON file, existing or not, or a file that is not a store.
 fn is_json(name: &str) -> bool {
     if super::exported(name).is_none() {
         return false;

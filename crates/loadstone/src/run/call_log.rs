@@ -1,5 +1,5 @@
-//! The log of calls: a line per call, written during the run. It grows next to its final path and
-//! is renamed at the end, so that an incomplete log never looks complete; pipes and devices
+//! The log of calls: a line per call, written during the run. It is written next to its final path
+//! and renamed at the end, so that an incomplete log never looks complete. Pipes and devices
 //! (`/dev/stdout`) are written to directly.
 
 use crate::files::GrowingFile;
@@ -10,19 +10,19 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use units::Nanos;
 
-/// The file of all repeats; removed when dropped before [`LogFile::keep`]. Open from the first line to the
-/// last: the reader of a pipe sees one end.
+/// File of all repeats; removed if it is dropped before [`LogFile::keep`]. It stays open from the
+/// first line to the last, so the reader of a pipe sees a single end of file.
 #[derive(Debug)]
 pub(crate) struct LogFile(GrowingFile);
 
-/// The writer of one repeat.
+/// Writer of one repeat.
 #[derive(Debug)]
 pub(crate) struct CallLog {
     path: PathBuf,
     out: BufWriter<File>,
     /// The log is a regular file, and can be synced to disk.
     to_disk: bool,
-    /// The instant that the log's times count from.
+    /// Instant that the log's times count from.
     start: Nanos,
 }
 
@@ -67,7 +67,7 @@ impl LogFile {
 }
 
 impl CallLog {
-    /// The log of a repeat that starts at `start`.
+    /// Returns the log of a repeat that starts at `start`.
     pub(crate) fn counting_from(self, start: Nanos) -> CallLog {
         CallLog { start, ..self }
     }

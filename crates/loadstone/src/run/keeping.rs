@@ -1,5 +1,5 @@
-//! Stores results. The default store is a convenience: its errors are reported and stop nothing. A
-//! requested store must work.
+//! Stores results. Errors of the default store are reported and stop nothing; a requested store
+//! must work.
 
 use crate::exit::{Code, Failure};
 use plan::Plan;
@@ -15,7 +15,7 @@ use store::{
     Beginning, Recording, RecordingEnd, ResultKind, RunId, Seconds, Store, StoreError, StorePlace,
 };
 
-/// Names the store if there is no `--store`.
+/// Environment variable that names the store if `--store` is absent.
 const STORE_VARIABLE: &str = "LOADSTONE_STORE";
 
 /// Reports changes made by opening a store.
@@ -24,13 +24,13 @@ pub(crate) fn noted(store: Store) -> Store {
     store
 }
 
-/// The requested store, by the option or the environment, in this order.
+/// Returns the requested store: of the option, otherwise of the environment.
 pub(crate) fn wanted(option: Option<&StorePlace>) -> Option<StorePlace> {
     let variable = || std::env::var(STORE_VARIABLE).ok().filter(|text| !text.is_empty());
     option.cloned().or_else(|| variable().map(|text| StorePlace::named(&text)))
 }
 
-/// An open store, or none.
+/// Open store, or none.
 pub(crate) struct Keeper {
     store: Option<Store>,
     /// The user requested the store.
@@ -101,7 +101,7 @@ impl Keeper {
 
 impl Keeper {
     /// Creates the entry of a torture run; `torture`: everything known before anything is sent.
-    /// `beside`: the plan of the background load.
+    /// `beside`: plan of the background load.
     ///
     /// # Errors
     /// Fails like [`Keeper::begin`].
@@ -130,26 +130,26 @@ impl Keeper {
     }
 }
 
-/// The command line of this process without its secrets, including those of the plans.
+/// Returns the command line of this process without its secrets, including those of the plans.
 pub(crate) fn command_line(plans: &[&Plan]) -> String {
     let words = crate::typed().into_iter().skip(1);
     let words: Vec<String> = std::iter::once("loadstone".to_owned()).chain(words).collect();
     store::masked_command(&words, plans)
 }
 
-/// A result being written; does nothing without a store.
+/// Result that is being written; does nothing without a store.
 pub(crate) struct Keeping {
     recording: Option<Recording>,
     wanted: bool,
 }
 
 impl Keeping {
-    /// For a result that is not stored.
+    /// Returns a writer that stores nothing.
     pub(crate) fn nowhere() -> Keeping {
         Keeping { recording: None, wanted: false }
     }
 
-    /// A finished step of a ramp.
+    /// Stores a finished step of a ramp.
     pub(crate) fn step(&self, index: usize, step: &RampStepRecord) {
         if let Some(recording) = &self.recording {
             recording.step(index, step);
@@ -192,7 +192,7 @@ impl Keeping {
         self.finish(quiet, |store, id| store.finish_compare(id, compare, runs))
     }
 
-    /// A finished case of a torture run, the `index`th.
+    /// Stores a finished case of a torture run, the `index`th.
     pub(crate) fn case(&self, index: usize, over: impl FnOnce() -> OverCase) {
         if let Some(recording) = &self.recording {
             recording.case(index, over());
@@ -255,7 +255,7 @@ fn print_end(kept: &RecordingEnd, quiet: bool) {
     }
 }
 
-/// Passes seconds to the thread that writes them.
+/// Sends seconds to the thread that writes them.
 struct StoreWatcher(Seconds);
 
 impl Watcher for StoreWatcher {

@@ -14,13 +14,13 @@ pub(crate) struct Live {
     bar: Option<ProgressBar>,
     /// Prefix of each line.
     heading: String,
-    /// Length of the whole run in seconds; `None` when a count ends it.
+    /// Length of the whole run in seconds; `None` if a number of calls ends it.
     span_s: Option<f64>,
     calls_max: Option<u64>,
     /// Time left of all steps of a ramp together.
     all_steps: Option<TimeLeft>,
     log: Option<CallLog>,
-    /// Number of a fleet's running machines, if there is one.
+    /// Number of running machines of a fleet, if there is one.
     agents: String,
 }
 
@@ -45,12 +45,12 @@ impl Live {
         Live { bar, heading, span_s, calls_max, all_steps: None, log, agents }
     }
 
-    /// For a step of a ramp with this remaining time.
+    /// Shows a ramp step and the remaining time of the ramp.
     pub(crate) fn of_all(self, left: TimeLeft) -> Live {
         Live { all_steps: Some(left), ..self }
     }
 
-    /// With this prefix on each line: `step 7 of 20  `.
+    /// Sets the prefix of each line: `step 7 of 20  `.
     pub(crate) fn headed(mut self, heading: String) -> Live {
         self.heading = format!("{}  ", heading.trim_end());
         self

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use units::{Nanos, show};
 
-/// The endpoint and the pushes of a command; one for all of its runs.
+/// Metrics endpoint and exporters of a command, shared by all of its runs.
 pub(crate) struct Meters {
     board: Board,
     pusher: Option<Rc<RefCell<Pusher>>>,
@@ -45,8 +45,8 @@ impl Meters {
         }))
     }
 
-    /// Watcher that publishes a run of the target `name`: the repeat or step with this number, from
-    /// 1.
+    /// Returns a watcher that publishes a run of the target `name`: the repeat or step with this
+    /// number, from 1.
     pub(crate) fn watch(&self, setup: &Setup, name: &str, number: u32) -> Metered {
         let run = RunLabels {
             name: name.to_owned(),
@@ -83,15 +83,15 @@ impl Meters {
     }
 }
 
-/// A collector is not the measured server: it is verified by the system's certificates, whatever
-/// the run trusts.
+/// Creates the exporter. It verifies the collector by the system's certificates, whatever
+/// certificates the run trusts.
 fn pusher(to: Collector) -> anyhow::Result<Pusher> {
     let tls =
         to.secure().then(|| net::tls::Client::new(&net::tls::Settings::default())).transpose()?;
     Pusher::start(to, tls.map(|client| client.config()))
 }
 
-/// Publisher of one run, as its watcher.
+/// Watcher that publishes one run.
 pub(crate) struct Metered {
     board: Board,
     pusher: Option<Rc<RefCell<Pusher>>>,

@@ -28,7 +28,7 @@ struct RunObservers {
     view: Option<View>,
     meters: Option<Meters>,
     keeping: Keeping,
-    /// The name of the run.
+    /// Name of the run.
     name: String,
 }
 
@@ -143,8 +143,8 @@ fn keep(keeper: Keeper, plan: &Plan, outputs: &Outputs, env: &Env) -> Result<Kee
     keeper.run(&outputs.name, plan, &env.environment)
 }
 
-/// Writes the report to all its destinations, including the store, and returns the exit code of
-/// the run; every destination is attempted.
+/// Writes the report to all its destinations, including the store, and returns the exit code.
+/// Attempts every destination.
 fn deliver(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<Code, Failure> {
     let written = output::write(run, outputs);
     let kept = keeping.finish_run(run, outputs.quiet);
@@ -200,7 +200,7 @@ fn repeats(
     Ok(Repeats { runs, not_begun })
 }
 
-/// Why a run did not begin, after earlier ones have ended: those are reported.
+/// Returns why a run did not begin, unless earlier runs have ended: those are reported.
 ///
 /// # Errors
 /// Fails if there are none, or the run itself failed.
@@ -214,7 +214,8 @@ fn unless_begun(error: anyhow::Error, (ended, of): (usize, u32)) -> Result<Failu
     Ok(Failure { text, ..failure })
 }
 
-/// The first that applies; usage, output and connection failures are reported before.
+/// Returns the first exit code that applies; usage, output and connection failures are reported
+/// before.
 fn exit_code(run: &RunRecord) -> Code {
     let nobody = run.connections.attempted > 0 && run.connections.established == 0;
     let posts = run.bodies.specweb99.as_ref().and_then(|found| found.posts.as_ref());
@@ -239,7 +240,7 @@ fn exit_code(run: &RunRecord) -> Code {
 }
 
 /// Returns whether an objective is certainly missed although the run is INVALID: the only causes
-/// are lateness or missing samples of other objectives.
+/// are lateness, or missing samples of other objectives.
 fn missed_for_sure(run: &RunRecord) -> bool {
     let late = |cause: &CauseRecord| cause.id == CauseId::Slip;
     let other = |cause: &CauseRecord| !late(cause) && stats::verdict::INVALID.contains(&cause.id);
@@ -250,8 +251,8 @@ fn missed_for_sure(run: &RunRecord) -> bool {
     run.slo.iter().any(sure) && !run.verdict.causes.iter().any(other)
 }
 
-/// Returns whether the server failed every due call. If the client dropped or failed some itself,
-/// the server's result for them is unknown.
+/// Returns whether the server failed every due call. For calls that the client dropped or failed,
+/// the server's result is unknown.
 fn server_failed_all(run: &RunRecord) -> bool {
     run.outcomes.succeeded + run.outcomes.dropped == 0
         && !run.failures.is_empty()

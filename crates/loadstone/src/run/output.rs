@@ -34,7 +34,7 @@ pub(crate) fn write(report: &RunRecord, outputs: &Outputs) -> Result<(), Failure
 
 type Render<'a> = &'a dyn Fn() -> String;
 
-/// A result in each form; a form that is `None` was refused with the options.
+/// Result in each form; `None` for a form that the options refuse.
 pub(crate) struct Parts<'a> {
     pub(crate) json: Render<'a>,
     pub(crate) csv: Render<'a>,
@@ -45,7 +45,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) text: Render<'a>,
 }
 
-/// Like [`write`], for a result of any command.
+/// Writes the result of any command, like [`write`].
 pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Failure> {
     let mut done = Ok(());
     if let Some(sink) = &outputs.json {
@@ -64,7 +64,7 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
         }
     }
     if let (Some(path), Some(render)) = (&outputs.md, parts.md) {
-        // other programs of the same job may have written to it
+        // other programs of the same job may have appended to it
         let written = match std::env::var_os("GITHUB_STEP_SUMMARY") {
             Some(summary) if summary == *path => files::append(path, &render()),
             _ => files::write_whole(path, &render()),
@@ -79,7 +79,7 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
     done.map_err(|error| Failure::not_written(&error))
 }
 
-/// Style of text for this standard output.
+/// Returns the style of text for standard output.
 pub(crate) fn style(quiet: bool, percentiles: bool, full: bool) -> Style {
     let terminal = std::io::stdout().is_terminal() && !progress::dumb_terminal();
     let size = terminal_size::terminal_size().filter(|_| terminal);
@@ -88,12 +88,12 @@ pub(crate) fn style(quiet: bool, percentiles: bool, full: bool) -> Style {
     Style { unicode: speaks_unicode(), color, quiet, percentiles, full, columns }
 }
 
-/// The user disabled colors (no-color.org).
+/// Returns whether the user disabled colors (no-color.org).
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// The locale is UTF-8, or unset.
+/// Returns whether the locale is UTF-8, or unset.
 fn speaks_unicode() -> bool {
     let first = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

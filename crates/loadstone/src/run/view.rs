@@ -36,14 +36,14 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The terminal, taken over until this is dropped.
+/// Terminal in full-screen mode, restored on drop.
 pub(crate) struct View {
     screen: Rc<Screen>,
     subject: Subject,
 }
 
 impl View {
-    /// `climb`: the ramp that the runs are steps of.
+    /// `climb`: the ramp of which the runs are steps.
     ///
     /// # Errors
     /// Fails if the terminal cannot be set up.
@@ -71,7 +71,7 @@ impl View {
         Ok(View { screen: Rc::new(screen), subject })
     }
 
-    /// View of run number `repeat`, counted from 0.
+    /// Returns the view of run number `repeat`, counted from 0.
     pub(crate) fn watch(&self, setup: &Setup, judge: Judge, repeat: u32) -> Shown {
         let mut subject = self.subject.clone();
         subject.calls_max = setup.requests_max();
@@ -115,7 +115,7 @@ impl View {
     }
 }
 
-/// Names of the steps of a plan's journeys; empty without any.
+/// Returns the names of the steps of a plan's journeys; empty without journeys.
 fn steps(plan: &Plan) -> Vec<String> {
     match &plan.journeys {
         Some(_) => record::run::row_labels(plan, plan.row_count()),
@@ -123,7 +123,7 @@ fn steps(plan: &Plan) -> Vec<String> {
     }
 }
 
-/// View of one run, as its watcher.
+/// Watcher that shows one run.
 pub(crate) struct Shown {
     screen: Rc<Screen>,
     plan: Plan,
@@ -131,12 +131,12 @@ pub(crate) struct Shown {
     intention: Option<Intention>,
     measure_from: Nanos,
     series: Vec<Second>,
-    /// For each worker: CPU time without spinning, and the elapsed time.
+    /// CPU time of each worker without busy-waiting, and the elapsed time.
     busy: Vec<(Nanos, Nanos)>,
 }
 
 impl Shown {
-    /// The verdict and the objectives as of now.
+    /// Returns the verdict and the objectives as of now.
     fn judge(&self, second: &Second, total: &Snapshot) -> Judged {
         let passed = second.at_s + second.span_s;
         let end = self.plan.stop.duration.map_or(f64::INFINITY, Nanos::as_secs_f64);
@@ -165,7 +165,7 @@ impl Shown {
         Judged { server: (server.sentence(), server.conduct.is_good()), verdict, slo }
     }
 
-    /// A quantile that lacks samples now may have enough at the end.
+    /// Returns whether a quantile that lacks samples now may have enough at the end.
     fn measured_with(&self, measurement: &Measurement) -> plan::MeasurePlan {
         let mut quantiles = printed_quantiles(&self.plan, measurement);
         let count = measurement.total.response().count();

@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use store::{ListEntry, Progress};
 use units::{Nanos, show};
 
-/// Columns for the text; `None` if lines may have any length.
+/// Columns for the text; `None` for lines of any length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Width(Option<usize>);
 
@@ -20,7 +20,7 @@ const NAME_COLUMNS_MIN: usize = 10;
 const WIDE_COLUMNS: usize = 100;
 
 impl Width {
-    /// Width of the terminal, if standard output is one.
+    /// Returns the width of the terminal, if standard output is one.
     pub(super) fn of_stdout() -> Width {
         if !std::io::stdout().is_terminal() {
             return Width(None);
@@ -29,7 +29,7 @@ impl Width {
     }
 }
 
-/// A line for each result, below a line of headings.
+/// Formats a heading, and a line for each result.
 pub(super) fn text(entries: &[ListEntry], width: Width) -> String {
     if entries.is_empty() {
         return "no stored result matches\n".to_owned();
@@ -62,7 +62,7 @@ pub(super) fn text(entries: &[ListEntry], width: Width) -> String {
     text
 }
 
-/// One line above a repeated report.
+/// Formats the line above a report that is shown again.
 pub(super) fn heading(entry: &ListEntry) -> String {
     let progress = match entry.progress {
         Progress::Finished => String::new(),
@@ -75,7 +75,7 @@ pub(super) fn heading(entry: &ListEntry) -> String {
     format!("{}{tags}, begun {began}{progress}: {command}\n\n", entry.id)
 }
 
-/// The end of a name is more specific than its middle: `http://host/…/page`.
+/// Shortens a name in its middle, because its end is more specific: `http://host/…/page`.
 fn fitted(name: &str, columns: Option<usize>) -> String {
     let count = name.chars().count();
     match columns {
@@ -89,7 +89,7 @@ fn fitted(name: &str, columns: Option<usize>) -> String {
     }
 }
 
-/// `2026-11-22 02:31:05`, or `11-22 02:31`.
+/// Formats the start: `2026-11-22 02:31:05`, or `11-22 02:31`.
 fn started(entry: &ListEntry, narrow: bool) -> String {
     let whole = timestamp(entry.started_unix_s);
     let whole = whole.trim_end_matches(" UTC");
@@ -143,7 +143,7 @@ fn name(entry: &ListEntry) -> String {
     if entry.tags.is_empty() { name } else { format!("[{}] {name}", entry.tags.join(" ")) }
 }
 
-/// The list in the form of `docs/schema/runs.schema.json`.
+/// Renders the list in the form of `docs/schema/runs.schema.json`.
 pub(super) fn json(entries: &[ListEntry]) -> String {
     document::printed(&RunsRecord::of(entries.iter().map(ListEntry::record).collect()))
 }
