@@ -5,8 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The original descriptor limit of this program. It raises its own, which would otherwise be
-/// inherited by every server but the first.
+/// Original descriptor limit of this program. The program raises its own limit, which every server
+/// but the first would otherwise inherit.
 static SOFT_LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// Must be called before the program raises its descriptor limit.
@@ -14,7 +14,7 @@ pub(crate) fn remember_limit() {
     SOFT_LIMIT.get_or_init(|| host::limits::descriptors().soft);
 }
 
-/// `command` by `sh -c`. The caller sets the destination of its output.
+/// Returns `sh -c command`. The caller sets the destination of its output.
 pub(crate) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(with_limit(command)).process_group(0).stdin(Stdio::null());

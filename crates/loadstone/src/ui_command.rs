@@ -10,7 +10,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn ui(args: UiArgs) -> Result<Code, Failure> {
     let place = crate::run::keeping::wanted(args.store.store.as_ref()).unwrap_or_default();
-    // a store in memory is empty after its program ends: it has nothing to show
+    // a store in memory is empty when its program has ended
     let file = place.file().map_err(|error| Failure::usage(error.to_string()))?;
     if file.is_none() {
         return Err(Failure::usage(

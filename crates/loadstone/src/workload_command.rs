@@ -96,7 +96,7 @@ fn exit_code(found: &Crawl, args: &CrawlArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Information missing in the list.
+/// Returns a line about URLs that are missing from the list.
 fn summary(found: &Crawl, args: &CrawlArgs) -> String {
     let mut text = String::new();
     for broken in found.broken.iter().take(LISTED_MAX) {

@@ -36,12 +36,12 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
     }
 }
 
-/// The store cannot be used: exit code 2.
+/// Returns the failure for an unusable store: exit code 2.
 pub(crate) fn refused(error: StoreError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// The store of an option, of the environment or the default one, for reading.
+/// Opens a store for reading: of the option, of the environment, or the default store.
 pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
     Ok(keeping::noted(
         Store::open_to_read(&keeping::wanted(option.store.as_ref()).unwrap_or_default())
@@ -85,7 +85,7 @@ fn list(args: &ListArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The default store, if nothing was ever stored.
+/// Returns whether the default store does not exist yet.
 fn is_empty_default(option: &StoreArgs) -> bool {
     let place = keeping::wanted(option.store.as_ref());
     place.is_none()
@@ -141,7 +141,7 @@ fn plan_of(stored: &Stored) -> Result<String, Failure> {
     })
 }
 
-/// Only ids, each a single result: the meaning of a tag or `last` can change meanwhile.
+/// Deletes results by id only: the meaning of a tag or `last` can change meanwhile.
 fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure> {
     let mut store = to_change(option)?;
     let mut exact: Vec<RunId> = Vec::new();

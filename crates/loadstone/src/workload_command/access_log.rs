@@ -12,7 +12,7 @@ use units::{Nanos, Rate, show};
 use url::Url;
 use workload::access_log::{Access, LineError, Log, LogReader};
 
-/// A longer line is not read to its end, and is not a request.
+/// Maximum length of a line; a longer one is skipped and is not a request.
 pub(super) const LINE_MAX: u64 = 1 << 20;
 
 pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
@@ -58,7 +58,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The plan, and its description.
+/// Returns the plan of a log, with its description.
 fn of_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), Failure> {
     let methods = args.methods.clone().unwrap_or_default();
     let log = read(&args.log, input, methods)?;
@@ -73,8 +73,8 @@ pub(super) fn cannot_read(path: &str, error: &std::io::Error) -> Failure {
     Failure::usage(format!("cannot read {}: {error}", units::quoted(path)))
 }
 
-/// Opens a file, or standard input. A byte order mark at its start is skipped; a text in UTF-16, as
-/// PowerShell writes it, is read as a whole and becomes UTF-8.
+/// Opens a file, or standard input. Skips a byte order mark. UTF-16 text, as PowerShell writes it,
+/// is read completely and converted to UTF-8.
 pub(super) fn open(path: &str) -> Result<Box<dyn BufRead>, Failure> {
     let mut input: Box<dyn BufRead> = match path {
         "-" => Box::new(std::io::stdin().lock()),
@@ -96,7 +96,7 @@ pub(super) fn open(path: &str) -> Result<Box<dyn BufRead>, Failure> {
     Ok(input)
 }
 
-/// Longest text in UTF-16.
+/// Maximum length of a UTF-16 text.
 const UTF16_MAX: u64 = 256 << 20;
 
 fn utf16(input: &mut dyn BufRead) -> std::io::Result<String> {
@@ -115,7 +115,7 @@ fn utf16(input: &mut dyn BufRead) -> std::io::Result<String> {
     text.ok().filter(|_| rest.is_empty()).ok_or_else(|| wrong("it is damaged: not UTF-16"))
 }
 
-/// Omitted parts; may be empty.
+/// Describes the omitted parts; may be empty.
 fn left_out(log: &Log) -> String {
     let mut text = String::new();
     if log.left_out > 0 {
@@ -125,7 +125,7 @@ fn left_out(log: &Log) -> String {
     text + &broken(log.broken, log.first_broken.as_ref())
 }
 
-/// The lines that are not requests; may be empty.
+/// Describes the lines that are not requests; may be empty.
 pub(super) fn broken(count: u64, first: Option<&(u64, LineError)>) -> String {
     let Some((line, why)) = first else { return String::new() };
     let lines = record::words::counted(count, "line");
@@ -227,7 +227,7 @@ fn joined(base: &Url, target: &str) -> Url {
     url
 }
 
-/// Each request separately, followed by the log's pause after its response.
+/// Returns each request as a group, followed by the log's pause after its response.
 fn groups(log: &Log, visit: &workload::access_log::ClientVisit, speed: f64) -> Visit {
     let at = |row: &u32| log.accesses[*row as usize].at;
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);

@@ -16,7 +16,7 @@ use workload::access_log::{Anonymised, Anonymiser, HashedPaths};
 /// Minimum size of a key in bytes: a shorter one could be guessed.
 const KEY_MIN: usize = 16;
 const KEY_MAX: u64 = 4096;
-/// Path words that stay readable.
+/// Number of path segments that are listed as left readable.
 const SHOWN_MAX: usize = 20;
 
 pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
@@ -70,7 +70,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     place(one).is_some_and(|known| place(other) == Some(known))
 }
 
-/// Line by line, so that a log may have any length.
+/// Processes line by line, so that a log may have any length.
 fn stream(
     args: &AnonymiseArgs,
     input: &mut dyn BufRead,
@@ -96,7 +96,7 @@ fn stream(
     }
 }
 
-/// The key of the file, or one that is discarded at the end.
+/// Reads the key from the file, or makes a random key that is not kept.
 fn key(args: &AnonymiseArgs) -> Result<Vec<u8>, Failure> {
     let (path, most) = match &args.key_file {
         Some(path) => (path.as_path(), KEY_MAX),
@@ -125,7 +125,7 @@ fn left_out(done: &Anonymised) -> String {
     })
 }
 
-/// Kept and removed parts.
+/// Describes what was kept and removed.
 fn summary(done: &Anonymised, args: &AnonymiseArgs) -> String {
     let mut text = format!(
         "{}: times, methods, statuses, sizes and the order are kept\nhashed: clients, {}, {}; user \

@@ -37,7 +37,7 @@ pub(super) fn answer(args: &CgiArgs) -> Result<Code, Failure> {
     write(&cookie, page)
 }
 
-/// The head of the response with these fields, and its content.
+/// Writes the head of the response with these fields, and its content.
 fn write(fields: &str, content: Vec<u8>) -> Result<Code, Failure> {
     let mut response = format!("Content-Type: {DYNAMIC_TYPE}\r\n{fields}\r\n").into_bytes();
     response.extend(content);

@@ -122,12 +122,12 @@ fn about(counted: Counted) -> &'static str {
     if counted.error > 0.0 { "about " } else { "" }
 }
 
-/// Two standard errors, within which 95 % of all samples lie.
+/// Returns two standard errors: the interval that includes 95 % of all samples.
 fn margin(error: f64) -> String {
     show::share(2.0 * error)
 }
 
-/// Inexact figures, and their error bounds, or `None` if all are exact.
+/// Lists inexact figures with their error bounds; `None` if all are exact.
 fn approximate(found: &Description) -> Option<String> {
     let mut parts = Vec::new();
     let sampled = |counted: &Counted| (counted.error > 0.0).then_some(counted.weight);

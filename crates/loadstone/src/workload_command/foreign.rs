@@ -1,4 +1,4 @@
-//! `loadstone workload import` of files of other load tools and HTTP clients, and the dry run of a
+//! `loadstone workload import` for files of other load tools and HTTP clients, and the dry run of a
 //! plan.
 
 use super::put;
@@ -22,7 +22,7 @@ const LISTED_MAX: usize = 10;
 const FILES_MAX: usize = 5_000;
 const DEPTH_MAX: usize = 12;
 
-/// A file whose format is known.
+/// Imports a file of a known format.
 pub(super) fn import_file(
     format: Format,
     input: &mut dyn BufRead,
@@ -34,7 +34,7 @@ pub(super) fn import_file(
     finish(format, &documents, args)
 }
 
-/// A folder of Bruno.
+/// Imports a Bruno folder.
 pub(super) fn import_folder(args: &ImportArgs) -> Result<Code, Failure> {
     let mut documents = Vec::new();
     gather(Path::new(&args.log), 0, &mut documents).map_err(|why| wrong(args, &why))?;
@@ -101,7 +101,7 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
     let lines = imported.script_lines();
     let selects = args.only.is_some() || !args.skip_method.is_empty();
     if format == Format::Postman && args.scripts.is_none() && !selects && lines > 0 {
-        // a collection that needs more than its scripts can do here becomes a plan
+        // a collection whose scripts need unsupported features is converted to a plan instead
         let scripted = Scripted::read(documents, environment.as_ref(), args);
         if let Some(scripted) = scripted.ok().filter(|it| it.left_out.is_empty()) {
             let (have, them) = if lines == 1 { ("has", "it") } else { ("have", "them") };
@@ -131,7 +131,7 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
     Ok(Code::Done)
 }
 
-/// A Postman collection with its scripts, as a plan whose journey is a script.
+/// Postman collection with its scripts, as a plan with a scripted journey.
 struct Scripted {
     plan: Plan,
     steps: usize,
@@ -167,7 +167,7 @@ impl Scripted {
         Ok(Scripted { plan, steps, left_out })
     }
 
-    /// Writes or tries the plan; `why`: the reason for which it has this form.
+    /// Writes the plan or runs it once; `why`: reason for its form.
     fn finish(self, args: &ImportArgs, why: &str) -> Result<Code, Failure> {
         if !args.quiet {
             let steps = record::words::counted(self.steps as u64, "step");
@@ -189,7 +189,7 @@ impl Scripted {
     }
 }
 
-/// Two recordings of the same visit: the plan, and the values that differ as a diff.
+/// Imports two recordings of the same visit: the plan, and a diff of the values that differ.
 pub(super) fn import_two(
     input: &mut dyn BufRead,
     second: &str,
@@ -236,7 +236,7 @@ fn counts(imported: &Imported) -> String {
     text
 }
 
-/// Lists the first parts that were left out, and counts the others.
+/// Lists the first omitted parts, and counts the others.
 fn list_left_out(text: &mut String, all: &[LeftOut]) {
     for one in all.iter().take(LISTED_MAX) {
         write!(text, "\n  not imported: {one}").expect("a String accepts all text");

@@ -15,17 +15,17 @@ use units::{Nanos, Rate, show};
 use url::Url;
 use workload::recorded::{Curl, Recorded, Recording};
 
-/// Bytes at the start of a file that decide its format.
+/// Number of bytes at the start of a file that decide its format.
 pub(super) const SNIFFED: usize = 64 << 10;
 /// Maximum size of text held in memory: OpenAPI, commands.
 const TEXT_MAX: u64 = 64 << 20;
 /// Maximum number of reasons listed individually.
 const LISTED_MAX: usize = 10;
 
-/// Headers whose values are credentials.
+/// Header fields whose values are credentials.
 const LOGINS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
-/// Format of a file, by its first bytes.
+/// Detects the format of a file by its first bytes.
 ///
 /// # Errors
 /// Fails if it cannot be read.
@@ -58,7 +58,7 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
     })
 }
 
-/// Reason why a file of another tool cannot be imported; `None` for other files.
+/// Returns why a file of another tool cannot be imported; `None` for other files.
 ///
 /// # Errors
 /// Fails if it cannot be read.
@@ -77,7 +77,7 @@ pub(super) fn of_other_tool(
     Ok(import::refusal(name, &start))
 }
 
-/// The plan, and its description.
+/// Returns the plan with its description.
 ///
 /// # Errors
 /// Fails for a file that is invalid in its format, or has no usable request.
@@ -133,7 +133,7 @@ pub(super) fn plan(
     Ok((plan, format!("{requests} for {count}{left_out}")))
 }
 
-/// Files by a function.
+/// Reads files through a function.
 struct ReadBy<'a>(&'a dyn Fn(&str) -> Result<Vec<u8>, String>);
 
 impl FileSource for ReadBy<'_> {
@@ -181,8 +181,8 @@ fn commands(
     Ok(recording)
 }
 
-/// Options of some commands that apply to all requests of a plan, and the number of commands
-/// without them.
+/// Returns options of some commands that apply to all requests of a plan, with the number of
+/// commands without them.
 fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
     let lacks = |option: &str, has: fn(&Curl) -> bool| {
         let lack = commands.iter().filter(|curl| !has(curl)).count();
@@ -197,8 +197,8 @@ fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
     each.into_iter().flatten().collect()
 }
 
-/// Imported requests: from a HAR, only those to the first request's server, because a page uses
-/// others too; without logins, unless requested.
+/// Returns the imported requests. Of a HAR, only those to the first request's server are included,
+/// because a page uses other servers too; logins are included on request.
 fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recording {
     let Recording { requests, mut left_out } = recording;
     let site = requests.first().map(|first| first.url.origin());
@@ -236,7 +236,7 @@ fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recordin
     Recording { requests: kept, left_out }
 }
 
-/// The same path and query at another server.
+/// Returns the same path and query at another server.
 fn moved(url: &Url, base: &Url) -> Url {
     let mut moved = base.clone();
     moved.set_path(&format!("{}{}", base.path().trim_end_matches('/'), url.path()));
@@ -259,7 +259,7 @@ fn left_out(recording: &Recording) -> String {
     text
 }
 
-/// Distinct requests, and the index of each request among them.
+/// Distinct requests, and the index of each original request among them.
 struct Distinct<'a> {
     each: Vec<&'a Recorded>,
     rows: Vec<u32>,
@@ -278,8 +278,8 @@ fn distinct(requests: &[Recorded]) -> Distinct<'_> {
     Distinct { each, rows }
 }
 
-/// The recorded visit, repeated by each user with its pauses; with `--by requests`, each request at
-/// its own time.
+/// Returns a plan in which each user repeats the recorded visit with its pauses; with `--by
+/// requests`, each request is sent at its own time.
 fn set_load(plan: &mut Plan, requests: &[Recorded], rows: &[u32], args: &ImportArgs) {
     let at = |request: &Recorded| sped(request.at, args.speed());
     if args.by == Some(By::Requests) {

@@ -10,7 +10,7 @@ use units::{Seed, show};
 use url::Url;
 use workload::fileset::{Sequence, SequenceStep};
 
-/// Sessions that httperf reads from a file.
+/// Maximum number of sessions that httperf reads from a file.
 const SESSIONS_MAX: usize = 1_000;
 
 pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
@@ -40,8 +40,8 @@ fn urls(sequence: &Sequence, base: Option<&Url>) -> String {
     sequence.steps().flat_map(SequenceStep::paths).map(|path| format!("{base}{path}\n")).collect()
 }
 
-/// httperf's session file, and the notes about it. A step is a burst: its page, then its embedded
-/// objects, at once.
+/// Renders httperf's session file, with notes. A step is a burst: a page, then its embedded objects
+/// at once.
 fn sessions(sequence: &Sequence, args: &SequenceArgs) -> (String, String) {
     let base = args.base.as_ref().map_or_else(
         || "/".to_owned(),
@@ -80,7 +80,7 @@ fn burst(text: &mut String, base: &str, step: SequenceStep<'_>) {
     }
 }
 
-/// A plan of users with one session each: a page, then its embedded objects, then the OFF time.
+/// Returns a plan of users with one session each: a page, its embedded objects, then the OFF time.
 fn as_plan(sequence: &Sequence, args: &SequenceArgs) -> Result<(String, String), Failure> {
     let base = args.base.as_ref().expect("the options were checked");
     let made = visits_of(sequence, base, args.users());

@@ -16,9 +16,9 @@ use workload::fileset::fit::{Fit, FitModel, Requests, fit_files, fit_requests};
 const FILES_MAX: usize = 10_000_000;
 /// Maximum number of requests in a sequence.
 const REQUESTS_MAX: usize = 10_000_000;
-/// Time cells of a log with a fine clock, and of one that counts seconds.
+/// Time cells for a log with a fine clock, and for a log in whole seconds.
 const FINE: Nanos = Nanos::from_millis(10);
-/// A client silent for longer has left (as in `describe`).
+/// Silence after which a client has left (as in `describe`).
 const PAUSE: Nanos = Nanos::from_secs(30 * 60);
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<Code, Failure> {
@@ -46,7 +46,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Code, Failure> {
     Ok(if record.fits { Code::Done } else { Code::Missed })
 }
 
-/// Sizes of all files in a folder and in those below it.
+/// Returns the sizes of all files in a folder and its subfolders.
 fn sizes_below(folder: &Path) -> Result<Vec<u64>, Failure> {
     let (mut open, mut sizes) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = open.pop() {
@@ -130,7 +130,7 @@ fn of_log(log: &Log) -> Requests {
     }
 }
 
-/// The times between two requests of a client, within a visit.
+/// Returns the times between two requests of a client, within a visit.
 fn gaps(log: &Log) -> Vec<f64> {
     let mut gaps = Vec::new();
     for visit in log.visits(PAUSE) {
@@ -180,11 +180,11 @@ fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
     Ok(Requests { targets: targets.all, order, offs_s, ..Requests::default() })
 }
 
-/// Requested target of a line.
+/// Requested target of a line, with its pause.
 struct ListedStep<'a> {
     /// Path and query.
     target: &'a str,
-    /// The pause after it, in seconds.
+    /// Pause after the request, in seconds.
     think: Option<f64>,
 }
 
