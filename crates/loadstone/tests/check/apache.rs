@@ -48,14 +48,14 @@ fn write_tree(root: &Path) {
     keep("conf/admin.grp", "Rubble: barney betty\n", 0o644);
 }
 
-/// A line of a password file (RFC 7617 logins, Apache's own MD5).
+/// Renders a line of a password file (RFC 7617 logins, Apache's own MD5).
 fn hashed(user: &str, password: &str) -> String {
     let made = Command::new("openssl").args(["passwd", "-apr1", password]).output().unwrap();
     assert!(made.status.success(), "openssl makes Apache's passwords");
     format!("{user}:{}", String::from_utf8(made.stdout).unwrap())
 }
 
-/// Fills the folder; the directives that serve it.
+/// Fills the folder; returns the directives that serve it.
 fn configure(root: &Path) -> String {
     write_tree(root);
     let root = root.display();

@@ -16,7 +16,7 @@ mod versions;
 use serde_json::Value;
 use support::{Ran, text};
 
-/// `loadstone check … --json -`: every step that failed, with its first difference.
+/// Returns every failed step of `loadstone check … --json -`, with its first difference.
 #[track_caller]
 fn failed(document: &Value) -> Vec<String> {
     let steps = document["steps"].as_array().unwrap();

@@ -52,7 +52,7 @@ impl Norm {
         Norm { _serving: serving, url, root, plans: tempfile::tempdir().unwrap(), _folder: folder }
     }
 
-    /// The plan as written, with short sleeps.
+    /// Returns the plan with shortened sleeps.
     #[track_caller]
     fn check(&self, options: &[&str]) -> Value {
         let plan = run(&["check", "--init", "-"]).expect(&[0]).stdout;
@@ -87,7 +87,7 @@ fn with_max_clients_1_and_2_two_and_one_of_three_fail() {
     }
 }
 
-/// Switch, further options of the site and the check, and the steps that fail.
+/// Switch, further options of the site and of the check, and the steps that fail.
 type Confusion =
     (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
@@ -180,7 +180,7 @@ const CONFUSIONS: &[Confusion] = &[
     one("line-count", &["9: a file of 105 kB has 5000 lines"]),
 ];
 
-/// Switches of behaviors without a step in the test plan; other tests cover them.
+/// Switches for behaviors without a step in the test plan; other tests cover them.
 const NOT_IN_THE_PLAN: &[&str] = &[];
 
 #[test]
@@ -191,7 +191,7 @@ fn every_switch_is_in_the_table() {
     assert_eq!(known, covered);
 }
 
-/// A share of the table: the shares run in parallel.
+/// Tests a share of the table; the shares run in parallel.
 fn confuse(share: usize) {
     let (stage, mut wrong) = (Stage::new(), Vec::new());
     for (name, site, options, steps) in CONFUSIONS.iter().skip(share).step_by(4) {

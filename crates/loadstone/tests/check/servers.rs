@@ -1,5 +1,5 @@
-//! Programs that serve while a test checks them: started as an unprivileged user, because root can
-//! read everything, and ended by their process number.
+//! Servers for tests of the check. They run as an unprivileged user, because root can read
+//! everything, and are ended by PID.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// Debian's user and group nobody.
 const NO_USER: u32 = 65_534;
 
-/// A folder that the unprivileged user may write to.
+/// Creates a folder that the unprivileged user may write to.
 pub(crate) fn open_folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -30,7 +30,7 @@ pub(crate) fn give_away(path: &Path) {
     }
 }
 
-/// A command that will run without privileges.
+/// Returns a command that runs without privileges.
 pub(crate) fn unprivileged(program: &Path) -> Command {
     let mut command = Command::new(program);
     if privileged() {
@@ -40,7 +40,8 @@ pub(crate) fn unprivileged(program: &Path) -> Command {
     command
 }
 
-/// This program, at a path that the unprivileged user can access: in the folder, if not in its own.
+/// Returns the path of this program that the unprivileged user can access: a copy in the folder if
+/// needed.
 pub(crate) fn own_program(folder: &Path) -> PathBuf {
     let own = crate::support::binary();
     let reached =
@@ -53,7 +54,7 @@ pub(crate) fn own_program(folder: &Path) -> PathBuf {
     there
 }
 
-/// A server; dropping this ends it.
+/// Running server; dropping it ends the process.
 pub(crate) struct Serving {
     child: Child,
 }

@@ -7,7 +7,7 @@ use crate::{check, failed};
 use serde_json::Value;
 use std::io::Write as _;
 
-/// Steps whose responses differ in everything that is checked: bodies both ways, cookies, captures,
+/// Plan whose steps check different parts of responses: bodies both ways, cookies, captures,
 /// fields, a large body, and two simultaneous requests.
 const PLAN: &str = r#"
 version = 1
@@ -91,7 +91,7 @@ fn steps_and_plans_name_versions_of_their_own() {
     assert!(ran.stderr.contains("HTTP/3 requires TLS"), "{ran:?}");
 }
 
-/// A difference is reported as over HTTP/1.1, with exit code 1.
+/// A difference is reported as for HTTP/1.1, with exit code 1.
 #[test]
 fn differences_are_reported() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
@@ -102,7 +102,7 @@ fn differences_are_reported() {
     assert!(failed[0].contains("greeting") && failed[0].contains("bye"), "{failed:?}");
 }
 
-/// A server without the version is reported with the fix, and no other version is used.
+/// A server without the requested version is reported with the fix; no other version is used.
 #[test]
 fn a_server_without_the_version_is_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,12 +6,12 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Five blocks of runs that a few calls end.
+/// Five blocks of short runs, each ended by a count of calls.
 const SHORT: [&str; 7] = ["compare", "-c", "1", "-n", "8", "--blocks", "5"];
 /// Time limit of every wait.
 const WALL_MAX: Duration = Duration::from_secs(60);
 
-/// A port, and commands that start the built-in site there.
+/// Port, and commands that start the built-in site on it.
 struct Scene {
     address: String,
 }
@@ -40,7 +40,7 @@ impl Scene {
         ran
     }
 
-    /// No process has this port in its command line, and no server listens there.
+    /// Checks that no process has this port in its command line, and that no server listens on it.
     #[track_caller]
     fn nothing_is_left(&self) {
         let mut left = Vec::new();
@@ -65,7 +65,7 @@ impl Scene {
         }
     }
 
-    /// A comparison of long runs, up to the start of its first server.
+    /// Starts a comparison of long runs, and waits for the start of its first server.
     fn started(&self, a: &str, b: &str) -> Child {
         let words = ["compare", "-d", "1m", "-q", "--a-command", a, "--b-command", b, &self.url()];
         let mut command = program(&words);
@@ -75,7 +75,7 @@ impl Scene {
     }
 }
 
-/// 60 ms against 1 ms is distinguishable from noise, on however busy a machine.
+/// 60 ms differs from 1 ms by more than the noise, even on a busy machine.
 #[test]
 fn two_builds_on_one_port_are_distinguished() {
     let scene = Scene::new();
@@ -98,8 +98,8 @@ fn two_builds_on_one_port_are_distinguished() {
     assert_eq!(faults, Vec::<String>::new());
 }
 
-/// In the background, in its own session, ignoring TERM: processes that a command starts are ended
-/// with it.
+/// Processes that a command starts are ended with it, even in the background, in their own session,
+/// and if they ignore TERM.
 #[test]
 fn nothing_of_a_server_is_left() {
     let scene = Scene::new();
@@ -168,7 +168,7 @@ fn ctrl_c_ends_the_server_too() {
     scene.nothing_is_left();
 }
 
-/// A service manager may send both at once: the end is orderly.
+/// A service manager may send both signals at once; the program still shuts down in order.
 #[test]
 fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
     let scene = Scene::new();
@@ -187,7 +187,7 @@ fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
     scene.nothing_is_left();
 }
 
-/// A second one ends the program at once, and the server with it, even if it ignores TERM.
+/// A second signal ends the program at once, with its server, even if that ignores TERM.
 #[test]
 fn a_second_ctrl_c_kills_the_server() {
     let scene = Scene::new();
@@ -208,7 +208,7 @@ fn a_second_ctrl_c_kills_the_server() {
     scene.nothing_is_left();
 }
 
-/// The program raises its own descriptor limit for its connections; servers get the user's.
+/// The program raises its own descriptor limit for its connections; servers get the user's limit.
 #[test]
 fn every_server_has_the_same_limits() {
     let (scene, folder) = (Scene::new(), tempfile::tempdir().unwrap());

@@ -5,15 +5,15 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Short runs with one user, ended by a count of calls.
+/// Short runs with one user, each ended by a count of calls.
 const SHORT: [&str; 7] = ["compare", "-c", "1", "-n", "8", "--budget", "50s"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SHORT.iter().chain(more).copied().collect()
 }
 
-/// 60 ms against 1 ms, on however busy a machine: every block shows it, and six are enough for two
-/// bounds.
+/// 60 ms differs from 1 ms even on a busy machine: every block shows it, and six blocks are enough
+/// for two bounds.
 #[test]
 fn a_slower_server_fails_after_few_blocks() {
     let (quick, slow) = (Site::start(&[("delay", "1ms")]), Site::start(&[("delay", "60ms")]));
@@ -46,7 +46,7 @@ fn a_wide_bound_is_kept_and_certain() {
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
 }
 
-/// A p99 of eight calls is not a figure: the gate ends after one block and names the fix.
+/// Eight calls have no p99: the gate ends after one block and names the fix.
 #[test]
 fn too_few_calls_are_undecidable_at_once() {
     let site = Site::start(&[]);
@@ -87,7 +87,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// Two commits of a repository, each built and started in its own worktree; nothing is left of them.
+/// Two commits of a repository are built and started in separate worktrees, which are removed.
 #[test]
 fn commits_are_built_compared_and_cleaned_up() {
     let folder = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn commits_are_built_compared_and_cleaned_up() {
     assert_eq!(git(at, &["worktree", "list"]).lines().count(), 1);
 }
 
-/// The CPU time of the server per call, from the processes that the comparison started.
+/// The CPU time per call comes from the processes that the comparison started.
 #[test]
 fn the_server_s_cpu_time_is_judged() {
     let address = format!("127.0.0.1:{}", free_port());

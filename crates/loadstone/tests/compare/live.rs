@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Five blocks of short runs with one user. A count of calls ends them, so that a median has enough
-/// calls even on a busy machine.
+/// Five blocks of short runs with one user. A count of calls ends each run, so that a median has
+/// enough calls even on a busy machine.
 const SHORT: [&str; 7] = ["compare", "-c", "1", "-n", "8", "--blocks", "5"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -19,7 +19,7 @@ fn difference<'a>(json: &'a Value, figure: &str) -> &'a Value {
     all.iter().find(|one| one["figure"] == figure).unwrap()
 }
 
-/// 60 ms against 1 ms is distinguishable from noise, on however busy a machine.
+/// 60 ms differs from 1 ms by more than the noise, even on a busy machine.
 #[test]
 fn a_slower_server_is_worse_and_the_gate_shuts() {
     let (quick, slow) = (Site::start(&[("delay", "1ms")]), Site::start(&[("delay", "60ms")]));
@@ -114,7 +114,7 @@ fn a_missing_server_is_reported_before_measuring() {
     assert!(ran.stderr.contains(&format!("no connection to {nobody}")), "{}", ran.stderr);
 }
 
-/// A server that answers well at first and then only closes connections: the session ends with the
+/// A server answers well at first and then only closes connections: the session ends with the
 /// complete blocks, or reports that there are none.
 #[test]
 fn a_server_that_dies_ends_the_session() {

@@ -3,7 +3,7 @@
 use crate::support::{Ran, Site, finish, program, text};
 use serde_json::Value;
 
-/// A separate store.
+/// Temporary store.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -19,7 +19,7 @@ impl Place {
         finish(command, b"").expect(codes)
     }
 
-    /// Short runs with one user, stored; a count of calls ends them, so that each has a median.
+    /// Stores short runs with one user. A count of calls ends each run, so that it has a median.
     #[track_caller]
     fn measure(&self, repeat: &str, url: &str) {
         self.run(&["run", "-q", "-c", "1", "-n", "8", "--repeat", repeat, url], &[0, 4]);
@@ -97,7 +97,7 @@ fn missing_evidence_is_reported() {
     }
 }
 
-/// A comparison is stored, and is not a run.
+/// A comparison is stored as such, and not as a run.
 #[test]
 fn a_comparison_is_kept() {
     let place = Place::new();

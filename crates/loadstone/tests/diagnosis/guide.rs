@@ -12,7 +12,7 @@ to 1. The program generates this page from the rules it runs (`cargo xtask bless
 ## Rules
 ";
 
-/// The text after a blank line, its paragraphs wrapped at 100 columns.
+/// Wraps the paragraphs of a text at 100 columns, after a blank line.
 fn wrapped(text: &str) -> String {
     let mut page = "\n".to_owned();
     for line in text.lines() {

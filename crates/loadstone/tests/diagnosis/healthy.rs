@@ -6,10 +6,11 @@ use crate::support::nginx::Nginx;
 use crate::support::{Site, measure};
 use crate::{findings_of, in_one_of_the_tries};
 
-/// One call at a time, a crowd, and an open load that any server keeps up with.
+/// One call at a time, many concurrent calls, and an open load that any server sustains.
 const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
 
-/// A client or a server with saturated processors is reported as that, and nothing else.
+/// Checks that a client or server with saturated processors is reported as such, with no other
+/// finding.
 #[track_caller]
 fn not_accused(url: &str) {
     for load in LOADS {
@@ -33,7 +34,7 @@ fn nginx_has_no_finding() {
     not_accused(&Nginx::start(&"a line of a page\n".repeat(200)).url());
 }
 
-/// Go's net/http, without a compiler of half a gigabyte.
+/// Caddy represents Go's net/http without a Go compiler of half a gigabyte.
 #[test]
 fn caddy_has_no_finding() {
     not_accused(&Caddy::start(&"a line of a page\n".repeat(200)).url());

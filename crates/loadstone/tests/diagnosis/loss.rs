@@ -9,20 +9,20 @@ use std::process::{Child, Command, Stdio};
 /// An ordinary user's PATH on Debian lacks the folders of ip and nft.
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
-/// Longer packets carry data; shorter ones only open, acknowledge or end a connection.
+/// Maximum length of segments without data, which only open, acknowledge or close a connection.
 const BARE_MAX: u32 = 60;
 
-/// The server, at an address that identifies its answers.
+/// Server, at an address that identifies its answers.
 const SERVER: &str = "127.0.0.2";
 
-/// A site in a namespace whose loopback loses packets.
+/// Site in a namespace whose loopback loses packets.
 struct Lossy {
     child: Child,
     url: String,
 }
 
 impl Lossy {
-    /// `which` packets, in words of nft, of which three of a hundred are dropped as they arrive.
+    /// `which`: packets in the syntax of nft; three of a hundred are dropped on arrival.
     #[track_caller]
     fn start(which: &str) -> Lossy {
         let rules = format!(
@@ -46,8 +46,8 @@ impl Lossy {
         Lossy { child, url: url.trim_end().to_owned() }
     }
 
-    /// (id, evidence) of the findings of a run in the same namespace. The client's limit may come
-    /// first: on a busy machine it does.
+    /// Returns (id, evidence) of the findings of a run in the same namespace. On a busy machine,
+    /// the limit of the client may be first.
     #[track_caller]
     fn findings(&self, load: &[&str]) -> Vec<(String, String)> {
         let namespace = format!("--net=/proc/{}/ns/net", self.child.id());
@@ -58,7 +58,7 @@ impl Lossy {
         found
     }
 
-    /// Retransmission is named first, with these words in its evidence.
+    /// Checks that retransmission is named first, with these words in its evidence.
     fn named_first(&self, load: &[&str], signs: &[&str]) -> Result<(), String> {
         let found = self.findings(load);
         let right = found.first().is_some_and(|(id, evidence)| {
@@ -75,7 +75,7 @@ impl Drop for Lossy {
     }
 }
 
-/// Returns whether namespaces and packet filters are available; prints what is missing otherwise.
+/// Returns whether namespaces and packet filters are available; if not, prints what is missing.
 fn to_be_had() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--net", "sh", "-c", "ip link set lo up && nft list ruleset && nsenter -V"]);

@@ -1,7 +1,6 @@
-//! Bottlenecks of a real server: the site's weaknesses over real sockets, and healthy servers. The
-//! truth set at every load is in virtual time, in the tests of `sim`; these tests check that the
-//! evidence arrives. A busy machine may add to a finding, so tests search for it instead of
-//! counting.
+//! Bottlenecks of a real server: the weaknesses of the site over real sockets, and healthy servers.
+//! The complete truth set is tested in virtual time in `sim`; these tests check that the evidence
+//! arrives. A busy machine may add findings, so tests search for a finding instead of counting.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -27,7 +26,7 @@ fn findings(site: &[(&str, &str)], path: &str, run: &[&str]) -> Vec<(String, Str
     findings_of(&measure(&args))
 }
 
-/// (id, evidence) of the findings in a run's JSON.
+/// Returns (id, evidence) of the findings in a run's JSON.
 fn findings_of(report: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let found = report["findings"].as_array().unwrap();
@@ -52,7 +51,7 @@ fn in_one_of_the_tries(mut once: impl FnMut() -> Result<(), String>) {
     panic!("in none of {TRIES} tries: {last}");
 }
 
-/// A run against a site with these options, restarted for each attempt, finds this.
+/// Checks that a run against a site with these options finds this; each attempt restarts the site.
 #[track_caller]
 fn shows(id: &str, site: &[(&str, &str)], path: &str, run: &[&str]) {
     in_one_of_the_tries(|| has(id, &findings(site, path, run)));

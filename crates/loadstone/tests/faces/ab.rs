@@ -20,7 +20,7 @@ fn ours(args: &[&str]) -> Ran {
     run(&[&["ab"], args].concat())
 }
 
-/// Runs both and requires the same exit code and the same text, except for measured values.
+/// Runs both programs, and requires the same exit code and text except for measured values.
 #[track_caller]
 fn same(args: &[&str]) -> (Ran, Ran) {
     let (theirs, ours) = (original(args), ours(args));
@@ -36,7 +36,7 @@ fn assert_alike(args: &[&str], theirs: &Ran, ours: &Ran) {
     assert_eq!(theirs.code, ours.code, "{text}");
 }
 
-/// Lines with measured numbers, by their beginning (in HTML: their content).
+/// Lines with measured numbers, by their beginning (in HTML: by their content).
 const MEASURED: [&str; 9] = [
     "Time taken for tests:",
     "Requests per second:",
@@ -136,7 +136,7 @@ fn progress_goes_to_standard_error() {
     same(&["-w", "-n", "160", "-k", &url]);
 }
 
-/// Terminal output with both streams of a command, made by script(1).
+/// Returns the output of a command on a terminal made by script(1), with both streams.
 fn on_a_terminal(front: &str, args: &[&str]) -> String {
     let mut command = Command::new("script");
     let line = format!("{front} {}", args.join(" "));
@@ -194,7 +194,7 @@ fn sent_and_received_bytes_are_reported() {
     same(&["-v", "3", "-n", "1", &missing]);
 }
 
-/// A server that records its requests and answers with `body` for each request.
+/// Server that records its requests and answers each with `body`.
 struct Listening {
     server: Scripted,
     heard: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -280,7 +280,7 @@ fn another_length_than_the_first_is_a_failure() {
     }
 }
 
-/// Answers each request head with the same bytes; the connection then closes unless the request
+/// Answers each request head with the same bytes, then closes the connection unless the request
 /// keeps it alive.
 fn replying(reply: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
@@ -353,7 +353,7 @@ fn a_proxy_that_refuses_the_tunnel_is_a_failure() {
     assert!(connect.contains("User-Agent: ApacheBench/2.3\r\n"), "{connect}");
 }
 
-/// A closed reader of standard output ends nothing and does not change the exit code.
+/// A closed reader of standard output neither ends the program nor changes the exit code.
 #[test]
 fn a_reader_may_leave() {
     let site = Site::start(&[]);
@@ -400,7 +400,7 @@ fn percentiles_and_requests_as_files() {
     same(&["-n", "2", "-g", &nowhere, &url]);
 }
 
-/// `17,3.021` as `17,#.###`.
+/// Masks digits of times: `17,3.021` becomes `17,#.###`.
 fn digits_of_time_masked(line: &str) -> String {
     let (percent, time) = line.split_once(',').unwrap_or((line, ""));
     let time: String = time.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
@@ -468,7 +468,7 @@ fn nobody_there_and_no_such_name() {
     let url = format!("http://127.0.0.1:{port}/");
     same(&["-n", "3", "-c", "2", &url]);
     same(&["-k", "-w", &url]);
-    // a resolver may have no answer for it; both query the same one
+    // a resolver may not know the name; both programs ask the same resolver
     same(&["http://no-such-name.invalid/"]);
     same(&["-X", "no-such-name.invalid:80", "http://127.0.0.1/"]);
     same(&["-X", "127.0.0.1", "http://127.0.0.1/"]);
@@ -503,7 +503,7 @@ fn many_failures_end_the_run_or_are_counted() {
 fn a_time_limit_sets_the_requests_at_its_position() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
-    // 50,000 at the moment it is read, so that five at once are possible
+    // 50,000 at the time of the read, so that five at once are possible
     let args = ["-q", "-d", "-c", "5", "-n", "2", "-t", "1", &url];
     let (theirs, ours) = (original(&args), ours(&args));
     let masked = |ran: &Ran| digits_masked(&masked(&ran.stdout));
@@ -569,8 +569,8 @@ fn the_first_response_beyond_the_limit_is_the_last() {
     same(&["-t", "1", "-n", "5", &site.url("/hw")]);
 }
 
-/// Runs both tools against a server that sends `response` and closes the connection; ports are not
-/// compared.
+/// Runs both programs against a server that sends `response` and closes the connection; ports are
+/// not compared.
 #[track_caller]
 fn alike_on(response: &'static [u8], options: &[&str]) -> Ran {
     let start = || {
@@ -663,7 +663,7 @@ fn an_interrupt_prints_the_partial_result() {
     assert_eq!(all(&theirs.stdout), all(&ours.stdout));
 }
 
-/// OpenSSL's own server, on a port that it chose, serving the files of a folder.
+/// OpenSSL's own server on a port of its choice, which serves the files of a folder.
 struct Openssl {
     child: Child,
     folder: tempfile::TempDir,
@@ -732,7 +732,8 @@ fn lines_about_tls() {
     same(&["-n", "2", "-Z", "HIGH:!AES256:!CHACHA20", "-H", "Host: shop.example", &url]);
 }
 
-/// The number after a label, as scripts extract it with a pattern like `^label:\s+([0-9.]+)`.
+/// Returns the number after a label, as scripts extract it with a pattern like
+/// `^label:\s+([0-9.]+)`.
 fn figure(text: &str, label: &str, unit: &str) -> f64 {
     let found = text.lines().find_map(|line| {
         let rest = line.trim_start().strip_prefix(label)?.trim_start();

@@ -27,17 +27,18 @@ struct Pair {
     ours: Ran,
 }
 
-/// Runs in sequence: one client's load on the server does not affect the other's figures.
+/// Runs both programs in sequence, so that the load of one does not affect the figures of the
+/// other.
 fn both(args: &[&str]) -> Pair {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
     Pair { theirs: original(&args), ours: face(&args) }
 }
 
-/// Maximum number of pairs until the traffic is equal: a response's `date` costs 23 bytes more on
-/// each connection if a second begins between two of them.
+/// Maximum number of pairs of runs until the traffic is equal: a `date` field costs 23 more bytes
+/// on each connection if a second begins between two responses.
 const PAIRS_MAX: usize = 6;
 
-/// Like [`both`], for a pair in which no new second shows.
+/// Like [`both`], but repeats a pair whose traffic shows that a second began.
 fn alike(args: &[&str]) -> Pair {
     let traffic = |ran: &Ran| -> Option<String> {
         ran.stdout.lines().find(|line| line.starts_with("traffic:")).map(str::to_owned)
@@ -52,7 +53,7 @@ fn alike(args: &[&str]) -> Pair {
     pair
 }
 
-/// The text with measured values replaced: times, rates, and figures derived from them.
+/// Replaces measured values in the text: times, rates, and figures derived from them.
 fn masked(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(masked_line).collect();
     // threads print in any order before the figures
@@ -76,14 +77,14 @@ fn masked_line(line: &str) -> String {
 }
 
 impl Pair {
-    /// The same lines, streams and exit code, except for measured values.
+    /// Checks for the same lines, streams and exit code, except for measured values.
     #[track_caller]
     fn agree(self) -> Pair {
         assert_eq!(masked(&self.ours.stdout), masked(&self.theirs.stdout), "{:#?}", self.ours);
         self.agree_on_the_rest()
     }
 
-    /// Like [`Pair::agree`], without these lines, which depend on a rate or the end of the time.
+    /// Like [`Pair::agree`], without these lines, which depend on a rate or on the end of the time.
     #[track_caller]
     fn agree_without(self, names: &[&str]) -> Pair {
         let kept = |ran: &Ran| -> Vec<String> {
@@ -95,8 +96,8 @@ impl Pair {
     }
 
     /// Like [`Pair::agree_without`], for several threads. The original's threads write to one
-    /// stream without a lock, so one line may begin inside another: before the figures, only the
-    /// set of characters is certain.
+    /// stream without a lock, so a line may begin inside another: before the figures, only the set
+    /// of characters is compared.
     #[track_caller]
     fn agree_for_threads(self, names: &[&str]) -> Pair {
         let characters = |ran: &Ran| -> Vec<char> {
@@ -124,7 +125,7 @@ impl Pair {
     }
 }
 
-/// The number before a word of the line `requests: …`.
+/// Returns the number before a word of the line `requests: …`.
 #[track_caller]
 fn requests(ran: &Ran, word: &str) -> u64 {
     let line = ran.stdout.lines().find_map(|line| line.strip_prefix("requests: ")).unwrap();
@@ -286,7 +287,7 @@ fn bodies_input_files_and_scripts() {
     log_lines(&url, folder.path());
 }
 
-/// A line of `--log-file` for each request: start, status, time.
+/// Returns a line of `--log-file` for each request: start, status, time.
 fn log_lines(url: &str, folder: &Path) {
     for (name, program) in [("theirs", original as fn(&[String]) -> Ran), ("ours", face)] {
         let path = folder.join(name);
@@ -356,7 +357,7 @@ fn over_tls() {
     alike(&["-n", "20", "-c", "2", "-m", "3", &url]).agree();
     both(&["-n", "2", "--tls13-ciphers=TLS_CHACHA20_POLY1305_SHA256", "--groups=P-256", &url])
         .agree();
-    // a server without ALPN: HTTP/1.1 where that is offered, nothing where it is not
+    // a server without ALPN: uses HTTP/1.1 if that was offered, otherwise fails
     let old = TlsServer::start(&TlsOptions::default());
     both(&["-n", "4", "-c", "2", &old.url("/")]).agree_without(&["traffic:"]);
     let pair = both(&["--npn-list=h2", "-n", "2", "-c", "2", &old.url("/")]);
@@ -367,7 +368,7 @@ fn over_tls() {
     }
 }
 
-/// Answers each request with the same bytes, and closes if they have no length.
+/// Answers each request with the same bytes, and closes the connection if they have no length.
 fn replying(reply: &'static [u8]) -> Scripted {
     Scripted::start(move |mut stream, _| {
         while crate::ab::request_bytes(&mut stream).is_some() {

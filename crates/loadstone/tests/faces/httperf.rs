@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Digits after these words are counts or sizes and must agree; all others were measured.
+/// Words that are followed by counts or sizes, which must agree; all other numbers were measured.
 const EXACT: [&str; 11] = [
     "httperf ",
     "Total: connections",
@@ -42,7 +42,7 @@ fn ours(args: &[String]) -> Ran {
     support::run(&all)
 }
 
-/// A line with its measured numbers as `#`.
+/// Masks the measured numbers of a line as `#`.
 fn masked(line: &str) -> String {
     let keeps = EXACT.iter().any(|word| line.starts_with(word));
     let line = match line.split_once(" test-duration ") {
@@ -176,7 +176,7 @@ fn errors_are_counted_where_the_original_counts_them() {
     same(hasty.address.port(), "--wsess 2,2,0");
 }
 
-/// A server that sends this for every request, and closes.
+/// Server that sends these bytes for every request, and closes.
 fn breaking_off(text: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         read_request(&mut BufReader::new(&mut stream));
@@ -250,8 +250,7 @@ fn certificates_are_checked_against_a_folder_of_authorities() {
     assert!(missing.stderr.contains("/no/such/folder: No such file"), "{missing:#?}");
 }
 
-/// A server that answers the only request of every connection, and records the time and request of
-/// each.
+/// Server that answers the single request of every connection, and records its time and content.
 struct Clock {
     server: Scripted,
     came: Arc<Mutex<Vec<Instant>>>,
@@ -282,7 +281,7 @@ impl Clock {
     }
 }
 
-/// Scheduled milliseconds of the connections of a command line, from its native plan.
+/// Returns the scheduled milliseconds of the connections of a command line, from its native plan.
 fn intended(line: &str) -> Vec<f64> {
     // without a Host line no option of ours is equivalent, and the plan is printed
     let mut args = vec!["--native".to_owned(), "--no-host-hdr".to_owned()];
@@ -302,9 +301,9 @@ fn intended(line: &str) -> Vec<f64> {
     }
 }
 
-/// Lateness of each connection in the most punctual of several runs, in milliseconds. Other load on
-/// this machine makes connections late, never early, so the minimum is closest to the schedule; in
-/// each run the earliest is assumed punctual.
+/// Returns the lateness of each connection, in milliseconds, in the most punctual of several runs.
+/// Other load on this machine makes connections late, never early, so the minimum is closest to the
+/// schedule. In each run, the earliest connection is assumed punctual.
 fn lateness(
     clock: &Clock,
     rounds: usize,
@@ -441,7 +440,7 @@ const AUTOBENCH: [&str; 7] = [
     r"(?m)^Errors: total (\d+)",
 ];
 
-/// One line of autobench's table, computed like autobench from a run's output.
+/// Computes a row of autobench's table from the output of a run, as autobench does.
 fn autobench_row(demanded: u32, output: &str) -> Vec<f64> {
     let found: Vec<Vec<f64>> = AUTOBENCH
         .iter()

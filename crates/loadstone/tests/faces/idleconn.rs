@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Without the original's message about a limit of select(2), which we do not have.
+/// Removes the original's message about a limit of select(2), which we do not have.
 fn streams_of(ran: &Ran) -> (String, String, i32) {
     let stderr = ran.stderr.split_inclusive('\n').filter(|line| !line.contains("FD_SETSIZE"));
     (ran.stdout.clone(), stderr.collect(), ran.code)
@@ -29,7 +29,8 @@ fn wrong_command_lines_end_alike() {
     }
 }
 
-/// Output of a program with three connections to a server that closes the first two at once.
+/// Returns the output of a program with three connections to a server that closes the first two at
+/// once.
 fn kept_open(mut command: Command) -> String {
     let came = Arc::new(AtomicUsize::new(0));
     let (count, held) = (Arc::clone(&came), Mutex::new(Vec::new()));
@@ -54,7 +55,7 @@ fn kept_open(mut command: Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// An interrupted program may not have counted its last connection yet: one round with complete
+/// An interrupted program may not have counted its last connection yet; one round with complete
 /// counts is enough.
 #[test]
 fn connections_are_kept_and_counted() {

@@ -1,11 +1,11 @@
-//! `--native`: each face prints one or more commands that really run. A shell runs them with
+//! `--native`: each face prints one or more commands that run. A shell runs them with
 //! `--print-plan` added.
 
 use crate::support::{finish, run};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The plan made by the printed commands.
+/// Returns the plan of the printed commands.
 #[track_caller]
 fn plan_of(args: &[&str], folder: &Path) -> String {
     let printed = run(&[&args[..1], &["--native"], &args[1..]].concat()).expect(&[0]);
@@ -38,7 +38,7 @@ fn scene() -> tempfile::TempDir {
     folder
 }
 
-/// Command lines, and a line that the plan must contain.
+/// Command lines, each with a line that the plan must contain.
 const LINES: &[(&str, &str)] = &[
     ("ab -n 9 -c 3 -k -H 'X: a b' http://h/", "requests = 9"),
     ("ab -n 9 -p {}/body -T text/x -A u:p http://h/a?b=1&c=2", "method = \"POST\""),

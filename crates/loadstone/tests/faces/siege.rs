@@ -27,7 +27,7 @@ accept-encoding = gzip, deflate
 /// Maximum number of attempts of the original, which may end by a signal.
 const TRIES: usize = 4;
 
-/// A home with a configuration file. siege writes there; this program does not.
+/// Home directory with a configuration file. siege writes there; this program does not.
 struct Home {
     folder: tempfile::TempDir,
 }
@@ -48,7 +48,7 @@ impl Home {
         self.folder.path().join(name)
     }
 
-    /// A file in it, by its whole path.
+    /// Returns the absolute path of a file in the home directory.
     fn file(&self, name: &str, text: &[u8]) -> String {
         std::fs::write(self.path(name), text).unwrap();
         self.path(name).to_str().unwrap().to_owned()
@@ -59,8 +59,8 @@ impl Home {
         finish(command, b"")
     }
 
-    /// Siege 4.0.7 sometimes hangs, or dies of a signal, after the clock has lifted the siege (with
-    /// `-q` without a message): then it is run again.
+    /// Runs siege, and repeats a run that hangs or dies of a signal after the clock has lifted the
+    /// siege (with `-q`, without a message), as 4.0.7 sometimes does.
     fn original(&self, args: &[&str]) -> Ran {
         for _ in 1..TRIES {
             let ran = self.original_once(args);
@@ -84,7 +84,7 @@ impl Home {
         self.run(program(&[&["siege"], args].concat()))
     }
 
-    /// Runs both and requires the same exit code and the same text, except for measured values.
+    /// Runs both programs, and requires the same exit code and text except for measured values.
     #[track_caller]
     fn same(&self, args: &[&str]) -> Ran {
         let (theirs, ours) = (self.original(args), self.ours(args));
@@ -92,7 +92,7 @@ impl Home {
         ours
     }
 
-    /// Like `same`, if several users' lines arrive in any order.
+    /// Like `same`, for lines of several users in any order.
     #[track_caller]
     fn same_in_any_order(&self, args: &[&str]) -> Ran {
         let (theirs, ours) = (self.original(args), self.ours(args));
@@ -134,7 +134,7 @@ const MEASURED_JSON: [&str; 7] = [
     "shortest_transaction",
 ];
 
-/// Measured numbers become `#`, and so do dates and the time of each line.
+/// Replaces measured numbers, dates and the time of each line by `#`.
 fn masked(text: &str) -> String {
     let number = regex::Regex::new(r" *[0-9]+\.[0-9]+").unwrap();
     let date = regex::Regex::new(r"([A-Z][a-z]{2}, )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d").unwrap();
@@ -258,7 +258,7 @@ fn one_request_is_looked_at() {
     home.same(&["-g"]);
 }
 
-/// A server that records its requests; pages are found by path.
+/// Server that records its requests; pages are found by path.
 struct Listening {
     server: Scripted,
     heard: Arc<Mutex<Vec<String>>>,
@@ -293,7 +293,7 @@ impl Listening {
     }
 }
 
-/// The server's response for a path; empty: it closes the connection.
+/// Returns the response for a path; empty if the server closes the connection.
 fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
     let with = |fields: &str, body: &str| Some(response(200, fields, body));
     let challenge =
@@ -328,7 +328,7 @@ fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Requests without the values that each run makes itself.
+/// Removes the values from requests that differ in each run.
 fn comparable(requests: Vec<String>) -> Vec<String> {
     let made = regex::Regex::new(r#"(cnonce|response)="[^"]*"|\(null\)"#).unwrap();
     let order = regex::Regex::new(r"(?m)^Authorization: Digest .*$").unwrap();
@@ -650,7 +650,7 @@ fn a_home_without_a_file_gets_sieges_defaults_and_no_file() {
         finish(command, b"").stdout.replace(path, "HOME")
     };
     let original = run(&theirs, Command::new("siege"));
-    // it first reports that it has written a file
+    // the program first reports that it has written a file
     let shown = original.split_once("CURRENT").map(|(_, rest)| format!("CURRENT{rest}")).unwrap();
     assert_eq!(shown, run(&ours, program(&["siege"])));
     assert_eq!(std::fs::read_dir(ours.path()).unwrap().count(), 0);

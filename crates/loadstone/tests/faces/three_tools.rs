@@ -2,7 +2,7 @@
 
 use crate::support::{Site, run};
 
-/// The first number after a label; `None` means no such line.
+/// Returns the first number after a label; `None` without such a line.
 fn figure(text: &str, label: &str) -> f64 {
     let line = text.lines().find(|line| line.contains(label));
     let line = line.unwrap_or_else(|| panic!("{label} is not in {text}"));
@@ -16,8 +16,8 @@ fn near(found: f64, wanted: f64, off: f64, what: &str) {
     assert!((found / wanted - 1.0).abs() < off, "{what}: {found} is not {wanted}");
 }
 
-/// Requests over seconds; the time per request is that times the concurrency, and across all
-/// without it.
+/// The rate is requests over seconds. The time per request is its inverse, once multiplied by the
+/// concurrency and once not.
 #[test]
 fn ab_s_figures_are_one_another_s() {
     let site = Site::start(&[]);
@@ -32,7 +32,8 @@ fn ab_s_figures_are_one_another_s() {
     near(figure(&text, "Transfer rate:"), total / 1024.0 / seconds, 0.01, "transfer rate");
 }
 
-/// The concurrency is the sum of the response times over the time, and at most the number of users.
+/// The concurrency is the sum of the response times over the elapsed time, and at most the number
+/// of users.
 #[test]
 fn siege_s_figures_are_one_another_s() {
     let site = Site::start(&[]);
@@ -50,7 +51,7 @@ fn siege_s_figures_are_one_another_s() {
     assert!(concurrency <= 10.01, "{concurrency}");
 }
 
-/// Little's law: users are rate by response time.
+/// Little's law: the number of users is the rate times the response time.
 #[test]
 fn wrk_s_figures_are_one_another_s() {
     let site = Site::start(&[]);

@@ -8,7 +8,7 @@ fn torture(args: &[&str]) -> crate::support::Ran {
     run(&[&["torture.pl"], args].concat())
 }
 
-/// Text with its numbers and dates masked.
+/// Masks numbers and dates in the text.
 fn masked(text: &str) -> String {
     let mut out = Vec::new();
     for line in text.lines() {
@@ -184,7 +184,7 @@ fn a_crawl_makes_the_list() {
     let site = Site::start(&[]);
     let list = run(&["workload", "crawl", &site.url("/"), "--calls-max", "12"]).expect(&[0]);
     assert!(list.stdout.lines().all(|url| url.starts_with(&site.url("/"))), "{list:#?}");
-    // one of them takes seconds to answer
+    // one of these servers takes seconds to answer
     let quick = |url: &&str| !url.contains("/sleep");
     let lines: Vec<&str> = list.stdout.lines().filter(quick).collect();
     assert!(lines.len() > 3, "{list:#?}");

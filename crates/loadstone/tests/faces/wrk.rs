@@ -28,7 +28,7 @@ fn face(args: &[String]) -> Ran {
     finish(program(&all), b"")
 }
 
-/// Runs both at once. `ours`: further arguments for ours only.
+/// Runs both programs at once. `ours`: further arguments for ours.
 fn both_with(args: &[&str], ours: &[&str]) -> Pair {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
     let mut extended: Vec<String> = ours.iter().map(|arg| (*arg).to_owned()).collect();
@@ -41,8 +41,8 @@ fn both_with(args: &[&str], ours: &[&str]) -> Pair {
         })
     };
     let mut pair = once();
-    // a machine that stalls for the second of a run prevents one of them from sending anything, but
-    // not three times
+    // a machine that stalls for the second of a run prevents one program from sending, but not
+    // three times in a row
     for _ in 0..2 {
         let asked = |ran: &Ran| number_before(ran, " requests in ").map(|count| count > 0);
         if asked(&pair.ours) != asked(&pair.theirs) {
@@ -61,14 +61,14 @@ fn script(name: &str) -> String {
     format!("{folder}/{name}.lua")
 }
 
-/// A script written by the test.
+/// Writes a script of the test.
 fn written(name: &str, text: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("wrk-{name}.lua"));
     std::fs::write(&path, text).expect("the target folder can be written to");
     path.to_str().expect("the target folder has a plain name").to_owned()
 }
 
-/// The text with measured values replaced: numbers in the lines from the table on.
+/// Replaces measured values: numbers in the lines from the table on.
 fn masked(text: &str) -> Vec<String> {
     let mut measured = false;
     let mut lines = Vec::new();
@@ -97,20 +97,20 @@ fn masked(text: &str) -> Vec<String> {
     lines
 }
 
-/// The number before these words, if a line has them.
+/// Returns the number before these words, if a line has them.
 fn number_before(ran: &Ran, words: &str) -> Option<u64> {
     let line = ran.stdout.lines().find(|line| line.contains(words))?;
     line.split(words).next()?.split_whitespace().last()?.parse().ok()
 }
 
-/// The number after these words.
+/// Returns the number after these words.
 fn number_after(ran: &Ran, words: &str) -> Option<f64> {
     let line = ran.stdout.lines().find_map(|line| line.trim_start().strip_prefix(words))?;
     line.trim().parse().ok()
 }
 
 impl Pair {
-    /// The same lines, streams and exit code, except for measured values.
+    /// Checks for the same lines, streams and exit code, except for measured values.
     #[track_caller]
     fn agree(self) -> Pair {
         assert_eq!(masked(&self.ours.stdout), masked(&self.theirs.stdout), "\n{:#?}", self.ours);
@@ -119,7 +119,7 @@ impl Pair {
         self
     }
 
-    /// The whole texts are equal.
+    /// Checks that the whole texts are equal.
     #[track_caller]
     fn agree_wholly(self, line: &[&str]) {
         assert_eq!(self.ours.stdout, self.theirs.stdout, "{line:?}");
@@ -127,7 +127,7 @@ impl Pair {
         assert_eq!(self.ours.code, self.theirs.code, "{line:?}");
     }
 
-    /// Both made requests, and the rate is the requests over the time.
+    /// Checks that both programs made requests, and that the rate is the requests over the time.
     #[track_caller]
     fn worked(self) -> Pair {
         for ran in [&self.ours, &self.theirs] {
@@ -243,7 +243,7 @@ fn missing_responses_are_counted() {
     assert!(pair.ours.stdout.contains("Socket errors: connect 0, read "), "{:#?}", pair.ours);
 }
 
-/// Runs a program against a site that ends meanwhile; returns the columns of its line on errors.
+/// Runs a program against a site that ends during the run; returns the columns of its error line.
 fn errors_when_the_server_ends(mut command: Command) -> String {
     let site = Site::start(&[]);
     command.args(["-t1", "-c2", "-d2", &site.url("/hw")]);
@@ -429,8 +429,8 @@ fn wrk2_uses_all_of_its_connections() {
     assert!((10..=12).contains(&used.load(Ordering::SeqCst)), "{ran:#?}");
 }
 
-/// Debian's lua-cjson, lua-socket and lua-lpeg, which are not linked against Lua: they take its
-/// functions from the program that loads them.
+/// Debian's lua-cjson, lua-socket and lua-lpeg are not linked against Lua: they use the functions
+/// of the program that loads them.
 #[test]
 fn modules_in_c() {
     let site = Site::start(&[]);
@@ -471,7 +471,7 @@ fn too_few_descriptors_are_connect_errors() {
     assert_eq!((ours.stderr, ours.code), (theirs.stderr, theirs.code));
 }
 
-/// The whole number that follows these words, anywhere in a line.
+/// Returns the whole number that follows these words, anywhere in a line.
 #[track_caller]
 fn number_after_word(ran: &Ran, words: &str) -> u64 {
     let (_, rest) = ran.stdout.split_once(words).unwrap_or_else(|| panic!("{words}: {ran:#?}"));
@@ -520,7 +520,7 @@ fn a_rate_gives_wrk2s_report() {
     assert_eq!(refused.stderr, "Throughput MUST be specified with the --rate or -R option\n");
 }
 
-/// How other programs parse wrk's output: by the beginning of a line, then blanks.
+/// Patterns by which other programs parse wrk's output: the beginning of a line, then blanks.
 #[test]
 fn parsers_of_wrks_output() {
     let site = Site::start(&[]);

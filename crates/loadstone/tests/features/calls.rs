@@ -3,11 +3,11 @@
 use crate::support::{Ran, run};
 use std::path::Path;
 
-/// A line of the log; times in nanoseconds.
+/// Line of the call log; times in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) index: u64,
-    /// Negative in the warm-up.
+    /// Intended instant; negative in the warm-up.
     pub(crate) intended: i64,
     pub(crate) response: Option<i64>,
     pub(crate) service: Option<i64>,
@@ -64,7 +64,7 @@ fn parse(line: &str) -> Call {
     }
 }
 
-/// `-1.000000001`, without the errors of floating point.
+/// Parses `-1.000000001` without floating-point errors.
 fn nanos(text: &str) -> Option<i64> {
     if text.is_empty() {
         return None;
@@ -75,7 +75,7 @@ fn nanos(text: &str) -> Option<i64> {
     Some(sign * (whole.parse::<i64>().unwrap() * 1_000_000_000 + part.parse::<i64>().unwrap()))
 }
 
-/// The gaps between neighboring due instants, in nanoseconds.
+/// Returns the gaps between successive due instants, in nanoseconds.
 pub(crate) fn gaps(calls: &[Call]) -> Vec<i64> {
     calls.windows(2).map(|pair| pair[1].intended - pair[0].intended).collect()
 }

@@ -1,4 +1,4 @@
-//! How connections are opened, used, timed and closed, as seen by the other end.
+//! How connections are opened, used, timed and closed, as the other end sees it.
 
 use crate::peek;
 use crate::support::http::{Recorder, read_request, response};
@@ -15,7 +15,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// The plain first call.
+/// Serves the plain first call.
 fn serve_first(stream: &TcpStream) {
     let mut reader = BufReader::new(stream);
     while read_request(&mut reader).is_some() {
@@ -249,7 +249,7 @@ fn a_unix_socket_takes_the_place_of_an_address() {
     assert_eq!(site.stop().requests, 11);
 }
 
-/// A server that serves one connection after another, with room for one more in its queue: a client
+/// Server that serves one connection after another, with room for one more in its queue. A client
 /// without room retries until it is served.
 #[test]
 fn a_unix_socket_without_room_is_waited_for() {
@@ -275,7 +275,7 @@ fn a_unix_socket_without_room_is_waited_for() {
     }
 }
 
-/// No server accepts connections beyond the queue.
+/// The server accepts no connections beyond its queue.
 #[test]
 fn a_unix_socket_that_stays_full_is_a_connect_timeout() {
     let folder = tempfile::tempdir().unwrap();
@@ -377,7 +377,7 @@ fn https_goes_through_a_proxy_by_a_tunnel() {
     }
 }
 
-/// Connections before the users go the same way: through the proxy, and under the same name.
+/// Connections of the setup use the proxy and the server name of the run.
 #[test]
 fn a_setup_goes_the_way_of_the_calls() {
     let server = TlsServer::start(&TlsOptions::default());

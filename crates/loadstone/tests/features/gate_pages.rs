@@ -1,5 +1,5 @@
 //! The guide's pages on gates, as a reader follows them: in an empty folder, with an empty home and
-//! no environment. The runs are shorter, and on free ports.
+//! no environment variables. The runs are shorter, and use free ports.
 
 use crate::support::{Site, binary, finish, free_port};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Time limit until a server of the page listens.
 const START_MAX: Duration = Duration::from_secs(20);
 
-/// A command of a page in the reader's shell.
+/// Runs a command of a page in the reader's shell.
 fn shell(command: &str, folder: &Path) -> Command {
     let path = format!("{}:/usr/sbin:/usr/bin:/bin", binary().parent().unwrap().display());
     let mut shell = Command::new("/bin/sh");

@@ -141,7 +141,7 @@ message = '{"text": "x", "count": {{number}}3}'
 expect = { body = { json = { "/12/number" = 13 } } }
 "#;
 
-/// A login by HTTP, values in messages, captures from responses, statuses by step.
+/// An HTTP login, values in messages, captures from responses, and statuses per step.
 #[test]
 fn calls_are_steps_of_a_journey() {
     let site = Site::start(&[]);
@@ -232,7 +232,7 @@ fn a_command_of_grpcurl_is_a_run() {
     assert!(errors.contains("list and describe make no call"), "{errors}");
 }
 
-/// An HTTP/2 server without gRPC is not a success, whatever its status.
+/// A response of an HTTP/2 server without gRPC is not a success, whatever its status.
 #[test]
 fn a_response_without_a_status_fails() {
     let site = Site::start(&[]);
@@ -243,7 +243,7 @@ fn a_response_without_a_status_fails() {
     assert_eq!(whole(&json, "/grpc/without_status"), 3);
 }
 
-/// The face of ghz: reflection message by message, statuses of the calls, call data.
+/// The face of ghz: reflection, one message at a time; statuses of the calls; call data.
 #[test]
 fn ghz_calls_by_reflection_and_prints_statuses() {
     let site = Site::start(&[]);

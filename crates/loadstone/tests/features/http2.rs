@@ -124,8 +124,8 @@ fn a_plan_file_has_the_same_settings() {
     assert_eq!(run(&["run", "--print-plan", &file]).expect(&[0]).stdout, plan);
 }
 
-/// The field is sent with every request, a target's own in its place; the plan and the report show
-/// it.
+/// The field is sent with every request, or a target's own value instead; the plan and the report
+/// show it.
 #[test]
 fn a_priority_is_sent_and_reported() {
     let site = Site::start(&[]);

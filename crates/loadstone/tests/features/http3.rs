@@ -24,7 +24,7 @@ fn options_that_do_not_go_together_are_refused() {
     }
 }
 
-/// A server on TCP but not on UDP: the fix is named, and not applied silently.
+/// A server on TCP but not on UDP is reported with the fix; the program does not switch silently.
 #[test]
 fn without_udp_nothing_is_measured() {
     let server = TlsServer::start(&TlsOptions::default());
@@ -34,7 +34,7 @@ fn without_udp_nothing_is_measured() {
     assert!(ran.stdout.contains("--http 2 uses"), "{}", ran.stdout);
 }
 
-/// A firewall that drops UDP sends nothing: the connect timeout expires.
+/// A firewall that drops UDP sends no reply: the connect timeout expires.
 #[test]
 fn silence_is_a_time_out() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -117,7 +117,7 @@ fn the_text_shows_the_protocol() {
     assert!(output.contains("QUIC          10 handshakes, "), "{output}");
 }
 
-/// Each connection after a worker's first has its first call in early data; the server's decision
+/// The first call of every connection but a worker's first uses early data. The server's decision
 /// is counted separately, and no call is lost.
 #[test]
 fn early_data_is_counted_apart() {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const RING: &str = "kernel:batches";
 
-/// Both ways, with their names in the report.
+/// Both ways of doing I/O, with their names in the report.
 fn ways(site: &Site) -> [(&'static str, &'static str); 2] {
     let tried = run(&["run", &site.url("/"), "--stack", RING, "-n", "1", "-c", "1"]);
     let fallback = tried.stderr.contains("--stack kernel:batches: sockets go one by one, by epoll");
@@ -49,8 +49,8 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
     }
 }
 
-/// Responses longer than a buffer, and than everything that the worker reads at once, between short
-/// ones.
+/// Responses longer than a buffer, and longer than everything that the worker reads at once, mixed
+/// with short ones.
 #[test]
 fn long_and_short_responses_arrive_complete() {
     let site = Site::start(&[]);
@@ -105,7 +105,7 @@ fn an_upload_larger_than_the_sockets_buffers_arrives_as_it_is() {
     }
 }
 
-/// A host that the first call is redirected to is added to the prepared ones, without losing any.
+/// A host that the first call is redirected to is added to the prepared hosts, and none is lost.
 #[test]
 fn a_redirect_to_another_host_goes_the_same_way() {
     let site = Site::start(&[]);
@@ -125,7 +125,7 @@ fn a_redirect_to_another_host_goes_the_same_way() {
     }
 }
 
-/// Server behavior is reported with the same names either way.
+/// Closes and resets are reported with the same names either way.
 #[test]
 fn closes_and_resets_are_distinguished_as_by_epoll() {
     let site = Site::start(&[]);
@@ -146,7 +146,7 @@ fn closes_and_resets_are_distinguished_as_by_epoll() {
     assert_ne!(lines[0], lines[1], "an end is no reset");
 }
 
-/// Half a response, then the end; the first call is answered.
+/// The server sends half a response, then closes; it answers the first call completely.
 fn half_way(mut stream: TcpStream, connection: usize, reset: bool) {
     let mut piece = [0; 4_096];
     if !matches!(stream.read(&mut piece), Ok(1..)) {
@@ -159,8 +159,8 @@ fn half_way(mut stream: TcpStream, connection: usize, reset: bool) {
     }
 }
 
-/// A server that closes each connection with its second response, in one segment, without
-/// announcing it: the close is noticed with the response, so no request is sent after it.
+/// A server closes each connection in the segment of its second response, without announcing it.
+/// The close is noticed with the response, so no request is sent after it.
 #[test]
 fn a_close_with_a_response_is_noticed_with_it() {
     let site = Site::start(&[]);
@@ -218,7 +218,7 @@ fn tls_and_http2_work_over_it() {
     }
 }
 
-/// Like a container's profile: a system call filter refuses io_uring_setup.
+/// A system call filter that refuses io_uring_setup, like a container's profile.
 const FORBIDDEN: &str = r"
 import ctypes, os, struct, sys
 EPERM_FOR_425 = [(0x20, 0, 0, 0), (0x15, 0, 1, 425), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)]
@@ -251,7 +251,7 @@ fn a_refusal_by_the_kernel_is_noted() {
     assert!(text(&report, "/client/io").starts_with("epoll"), "{}", report["client"]);
 }
 
-/// A plan file has the same setting, and datagrams do not use it.
+/// The setting may be in a plan file; datagrams do not use io_uring.
 #[cfg(feature = "h3")]
 #[test]
 fn http3_uses_epoll_with_a_note() {

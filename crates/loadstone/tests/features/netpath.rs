@@ -14,8 +14,8 @@ use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 /// An ordinary user's PATH on Debian lacks the folder of tc.
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
-/// Returns whether this user can create a path to a server of this host; prints what is missing if
-/// not.
+/// Returns whether this user can create a path to a server of this host; if not, prints what is
+/// missing.
 fn to_be_had() -> bool {
     let tried = run(&["netpath", "-q", "--rtt", "0ms", "--", "true"]);
     if tried.code == 0 {
@@ -76,7 +76,7 @@ fn exit_codes_are_handed_on() {
     );
 }
 
-/// A running netpath, whose program has printed its first line.
+/// Running netpath whose program has printed its first line.
 struct UnderWay {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -84,7 +84,7 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// `script` of sh with its arguments.
+    /// `script`: a script for sh, with its arguments.
     fn start(options: &[&str], script: &str, arguments: &[&str]) -> UnderWay {
         let mut all = vec!["netpath"];
         all.extend(options);
@@ -101,7 +101,7 @@ impl UnderWay {
         UnderWay { child, out, err }
     }
 
-    /// The name of the device on this host, printed first on standard error.
+    /// Returns the name of the device on this host, which is printed first on standard error.
     fn device(&mut self) -> String {
         let mut text = String::new();
         self.err.read_line(&mut text).unwrap();
@@ -126,8 +126,8 @@ fn signals_are_passed_on() {
     assert_eq!((rest.as_str(), under_way.child.wait().unwrap().code()), ("got it\n", Some(9)));
 }
 
-/// Every started process holds the program's standard output: the pipe closes when all have ended.
-/// One of them has even left the session.
+/// Every started process holds the program's standard output, so the pipe closes when all have
+/// ended; one of them has even left the session.
 #[test]
 fn nothing_stays_behind_after_a_kill() {
     if !to_be_had() {
@@ -203,8 +203,8 @@ fn an_invalid_trace_is_refused_with_its_line() {
     }
 }
 
-/// One packet of 1,500 bytes every 4 ms on the way down, without further delay: 3 Mbit/s, of which
-/// 1,448 of 1,500 bytes are content. The stored plan needs no file.
+/// One packet of 1,500 bytes every 4 ms downstream, without further delay: 3 Mbit/s, of which 1,448
+/// of 1,500 bytes are content. The stored plan needs no file.
 #[test]
 fn a_run_goes_through_a_recorded_link() {
     if !to_be_had() {
@@ -228,7 +228,7 @@ fn a_run_goes_through_a_recorded_link() {
     assert_eq!(text(&document, "/plan/connection/path"), path);
 }
 
-/// More than the four available parts of the network, all started at once.
+/// More paths than the four available subnets, all started at once.
 #[test]
 fn many_paths_coexist() {
     if !to_be_had() {
@@ -268,8 +268,8 @@ fn without_permission_the_error_names_the_fix() {
     assert!(ran.stderr.contains("; fix: run as root, or "), "{ran:#?}");
 }
 
-/// An unprivileged user, if the device may be opened as on most distributions: both ends in the
-/// user's own namespaces. The device's node is another one in a mount namespace of this test.
+/// An unprivileged user, if the device may be opened, as on most distributions: both ends are in
+/// the user's own namespaces. The device node is a substitute in a mount namespace of this test.
 #[test]
 fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
     if !to_be_had() {
@@ -291,8 +291,8 @@ fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "65534\n200"), "{ran:#?}");
 }
 
-/// A new network has the congestion control of the host's first network; a non-default one of the
-/// current network must be used through a path too.
+/// A new network namespace has the congestion control of the host's initial one; a path must use
+/// the non-default algorithm of the current namespace.
 #[test]
 fn both_ends_send_by_the_congestion_control_that_is_here() {
     if !to_be_had() {
@@ -302,7 +302,7 @@ fn both_ends_send_by_the_congestion_control_that_is_here() {
     let name = "/proc/sys/net/ipv4/tcp_congestion_control";
     let (all, first) =
         (std::fs::read_to_string(names).unwrap(), std::fs::read_to_string(name).unwrap());
-    // Reno is always available; if it is the only one, nothing can be distinguished
+    // Reno is always available; without a second algorithm there is nothing to distinguish
     let other = all.split_whitespace().find(|one| *one != first.trim()).unwrap_or("reno");
     let script = format!("echo {other} > {name} && exec \"$0\" \"$@\"");
     let mut command = behind(&["unshare", "--map-root-user", "--net", "sh", "-c", &script]);
@@ -523,7 +523,7 @@ fn unvariable_properties_are_refused() {
     }
 }
 
-/// Both sides of a comparison are behind the same path.
+/// Both sides of a comparison use the same path.
 #[test]
 fn a_comparison_goes_through_a_path() {
     if !to_be_had() {
@@ -567,8 +567,8 @@ fn a_torture_goes_through_a_path() {
     assert!(number(users, "/service_time_s/min") >= 0.020, "{users}");
 }
 
-/// A response of N segments takes a fixed number of round trips if the server begins with a window
-/// of ten (RFC 6928) and doubles it: 10, 20, 40. One more is the handshake's.
+/// The round trips of a response of N segments are known if the server begins with a window of ten
+/// (RFC 6928) and doubles it: 10, 20, 40. The handshake takes one more.
 #[test]
 fn slow_start_takes_the_rounds_of_the_textbook() {
     if !to_be_had() {
@@ -581,14 +581,14 @@ fn slow_start_takes_the_rounds_of_the_textbook() {
             &[&url, "--path", "rtt=100ms", "-c", "8", "-n", "16", "--calls", "1"],
             &[0, 4],
         );
-        // the fastest: other work on the machine makes none of them faster
+        // the fastest of several: other work on the machine only slows them
         let took = number(&document, "/service_time_s/min");
         assert_eq!((took / 0.1).floor() as u64, 1 + rounds, "{bytes} bytes in {took} s");
     }
 }
 
-/// A lost SYN, or a lost reply to it, is sent again after a second: at 5 % each way, 1 − 0.95² of
-/// all connections take that long.
+/// A lost SYN, or a lost reply to it, is resent after a second: with 5 % loss each way, 1 − 0.95²
+/// of all connections take that long.
 #[test]
 fn lost_handshakes_cost_a_second() {
     if !to_be_had() {
@@ -633,14 +633,14 @@ fn lost_handshakes_cost_a_second() {
     assert!(!found.contains(&"accept-queue-overflow"), "{found:?}");
 }
 
-/// Bytes per second of one download by curl, as reported by curl.
+/// Returns the bytes per second of one download, as curl reports them.
 fn downloaded(ran: &str) -> f64 {
     ran.trim().parse().unwrap_or_else(|_| panic!("no speed: {ran:?}"))
 }
 
-/// The kernel's own shaper (TBF) on the device of a path without effect, compared with a path of
-/// that rate: the same download is equally fast through both, within 5 %. If other programs take
-/// the cores during one, both are repeated.
+/// Compares the kernel's own shaper (TBF), on the device of a path without effect, with a path of
+/// that rate: the same download is equally fast within 5 %. If other programs use the cores during
+/// either, both are repeated.
 #[test]
 fn a_rate_equals_the_kernels_shaper() {
     if !to_be_had() {
@@ -664,7 +664,7 @@ fn a_rate_equals_the_kernels_shaper() {
     panic!("bytes a second by the path and by the kernel, never within 5 %: {tries:?}");
 }
 
-/// Bytes a second of the download with TBF on the device at the server's end.
+/// Returns the bytes per second of the download with TBF on the device at the server's end.
 fn shaped_by_the_kernel(curl: &[&str]) -> f64 {
     let script = "echo ready; read -r go; exec \"$@\"";
     let mut shaped = UnderWay::start(&["--rtt", "10ms"], script, curl);
@@ -681,9 +681,9 @@ fn shaped_by_the_kernel(curl: &[&str]) -> f64 {
     downloaded(&rest)
 }
 
-/// Mathis, Semke, Mahdavi and Ott (1997): a connection of Reno's carries 1.22 · MSS / (RTT · √p).
-/// Four times the loss halves it, or more if timeouts occur (Padhye et al., 1998). The figure
-/// itself holds within the factor that its constant, 4 s of losses and a busy machine leave open.
+/// Mathis, Semke, Mahdavi and Ott (1997): a Reno connection has the rate 1.22 · MSS / (RTT · √p).
+/// Four times the loss halves it, or more if timeouts occur (Padhye et al., 1998). The tolerance of
+/// the figure covers its constant, a sample of only 4 s of losses, and a busy machine.
 #[test]
 fn loss_limits_throughput_as_the_formula_predicts() {
     const CONNECTIONS: f64 = 16.0;

@@ -39,7 +39,7 @@ impl Norm {
         String::from_utf8_lossy(&response).into_owned()
     }
 
-    /// Ended as by a service manager: returns the exit code and the output.
+    /// Ends the site like a service manager; returns the exit code and the output.
     fn stop(mut self) -> (Option<i32>, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("our own child");

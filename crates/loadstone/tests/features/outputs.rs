@@ -177,7 +177,8 @@ fn the_json_has_every_name_and_agrees_with_the_site() {
     assert_eq!(json["status"], serde_json::json!({"200": 100}));
     assert_eq!(after.responses[&200], 101);
     assert_eq!(whole(&json, "/bytes/body"), 500_000);
-    // 101 responses were sent, one of them to the plain first call, and closed after it
+    // 101 responses were sent, including one to the plain first call; the connection closed after
+    // that one
     let sent = after.bytes_sent - before.bytes_sent - CLOSED.len() as u64;
     assert_eq!(whole(&json, "/bytes/received") * 101, sent * 100);
     // and the same for requests
@@ -278,7 +279,7 @@ fn the_histograms_are_read_back_by_the_public_reader() {
     assert!((found[0].2 as f64 / 1e9 / max - 1.0).abs() < 0.002, "{} {max}", found[0].2);
 }
 
-/// RFC 4648 §4, for valid input.
+/// Decodes base64 (RFC 4648 §4) of valid input.
 fn base64(text: &str) -> Vec<u8> {
     let value = |byte: u8| match byte {
         b'A'..=b'Z' => byte - b'A',
@@ -379,7 +380,8 @@ fn failures_have_a_class_and_one_to_blame() {
     }
 }
 
-/// A second of the series with zero CPU was not measured: sending calls costs CPU.
+/// A second of the series with zero CPU time was not measured, because sending calls costs CPU
+/// time.
 #[test]
 fn each_row_of_the_series_has_the_clients_cpu() {
     let site = Site::start(&[("null", "")]);

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::mpsc::channel;
 
-/// Returns whether this user can create a network device here; prints what is missing if not.
+/// Returns whether this user can create a network device here; if not, prints what is missing.
 fn to_be_had(site: &Site) -> bool {
     let tried = run(&["run", &site.url("/"), "--stack", "own", "-n", "1", "-c", "1", "-q"]);
     if tried.code != 3 && tried.code != 2 {
@@ -21,8 +21,8 @@ fn to_be_had(site: &Site) -> bool {
     untested(&reason)
 }
 
-/// Modes of sending packets, with their names in the report: in batches, if this machine's kernel
-/// supports it, one by one, and depending on their number.
+/// Modes of sending packets, with their names in the report: in batches, if the kernel supports it,
+/// one by one, or depending on their number.
 fn ways(site: &Site) -> [(&'static str, &'static str); 3] {
     let tried = run(&["run", &site.url("/"), "--stack", "own:batches", "-n", "1", "-c", "1"]);
     let fallback = tried.stderr.contains("--stack own:batches: packets go one by one: ");
@@ -53,8 +53,8 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
     }
 }
 
-/// Neither does the run start with the port of the first call, nor a repeat with those of the
-/// previous one: the server may not have closed those connections yet.
+/// The run does not reuse the port of the first call, nor a repeat those of the previous repeat:
+/// the server may not have closed those connections yet.
 #[test]
 fn later_connections_have_other_ports() {
     if !to_be_had(&Site::start(&[])) {
@@ -77,8 +77,8 @@ fn later_connections_have_other_ports() {
     assert!(seen.len() >= 9 && distinct.len() == seen.len(), "{seen:?}");
 }
 
-/// Long responses arrive in packets of up to 64 KiB, few of which are queued at once, between short
-/// ones, many of which are.
+/// Long responses arrive in packets of up to 64 KiB, few of which are queued at once; short ones in
+/// between, of which many are.
 #[test]
 fn long_and_short_packets_arrive_complete() {
     let site = Site::start(&[]);
@@ -102,8 +102,8 @@ fn long_and_short_packets_arrive_complete() {
     }
 }
 
-/// The server sends its second SYN-ACK after a second: a first one that went to the other worker
-/// would be noticed.
+/// The server sends its second SYN-ACK after a second: the test would notice if the first one went
+/// to the other worker.
 #[test]
 fn no_worker_gets_the_packets_of_another() {
     let site = Site::start(&[]);
@@ -145,7 +145,8 @@ fn the_report_shows_the_stacks_counts() {
         let report = measured(&words, &[0, 4]);
         assert_eq!(whole(&report, "/stack/established"), 3);
         assert_eq!(whole(&report, "/stack/refused"), 0);
-        // three of the handshake; a call has a request and, of 3,000 bytes, one super-packet and its end
+        // three packets for the handshake; per call the request, one super-packet of 3,000 bytes,
+        // and the end
         let sent = whole(&report, "/stack/sent");
         assert!((60..400).contains(&sent), "{sent} packets");
         let full = run(&[&["run", "--full"][..], &words].concat());
@@ -156,8 +157,8 @@ fn the_report_shows_the_stacks_counts() {
     assert!(kernel["stack"].is_null(), "{}", kernel["stack"]);
 }
 
-/// As through the forwarder: the round trip is in every connect and response, packets are lost as
-/// the seed determines, and no packet is lost except by the model.
+/// As through the forwarder: every connect and response includes the round trip, packets are lost
+/// as the seed determines, and only the model loses packets.
 #[test]
 fn a_path_inside_delays_and_loses_as_configured() {
     let site = Site::start(&[]);
@@ -187,7 +188,8 @@ fn a_path_inside_delays_and_loses_as_configured() {
     assert!(report["first_call"]["took_s"].as_f64().expect("a number") >= 0.060);
 }
 
-/// 40 responses of 20,000 bytes take 1.6 s over a link of 4 Mbit/s, and half of that over two of them.
+/// 40 responses of 20,000 bytes take 1.6 s over a link of 4 Mbit/s, and half of that over two
+/// links.
 #[test]
 fn the_link_of_a_path_is_that_of_all_threads() {
     let site = Site::start(&[]);
@@ -207,8 +209,8 @@ fn the_link_of_a_path_is_that_of_all_threads() {
     // the server's last packets may still be on the link
     let (came, left) = (way("down", "delivered"), whole(&report, "/stack/received"));
     assert_eq!(came, left);
-    // addresses are reused: a server may still resend to those of an ended run, so foreign packets
-    // are not reported
+    // addresses are reused: a server may still resend to connections of an ended run, so foreign
+    // packets are not reported
     assert_eq!(whole(&report, "/path/overflowed"), 0);
 }
 
@@ -234,7 +236,7 @@ fn clients_inside_have_paths_of_their_own() {
     }
 }
 
-/// WebMark's law: the client's packets are delayed by the whole round trip, the server's are not.
+/// WebMark's rule: the client's packets are delayed by the whole round trip, the server's are not.
 #[test]
 fn webmarks_mode_delays_only_the_clients_packets() {
     let site = Site::start(&[]);
@@ -242,7 +244,7 @@ fn webmarks_mode_delays_only_the_clients_packets() {
         return;
     }
     let path = "webmark, rate=1.5M, delay=25ms";
-    // in sequence: a machine that stalls once delays one of them
+    // in sequence: a single stall of the machine delays only one of them
     let one_by_one = ["-n", "8", "-c", "1", "--calls", "1"];
     let url = site.url("/");
     let words = [&["--stack", "own", "--path", path, &url][..], &one_by_one].concat();
@@ -297,7 +299,7 @@ fn agreed(traits: &[&str]) -> (String, Value) {
     (server.join().expect("a server that ends"), report)
 }
 
-/// A server's kernel sees the connection as requested, and not otherwise.
+/// The server's kernel sees the requested properties of the connection, and no others.
 #[test]
 fn a_connection_has_the_traits_that_it_is_given() {
     let site = Site::start(&[]);
@@ -320,7 +322,7 @@ fn a_connection_has_the_traits_that_it_is_given() {
         let content = "x".repeat(10_000);
         let url = site.url("/echo");
         let report = measured(&[&path[..], traits, &["--body", &content, &url]].concat(), &[0, 4]);
-        // the fastest: other work on the machine makes none of them faster
+        // the fastest of several: other work on the machine only slows them
         number(&report, "/response_time_s/min")
     };
     let (ten, one) = (took(&[]), took(&["--tcp", "initial-window=1"]));
@@ -405,8 +407,8 @@ fn failures_are_reported_and_leave_nothing_behind() {
     }
 }
 
-/// A run of one thread in a separate network, with a server there, and an action on its device
-/// after some hundred packets.
+/// Runs one thread in a separate network with a server, and acts on its device after a few hundred
+/// packets.
 fn meddled_with(deed: &str, more: &[&str]) -> Value {
     let script = format!(
         "ip link set lo up
@@ -423,8 +425,8 @@ fn meddled_with(deed: &str, more: &[&str]) -> Value {
     finish(command, b"").json()
 }
 
-/// The device's queue has room for one packet: packets beyond it are counted as missed, and behind
-/// a path as lost to the emulation too.
+/// The device queues one packet. Packets beyond it count as missed and, on a path, also as lost to
+/// the emulation.
 #[test]
 fn packets_that_find_the_devices_queue_full_are_counted() {
     if !to_be_had(&Site::start(&[])) {
@@ -461,13 +463,13 @@ fn a_deleted_device_is_reported_without_cpu_use() {
     }
 }
 
-/// Two cores for `--cpus`, if available: without it a core is left to the server.
+/// Chooses two cores for `--cpus`, if available; by default one core is left to the server.
 fn two_cores() -> String {
     let ours = crate::peek::own_cores().into_iter().take(2);
     ours.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// The prefix can be used once: the devices exist for all threads from the start.
+/// The prefix can be used once: the devices of all threads exist from the start.
 #[test]
 fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
     let site = Site::start(&[("service", "5ms")]);
@@ -486,8 +488,8 @@ fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
     }
 }
 
-/// Two threads would have 29 addresses each, and 31 clients fit one thread only: the prefix is not
-/// divided for them.
+/// The prefix is not divided: 31 clients fit one thread only, and two threads would have 29
+/// addresses each.
 #[test]
 fn clients_keep_a_prefix_that_threads_can_divide() {
     let site = Site::start(&[]);
@@ -534,8 +536,8 @@ fn targets_with_other_threads_share_chosen_addresses() {
     assert!(refused.stderr.contains(text), "{refused:#?}");
 }
 
-/// The 31 clients of the first step have one thread, and the prefix is not divided for them; 32
-/// could have two.
+/// The 31 clients of the first step use one thread, and the prefix is not divided for them; 32
+/// clients could use two.
 #[test]
 fn later_clients_have_the_parts_of_the_first_step() {
     let site = Site::start(&[]);
@@ -557,7 +559,7 @@ fn later_clients_have_the_parts_of_the_first_step() {
     }
 }
 
-/// All steps of a ramp that doubles from one user, with a thread for each user up to the number of
+/// The steps of a ramp that doubles from one user; each has a thread per user, up to the number of
 /// cores.
 #[track_caller]
 pub(crate) fn each_step_has_its_threads(ramp: &Value) {

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// Parses the kernel's lists: `0`, `0-1`, `0,2`.
+    /// Parses core lists of the kernel: `0`, `0-1`, `0,2`.
     pub(crate) cores: String,
     pub(crate) nice: i64,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Socket {
     pub(crate) receive_buffer: usize,
 }
 
-/// The program whose command line names this address.
+/// Finds the program whose command line names this address.
 fn client_of(server: SocketAddr) -> i32 {
     let wanted = server.to_string();
     let mut pids = fs::read_dir("/proc")
@@ -48,7 +48,7 @@ pub(crate) fn threads_of(server: SocketAddr) -> Vec<Thread> {
         .collect()
 }
 
-/// The client's socket that is connected to this address.
+/// Finds the client's socket that is connected to this address.
 pub(crate) fn socket_of(server: SocketAddr) -> Socket {
     let pid = client_of(server);
     let process = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
@@ -69,7 +69,7 @@ pub(crate) fn socket_of(server: SocketAddr) -> Socket {
     panic!("the client has no socket connected to {server}");
 }
 
-/// The cores that this process may use.
+/// Returns the cores that this process may use.
 pub(crate) fn own_cores() -> Vec<usize> {
     let set = rustix::thread::sched_getaffinity(None).unwrap();
     (0..1_024).filter(|core| set.is_set(*core)).collect()

@@ -70,7 +70,7 @@ fn a_calibration_is_kept_and_used_by_later_runs() {
     assert_eq!(whole(&json, "/outcomes/succeeded"), 5);
 }
 
-/// Long options of a command, from its own help.
+/// Returns the long options of a command, from its own help.
 fn options_of(command: &str) -> BTreeSet<String> {
     let help = run(&[command, "--help"]).expect(&[0]).stdout;
     let word = |line: &str| {

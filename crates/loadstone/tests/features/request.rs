@@ -7,7 +7,7 @@ use crate::support::{Site, failures, measure, measured, outcomes, run, run_with_
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One call with options; returns the request of the run, after the plain first call.
+/// Makes one call with options; returns the request of the run, which follows the plain first call.
 #[track_caller]
 fn seen(options: &[&str]) -> Request {
     seen_at("/page?q=1", options)
@@ -250,7 +250,7 @@ fn lengths_and_bodies_are_compared() {
     }
 }
 
-/// Apache requires Digest (RFC 7616 with MD5): each user logs in once, a wrong password never
+/// Apache requires Digest (RFC 7616 with MD5): each user logs in once, and a wrong password never
 /// succeeds.
 #[test]
 fn digest_logins_pass_at_apache() {

@@ -223,7 +223,7 @@ fn a_wrong_journey_is_reported_before_the_first_packet() {
     let ran = run(&["run", &url, "--script", &path, "--body", "x"]).expect(&[2]);
     assert!(ran.stderr.contains("each step has its own body"), "{ran:#?}");
     assert!(server.all().is_empty());
-    // a script that never makes a request ends the run, and so does one whose init fails
+    // a script that never makes a request ends the run, as does a script whose init fails
     let ran = run(&["run", &url, "--script", &path, "-c", "1", "-n", "5", "-q"]);
     assert_ne!(ran.code, 101, "{ran:#?}");
     let path = written("wrong-first", "function journey()\n  error('at once')\nend");
@@ -329,8 +329,8 @@ fn metrics_and_the_end_of_a_script_of_k6_are_the_run_s() {
     assert_eq!(slo, ["metric checks: mean>0.9", "metric size: max<50"]);
 }
 
-/// The login also works for the requests of a script with wrk's interface: its own text is sent
-/// again with the answer, and the script sees no challenge.
+/// The login also works for scripts with wrk's interface: the script's own text is sent again with
+/// the credentials, and the script sees no challenge.
 #[test]
 fn a_script_s_requests_are_proved() {
     let site = Site::start(&[]);

@@ -17,7 +17,8 @@ fn secure(server: &TlsServer, options: &[&str]) -> Value {
     measure(&args)
 }
 
-/// One connection with options, as seen by the server and as reported by the result.
+/// Makes one connection with options; returns the handshake as the server saw it and as the result
+/// reports it.
 #[track_caller]
 fn handshake(options: &TlsOptions, args: &[&str]) -> (Handshake, Value) {
     let server = TlsServer::start(options);
@@ -139,8 +140,8 @@ fn protocols_are_offered_as_requested() {
     let (seen, json) = handshake(&options, &[]);
     assert_eq!(seen.alpn.as_deref(), Some("http/1.1"));
     assert_eq!(text(&json, "/tls/agreed/0/alpn"), "http/1.1");
-    // without a version, a handshake without a request asks for HTTP/2; the run is the same. The
-    // plain call that goes first has a connection too
+    // without a given version, a handshake without a request offers HTTP/2; the run uses the same
+    // version. The plain first call has a connection too
     let server = TlsServer::start(&options);
     let json = secure(&server, &["-n", "3"]);
     let seen = server.handshakes(2);
@@ -174,7 +175,7 @@ fn a_client_certificate_is_shown_to_a_server_that_demands_one() {
     }
 }
 
-/// Over TCP too the first calls of resumed connections are sent early; nginx, an independent
+/// Over TCP too, the first calls of resumed connections are sent early. nginx, an independent
 /// implementation, accepts them or answers 425.
 #[test]
 fn early_data_goes_to_nginx_over_both_protocols() {

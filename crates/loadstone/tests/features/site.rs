@@ -1,4 +1,4 @@
-//! `loadstone site`: each option takes effect, as an independent client sees it.
+//! `loadstone site`: each option takes effect, as seen by an independent client.
 
 use crate::support::{finish, program, run};
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The command in a separate process.
 struct Server {
     child: Child,
-    /// The first line of its output.
+    /// First line of its output.
     line: String,
     options: Vec<String>,
 }
@@ -40,7 +40,7 @@ impl Server {
         stream
     }
 
-    /// Everything received on a separate connection, until the site closes it.
+    /// Returns everything received on a new connection until the site closes it.
     fn get(&self, path: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(last(path).as_bytes()).unwrap();
@@ -49,7 +49,7 @@ impl Server {
         String::from_utf8_lossy(&response).into_owned()
     }
 
-    /// Ended by a service manager's signal: returns the exit code and the output.
+    /// Ends the site with a service manager's signal; returns the exit code and the output.
     fn stop(mut self) -> (i32, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -68,7 +68,7 @@ impl Drop for Server {
 }
 
 thread_local! {
-    /// Options given to this thread's servers.
+    /// Options of the servers that this thread started.
     static SEEN: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
 }
 
@@ -80,7 +80,7 @@ fn last(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 }
 
-/// Bytes received within a moment; empty if the peer is silent.
+/// Returns the bytes received within a moment; empty if the peer is silent.
 fn soon(stream: &mut TcpStream) -> Result<usize, ErrorKind> {
     stream.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
     stream.read(&mut [0; 4096]).map_err(|error| match error.kind() {
@@ -296,7 +296,7 @@ fn limits() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
-/// Time of `count` simultaneous requests.
+/// Measures `count` simultaneous requests.
 fn together(server: &Server, path: &str, count: usize) -> Duration {
     let start = Instant::now();
     let mut streams: Vec<TcpStream> = (0..count).map(|_| server.connect()).collect();
@@ -326,7 +326,8 @@ fn times() {
     }
     assert!(longest >= ms(200), "{longest:?}");
 
-    // one sleeper at a time: a short one after a long one is late; in parallel it is not
+    // a single sleeper serves requests in turn, so a short one after a long one is late; in
+    // parallel it is not
     assert!(together(&Server::start(&[]), "/sleep?0.1", 3) >= ms(300));
     let server = Server::start(&["--sleep-parallel"]);
     let mut long = server.connect();

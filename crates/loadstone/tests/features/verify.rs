@@ -4,7 +4,7 @@ use crate::support::{Scripted, Site, measured, run};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A run's results about its bodies.
+/// Returns the results of a run about its bodies.
 fn verified(args: &[&str], codes: &[i32]) -> serde_json::Value {
     measured(args, codes)["verified"].clone()
 }
@@ -37,7 +37,7 @@ fn a_file_set_is_known_by_its_seed() {
         assert_eq!((&right["against"], &right["compared"]), (&"files".into(), &200.into()));
         assert_eq!(right["examples"], serde_json::json!([]), "{http}");
     }
-    // the files of another seed have the same lengths and other contents
+    // files of another seed have the same lengths but other contents
     let wrong = against("--verify=set:surge-like:files=40@8", "1.1", &[1]);
     assert!(wrong["differing"].as_u64() > Some(0), "{wrong:#}");
     let first = against("--verify", "1.1", &[0, 4]);
