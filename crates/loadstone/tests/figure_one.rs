@@ -1,5 +1,5 @@
-//! The servers of torture.pl's figure 1, under a small load: a static page, a static page with a
-//! process for each request, a CGI script, and the same script in an interpreter kept inside.
+//! The servers of torture.pl's figure 1 under a small load: a static page, a static page with a
+//! process for each request, a CGI script, and the same script in an embedded interpreter.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -12,7 +12,7 @@ use std::process::{Child, Stdio};
 use support::apache::Apache;
 use support::{measure, outcomes, program};
 
-/// The norm site with its own tree, as `loadstone site --norm` serves it.
+/// Norm site with its own tree, as `loadstone site --norm` serves it.
 struct Norm {
     child: Child,
     port: u16,
@@ -28,7 +28,7 @@ impl Norm {
         Norm { child, port }
     }
 
-    /// The content of a page.
+    /// Returns the content of a page.
     fn content(&self, path: &str) -> String {
         let request = format!("GET {path} HTTP/1.0\r\nHost: x\r\n\r\n");
         let text = page(self.port, &request);
@@ -53,7 +53,7 @@ impl Drop for Norm {
     }
 }
 
-/// A page by a separate request, complete.
+/// Requests a page on a new connection, and returns the complete response.
 fn page(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -62,8 +62,8 @@ fn page(port: u16, request: &str) -> String {
     text
 }
 
-/// The form that greets by name, in Perl, inside Apache; it reports how often its process has
-/// answered.
+/// Form in Perl, embedded in Apache, that greets by name and reports how many answers its process
+/// has made.
 const FORM: &str = r#"
 package Loadstone::Form;
 use strict;

@@ -1,5 +1,5 @@
-//! This program's counts compared with those of independent servers: nginx, started for each test
-//! with its own files, ports and access log; for HTTP/3 Caddy.
+//! Compares this program's counts with those of independent servers: nginx, started for each test
+//! with its own files, ports and access log, and Caddy for HTTP/3.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -15,7 +15,7 @@ use support::tls::Pki;
 use support::{free_port, measure, measured, outcomes, whole};
 use tempfile::TempDir;
 
-/// A private nginx in one process.
+/// Private nginx with one process.
 struct Nginx {
     child: Child,
     folder: TempDir,
@@ -25,7 +25,7 @@ struct Nginx {
     secure: u16,
 }
 
-/// A line of its access log.
+/// Line of its access log.
 #[derive(Clone, Debug)]
 struct Line {
     connection: u64,
@@ -39,7 +39,7 @@ struct Line {
 
 impl Nginx {
     fn start() -> Nginx {
-        // a port may be taken between its choice and its use: then others are chosen
+        // a port may be taken between choosing and using it: then others are chosen
         (0..5).find_map(|_| Nginx::try_start()).expect("nginx starts; its log says why not")
     }
 
@@ -81,7 +81,8 @@ impl Nginx {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Ends it and reads its log: the requests for each path, in order of the responses' ends.
+    /// Stops nginx and reads its log: the requests for each path, in order of the ends of the
+    /// responses.
     fn stop(mut self) -> BTreeMap<String, Vec<Line>> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::QUIT).unwrap();
@@ -159,12 +160,12 @@ fn parse(line: &str) -> Line {
     }
 }
 
-/// The run's lines: all but the first, which is the plain first call.
+/// Returns the lines of the run, without the first, which is of the plain first call.
 fn of_run(lines: &[Line]) -> &[Line] {
     &lines[1..]
 }
 
-/// Responses, statuses and bytes of the result compared with the server's log, exactly.
+/// Checks that responses, statuses and bytes of the result equal those of the server's log.
 #[track_caller]
 fn agree(json: &Value, lines: &[Line], what: &str) {
     let total = |figure: fn(&Line) -> u64| lines.iter().map(figure).sum::<u64>();
@@ -326,7 +327,7 @@ fn a_list_of_urls_has_the_servers_counts_in_each_row() {
     }
 }
 
-/// Over TLS, negotiated by ALPN: nginx's limits of streams and of requests on a connection are
+/// Over TLS, negotiated by ALPN: nginx's limits of streams and requests per connection are
 /// respected and reported, and its counts equal ours.
 #[test]
 fn http2_keeps_the_limits_of_the_server() {
@@ -352,7 +353,7 @@ fn http2_keeps_the_limits_of_the_server() {
     assert_eq!(seen.len() as u64, whole(&json, "/connections/established"));
 }
 
-/// Over QUIC, by quic-go: closed and open loads, bodies and redirects; sessions are resumed, and
+/// Over QUIC, with quic-go: closed and open loads, bodies and redirects. Sessions are resumed, and
 /// the server's stream limit is learned and respected.
 #[test]
 fn http3_works_with_quic_go() {

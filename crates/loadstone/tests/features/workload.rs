@@ -10,7 +10,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Files below a folder, by relative path.
+/// Lists the files below a folder by relative path.
 fn below(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -149,7 +149,7 @@ fn impossible_file_sets_are_refused_with_a_fix() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), "kept");
 }
 
-/// A log in the combined format: three clients, the second of them twice, with a pause between.
+/// Log in the combined format: three clients; the second visits twice, with a pause between.
 const LOG: &str = "\
 10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] \"GET /hw HTTP/1.1\" 200 11 \"-\" \"a\"
 10.0.0.2 - - [10/Oct/2000:13:55:36 +0000] \"HEAD /bytes/9?x=1 HTTP/1.1\" 200 9 \"-\" \"a\"
@@ -262,8 +262,8 @@ fn a_plan_of_surge_s_users_runs() {
     assert_eq!(json["status"], serde_json::json!({ "200": requests }));
 }
 
-/// A page, its resources from its own server and from another, and a form, as a browser records
-/// them.
+/// HAR of a page, its resources from its own server and from another, and a form, as a browser
+/// records them.
 const HAR: &str = r#"{"log":{"version":"1.2","entries":[
 {"startedDateTime":"2026-11-24T09:00:00.000Z","request":{"method":"GET","url":"https://shop.invalid/hw",
  "headers":[{"name":"Accept","value":"text/html"},{"name":"Cookie","value":"id=secret"},{"name":"Host","value":"shop.invalid"}]}},
@@ -361,7 +361,8 @@ fn an_invalid_recording_is_refused() {
     assert!(ran.stderr.contains("give --proxy in place of curl's option -x"), "{ran:#?}");
 }
 
-/// A model's output fits the model, as files, as a list, as sessions; another model's does not.
+/// The output of a model fits that model as files, as a list and as sessions; the output of another
+/// model does not.
 #[test]
 fn files_and_sequences_are_held_against_their_model() {
     let folder = tempfile::tempdir().unwrap();
@@ -474,7 +475,7 @@ fn an_anonymised_log_is_the_same_load() {
     let first = run_with_input(&keyed, log.as_bytes()).expect(&[0]);
     assert_eq!(first.stdout, run_with_input(&keyed, log.as_bytes()).expect(&[0]).stdout);
     assert!(first.stderr.is_empty() && !first.stdout.contains("user"), "{first:#?}");
-    // the log is not overwritten, under whatever name it is given
+    // the log is not overwritten, whatever name the command gives it
     let (kept, link) = (folder.path().join("access.log"), folder.path().join("link"));
     std::fs::write(&kept, &log).unwrap();
     std::os::unix::fs::symlink(&kept, &link).unwrap();
@@ -504,7 +505,7 @@ fn an_anonymised_log_is_the_same_load() {
     assert!(none.stderr.contains("- has no request; 1 line is not a request"), "{none:#?}");
 }
 
-/// WebStone's figures are consistent: all users without pauses are being served.
+/// WebStone's figures are consistent: users without pauses are always being served.
 #[test]
 fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
     let folder = tempfile::tempdir().unwrap();
@@ -541,8 +542,8 @@ fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
     );
 }
 
-/// All operations against the built-in site: the mix, the pages of another process, the log of the
-/// POSTs, two iterations and the score.
+/// All operations against the built-in site: the mix, the pages of another process, the log of POST
+/// requests, two iterations, and the score.
 #[test]
 fn a_run_after_specweb99_has_a_score() {
     let folder = tempfile::tempdir().unwrap();
@@ -580,7 +581,7 @@ fn a_run_after_specweb99_has_a_score() {
     assert!(again.stdout.contains("\nScore         "), "{}", again.stdout);
 }
 
-/// The page of another process equals that of this one.
+/// The CGI process serves the same page as this process.
 #[test]
 fn the_cgi_page_is_the_dynamic_page() {
     let site = Site::start(&[("files", "specweb99-like:directories=2"), ("seed", "3")]);

@@ -11,15 +11,16 @@ use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Two networks with a veth between them: ls0 with 10.80.0.1 here, ls1 with 10.80.0.2 there.
+/// Two networks connected by a veth pair: ls0 with 10.80.0.1 here, ls1 with 10.80.0.2 at the far
+/// end.
 struct Wire {
     site: Child,
-    /// Processes that hold the network namespaces: the client's, then the server's.
+    /// Processes that keep the network namespaces alive: the client's, then the server's.
     holders: [Child; 2],
     port: String,
 }
 
-/// First output of a program whose readiness is known.
+/// Returns the first output line of a program, which shows that it is ready.
 fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     let out = child.stdout.as_mut().expect("its output is piped");
@@ -27,7 +28,7 @@ fn first_line(child: &mut Child) -> String {
     line.trim().to_owned()
 }
 
-/// A network that ends with its process.
+/// Creates a network that ends with its process.
 fn network() -> Option<Child> {
     let mut command = Command::new("unshare");
     command.args(["-n", "sh", "-c", "ip link set lo up && echo there && exec cat"]);
@@ -41,7 +42,8 @@ fn network() -> Option<Child> {
 }
 
 impl Wire {
-    /// `None`, with a message, if this user may not create networks or use AF_XDP.
+    /// Creates the wire; `None`, with a message, if this user may not create networks or use
+    /// AF_XDP.
     fn lay(link: &str) -> Option<Wire> {
         let (Some(here), Some(there)) = (network(), network()) else {
             untested("AF_XDP is not tested: a network of its own needs root");
@@ -80,12 +82,12 @@ impl Wire {
         finish(command, b"")
     }
 
-    /// Output of a script in the client's network.
+    /// Returns the output of a script in the client's network.
     fn here(&self, script: &str) -> String {
         Wire::within(&self.holders[0], script).stdout
     }
 
-    /// The same in the server's network.
+    /// Returns the output of a script in the server's network.
     fn there(&self, script: &str) -> String {
         Wire::within(&self.holders[1], script).stdout
     }
@@ -94,14 +96,14 @@ impl Wire {
         format!("http://10.80.0.2:{}{path}", self.port)
     }
 
-    /// `loadstone run` in the client's network.
+    /// Returns `loadstone run` in the client's network.
     fn command(&self, words: &[&str]) -> Command {
         let mut command = behind(&["nsenter", &Wire::net(&self.holders[0]), "--"]);
         command.arg("run").args(words);
         command
     }
 
-    /// Over ls0, from a free part of its own network.
+    /// Runs over ls0, from a free part of its network.
     fn run(&self, words: &[&str]) -> Ran {
         let stack = ["--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"];
         finish(self.command(&[&stack[..], words].concat()), b"")
@@ -114,7 +116,7 @@ impl Wire {
         ran.expect(&[0, 4]).json()
     }
 
-    /// Returns whether a program is attached to ls0, and its other properties.
+    /// Returns whether a program is attached to ls0, and other properties of it.
     fn state(&self) -> (bool, String) {
         let found = self.here("ip -d link show ls0");
         (found.contains(" xdp"), found.replace(" xdpgeneric", ""))
@@ -231,7 +233,7 @@ fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
     assert_eq!(whole(&wire.measured("", &["-n", "5", &url]), "/outcomes/succeeded"), 5);
 }
 
-/// Each thread has a part of the addresses, and a socket of each queue: packets for its part arrive
+/// Each thread has a part of the addresses, and a socket on each queue: packets for its part arrive
 /// through any queue.
 #[test]
 fn threads_have_addresses_and_sockets_of_their_own() {
@@ -275,8 +277,8 @@ fn threads_have_addresses_and_sockets_of_their_own() {
     }
 }
 
-/// A prefix outside the link, with a route back through one of its addresses: one neighbor for the
-/// server instead of hundreds. The server's own address is behind a gateway.
+/// A prefix outside the link, with a route back through one of its addresses: the server has one
+/// neighbor instead of hundreds. The server's own address is behind a gateway.
 #[test]
 fn routes_and_gateways_are_followed() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -304,7 +306,7 @@ fn routes_and_gateways_are_followed() {
     assert_eq!(known.matches("10.99.0.").count(), 1, "{known}");
 }
 
-/// The built-in site in the other network, at addresses of IPv6; its port.
+/// Starts the built-in site in the other network on IPv6 addresses; returns its port.
 fn site_of_ipv6(wire: &Wire) -> (Child, String) {
     wire.here("ip addr add fd00:80::1/64 dev ls0 nodad");
     wire.there("ip addr add fd00:80::2/64 dev ls1 nodad; ip addr add fd00:5::5/128 dev lo nodad");
@@ -315,7 +317,7 @@ fn site_of_ipv6(wire: &Wire) -> (Child, String) {
     (site, port)
 }
 
-/// Calls over IPv6 with our own ND, long bodies both ways, threads, gateways, and obstacles.
+/// Calls over IPv6 with our own ND: long bodies both ways, threads, gateways, and obstacles.
 #[test]
 fn ipv6_goes_the_same_way() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -344,8 +346,8 @@ fn ipv6_goes_the_same_way() {
     // our stack answered each of them, as the server's kernel shows
     let known = wire.there("ip -6 neigh show dev ls1");
     assert!(known.matches("fd00:80::ff00:").count() >= 40, "{known}");
-    // another prefix, with a route back through one of its addresses; the way there by a link-local
-    // address
+    // another prefix, with a route back through one of its addresses; the route to the server uses
+    // a link-local address
     wire.there("ip -6 route add fd00:99::/64 via fd00:99::1 dev ls1 onlink");
     let local = wire.there("ip -6 -o addr show dev ls1 scope link");
     let local = local.split_whitespace().nth(3).unwrap().trim_end_matches("/64");
@@ -377,7 +379,7 @@ fn ipv6_goes_the_same_way() {
     site.wait().unwrap();
 }
 
-/// The same over TUN devices, in the server's network.
+/// The same calls over TUN devices, in the server's network.
 fn ipv6_over_tun(wire: &Wire, port: &str) {
     let run = |words: &[&str]| {
         let mut command = behind(&["nsenter", &Wire::net(&wire.holders[1]), "--"]);
@@ -418,8 +420,8 @@ fn in_network<T: Send + 'static>(holder: &Child, work: impl FnOnce() -> T + Send
     thread.join().unwrap()
 }
 
-/// A host that is unknown until a response names it: it is resolved when the first packet is sent
-/// to it, which waits for the answer.
+/// A host that is unknown until a response names it: it is resolved when the first packet is sent,
+/// which waits for the answer.
 #[test]
 fn a_discovered_host_is_resolved() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -442,8 +444,8 @@ fn a_discovered_host_is_resolved() {
     in_network(&wire.holders[1], move || drop(server));
 }
 
-/// A server in the other network, at this address, that acts there at the second request: the first
-/// is not the run's.
+/// Server in the other network, at this address, that acts at the second request; the first request
+/// is not from the run.
 fn meddling(
     wire: &Wire,
     at: &'static str,
@@ -463,14 +465,14 @@ fn meddling(
     })
 }
 
-/// In the network of the calling thread.
+/// Runs a script in the network of the calling thread.
 fn shell(script: &str) {
     let done = Command::new("sh").args(["-c", script]).status().unwrap();
     assert!(done.success(), "{script}");
 }
 
-/// Another host takes an address of ours during the run: the first of two that had no connection.
-/// The query for the kernel's address here comes from there, and is not about ours.
+/// Another host takes one of our addresses during the run: the first of two without a connection.
+/// The query for the kernel's address here comes from there, and does not concern ours.
 fn taken_meanwhile(
     wire: &Wire,
     server: &'static str,
@@ -505,7 +507,7 @@ fn an_address_conflict_during_a_run_is_reported() {
     taken_meanwhile(&wire, "[fd00:80::2]:0", part, "/64 nodad");
 }
 
-/// The cable is cut: packets that the device then drops are counted.
+/// The link goes down: packets that the device then drops are counted.
 #[test]
 fn packets_that_the_device_drops_are_counted() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -519,7 +521,7 @@ fn packets_that_the_device_drops_are_counted() {
     assert!(whole(&ran.json(), "/stack/refused") > 0, "{ran:#?}");
 }
 
-/// Actions here and there before the run, the device, the prefix, the URL (empty: the site's), and
+/// Actions on both ends before the run; the device, the prefix, the URL (empty: the site's), and
 /// the message.
 const BAD: &[[&str; 6]] = &[
     ["", "", "none0", "10.80.0.128/26", "", "no network device none0 exists"],
@@ -612,7 +614,7 @@ fn requirements_of_af_xdp_are_reported() {
     );
 }
 
-/// Both sides of a comparison exist at once and share the device's queues.
+/// Both sides of a comparison exist at once and share the queues of the device.
 #[test]
 fn two_targets_share_the_device() {
     let Some(wire) = Wire::lay("") else { return };
@@ -638,9 +640,9 @@ fn two_targets_share_the_device() {
     }
 }
 
-/// The first step has work for one thread, later ones for all, and the device is shared: it exists
-/// for all from the start. More users gain nothing from a server that takes 5 ms for each call in
-/// turn.
+/// The first step needs one thread and later steps all threads. The device is shared, so it exists
+/// for all threads from the start. A server that takes 5 ms per call in turn does not respond
+/// faster to more users.
 #[test]
 fn a_ramp_goes_on_with_more_threads() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };

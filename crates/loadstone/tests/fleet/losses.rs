@@ -1,4 +1,4 @@
-//! Losses of a fleet: agents, its server, its manager, disk space.
+//! Losses of a fleet: its agents, its server, its manager, and disk space.
 
 use crate::network::own_server;
 use crate::support::{Site, finish, program, run, text, whole};
@@ -27,8 +27,8 @@ fn a_frozen_agents_part_is_continued_and_no_call_is_sent_twice() {
     let agent = until(&site, || agents_of(child.id()).first().copied());
     signal(agent, "STOP");
     let frozen = Instant::now();
-    // suspected after 2 s, silenced within 5 s more, and its part belongs to another from the next
-    // second on
+    // suspected after 2 s, fenced within 5 s more; another agent has its part from the next second
+    // on
     until(&site, || (frozen.elapsed() > Duration::from_millis(9_600)).then_some(()));
     signal(agent, "CONT");
     let (report, found) = report_of(&child.wait_with_output().unwrap());
@@ -73,8 +73,8 @@ fn the_next_run_begins_without_an_agent_that_was_lost() {
     assert_eq!(whole(&report, "/fleet/lost"), lost);
 }
 
-/// Runs `command` with `dir` as a separate small file system; `None` means not possible on this
-/// machine.
+/// Runs `command` with `dir` on a small separate file system; `None` if this machine does not
+/// permit that.
 fn in_little_room(command: &Command, dir: &Path) -> Option<Command> {
     let mount = "mount -t tmpfs -o size=1m none \"$0\" && exec \"$@\"";
     let unshared = |words: &mut Command| {
@@ -134,7 +134,7 @@ fn a_server_killed_on_a_full_disk_restarts_and_no_call_is_lost() {
     assert!(!causes.contains("agent-lost"), "{causes}");
 }
 
-/// An operator's server, and keys for agents that use it.
+/// An operator's server, with keys for agents that use it.
 struct Hub {
     dir: PathBuf,
     nats: String,
@@ -205,7 +205,7 @@ fn a_manager_that_is_frozen_for_three_seconds_misses_nothing() {
     until(&site, || (site.served().requests > 20).then_some(()));
     signal(manager.id(), "STOP");
     let (frozen, before) = (Instant::now(), site.served().requests);
-    // its server drops what it cannot store, and the agents continue
+    // the NATS server drops messages that it cannot store, and the agents continue
     until(&site, || (frozen.elapsed() > Duration::from_secs(3)).then_some(()));
     let meanwhile = site.served().requests - before;
     signal(manager.id(), "CONT");

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Site, finish, number, program, run, text, whole};
 
-/// The tests need the fleet's message server.
+/// Checks that the NATS server, which these tests need, is installed.
 fn need_server() {
     let there = Command::new("nats-server").arg("--version").output().is_ok();
     assert!(there, "nats-server is missing: apt-get install nats-server");
@@ -52,7 +52,7 @@ fn agents_of(pid: u32) -> Vec<u32> {
     children_of(pid, "agent")
 }
 
-/// The children of a process whose command lines contain this word.
+/// Returns the children of a process whose command lines contain this word.
 fn children_of(pid: u32, word: &str) -> Vec<u32> {
     let children = format!("/proc/{pid}/task/{pid}/children");
     let list = std::fs::read_to_string(children).unwrap_or_default();
@@ -105,7 +105,7 @@ fn a_killed_agent_is_named_and_no_arrival_is_forgotten() {
     assert_eq!(output.status.code(), Some(4));
 }
 
-/// Ended with the test.
+/// Process that ends with the test.
 struct Ended(Child);
 
 impl Drop for Ended {

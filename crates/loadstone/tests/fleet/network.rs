@@ -1,5 +1,5 @@
-//! Manager, agents and a watch as on several machines: separate credentials, TLS between them, a
-//! certificate each if the server requires it.
+//! Manager, agents and a watch as on several machines: separate credentials, TLS between them, and
+//! client certificates if the server requires them.
 
 use crate::support::tls::Pki;
 use crate::support::{Site, keep, program, run, text, whole};
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// A manager with its credentials, and its URL for agents.
+/// Manager with its credentials, and its URL for agents.
 struct Camp {
     dir: PathBuf,
     manager: Ended,
@@ -115,7 +115,7 @@ fn the_targets_machine_is_watched_in_the_same_run() {
     assert_eq!(watch.0.wait().unwrap().code(), Some(0));
 }
 
-/// An operator's own server with this configuration, on a free port; its URL.
+/// Starts an operator's server with this configuration on a free port; returns its URL.
 pub(crate) fn own_server(config: &std::path::Path) -> (Ended, String) {
     let text = std::fs::read_to_string(config).unwrap();
     std::fs::write(config, text.replacen("port: 4222", "port: -1", 1)).unwrap();

@@ -1,4 +1,4 @@
-//! A fleet runs every kind of plan like one machine.
+//! A fleet runs every kind of plan like a single machine.
 
 use crate::support::quic::QuicSite;
 use crate::support::{Site, finish, keep, measured, number, run, text, untested, whole};
@@ -10,7 +10,7 @@ fn by_fleet(args: &[&str], url: &str) -> Value {
     finish(fleet("2", args, url), b"").expect(&[0, 4]).json()
 }
 
-/// A setup whose token every user sends; rows of a feeder, each once.
+/// Setup whose token every user sends, and a feeder that uses each row once.
 fn journeys(site: &Site, folder: &Path) -> String {
     let rows: String = (0..24).map(|row| format!("user-{row}\n")).collect();
     keep(folder, "people.csv", &format!("name\n{rows}"));
@@ -30,7 +30,7 @@ fn journeys(site: &Site, folder: &Path) -> String {
     keep(folder, "plan.toml", &text)
 }
 
-/// Requests for `/me` that the site received, in alphabetical order.
+/// Returns the requests for `/me` that the site received, sorted.
 fn asked(log: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap();
     let paths = text.lines().filter_map(|line| line.split_whitespace().nth(6));
@@ -99,7 +99,7 @@ fn each_agent_sets_up_a_path_and_a_tcp_of_its_own() {
     let report = by_fleet(&["-c", "4", "-n", "20", "--path", "rtt=20ms"], &url);
     assert_eq!(whole(&report, "/outcomes/succeeded"), 20);
     assert!(number(&report, "/response_time_s/min") > 0.019, "{report:#}");
-    // if both agents had taken the same addresses, one of them would wait for a second SYN
+    // if both agents used the same addresses, one of them would wait for a second SYN
     assert!(number(&report, "/phases_s/connect/max") < 0.9, "{:#}", report["phases_s"]);
     let packets = whole(&report, "/path/kinds/0/up/arrived");
     assert!(packets >= 20, "{packets}");
@@ -108,7 +108,7 @@ fn each_agent_sets_up_a_path_and_a_tcp_of_its_own() {
     assert_eq!(text(&report, "/client/io"), "own TCP over TUN");
 }
 
-/// Each agent would use the same addresses of the network.
+/// Each agent would use the same addresses of the network, so this is refused.
 #[test]
 fn a_device_by_af_xdp_is_one_machines() {
     need_server();

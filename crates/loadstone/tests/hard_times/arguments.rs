@@ -1,4 +1,4 @@
-//! Any command line ends in one of the promised exit codes.
+//! Any command line ends with a documented exit code.
 
 use crate::support::{Ran, Site, finish, program};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// Options that take a value.
+/// Options with a value.
 const VALUED: &[&str] = &[
     "-c",
     "--rate",
@@ -61,7 +61,7 @@ const VALUED: &[&str] = &[
     "--body-file",
 ];
 
-/// Options that set its duration, with values that a test can wait for.
+/// Options that bound the duration, with values short enough for a test.
 const BOUNDS: &[&str] = &["-d", "-n", "--warmup", "--repeat", "--timeout"];
 const BOUND_VALUES: &[&str] = &["", "0", "1", "2", "7", "30ms", "1ns", "-1", "x", "1e300", "2.5"];
 
@@ -87,7 +87,7 @@ const SWITCHES: &[&str] = &[
     "--print-plan",
 ];
 
-/// Values: valid for one option or another, at the bounds, and invalid ones.
+/// Values: valid for some option, at the bounds, and invalid.
 const VALUES: &[&str] = &[
     "0",
     "1",
@@ -161,8 +161,8 @@ const VALUES: &[&str] = &[
     "localhost",
 ];
 
-/// Options that write or store, with possible targets: files of the test's own folder, devices that
-/// store nothing, and invalid ones.
+/// Options that write or store, with possible destinations: files in the test's folder, devices
+/// that store nothing, and invalid ones.
 const WRITERS: &[&str] = &["--json", "--csv", "--html", "--hdr", "--log", "--store"];
 const FILES: &[&str] = &[
     "-",
@@ -225,7 +225,7 @@ const COMPARE_VALUES: &[&str] = &[
 ];
 const COMPARE_SWITCHES: &[&str] = &["--force", "-q", "--print-plan", "--percentiles"];
 
-/// Names of a stored result, or of none.
+/// Names of results, stored or not.
 const RESULTS: &[&str] = &[
     "last",
     "last~0",
@@ -252,7 +252,7 @@ const READ_OPTIONS: &[&str] =
 const READ_VALUES: &[&str] = &["run", "ramp", "compare", "1h", "99999999d", "2026-11-20", "0", "2"];
 const READ_SWITCHES: &[&str] = &["-q", "--percentiles", "--plan", "--yes"];
 
-/// `--name=value`, or `-nvalue`.
+/// Renders `--name=value`, or `-nvalue`.
 fn joined((name, value): (&str, &str)) -> String {
     let equals = if name.starts_with("--") { "=" } else { "" };
     format!("{name}{equals}{value}")
@@ -305,7 +305,7 @@ fn read_word() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A folder with a store in it, and a result in that.
+/// Folder with a store that contains a result.
 static KEPT: LazyLock<TempDir> = LazyLock::new(|| {
     let (folder, site) = (tempfile::tempdir().unwrap(), Site::start(&[]));
     let url = site.url("/hw");
@@ -316,8 +316,8 @@ static KEPT: LazyLock<TempDir> = LazyLock::new(|| {
     folder
 });
 
-/// Runs a command line in a separate folder, with a store that has a result. However it ends,
-/// nothing panics, and refusals have a reason.
+/// Runs a command line in a separate folder with a store that contains a result, and checks that
+/// nothing panics and that refusals have a reason.
 fn promised(args: &[String], codes: &[i32]) -> Result<Ran, TestCaseError> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(KEPT.path().join("kept.db"), folder.path().join("kept.db")).unwrap();
@@ -334,10 +334,10 @@ fn promised(args: &[String], codes: &[i32]) -> Result<Ran, TestCaseError> {
 }
 
 const MEASURED: &[i32] = &[0, 1, 2, 3, 4, 5];
-/// Commands that only read have no connection to miss, and judge nothing.
+/// Commands that only read: they open no connection and judge nothing.
 const READ: &[i32] = &[0, 2, 5];
 
-/// Adds options that the line lacks, so that it ends soon.
+/// Adds the options that the line lacks to end soon.
 fn bounded(args: &mut Vec<String>, bounds: &[(&str, &str)]) {
     for (name, value) in bounds {
         if !args.iter().any(|arg| arg.starts_with(name)) {

@@ -1,8 +1,8 @@
-//! Usage: every row is refused with exit code 2, before anything is sent.
+//! Usage errors: every row is refused with exit code 2, before anything is sent.
 
 use crate::support::{finish, program, run, run_with_input};
 
-/// Arguments after `run`, separated by `|`, and what the message must contain.
+/// Arguments after `run`, separated by `|`, each row with text that the message must contain.
 const REFUSED: &[(&str, &[&str])] = &[
     ("", &["no URL is given", "loadstone run http://"]),
     ("http://", &["\"http://\"", "write http://host:port/path"]),

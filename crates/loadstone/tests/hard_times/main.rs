@@ -1,4 +1,4 @@
-//! Wrong input and difficult conditions: invalid input is refused with a message that names the
+//! Wrong input and difficult conditions. Invalid input is refused with a message that names the
 //! input and the fix; failures during a run are counted; nothing ends in a panic, a hang or an
 //! incomplete result.
 

@@ -1,4 +1,4 @@
-//! Results that cannot be written, closed terminals, and the output of a plain terminal.
+//! Results that cannot be written, closed terminals, and the output of a dumb terminal.
 
 use super::running::{Running, namespace, shell, unprivileged};
 use crate::support::http::Recorder;
@@ -138,7 +138,7 @@ fn a_symbolic_link_stays_and_its_target_gets_the_result() {
     assert!(stderr.contains("its links form a loop"), "{stderr}");
 }
 
-/// The lines of the log and of the report, in a text that holds both.
+/// Checks the lines of the log and of the report in a text that contains both.
 fn is_log_and_report(text: &str, calls: usize) {
     let logged = text.lines().filter(|line| line.contains("\tsucceeded\t")).count();
     assert_eq!(logged, calls, "{text}");
@@ -240,7 +240,7 @@ fn a_closed_pipe_does_not_lose_the_result() {
     assert_eq!(succeeded(&path), 5);
 }
 
-/// A run on a separate terminal, 80 columns wide, by script(1).
+/// Runs on a terminal of 80 columns made by script(1).
 fn on_a_terminal(env: &[(&str, &str)], url: &str) -> String {
     let program = program::<&str>(&[]);
     let binary = program.get_program().to_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! No server, a server of another protocol, a silent server.
+//! No server, a server of another protocol, and a silent server.
 
 use super::running::namespace;
 use crate::support::tls::{TlsOptions, TlsServer};
@@ -7,7 +7,7 @@ use crate::support::{
 };
 use std::io::{Read, Write};
 
-/// JSON of a run without a connection, and its standard error.
+/// Returns the JSON and the standard error of a run without a connection.
 #[track_caller]
 fn no_connection(args: &[&str]) -> (serde_json::Value, String) {
     let mut all = vec!["run", "--json", "-"];
@@ -86,7 +86,7 @@ fn first_byte_and_progress_timeouts_end_calls() {
         }
     });
     let limit = |option, server: &Scripted, class| {
-        // the first call, which waits for its whole timeout, must not be the one that ends
+        // the first call waits for its whole timeout, and its end must not end the run
         let args = ["-n", "4", "-c", "2", "--timeout", "2s", option, "100ms", &server.url("/")];
         let json = measured(&args, &[1]);
         assert_eq!(outcomes(&json), [4, 0, 0, 4, 0, 0], "{option}");
@@ -147,7 +147,7 @@ fn an_untrusted_certificate_names_the_fixes() {
     }
 }
 
-/// Most servers under test have self-signed certificates.
+/// Most servers under test have self-signed certificates, so the message names --insecure.
 #[test]
 fn each_command_names_insecure_for_an_untrusted_certificate() {
     let server = TlsServer::start(&TlsOptions::default());

@@ -79,7 +79,7 @@ const TWENTY_PORTS: &str = r#"
     kill $!
     exit $code"#;
 
-/// The same with most of the ports held by another program.
+/// Like the previous case, while another program holds most of the ports.
 const FEW_PORTS_LEFT: &str = r#"
     ip link set lo up && sysctl -qw net.ipv4.ip_local_port_range="40000 40019" || exit 99
     mkfifo "$PLACE/url"

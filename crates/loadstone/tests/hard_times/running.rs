@@ -1,4 +1,4 @@
-//! A program that runs while the test acts on it and its environment.
+//! A running program that a test observes and acts on.
 
 use crate::support::{Ran, behind, program};
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Time limit of every wait.
 pub(crate) const WALL_MAX: Duration = Duration::from_secs(60);
 
-/// A started program.
+/// Started program.
 pub(crate) struct Running {
     pub(crate) pid: Pid,
     ended: Receiver<std::io::Result<Output>>,
@@ -18,12 +18,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// `loadstone` with arguments.
+    /// Starts `loadstone` with arguments.
     pub(crate) fn start(args: &[&str]) -> Running {
         Running::of(program(args))
     }
 
-    /// Any command; its output is read continuously.
+    /// Starts any command; its output is read continuously.
     pub(crate) fn of(mut command: Command) -> Running {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
@@ -38,14 +38,14 @@ impl Running {
         assert!(matches!(sent, Ok(()) | Err(rustix::io::Errno::SRCH)), "{sent:?}");
     }
 
-    /// Returns whether it has ended, now or within a moment.
+    /// Returns whether the program has ended, now or within a moment.
     pub(crate) fn ended(&mut self) -> bool {
         self.output =
             self.output.take().or(self.ended.recv_timeout(Duration::from_millis(10)).ok());
         self.output.is_some()
     }
 
-    /// Waits until no signal of that kind is pending any more, and a moment for its handler.
+    /// Waits until no signal of that kind is pending, plus a moment for its handler.
     pub(crate) fn wait_until_taken(&mut self, signal: Signal) {
         let waits = |status: &str| {
             let mask = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
@@ -73,13 +73,13 @@ impl Running {
     }
 }
 
-/// A shell script in which `"$0"` is the binary and `"$@"` its arguments.
+/// Runs a shell script in which `"$0"` is the binary and `"$@"` its arguments.
 pub(crate) fn shell(script: &str) -> Command {
     behind(&["sh", "-c", script])
 }
 
-/// The same in separate namespaces, which only root can create. Returns `None` and prints a message
-/// if that is not possible. `kinds`: options of unshare(1).
+/// Runs a shell script in separate namespaces, which only root can create. Returns `None` and
+/// prints a message if that is not possible. `kinds`: options of unshare(1).
 pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     let mut front = vec!["unshare"];
     front.extend(kinds);
@@ -92,8 +92,8 @@ pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     Some(behind(&front))
 }
 
-/// A command as an unprivileged user; as root, with UID 65534. Returns `None` and prints a message
-/// if that user cannot start the binary.
+/// Returns a command for an unprivileged user; as root, for UID 65534. Returns `None` and prints a
+/// message if that user cannot start the binary.
 pub(crate) fn unprivileged(limits: &[&str]) -> Option<Command> {
     let mut front = Vec::new();
     if rustix::process::geteuid().is_root() {

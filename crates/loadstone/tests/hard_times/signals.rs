@@ -1,4 +1,4 @@
-//! Signals: a report of the measured part, nothing left open, and an end in any case.
+//! Signals: the run reports the measured part, leaves nothing open, and ends in any case.
 
 use super::outputs::wait_for;
 use super::running::{Running, WALL_MAX, shell};
@@ -58,8 +58,7 @@ fn calls_under_way_are_abandoned() {
     assert_eq!(outcomes(&json), [5, 0, 0, 0, 0, 5]);
 }
 
-/// Uploads that no server reads, half of each with the sockets: either way of writing them is
-/// abandoned at once.
+/// Uploads that no server reads, partly in socket buffers: both ways of writing abandon them at once.
 #[test]
 fn uploads_under_way_are_abandoned() {
     for stack in ["kernel", "kernel:batches"] {
@@ -133,7 +132,7 @@ fn ends_at_once_by(first: Signal, then: Signal) {
     let mut running = Running::start(&["run", "-d", "10m", "--log", log, &site.url("/hw")]);
     // more lines than a pipe holds
     wait_for(&site, 20_000);
-    // two simultaneous signals are one to the kernel: they are repeated until one has worked
+    // the kernel merges two pending signals of a kind, so they are repeated until one has worked
     running.signal(first);
     if first == then {
         while !running.ended() {
@@ -179,7 +178,7 @@ fn a_terminal_that_is_closed_is_a_hangup() {
     script.args(["-qec", &line, "/dev/null"]).stdin(std::process::Stdio::null());
     let running = Running::of(script);
     wait_for(&site, 50);
-    // the terminal's other end closes with the program that holds it
+    // the other end of the terminal closes when the program that holds it ends
     running.signal(Signal::KILL);
     running.end();
     let text = found.recv_timeout(WALL_MAX).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Hostile servers: whatever they send, the client counts it, ends in time, and stays small.
+//! Hostile servers: the client counts whatever they send, ends in time, and uses little memory.
 
 use crate::support::behind;
 use crate::support::http::{Recorder, response};
@@ -24,7 +24,8 @@ fn survive(args: &[&str]) -> serde_json::Value {
     json
 }
 
-/// A server that sends the same on each connection, after the first request, as long as it is read.
+/// Server that sends the same bytes on each connection after the first request, for as long as the
+/// client reads.
 fn saying(first: impl Into<Vec<u8>>, then: impl Into<Vec<u8>>) -> Scripted {
     let (first, then) = (first.into(), then.into());
     Scripted::start(move |mut stream, _| {
@@ -49,7 +50,7 @@ fn asked(stream: &TcpStream) -> bool {
     }
 }
 
-/// The share of a class among the failures: all of them.
+/// Checks that all failures are of this class.
 #[track_caller]
 fn all_of(json: &serde_json::Value, class: &str) {
     let [due, succeeded, ..] = outcomes(json);
@@ -152,7 +153,7 @@ fn unrequested_responses_are_counted() {
     let twice = saying([one.clone(), one.clone()].concat(), "");
     let json = survive(&["-n", "4", &twice.url("/")]);
     assert_eq!(outcomes(&json)[..2], [4, 4]);
-    // the second of two responses in one piece belongs to no call, and is not assigned to the next
+    // the second of two responses in one read belongs to no call, and is not assigned to the next
     // one
     assert_eq!(failures(&json), [("unasked".to_owned(), 4)]);
     let flood = saying(one.clone(), one);

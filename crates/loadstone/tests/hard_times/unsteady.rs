@@ -4,8 +4,8 @@ use super::running::Running;
 use crate::support::{Site, failures, free_port, measured, outcomes};
 use std::time::Duration;
 
-/// A site that dies after fifty requests, at a port that no other program and no connection of the
-/// client can get meanwhile.
+/// Site that dies after fifty requests, on a port that neither another program nor a connection of
+/// the client can get meanwhile.
 fn dying() -> Site {
     let address = format!("127.0.0.1:{}", free_port());
     Site::start(&[("die-after", "50"), ("listen", &address)])
@@ -25,8 +25,8 @@ fn a_server_that_dies_is_counted_to_the_last_call() {
     assert!(refused.is_some_and(|(_, count)| count > 0), "{:?}", failures(&json));
 }
 
-/// However many calls it served before: a caller that checks only the exit code must not read "all
-/// well".
+/// The exit code is not a success, whatever number of calls the server answered before: some
+/// callers check nothing else.
 #[test]
 fn a_server_that_is_gone_at_the_end_makes_the_exit_code_1() {
     let site = dying();

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A program that runs until the test ends it.
+/// Program that runs until the test ends it.
 struct Going(Child);
 
 impl Going {
@@ -17,7 +17,7 @@ impl Going {
         Going(command.spawn().unwrap())
     }
 
-    /// The first line that it prints.
+    /// Returns the first line that the program prints.
     fn first_line(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -37,7 +37,7 @@ impl Drop for Going {
     }
 }
 
-/// The store of a test, and its user interface.
+/// Starts the user interface for the store of a test.
 fn ui(store: &Path) -> (Going, String) {
     let mut ui = Going::start(&["ui", "--listen", "0", "--store", &store.display().to_string()]);
     let url = ui.first_line();
@@ -114,7 +114,7 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     assert_eq!(browser.problems(), &[] as &[String]);
 }
 
-/// A click on a column's head sorts by it; the selection of a host leaves its results.
+/// Clicking a column's heading sorts by it; selecting a host leaves its results.
 fn sorted_and_filtered(browser: &mut Browser) {
     let ids = "[...document.querySelectorAll('tbody .id')].map(cell => cell.textContent)";
     let heads = "[...document.querySelectorAll('thead th')].map(head => head.textContent)";
@@ -141,7 +141,7 @@ fn sorted_and_filtered(browser: &mut Browser) {
     assert_eq!(browser.eval(ids), json!(["run-2"]));
 }
 
-/// Three runs of one name have a line in the list; a click on it opens their trend.
+/// Three runs of one name have a line in the list; clicking it opens their trend.
 #[test]
 fn the_trend_of_a_gate_is_opened_from_the_list() {
     let folder = tempfile::tempdir().unwrap();
@@ -221,8 +221,8 @@ fn a_running_test_is_followed_to_its_end() {
     follow_to_the_end(&mut browser, &run, "run-1");
 }
 
-/// Starts a test that runs for longer than any wait, follows it in the browser until the page has
-/// updated, interrupts it, and is redirected to its result.
+/// Starts a test that runs longer than any wait, follows it in the browser until the page has
+/// updated, and interrupts it; the page then redirects to the result.
 #[track_caller]
 fn follow_a_test(args: &[&str], id: &str, moved: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -254,7 +254,7 @@ fn a_running_comparison_is_followed_to_its_end() {
     follow_a_test(&compare, "compare-1", trials);
 }
 
-/// Polls the list until the test is in it, and opens its live view.
+/// Polls the list until it includes the test, and opens its live view.
 #[track_caller]
 fn open_live(browser: &mut Browser, url: &str, id: &str) {
     let link = format!("tbody a[href='/result/{id}/live']");

@@ -50,7 +50,7 @@ fn prometheus_reads_a_running_test() {
     assert!([Some(130), Some(4)].contains(&code), "{code:?}");
 }
 
-/// Answers every request with an empty 200 and reports the size of its body.
+/// Collector that answers every request with an empty 200 and reports the size of its body.
 fn collector() -> (u16, std::sync::mpsc::Receiver<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -133,7 +133,7 @@ fn a_collector_gets_the_steps_of_a_ramp() {
     assert!(found.recv().unwrap() > 500 && found.recv().unwrap() > 500);
 }
 
-/// The collector's certificate is checked against authorities that the run does not use.
+/// The collector's certificate is verified by authorities that the run does not use.
 #[test]
 fn a_collector_behind_tls_is_known_by_its_certificate() {
     let site = Site::start(&[]);

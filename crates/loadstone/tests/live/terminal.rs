@@ -16,7 +16,7 @@ const WAIT_MAX: Duration = Duration::from_secs(120);
 const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
 
-/// A terminal of 80 by 24 with Loadstone on it.
+/// Terminal of 80 by 24 that runs Loadstone.
 struct Terminal {
     child: Child,
     keys: Option<ChildStdin>,
@@ -30,7 +30,7 @@ impl Terminal {
         Terminal::start_after(":", args)
     }
 
-    /// The same, with a shell command that becomes Loadstone afterwards.
+    /// Starts a shell command that then executes Loadstone.
     fn start_after(first: &str, args: &str) -> Terminal {
         let plain = program::<&str>(&[]);
         let loadstone = plain.get_program().to_string_lossy().into_owned();
@@ -69,7 +69,7 @@ impl Terminal {
         }
     }
 
-    /// Requests redraws until it shows `text`: otherwise only changes are sent.
+    /// Requests complete redraws until the view shows `text`; normally only changes are sent.
     #[track_caller]
     fn wait_for_whole(&mut self, text: &str) {
         while !self.seen.contains(text) {
@@ -90,12 +90,12 @@ impl Terminal {
         Pid::from_raw(pid.parse().unwrap()).unwrap()
     }
 
-    /// Closes the terminal's other end, does `then`, and waits until Loadstone has ended.
+    /// Closes the other end of the terminal, runs `then`, and waits until Loadstone has ended.
     #[track_caller]
     fn goes_away(mut self, then: impl FnOnce(Pid)) {
         let pid = self.pid();
         let program = pidfd_open(pid, PidfdFlags::empty()).unwrap();
-        // the other end closes with the program that holds it
+        // the other end closes when the program that holds it ends
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         then(pid);
@@ -107,7 +107,7 @@ impl Terminal {
         }
     }
 
-    /// The exit code, and the content of the terminal after the view has left it.
+    /// Returns the exit code, and the content of the terminal after the view has closed.
     #[track_caller]
     fn end(mut self) -> (i32, String) {
         self.wait_for("icanon");
@@ -184,8 +184,7 @@ fn interrupted(json: &std::path::Path) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(&text).unwrap()["interrupted"].take()
 }
 
-/// Whatever the run knows about its terminal, the view ends with it and nothing waits for keys that
-/// cannot arrive.
+/// The view ends with its terminal in every case, and nothing waits for keys that cannot arrive.
 #[test]
 fn a_closed_terminal_ends_the_view_at_once() {
     let site = Site::start(&[]);
@@ -213,7 +212,7 @@ fn a_closed_terminal_ends_the_view_at_once() {
 
 #[test]
 fn a_ramp_shows_its_steps_and_the_curve_so_far() {
-    // the call before the first step takes so long that the view is drawn meanwhile
+    // the call before the first step takes long enough for the view to be drawn
     let site = Site::start(&[("delay", "500ms")]);
     let steps = "--population --from 1 --to 3 --step 1 --hold 4s --think 10ms --no-overload";
     let args = format!("ramp --live {steps} --slo \"p50<10s\" {}", site.url("/hw"));

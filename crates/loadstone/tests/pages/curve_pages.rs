@@ -6,7 +6,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Three loads, half a second each, ten points a second.
+/// Page of a ramp: three loads of half a second each, ten points a second.
 fn ramp_page(folder: &TempDir) -> PathBuf {
     let site = Site::start(&[]);
     let file = folder.path().join("ramp.html");
@@ -26,8 +26,8 @@ fn compare_page(folder: &TempDir) -> PathBuf {
     file
 }
 
-/// Checks that the text of a page contrasts with its background, and charts are drawn, in either
-/// color scheme.
+/// Checks that the text of a page contrasts with its background, and that charts are drawn, in both
+/// color schemes.
 #[track_caller]
 pub(crate) fn is_readable_light_and_dark(browser: &mut Browser) {
     let paper = "getComputedStyle(document.body).backgroundColor";
@@ -46,7 +46,8 @@ pub(crate) fn is_readable_light_and_dark(browser: &mut Browser) {
     assert_ne!(papers[0], papers[1]);
 }
 
-/// On a screen of 390 pixels nothing is wider, and each regression is shown with its size.
+/// On a screen of 390 pixels nothing is wider than the screen, and each regression is shown with
+/// its size.
 #[track_caller]
 fn regressions_are_seen_on_a_phone(browser: &mut Browser) {
     let broad = "getComputedStyle(document.querySelector('.chart.broad')).display";
@@ -85,7 +86,7 @@ fn a_ramp_shows_its_curve_and_opens_its_steps() {
     assert_eq!(browser.eval(folded), 3 + 1, "three steps and the plan with its defaults");
 
     browser.fits_a_phone("ramp");
-    // a step is collapsed until it is clicked, and so are its charts
+    // a step and its charts are collapsed until it is clicked
     let second = "details:nth-of-type(2)";
     let open = format!("document.querySelector('{second}').open");
     let charts = format!("document.querySelectorAll('{second} .uplot').length");

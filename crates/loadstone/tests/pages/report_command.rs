@@ -8,7 +8,7 @@ fn text_of(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// A store in `folder` with two short runs; the second also wrote its own outputs there.
+/// Store in `folder` with two short runs; the second run also wrote its own outputs there.
 fn two_runs(folder: &Path) -> String {
     let site = Site::start(&[]);
     let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use units::{Nanos, show};
 
-/// A page of a short run against the reference server, over two URLs, four points a second.
+/// Page of a short run against the reference server, over two URLs, four points a second.
 fn page(folder: &TempDir) -> PathBuf {
     let site = Site::start(&[("error-share", "2%")]);
     let file = folder.path().join("page.html");
@@ -66,7 +66,8 @@ fn its_charts_can_be_looked_into() {
     untroubled(&browser);
 }
 
-/// If nearly all are 200, the errors are a thin line: without the 200 they have the whole height.
+/// If nearly all statuses are 200, errors are a thin line; without the 200 they use the whole
+/// height.
 #[test]
 fn without_the_200_its_errors_are_seen_large() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,7 +160,7 @@ fn it_fits_a_telephone_and_the_night() {
     untroubled(&browser);
 }
 
-/// The script formats figures like the tables.
+/// The script formats figures in the same way as the tables.
 #[test]
 fn the_script_and_the_tables_write_figures_alike() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,12 +7,12 @@ use serde_json::json;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Output that a server could send to readers of the report.
+/// Text from a server that attacks readers of the report.
 const HOSTILE: &str =
     "</pre></script><b onload=\"x\"><script>throw 'theirs'</script>\u{1b}[2J\u{202e}&amp;";
 
-/// 500 on a percent-encoded NUL, with a page that tries to run script: everything else is correct,
-/// if lax.
+/// Page of a report about a 500 for a percent-encoded NUL, whose body tries to run script;
+/// everything else is correct.
 fn page(folder: &TempDir) -> PathBuf {
     let server = Scripted::answering(|head| {
         let broken = head.windows(3).any(|three| three == b"%00");

@@ -1,4 +1,4 @@
-//! Steps that are run, and output that is written.
+//! The steps that run, and the output that is written.
 
 use super::{ENDED, words};
 use crate::support::{Site, number, run, text};
@@ -20,8 +20,8 @@ fn ramp(args: &[&str]) -> Value {
     run(&all).expect(ENDED).json()
 }
 
-/// Users are whole numbers, throughput is one over the service time for any number of them, and
-/// with a server of 5 ms that is the peak.
+/// The number of users is whole. With one server of 5 ms, throughput is one over the service time
+/// for any number of users, and that is the peak.
 #[test]
 fn a_population_at_a_server_that_serves_one_at_a_time() {
     let site = Site::start(&[("service", "5ms")]);

@@ -1,6 +1,5 @@
-//! `loadstone ramp` from a user's view, against servers in this process. Figures that depend on the
-//! machine are not tested here: the curves are, in virtual time, in
-//! `crates/load/sim/tests/ramp.rs`.
+//! `loadstone ramp` as a user runs it, against servers in this process. Figures that depend on the
+//! machine are not tested here; `crates/load/sim/tests/ramp.rs` tests the curves in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -11,10 +10,10 @@ mod courses;
 mod trouble;
 mod wrong;
 
-/// Exit codes of a completed ramp: on a busy machine no step may be usable (4).
+/// Exit codes of a completed ramp; on a busy machine it may be that no step is usable (4).
 const ENDED: &[i32] = &[0, 4];
 
-/// A command line as typed, and a part that cannot be in one: a URL.
+/// Splits a typed command line into words, plus a word that cannot be typed there: a URL.
 fn words<'a>(line: &'a str, last: &'a str) -> Vec<&'a str> {
     line.split_whitespace().chain([last]).collect()
 }

@@ -1,4 +1,4 @@
-//! Targets that die or do not exist, a signal in the middle, results that cannot be written.
+//! Targets that die or do not exist, a signal in the middle, and results that cannot be written.
 
 use super::words;
 use crate::support::{Site, free_port, program, run, text};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_target_that_dies_leaves_a_partial_result() {
-    // at a port that no other program gets when it has exited
+    // on a port that no other program gets after this one has exited
     let address = format!("127.0.0.1:{}", free_port());
     let site = Site::start(&[("die-after", "120"), ("service", "1ms"), ("listen", &address)]);
     let line = "ramp --population --from 1 --to 20 --step 1 --hold 100ms --settle 300ms --json -";
@@ -69,7 +69,8 @@ fn an_unwritable_result_is_reported_first() {
     assert_eq!(site.served().requests, 0);
 }
 
-/// The disk fills while results are written: reported, and no partial result looks complete.
+/// The disk fills while results are written: this is reported, and no partial result looks
+/// complete.
 #[test]
 fn a_full_disk_is_reported() {
     let site = Site::start(&[]);

@@ -1,4 +1,4 @@
-//! Wrong input: a message that names it and the fix, exit code 2, and nothing sent.
+//! Wrong input: a message that names it and the fix, exit code 2, and no request.
 
 use super::words;
 use crate::support::run;

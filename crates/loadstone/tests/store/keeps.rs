@@ -1,10 +1,10 @@
-//! Stored data of a run, and the cases in which nothing is stored.
+//! Data that a run stores, and the cases in which nothing is stored.
 
 use crate::support::{Ran, Site, finish, free_port, program};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The program with its own data directory.
+/// Returns the program with its own data directory.
 pub(crate) fn keeping(data: &Path, args: &[&str]) -> Ran {
     let mut command = program(args);
     command.env_remove("LOADSTONE_STORE").env("XDG_DATA_HOME", data);
@@ -15,7 +15,7 @@ pub(crate) fn data() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Everything below a folder, as one byte string.
+/// Reads everything below a folder as one byte string.
 fn bytes_below(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {
@@ -32,7 +32,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// The report without the lines that only standard output has above it: the id and the command.
+/// Removes the lines above the report that only standard output has: the id and the command.
 fn below_heading(text: &str) -> &str {
     text.split_once("\n\n").unwrap().1
 }
@@ -50,7 +50,7 @@ fn a_run_is_shown_again_as_it_was() {
     assert_eq!(below_heading(&shown.stdout), ran.stdout);
     let shown = keeping(data.path(), &["runs", "show", "1", "--json", "-"]).expect(&[0]);
     assert_eq!(shown.stdout, std::fs::read_to_string(&json).unwrap());
-    // the store of another place contains none of it
+    // the store at the other path contains none of it
     let other = data.path().join("other.db");
     let other = other.to_str().unwrap();
     let listed = keeping(data.path(), &["runs", "list", "--store", other]);

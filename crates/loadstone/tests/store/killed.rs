@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Stdio;
 use store::{Filter, Store, StorePlace};
 
-/// Seconds of the measured phase that the store has of the last run; none before it began.
+/// Returns how many seconds of the measured phase the store has of the last run; none before it
+/// begins.
 fn seconds_kept(path: &Path) -> usize {
     let Ok(store) = Store::open_to_read(&StorePlace::File(path.to_owned())) else { return 0 };
     match store.load("last") {
@@ -17,7 +18,7 @@ fn seconds_kept(path: &Path) -> usize {
     }
 }
 
-/// Kills a run when the store has `seconds` of it; returns the store's view of it, as JSON.
+/// Kills a run when the store has `seconds` of it; returns the store's view of it as JSON.
 fn killed_after(seconds: usize, options: &[&str]) -> (Value, usize) {
     let (data, site) = (data(), Site::start(&[]));
     let url = site.url("/hw");
@@ -26,7 +27,7 @@ fn killed_after(seconds: usize, options: &[&str]) -> (Value, usize) {
     command.env_remove("LOADSTONE_STORE").env("XDG_DATA_HOME", data.path());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = data.path().join("loadstone/runs.db");
-    // the run ends by itself after a minute, and then has all of its seconds
+    // the run ends after a minute, and then all of its seconds are stored
     while seconds_kept(&path) < seconds {
         std::thread::yield_now();
     }

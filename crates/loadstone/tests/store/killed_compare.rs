@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use store::{Filter, Progress, Store, StorePlace, Stored};
 
-/// Complete blocks that the store has of the last comparison; `None` before it began.
+/// Returns how many complete blocks the store has of the last comparison; `None` before it begins.
 fn blocks_kept(path: &Path) -> Option<usize> {
     let store = Store::open_to_read(&StorePlace::File(path.to_owned())).ok()?;
     match store.load("last").ok()? {
@@ -19,8 +19,8 @@ fn blocks_kept(path: &Path) -> Option<usize> {
     }
 }
 
-/// Sends a comparison the signal when the store has this many complete blocks of it; returns its
-/// view as JSON and as text, and its number of blocks.
+/// Sends a signal to a comparison when the store has this many complete blocks; returns its view as
+/// JSON and as text, and its number of blocks.
 fn ended_after(
     blocks: usize,
     turns: usize,
@@ -52,7 +52,7 @@ fn ended_after(
     (shown(&["--json", "-"]).json(), shown(&[]).stdout, blocks_kept(&path).unwrap())
 }
 
-/// Validated against the schema, with the errors.
+/// Validates against the schema; returns the errors.
 fn faults(json: &Value) -> Vec<String> {
     let schema = include_str!("../../../../docs/schema/compare.schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();

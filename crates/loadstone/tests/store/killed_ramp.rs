@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use store::{Filter, Progress, Store, StorePlace, Stored};
 
-/// Number of stored steps of the last ramp; none before it began.
+/// Returns the number of stored steps of the last ramp; none before it begins.
 fn steps_kept(path: &Path) -> usize {
     let Ok(store) = Store::open_to_read(&StorePlace::File(path.to_owned())) else { return 0 };
     match store.load("last") {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use store::{Store, StorePlace, Stored};
 
-/// A site that accepts two Host fields.
+/// Site that accepts two Host fields.
 fn lax() -> Site {
     Site::start(&[("range", "two-hosts")])
 }

@@ -1,5 +1,5 @@
-//! A private Apache: Debian's program and modules with its own configuration, port and log in a
-//! temporary folder. The packaged service is not read or changed.
+//! A private Apache: Debian's program and modules with separate configuration, port and log in a
+//! temporary folder. The packaged service is neither read nor changed.
 
 use super::free_port;
 use std::fmt::Write as _;
@@ -17,17 +17,17 @@ const START_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct Apache {
     child: Child,
-    /// Folder of its configuration, pages and `error.log`.
+    /// Folder of the configuration, pages and `error.log`.
     pub(crate) folder: TempDir,
     pub(crate) port: u16,
 }
 
 impl Apache {
-    /// `modules` by the names of their files (`mod_mime`: `mime`); prefork and authz_core are
+    /// `modules`: by the names of their files (`mod_mime`: `mime`); prefork and authz_core are
     /// always included. `configure` fills the folder and returns further directives.
     #[track_caller]
     pub(crate) fn start(modules: &[&str], configure: impl Fn(&Path) -> String) -> Apache {
-        // a port may be taken between its choice and its use: then another is chosen
+        // a port may be taken between choosing and using it: then another is chosen
         let mut errors = String::new();
         for _ in 0..5 {
             match Apache::try_start(modules, &configure) {
@@ -40,7 +40,8 @@ impl Apache {
 
     fn try_start(modules: &[&str], configure: &impl Fn(&Path) -> String) -> Result<Apache, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        // as root it serves as an unprivileged user, who must be able to read its pages
+        // when started as root, Apache serves as an unprivileged user that must be able to read its
+        // pages
         open_to_all(folder.path())?;
         let port = free_port();
         let more = configure(folder.path());
@@ -51,7 +52,7 @@ impl Apache {
         let log = log.map_err(|error| error.to_string())?;
         let mut command = Command::new(PROGRAM);
         command.arg("-f").arg(&file).arg("-DFOREGROUND").env_clear().env("PATH", "/usr/bin:/bin");
-        // its children share its group, so all can be ended at once
+        // its children share its process group, so all can be ended at once
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|error| {
             format!("{PROGRAM}: {error}; `cargo xtask test` installs it (Debian: apache2-bin)")
@@ -72,7 +73,7 @@ impl Apache {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Its error output.
+    /// Returns the content of its error log.
     pub(crate) fn error_log(&self) -> String {
         let read = |name: &str| std::fs::read_to_string(self.folder.path().join(name));
         [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat()

@@ -10,13 +10,14 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// Time limit of each answer of the browser; then it is ended and the test fails.
+/// Timeout for an answer of the browser, after which the browser is ended and the test fails.
 const RESPONSE_MAX: Duration = Duration::from_secs(60);
 
-/// Polling time of [`Browser::wait_for`], in milliseconds; below [`RESPONSE_MAX`].
+/// Maximum polling time of [`Browser::wait_for`] in milliseconds; below [`RESPONSE_MAX`].
 const WAIT_MAX_MS: u32 = 40_000;
 
-/// The browser reads commands on descriptor 3 and answers on 4, each ended by a zero byte.
+/// Script that starts the browser, which reads commands on descriptor 3 and answers on 4, each
+/// message terminated by a zero byte.
 const START: &str = "exec chromium --remote-debugging-pipe \"$@\" 3<&0 4>&1 </dev/null >/dev/null";
 
 const OPTIONS: &[&str] = &[
@@ -32,7 +33,7 @@ const OPTIONS: &[&str] = &[
     "--hide-scrollbars",
 ];
 
-/// One browser with one page.
+/// Browser with one page.
 pub(crate) struct Browser {
     child: Child,
     to: ChildStdin,
@@ -45,7 +46,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// A window of 1,280 by 900 pixels, empty, light.
+    /// Opens an empty window of 1,280 by 900 pixels with the light color scheme.
     #[track_caller]
     pub(crate) fn open() -> Browser {
         let profile = tempfile::tempdir().unwrap();
@@ -89,7 +90,7 @@ impl Browser {
         }
     }
 
-    /// A command of the protocol, and its result.
+    /// Sends a command of the protocol, and returns its result.
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
@@ -108,7 +109,7 @@ impl Browser {
         }
     }
 
-    /// The next message; events are recorded.
+    /// Returns the next message that is not an event; events are recorded.
     #[track_caller]
     fn next(&mut self, waiting_for: &str) -> Value {
         let message = self.from.recv_timeout(RESPONSE_MAX);
@@ -150,7 +151,7 @@ impl Browser {
         self.go(&format!("file://{}", path.canonicalize().unwrap().display()));
     }
 
-    /// The value of an expression, which may be a promise, as JSON.
+    /// Returns the value of an expression, which may be a promise, as JSON.
     #[track_caller]
     pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
@@ -160,14 +161,14 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// The text of the first element that a selector matches.
+    /// Returns the text of the first element that a selector matches.
     #[track_caller]
     pub(crate) fn text(&mut self, selector: &str) -> String {
         let text = self.eval(&format!("document.querySelector({}).innerText", json!(selector)));
         text.as_str().unwrap().to_owned()
     }
 
-    /// Waits until an expression is true; one that throws counts as false.
+    /// Waits until an expression is true; an exception counts as false.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, expression: &str) {
         let looking = format!(
@@ -185,7 +186,7 @@ impl Browser {
         self.eval("new Promise(ok => requestAnimationFrame(() => requestAnimationFrame(ok)))");
     }
 
-    /// The middle of an element, scrolled into sight.
+    /// Returns the center of an element after scrolling it into view.
     #[track_caller]
     fn middle(&mut self, selector: &str) -> (f64, f64) {
         let place = self.eval(&format!(
@@ -213,7 +214,7 @@ impl Browser {
         }
     }
 
-    /// Clicks a link to another page, and waits until that is loaded.
+    /// Clicks a link to another page, and waits until that page is loaded.
     #[track_caller]
     pub(crate) fn follow(&mut self, selector: &str) {
         let before = self.loaded;
@@ -221,7 +222,7 @@ impl Browser {
         self.loaded_after(before, selector);
     }
 
-    /// Runs an action that makes the page open another one, and waits until that is loaded.
+    /// Runs an action that opens another page, and waits until that page is loaded.
     #[track_caller]
     pub(crate) fn led_on_by(&mut self, act: impl FnOnce()) {
         let before = self.loaded;
@@ -262,7 +263,7 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", params);
     }
 
-    /// `light` or `dark`; `screen` or `print`.
+    /// Sets the color scheme, `light` or `dark`, and the medium, `screen` or `print`.
     #[track_caller]
     pub(crate) fn media(&mut self, scheme: &str, media: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
@@ -275,7 +276,7 @@ impl Browser {
         self.call("Emulation.setScriptExecutionDisabled", json!({"value": !allowed}));
     }
 
-    /// The page from top to bottom, as PNG.
+    /// Returns the whole page as PNG.
     #[track_caller]
     pub(crate) fn screenshot(&mut self) -> Vec<u8> {
         let params = json!({"format": "png", "captureBeyondViewport": true});
@@ -296,8 +297,8 @@ impl Browser {
         }
     }
 
-    /// Checks that the page on a phone's screen needs no horizontal scrolling, and runs `look`
-    /// there; afterwards the window has its previous width.
+    /// Checks that the page needs no horizontal scrolling on a phone's screen, and runs `look`
+    /// there; afterwards restores the width of the window.
     #[track_caller]
     pub(crate) fn on_a_phone(&mut self, name: &str, look: impl FnOnce(&mut Browser)) {
         self.window(PHONE.0, PHONE.1);
@@ -309,13 +310,13 @@ impl Browser {
         self.window(DESK.0, DESK.1);
     }
 
-    /// [`Browser::on_a_phone`] without further checks.
+    /// Runs [`Browser::on_a_phone`] without further checks.
     #[track_caller]
     pub(crate) fn fits_a_phone(&mut self, name: &str) {
         self.on_a_phone(name, |_| {});
     }
 
-    /// The page on A4, as PDF.
+    /// Prints the page to PDF on A4.
     #[track_caller]
     pub(crate) fn printed(&mut self) -> Vec<u8> {
         let params = json!({"preferCSSPageSize": true, "paperWidth": 8.27, "paperHeight": 11.69});
@@ -337,5 +338,5 @@ impl Drop for Browser {
 
 /// Window of a desktop, in CSS pixels.
 const DESK: (u32, u32) = (1_280, 900);
-/// Window of a common phone.
+/// Window size of a common phone.
 const PHONE: (u32, u32) = (390, 844);

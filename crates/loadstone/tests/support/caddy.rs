@@ -1,4 +1,4 @@
-//! A private Caddy that serves one page: a server in Go, using net/http and, for HTTP/3, quic-go.
+//! A private Caddy that serves one page: a server in Go with net/http and, for HTTP/3, quic-go.
 
 use super::free_port;
 use std::net::TcpStream;
@@ -12,19 +12,19 @@ const START_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct Caddy {
     child: Child,
-    /// Folder of its configuration, page and state; kept while it runs.
+    /// Folder of its configuration, page and state; deleted with the server.
     folder: TempDir,
     port: u16,
 }
 
-/// Path of its authority's certificate below its folder, if it uses TLS.
+/// Path of its authority's certificate, relative to its folder, if it uses TLS.
 const AUTHORITY: &str = "state/pki/authorities/local/root.crt";
 
 impl Caddy {
-    /// `page` under `/page.html`.
+    /// Starts a server of `page` at `/page.html`.
     #[track_caller]
     pub(crate) fn start(page: &str) -> Caddy {
-        // a port may be taken between its choice and its use: then another is chosen
+        // a port may be taken between choosing and using it: then another is chosen
         let started = (0..5).find_map(|_| {
             Caddy::try_start(page, |root, port| {
                 serde_json::json!({"http": {"servers": {"one": {
@@ -37,8 +37,8 @@ impl Caddy {
         started.expect("caddy starts within five tries")
     }
 
-    /// The same over TLS with its own authority, and therefore over HTTP/3 too; `/echo` returns a
-    /// body, and `/moved` redirects to the page.
+    /// Starts a server with TLS by its own authority, and therefore HTTP/3. `/echo` returns a body,
+    /// and `/moved` redirects to the page.
     #[track_caller]
     pub(crate) fn start_secure(page: &str) -> Caddy {
         let started = (0..5).find_map(|_| {
@@ -112,12 +112,12 @@ impl Caddy {
         format!("http://127.0.0.1:{}/page.html", self.port)
     }
 
-    /// URL of a server started with TLS.
+    /// Returns the URL of a server started with TLS.
     pub(crate) fn secure_url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.port)
     }
 
-    /// The certificate of its authority.
+    /// Returns the certificate of its authority.
     pub(crate) fn authority(&self) -> String {
         self.folder.path().join(AUTHORITY).display().to_string()
     }

@@ -1,21 +1,21 @@
-//! A small HTTP server that records its requests and answers as the test configures. It reads one
-//! request, answers, reads the next: for another order use `Scripted`.
+//! A small HTTP server that records its requests and answers as the test configures. It reads a
+//! request, answers, and reads the next; for another order use `Scripted`.
 
 use super::Scripted;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A request as received.
+/// Received request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
     /// Number of the connection, from 0; connection 0 is the plain first call.
     pub(crate) connection: usize,
-    /// The client's address.
+    /// Address of the client.
     pub(crate) peer: String,
-    /// The first line.
+    /// Request line.
     pub(crate) line: String,
-    /// The other lines of the head.
+    /// Field lines of the head.
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl Request {
         self.line.split(' ').nth(1).unwrap_or_default()
     }
 
-    /// The value of a field, by its name in any case.
+    /// Returns the value of a field; its name is case-insensitive.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.fields.iter();
         fields.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -53,13 +53,13 @@ pub(crate) fn read_request(reader: &mut impl BufRead) -> Option<Request> {
     Some(request)
 }
 
-/// A response with a body of known length on a connection that stays open.
+/// Renders a response with a body of known length, on a connection that stays open.
 pub(crate) fn response(status: u16, fields: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status} Text\r\n{fields}Content-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-/// The server, with its records.
+/// Recording server.
 pub(crate) struct Recorder {
     server: Scripted,
     notes: Arc<Mutex<Vec<Request>>>,
@@ -70,7 +70,7 @@ impl Recorder {
         Recorder::on("127.0.0.1:0", reply)
     }
 
-    /// Answers everything with 200 and `hello`.
+    /// Starts a server that answers everything with 200 and `hello`.
     pub(crate) fn plain() -> Recorder {
         Recorder::start(|_| response(200, "", "hello"))
     }
@@ -95,12 +95,12 @@ impl Recorder {
         self.server.address.port()
     }
 
-    /// All requests so far, in the order of their ends, including the plain first call.
+    /// Returns all requests so far, in the order of their ends, including the plain first call.
     pub(crate) fn all(&self) -> Vec<Request> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Requests of the run: all but the plain first call.
+    /// Returns the requests of the run, without the plain first call.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.all().into_iter().filter(|request| request.connection > 0).collect()
     }

@@ -1,5 +1,5 @@
-//! Support for tests of the binary: the program run as a user runs it, and servers with settable
-//! behavior or readable counts.
+//! Support for tests of the binary: runs the program as a user does, and provides servers with
+//! configurable behavior or readable counts.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
@@ -29,27 +29,27 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Time limit of an invocation; then it is ended and the test fails.
+/// Timeout of an invocation, after which it is ended and the test fails.
 const WALL_MAX: Duration = Duration::from_secs(60);
 
 /// Result of an invocation.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// The exit code; -1 when a signal ended the program.
+    /// Exit code; -1 if a signal ended the program.
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Ran {
-    /// Standard output, which must be JSON only.
+    /// Parses standard output, which must be JSON only.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no JSON alone on standard output: {error}\n{self:#?}"))
     }
 
-    /// Returns itself if the exit code is one of these.
+    /// Returns the result if the exit code is one of these; otherwise panics.
     #[track_caller]
     pub(crate) fn expect(self, codes: &[i32]) -> Ran {
         assert!(
@@ -61,15 +61,15 @@ impl Ran {
     }
 }
 
-/// The program under test: the one that cargo built with the tests, or the one named by
+/// Returns the program under test: the one that cargo built with the tests, or the one named by
 /// `LOADSTONE_BIN`. `cargo xtask test` names the release build there, so that the same tests cover
-/// the installed program without building it a second time.
+/// the installed program without another build.
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("LOADSTONE_BIN")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_loadstone")), PathBuf::from)
 }
 
-/// The program with arguments, in a clean environment.
+/// Returns the program with arguments, in a clean environment.
 pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(binary());
     command.args(args.iter().map(AsRef::as_ref));
@@ -84,8 +84,8 @@ pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     command
 }
 
-/// Another program in front of this one, in the same clean environment: `front`, then the path of
-/// the binary; the caller adds its arguments.
+/// Returns a command that starts the binary through another program: `front`, then the path of the
+/// binary; the caller adds its arguments.
 pub(crate) fn behind(front: &[&str]) -> Command {
     let plain = program::<&str>(&[]);
     let mut command = Command::new(front[0]);
@@ -114,7 +114,7 @@ pub(crate) fn run_with_input<S: AsRef<str>>(args: &[S], input: &[u8]) -> Ran {
     finish(command, input)
 }
 
-/// `loadstone run … --json -`, with any verdict: a busy machine makes short runs INVALID. Exit
+/// Runs `loadstone run … --json -` with any verdict: a busy machine makes short runs INVALID. Exit
 /// codes 0 and 4 are both accepted, no others.
 #[track_caller]
 pub(crate) fn measure<S: AsRef<str>>(args: &[S]) -> Value {
@@ -171,7 +171,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts it with options of `loadstone site`; a switch has the empty value.
+    /// Starts the site with options of `loadstone site`; a switch has the empty value.
     #[track_caller]
     pub(crate) fn start(options: &[(&str, &str)]) -> Site {
         let mut config = site::Config::on_free_port();
@@ -183,12 +183,12 @@ impl Site {
         Site { site: site::Site::start(config).unwrap() }
     }
 
-    /// The URL of a page, whose path begins with a slash.
+    /// Returns the URL of a page, whose path begins with a slash.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.site.url())
     }
 
-    /// `127.0.0.1:port`, for uses other than URLs.
+    /// Returns `127.0.0.1:port`, for uses other than URLs.
     pub(crate) fn authority(&self) -> String {
         self.site.url().trim_start_matches("http://").to_owned()
     }
@@ -197,7 +197,7 @@ impl Site {
         self.authority().rsplit_once(':').unwrap().1.parse().unwrap()
     }
 
-    /// Waits for the site to end by its own option; true when it has.
+    /// Waits until the site ends by its own option; returns whether it has.
     pub(crate) fn wait(&self, span: Duration) -> bool {
         self.site.wait(span)
     }
@@ -206,13 +206,13 @@ impl Site {
         self.site.served()
     }
 
-    /// The counts after the last response.
+    /// Returns the counts after the last response.
     pub(crate) fn stop(self) -> site::Served {
         self.site.stop().unwrap()
     }
 }
 
-/// A TCP server whose handling of each connection the test sets, one thread per connection.
+/// TCP server whose handling of each connection is set by the test, with one thread per connection.
 /// Connection 0 is the plain first call of every run.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
@@ -228,7 +228,7 @@ impl Scripted {
     }
 
     /// Answers each request head, on persistent connections, with the status and body of
-    /// `response`; bodies of requests are read as heads.
+    /// `response`; request bodies are read as heads.
     pub(crate) fn answering(
         response: impl Fn(&[u8]) -> (&'static str, &'static str) + Send + Sync + 'static,
     ) -> Scripted {
@@ -251,7 +251,7 @@ impl Scripted {
         })
     }
 
-    /// Answers 500 to every percent-encoded NUL; any other request is served.
+    /// Answers 500 to every percent-encoded NUL, and serves any other request.
     pub(crate) fn failing_on_nul() -> Scripted {
         Scripted::answering(|head| {
             let broken = head.windows(3).any(|three| three == b"%00");
@@ -291,40 +291,40 @@ impl Scripted {
 impl Drop for Scripted {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // wakes the listener, so that its thread ends and the port is free again
+        // wakes the listener, so that its thread ends and the port becomes free
         TcpStream::connect(self.address).ok();
     }
 }
 
-/// A whole number of a document, by JSON pointer.
+/// Returns an integer of a document, by JSON pointer.
 #[track_caller]
 pub(crate) fn whole(document: &Value, pointer: &str) -> u64 {
     let found = document.pointer(pointer).and_then(Value::as_u64);
     found.unwrap_or_else(|| panic!("no whole number at {pointer} in {document:#}"))
 }
 
-/// A number of a document, by JSON pointer.
+/// Returns a number of a document, by JSON pointer.
 #[track_caller]
 pub(crate) fn number(document: &Value, pointer: &str) -> f64 {
     let found = document.pointer(pointer).and_then(Value::as_f64);
     found.unwrap_or_else(|| panic!("no number at {pointer} in {document:#}"))
 }
 
-/// Writes a file of a test, and gives its name.
+/// Writes a file of a test, and returns its path.
 pub(crate) fn keep(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
 }
 
-/// A text of a document, by JSON pointer.
+/// Returns a string of a document, by JSON pointer.
 #[track_caller]
 pub(crate) fn text<'a>(document: &'a Value, pointer: &str) -> &'a str {
     let found = document.pointer(pointer).and_then(Value::as_str);
     found.unwrap_or_else(|| panic!("no text at {pointer} in {document:#}"))
 }
 
-/// The six outcomes: due, succeeded, failed, timed out, dropped, abandoned.
+/// Returns the six outcomes: due, succeeded, failed, timed out, dropped, abandoned.
 #[track_caller]
 pub(crate) fn outcomes(document: &Value) -> [u64; 6] {
     ["due", "succeeded", "failed", "timed_out", "dropped", "abandoned"]
