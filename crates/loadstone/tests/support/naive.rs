@@ -1,5 +1,5 @@
-//! A naive proxy: every field and pseudo-field of HTTP/2 becomes part of an HTTP/1.1 message, byte
-//! for byte. It reads only the HPACK literals that torture sends.
+//! A naive proxy: copies every field and pseudo-field of HTTP/2 byte for byte into an HTTP/1.1
+//! message. It decodes only the HPACK literals that torture sends.
 
 use super::Scripted;
 use std::io::{Read, Write};
@@ -44,7 +44,7 @@ fn settings(flags: u8) -> [u8; HEAD] {
     [0, 0, 0, SETTINGS, flags, 0, 0, 0, 0]
 }
 
-/// Type, flags, the last byte of the stream's number, payload.
+/// Renders a frame: type, flags, the last byte of the stream's number, payload.
 fn frame(stream: &mut TcpStream) -> Option<(u8, u8, u8, Vec<u8>)> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head).ok()?;
@@ -54,7 +54,7 @@ fn frame(stream: &mut TcpStream) -> Option<(u8, u8, u8, Vec<u8>)> {
     Some((head[3], head[4], head[8], payload))
 }
 
-/// Names and values of literals without indexing (RFC 7541 section 6.2.2).
+/// Decodes names and values of literals without indexing (RFC 7541 section 6.2.2).
 fn literals(mut block: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let string = |block: &mut &[u8]| {
         let (first, mut rest) = block.split_first().unwrap();

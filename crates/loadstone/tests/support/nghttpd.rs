@@ -21,7 +21,7 @@ impl Nghttpd {
     /// Pages of 6 and 3,000 bytes: `/` and `/long`.
     #[track_caller]
     pub(crate) fn start(secure: bool, options: &[&str]) -> Nghttpd {
-        // a port may be taken between its choice and its use: then another is chosen
+        // a port may be taken between choosing and using it: then another is chosen
         let start = |_| Nghttpd::try_start(secure, options);
         (0..5).find_map(start).expect("nghttpd starts within five tries (Debian: nghttp2-server)")
     }

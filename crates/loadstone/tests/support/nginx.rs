@@ -1,4 +1,5 @@
-//! A private nginx that serves one page: with its own configuration and port in a temporary folder.
+//! A private nginx that serves one page, with its own configuration and port, in a temporary
+//! folder.
 
 use super::free_port;
 use std::fmt::Write as _;
@@ -13,14 +14,14 @@ const START_MAX: Duration = Duration::from_secs(20);
 /// An ordinary user's PATH on Debian lacks the first folders.
 const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/bin"];
 
-/// Returns whether the nginx of this folder has its ports: it writes its pid file then. A reachable
-/// port proves less, because a server of another test may have taken it, and nginx retries for
-/// seconds.
+/// Returns whether the nginx of this folder has bound its ports: it then writes its pid file. A
+/// reachable port proves less, because a server of another test may have taken it, and nginx
+/// retries for seconds.
 pub(crate) fn is_listening(folder: &Path) -> bool {
     std::fs::read_to_string(folder.join("pid")).is_ok_and(|number| number.ends_with('\n'))
 }
 
-/// The path of the program.
+/// Path of the program.
 #[track_caller]
 pub(crate) fn program() -> String {
     let found = FOLDERS.iter().map(|folder| format!("{folder}/nginx"));
@@ -32,33 +33,33 @@ pub(crate) fn program() -> String {
 
 pub(crate) struct Nginx {
     child: Child,
-    /// Folder of its configuration, page and log; kept while it runs.
+    /// Folder of its configuration, page and log; deleted with the server.
     folder: TempDir,
     port: u16,
 }
 
 impl Nginx {
-    /// `page` under `/page.html`, with unlimited calls per connection.
+    /// Starts a server of `page` at `/page.html`, with unlimited calls per connection.
     #[track_caller]
     pub(crate) fn start(page: &str) -> Nginx {
-        // a port may be taken between its choice and its use: then another is chosen
+        // a port may be taken between choosing and using it: then another is chosen
         (0..5).find_map(|_| Nginx::try_start(page, "", "")).expect("nginx starts within five tries")
     }
 
-    /// Sends every request on to this port, on connections that it keeps.
+    /// Starts a proxy that forwards every request to this port on persistent connections.
     #[track_caller]
     pub(crate) fn in_front_of(origin: u16) -> Nginx {
         Nginx::proxy(origin, "")
     }
 
-    /// The same over HTTP/2 with prior knowledge only.
+    /// Starts a proxy with prior-knowledge HTTP/2 only.
     #[track_caller]
     pub(crate) fn http2_in_front_of(origin: u16) -> Nginx {
         Nginx::proxy(origin, " http2")
     }
 
-    /// Over TLS 1.3 with early data; `/late` answers early requests with 425. `files`: of the
-    /// certificate and its key.
+    /// Starts a server with TLS 1.3 and early data; `/late` answers early requests with 425.
+    /// `files`: the certificate and its key.
     #[track_caller]
     pub(crate) fn with_early_data(protocol: &str, files: [&str; 2]) -> Nginx {
         let [cert, key] = files;

@@ -1,4 +1,5 @@
-//! Ports for servers that must know theirs before they start, and for addresses without a listener.
+//! Ports for servers that must know their port before they start, and for addresses without a
+//! listener.
 
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,9 +13,9 @@ const HANDED_OUT: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 /// Number of assigned ports.
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 
-/// A port of 127.0.0.1 without a listener that no other test gets: each is given to one test of
-/// this process, and the kernel gives none of them to a socket that connects or requests any port.
-/// A port chosen by the kernel could be taken before it is used.
+/// Returns a port of 127.0.0.1 without a listener that no other test gets. Each is given to one
+/// test of this process, and the kernel assigns none of them to a socket. A port chosen by the
+/// kernel could be taken before it is used.
 ///
 /// # Panics
 /// Panics if all of the ports are taken.
@@ -33,8 +34,8 @@ pub(crate) fn free_port() -> u16 {
     panic!("no port from {FIRST} on is free");
 }
 
-/// The ports from [`FIRST`] on outside of Linux's ephemeral range; all of them if the range leaves
-/// none, or is unreadable.
+/// Returns the ports from [`FIRST`] on outside of Linux's ephemeral range; all of them if the range
+/// leaves none or is unreadable.
 fn apart(range: &str) -> Vec<u16> {
     let mut ends = range.split_whitespace().map_while(|end| end.parse::<u16>().ok());
     let handed_out = ends.next().zip(ends.next()).map(|(low, high)| low..=high);

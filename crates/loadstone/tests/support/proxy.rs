@@ -40,13 +40,13 @@ impl Proxy {
         self.server.address.to_string()
     }
 
-    /// The requests made to the proxy itself.
+    /// Returns the requests made to the proxy itself.
     pub(crate) fn seen(&self) -> Vec<Request> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// One exchange on a separate connection, whose response ends with it.
+/// Forwards one exchange on a separate connection, which closes after the response.
 fn forward(mut client: &TcpStream, origin: &str, line: &str) -> std::io::Result<()> {
     let target = line.split(' ').nth(1).unwrap_or_default();
     let path = target.splitn(4, '/').nth(3).unwrap_or_default();

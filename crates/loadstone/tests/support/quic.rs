@@ -15,7 +15,7 @@ impl QuicSite {
         QuicSite::with(&[])
     }
 
-    /// With further options of the site.
+    /// Starts the site with further options.
     pub(crate) fn with(options: &[(&str, &str)]) -> QuicSite {
         let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
         let keep = |name: &str, text: &str| keep(folder.path(), name, text);

@@ -16,13 +16,13 @@ use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A certificate with its key, both PEM.
+/// Certificate with its key, both PEM.
 pub(crate) struct Pair {
     pub(crate) cert: String,
     pub(crate) key: String,
 }
 
-/// A certificate authority with its signed certificates.
+/// Certificate authority with the certificates that it signed.
 pub(crate) struct Pki {
     pub(crate) ca: String,
     pub(crate) server: Pair,
@@ -30,7 +30,8 @@ pub(crate) struct Pki {
 }
 
 impl Pki {
-    /// The server's certificate is for `localhost`, `shop.example`, 127.0.0.1 and ::1.
+    /// Creates an authority and a server certificate for `localhost`, `shop.example`, 127.0.0.1 and
+    /// ::1.
     pub(crate) fn new() -> Pki {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -58,13 +59,13 @@ impl Pki {
 pub(crate) struct TlsOptions {
     /// Only clients with a certificate of our authority.
     pub(crate) client_certificate: bool,
-    /// Protocols for ALPN; empty: no ALPN.
+    /// Protocols for ALPN; empty for no ALPN.
     pub(crate) alpn: Vec<&'static str>,
-    /// No more than TLS 1.2.
+    /// Limits the server to TLS 1.2.
     pub(crate) only_12: bool,
 }
 
-/// A handshake as the server saw it.
+/// Handshake as the server saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Handshake {
     /// Number of the connection, from 0; connection 0 is the plain first call.
@@ -76,7 +77,7 @@ pub(crate) struct Handshake {
     pub(crate) sni: Option<String>,
     pub(crate) alpn: Option<String>,
     pub(crate) client_certificate: bool,
-    /// Requests answered on it.
+    /// Number of requests answered on the connection.
     pub(crate) requests: u64,
 }
 
@@ -85,12 +86,12 @@ pub(crate) struct TlsServer {
     server: Scripted,
     seen: Arc<(Mutex<Vec<Handshake>>, Condvar)>,
     pub(crate) pki: Pki,
-    /// Files of the authority, of the client's certificate and of its key, for options.
+    /// Writes the files of the authority, of the client's certificate and of its key, for options.
     pub(crate) files: Files,
     folder: tempfile::TempDir,
 }
 
-/// Paths as text.
+/// Paths of the files.
 pub(crate) struct Files {
     pub(crate) ca: String,
     pub(crate) cert: String,
@@ -123,13 +124,13 @@ impl TlsServer {
         self.server.address.port()
     }
 
-    /// An https URL with the certificate's name.
+    /// Returns an https URL with the name in the certificate.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.port())
     }
 
-    /// The completed handshakes of the run, in connection order: all but that of the plain first
-    /// call. Waits until `count` connections have ended.
+    /// Returns the completed handshakes of the run in connection order, without that of the plain
+    /// first call. Waits until `count` connections have ended.
     pub(crate) fn handshakes(&self, count: usize) -> Vec<Handshake> {
         let (book, more) = &*self.seen;
         let seen = book.lock().unwrap_or_else(PoisonError::into_inner);

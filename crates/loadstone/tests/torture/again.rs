@@ -1,4 +1,4 @@
-//! The `again` line of every finding, executed as a reader would copy it: it fails in the same way.
+//! The `again` line of every finding, executed as a reader would copy it, reproduces the failure.
 
 use super::support::{Site, binary, run};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 /// Time limit of a command in seconds.
 const PATIENCE: &str = "2";
 
-/// A switch, and the cases that fail with it.
+/// Switch, and the cases that fail with it.
 const FAULTS: [(&str, &str); 7] = [
     ("fails", "S-03,S-07,S-23,S-34,B-06,B-08"),
     ("silent-refusal", "S-01,S-30"),
@@ -18,7 +18,7 @@ const FAULTS: [(&str, &str); 7] = [
     ("ws-unmasked,ws-any-version", "U-02,U-05"),
 ];
 
-/// The received bytes and the command of each finding.
+/// Returns the received bytes and the command of each finding.
 fn findings(report: &str) -> Vec<(String, String)> {
     let mut received = String::new();
     let mut found = Vec::new();

@@ -4,7 +4,7 @@ use super::{outcome, support};
 use serde_json::Value;
 use support::{Site, run, text};
 
-/// The result of three cases during a load of 100 calls per second.
+/// Runs three cases during a load of 100 calls per second.
 fn beside(switches: &str, code: i32) -> Value {
     let site = Site::start(&[("range", switches)]);
     let url = site.url(faulty::PATH);
@@ -83,7 +83,7 @@ fn load_and_cases_share_the_limit_on_requests() {
     assert!(refused.contains("90/s leaves nothing of --requests-max 90/s"), "{refused}");
 }
 
-/// Values of a journey may lead to a server whose owner has not given permission.
+/// A value of a journey may lead to a server whose owner has not given permission.
 #[test]
 fn a_load_with_arbitrary_targets_is_refused() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());

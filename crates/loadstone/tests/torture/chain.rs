@@ -1,5 +1,5 @@
 //! A proxy in front of a server: nginx, which generates new framing for every message, and servers
-//! that parse a message differently.
+//! that parse messages differently.
 
 use super::support::nginx::Nginx;
 use super::support::{Site, free_port, naive, run, text};
@@ -41,7 +41,7 @@ fn a_server_that_reads_a_body_as_a_request_is_found() {
     assert_eq!(row(&document, "a plain request")["meeting"], "agrees");
 }
 
-/// A proxy that copies HTTP/2 field values into HTTP/1.1 unchanged: each way in which one request
+/// A proxy that copies HTTP/2 field values into HTTP/1.1 unchanged: every way in which one request
 /// becomes several.
 #[test]
 fn a_proxy_that_trusts_http2_bytes_is_found() {

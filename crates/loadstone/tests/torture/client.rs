@@ -5,7 +5,7 @@ use super::support;
 use serde_json::Value;
 use support::{Site, run};
 
-/// The classes of failures in four calls, and in the first call.
+/// Returns the failure classes of four calls, and of the first call.
 fn failures(switch: &str, path: &str, more: &[&str]) -> Vec<String> {
     let site = Site::start(&[("range", switch)]);
     let url = site.url(path);

@@ -1,4 +1,4 @@
-//! Evidence that is usable without Loadstone, executed: each form sends the same bytes.
+//! Evidence in forms that work without Loadstone, executed: each form sends the same bytes.
 
 use super::evidence::{names, recorded};
 use super::support::{Scripted, run};
@@ -26,8 +26,8 @@ fn serves_everything() -> Scripted {
     })
 }
 
-/// The bytes that a command sends to a server that closes the connection once it has received
-/// everything.
+/// Returns the bytes that a command sends to a server that closes the connection once it has
+/// received everything.
 fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -53,7 +53,7 @@ fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
     receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing was sent: {out:?}"))
 }
 
-/// The form of a failure, if it can be expressed in it.
+/// Renders a failure in the form, if the form can express it.
 fn emitted(folder: &Path, form: &str) -> Option<String> {
     let ran = run(&["torture", "emit", "--as", form, folder.to_str().unwrap()]).expect(&[0, 2]);
     if ran.code == 2 {

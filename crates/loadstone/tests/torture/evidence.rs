@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Sorted names in a folder.
+/// Lists the names in a folder, sorted.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
@@ -16,7 +16,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A run against a failing server, and its directory.
+/// Runs against a failing server, and returns the run directory.
 pub(crate) fn recorded(server: &Scripted, only: &str) -> (TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().to_str().unwrap();
@@ -134,7 +134,7 @@ fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
     let (_parent, root) = recorded(&server, "S-02");
     let failures = root.join("failures");
     let one = failures.join(&names(&failures)[0]);
-    // as if it had been recorded by an older program, with its rule
+    // as if an older program had recorded it, with its rule
     let change = |path: &Path, from: &str, to: &str| {
         let text = fs::read_to_string(path).unwrap();
         assert!(text.contains(from), "{text}");

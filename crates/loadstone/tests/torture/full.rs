@@ -3,8 +3,8 @@
 use super::safety::namespaces_are_to_be_had;
 use super::support::{Scripted, behind, finish};
 
-/// The output of a script that has a small disk of its own as `/mnt`, with the program as $0;
-/// `fill` is on the disk already.
+/// Returns the output of a script that has a small separate disk as `/mnt`, with the program as $0;
+/// `fill` is already on the disk.
 fn on_a_small_disk(fill: &str, script: &str) -> String {
     let script = format!(
         "mount -t tmpfs -o size=128k tmpfs /mnt && head -c {fill} /dev/zero > /mnt/fill && {script}"

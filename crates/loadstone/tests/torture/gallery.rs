@@ -7,15 +7,15 @@ use super::evidence::names;
 use super::support::{Site, run, text};
 use serde_json::Value;
 
-/// The switch, the case, its severity, and whether its bytes are shrunk: a failure that needs
-/// several connections is kept complete.
+/// Switch, case, severity, and whether the bytes are shrunk: a failure that needs several
+/// connections is kept complete.
 const PLANTED: [(&str, &str, &str, bool); 3] = [
     ("dies-on-percent-n", "F-09", "high", true),
     ("mixes-pipelined", "M-02", "critical", false),
     ("leaves-traces", "B-01", "critical", false),
 ];
 
-/// The report of a run about a planted bug, and whether the recorded bytes fail again.
+/// Returns the report of a run against a planted bug, and whether the recorded bytes fail again.
 fn planted((switch, only, severity, shrunk): (&str, &str, &str, bool)) {
     let site = Site::start(&[("range", switch)]);
     let parent = tempfile::tempdir().unwrap();
@@ -44,7 +44,8 @@ fn planted((switch, only, severity, shrunk): (&str, &str, &str, bool)) {
     assert_eq!(replayed("none", kept), (0, 0, 3), "{switch}");
 }
 
-/// Replayed against its own server: the exit code, and the failed tries of all tries.
+/// Replays a failure against its own server; returns the exit code, and the failed tries of all
+/// tries.
 fn replayed(switch: &str, kept: &str) -> (i32, u64, u64) {
     let site = Site::start(&[("range", switch)]);
     let to = site.url(faulty::PATH);

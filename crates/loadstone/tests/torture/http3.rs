@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use torture::case::HTTP3;
 use torture::catalogue;
 
-/// The switch, the case of a default run that finds it, and its severity. Bugs that take minutes to
-/// detect, because workers are never released, are covered by simulations.
+/// Switch, the case of a default run that finds it, and its severity. Simulations cover bugs that
+/// take minutes to detect, because workers are never released.
 const PLANTED: [(&str, &str, &str); 9] = [
     ("dies-of-data-first", "Q-10", "high"),
     ("keeps-cancelled-streams", "Q-41", "high"),
@@ -63,7 +63,8 @@ fn planted((switch, only, severity): (&str, &str, &str)) {
     );
 }
 
-/// Replayed against its own server: the exit code, and the failed tries of all tries.
+/// Replays a failure against its own server; returns the exit code, and the failed tries of all
+/// tries.
 fn replayed(switch: &str, kept: &str) -> (i32, u64, u64) {
     let site = QuicSite::with(&[("range", switch)]);
     let to = site.url(faulty::PATH);

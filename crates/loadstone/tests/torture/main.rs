@@ -62,7 +62,7 @@ fn the_built_in_site_passes_all_cases() {
     assert!(outcomes(&document).len() > 50, "every case is there");
 }
 
-/// A page behind a login, with a user-defined field in every request.
+/// A page that needs a login, with a user-defined field in every request.
 #[test]
 fn user_fields_open_a_page_and_results_hide_the_login() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
@@ -89,7 +89,7 @@ fn user_fields_open_a_page_and_results_hide_the_login() {
 
 #[test]
 fn a_server_that_fails_is_found_with_bytes_to_send_again() {
-    // two defects: the other is that it serves any request line
+    // two defects: the second is that the server accepts any request line
     let server = Scripted::failing_on_nul();
     let only = ["torture", "--quick", "--fail-on", "low", "--only", "F-09,S-01,S-08"];
     let json = run(&[&only[..], &["--json", "-", &server.url("/")]].concat()).expect(&[1]).json();
@@ -192,7 +192,8 @@ fn cases_are_listed_and_explained() {
     }
 }
 
-/// A server that accepts a request without Host is waived until a date, and not afterwards.
+/// A finding (a server that accepts a request without Host) is waived until a date, and not
+/// afterwards.
 #[test]
 fn a_known_finding_is_waived_until_its_date() {
     let folder = tempfile::tempdir().unwrap();

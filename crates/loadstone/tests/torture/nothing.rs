@@ -1,11 +1,11 @@
-//! Runs that cannot produce a result: they never look like a pass, and state what to do.
+//! Runs that cannot produce a result: they never look like a pass, and state the fix.
 
 use super::support;
 use std::io::{Read, Write};
 use support::tls::{TlsOptions, TlsServer};
 use support::{Ran, Scripted, Site, behind, finish, free_port, run};
 
-/// A server that sends the same response to every request.
+/// Server that sends the same response to every request.
 fn constant(response: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         let mut piece = [0; 4096];
@@ -53,8 +53,8 @@ fn unreachable_servers_wrong_schemes_and_refusing_pages() {
     }
 }
 
-/// A front end that serves the plain page and rejects odd requests passes where rejection is
-/// correct. One that starts to reject everything is detected by the plain page.
+/// A front end that serves the plain page and rejects odd requests passes the cases that expect
+/// rejection. If it starts to reject everything, the plain page detects that.
 #[test]
 fn a_front_end_that_starts_to_refuse_everything_ends_the_run() {
     let server = Scripted::start(|mut stream, index| {

@@ -1,4 +1,4 @@
-//! The overload options, from outside. Overload itself is tested in virtual time.
+//! The overload options, through the program. The overload cases are tested in virtual time.
 
 use super::support::{Site, run};
 

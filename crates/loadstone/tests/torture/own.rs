@@ -99,7 +99,7 @@ fn an_invalid_user_case_names_file_and_line() {
     torture(&name, &["--only", "X", "--expect", &waiver, &url]).expect(&[0]);
 }
 
-/// The folder of the failure of a case.
+/// Returns the folder of the failure of a case.
 fn failure_of(root: &Path, case: &str, file: &str) -> PathBuf {
     let failures = root.join("failures");
     let own = names(&failures).into_iter().filter(|name| name.starts_with(case));

@@ -5,7 +5,7 @@ use super::{outcomes, support};
 use std::collections::BTreeSet;
 use support::{Site, run};
 
-/// The cases that are findings.
+/// Returns the cases that are findings.
 fn findings(switches: &str, only: &str) -> (i32, BTreeSet<String>) {
     let site = Site::start(&[("range", switches)]);
     let url = site.url(faulty::PATH);

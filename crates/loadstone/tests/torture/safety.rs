@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A run with its own state folder.
+/// Runs torture with its own state folder.
 fn torture(state: &Path, args: &[&str]) -> Command {
     let mut command = program(&[&["torture"], args].concat());
     command.env("XDG_STATE_HOME", state);
@@ -175,7 +175,7 @@ fn an_orphaned_run_stops() {
     });
     let state = tempfile::tempdir().unwrap();
     let url = server.url("/");
-    // a shell that starts it and exits when its input ends
+    // a shell that starts the program and exits when its input ends
     let script = format!("\"$0\" torture --only S-01 {url} & read line");
     let mut command = behind(&["sh", "-c", &script]);
     command.env("XDG_STATE_HOME", state.path());
@@ -234,12 +234,12 @@ fn every_plain_request_identifies_us() {
     assert!(all.last().unwrap().contains("for ticket 7 (after S-01: "), "{all:#?}");
 }
 
-/// A public address, in a network namespace without any other connection.
+/// Public address, in a network namespace without any other connection.
 pub(crate) const PUBLIC: &str = "203.0.113.7";
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
-/// The output of the program for a server at a public address, all in one namespace: `script` with
-/// the program as $0; nginx serves the folder `root`.
+/// Returns the output of the program for a server at a public address, all in one namespace.
+/// `script`: has the program as $0; nginx serves the folder `root`.
 pub(crate) fn in_public(folder: &Path, script: &str) -> String {
     let root = folder.join("root");
     fs::create_dir_all(root.join(".well-known")).unwrap();
@@ -265,7 +265,7 @@ pub(crate) fn in_public(folder: &Path, script: &str) -> String {
     format!("{}{}", ran.stdout, ran.stderr)
 }
 
-/// Only root can create namespaces of this kind (`--net`, `--mount`).
+/// Returns whether this user can create such namespaces (`--net`, `--mount`); only root can.
 pub(crate) fn namespaces_are_to_be_had(kind: &str) -> bool {
     let made = Command::new("unshare").args([kind, "true"]).status();
     let can = made.is_ok_and(|status| status.success());

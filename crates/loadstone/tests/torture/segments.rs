@@ -5,7 +5,7 @@ use super::support::{Ran, Site, run, text, untested};
 use super::{outcome, outcomes};
 use serde_json::Value;
 
-/// Returns whether this user can create a network device here; prints what is missing if not.
+/// Returns whether this user can create a network device here; if not, prints what is missing.
 fn to_be_had(site: &Site) -> bool {
     let tried = run(&["torture", "--only", "P-16", "-q", &site.url("/")]);
     if !tried.stderr.contains("TCP segments cannot be sent") {
@@ -40,8 +40,8 @@ fn a_server_without_a_defect_passes_segment_cases() {
     assert_eq!(habits.iter().filter(overlap).count(), 4, "{habits:?}");
 }
 
-/// Found, recorded with its segments, failing again when they are sent to another server with the
-/// same bug, and not to one without it.
+/// The bug is found and recorded with its segments. They fail again on another server with the same
+/// bug, and not on one without it.
 #[test]
 fn planted_bugs_are_found_by_segments_and_replayed() {
     let site = Site::start(&[("range", "half-closed")]);
@@ -77,7 +77,7 @@ fn planted_bugs_are_found_by_segments_and_replayed() {
     }
 }
 
-/// One client that does not read delays all other clients: they detect it, not the client itself.
+/// One client that does not read delays all other clients, which detect it.
 #[test]
 fn a_server_that_stalls_on_a_closed_window_is_found() {
     let site = Site::start(&[("range", "stands-still-unread")]);
@@ -118,7 +118,7 @@ fn a_missing_device_is_reported_with_the_fix() {
     }
 }
 
-/// User cases can use segments too.
+/// User-defined cases can use segments too.
 #[test]
 fn a_user_case_can_send_segments() {
     let site = Site::start(&[]);

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use support::{Scripted, Site, behind, free_port, run, text};
 
-/// A server of its own, ended with the test, and the first lines of its output.
+/// Separate server that ends with the test, and the first lines of its output.
 struct Apart {
     child: Child,
     address: String,
@@ -54,7 +54,7 @@ fn kernel_reports_exits() -> bool {
     (numbers.next(), numbers.next()) >= (Some(6), Some(15))
 }
 
-/// A shell restarts it whenever it has ended.
+/// A shell restarts the server whenever it has ended.
 #[test]
 fn a_server_that_aborts_and_restarts_has_crashed_by_signal_6() {
     let script = format!(
@@ -74,7 +74,7 @@ fn a_server_that_aborts_and_restarts_has_crashed_by_signal_6() {
     assert_ne!(before["listeners"][0]["pid"], after["listeners"][0]["pid"], "{document:#}");
 }
 
-/// The parent forks a new worker for each one that ended.
+/// The parent forks a new worker for each worker that ended.
 const FORKING: &str = "\
 import os, signal, socket, time
 os.setpgid(0, 0)

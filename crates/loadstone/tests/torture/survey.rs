@@ -14,14 +14,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Survey of a list, with its own state folder.
+/// Surveys a list with its own state folder.
 fn survey(state: &Path, list: &str, args: &[&str]) -> Value {
     let mut command = program(&[&["survey", "--rate", "200", "--json", "-", "-"], args].concat());
     command.env("XDG_STATE_HOME", state).stdin(Stdio::piped());
     finish(command, list.as_bytes()).expect(&[0]).json()
 }
 
-/// Name and confidence of each server, in the order of the list.
+/// Returns the name and confidence of each server, in the order of the list.
 fn rows_of(survey: &Value) -> Vec<String> {
     let servers = survey["servers"].as_array().unwrap().iter();
     let row = |one: &Value| match one["software"].as_str() {
@@ -158,7 +158,7 @@ fn an_unwritable_survey_output_is_reported_first() {
     assert_eq!(site.served().requests, 0);
 }
 
-/// A name server that is ended with the test.
+/// Name server that ends with the test.
 struct NameServer {
     child: Child,
     port: u16,
@@ -171,8 +171,8 @@ impl Drop for NameServer {
     }
 }
 
-/// Starts it with a configuration in which `{port}` and `{folder}` are replaced; returns when it
-/// responds.
+/// Starts the name server with a configuration in which `{port}` and `{folder}` are replaced;
+/// returns when it responds.
 fn name_server(folder: &Path, name: &str, args: &[&str], config: &str) -> NameServer {
     let port = free_port();
     let home = folder.join(name);
@@ -211,7 +211,7 @@ fn name_server(folder: &Path, name: &str, args: &[&str], config: &str) -> NameSe
     panic!("{name} does not answer: {log}");
 }
 
-/// `version.bind`, of class CH.
+/// Renders a query for `version.bind` in class CH.
 fn survey_question() -> Vec<u8> {
     b"\x12\x34\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x07version\x04bind\x00\x00\x10\x00\x03"
         .to_vec()

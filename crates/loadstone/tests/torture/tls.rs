@@ -9,8 +9,8 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-/// In front of a TLS server: passes records of regular sizes, and closes on others, or ignores
-/// them. Returns its port.
+/// Starts a filter in front of a TLS server: passes records of regular sizes, and closes on others
+/// or ignores them. Returns its port.
 fn front(behind: u16, mute: bool) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -43,7 +43,7 @@ fn relay(client: TcpStream, behind: u16) {
                     break;
                 }
             }
-            // the other side is notified, whatever its state
+            // the other side is notified in any state
             to.shutdown(Shutdown::Write).unwrap_or(());
         });
     }
@@ -65,7 +65,7 @@ fn odd_records_are_refused_or_wait_forever() {
     }
 }
 
-/// OpenSSL's own server, with options of its own, on a port chosen by the kernel.
+/// OpenSSL's own server with additional options, on a port chosen by the kernel.
 struct OpenSsl {
     child: Child,
     port: u16,
