@@ -49,7 +49,7 @@ struct DraftReader<'a> {
 }
 
 impl DraftReader<'_> {
-    /// `{{ name }}`, `{{ $uuid }}`, `{{ $randomNumber(1, 9) }}`
+    /// Parses `{{ name }}`, `{{ $uuid }}` and `{{ $randomNumber(1, 9) }}`.
     fn text(&mut self, source: &str, line: usize) -> Text {
         let left_out = &mut self.draft.left_out;
         Text::braces(source, &mut |name| {
@@ -178,7 +178,7 @@ impl DraftReader<'_> {
         for (key, inner) in node.map() {
             match key.as_str() {
                 "ensure" => self.ensure(inner),
-                // its assertions in the steps are read; each step has its own row
+                // assertions are read from its steps; each step has a separate row
                 "expect" | "metrics-by-endpoint" | "apdex" | "fake-data" => {}
                 other => self.draft.left_out.add(
                     inner.line,
@@ -277,7 +277,7 @@ impl DraftReader<'_> {
         self.draft.tables.push(table);
     }
 
-    /// `before` and `after`: steps that run once.
+    /// Parses `before` and `after`: steps that run once.
     fn once(&mut self, node: Option<&TreeNode>) -> Vec<DraftStep> {
         let Some(node) = node else { return Vec::new() };
         let pieces = self.flow(node.list_at("flow"), 0);
@@ -328,7 +328,7 @@ impl DraftReader<'_> {
     }
 }
 
-/// The value of a function in a template.
+/// Returns the value of a function in a template.
 fn template(function: &str) -> Option<Text> {
     let (name, list) = function.split_once('(').unwrap_or((function, ""));
     let numbers: Vec<i64> =

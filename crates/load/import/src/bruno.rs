@@ -1,4 +1,4 @@
-//! Bruno collections: `.bru` files, a single one or a folder of them.
+//! Bruno collections: single `.bru` files, or folders of them.
 
 use crate::draft::*;
 use crate::place::tidy;
@@ -16,7 +16,7 @@ struct BruBlock<'a> {
     lines: Vec<&'a str>,
 }
 
-/// Methods that name the block of a request.
+/// Methods, which are also the names of request blocks.
 const METHODS: [&str; 8] = ["get", "post", "put", "delete", "patch", "options", "head", "query"];
 
 pub(crate) fn read(request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
@@ -114,7 +114,7 @@ fn blocks(text: &str) -> Vec<BruBlock<'_>> {
     all
 }
 
-/// The enabled `name: value` lines of a block, with their line numbers in the file.
+/// Returns the enabled `name: value` lines of a block, with their line numbers in the file.
 fn pairs<'b>(block: &'b BruBlock<'_>) -> impl Iterator<Item = (usize, &'b str, &'b str)> {
     let numbered = block.lines.iter().enumerate();
     numbered.filter_map(|(index, line)| {
@@ -124,7 +124,7 @@ fn pairs<'b>(block: &'b BruBlock<'_>) -> impl Iterator<Item = (usize, &'b str, &
     })
 }
 
-/// Names of blocks, up to a colon, that are read or have no effect on requests.
+/// Names of blocks, up to a colon, that are read or do not affect requests.
 const BLOCKS: [&str; 11] = [
     "meta", "headers", "auth", "body", "params", "query", "vars", "assert", "script", "tests",
     "docs",
@@ -335,7 +335,7 @@ fn mode_of_auth(shared: &[BruBlock<'_>]) -> String {
     mode.map_or(String::new(), |(_, _, value)| value.to_owned())
 }
 
-/// `/users/:id` with the values of `params:path`.
+/// Replaces parameters of the path (`/users/:id`) by the values of `params:path`.
 fn path_parameters(url: &str, blocks: &[BruBlock<'_>]) -> String {
     let mut url = url.to_owned();
     let Some(block) = blocks.iter().find(|block| block.name == "params:path") else { return url };
@@ -354,7 +354,7 @@ fn path_parameters(url: &str, blocks: &[BruBlock<'_>]) -> String {
     url
 }
 
-/// `res.status: eq 200`, `res.body.id: isDefined`
+/// Parses `res.status: eq 200` or `res.body.id: isDefined`.
 fn assertion(subject: &str, rule: &str, step: &mut DraftStep) -> bool {
     let (verb, value) = rule.split_once(' ').unwrap_or((rule, ""));
     let (verb, value) = match verb {

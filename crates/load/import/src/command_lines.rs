@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     command.finish()
 }
 
-/// The tool of a command and its arguments.
+/// Returns the tool of a command and its arguments.
 fn tool_of(words: &[String]) -> Option<(&'static CommandTool, &[String])> {
     let before = words
         .iter()
@@ -104,7 +104,7 @@ fn pipeline(line: &str) -> Result<Vec<Vec<String>>, String> {
     Ok(commands)
 }
 
-/// Settings that a command's words specify.
+/// Settings given by the words of a command.
 #[derive(Debug, Default)]
 struct Given {
     url: Option<String>,
@@ -162,7 +162,7 @@ impl ToolCommand<'_> {
         }
     }
 
-    /// `-c10`, `-kc 10`
+    /// Splits short options with attached values: `-c10`, `-kc 10`.
     fn letters(&mut self, name: &str, word: &str, words: &mut std::slice::Iter<'_, String>) {
         for (at, letter) in name.char_indices() {
             let rest = &name[at + letter.len_utf8()..];
@@ -329,7 +329,7 @@ impl ToolCommand<'_> {
     }
 }
 
-/// `30`, `30s`, `5M`, `100ms`: a number without a unit is in seconds.
+/// Parses `30`, `30s`, `5M` or `100ms`; a number without a unit is in seconds.
 fn time(text: &str) -> Option<Nanos> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {
@@ -339,7 +339,7 @@ fn time(text: &str) -> Option<Nanos> {
     units::parse_duration(&text.to_lowercase()).ok().filter(|time| *time > Nanos::ZERO)
 }
 
-/// `50`, `50/1s`, `3000/m`
+/// Parses `50`, `50/1s` or `3000/m`.
 fn rate(text: &str) -> Option<f64> {
     let (count, per) = text.split_once('/').unwrap_or((text, "1s"));
     let count: f64 = count.trim().parse().ok()?;

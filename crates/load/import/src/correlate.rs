@@ -1,5 +1,6 @@
-//! Two recordings (HAR) of the same visit: values that differ between them are not constants. A
-//! value that occurs in an earlier response becomes a capture; any other value is generated.
+//! Compares two recordings (HAR) of the same visit: values that differ between them are not
+//! constants. A value that occurs in an earlier response becomes a capture; any other value is
+//! generated.
 
 mod find;
 mod recording;
@@ -15,16 +16,16 @@ use url::Url;
 /// Maximum number of differing values in a visit.
 const DIFFERENCES_MAX: usize = 2_000;
 
-/// A plan, and the changes that were made in it.
+/// Plan with the changes that were made in it.
 #[derive(Clone, Debug)]
 pub struct Correlation {
     pub imported: Imported,
-    /// Lines of a diff: the recorded text, and its replacement in the plan.
+    /// Diff lines: the recorded text, and its replacement in the plan.
     pub diff: Vec<String>,
 }
 
-/// Makes a journey from one recording: its requests in order, with their pauses. Changing values
-/// are unknown.
+/// Makes a journey from one recording: its requests in order, with their pauses. With a single
+/// recording, changing values cannot be detected.
 ///
 /// # Errors
 /// Fails if the text is not a HAR, or has no request.
@@ -64,7 +65,7 @@ pub fn correlate(
     visit((&first, &second), &pairs, head, base)
 }
 
-/// The journey of exchanges that both recordings have.
+/// Returns the journey of the exchanges that both recordings have.
 fn visit(
     (first, second): (&[RecordedExchange], &[RecordedExchange]),
     pairs: &[(usize, usize)],
@@ -104,7 +105,8 @@ fn visit(
     Ok(Correlation { imported, diff })
 }
 
-/// Pairs equal requests of both recordings: the next one with the same method and shape of path.
+/// Pairs equal requests of both recordings: each with the next one of the same method and path
+/// shape.
 fn aligned(first: &[RecordedExchange], second: &[RecordedExchange]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut from = 0;
@@ -178,7 +180,7 @@ impl Correlator<'_> {
         step.url = tidy(std::mem::take(&mut step.url));
     }
 
-    /// Replacement for a value that differs.
+    /// Returns the replacement for a value that differs.
     fn differing(
         &mut self,
         number: usize,
@@ -261,8 +263,8 @@ fn shown(text: &Text) -> String {
     }
 }
 
-/// Both values without their common ends, up to characters that end a token; and the lengths of the
-/// common ends.
+/// Strips the common ends of two values, up to characters that delimit a token; returns the cores
+/// and the lengths of the common ends.
 fn core_of(one: &str, two: &str) -> Option<((String, String), (usize, usize))> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let common = one
@@ -339,7 +341,7 @@ fn is_uuid(text: &str) -> bool {
         && groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Puts a value in the place of the part that it replaces.
+/// Replaces the differing part of the text with a value.
 pub(super) fn with_replaced(source: &str, parts: &[(std::ops::Range<usize>, Text)]) -> Text {
     let mut text = Text::default();
     let mut at = 0;

@@ -15,7 +15,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Name for the user.
+    /// Returns the name for the user.
     pub fn name(self) -> &'static str {
         match self {
             Format::Postman => "Postman collection",
@@ -31,16 +31,15 @@ impl Format {
     }
 }
 
-/// Methods that begin a request line.
+/// Methods that may begin a request line.
 pub(crate) const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"];
 
-/// Load tools whose command lines are read.
+/// Load tools whose command lines can be read.
 pub(crate) const TOOLS: [&str; 8] =
     ["ab", "siege", "hey", "vegeta", "oha", "wrk", "wrk2", "bombardier"];
 
-/// Detects the format of a file from the start of its content; `None` if no reader of this crate
-/// supports it.
+/// Detects the format of a file from the start of its content; `None` if this crate cannot read it.
 pub fn detect(name: &str, start: &str) -> Option<Format> {
     let text = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let has = |word: &str| text.contains(word);
@@ -101,7 +100,7 @@ fn is_bruno(text: &str) -> bool {
     begins && text.lines().any(|line| line.trim_start().starts_with("url:"))
 }
 
-/// Lines with content that are not comments.
+/// Returns the lines with content that are not comments.
 pub(crate) fn first_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
@@ -121,7 +120,7 @@ fn first_word_is_tool(line: &str) -> bool {
     TOOLS.contains(&first) && line.contains(['-', ':'])
 }
 
-/// `GET http://...`
+/// Returns whether the line is like `GET http://...`.
 pub(crate) fn is_request_line(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let method = words.next().unwrap_or_default();
@@ -146,7 +145,7 @@ fn is_siege_line(line: &str) -> bool {
     line.starts_with("http://") || line.starts_with("https://") || variable
 }
 
-/// Returns why a file of another tool cannot be imported, and what to do instead; `None` for other
+/// Returns why a file of another tool cannot be imported, with an alternative; `None` for other
 /// files.
 pub fn refusal(name: &str, start: &str) -> Option<&'static str> {
     let has = |word: &str| start.contains(word);

@@ -1,13 +1,13 @@
-//! A plan before it is written: the settings of another tool's file, in the terms of plans but
-//! with the file's names.
+//! A plan before it is written: the settings of another tool's file, in the terms of plans but with
+//! the file's variable names.
 
 use crate::text::{Maker, Text};
 use units::Nanos;
 
-/// All settings of a file.
+/// Settings of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlanDraft {
-    /// Values by name. A value may itself contain names.
+    /// Values by name. A value may contain other names.
     pub(crate) vars: Vec<(String, Text)>,
     /// Names whose values are generated for each iteration.
     pub(crate) made: Vec<(String, Maker)>,
@@ -15,7 +15,7 @@ pub(crate) struct PlanDraft {
     pub(crate) setup: Vec<DraftStep>,
     pub(crate) journeys: Vec<DraftJourney>,
     pub(crate) teardown: Vec<DraftStep>,
-    /// Requests that are made in turn, without values; they replace journeys.
+    /// Requests made in turn, with values not yet replaced; used instead of journeys.
     pub(crate) targets: Vec<DraftStep>,
     /// Pause after each response.
     pub(crate) think: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct PlanDraft {
     pub(crate) left_out: LeftOutList,
 }
 
-/// Rows of values that users take.
+/// Rows of values for the users.
 #[derive(Clone, Debug)]
 pub(crate) struct DataTable {
     pub(crate) name: String,
@@ -39,9 +39,9 @@ pub(crate) struct DataTable {
 
 #[derive(Clone, Debug)]
 pub(crate) enum TableRows {
-    /// A CSV file with a header line, by its name.
+    /// CSV file with a header line, by its name.
     File(String),
-    /// CSV with a header line.
+    /// CSV text with a header line.
     Inline(String),
 }
 
@@ -98,14 +98,14 @@ pub(crate) struct DraftStep {
     pub(crate) url: Text,
     pub(crate) headers: Vec<(String, Text)>,
     pub(crate) body: Body,
-    /// `name:password`.
+    /// Login, as `name:password`.
     pub(crate) user: Option<Text>,
     pub(crate) guard: DraftGuard,
     pub(crate) once: bool,
     pub(crate) think: Option<String>,
-    /// Expectations; a failed one fails the call.
+    /// Expectations; if one fails, the call fails.
     pub(crate) expect: Checks,
-    /// Checks; failures are counted.
+    /// Checks; failures are only counted.
     pub(crate) check: Checks,
     pub(crate) captures: Vec<Capture>,
 }
@@ -115,7 +115,7 @@ pub(crate) enum Body {
     #[default]
     None,
     Text(Text),
-    /// A file, by its name.
+    /// Content of a file, by its name.
     File(String),
     Form(Vec<(String, Text)>),
     Multipart(Vec<(String, Text)>, Vec<FormUpload>),
@@ -130,7 +130,7 @@ pub(crate) struct FormUpload {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checks {
-    /// `200`, `200-299`, `2xx`.
+    /// Status pattern: `200`, `200-299`, `2xx`.
     pub(crate) status: Vec<String>,
     pub(crate) headers: Vec<(String, DraftRule)>,
     pub(crate) exact: Option<Text>,
@@ -167,7 +167,7 @@ pub(crate) struct Capture {
     /// The value is the first group, or the whole match.
     pub(crate) regex: Option<Text>,
     pub(crate) take: Option<&'static str>,
-    /// The value is kept for the lifetime of the user.
+    /// True if the value is kept for the lifetime of the user.
     pub(crate) user: bool,
     pub(crate) optional: bool,
 }
@@ -178,16 +178,16 @@ pub(crate) enum CaptureFrom {
     Body,
     Header(String),
     Cookie(String),
-    /// A pointer or a JSONPath.
+    /// JSON pointer or JSONPath.
     Json(String),
     Css(String, Option<String>),
 }
 
-/// One load: the plan's, or that of a scenario.
+/// Load of the plan or of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPart {
     pub(crate) name: String,
-    /// Names of journeys; empty means all.
+    /// Names of journeys; empty for all.
     pub(crate) journeys: Vec<String>,
     pub(crate) start: Nanos,
     pub(crate) duration: Option<Nanos>,
@@ -204,14 +204,14 @@ pub(crate) enum LoadKind {
     Stages(Vec<(Nanos, f64, f64)>, bool),
 }
 
-/// One element of the file that is not in the plan.
+/// Element of the file that is missing in the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// From 1; 0 if the format has no lines.
+    /// Line, from 1; 0 if the format has no lines.
     pub line: usize,
     /// Name of the element in the file.
     pub what: String,
-    /// Reason, and what to do about it.
+    /// Reason, with an alternative.
     pub why: String,
 }
 
@@ -224,7 +224,7 @@ impl std::fmt::Display for LeftOut {
     }
 }
 
-/// Elements that were left out, in the order of the file.
+/// Omitted elements, in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftOutList(pub(crate) Vec<LeftOut>);
 
@@ -243,7 +243,7 @@ impl LeftOutList {
 /// Maximum number of characters of a name or a reason.
 const SHOWN_MAX: usize = 200;
 
-/// A text on one line, without control characters.
+/// Joins a text to one line and removes control characters.
 pub(crate) fn one_line(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let mut line: String = text.trim().chars().map(clean).take(SHOWN_MAX).collect();

@@ -2,7 +2,7 @@
 
 use crate::text::{DraftPart, Maker, Text};
 
-/// The value of a dynamic variable; `None` if the variable is unknown.
+/// Returns the value of a dynamic variable; `None` if it is unknown.
 pub(crate) fn dynamic(name: &str) -> Option<Text> {
     let made = |maker: Maker| Some(Text(vec![DraftPart::Made(maker)]));
     let one_of =
@@ -60,7 +60,7 @@ pub(crate) fn dynamic(name: &str) -> Option<Text> {
     }
 }
 
-/// `$randomInt 1 9` of REST clients, `$random.integer(1, 9)` of JetBrains' client.
+/// Parses `$randomInt 1 9` of REST clients, and `$random.integer(1, 9)` of JetBrains' client.
 fn with_arguments(name: &str) -> Option<Text> {
     let (function, arguments) = name.split_once([' ', '(']).unwrap_or((name, ""));
     let arguments = arguments.trim_end_matches(')');

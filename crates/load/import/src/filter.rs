@@ -1,4 +1,4 @@
-//! Leaves out requests that the user does not want: other folders, methods that change data.
+//! Omits requests that the user excluded: by folder, or by a method that changes data.
 
 use crate::ImportRequest;
 use crate::draft::{DraftBlock, DraftPiece, DraftStep, LeftOutList, PlanDraft};
@@ -57,7 +57,7 @@ fn named(pieces: Vec<DraftPiece>, wanted: &str, known: &mut Vec<String>) -> Vec<
     pieces.into_iter().filter_map(keep).collect()
 }
 
-/// Returns whether the method of a request is excluded, and notes it if so.
+/// Returns whether the method of a request is excluded, and records the exclusion.
 fn skipped(step: &DraftStep, request: &ImportRequest<'_>, left_out: &mut LeftOutList) -> bool {
     let skipped =
         request.skip_methods.iter().any(|method| method.eq_ignore_ascii_case(&step.method));

@@ -1,4 +1,4 @@
-//! Insomnia exports: version 4 (JSON, or YAML of the same shape) and version 5 (YAML).
+//! Insomnia exports: version 4 (JSON, or YAML of the same structure) and version 5 (YAML).
 
 use crate::draft::*;
 use crate::place::tidy;
@@ -43,7 +43,7 @@ struct DraftReader {
 }
 
 impl DraftReader {
-    /// `{{ _.name }}` and `{{name}}` are variables, `{% tag %}` is computed.
+    /// Parses a text: `{{ _.name }}` and `{{name}}` are variables; `{% tag %}` is computed.
     fn text(&mut self, source: &str, line: usize) -> Text {
         let mut plain = String::new();
         let mut rest = source;

@@ -1,7 +1,8 @@
 //! JMeter test plans (JMX).
 //!
-//! Elements apply by scope: configuration, timers, assertions and extractors of a tree apply to all samplers
-//! in it, inner ones in addition to outer ones. A disabled element drops everything below it.
+//! Elements apply by scope: the configuration elements, timers, assertions and extractors of a tree
+//! apply to all samplers in it, in addition to those of outer trees. A disabled element disables
+//! its subtree.
 
 mod assertions;
 mod conditions;
@@ -120,7 +121,7 @@ impl<'a> DraftReader<'a> {
         self.functions.text(source, line, &mut self.draft.left_out)
     }
 
-    /// Top level of the plan: configuration for all, thread groups.
+    /// Reads the top level of the plan: global configuration, and thread groups.
     fn tree(&mut self, tree: Node<'_, '_>, outer: &JmxScope, depth: usize) {
         if depth > DEPTH_MAX {
             return;
@@ -206,7 +207,7 @@ impl<'a> DraftReader<'a> {
         self.draft.loads.push(load);
     }
 
-    /// Steps of a setup group, which run once, in order.
+    /// Returns the steps of a setup group, which run once, in order.
     fn plain_steps(&mut self, pieces: Vec<DraftPiece>, out: &mut Vec<DraftStep>) {
         for piece in pieces {
             match piece {
@@ -231,8 +232,8 @@ impl<'a> DraftReader<'a> {
         }
     }
 
-    /// Timers pause before a sampler; a plan pauses after a step. Returns the pause of the journey
-    /// if all are the same.
+    /// Moves pauses: timers pause before a sampler, a plan pauses after a step. Returns the pause
+    /// of the journey if all are the same.
     fn place_pauses(&mut self, parts: &mut [DraftPiece]) -> Option<String> {
         let pauses = std::mem::take(&mut self.pauses);
         let first = pauses.first().copied()?;

@@ -1,10 +1,10 @@
 //! Converts files of other load tools and HTTP clients to plans: Postman, JMeter, Artillery,
 //! Bruno, Insomnia, `.http` files, vegeta, siege and the command lines of small load tools.
 //!
-//! All of them share one entry point ([`import`]) and one model (`draft`): a reader makes a
-//! draft, and `write` prints it as a plan with comments. Elements that a reader does not know are
-//! listed with name and line, in the plan and in the result; they never make it refuse a file.
-//! Layer 3: texts in, text out; files are read by the caller. No part of a file is executed.
+//! All formats share one entry point ([`import`]) and one model (`draft`): a reader makes a draft,
+//! and `write` prints it as a plan with comments. Elements that a reader does not know are listed
+//! with name and line, in the plan and in the result; they never cause a refusal. Layer 3: texts
+//! in, text out; the caller reads files. No part of a file is executed.
 #![forbid(unsafe_code)]
 
 mod artillery;
@@ -40,7 +40,7 @@ use url::Url;
 /// Maximum size of all texts of one import in bytes.
 pub const TEXT_MAX: usize = 64 << 20;
 
-/// A text with the name of its file.
+/// Text with the name of its file.
 #[derive(Clone, Debug)]
 pub struct Document {
     pub name: String,
@@ -50,13 +50,13 @@ pub struct Document {
 /// Input of an import, and its settings.
 #[derive(Clone, Copy)]
 pub struct ImportRequest<'a> {
-    /// One file; for Bruno also the files of a folder.
+    /// The imported file; for Bruno, all files of the folder.
     pub documents: &'a [Document],
-    /// A Postman environment.
+    /// Postman environment.
     pub environment: Option<&'a Document>,
     /// Files that the documents name: data, bodies, uploads.
     pub files: &'a dyn FileSource,
-    /// Server that replaces the file's.
+    /// Server that replaces the one in the file.
     pub base: Option<&'a Url>,
     /// Imports only the folder, block, journey or request of this name.
     pub only: Option<&'a str>,
@@ -67,8 +67,8 @@ pub struct ImportRequest<'a> {
 }
 
 impl ImportRequest<'_> {
-    /// A file named in a document, and its path from the current folder: relative paths start at
-    /// the document.
+    /// Reads a file that a document names, and returns its path from the current folder: relative
+    /// paths start at the document.
     fn read(&self, file: &str) -> Result<(String, Vec<u8>), String> {
         let folders = self.documents.iter().map(|document| folder_of(&document.name));
         let folder = folders.min_by_key(|folder| folder.len()).unwrap_or_default();
@@ -91,12 +91,12 @@ impl std::fmt::Debug for ImportRequest<'_> {
     }
 }
 
-/// A plan made from a file.
+/// Plan made from a file.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The plan file, with comments.
     pub toml: String,
-    /// Elements that are not in the plan, in the order of the file.
+    /// Elements that are missing in the plan, in the order of the file.
     pub left_out: Vec<LeftOut>,
     pub journeys: usize,
     /// Number of steps of the journeys, or of targets if there are none.
@@ -106,7 +106,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Number of lines of scripts that have no equivalent in a plan.
+    /// Returns the number of lines of scripts that have no equivalent in a plan.
     pub fn script_lines(&self) -> usize {
         self.left_out.iter().filter(|one| one.why == scripts::NOT_EXECUTED).count()
     }

@@ -1,5 +1,5 @@
-//! Converts names of another tool's variables to names of the plan: variables, captures, columns
-//! of feeders.
+//! Converts names of another tool's variables to names of the plan: variables, captures, columns of
+//! feeders.
 
 use crate::draft::{DataTable, LeftOutList};
 use crate::text::{DraftPart, Maker, Text};
@@ -11,7 +11,7 @@ const EXPANSION_MAX: usize = 8;
 const FEEDERS_MAX: usize = 56;
 const COLUMNS_MAX: usize = 250;
 
-/// A feeder whose rows are generated.
+/// Feeder with generated rows.
 #[derive(Debug)]
 pub(crate) struct MadeFeeder {
     pub(crate) name: String,
@@ -27,7 +27,7 @@ pub(crate) struct Names {
     vars: BTreeMap<String, Text>,
     /// Columns of feeders, by the file's names.
     columns: BTreeMap<String, String>,
-    /// Names that some step captures.
+    /// Names that any step captures.
     captured_ever: BTreeSet<String>,
     /// Names that an earlier step captures.
     captured: BTreeSet<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Names {
     pub(crate) used: BTreeMap<String, String>,
     pub(crate) made: Vec<MadeFeeder>,
     pub(crate) left_out: LeftOutList,
-    /// The steps being written belong to no user: `[[setup]]` and `[[teardown]]`.
+    /// True if the current steps belong to no user: `[[setup]]` and `[[teardown]]`.
     pub(crate) without_user: bool,
     constants: u64,
 }
@@ -76,7 +76,7 @@ impl Names {
         self.plan_name(name)
     }
 
-    /// Names that are captured so far, to be restored at the end of a journey.
+    /// Returns the names captured so far, to restore them at the end of a journey.
     pub(crate) fn mark(&self) -> BTreeSet<String> {
         self.captured.clone()
     }
@@ -135,7 +135,7 @@ impl Names {
             || self.vars.contains_key(name)
     }
 
-    /// The name in the plan for a value; `None` if its value has several parts.
+    /// Returns the plan's name for a value; `None` if the value has several parts.
     pub(crate) fn single(&mut self, name: &str, line: usize) -> Option<String> {
         if self.is_captured(name) {
             return Some(self.plan_name(name));
@@ -200,8 +200,8 @@ impl Names {
         }
     }
 
-    /// A backslash or a brace before a name would become a part of its mark, so variables replace
-    /// them.
+    /// Replaces a backslash or a brace before a name by a variable: otherwise it would become a
+    /// part of the name's mark.
     fn insert(&mut self, value: &str, out: &mut String) {
         let mut before = Vec::new();
         while value.starts_with("{{") {
@@ -231,7 +231,7 @@ impl Names {
         }
     }
 
-    /// A column that no other part of the plan uses, while there is room.
+    /// Adds a column that no other part of the plan uses, if there is room.
     fn column_of(&mut self, maker: &Maker, wanted: Option<&str>) -> String {
         let (feeder, column, random, wraps) = match maker {
             Maker::Uuid => ("made", "uuid", false, false),
@@ -302,7 +302,7 @@ fn column_name(name: &str) -> String {
     if name.is_empty() { "value".to_owned() } else { name }
 }
 
-/// A value for a step that runs once.
+/// Returns a value for a step that runs once.
 fn constant_of(maker: &Maker, number: u64) -> String {
     let digits = |length: usize| {
         let text = number.to_string();
@@ -323,6 +323,6 @@ fn constant_of(maker: &Maker, number: u64) -> String {
     }
 }
 
-/// Ranges that look like the time since 1970.
+/// Ranges that look like times since 1970.
 pub(crate) const SECONDS: (i64, i64) = (1_800_000_000, 1_899_999_999);
 pub(crate) const MILLIS: (i64, i64) = (1_800_000_000_000, 1_899_999_999_999);

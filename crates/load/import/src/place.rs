@@ -4,7 +4,7 @@ use crate::names::Names;
 use crate::text::{DraftPart, Text};
 use url::Url;
 
-/// Server used if the file names none.
+/// Placeholder server if the file names none.
 pub(crate) const NO_SERVER: &str = "http://localhost:8080";
 
 /// Splits a text that begins like a web URL into its origin and the rest.
@@ -61,19 +61,19 @@ fn encode(text: &str) -> String {
     utf8_percent_encode(text.trim_matches(['\n', '\r']), ODD).to_string()
 }
 
-/// Destination of requests.
+/// Server that requests go to.
 #[derive(Debug)]
 pub(crate) struct PlanServer {
-    /// The plan's URL.
+    /// URL of the plan.
     pub(crate) base: Url,
-    /// The origin in the file that the base replaces.
+    /// Origin in the file, which `base` replaces.
     pub(crate) origin: Option<Url>,
     /// A name without a value at the start of URLs, in place of a server.
     pub(crate) unknown: Option<String>,
 }
 
 impl PlanServer {
-    /// The server of these URLs: the first that one of them names. `base` overrides it.
+    /// Finds the server of these URLs: the first server that a URL names. `base` overrides it.
     pub(crate) fn of(urls: &[&Text], names: &Names, base: Option<&Url>) -> PlanServer {
         let mut unknown = None;
         for url in urls {
@@ -94,7 +94,7 @@ impl PlanServer {
         PlanServer { base: base.cloned().unwrap_or_else(fallback), origin: None, unknown }
     }
 
-    /// A URL as a step of the plan writes it: relative to the base if it leads there.
+    /// Writes a URL as a step does: relative to the base if it has that origin.
     pub(crate) fn relative(&self, url: &Text, names: &Names) -> Text {
         let full = names.expanded(url, 0);
         let rest = match (split_origin(full.beginning()), full.0.first()) {
@@ -141,8 +141,8 @@ fn without_prefix(text: &Text, end: usize) -> Text {
     out
 }
 
-/// The part of a URL after its server, with names as written, if the first name contains the whole
-/// server.
+/// Returns the part of a URL after its server, with names as written, if the first name contains
+/// the whole server.
 fn kept_names(url: &Text, expanded: Text) -> Text {
     match &url.0[..] {
         [DraftPart::Named(_), DraftPart::Plain(second), rest @ ..] if second.starts_with('/') => {

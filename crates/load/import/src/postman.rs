@@ -48,11 +48,11 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     Ok(reader.draft)
 }
 
-/// A collection as a script for the JavaScript engine, which runs the collection's own scripts.
+/// Collection as a script for the JavaScript engine, which runs the collection's own scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostmanScript {
     pub text: String,
-    /// The files that the script opens, by name.
+    /// Files that the script opens, by name.
     pub files: Vec<(String, String)>,
     /// Parts of the collection that cannot be executed.
     pub left_out: Vec<LeftOut>,
@@ -102,11 +102,11 @@ pub fn postman_script(
     Ok(PostmanScript { text, files, left_out: left_out.0 })
 }
 
-/// Functions that scripts cannot call here.
+/// Functions that are not available to scripts.
 const NO_FUNCTIONS: [&str; 5] =
     ["pm.sendRequest", "pm.require", "require(", "pm.vault", "pm.execution.runRequest"];
 
-/// Lists the parts of an item and of the items in it that the JavaScript engine does not have.
+/// Lists the parts of an item and its subitems that the JavaScript engine does not support.
 fn list_unsupported(item: &TreeNode, outer: Option<&TreeNode>, out: &mut LeftOutList) {
     let name = item.text_at("name");
     for event in item.list_at("event") {
@@ -187,7 +187,7 @@ struct DraftReader<'a> {
     deletes: usize,
 }
 
-/// A text in which `{{name}}` is a variable, or a dynamic one with a dollar sign.
+/// Parses a text in which `{{name}}` is a variable; a dynamic one begins with a dollar sign.
 pub(crate) fn text_of(source: &str, line: usize, left_out: &mut LeftOutList) -> Text {
     Text::braces(source, &mut |name| {
         if !name.starts_with('$') {
@@ -528,7 +528,7 @@ fn raw_url(node: &TreeNode) -> String {
     format!("{start}{host}{port}/{}", path.trim_start_matches('/'))
 }
 
-/// The URL with the enabled fields of its query.
+/// Returns the URL with the enabled fields of its query.
 fn with_query(raw: &str, query: &[TreeNode]) -> String {
     let path = raw.split_once('?').map_or(raw, |(path, _)| path);
     let enabled = query.iter().filter(|it| !it.get("disabled").is_some_and(TreeNode::is_true));
@@ -564,7 +564,7 @@ pub(crate) fn set_api_key(step: &mut DraftStep, name: &str, value: Text, in_quer
     step.url.append(value);
 }
 
-/// A form; fields of the same name are joined to a text.
+/// Returns a form; fields of the same name are joined to a text.
 pub(crate) fn form(fields: Vec<(String, Text)>, step: &mut DraftStep) -> Body {
     let twice =
         (1..fields.len()).any(|at| fields[..at].iter().any(|(name, _)| *name == fields[at].0));
@@ -606,7 +606,7 @@ pub(crate) fn multipart(
     Body::Multipart(kept, uploads)
 }
 
-/// The content of a file as a body, if the file is available.
+/// Returns the content of a file as a body, if the file is available.
 pub(crate) fn file_body(
     file: &str,
     line: usize,
@@ -622,7 +622,7 @@ pub(crate) fn file_body(
     }
 }
 
-/// A GraphQL request as its body in JSON.
+/// Returns a GraphQL request as its JSON body.
 pub(crate) fn graphql_body(
     query: &str,
     variables: &str,

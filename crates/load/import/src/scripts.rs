@@ -1,4 +1,4 @@
-//! Scripts of Postman and similar clients: statements that capture values from responses or check
+//! Scripts of Postman and similar clients. Statements that capture values from responses or check
 //! them are recognized by their form. Nothing is executed; unrecognized statements are listed.
 
 mod expression;
@@ -21,7 +21,7 @@ pub(crate) struct ClientScript<'a> {
 /// Reason for which the lines of a script are left out.
 pub(crate) const NOT_EXECUTED: &str = "scripts are not executed";
 
-/// Bytes of a script that are looked at.
+/// Maximum number of bytes examined in a script.
 const SCRIPT_MAX: usize = 256 << 10;
 
 fn pattern(text: &str) -> Regex {
@@ -75,7 +75,7 @@ pub(crate) fn apply(script: &ClientScript<'_>, step: &mut DraftStep, draft: &mut
     reader.list_rest();
 }
 
-/// Keeps the line breaks of a text, so that lines keep their numbers.
+/// Returns the line breaks of a text, so that lines keep their numbers.
 fn keep_lines(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect()
 }
@@ -100,7 +100,7 @@ impl ScriptReader<'_, '_> {
         }
     }
 
-    /// `pm.environment.set("name", value)`
+    /// Finds `pm.environment.set("name", value)`.
     fn setters(&mut self, text: &str) {
         for found in SETTERS.find_iter(text) {
             let Some((list, end)) = arguments(text, found.end()) else { continue };
@@ -143,7 +143,7 @@ impl ScriptReader<'_, '_> {
         true
     }
 
-    /// `pm.expect(value).to.equal(other)`
+    /// Finds `pm.expect(value).to.equal(other)`.
     fn expectations(&mut self, text: &str) {
         for found in EXPECTS.find_iter(text) {
             let Some((list, end)) = arguments(text, found.end()) else { continue };
@@ -224,7 +224,7 @@ impl ScriptReader<'_, '_> {
         }
     }
 
-    /// `pm.response.to.have.status(200)`
+    /// Finds `pm.response.to.have.status(200)`.
     fn responses(&mut self, text: &str) {
         for found in RESPONSE_IS.captures_iter(text) {
             let whole = found.get(0).expect("a match has its text");
@@ -288,7 +288,7 @@ impl ScriptReader<'_, '_> {
         true
     }
 
-    /// `tests["..."] = responseCode.code === 200`
+    /// Finds `tests["..."] = responseCode.code === 200`.
     fn legacy(&mut self, text: &str) {
         for found in LEGACY.captures_iter(text) {
             let (whole, status) = (found.get(0), found.get(1));
@@ -335,8 +335,8 @@ fn status_of(reason: &str) -> Option<&'static str> {
     table.iter().find(|(name, _)| name.eq_ignore_ascii_case(reason)).map(|(_, status)| *status)
 }
 
-/// `.to.be.oneOf([200, 201])` after an expectation: the last word of the chain, its arguments, and
-/// its end. A chain with `not` is not recognized.
+/// Parses `.to.be.oneOf([200, 201])` after an expectation: the last word of the chain, its
+/// arguments, and its end. A chain with `not` is not recognized.
 fn chain(text: &str, from: usize) -> Option<(String, Option<Vec<String>>, usize)> {
     let mut at = from;
     let mut words: Vec<String> = Vec::new();
@@ -368,7 +368,7 @@ fn verb(words: &[String]) -> String {
     last.cloned().unwrap_or_default()
 }
 
-/// An expression that generates a value.
+/// Parses an expression that generates a value.
 fn maker_of(expression: &str, aliases: &Aliases) -> Option<Maker> {
     let dense: String =
         aliases.resolved(expression).chars().filter(|c| !c.is_whitespace()).collect();

@@ -95,7 +95,7 @@ fn left_out(imported: &Imported) -> Vec<String> {
     imported.left_out.iter().map(ToString::to_string).collect()
 }
 
-/// The plan without the comments at its head about omitted elements.
+/// Returns the plan without the comments at its head about omitted elements.
 fn below_head(imported: &Imported) -> &str {
     let at = imported.toml.find("version = 1").unwrap_or(0);
     &imported.toml[at..]

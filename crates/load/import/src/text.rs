@@ -1,15 +1,15 @@
 //! Texts of other tools, in which names represent values.
 
-/// A text and the values that are inserted into it.
+/// Text with the values that are inserted into it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Text(pub(crate) Vec<DraftPart>);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DraftPart {
     Plain(String),
-    /// A variable, by its name in the other tool.
+    /// Variable, by its name in the other tool.
     Named(String),
-    /// A value that is generated for each iteration.
+    /// Value that is generated for each iteration.
     Made(Maker),
 }
 
@@ -20,12 +20,12 @@ pub(crate) enum Maker {
     Hex(usize),
     Digits(usize),
     Letters(usize),
-    /// Random.
+    /// Random number in a range.
     Range(i64, i64),
-    /// Counts up, over all users.
+    /// Number that counts up over all users.
     Counter(i64, i64),
     OneOf(Vec<String>),
-    /// Seconds and milliseconds since 1970: rising numbers that look like a time.
+    /// Seconds or milliseconds since 1970: rising numbers that look like a time.
     Seconds,
     Millis,
     UserNumber,
@@ -46,7 +46,7 @@ impl Text {
         self.0.is_empty()
     }
 
-    /// The text, if nothing is inserted into it.
+    /// Returns the text if no values are inserted into it.
     pub(crate) fn settled(&self) -> Option<String> {
         let mut out = String::new();
         for part in &self.0 {
@@ -56,7 +56,7 @@ impl Text {
         Some(out)
     }
 
-    /// The variable that makes up the whole text.
+    /// Returns the variable that is the whole text.
     pub(crate) fn single_name(&self) -> Option<&str> {
         match &self.0[..] {
             [DraftPart::Named(name)] => Some(name),
@@ -80,7 +80,7 @@ impl Text {
         other.0.into_iter().for_each(|part| self.push(part));
     }
 
-    /// Text before the first inserted value.
+    /// Returns the text before the first inserted value.
     pub(crate) fn beginning(&self) -> &str {
         match self.0.first() {
             Some(DraftPart::Plain(text)) => text,

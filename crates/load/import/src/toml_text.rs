@@ -1,6 +1,6 @@
 //! Values as TOML, in the most readable form.
 
-/// A key: bare if possible.
+/// Writes a key: bare if possible.
 pub(crate) fn key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match !name.is_empty() && name.chars().all(bare) {
@@ -9,8 +9,8 @@ pub(crate) fn key(name: &str) -> String {
     }
 }
 
-/// A text: a literal string where escapes would be needed otherwise, and a multi-line one if it has
-/// line breaks.
+/// Writes a text: as a literal string if it would otherwise need escapes, and as a multi-line
+/// string if it has line breaks.
 pub(crate) fn text(value: &str) -> String {
     let odd = |c: char| c.is_control() && c != '\n' && c != '\t';
     let plain = !value.contains(odd);
@@ -41,7 +41,7 @@ fn basic(value: &str) -> String {
     out
 }
 
-/// A list of texts, or a single text.
+/// Writes a list of texts, or a single text.
 pub(crate) fn texts(values: &[String]) -> String {
     match values {
         [one] => text(one),
@@ -53,7 +53,7 @@ pub(crate) fn list(values: impl Iterator<Item = String>) -> String {
     format!("[{}]", values.collect::<Vec<_>>().join(", "))
 }
 
-/// A text on one line, for inline tables.
+/// Writes a text on one line, for inline tables.
 pub(crate) fn one_line(value: &str) -> String {
     let plain = !value.contains(char::is_control);
     match plain && value.contains(['"', '\\']) && !value.contains('\'') {
@@ -62,7 +62,7 @@ pub(crate) fn one_line(value: &str) -> String {
     }
 }
 
-/// `{ a = 1, b = 2 }` from pairs that are already TOML.
+/// Writes `{ a = 1, b = 2 }` from pairs that are already TOML.
 pub(crate) fn inline(pairs: &[(String, String)]) -> String {
     let pairs: Vec<String> =
         pairs.iter().map(|(name, value)| format!("{name} = {value}")).collect();

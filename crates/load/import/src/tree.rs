@@ -1,14 +1,14 @@
-//! Documents in JSON or YAML as trees whose nodes have line numbers, so that every remark can
-//! name its line.
+//! JSON or YAML documents as trees whose nodes have line numbers, so that every remark can name its
+//! line.
 
 use serde_yaml_ng::Value as Yaml;
 
 /// Maximum nesting depth; deeper documents are refused.
 const DEPTH_MAX: usize = 100;
-/// Nodes of one document.
+/// Maximum number of nodes of a document.
 const NODES_MAX: usize = 2_000_000;
 
-/// A value and the line on which it begins, from 1.
+/// Value, and the line on which it begins, from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TreeNode {
     pub(crate) line: usize,
@@ -19,7 +19,7 @@ pub(crate) struct TreeNode {
 pub(crate) enum Value {
     Null,
     Bool(bool),
-    /// The number as written.
+    /// Number as written.
     Number(String),
     Text(String),
     List(Vec<TreeNode>),
@@ -32,7 +32,7 @@ impl TreeNode {
         self.map().iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
-    /// The value at a path of nested keys.
+    /// Returns the value at a path of nested keys.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&TreeNode> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
@@ -44,12 +44,12 @@ impl TreeNode {
         }
     }
 
-    /// The text under a key; empty if it is absent or not a text.
+    /// Returns the text under a key; empty if it is absent or not a text.
     pub(crate) fn text_at(&self, key: &str) -> &str {
         self.get(key).and_then(TreeNode::text).unwrap_or_default()
     }
 
-    /// A text, a number or a truth value as text.
+    /// Returns a text, number or boolean as text.
     pub(crate) fn scalar(&self) -> Option<String> {
         match &self.value {
             Value::Text(text) | Value::Number(text) => Some(text.clone()),
@@ -97,7 +97,7 @@ impl TreeNode {
         }
     }
 
-    /// The value as JSON text.
+    /// Returns the value as JSON text.
     pub(crate) fn json(&self) -> String {
         let mut out = String::new();
         self.write_json(&mut out);
@@ -290,8 +290,8 @@ impl JsonParser<'_> {
     }
 }
 
-/// Parses the first document of a YAML text. The library keeps no positions, so lines are found by
-/// searching the text for each key and each item of a list, in document order.
+/// Parses the first document of a YAML text. The library provides no positions, so lines are found
+/// by searching the text for each key and each list item, in document order.
 ///
 /// # Errors
 /// Fails if the text is not YAML; the error has the position.
@@ -303,7 +303,7 @@ pub(crate) fn parse_yaml(text: &str) -> Result<TreeNode, String> {
 
 struct LineFinder<'a> {
     text: &'a str,
-    /// Position after the last key that was found.
+    /// Position after the last key found.
     at: usize,
     line: usize,
     nodes: usize,
@@ -353,7 +353,7 @@ impl LineFinder<'_> {
         Ok(TreeNode { line, value })
     }
 
-    /// Moves past the next text that looks like this key. Without such a text, does nothing.
+    /// Moves past the next text that looks like this key; does nothing without one.
     fn seek(&mut self, key: &str) {
         let end = self.text.floor_char_boundary((self.at + LOOKAHEAD).min(self.text.len()));
         let rest = &self.text[self.at..end];

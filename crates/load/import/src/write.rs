@@ -13,7 +13,7 @@ use url::Url;
 
 pub(crate) use finish::ImportCounts;
 
-/// A finished plan.
+/// Finished plan.
 #[derive(Debug)]
 pub(crate) struct WrittenPlan {
     pub(crate) toml: String,
@@ -73,7 +73,7 @@ macro_rules! put {
 }
 pub(crate) use put;
 
-/// Width of comments.
+/// Maximum width of comments.
 const WIDTH: usize = 96;
 
 fn put_head(out: &mut String, head: &str, draft: &PlanDraft, left_out: &[LeftOut]) {
@@ -91,7 +91,7 @@ fn put_head(out: &mut String, head: &str, draft: &PlanDraft, left_out: &[LeftOut
     }
 }
 
-/// A comment, wrapped.
+/// Writes a comment, wrapped.
 pub(crate) fn comment(out: &mut String, sentence: &str, bullet: &str) {
     let mut line = format!("# {bullet}");
     let mut empty = true;
@@ -219,14 +219,14 @@ fn load_rows(load: &LoadPart) -> Vec<(String, String)> {
     }
 }
 
-/// A number with at most six decimals.
+/// Formats a number with at most six decimals.
 pub(crate) fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text.is_empty() || text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A time in the largest unit that gives a whole number.
+/// Formats a time in the largest unit that gives a whole number.
 pub(crate) fn span(time: Nanos) -> String {
     match time.0 {
         0 => "0s".to_owned(),

@@ -53,7 +53,7 @@ impl DraftReader<'_> {
         pieces
     }
 
-    /// A pause belongs to the step before it.
+    /// Adds a pause to the previous step.
     fn think(&mut self, node: &TreeNode, pieces: &mut [DraftPiece]) {
         let Some(pause) = time(node) else {
             return self.draft.left_out.add(
@@ -350,7 +350,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// `ifTrue: "token"` or `ifTrue: "state == 'open'"`
+    /// Parses `ifTrue: "token"` or `ifTrue: "state == 'open'"`.
     fn condition(&mut self, node: &TreeNode, step: &mut DraftStep) {
         let text = node.scalar().unwrap_or_default();
         let word = |text: &str| {

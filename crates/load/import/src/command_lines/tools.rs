@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-/// Setting of an option.
+/// Setting that an option changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Users,
@@ -32,7 +32,7 @@ pub(super) enum Key {
     NoFollow,
     Pause,
     TargetsFile,
-    /// Affects only the output.
+    /// Option that affects only the output.
     Ignored,
     Unknown(&'static str),
 }

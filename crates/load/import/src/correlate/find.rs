@@ -99,7 +99,7 @@ fn in_headers(
     None
 }
 
-/// `<input name="csrf" value="…">` and `<meta name="csrf-token" content="…">`
+/// Finds `<input name="csrf" value="…">` and `<meta name="csrf-token" content="…">`.
 fn in_inputs(
     first: &RecordedExchange,
     second: &RecordedExchange,
@@ -124,7 +124,7 @@ fn in_inputs(
     None
 }
 
-/// The name of the element whose attribute has the value.
+/// Returns the name of the element whose attribute has the value.
 fn named(page: &str, tag: &str, attribute: &str, value: &str) -> Option<String> {
     let wanted = [format!("{attribute}=\"{value}\""), format!("{attribute}='{value}'")];
     let start = format!("<{tag}");

@@ -10,7 +10,7 @@ use url::Url;
 const EXCHANGES_MAX: usize = 5_000;
 const SLOTS_MAX: usize = 500;
 
-/// A request and its response.
+/// Request with its response.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedExchange {
     pub(super) line: usize,
@@ -25,7 +25,7 @@ pub(super) struct RecordedExchange {
     pub(super) response_body: String,
 }
 
-/// A place of a request with its value.
+/// Part of a request with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slot {
     /// `path segment 2`, `query id`, `header X`, `body /a/b`.
@@ -44,14 +44,14 @@ enum SlotKind {
 }
 
 impl Slot {
-    /// Last word of the description.
+    /// Returns the last word of the description.
     pub(super) fn name(&self) -> String {
         let last = self.place.rsplit(['/', ' ']).next().unwrap_or_default();
         if last.chars().all(|c| c.is_ascii_digit()) { "id".to_owned() } else { last.to_owned() }
     }
 }
 
-/// Headers that browsers add, or that the user's cookie jar sends.
+/// Header fields that browsers add, or that the user's cookie jar sends.
 const SKIPPED: [&str; 12] = [
     "cookie",
     "user-agent",
@@ -133,8 +133,8 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Nanoseconds since 1970 of `2026-11-24T10:00:01.500Z`; the offset is assumed to be the same in
-/// the whole file.
+/// Parses `2026-11-24T10:00:01.500Z` as nanoseconds since 1970; assumes the same offset in the
+/// whole file.
 fn instant(text: &str) -> u64 {
     let number =
         |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u64>().ok());
@@ -174,7 +174,7 @@ impl RecordedExchange {
         self.at.saturating_add(self.took)
     }
 
-    /// Key of equivalent requests: segments with digits may differ.
+    /// Returns a key that is equal for equivalent requests: path segments with digits may differ.
     pub(super) fn shape(&self) -> (String, String) {
         let segment = |segment: &str| {
             let varies = segment.len() >= 16 || segment.bytes().any(|byte| byte.is_ascii_digit());
@@ -184,7 +184,7 @@ impl RecordedExchange {
         (self.method.clone(), path.join("/"))
     }
 
-    /// Text of path and query.
+    /// Returns the path and query as text.
     fn target(&self) -> &str {
         &self.url[url::Position::BeforePath..url::Position::AfterQuery]
     }
@@ -249,7 +249,7 @@ impl RecordedExchange {
             let found = replaced.iter().find(|(slot, _)| slot.place == place);
             match found {
                 Some((_, text)) => step.headers.push((name.clone(), text.clone())),
-                // a login that does not change is kept: it belongs to a person
+                // credentials that do not change are kept: they belong to a person
                 None if ["cookie", "authorization", "proxy-authorization"]
                     .contains(&lower.as_str()) => {}
                 None if name.starts_with(':') || lower.starts_with("if-") => {}
@@ -262,7 +262,7 @@ impl RecordedExchange {
     }
 }
 
-/// `a=b&c=d`
+/// Parses `a=b&c=d`.
 fn fields(text: &str, start: usize, what: &str, kind: SlotKind, slots: &mut Vec<Slot>) {
     let mut at = start;
     for field in text.split('&') {
@@ -280,8 +280,8 @@ fn fields(text: &str, start: usize, what: &str, kind: SlotKind, slots: &mut Vec<
     }
 }
 
-/// Texts and numbers of a JSON body with their positions in its text; a value that is written in
-/// another form there is skipped.
+/// Returns the texts and numbers of a JSON body, with their positions. Skips values that the body
+/// writes in another form.
 fn leaves(node: &TreeNode, place: &str, body: &str, at: &mut usize, slots: &mut Vec<Slot>) {
     if slots.len() >= SLOTS_MAX {
         return;

@@ -121,7 +121,7 @@ impl DraftReader<'_> {
             );
         }
         if !element.is_true("JSONVALIDATION") {
-            // checks that there is a match: a capture that finds nothing fails the call
+            // requires a match: a capture that finds nothing fails the call
             let name = format!("found-{}", step.captures.len() + 1);
             step.captures.push(Capture::new(name, CaptureFrom::Json(path)));
             return;
@@ -139,7 +139,7 @@ impl DraftReader<'_> {
         step.expect.json.push((path, rule));
     }
 
-    /// One element may have several names, separated by semicolons.
+    /// Reads an element that may have several names, separated by semicolons.
     fn json_extractor(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         let list = |name: &str| -> Vec<String> {
             element.text(name).split(';').map(|it| it.trim().to_owned()).collect()

@@ -1,9 +1,9 @@
-//! Conditions of controllers that compare a variable with a value.
+//! Conditions of controllers, which compare a variable with a value.
 
 use crate::draft::DraftRule;
 use crate::text::{DraftPart, Text};
 
-/// `"${x}" == "y"`, or several of these joined with `&&`.
+/// Parses `"${x}" == "y"`, or several of these joined with `&&`.
 pub(super) fn condition(text: &Text) -> Option<Vec<(String, DraftRule)>> {
     if text.settled().as_deref().map(str::trim) == Some("true") {
         return Some(Vec::new());

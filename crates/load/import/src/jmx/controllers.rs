@@ -72,7 +72,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// Converts a script that only defines a variable; others are listed.
+    /// Converts a script that only defines a variable; lists other scripts.
     fn script(&mut self, element: &Element<'_, '_>) {
         let kind = element.kind();
         if !kind.starts_with("JSR223") && !kind.starts_with("BeanShell") && !kind.starts_with("BSF")
@@ -145,7 +145,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// When and how often the parts of a controller run; `None` means never.
+    /// Returns when and how often the parts of a controller run; `None` for never.
     fn guard(
         &mut self,
         element: &Element<'_, '_>,
@@ -174,7 +174,7 @@ impl DraftReader<'_> {
         Some(guard)
     }
 
-    /// The rounds of a loop; `None` if it has no rounds.
+    /// Returns the rounds of a loop; `None` if there are none.
     fn rounds(&mut self, element: &Element<'_, '_>) -> Option<DraftGuard> {
         let mut guard = DraftGuard::default();
         let text = self.settled(&element.text("LoopController.loops"), element);
@@ -218,7 +218,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// A share of the iterations.
+    /// Restricts parts to a share of the iterations.
     fn share(&mut self, element: &Element<'_, '_>, guard: &mut DraftGuard) {
         let percent = element.property("ThroughputController.percentThroughput");
         let value =
@@ -302,7 +302,7 @@ fn set_once(parts: &mut [DraftPiece]) {
     }
 }
 
-/// The condition inside `${__jexl3(…,)}` or `${__groovy(…,)}`.
+/// Returns the condition inside `${__jexl3(…,)}` or `${__groovy(…,)}`.
 fn unwrapped(text: &str) -> String {
     for function in ["${__jexl3(", "${__jexl2(", "${__groovy(", "${__javaScript("] {
         if let Some(inner) = text.trim().strip_prefix(function).and_then(|it| it.strip_suffix(")}"))
@@ -328,7 +328,7 @@ enum Assigned {
     Text(String),
 }
 
-/// `vars.put("name", value)` with a random value, a time or a text.
+/// Parses `vars.put("name", value)` with a random value, a time or a text.
 fn one_liner(line: &str) -> Option<(String, Assigned)> {
     let inner = line.trim_end_matches(';').trim().strip_prefix("vars.put(")?.strip_suffix(')')?;
     let (name, value) = inner.split_once(',')?;

@@ -2,14 +2,14 @@
 
 use roxmltree::Node;
 
-/// An element and its subtree.
+/// Element with its subtree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element<'d, 'i> {
     pub(super) node: Node<'d, 'i>,
     pub(super) tree: Option<Node<'d, 'i>>,
 }
 
-/// The enabled elements of a tree, in order.
+/// Returns the enabled elements of a tree, in order.
 pub(super) fn elements<'d, 'i>(tree: Node<'d, 'i>) -> Vec<Element<'d, 'i>> {
     let mut all: Vec<Element<'d, 'i>> = Vec::new();
     for node in tree.children().filter(Node::is_element) {
@@ -26,7 +26,7 @@ pub(super) fn elements<'d, 'i>(tree: Node<'d, 'i>) -> Vec<Element<'d, 'i>> {
 }
 
 impl<'d, 'i> Element<'d, 'i> {
-    /// The class of the element.
+    /// Returns the class of the element.
     pub(super) fn kind(&self) -> &'d str {
         let tag = self.node.tag_name().name();
         match (tag, self.node.attribute("testclass")) {
@@ -53,12 +53,12 @@ impl<'d, 'i> Element<'d, 'i> {
         property(self.node, name)
     }
 
-    /// The text of a property; empty if it is absent.
+    /// Returns the text of a property; empty if it is absent.
     pub(super) fn text(&self, name: &str) -> String {
         self.property(name).and_then(|node| node.text()).unwrap_or_default().trim().to_owned()
     }
 
-    /// The text including its blanks, as scripts and bodies need it.
+    /// Returns the text with its blanks, as scripts and bodies need it.
     pub(super) fn raw(&self, name: &str) -> String {
         self.property(name).and_then(|node| node.text()).unwrap_or_default().to_owned()
     }
@@ -67,14 +67,14 @@ impl<'d, 'i> Element<'d, 'i> {
         self.text(name) == "true"
     }
 
-    /// The items of a `collectionProp`.
+    /// Returns the items of a `collectionProp`.
     pub(super) fn items(&self, name: &str) -> Vec<Node<'d, 'i>> {
         let items =
             self.property(name).map(|node| node.children().filter(Node::is_element).collect());
         items.unwrap_or_default()
     }
 
-    /// Name, value and position of the arguments in an `elementProp`, or in the element itself.
+    /// Returns name, value and position of the arguments in an `elementProp`, or in the element.
     pub(super) fn variables(&self, inside: &str) -> Vec<(String, String, Node<'d, 'i>)> {
         let place = if inside.is_empty() { Some(self.node) } else { self.property(inside) };
         let Some(list) = place.and_then(|node| property(node, "Arguments.arguments")) else {
@@ -90,7 +90,7 @@ impl<'d, 'i> Element<'d, 'i> {
     }
 }
 
-/// The property of this name, directly below a node.
+/// Returns the property of this name directly below a node.
 pub(super) fn property<'d, 'i>(node: Node<'d, 'i>, name: &str) -> Option<Node<'d, 'i>> {
     node.children().find(|child| child.attribute("name") == Some(name))
 }

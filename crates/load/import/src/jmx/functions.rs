@@ -104,7 +104,7 @@ impl Functions {
         unknown(call, fault, line, left_out)
     }
 
-    /// Keeps a generated value under the name that stores it.
+    /// Stores a generated value under the name that the function gives.
     fn keep(&mut self, saved: Option<String>, maker: Maker) -> Text {
         match saved.filter(|name| !name.is_empty()) {
             Some(name) => {
@@ -137,7 +137,7 @@ impl Functions {
     }
 }
 
-/// Functions that change a text.
+/// Functions that transform a text.
 const TRANSFORMS: [&str; 11] = [
     "base64Encode",
     "base64Decode",
@@ -152,7 +152,7 @@ const TRANSFORMS: [&str; 11] = [
     "trim",
 ];
 
-/// Functions that generate a value: the generator, and the variable that stores it.
+/// Returns the generator of a function that generates a value, with the variable that stores it.
 fn maker_of(
     name: &str,
     settled: &dyn Fn(usize) -> Option<String>,
@@ -224,7 +224,7 @@ fn transform(function: &str, text: &str) -> Option<String> {
     })
 }
 
-/// Position of the closing brace.
+/// Returns the position of the closing brace.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -238,7 +238,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Arguments separated by commas, except commas that are escaped or inside another call.
+/// Splits arguments at commas that are neither escaped nor inside another call.
 fn split_arguments(list: &str) -> Vec<String> {
     if list.is_empty() {
         return Vec::new();

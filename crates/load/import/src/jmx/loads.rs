@@ -52,7 +52,7 @@ impl DraftReader<'_> {
         load
     }
 
-    /// A number of a property, if it is known before the run.
+    /// Returns a number of a property, if it is known before the run.
     fn amount(&mut self, element: &Element<'_, '_>, name: &str) -> Option<f64> {
         let text = self.settled(&element.text(name), element);
         if text.is_empty() {
@@ -99,7 +99,7 @@ impl DraftReader<'_> {
         };
     }
 
-    /// Number of loops of each thread; `None` means endless.
+    /// Returns the number of loops of each thread; `None` means endless.
     fn loops(&mut self, element: &Element<'_, '_>) -> Option<u64> {
         let controller = element.property("ThreadGroup.main_controller")?;
         let forever =
@@ -148,7 +148,7 @@ impl DraftReader<'_> {
         load.kind = LoadKind::Stages(stages, false);
     }
 
-    /// Rows of: threads, delay, time to start, time to hold, time to stop.
+    /// Reads rows of threads, delay, start time, hold time and stop time.
     fn ultimate(&mut self, element: &Element<'_, '_>, load: &mut LoadPart) {
         let rows: Vec<Vec<f64>> = element
             .items("ultimatethreadgroupdata")
@@ -189,7 +189,7 @@ impl DraftReader<'_> {
         load.kind = LoadKind::Stages(stages, false);
     }
 
-    /// A level that is reached in steps and held: users, or arrivals.
+    /// Reads a level that is reached in steps and held: users, or arrivals.
     fn target_level(&mut self, element: &Element<'_, '_>, load: &mut LoadPart) {
         let unit = if element.text("Unit") == "S" { 1.0 } else { 60.0 };
         let mut amount = |name: &str| self.amount(element, name).unwrap_or(0.0).clamp(0.0, 1e6);

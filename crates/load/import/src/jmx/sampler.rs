@@ -100,7 +100,8 @@ impl DraftReader<'_> {
         tidy(url)
     }
 
-    /// Parameters of a request without a body. Values that are not encoded yet are encoded here.
+    /// Reads the parameters of a request without a body. Values that are not encoded yet are
+    /// encoded here.
     fn query(&mut self, element: &Element<'_, '_>, url: &mut Text) {
         let mut asked = element.text("HTTPSampler.path").contains('?');
         for (name, value, node) in element.variables("HTTPsampler.Arguments") {
@@ -120,7 +121,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// Settings of samplers that apply to the whole plan here.
+    /// Reads settings of samplers that apply to the whole plan here.
     fn settings(&mut self, element: &Element<'_, '_>, value: &dyn Fn(&str) -> String) {
         let follow = element.is_true("HTTPSampler.follow_redirects")
             || element.is_true("HTTPSampler.auto_redirects");

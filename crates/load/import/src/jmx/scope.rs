@@ -1,4 +1,4 @@
-//! Settings that apply to the samplers of a tree.
+//! Settings that apply to all samplers of a tree.
 
 use super::DraftReader;
 use super::elements::{Element, property};
@@ -12,7 +12,7 @@ const INLINE_MAX: usize = 4 << 20;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct JmxScope {
-    /// Properties of HTTP defaults.
+    /// Properties of the HTTP defaults.
     pub(super) defaults: BTreeMap<String, String>,
     pub(super) headers: Vec<(String, Text)>,
     pub(super) user: Option<Text>,
@@ -20,11 +20,11 @@ pub(super) struct JmxScope {
     pub(super) pause: (Nanos, Nanos),
     pub(super) expect: Checks,
     pub(super) captures: Vec<crate::draft::Capture>,
-    /// Samplers per second that a throughput timer allows.
+    /// Samplers per second that a throughput timer permits.
     pub(super) throughput: Option<f64>,
 }
 
-/// Elements that configure others.
+/// Returns whether the element configures other elements.
 pub(super) fn is_config(kind: &str) -> bool {
     const KINDS: [&str; 30] = [
         "ConfigTestElement",
@@ -84,7 +84,7 @@ pub(super) fn is_config(kind: &str) -> bool {
 }
 
 impl DraftReader<'_> {
-    /// The outer scope with the additions of a tree's elements.
+    /// Returns the outer scope with the additions of a tree's elements.
     pub(super) fn scope(&mut self, all: &[Element<'_, '_>], outer: &JmxScope) -> JmxScope {
         let mut scope = outer.clone();
         for element in all {
@@ -123,7 +123,7 @@ impl DraftReader<'_> {
         scope
     }
 
-    /// `HTTP Request Defaults`: values for empty settings of samplers.
+    /// Reads `HTTP Request Defaults`: values for empty settings of samplers.
     fn defaults(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         if element.gui() != "HttpDefaultsGui" && element.property("HTTPSampler.domain").is_none() {
             return self.leave_out(element, "these defaults are not of HTTP");
@@ -195,7 +195,7 @@ impl DraftReader<'_> {
         scope.user = Some(user);
     }
 
-    /// A data file: by its name if its first line names the columns, otherwise with its rows.
+    /// Reads a data file: by its name if its first line names the columns, otherwise with its rows.
     fn csv(&mut self, element: &Element<'_, '_>) {
         let file = self.settled(&element.text("filename"), element);
         let names = self.settled(&element.text("variableNames"), element);
@@ -251,7 +251,7 @@ impl DraftReader<'_> {
         self.draft.tables.push(DataTable { name, columns, rows, order: "sequential", stop });
     }
 
-    /// A text whose values are all known now.
+    /// Resolves a text whose values are all known now.
     pub(super) fn settled(&mut self, source: &str, element: &Element<'_, '_>) -> String {
         let text = self.text(source, element.node);
         let vars = self.draft.vars.clone();
@@ -393,8 +393,8 @@ impl DraftReader<'_> {
     }
 }
 
-/// The columns of a file that a plan can read unchanged: a line with names, then rows of that
-/// length.
+/// Returns the columns of a file that a plan can read unchanged: a line with names, then rows of
+/// that length.
 fn named_columns(bytes: &[u8]) -> Option<Vec<String>> {
     let rows = csv_rows(bytes, b',')?;
     let columns = rows.first()?.clone();
@@ -405,7 +405,7 @@ fn named_columns(bytes: &[u8]) -> Option<Vec<String>> {
     (whole && good && std::str::from_utf8(bytes).is_ok()).then_some(columns)
 }
 
-/// The rows of a file, with any number of fields each.
+/// Returns the rows of a file; rows may differ in length.
 pub(crate) fn csv_rows(bytes: &[u8], delimiter: u8) -> Option<Vec<Vec<String>>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new()

@@ -3,20 +3,20 @@
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// A part of a response.
+/// Part of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
-    /// A JSONPath.
+    /// JSONPath.
     Json(String),
     Header(String),
     Cookie(String),
     Status,
     Body,
-    /// The response time.
+    /// Response time.
     Time,
 }
 
-/// Names that represent expressions.
+/// Names that refer to expressions.
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     all: Vec<(String, String)>,
@@ -89,7 +89,7 @@ impl Aliases {
         }
     }
 
-    /// The expression with its first name replaced by the expression that it refers to.
+    /// Replaces the first name of an expression by the expression that it refers to.
     pub(crate) fn resolved(&self, expression: &str) -> String {
         let mut text = expression.trim().trim_start_matches("await ").trim().to_owned();
         for _ in 0..ALIAS_DEPTH_MAX {
@@ -106,7 +106,7 @@ impl Aliases {
         text
     }
 
-    /// The part of the response that an expression refers to.
+    /// Returns the part of the response that an expression refers to.
     pub(crate) fn source(&self, expression: &str) -> Option<Source> {
         let text = self.resolved(expression);
         let text = text.trim();
@@ -159,7 +159,7 @@ fn is_whole(text: &str) -> bool {
     WHOLE.contains(&text.trim())
 }
 
-/// The JSONPath of `pm.response.json().data[0].id`.
+/// Returns the JSONPath of `pm.response.json().data[0].id`.
 fn json_path(text: &str) -> Option<String> {
     let rest = WHOLE.iter().find_map(|start| text.strip_prefix(start))?;
     let mut path = "$".to_owned();
@@ -184,7 +184,7 @@ fn json_path(text: &str) -> Option<String> {
     (path != "$").then_some(path)
 }
 
-/// A text between quotation marks, without interpolation.
+/// Parses a text between quotation marks, without interpolation.
 pub(crate) fn quoted_text(expression: &str) -> Option<String> {
     let text = expression.trim();
     let mark = text.chars().next().filter(|c| ['"', '\'', '`'].contains(c))?;
@@ -208,7 +208,7 @@ pub(crate) fn quoted_text(expression: &str) -> Option<String> {
     Some(out)
 }
 
-/// A number or a truth value.
+/// Parses a number or a boolean.
 pub(crate) fn json_literal(expression: &str) -> Option<String> {
     let text = expression.trim();
     let value: serde_json::Value = serde_json::from_str(text).ok()?;
@@ -219,7 +219,8 @@ pub(crate) fn json_literal(expression: &str) -> Option<String> {
 /// Maximum size of a list of arguments in bytes.
 const ARGUMENTS_MAX: usize = 16 << 10;
 
-/// The arguments of a call whose opening parenthesis ends at `from`, and the end of the call.
+/// Returns the arguments of a call whose opening parenthesis ends at `from`, and the end of the
+/// call.
 pub(crate) fn arguments(text: &str, from: usize) -> Option<(Vec<String>, usize)> {
     let rest = text.get(from..)?;
     let (mut list, mut start, mut depth) = (Vec::new(), 0, 0_usize);

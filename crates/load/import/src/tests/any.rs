@@ -1,4 +1,4 @@
-//! Damaged, generated and arbitrary texts: nothing panics, and every resulting plan is valid.
+//! Damaged, generated and arbitrary texts never cause a panic, and every resulting plan is valid.
 
 use super::*;
 use proptest::prelude::*;

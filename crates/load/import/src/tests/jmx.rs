@@ -96,7 +96,7 @@ fn omissions_have_their_line() {
     insta::assert_snapshot!(lists.join("\n"));
 }
 
-/// A plan with one thread group that contains these elements.
+/// Returns a plan with one thread group that contains these elements.
 fn group(elements: &str) -> String {
     format!(
         "<jmeterTestPlan version=\"1.2\"><hashTree><TestPlan testname=\"t\"/><hashTree><ThreadGroup testname=\"g\">\

@@ -1,4 +1,4 @@
-//! Makes a draft fit a plan: unique names, limits, expressions that our parsers support.
+//! Makes a draft fit a plan: unique names, limits, and only expressions that our parsers support.
 
 use crate::draft::*;
 use crate::names::Names;
@@ -112,7 +112,7 @@ fn distinct(name: &str, known: &mut BTreeSet<String>) -> String {
     chosen
 }
 
-/// A name that objectives can use, without values in it.
+/// Returns a name without values in it, which objectives can use.
 fn speakable(name: &str, fallback: &str) -> String {
     let plain = |c: char| if c.is_control() || "<>=,{}".contains(c) { ' ' } else { c };
     let name: String = name.chars().map(plain).collect();
@@ -263,8 +263,8 @@ fn headers(
     kept
 }
 
-/// Headers that belong to the connection or to the framing of a message (RFC 9110 section 7.6.1, RFC 9112),
-/// which the client writes itself.
+/// Header fields of the connection or of the framing of a message (RFC 9110 section 7.6.1, RFC
+/// 9112), which the client writes itself.
 fn is_connection_header(name: &str) -> bool {
     const OURS: [&str; 9] = [
         "connection",
@@ -280,7 +280,7 @@ fn is_connection_header(name: &str) -> bool {
     name.starts_with(':') || OURS.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
-/// Reason why a target cannot be called.
+/// Returns why a target cannot be called.
 fn target_fault(url: &Text) -> Option<String> {
     let url = url.settled().unwrap_or_default();
     let relative = url.starts_with('/');
@@ -297,7 +297,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(token)
 }
 
-/// Reason why a capture cannot be made.
+/// Returns why a capture cannot be made.
 fn fault(capture: &Capture) -> Option<String> {
     match &capture.from {
         CaptureFrom::Json(place) => {
@@ -359,7 +359,7 @@ impl Checks {
     }
 }
 
-/// All steps, in order.
+/// Iterates over all steps, in order.
 fn steps(draft: &PlanDraft) -> Vec<&DraftStep> {
     fn gather<'a>(pieces: &'a [DraftPiece], all: &mut Vec<&'a DraftStep>) {
         for piece in pieces {

@@ -84,7 +84,7 @@ impl PartWriter<'_> {
         self.out.insert_str(at, &until);
     }
 
-    /// `[[path]]` for a step; with `setup` and `teardown` keys of users are left out.
+    /// Writes `[[path]]` for a step; for `setup` and `teardown`, without the keys for users.
     fn step(&mut self, step: &DraftStep, path: &str) {
         self.out.push('\n');
         for line in &step.comments {
@@ -125,7 +125,7 @@ impl PartWriter<'_> {
         self.tables(path, tables);
     }
 
-    /// A request that is made in turn with others.
+    /// Writes one of the requests that are made in turn.
     fn target(&mut self, step: &DraftStep, base: Option<&Url>) {
         let url = step.url.settled().unwrap_or_default();
         let own = crate::place::split_origin(&url);
