@@ -1,9 +1,9 @@
-//! Modules as bytecode: each is compiled once per program, and users load the result. Bytecode
-//! has no source text, which the engine otherwise keeps for every function of every user.
+//! Modules as bytecode: each is compiled once per program, and users load the result. Bytecode has
+//! no source text, which the engine would otherwise keep for every function of every user.
 //!
-//! The engine resolves imports when it compiles, so a module is compiled in a runtime where every
-//! import is an empty module. A user imports the bytecode by the key of the module; the engine then
-//! resolves its imports by the names in it.
+//! The engine resolves imports when it compiles. A module is therefore compiled in a runtime where
+//! every import is an empty module. A user imports the bytecode by the key of the module; the
+//! engine then resolves the imports by the names in it.
 
 use crate::program::Program;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -12,15 +12,15 @@ use rquickjs::{Context, Ctx, Error, Function, Module, Promise, Runtime};
 
 /// Stack size of a compilation, which runs on the stack of a user.
 const STACK_BYTES: usize = 256 << 10;
-/// Prefix of names that are keys of modules and need no resolution.
+/// Prefix of names that are module keys and need no resolution.
 const BY_KEY: &str = "loadstone:";
 
-/// The key in a name that [`import`] has created.
+/// Returns the key in a name that [`import`] has created.
 pub(crate) fn key_of(name: &str) -> Option<&str> {
     name.strip_prefix(BY_KEY)
 }
 
-/// Imports a module and its imports by its key; the promise resolves to its namespace.
+/// Imports a module by its key, with its imports; the promise resolves to its namespace.
 ///
 /// # Errors
 /// Fails if memory is exhausted. Errors of the module reject the promise.
@@ -58,7 +58,7 @@ fn compile(key: &str, text: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// A loader that creates an empty module for any name.
+/// Loader that creates an empty module for any name.
 struct EmptyModules;
 
 impl Resolver for EmptyModules {

@@ -17,13 +17,13 @@ use workload::Jar;
 /// A pause is shortened to a day.
 const SLEEP_MAX_S: f64 = 86_400.0;
 
-/// The scenario that a user currently belongs to.
+/// Scenario to which a user currently belongs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScenarioFacts {
     pub name: String,
     pub executor: &'static str,
     pub start: Nanos,
-    /// Its regular length, without the graceful stop.
+    /// Regular length, without the graceful stop.
     pub length: Nanos,
     pub env: BTreeMap<String, String>,
     pub tags: Vec<(String, String)>,
@@ -46,12 +46,12 @@ pub(crate) struct JourneyNotes {
     pub(crate) values: Vec<(usize, f64)>,
 }
 
-/// The state of one user outside of its runtime.
+/// State of one user outside of its runtime.
 #[derive(Debug)]
 pub struct Context {
     pub(crate) program: Arc<Program>,
     store: Arc<Mutex<Store>>,
-    /// The user's number, from 1; 0 in the init context of the options.
+    /// Number of the user, from 1; 0 in the init context of the options.
     pub(crate) id: u64,
     suspension: Suspension,
     now: Cell<Nanos>,
@@ -64,16 +64,16 @@ pub struct Context {
     pub(crate) tags: RefCell<BTreeMap<String, String>>,
     pub(crate) scenario: RefCell<Option<Arc<ScenarioFacts>>>,
     pub(crate) iteration: Cell<IterationFacts>,
-    /// When the scenarios began.
+    /// Instant at which the scenarios began.
     pub(crate) base: Cell<Nanos>,
     pub(crate) jars: RefCell<Vec<Jar>>,
     random: RefCell<Stream>,
     seed: Seed,
-    /// The script has set its own random seed.
+    /// True if the script has set its own random seed.
     reseeded: Cell<bool>,
     /// Bytes sent and received in the iteration.
     bytes: Cell<(u64, u64)>,
-    /// Counts of a journey since they were last taken; `None` means k6's own metrics are collected.
+    /// Counts of a journey since they were last taken; `None` if k6's own metrics are collected.
     journey: RefCell<Option<JourneyNotes>>,
     /// Number of iterations that a journey has begun.
     begun: Cell<u64>,
@@ -83,7 +83,7 @@ pub struct Context {
     /// The user may have several calls in flight.
     simultaneous: Cell<bool>,
     last_lane: Cell<u32>,
-    /// Calls that have begun and were not passed on, with their lanes.
+    /// Calls that have begun and were not passed to the engine yet, with their lanes.
     calls_begun: RefCell<VecDeque<(u32, VuCall)>>,
     /// Calls of promises by their lanes.
     pub(crate) pending: RefCell<BTreeMap<u32, PendingWork>>,
@@ -130,7 +130,7 @@ impl Context {
         self.suspension.set(yielder);
     }
 
-    /// See [`Suspension::release_stack`].
+    /// Memory of the stack to release; see [`Suspension::release_stack`].
     pub(crate) fn release_stack(&self, bottom: usize) {
         self.suspension.release_stack(bottom);
     }
@@ -155,8 +155,7 @@ impl Context {
         path.clone_into(&mut self.group.borrow_mut());
     }
 
-    /// Begins an iteration; the cookies of the previous one are dropped unless the options keep
-    /// them.
+    /// Begins an iteration. Drops the cookies of the previous one unless the options keep them.
     pub fn set_iteration(&self, facts: IterationFacts, keep_cookies: bool) {
         self.iteration.set(facts);
         self.group.borrow_mut().clear();
@@ -190,7 +189,7 @@ impl Context {
         *self.random.borrow_mut() = Seed(seed).stream(Purpose::Scripts, 0);
     }
 
-    /// Sets the random numbers of an iteration, by its number over all users: they are the same for
+    /// Seeds the random numbers of an iteration by its number over all users: they are the same for
     /// any number of workers and any runtime.
     pub(crate) fn seed_iteration(&self, iteration: u64) {
         if !self.reseeded.get() {
@@ -203,9 +202,9 @@ impl Context {
     }
 }
 
-/// Journeys of a plan.
+/// Support for journeys of a plan.
 impl Context {
-    /// Keeps the results of checks and the values of metrics until they are taken.
+    /// Enables keeping the results of checks and the values of metrics until they are taken.
     pub(crate) fn keep_notes(&self) {
         *self.journey.borrow_mut() = Some(JourneyNotes::default());
     }
@@ -228,13 +227,13 @@ impl Context {
         self.journey.borrow().is_some()
     }
 
-    /// The number of the user's next iteration, from 0.
+    /// Returns the number of the user's next iteration, from 0.
     pub(crate) fn next_iteration(&self) -> u64 {
         self.begun.replace(self.begun.get() + 1)
     }
 }
 
-/// Suspending and stopping.
+/// Suspension and interruption.
 impl Context {
     pub(crate) fn begin_slice(&self, now: Nanos) {
         self.now.set(now);
@@ -262,7 +261,7 @@ impl Context {
         self.stop.borrow_mut().take()
     }
 
-    /// Called by the engine every few thousand steps; returns whether the script must stop.
+    /// Returns whether the script must stop; the engine calls this every few thousand steps.
     pub(crate) fn must_stop(&self, now: Instant) -> bool {
         if self.stopping.get() {
             return true;
@@ -291,7 +290,8 @@ impl Context {
         text
     }
 
-    /// Suspends the user until the answer to a request arrives. `None` if the task was interrupted.
+    /// Suspends the user until the answer to a request arrives. Returns `None` if the task was
+    /// interrupted.
     pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
         self.suspension.suspend(request)
     }
@@ -327,7 +327,7 @@ impl Context {
         self.simultaneous.get()
     }
 
-    /// A number for one more call, different from all before.
+    /// Returns an unused number for another call.
     pub fn new_lane(&self) -> u32 {
         let lane = self.last_lane.get().wrapping_add(1).max(1);
         self.last_lane.set(lane);
@@ -346,7 +346,7 @@ impl Context {
         self.calls_begun.borrow_mut().push_back((lane, call));
     }
 
-    /// The next call to be passed on.
+    /// Returns the next call to pass to the engine.
     pub fn next_begun(&self) -> Option<(u32, VuCall)> {
         self.calls_begun.borrow_mut().pop_front()
     }
@@ -359,7 +359,7 @@ impl Context {
         self.sockets.borrow_mut().clear();
     }
 
-    /// Waits for the end of a call; `None` means nothing until the limit. `Err`: the task was
+    /// Waits for the end of a call; `None` if none ends within the limit, `Err` if the task was
     /// interrupted.
     pub(crate) fn wait_for_any(
         &self,
@@ -372,7 +372,7 @@ impl Context {
         }
     }
 
-    /// Keeps the end of a promise's call until the user looks for it.
+    /// Keeps the result of a promise's call until the user looks for it.
     pub(crate) fn put_early(&self, lane: u32, reply: HttpReply) {
         self.early.borrow_mut().push_back((lane, reply));
     }
@@ -382,7 +382,7 @@ impl Context {
     }
 }
 
-/// Values.
+/// Metric values.
 impl Context {
     pub(crate) fn wants_tags(&self) -> bool {
         self.program.metrics().wants_tags()
@@ -393,7 +393,7 @@ impl Context {
         options.is_none_or(|it| it.system_tags.iter().any(|tag| tag == name))
     }
 
-    /// The tags of every value of the user, and `more`, sorted by name; later ones win.
+    /// Returns the tags of every value of the user, with `more`, sorted by name; later ones win.
     pub(crate) fn all_tags(
         &self,
         more: impl Iterator<Item = (String, String)>,

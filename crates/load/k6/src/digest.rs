@@ -5,7 +5,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use hmac::{EagerHash, Hmac, KeyInit, Mac};
 use sha2::Digest;
 
-/// The digest of `data`, or its HMAC with `key`. `None` if the algorithm is unknown.
+/// Returns the digest of `data`, or its HMAC with `key`. `None` if the algorithm is unknown.
 pub(crate) fn digest(name: &str, data: &[u8], key: Option<&[u8]>) -> Option<Vec<u8>> {
     Some(match name {
         "md4" => one::<md4::Md4>(data, key)?,

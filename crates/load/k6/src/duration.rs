@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-/// `1m30s`, `1.5s`, `2d`, or a number of milliseconds.
+/// Parses `1m30s`, `1.5s`, `2d`, or a number of milliseconds.
 ///
 /// # Errors
 /// Fails if the text is anything else, negative, or longer than 100 years.

@@ -1,5 +1,5 @@
-//! k6/net/grpc: calls of gRPC. Descriptors are read once for all users; a call is a request over
-//! HTTP/2 whose URL has the scheme `grpc` or `grpcs`.
+//! The module k6/net/grpc. Descriptors are read once for all users. A call is a request over HTTP/2
+//! whose URL has the scheme `grpc` or `grpcs`.
 
 use crate::context::Context;
 use crate::http::{HttpReply, WireRequest, flat_headers};
@@ -20,10 +20,10 @@ use url::Url;
 
 /// Maximum number of requests per reflection.
 const QUESTIONS_MAX: usize = 100;
-/// Time limit of a call; `invoke` has this default in k6.
+/// Timeout of a call; `invoke` has this default in k6.
 const CALL_TIMEOUT: Nanos = Nanos::from_secs(120);
 
-/// The part of the service for health checks that clients need (`grpc/health/v1/health.proto`).
+/// Part of the health-check service that clients need (`grpc/health/v1/health.proto`).
 const HEALTH: &str = r#"
     syntax = "proto3";
     package grpc.health.v1;
@@ -35,19 +35,19 @@ const HEALTH: &str = r#"
     service Health { rpc Check(HealthCheckRequest) returns (HealthCheckResponse); }
 "#;
 
-/// A call under way.
+/// gRPC call in progress.
 #[derive(Debug)]
 pub(crate) struct GrpcCall {
     address: String,
     method: GrpcMethod,
     tags: Vec<String>,
     group: String,
-    /// The call is a stream.
+    /// True if the call is a stream.
     streams: bool,
     discards: bool,
 }
 
-/// Where calls go, and with which fields.
+/// Server of the calls, with the header fields to send.
 struct Destination {
     address: String,
     secure: bool,
@@ -172,7 +172,7 @@ fn compile(
     Schema::merged(all.iter()).map_err(|why| why.0)
 }
 
-/// The methods of a schema as JSON.
+/// Returns the methods of a schema as JSON.
 fn described(schema: &Schema) -> String {
     let all = schema.methods().map(|method| {
         let service = method.service();
@@ -201,7 +201,7 @@ fn destination(spec: &Object<'_>) -> Result<Destination> {
     })
 }
 
-/// The request of a call; its body has prefixed messages.
+/// Returns the request of a call; its body contains messages with length prefixes.
 fn wire(
     context: &Context,
     to: &Destination,
@@ -246,7 +246,7 @@ fn wire(
     })
 }
 
-/// A call of `spec`, which holds the messages as JSON.
+/// Builds the call of `spec`, which contains the messages as JSON.
 fn prepare(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(GrpcCall, WireRequest)> {
     let refused = |why: &str| Exception::throw_message(ctx, why);
     let to = destination(spec)?;
@@ -308,7 +308,7 @@ impl GrpcCall {
     }
 }
 
-/// Status of a call: its code as a number, and its message.
+/// Returns the status of a call: the numeric code and the message.
 fn outcome(reply: &HttpReply) -> (u32, String) {
     let (head, trailers) = parts(&reply.head);
     if head.is_empty() {
@@ -328,13 +328,13 @@ fn outcome(reply: &HttpReply) -> (u32, String) {
     (status.number, status.message)
 }
 
-/// Head and trailers of a reply.
+/// Splits a reply into head and trailers.
 fn parts(head: &[u8]) -> (&[u8], &[u8]) {
     let end = head.windows(4).position(|at| at == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
     head.split_at(end)
 }
 
-/// Counts a call that has ended; its result for the script.
+/// Counts a finished call; returns its result for the script.
 pub(crate) fn ended<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
@@ -376,7 +376,7 @@ pub(crate) fn ended<'js>(
     Ok(made)
 }
 
-/// Names in lower case and values, one after the other, without those of the status.
+/// Returns lower-case names and values in turn, without those of the status.
 fn lowered(head: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     for pair in flat_headers(head).chunks_exact(2) {
@@ -388,7 +388,7 @@ fn lowered(head: &[u8]) -> Vec<String> {
     all
 }
 
-/// Asks the server for descriptors of all its services.
+/// Requests descriptors of all services from the server.
 fn reflect(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(usize, String)> {
     let refused = |why: &str| Exception::throw_message(ctx, why);
     let to = destination(spec)?;

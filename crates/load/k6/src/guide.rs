@@ -1,5 +1,5 @@
-//! The users of one worker: each is resumed with the answer it waited for, and requests the next
-//! call or pause.
+//! The users of one worker. Each is resumed with the answer that it waited for, and requests its
+//! next call or pause.
 
 use crate::context::{Context, IterationFacts};
 use crate::http::{HttpReply, WireRequest};
@@ -39,7 +39,7 @@ impl Guides for ScriptGuides {
 /// Current activity of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum GuideState {
-    /// The user's runtime does not exist yet.
+    /// The user has no runtime yet.
     Fresh,
     /// The user waits for the end of setup.
     Waiting,
@@ -49,7 +49,7 @@ enum GuideState {
         began: Nanos,
         moved: bool,
     },
-    /// Setup or teardown, and its time limit.
+    /// Setup or teardown, with its time limit.
     Stage {
         teardown: bool,
         until: Nanos,
@@ -69,7 +69,7 @@ struct Member {
     waits: Waits,
     /// The end of the pause under way.
     wake: Nanos,
-    /// By their numbers.
+    /// WebSockets by number.
     sockets: BTreeMap<u32, MemberSocket>,
     /// Replies to calls, by their lanes.
     ended: VecDeque<(u32, Box<HttpReply>)>,
@@ -82,7 +82,7 @@ struct Member {
 /// Event that continues a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
-    /// The end of a pause.
+    /// End of a pause.
     Pause,
     /// The end of the call in this lane.
     Lane(u32),
@@ -90,7 +90,7 @@ enum Waits {
     Any,
 }
 
-/// A WebSocket of a user.
+/// WebSocket of a user.
 #[derive(Debug)]
 struct MemberSocket {
     url: Arc<Url>,
@@ -98,7 +98,7 @@ struct MemberSocket {
     left: VecDeque<Vec<u8>>,
 }
 
-/// The guide of one worker.
+/// Guide of one worker.
 #[derive(Debug)]
 pub struct ScriptGuide {
     test: Arc<Test>,
@@ -253,7 +253,7 @@ impl Member {
         }
     }
 
-    /// Longest pause: tests that may stop at any time keep pauses short.
+    /// Returns the longest pause: tests that may stop at any time use short pauses.
     fn longest_pause(&self, test: &Test) -> Nanos {
         if test.stops_early() { PAUSE_MAX } else { Nanos::from_secs(3_600) }
     }
@@ -352,14 +352,14 @@ impl Member {
         }
     }
 
-    /// The user waits for the end of this call.
+    /// Makes the user wait for the end of this call.
     fn wait_for_call(&mut self, call: VuCall) -> Drive {
         let Some(vu) = &self.vu else { return self.leave() };
         self.waits = Waits::Lane(vu.context().begin(call));
         Drive::Again
     }
 
-    /// The calls of the previous task are of no interest any more.
+    /// Discards the calls of the previous task.
     fn forget_calls(&mut self) {
         self.ended.clear();
         self.sockets.clear();
@@ -394,7 +394,8 @@ impl Member {
         Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
     }
 
-    /// An action on a WebSocket of the user as a call; `longest`: that it listens.
+    /// Returns an action on a WebSocket of the user as a call; `longest`: maximum time that it
+    /// listens.
     fn use_socket(
         &mut self,
         (socket, lane): (u32, u32),
@@ -573,7 +574,7 @@ impl Guide for ScriptGuide {
         true
     }
 
-    /// The script decides which statuses count as failed.
+    /// Lets the script decide which statuses count as failed.
     fn judge(
         &mut self,
         _: u64,
@@ -613,7 +614,7 @@ impl Guide for ScriptGuide {
     }
 }
 
-/// The request as the engine sends it.
+/// Returns the request in the form that the engine sends.
 fn template(wire: &WireRequest) -> Template {
     let bytes = wire.bytes();
     let mut made = Template {

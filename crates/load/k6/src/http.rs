@@ -16,7 +16,7 @@ use units::Nanos;
 use url::Url;
 use workload::{Jar, SOCKET_KEY_MARK};
 
-/// A request as it is sent.
+/// Request as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireRequest {
     pub method: String,
@@ -24,16 +24,16 @@ pub struct WireRequest {
     /// In the order in which they are sent, including Host.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Value of its tag `name`; empty: it has none.
+    /// Value of its tag `name`; empty without one.
     pub name: String,
     /// Pairs of first and last expected status, or `None` if all statuses are expected.
     pub expected: Option<Vec<u32>>,
-    /// `None` means the longest of the script.
+    /// Timeout; `None` for the longest one of the script.
     pub timeout: Option<Nanos>,
 }
 
 impl WireRequest {
-    /// The bytes of the request in HTTP/1.1.
+    /// Renders the request in HTTP/1.1.
     pub fn bytes(&self) -> Vec<u8> {
         let path = &self.url[url::Position::BeforePath..url::Position::AfterQuery];
         let mut out = format!("{} {path} HTTP/1.1\r\n", self.method).into_bytes();
@@ -50,7 +50,7 @@ impl WireRequest {
 #[derive(Clone, Debug, Default)]
 pub struct HttpReply {
     pub sample: Sample,
-    /// The head as received, and the body before decoding; empty without a complete response.
+    /// Head as received, followed by the body before decoding; empty without a complete response.
     pub head: Vec<u8>,
     pub body: Vec<u8>,
 }
@@ -58,7 +58,7 @@ pub struct HttpReply {
 /// k6's error code for an invalid URL.
 const INVALID_URL: u32 = 1020;
 
-/// Request of the script.
+/// Request made by the script.
 #[derive(Debug, Default)]
 pub(crate) struct HttpCall {
     method: String,
@@ -70,12 +70,12 @@ pub(crate) struct HttpCall {
     timeout_ms: f64,
     redirects: f64,
     response_type: String,
-    /// `None` if no response counts as failed.
+    /// Expected statuses; `None` if no response counts as failed.
     expected: Option<Vec<u32>>,
     auth: String,
     compression: String,
     jar: i32,
-    /// Bodies are discarded unless the request asks for its body.
+    /// True if bodies are discarded unless the request asks for its body.
     discards: bool,
 }
 
@@ -197,7 +197,7 @@ fn jars<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     jar_contents(native, context)
 }
 
-/// Reading and emptying jars.
+/// Functions that read and empty jars.
 fn jar_contents<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
     native.set(
@@ -237,7 +237,7 @@ fn parse(ctx: &Ctx<'_>, text: &str) -> Result<Url> {
     Url::parse(text).map_err(|why| Exception::throw_message(ctx, &format!("\"{text}\": {why}")))
 }
 
-/// Names and values of a Cookie field, in turn.
+/// Returns names and values of a Cookie field, in turn.
 fn pairs(header: Option<String>) -> Vec<String> {
     let header = header.unwrap_or_default();
     let all = header.split("; ").filter_map(|pair| pair.split_once('='));
@@ -293,7 +293,7 @@ impl RequestChain {
         Ok(RequestChain { ask, hop, group, most, hops: 0, challenged: false, sent: Vec::new() })
     }
 
-    /// The host that the next request goes to.
+    /// Returns the host of the next request.
     pub(crate) fn host(&self) -> String {
         let url = self.hop.as_ref().map(|hop| &hop.url);
         url.map_or_else(String::new, |url| {
@@ -301,7 +301,7 @@ impl RequestChain {
         })
     }
 
-    /// The next request, or `None` if nothing is sent, and an empty reply ends the work.
+    /// Returns the next request; `None` if nothing is sent, and an empty reply ends the work.
     pub(crate) fn wire(&mut self, context: &Context) -> Option<WireRequest> {
         let hop = self.hop.as_ref()?;
         let wire = wire_of(context, &self.ask, hop);
@@ -311,7 +311,7 @@ impl RequestChain {
         (!blocked).then_some(wire)
     }
 
-    /// Takes the reply to a request, or `None` if another request follows.
+    /// Processes the reply to a request; returns `None` if another request follows.
     pub(crate) fn take(&mut self, context: &Context, mut reply: HttpReply) -> Option<Finished> {
         let Some(hop) = self.hop.take() else { return Some(self.finish_bad_url(context)) };
         if reply.sample.done.is_zero() {
@@ -352,7 +352,7 @@ impl RequestChain {
         Finished { ask: std::mem::take(&mut self.ask), seen, hop, sent }
     }
 
-    /// A URL that nothing can be sent to: a response with an error, and no value.
+    /// Returns a response with an error and no value, for a URL that cannot be requested.
     fn finish_bad_url(&mut self, context: &Context) -> Finished {
         let error = format!("invalid URL: \"{}\"; write it like http://host/path", self.ask.url);
         context.program.log("warning", "", format!("Request Failed: {error}"));
@@ -366,7 +366,7 @@ impl RequestChain {
 }
 
 impl Finished {
-    /// The response as the script sees it.
+    /// Returns the response as the script sees it.
     pub(crate) fn object<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let made = self.seen.object(ctx, &self.ask, &self.hop, &self.sent)?;
         if self.seen.code == INVALID_URL {
@@ -425,7 +425,7 @@ fn canonical(name: &str) -> String {
     letters.collect()
 }
 
-/// The answer to a Digest challenge.
+/// Returns the answer to a Digest challenge.
 fn digest(context: &Context, hop: &Hop, head: &[u8]) -> Option<String> {
     let challenge = login::challenge(fields::all(head, "www-authenticate"))?;
     let cnonce = format!("{:016x}", context.random().next_u64());
@@ -448,7 +448,7 @@ fn absorb(context: &Context, ask: &HttpCall, url: &Url, head: &[u8]) {
     }
 }
 
-/// The URL with the scheme http or https.
+/// Replaces the scheme of a URL by http or https.
 fn as_http(url: &Url) -> std::borrow::Cow<'_, Url> {
     let scheme = match url.scheme() {
         "ws" => "http",
@@ -459,9 +459,9 @@ fn as_http(url: &Url) -> std::borrow::Cow<'_, Url> {
     Url::parse(&text).map_or(std::borrow::Cow::Borrowed(url), std::borrow::Cow::Owned)
 }
 
-/// The Cookie field: those of the jar, with those of the request.
+/// Returns the Cookie field: cookies of the jar, with those of the request.
 fn cookies(context: &Context, ask: &HttpCall, url: &Url) -> Option<String> {
-    // a WebSocket belongs to the HTTP server that opens it (RFC 6265 section 5.4)
+    // a WebSocket uses the cookies of the HTTP server of its URL (RFC 6265 section 5.4)
     let url = &as_http(url);
     let jar = context.jars.borrow().get(jar_of(ask)).and_then(|jar| jar.header(url));
     let mut all: Vec<String> = Vec::new();
@@ -478,7 +478,7 @@ fn cookies(context: &Context, ask: &HttpCall, url: &Url) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// A request that opens a WebSocket at a `ws` or `wss` URL.
+/// Returns a request that opens a WebSocket at a `ws` or `wss` URL.
 ///
 /// # Errors
 /// Fails if the request is invalid; the text states why.
@@ -502,7 +502,7 @@ pub(crate) fn upgrade(
     Ok(wire)
 }
 
-/// The request of a hop as it goes out.
+/// Returns the request of a hop as it is sent.
 fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
     let options = context.program.options();
     let given =
@@ -541,7 +541,7 @@ fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
     }
 }
 
-/// `blockHostnames`: exact names, and `*.example.com`.
+/// Matches `blockHostnames`: exact names, and `*.example.com`.
 fn blocks(patterns: &[String], host: Option<&str>) -> bool {
     let host = host.unwrap_or_default();
     patterns.iter().any(|pattern| match pattern.strip_prefix('*') {
@@ -550,7 +550,7 @@ fn blocks(patterns: &[String], host: Option<&str>) -> bool {
     })
 }
 
-/// A sample whose status marks a host that the options block.
+/// Returns a sample whose status marks a host that the options block.
 fn blocked_sample(now: Nanos) -> Sample {
     Sample { issued: now, sent: now, done: now, intended: now, admitted: now, ..Sample::default() }
 }
@@ -568,7 +568,7 @@ fn within(mut reply: HttpReply, limit: Nanos) -> HttpReply {
     reply
 }
 
-/// A reply with what scripts and values need of it.
+/// Reply with the data that scripts and metric values need.
 #[derive(Debug)]
 pub(crate) struct SeenResponse {
     sample: Sample,
@@ -774,7 +774,7 @@ fn name_of(tags: &[String]) -> String {
     found.map(|pair| pair[1].clone()).unwrap_or_default()
 }
 
-/// The URL without a login's password.
+/// Formats the URL without a password.
 fn shown_url(url: &Url) -> String {
     if url.username().is_empty() {
         return url.to_string();
@@ -795,7 +795,7 @@ pub(crate) fn flat_headers(head: &[u8]) -> Vec<String> {
     all
 }
 
-/// The cookies that a response sets, as JSON.
+/// Returns the cookies that a response sets, as JSON.
 fn set_cookies(head: &[u8]) -> String {
     let mut all = Vec::new();
     for value in fields::set_cookies(head) {
@@ -822,7 +822,7 @@ fn set_cookies(head: &[u8]) -> String {
     serde_json::Value::Array(all).to_string()
 }
 
-/// The text and the code of the error.
+/// Returns the text and the code of the error.
 pub(crate) fn failure(sample: &Sample, status: u16) -> (String, u32) {
     if status >= 400 {
         return (String::new(), 1000 + u32::from(status));

@@ -1,9 +1,9 @@
 //! k6 scripts as a source of calls: a JavaScript runtime for each user, k6's modules, options,
 //! executors, metrics, thresholds and end-of-test summary. Layer 4: it runs programs of the user,
-//! which read files; instants are provided by the engine.
+//! which read files; the engine provides instants.
 //!
-//! A user is a [`vu::Vu`]: a runtime on its own stack that is resumed with an answer and returns
-//! the event it waits for next. [`guide::ScriptGuide`] drives the users of one worker; everything
+//! A user is a [`vu::Vu`]: a runtime on its own stack. It is resumed with an answer and returns the
+//! next event that it waits for. [`guide::ScriptGuide`] drives the users of one worker; everything
 //! else is a pure function of the options and the collected data. [`journey`] runs the functions of
 //! a script as journeys of a plan instead.
 
@@ -36,5 +36,5 @@ pub use context::{Context, IterationFacts, ScenarioFacts};
 pub use http::{HttpReply, WireRequest};
 pub use socket::SocketRequest;
 
-/// The version of k6 whose interface is provided.
+/// Version of k6 whose interface is provided.
 pub const VERSION: &str = "2.2.0";

@@ -28,7 +28,7 @@ impl MetricKind {
     }
 }
 
-/// Kind of a metric's values.
+/// Unit of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contains {
     Default,
@@ -53,10 +53,10 @@ pub struct MetricDef {
     pub contains: Contains,
 }
 
-/// A part of a metric: the values that have these tags.
+/// Part of a metric: the values that have these tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubMetric {
-    /// As written in the thresholds: `http_req_duration{status:200}`.
+    /// Name as written in the thresholds: `http_req_duration{status:200}`.
     pub name: String,
     pub parent: usize,
     pub tags: Vec<(String, String)>,
@@ -68,7 +68,7 @@ pub struct Registry {
     pub defs: Vec<MetricDef>,
     by_name: BTreeMap<String, usize>,
     pub subs: Vec<SubMetric>,
-    /// An output requires every value with its tags.
+    /// True if an output requires every value with its tags.
     pub keeps_points: bool,
 }
 
@@ -112,7 +112,7 @@ built_in! {
     GRPC_STREAM_RECEIVED = 27, "grpc_streams_msgs_received", Counter, Default;
 }
 
-/// Rows below this one are built in.
+/// First row of metrics that are not built in.
 pub const CUSTOM_FROM: usize = BUILT_IN.len();
 
 impl Registry {
@@ -135,7 +135,7 @@ impl Registry {
         self.by_name.get(name).copied()
     }
 
-    /// The row of a metric that a script declares.
+    /// Returns the row of a metric that a script declares.
     ///
     /// # Errors
     /// Fails if the name is invalid, or belongs to another kind.
@@ -166,7 +166,7 @@ impl Registry {
         Ok(row)
     }
 
-    /// The row of a sub-metric: the parent's values with these tags.
+    /// Returns the row of a sub-metric: the values of the parent that have these tags.
     pub(crate) fn sub(&mut self, name: &str, parent: usize, tags: Vec<(String, String)>) -> usize {
         let known = self.subs.iter().position(|sub| sub.parent == parent && sub.tags == tags);
         known.unwrap_or_else(|| {
@@ -181,7 +181,7 @@ impl Registry {
     }
 }
 
-/// Exact values of a trend up to this count; beyond it values are counted in buckets.
+/// Maximum number of exact values of a trend; beyond it, values are counted in buckets.
 pub const EXACT_MAX: usize = 100_000;
 /// Ratio of the bounds of a bucket.
 const BUCKET_RATIO: f64 = 1.001;
@@ -190,7 +190,7 @@ const BUCKET_RATIO: f64 = 1.001;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trend {
     exact: Vec<f64>,
-    /// Counts by bucket number, once there are too many values.
+    /// Counts by bucket number, once there are more than [`EXACT_MAX`] values.
     buckets: BTreeMap<i32, u64>,
     pub count: u64,
     pub sum: f64,
@@ -379,7 +379,7 @@ fn merge_gauges(this: &mut MetricSink, that: &MetricSink) {
     }
 }
 
-/// A check, and the number of times its predicate held.
+/// Check, with the number of times that it passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckCount {
     pub name: String,
@@ -421,13 +421,13 @@ impl Groups {
     }
 }
 
-/// A value with its tags, for the outputs.
+/// Value with its tags, for the outputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataPoint {
     pub metric: usize,
     pub at: Nanos,
     pub value: f64,
-    /// Sorted by name.
+    /// Tags, sorted by name.
     pub tags: Vec<(String, String)>,
 }
 

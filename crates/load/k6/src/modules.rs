@@ -96,7 +96,7 @@ const NATIVE: &[(&str, &[&str])] = &[
     ("k6/experimental/csv", &["parse", "Parser"]),
 ];
 
-/// Built-in libraries of jslib.k6.io: the part of the address that names them, and the text.
+/// Built-in libraries of jslib.k6.io: the part of the address that names them, and their text.
 const LIBRARIES: &[(&str, &str)] = &[
     ("k6-utils", include_str!("js/k6_utils.js")),
     ("k6-summary", include_str!("js/k6_summary.js")),
@@ -115,9 +115,9 @@ const RENAMED: &[(&str, &str)] = &[
 /// Target of a name in an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModuleRef {
-    /// A module of k6.
+    /// Module of k6.
     Native(&'static str),
-    /// A module of jslib, by its row.
+    /// Module of jslib, by its row.
     Library(&'static str),
     File(String),
     /// Reason why the module cannot be imported.
@@ -161,7 +161,7 @@ pub fn resolve(from: &str, name: &str) -> ModuleRef {
 }
 
 impl ModuleRef {
-    /// The name by which the engine identifies the module.
+    /// Returns the key by which the engine identifies the module.
     fn key(&self) -> Option<String> {
         match self {
             ModuleRef::Native(name) => Some((*name).to_owned()),
@@ -172,7 +172,7 @@ impl ModuleRef {
     }
 }
 
-/// The text of a module by its key.
+/// Returns the text of a module by its key.
 ///
 /// # Errors
 /// Fails if there is no such file.
@@ -189,7 +189,7 @@ pub fn text(program: &Program, key: &str) -> Result<Arc<str>, String> {
     program.text(key)
 }
 
-/// A module that exports the objects of the prelude.
+/// Returns a module that exports the objects of the prelude.
 fn native_text(name: &str, exports: &[&str]) -> String {
     let mut text =
         format!("const it = globalThis.__k6_module('{name}');\nexport default it.default;\n");
@@ -233,7 +233,7 @@ impl Loader for ModuleTexts {
     }
 }
 
-/// Result of `require`: `native`, `module` or `file`, and the key.
+/// Resolves `require`: returns `native`, `module` or `file`, and the key.
 pub(crate) fn required(program: &Program, from: &str, name: &str) -> Result<Vec<String>, String> {
     let found = match resolve(from, name) {
         ModuleRef::Refused(why) => return Err(format!("cannot import \"{name}\": {why}")),

@@ -77,7 +77,7 @@ fn lazy<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context>
     )
 }
 
-/// The user, its clock, its console.
+/// Installs functions for the user, its clock and its console.
 fn state<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context>) -> Result<()> {
     let own = || context.clone();
     let (c, p) = (own(), program.clone());
@@ -127,7 +127,7 @@ fn state<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context
     test(native, program, context)
 }
 
-/// Files, the test as a whole, and facts about it.
+/// Installs functions for files, the test as a whole, and facts about it.
 fn test<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context>) -> Result<()> {
     let own = || context.clone();
     let (c, p) = (own(), program.clone());
@@ -188,7 +188,7 @@ fn test<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context>
     )
 }
 
-/// A value of k6/execution.
+/// Returns a value of k6/execution.
 fn fact<'js>(ctx: &Ctx<'js>, context: &Context, name: &str) -> Result<Value<'js>> {
     use rquickjs::IntoJs;
     let counts = &context.program.counts;
@@ -221,7 +221,7 @@ fn fact<'js>(ctx: &Ctx<'js>, context: &Context, name: &str) -> Result<Value<'js>
     number.into_js(ctx)
 }
 
-/// Milliseconds since 1970.
+/// Returns the number of milliseconds since 1970.
 fn unix_ms() -> f64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64() * 1e3)
@@ -293,7 +293,7 @@ fn metrics<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     )
 }
 
-/// Bytes, texts, digests, random numbers.
+/// Installs functions for bytes, texts, digests and random numbers.
 fn bytes<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     native.set(
         "utf8",
@@ -339,7 +339,7 @@ fn bytes<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     numbers(native, context)
 }
 
-/// Random numbers and URLs.
+/// Installs functions for random numbers and URLs.
 fn numbers<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
     native.set(
@@ -389,13 +389,13 @@ fn numbers<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a buffer; empty if it is detached.
+/// Returns the bytes of a buffer; empty if it is detached.
 pub(crate) fn view<'a>(data: &'a ArrayBuffer<'_>) -> &'a [u8] {
     // SAFETY: no script runs while the slice is in use, so the buffer is neither changed nor detached.
     unsafe { data.as_bytes() }.unwrap_or_default()
 }
 
-/// Arrays that all users share, and modules that `require` loads.
+/// Installs functions for arrays that all users share, and for modules that `require` loads.
 fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
     let p = program.clone();
     native.set(
@@ -434,7 +434,7 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
         "evaluateFile",
         Func::from(move |ctx: Ctx<'js>, key: String| -> Result<Value<'js>> {
             let text = p.text(&key).map_err(|why| Exception::throw_message(&ctx, &why))?;
-            // on one line with the first line of the file, so that line numbers match the file's
+            // on one line with the first line of the file, so that line numbers stay correct
             let wrapped = format!("(function (module, exports, require) {{{text}\n}})");
             let mut options = rquickjs::context::EvalOptions::default();
             options.strict = false;

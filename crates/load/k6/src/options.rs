@@ -37,10 +37,10 @@ pub struct Options {
     pub json: Value,
 }
 
-/// Maximum number of calls that one user has in flight; further ones wait.
+/// Maximum number of calls that one user has in flight; further calls wait.
 pub const SIMULTANEOUS_MAX: usize = 1_000;
 
-/// Names of all options of k6; others are unknown.
+/// Names of all options of k6; any other name is unknown.
 const KNOWN: &[&str] = &[
     "vus",
     "duration",
@@ -87,7 +87,7 @@ const KNOWN: &[&str] = &[
     "features",
 ];
 
-/// Options of k6 that change the behavior of a test and are not available here.
+/// Options of k6 that change the behavior of a test but are not supported.
 const REFUSED: &[(&str, &str)] = &[
     ("paused", "start the test at the intended time"),
     ("executionSegment", "use `loadstone fleet` for a load from several machines"),
@@ -104,7 +104,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("localIPs", "remove it"),
 ];
 
-/// System tags that values have by default.
+/// System tags of values by default.
 const SYSTEM_TAGS: &[&str] = &[
     "proto",
     "subproto",
@@ -122,7 +122,7 @@ const SYSTEM_TAGS: &[&str] = &[
     "expected_response",
 ];
 
-/// Findings in a layer: problems that end the test, and notes.
+/// Problems in a layer, which end the test, and notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     pub errors: Vec<String>,
@@ -167,7 +167,7 @@ impl Layers {
         }
     }
 
-    /// The consolidated options.
+    /// Returns the consolidated options.
     pub fn finish(self, findings: &mut Findings) -> Options {
         let mut reader = OptionsReader { map: &self.0, findings };
         let scenarios = reader.scenarios();
@@ -236,7 +236,7 @@ impl OptionsReader<'_> {
         number
     }
 
-    /// A number of simultaneous requests; 0 sets no limit.
+    /// Parses a number of simultaneous requests; 0 sets no limit.
     fn at_once(&mut self, key: &str, default: u64) -> usize {
         match self.count(key).unwrap_or(default) {
             0 => SIMULTANEOUS_MAX,
@@ -298,12 +298,12 @@ impl FlattenTexts for Option<Vec<Option<&str>>> {
     }
 }
 
-/// A text unchanged; any other value as JSON.
+/// Returns a text unchanged, and any other value as JSON.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Scenarios and the shortcuts for them.
+/// Scenarios, and the shortcuts for them.
 impl OptionsReader<'_> {
     fn scenarios(&mut self) -> Vec<Scenario> {
         if let Some(value) = self.map.get("scenarios") {

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use units::Nanos;
 
-/// The calendar of a run: seconds since 1970 at an instant of the clock.
+/// Calendar of a run: seconds since 1970 at an instant of the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calendar {
     pub at: Nanos,
@@ -19,13 +19,13 @@ impl Calendar {
         (self.unix_s * 1e9) as i128 + i128::from(at.0) - i128::from(self.at.0)
     }
 
-    /// RFC 3339 in UTC, with nanoseconds.
+    /// Formats RFC 3339 in UTC, with nanoseconds.
     pub fn rfc3339(&self, at: Nanos) -> String {
         rfc3339(self.unix_ns(at))
     }
 }
 
-/// RFC 3339 in UTC; a zero fraction is omitted.
+/// Formats RFC 3339 in UTC, without a zero fraction.
 pub fn rfc3339(unix_ns: i128) -> String {
     let seconds = unix_ns.div_euclid(1_000_000_000);
     let fraction = unix_ns.rem_euclid(1_000_000_000);
@@ -48,7 +48,7 @@ pub fn rfc3339(unix_ns: i128) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{dot}{fraction}Z")
 }
 
-/// Lines of JSON: a metric before its first point, then points.
+/// JSON lines: a metric before its first point, then points.
 #[derive(Debug, Default)]
 pub struct JsonOutput {
     known: BTreeSet<usize>,
@@ -89,12 +89,12 @@ impl JsonOutput {
     }
 }
 
-/// Whole numbers without a fraction.
+/// Formats whole numbers without a fraction.
 fn number(value: f64) -> serde_json::Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
 }
 
-/// The columns of the CSV output: the system tags by name, and one for all others.
+/// Returns the columns of the CSV output: the system tags by name, and one column for all others.
 fn csv_tags(test: &Test) -> Vec<&str> {
     let system = test.options().system_tags.iter().map(String::as_str);
     let mut all: Vec<&str> = system.filter(|tag| !["vu", "iter", "url"].contains(tag)).collect();
@@ -105,7 +105,7 @@ fn csv_tags(test: &Test) -> Vec<&str> {
     all
 }
 
-/// The first line of the CSV output.
+/// Returns the first line of the CSV output.
 pub fn csv_head(test: &Test) -> String {
     format!("metric_name,timestamp,metric_value,{},extra_tags,metadata\n", csv_tags(test).join(","))
 }
@@ -137,7 +137,7 @@ fn quoted(cell: &str) -> String {
     cell.to_owned()
 }
 
-/// A log line in the format that k6 writes to a pipe.
+/// Formats a log line as k6 writes it to a pipe.
 pub fn log_line(line: &LogLine, unix_ns: i128) -> String {
     let plain = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/@^+".contains(c))

@@ -1,4 +1,4 @@
-//! Calls that a script has in flight at once: the requests of `http.batch`, and those of promises.
+//! Calls that a script has in flight at once: requests of `http.batch` and of promises.
 
 use crate::context::Context;
 use crate::grpc::GrpcCall;
@@ -11,24 +11,24 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use units::Nanos;
 
-/// A request with its redirects.
+/// Request with its redirects.
 #[derive(Debug)]
 pub(crate) struct RequestChain {
     pub(crate) ask: HttpCall,
-    /// Its next request, or `None` if its URL cannot be used.
+    /// Next request; `None` if its URL cannot be used.
     pub(crate) hop: Option<Hop>,
-    /// Group in which it began.
+    /// Group in which the request began.
     pub(crate) group: String,
     /// Maximum number of redirects, and those followed.
     pub(crate) most: u32,
     pub(crate) hops: u32,
-    /// It has answered a challenge of the server.
+    /// True if it has answered a challenge of the server.
     pub(crate) challenged: bool,
     /// Fields of the last request.
     pub(crate) sent: Vec<(String, String)>,
 }
 
-/// A request that is over.
+/// Finished request.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) ask: HttpCall,
@@ -37,15 +37,15 @@ pub(crate) struct Finished {
     pub(crate) sent: Vec<(String, String)>,
 }
 
-/// A call of a promise. The script knows it by its key, the lane of its first request.
+/// Call of a promise. The script identifies it by its key, the lane of its first request.
 #[derive(Debug)]
 pub(crate) enum PendingWork {
-    /// Requests after redirects have other lanes than the first one.
+    /// HTTP request; after a redirect it has another lane than at first.
     Http {
         key: u32,
         work: Box<RequestChain>,
     },
-    /// An action on a WebSocket.
+    /// Action on a WebSocket.
     Socket {
         socket: u32,
         opens: bool,
@@ -84,8 +84,8 @@ fn interrupted(ctx: &Ctx<'_>) -> rquickjs::Error {
     Exception::throw_message(ctx, "interrupted")
 }
 
-/// Waits for the end of a promise's call: its key and its result. `None` means nothing until the
-/// time is up; -1 waits without a limit.
+/// Waits for the end of a promise's call: its key and its result. `None` if none ends in time; -1
+/// waits without a limit.
 fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Array<'js>>> {
     let limit = (ms >= 0.0).then(|| Nanos::from_secs_f64((ms / 1e3).min(86_400.0)));
     let until = limit.map(|limit| context.now() + limit);
@@ -129,15 +129,15 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
     }
 }
 
-/// A request of a batch.
+/// Request of a batch.
 struct QueuedRequest {
     place: usize,
     host: String,
     work: RequestChain,
 }
 
-/// Makes the requests of `http.batch` within the limits of the options: the first N that have not
-/// ended are under way, and of these M to one host.
+/// Makes the requests of `http.batch` within the limits of the options: N in parallel, of which M
+/// to one host.
 pub(crate) fn batch(
     ctx: &Ctx<'_>,
     context: &Context,
@@ -172,7 +172,7 @@ pub(crate) fn batch(
     }
 }
 
-/// The next request that may begin.
+/// Returns the next request that may begin.
 fn next_part(
     waiting: &mut VecDeque<QueuedRequest>,
     active: &BTreeMap<u32, QueuedRequest>,

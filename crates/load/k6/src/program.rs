@@ -10,16 +10,16 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// Reads a file; returns its bytes, or the message of the operating system.
 pub type ReadFile = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
 
-/// A line of the script's console, or one of the program's own.
+/// Line of the script's console, or of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     pub level: &'static str,
     pub text: String,
-    /// `console` or `stacktrace`; empty for lines of the runner.
+    /// Source: `console` or `stacktrace`; empty for lines of the runner.
     pub source: &'static str,
 }
 
-/// Arrays by name: each element as JSON.
+/// Arrays by name, with each element as JSON.
 type SharedArrays = BTreeMap<String, Arc<Vec<String>>>;
 
 /// Maximum number of lines that are kept until they are printed.
@@ -35,7 +35,7 @@ struct SourceText {
     run: Arc<str>,
 }
 
-/// A script, and all state that its users share.
+/// Script, with all state that its users share.
 pub struct Program {
     /// Normalized path of the script.
     pub entry: String,
@@ -43,16 +43,17 @@ pub struct Program {
     read: ReadFile,
     texts: Mutex<BTreeMap<String, Result<SourceText, String>>>,
     blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
-    /// Compiled modules by key, or `None` if the module cannot be compiled.
+    /// Compiled modules by key; `None` if a module cannot be compiled.
     codes: Mutex<BTreeMap<String, Option<Arc<Vec<u8>>>>>,
-    /// Descriptors of gRPC, with the keys of what they were made from.
+    /// gRPC descriptors, with the keys of their sources.
     schemas: Mutex<Vec<(String, Arc<Schema>)>>,
     shared: Mutex<SharedArrays>,
     registry: Mutex<Registry>,
     frozen: OnceLock<Registry>,
     pub(crate) options: OnceLock<Options>,
     log: Mutex<Vec<LogLine>>,
-    /// The log has lines. Users read this after each request and lock the log only if it is set.
+    /// True if the log has lines. Users read this after each request and lock the log only if it is
+    /// set.
     has_lines: AtomicBool,
     pub counts: ProgramCounts,
 }
@@ -67,7 +68,7 @@ pub struct ProgramCounts {
     pub origin: AtomicU64,
     /// Maximum number of users.
     pub users: AtomicU64,
-    /// `test.fail()` was called.
+    /// True after `test.fail()`.
     pub marked_failed: AtomicBool,
 }
 
@@ -101,17 +102,17 @@ impl Program {
         }
     }
 
-    /// The metrics while they can still change.
+    /// Returns the metrics while they can still change.
     pub fn registry(&self) -> MutexGuard<'_, Registry> {
         locked(&self.registry)
     }
 
-    /// The metrics of a test whose options are known.
+    /// Returns the metrics of a test whose options are known.
     pub fn metrics(&self) -> &Registry {
         self.frozen.get_or_init(|| locked(&self.registry).clone())
     }
 
-    /// The row of a metric that a script declares.
+    /// Returns the row of a metric that a script declares.
     ///
     /// # Errors
     /// Fails like [`Registry::declare`]; also fails if the metric was not declared when the options
@@ -142,7 +143,7 @@ impl Program {
         self.options.get()
     }
 
-    /// The text of a module, with types removed for TypeScript.
+    /// Returns the text of a module; for TypeScript, with types removed.
     ///
     /// # Errors
     /// Fails if the module cannot be read, or is not UTF-8.
@@ -168,7 +169,7 @@ impl Program {
         Ok(SourceText { written, run })
     }
 
-    /// The bytecode of a module, compiled for the first user that needs it.
+    /// Returns the bytecode of a module, compiled for the first user that needs it.
     pub(crate) fn code(
         &self,
         key: &str,
@@ -178,7 +179,8 @@ impl Program {
         codes.entry(key.to_owned()).or_insert_with(|| compile().map(Arc::new)).clone()
     }
 
-    /// Descriptors of gRPC by their key, made for the first user that needs them; their number.
+    /// Returns the number of gRPC descriptors by their key; they are made for the first user that
+    /// needs them.
     ///
     /// # Errors
     /// Fails if they cannot be made, or there are too many.
@@ -199,7 +201,7 @@ impl Program {
         Ok((all.len() - 1, schema))
     }
 
-    /// The same, if they were made.
+    /// Returns the number of gRPC descriptors if they exist.
     pub(crate) fn schema_known(&self, key: &str) -> Option<(usize, Arc<Schema>)> {
         let all = locked(&self.schemas);
         let number = all.iter().position(|(known, _)| known == key)?;
@@ -210,7 +212,7 @@ impl Program {
         locked(&self.schemas).get(number).map(|(_, schema)| schema.clone())
     }
 
-    /// The bytes of a file that the script opens, read once for all users.
+    /// Returns the bytes of a file that the script opens, read once for all users.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -225,12 +227,12 @@ impl Program {
         Ok(bytes)
     }
 
-    /// The texts of the script and of the files that it has imported.
+    /// Returns the texts of the script and of the files that it has imported.
     pub fn all_texts(&self) -> Vec<Arc<str>> {
         locked(&self.texts).values().flatten().map(|text| text.run.clone()).collect()
     }
 
-    /// Files that were imported or opened, without the script itself, by their paths.
+    /// Returns the paths of files that were imported or opened, without the script itself.
     ///
     /// # Errors
     /// Fails if one of the files is not text.
@@ -259,7 +261,7 @@ impl Program {
         }
     }
 
-    /// The lines since the previous call.
+    /// Returns the lines since the previous call.
     pub fn take_log(&self) -> Vec<LogLine> {
         if !self.has_lines.load(Ordering::Acquire) {
             return Vec::new();
@@ -275,7 +277,7 @@ pub fn entry_path(name: &str) -> String {
     normalize("", name)
 }
 
-/// `path` relative to the file `from`, without `.` and `..`.
+/// Resolves `path` relative to the file `from`, without `.` and `..`.
 pub(crate) fn normalize(from: &str, path: &str) -> String {
     let base = if path.starts_with('/') { "" } else { from.rsplit_once('/').map_or("", |it| it.0) };
     let rooted = path.starts_with('/') || base.starts_with('/');

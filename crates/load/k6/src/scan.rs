@@ -1,6 +1,6 @@
 //! Scans the text of a script before it runs: its tokens, its imports, and the lines of names.
 
-/// A token: its kind, and its bytes in the text.
+/// Token: its kind, and its bytes in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
@@ -10,14 +10,14 @@ pub(crate) struct Token {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
-    /// A name or a keyword.
+    /// Name or keyword.
     Word,
     Number,
     Text,
-    /// A part of a template between its backquotes and `${` `}`.
+    /// Part of a template between its backquotes and `${` `}`.
     Template,
     Regex,
-    /// One character of punctuation, or `=>`.
+    /// Punctuation character, or `=>`.
     Mark,
 }
 
@@ -37,7 +37,7 @@ struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     out: Vec<Token>,
-    /// Open braces; true: the brace of a template.
+    /// Open braces; true for the brace of a template.
     braces: Vec<bool>,
 }
 
@@ -197,19 +197,19 @@ impl Scanner<'_> {
     }
 }
 
-/// The line of a byte, from 1.
+/// Returns the line of a byte, from 1.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// A name in an import or a `require`, and its line.
+/// Name in an import or a `require`, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
     pub name: String,
     pub line: usize,
 }
 
-/// All imports of a text.
+/// Returns all imports of a text.
 pub fn imports(text: &str) -> Vec<Import> {
     let all = tokens(text);
     let word = |row: usize| all.get(row).map_or("", |token| &text[token.start..token.end]);
@@ -257,7 +257,7 @@ pub(crate) fn is_module(text: &str) -> bool {
     })
 }
 
-/// The line on which an object key or a text of this name first appears.
+/// Returns the line on which an object key or a text of this name first appears.
 pub fn line_of_key(text: &str, key: &str) -> Option<usize> {
     let all = tokens(text);
     let named = |token: &&Token| {
@@ -271,7 +271,7 @@ pub fn line_of_key(text: &str, key: &str) -> Option<usize> {
     found.map(|token| line_of(text, token.start))
 }
 
-/// The literal values of an object key, texts without their quotes.
+/// Returns the literal values of an object key; texts without their quotes.
 pub(crate) fn values_of_key(text: &str, key: &str) -> Vec<String> {
     let all = tokens(text);
     let word = |token: &Token| &text[token.start..token.end];
@@ -279,8 +279,8 @@ pub(crate) fn values_of_key(text: &str, key: &str) -> Vec<String> {
     named.map(|three| word(&three[2]).trim_matches(['"', '\'', '`']).to_owned()).collect()
 }
 
-/// Names that calls may have: literal values of `name` in `tags: { … }`, and literal first
-/// arguments of `group(…)`.
+/// Returns the names that calls may have: literal values of `name` in `tags: { … }`, and literal
+/// first arguments of `group(…)`.
 pub(crate) fn call_names(text: &str) -> Vec<String> {
     let all = tokens(text);
     let word = |row: usize| all.get(row).map_or("", |token| &text[token.start..token.end]);
@@ -302,7 +302,7 @@ pub(crate) fn call_names(text: &str) -> Vec<String> {
     found
 }
 
-/// Literal URLs with a complete host, except those of imports.
+/// Returns literal URLs with a complete host, except those of imports.
 pub(crate) fn urls(text: &str) -> Vec<String> {
     let imported = imports(text);
     let mut found = Vec::new();

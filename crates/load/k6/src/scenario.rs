@@ -34,7 +34,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Description in one line, as printed by k6.
+    /// Describes the scenario in one line, as k6 prints it.
     pub fn describe(&self) -> String {
         let show = crate::duration::show;
         let graceful = || {
@@ -114,7 +114,7 @@ impl Executor {
         }
     }
 
-    /// Options of an executor of this name, besides the options that all executors have.
+    /// Returns the options of an executor, in addition to those that all executors have.
     pub(crate) fn keys(id: &str) -> &'static [&'static str] {
         match id {
             "shared-iterations" | "per-vu-iterations" => &["vus", "iterations", "maxDuration"],
@@ -130,7 +130,7 @@ impl Executor {
         }
     }
 
-    /// Maximum number of users that it needs.
+    /// Returns the maximum number of users that the scenario needs.
     pub fn users(&self) -> u64 {
         match self {
             Executor::SharedIterations { vus, iterations, .. } => (*vus).min(*iterations),
@@ -141,7 +141,7 @@ impl Executor {
         }
     }
 
-    /// The regular length, without the graceful stop.
+    /// Returns the regular length, without the graceful stop.
     pub fn length(&self) -> Nanos {
         match self {
             Executor::SharedIterations { max_duration, .. }
@@ -154,8 +154,8 @@ impl Executor {
         }
     }
 
-    /// Number of iterations that begin until a user of row `row` is no longer needed, if a count
-    /// limits them.
+    /// Returns the number of iterations that begin until a user of row `row` is no longer needed,
+    /// if a count limits them.
     pub fn problems(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.users() == 0 {
@@ -212,7 +212,7 @@ pub fn windows(start: u64, stages: &[RampStage], row: u64) -> Vec<(Nanos, Nanos)
     all
 }
 
-/// The instant of arrival `index` (from 0) after the start; `None` after the last.
+/// Returns the instant of arrival `index` (from 0) after the start; `None` after the last.
 pub fn arrival(executor: &Executor, index: u64) -> Option<Nanos> {
     match executor {
         Executor::ConstantArrivalRate { rate, unit, duration, .. } => {
@@ -227,7 +227,7 @@ pub fn arrival(executor: &Executor, index: u64) -> Option<Nanos> {
     }
 }
 
-/// Instant when the integral of the rate reaches `number`.
+/// Returns the instant at which the integral of the rate reaches `number`.
 fn ramped_arrival(start: f64, unit_s: f64, stages: &[RampStage], number: u64) -> Option<Nanos> {
     let (mut rate, mut done, mut at) = (start, 0.0, 0.0);
     let number = number as f64;
@@ -249,7 +249,7 @@ fn ramped_arrival(start: f64, unit_s: f64, stages: &[RampStage], number: u64) ->
     None
 }
 
-/// State of a scenario while the test runs; shared between workers.
+/// State of a scenario while the test runs, shared between workers.
 #[derive(Debug)]
 pub struct ScenarioProgress {
     pub scenario: Scenario,
@@ -279,7 +279,7 @@ pub struct Membership {
     /// Number among the users of the scenario.
     pub row: u64,
     pub iterations: u64,
-    /// A user beyond those allocated has been started.
+    /// True if a user beyond those allocated has been started.
     pub started: bool,
     /// An arrival reserved for this user.
     pub reserved: Option<Nanos>,
@@ -301,7 +301,7 @@ impl ScenarioProgress {
         self.scenario.start + self.scenario.executor.length()
     }
 
-    /// The last instant at which an iteration may be running.
+    /// Returns the last instant at which an iteration may be running.
     pub fn hard_end(&self) -> Nanos {
         self.end() + self.scenario.graceful_stop
     }
@@ -314,7 +314,7 @@ impl ScenarioProgress {
         self.claimed.load(Ordering::Relaxed)
     }
 
-    /// The next turn of a user that is idle at `now`.
+    /// Returns the next turn of a user that is idle at `now`.
     pub fn turn(&self, own: &mut Membership, now: Nanos) -> UserTurn {
         let (start, end) = (self.scenario.start, self.end());
         if now >= end && own.reserved.is_none() {
@@ -359,8 +359,8 @@ impl ScenarioProgress {
         }
     }
 
-    /// Assigns the next arrival to a free user. Arrivals that fell due while no user was free are
-    /// dropped.
+    /// Assigns the next arrival to a free user. Drops arrivals that were due while no user was
+    /// free.
     fn arrive(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
         let start = self.scenario.start;
         if let Some(at) = own.reserved.take_if(|at| *at <= now) {
@@ -396,8 +396,8 @@ impl ScenarioProgress {
         }
     }
 
-    /// Starts a user beyond those allocated once an arrival finds no free user: that arrival is
-    /// dropped, as in k6, and the next ones find the new user.
+    /// Starts a user beyond those allocated if an arrival finds no free user. As in k6, that
+    /// arrival is dropped, and later ones find the new user.
     fn wait_for_rate(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
         let start = self.scenario.start;
         let index = self.claimed.load(Ordering::Relaxed);
@@ -420,7 +420,7 @@ impl ScenarioProgress {
         self.dropped.swap(0, Ordering::Relaxed) + self.count_unclaimed(now)
     }
 
-    /// Counts arrivals that were due before `now` and that no user has taken.
+    /// Counts arrivals due before `now` that no user has taken.
     fn count_unclaimed(&self, now: Nanos) -> u64 {
         let mut index = self.claimed.load(Ordering::Relaxed);
         let first = index;
@@ -437,7 +437,7 @@ impl ScenarioProgress {
 /// Scenarios of each user, in the order of their starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roster {
-    /// By user: scenario, and the number of the user in it.
+    /// By user: the scenario, and the number of the user in it.
     pub users: Vec<Vec<(usize, u64)>>,
 }
 

@@ -25,22 +25,22 @@ pub enum SocketRequest {
         payload: Vec<u8>,
     },
     Ping,
-    /// Waits for the next frame of the server; `None` means as long as the timeout of calls.
+    /// Waits for the next frame of the server; `None` for the timeout of calls.
     Listen(Option<Nanos>),
     Close(u16),
 }
 
-/// A WebSocket of the user, from its opening to its end.
+/// WebSocket of the user, from its opening to its end.
 #[derive(Debug, Default)]
 pub(crate) struct SocketState {
     url: String,
-    /// When its opening began.
+    /// Instant at which its opening began.
     began: Option<Nanos>,
     /// When a ping without a pong was sent.
     pinged: Option<Nanos>,
 }
 
-/// Status of an action that has succeeded.
+/// Status of a successful action.
 const OPEN: u16 = 101;
 /// Code for a connection that ends without a close frame (RFC 6455 section 7.1.5).
 const ABNORMAL: u16 = 1006;
@@ -90,7 +90,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     install_ends(native, context)
 }
 
-/// Listening and closing.
+/// Installs the functions for listening and closing.
 fn install_ends<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
     native.set(
@@ -130,7 +130,7 @@ fn close_code(code: f64) -> u16 {
     if (1000.0..5000.0).contains(&code) { code as u16 } else { 1000 }
 }
 
-/// The number of one more WebSocket.
+/// Returns the number for another WebSocket.
 fn new_socket(ctx: &Ctx<'_>, context: &Context) -> Result<u32> {
     let mut sockets = context.sockets.borrow_mut();
     if sockets.len() >= SOCKETS_MAX {
@@ -184,7 +184,7 @@ fn act(ctx: &Ctx<'_>, context: &Context, socket: u32, request: SocketRequest) ->
     Ok(exchange(ctx, context, socket, request)?.sample.class.is_none())
 }
 
-/// The request that opens a WebSocket.
+/// Returns the request that opens a WebSocket.
 fn open<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
@@ -199,7 +199,7 @@ fn open<'js>(
     Ok(SocketRequest::Open(wire))
 }
 
-/// Result of opening a WebSocket: the server's response, or an error.
+/// Returns the result of opening a WebSocket: the server's response, or an error.
 pub(crate) fn opened<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
@@ -228,8 +228,8 @@ pub(crate) fn opened<'js>(
     Ok(answer)
 }
 
-/// Opcode and content of a message of the server; `None` means nothing until the time is up, or
-/// another action on the WebSocket began.
+/// Returns opcode and content of a message of the server; `None` if no message arrives in time, or
+/// if another action on the WebSocket began.
 pub(crate) fn heard<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
@@ -276,7 +276,7 @@ fn count(context: &Context, socket: u32, kind: u8) {
     context.record_all(&[value], &socket_tags(context, socket));
 }
 
-/// The session on the WebSocket is over.
+/// Ends the session on the WebSocket.
 fn end(context: &Context, socket: u32) {
     let began = context.sockets.borrow().get(&socket).and_then(|state| state.began);
     if let Some(began) = began {

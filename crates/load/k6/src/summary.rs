@@ -10,11 +10,11 @@ pub struct TestSummary<'a> {
     pub test: &'a Test,
     pub all: &'a Store,
     pub elapsed_s: f64,
-    /// Also shows the metrics that a compact text omits.
+    /// True to show the metrics that a compact text omits.
     pub full: bool,
 }
 
-/// A metric or sub-metric with its values.
+/// Metric or sub-metric with its values.
 struct SummaryRow<'a> {
     name: String,
     kind: MetricKind,
@@ -40,7 +40,7 @@ impl<'a> TestSummary<'a> {
         self.test.program.metrics()
     }
 
-    /// All metrics with values, by name; sub-metrics follow their parents.
+    /// Returns all metrics with values, by name; sub-metrics follow their parents.
     fn rows(&self) -> Vec<SummaryRow<'a>> {
         let registry = self.registry();
         let mut all = Vec::new();
@@ -79,7 +79,7 @@ impl<'a> TestSummary<'a> {
     }
 }
 
-/// The values of the statistics of a trend, in their order.
+/// Returns the values of a trend's statistics, in their order.
 fn trend_values(sink: &MetricSink, stats: &[String]) -> Vec<f64> {
     let MetricSink::Trend(trend) = sink else { return Vec::new() };
     let share = |stat: &str| -> Option<f64> {
@@ -100,9 +100,9 @@ fn trend_values(sink: &MetricSink, stats: &[String]) -> Vec<f64> {
     stats.iter().map(value).collect()
 }
 
-/// The text.
+/// The end-of-test text.
 impl TestSummary<'_> {
-    /// The end-of-test text, as k6 prints it to a pipe.
+    /// Renders the end-of-test text, as k6 prints it to a pipe.
     pub fn text(&self) -> String {
         let mut out = String::from("\n\n");
         self.thresholds(&mut out);
@@ -122,7 +122,7 @@ impl TestSummary<'_> {
         out.push_str("  █ THRESHOLDS \n\n");
         let parents: Vec<&str> = all.iter().map(|metric| metric.name.as_str()).collect();
         for metric in &all {
-            // a sub-metric is shown below its parent if it has thresholds too
+            // a sub-metric with its own thresholds is shown below its parent
             let beneath = parents.contains(&metric.metric.as_str());
             let sub = metric.name.strip_prefix(&metric.metric).filter(|rest| !rest.is_empty());
             let sub = sub.filter(|_| beneath);
@@ -269,7 +269,7 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// The label of a sub-metric is its tags only.
+/// Returns the label; that of a sub-metric is its tags only.
 fn label(name: &str) -> String {
     match name.split_once('{') {
         Some((_, tags)) => format!("  {{ {} }}", tags.trim_end_matches('}')),
@@ -301,12 +301,12 @@ fn cells(row: &SummaryRow<'_>, summary: &TestSummary<'_>) -> Vec<String> {
     }
 }
 
-/// A share in percent, truncated to two decimals.
+/// Formats a share in percent, truncated to two decimals.
 fn percent(share: f64) -> String {
     format!("{:.2}%", (share * 10_000.0).trunc() / 100.0)
 }
 
-/// At most this number of decimals, without trailing zeros.
+/// Formats with at most this number of decimals, without trailing zeros.
 fn fixed(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     if !text.contains('.') {
@@ -320,7 +320,7 @@ fn truncated(value: f64, digits: i32) -> String {
     fixed((value * power).trunc() / power, digits.unsigned_abs() as usize)
 }
 
-/// A value in human-readable form.
+/// Formats a value for people.
 pub fn human(value: f64, kind: MetricKind, contains: Contains, unit: Option<&str>) -> String {
     if kind == MetricKind::Rate {
         return percent(value);
@@ -351,7 +351,7 @@ fn data(value: f64) -> String {
     format!("{size:.digits$} {}", UNITS[power])
 }
 
-/// A duration in milliseconds.
+/// Formats a duration in milliseconds.
 fn span(ms: f64) -> String {
     if ms <= 0.0 {
         return if ms < 0.0 { format!("-{}", span(-ms)) } else { "0s".to_owned() };
@@ -376,7 +376,7 @@ fn span(ms: f64) -> String {
 
 /// The data of `handleSummary`, and the exports.
 impl TestSummary<'_> {
-    /// Argument of `handleSummary`.
+    /// Returns the argument of `handleSummary`.
     pub fn data(&self) -> Value {
         let options = self.test.options();
         let setup = self.test.setup_data();
@@ -437,7 +437,7 @@ impl TestSummary<'_> {
         if let Value::Object(map) = made { map } else { Map::new() }
     }
 
-    /// The expressions of a metric and whether each holds.
+    /// Returns the expressions of a metric, and whether each holds.
     fn threshold_results(&self, name: &str) -> Vec<(String, bool)> {
         let mut all = Vec::new();
         for metric in self.test.options().thresholds.iter().filter(|it| it.name == name) {
@@ -451,7 +451,7 @@ impl TestSummary<'_> {
         all
     }
 
-    /// The file of `--summary-export`: values one level higher, thresholds true if crossed.
+    /// Renders the file of `--summary-export`: values one level higher, thresholds true if crossed.
     pub fn export(&self) -> Value {
         let mut metrics = Map::new();
         for row in self.rows() {
@@ -472,7 +472,7 @@ impl TestSummary<'_> {
         json!({ "metrics": metrics, "root_group": group_tree(&self.all.groups, "", false) })
     }
 
-    /// The file of `--summary-export` with `--new-machine-readable-summary`.
+    /// Renders the file of `--summary-export` with `--new-machine-readable-summary`.
     pub fn machine_readable(&self, generated_at: &str) -> Value {
         let rows = self.rows().into_iter();
         let metrics: Vec<Value> = rows.map(|row| {
@@ -502,7 +502,7 @@ impl TestSummary<'_> {
     }
 }
 
-/// A group with its checks and groups; `lists`: as arrays rather than objects by name.
+/// Renders a group with its checks and groups; `lists`: as arrays rather than objects by name.
 fn group_tree(groups: &Groups, path: &str, lists: bool) -> Value {
     let known = groups.0.iter().find(|(known, _)| known == path);
     let checks: Vec<(String, Value)> = known
@@ -541,7 +541,7 @@ fn group_tree(groups: &Groups, path: &str, lists: bool) -> Value {
     })
 }
 
-/// k6's id of a group or check: the MD5 of its path.
+/// Returns k6's id of a group or check: the MD5 of its path.
 fn id(path: &str) -> String {
     units::hex(crate::digest::digest("md5", path.as_bytes(), None).unwrap_or_default())
 }

@@ -36,7 +36,7 @@ pub struct LoadError {
     pub code: u8,
 }
 
-/// Options besides those of the script.
+/// Options given outside of the script.
 #[derive(Clone, Debug, Default)]
 pub struct OuterOptions {
     /// File name and content of `--config`.
@@ -67,11 +67,11 @@ pub struct Test {
     pub seed: u64,
     stores: Mutex<Vec<Arc<Mutex<Store>>>>,
     setup: Mutex<Option<Arc<str>>>,
-    /// The instant at which the scenarios begin; 0: setup is not over.
+    /// Instant at which the scenarios begin; 0 during setup.
     base: AtomicU64,
     origin: AtomicU64,
     last: AtomicU64,
-    /// Users that have not left yet.
+    /// Number of users that have not left yet.
     pub(crate) present: AtomicU64,
     stop: Mutex<Option<StopReason>>,
     stopped: AtomicBool,
@@ -142,7 +142,7 @@ impl Test {
         let aborts = options.thresholds.iter().flat_map(|it| &it.all).any(|it| it.abort_on_fail);
         let text = program.text(&program.entry).unwrap_or_default();
         let may_stop = aborts || text.contains("abort");
-        // set only here, so it is not set yet
+        // this is the only place that sets it
         drop(program.options.set(options));
         Test {
             program,
@@ -173,14 +173,14 @@ impl Test {
         self.roster.users.len() as u64
     }
 
-    /// A store for the values of one worker.
+    /// Creates a store for the values of one worker.
     pub fn new_store(&self) -> Arc<Mutex<Store>> {
         let store = Arc::new(Mutex::new(Store::default()));
         self.stores.lock().unwrap_or_else(PoisonError::into_inner).push(store.clone());
         store
     }
 
-    /// Everything collected so far.
+    /// Returns everything collected so far.
     pub fn collected(&self) -> Store {
         let mut all = Store::default();
         for store in self.stores.lock().unwrap_or_else(PoisonError::into_inner).iter() {
@@ -194,7 +194,7 @@ impl Test {
         self.program.registry().keeps_points = true;
     }
 
-    /// The values with tags since the previous call.
+    /// Returns the values with tags since the previous call.
     pub fn take_points(&self) -> Vec<crate::metrics::DataPoint> {
         let mut all = Vec::new();
         for store in self.stores.lock().unwrap_or_else(PoisonError::into_inner).iter() {
@@ -220,7 +220,7 @@ impl Test {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The instant at which the scenarios begin.
+    /// Returns the instant at which the scenarios begin.
     pub fn base(&self) -> Option<Nanos> {
         Some(Nanos(self.base.load(Ordering::Acquire))).filter(|at| !at.is_zero())
     }
@@ -229,7 +229,7 @@ impl Test {
         self.base.store(now.0.max(1), Ordering::Release);
     }
 
-    /// The first instant of the test.
+    /// Returns the first instant of the test.
     pub fn origin(&self) -> Nanos {
         Nanos(self.origin.load(Ordering::Relaxed))
     }
@@ -252,12 +252,12 @@ impl Test {
         self.present.load(Ordering::Acquire) == 0
     }
 
-    /// The last instant of the test.
+    /// Returns the last instant of the test.
     pub fn end(&self) -> Nanos {
         Nanos(self.last.load(Ordering::Relaxed)).max(self.origin())
     }
 
-    /// Exit code for a failed teardown.
+    /// Returns the exit code for a failed teardown.
     pub fn teardown_code(&self) -> Option<u8> {
         *self.teardown_failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -267,7 +267,7 @@ impl Test {
         self.options().thresholds.iter().flat_map(|it| &it.all).any(|it| it.abort_on_fail)
     }
 
-    /// Maximum time of a request: k6's 60 s, or the script's value.
+    /// Returns the maximum time of a request: k6's 60 s, or the script's value.
     pub fn longest_request(&self) -> Nanos {
         let text = self.program.text(&self.program.entry).unwrap_or_default();
         let asked = scan::values_of_key(&text, "timeout").into_iter();
@@ -275,7 +275,7 @@ impl Test {
         asked.fold(REQUEST_TIMEOUT, Nanos::max)
     }
 
-    /// Result of the script's `handleSummary`: texts by destination. `None` if there is no such
+    /// Calls the script's `handleSummary`; returns texts by destination. `None` if there is no such
     /// function.
     pub fn handle_summary(&self, data: &Value) -> Option<Result<Vec<(String, String)>, String>> {
         self.exports.contains("handleSummary").then(|| self.call_summary(data))
@@ -317,7 +317,7 @@ impl Test {
         *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = json.map(Arc::from);
     }
 
-    /// Result of `setup`, as JSON.
+    /// Returns the result of `setup`, as JSON.
     pub fn setup_data(&self) -> Option<Arc<str>> {
         self.setup.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -339,13 +339,14 @@ impl Test {
         self.exports.contains("teardown") && !self.options().no_teardown
     }
 
-    /// The longest time from the first scenario's start to the end of the last graceful stop.
+    /// Returns the longest time from the first scenario's start to the end of the last graceful
+    /// stop.
     pub fn longest(&self) -> Nanos {
         self.progress.iter().map(ScenarioProgress::hard_end).max().unwrap_or(Nanos::ZERO)
     }
 
-    /// The thresholds that are crossed now: names of their metrics. `for_abort`: only thresholds
-    /// that end the test, after their delay.
+    /// Returns the thresholds that are crossed now, by the names of their metrics. `for_abort`:
+    /// only thresholds that end the test, after their delay.
     pub fn crossed(&self, all: &Store, elapsed_s: f64, for_abort: bool) -> Vec<String> {
         let mut names = Vec::new();
         for metric in &self.options().thresholds {
@@ -364,7 +365,7 @@ impl Test {
         names
     }
 
-    /// The value that a threshold tests, or `None` if nothing was collected.
+    /// Returns the value that a threshold tests; `None` if nothing was collected.
     pub fn value_of(
         &self,
         all: &Store,
@@ -376,7 +377,7 @@ impl Test {
         Some(aggregate.of(sink, elapsed_s)).filter(|_| sink.is_used())
     }
 
-    /// Collected values of a threshold's metric.
+    /// Returns the collected values of a threshold's metric.
     pub fn sink_of<'a>(
         &self,
         all: &'a Store,

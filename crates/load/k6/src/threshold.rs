@@ -2,7 +2,7 @@
 
 use crate::metrics::{MetricKind, MetricSink};
 
-/// Compared quantity.
+/// Aggregate that is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aggregate {
     Count,
@@ -12,7 +12,7 @@ pub enum Aggregate {
     Min,
     Max,
     Median,
-    /// A percentile in percent.
+    /// Percentile, in percent.
     Percentile(f64),
 }
 
@@ -26,13 +26,13 @@ pub enum Operator {
     NotEqual,
 }
 
-/// One expression.
+/// Threshold expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    /// The expression as written.
+    /// Expression as written.
     pub source: String,
     pub aggregate: Aggregate,
-    /// The aggregate as printed: `p(95)`.
+    /// Aggregate as printed: `p(95)`.
     pub shown: String,
     operator: Operator,
     value: f64,
@@ -81,7 +81,7 @@ impl Expression {
         }
     }
 
-    /// The operator and the number of an upper or a lower bound; `None` for equality.
+    /// Returns the operator and the number of an upper or a lower bound; `None` for equality.
     pub fn bound(&self) -> Option<(&'static str, f64)> {
         let exact = matches!(self.operator, Operator::Equal | Operator::NotEqual);
         let found = OPERATORS.iter().find(|(_, operator)| *operator == self.operator && !exact);
@@ -118,7 +118,7 @@ impl Aggregate {
         })
     }
 
-    /// The value of the aggregate; `elapsed_s`: length of the test so far.
+    /// Returns the value of the aggregate; `elapsed_s`: length of the test so far.
     pub fn of(&self, sink: &MetricSink, elapsed_s: f64) -> f64 {
         match (sink, self) {
             (MetricSink::Counter { count, .. }, Aggregate::Rate) => {
@@ -158,10 +158,10 @@ pub struct Threshold {
     pub delay_s: f64,
 }
 
-/// All thresholds of one metric or sub-metric.
+/// All thresholds of a metric or sub-metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricThresholds {
-    /// The name as written: `http_req_duration{status:200}`.
+    /// Name as written: `http_req_duration{status:200}`.
     pub name: String,
     pub metric: String,
     pub tags: Vec<(String, String)>,

@@ -1,4 +1,5 @@
-//! TypeScript to JavaScript by removing types. Line numbers are kept; types are not checked.
+//! Converts TypeScript to JavaScript by removing types. Line numbers are kept; types are not
+//! checked.
 
 mod types;
 
@@ -17,7 +18,7 @@ enum SyntaxFrame {
     Bracket,
 }
 
-/// The text as JavaScript.
+/// Returns the text as JavaScript.
 ///
 /// # Errors
 /// Fails with `:LINE: ` and an unsupported construct.
@@ -51,9 +52,9 @@ struct BracketLevel {
     questions: u32,
     /// The parser is in a declaration of variables.
     declares: bool,
-    /// A binding, a parameter or a member of a class begins here.
+    /// True where a binding, a parameter or a member of a class begins.
     begins: bool,
-    /// The brackets are a destructuring pattern: a type may follow them.
+    /// True if the brackets are a destructuring pattern, which a type may follow.
     pattern: bool,
 }
 
@@ -90,7 +91,7 @@ impl<'a> Stripper<'a> {
         self.removed[from.min(to)..to].fill(true);
     }
 
-    /// The last token before `at` that is kept.
+    /// Returns the last kept token before `at`.
     fn before(&self, at: usize) -> &'a str {
         (0..at).rev().find(|row| !self.removed[*row]).map_or("", |row| self.word(row))
     }
@@ -204,7 +205,7 @@ impl<'a> Stripper<'a> {
         !matches!(next, "" | "," | ")" | "}" | "=" | ":" | ";" | "." | "(" | "=>") || next == "{"
     }
 
-    /// Type arguments or type parameters: `<T, U>` before a call, a template or parameters.
+    /// Removes type arguments or type parameters: `<T, U>` before a call, a template or parameters.
     fn angle(&mut self, at: usize) -> usize {
         let Some(end) = self.types.skip_arguments(at) else { return at + 1 };
         let next = self.word(end);
@@ -315,7 +316,7 @@ impl<'a> Stripper<'a> {
         row
     }
 
-    /// `enum Name { A, B = 2, C = 'x' }` becomes an object.
+    /// Converts `enum Name { A, B = 2, C = 'x' }` to an object.
     fn enumeration(&mut self, at: usize) -> usize {
         let name = self.word(at + 1);
         let end = self.types.closing(at + 2);
@@ -515,7 +516,8 @@ impl Stripper<'_> {
         at
     }
 
-    /// The token after which a constructor sets its properties: the call of `super`, or the brace.
+    /// Returns the token after which a constructor sets its properties: the call of `super`, or the
+    /// brace.
     fn place_of_properties(&self, brace: usize) -> usize {
         let end = self.types.closing(brace);
         let call = (brace..end).find(|row| self.word(*row) == "super" && self.word(row + 1) == "(");
@@ -677,9 +679,9 @@ impl Stripper<'_> {
     }
 }
 
-/// The result.
+/// Output.
 impl Stripper<'_> {
-    /// Removes imported names that only types used, and imports that become empty.
+    /// Drops imported names that only types used, and imports that become empty.
     fn drop_unused_imports(&mut self) {
         let all = self.types.all;
         let mut at = 0;

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-/// Address space of the stack of one user in bytes; untouched pages take no memory.
+/// Address space of the stack of one user in bytes; untouched pages use no memory.
 const STACK_BYTES: usize = 1 << 20;
-/// The part of the stack that scripts may use. The rest is for native functions.
+/// Part of the stack that scripts may use; the rest is for native functions.
 const SCRIPT_STACK_BYTES: usize = 512 << 10;
 /// Part of the stack below a suspended user that is kept: more than the context switch uses.
 const STACK_MARGIN: usize = 16 << 10;
@@ -31,13 +31,13 @@ pub const SLICE_MAX: Duration = Duration::from_secs(10);
 pub enum VuRequest {
     /// The init code has run: the exported options as JSON, and the names of exported functions.
     Ready { options: Option<String>, exports: Vec<String> },
-    /// A pause.
+    /// End of a pause.
     Sleep(Nanos),
-    /// A response to a request.
+    /// Response to a request.
     Http(Box<WireRequest>),
     /// The end of an action on the WebSocket with this number.
     Socket(u32, Box<SocketRequest>),
-    /// The end of one of the calls in [`Context::next_begun`]; `None` means no limit.
+    /// End of any call in [`Context::next_begun`]; `None` for no time limit.
     Any(Option<Nanos>),
     /// A task is over; the user is idle.
     Finished(Result<Option<String>, VuFailure>),
@@ -52,7 +52,7 @@ pub enum VuAnswer {
     /// The call in this lane has ended.
     Ended(u32, Box<HttpReply>),
     Run(Task),
-    /// The current task ends here.
+    /// Ends the current task.
     Interrupt,
     /// The user is no longer needed.
     End,
@@ -70,7 +70,7 @@ pub struct Task {
     pub wants_result: bool,
 }
 
-/// A call that a user has begun.
+/// Call that a user has begun.
 #[derive(Debug)]
 pub enum VuCall {
     Http(Box<WireRequest>),
@@ -78,21 +78,21 @@ pub enum VuCall {
     Socket(u32, Box<SocketRequest>),
 }
 
-/// Why a task failed.
+/// Reason why a task failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VuFailure {
-    /// An exception: its text with the stack.
+    /// Exception: its text with the stack.
     Exception(String),
-    /// `test.abort()`, with its message.
+    /// Call of `test.abort()`, with its message.
     Abort(String),
     Interrupted,
 }
 
-/// A user.
+/// User with its runtime.
 pub struct Vu {
     coroutine: Coroutine<VuAnswer, VuRequest, ()>,
     context: Rc<Context>,
-    /// A task has begun and not ended.
+    /// True between the begin and the end of a task.
     under_way: bool,
 }
 
@@ -146,8 +146,8 @@ impl Vu {
         self.under_way
     }
 
-    /// Passes an answer; returns the next event that the user waits for. `now` is on the clock of
-    /// the run.
+    /// Passes an answer; returns the next event that the user waits for. `now`: on the clock of the
+    /// run.
     pub fn resume(&mut self, answer: VuAnswer, now: Nanos) -> VuRequest {
         if self.coroutine.done() {
             return VuRequest::Finished(Err(VuFailure::Interrupted));
@@ -176,7 +176,7 @@ impl Drop for Vu {
             self.coroutine.resume(VuAnswer::End);
         }
         if !self.coroutine.done() {
-            // SAFETY: the frames on the stack are abandoned; what they own leaks, and nothing outside
+            // SAFETY: the frames on the stack are abandoned: their values leak, and nothing outside
             // refers to them.
             unsafe { self.coroutine.force_reset() };
         }
@@ -196,7 +196,7 @@ impl Suspension {
         self.yielder.set(Some(yielder));
     }
 
-    /// Returns the memory of the stack below a suspended user to the system. `bottom`: the lowest
+    /// Returns the memory of the stack below a suspended user to the system. `bottom`: lowest
     /// address of its stack, at which a guard page begins.
     ///
     /// The init code uses far more of the stack than iterations do.
@@ -225,7 +225,7 @@ impl Suspension {
     }
 }
 
-/// Main function of a user, on its own stack.
+/// Runs the main function of a user, on its own stack.
 fn live(program: &Arc<Program>, context: &Rc<Context>) {
     let made = runtime(program, context);
     let (runtime, js) = match made {
@@ -398,7 +398,7 @@ fn settle<'js>(
     }
 }
 
-/// The text of an exception, or the reason why the host stopped the script.
+/// Returns the text of an exception, or the reason why the host stopped the script.
 fn failure<'js>(host: &Object<'js>, context: &Context, error: CaughtError<'js>) -> VuFailure {
     let text = match error {
         CaughtError::Exception(exception) => {

@@ -16,7 +16,7 @@ use support::{Ran, Reply, run};
 
 const BASE: &str = "http://127.0.0.1:8000";
 
-/// The simulated server, which answers like the one that k6 ran against.
+/// Simulates the server that k6 ran against.
 fn answer(request: &str) -> Reply {
     let (head, body) = request.split_once("\r\n\r\n").unwrap_or((request, ""));
     let mut lines = head.split("\r\n");
@@ -104,7 +104,7 @@ fn code(ran: &Ran) -> u8 {
     }
 }
 
-/// The exit code and the masked text of a script.
+/// Returns the exit code and the masked text of a script.
 fn outcome(path: &Path) -> String {
     let read = |path: &str| std::fs::read(path).map_err(|error| error.to_string());
     let env = BTreeMap::from([("BASE".to_owned(), BASE.to_owned())]);

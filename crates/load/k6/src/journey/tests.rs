@@ -114,7 +114,7 @@ fn an_iteration_is_calls_checks_and_pauses() {
     let ActorAction::Broke(why) = turn.action else { panic!("{turn:?}") };
     assert!(why.starts_with("http://c.example is not a server of this run"), "{why}");
     actor.leave_off(7);
-    // another user takes over the state that the first one left
+    // another user takes over the state that the first user left
     actor.forget(7);
     let start = IterationStart { user: 8, iteration: 71, values: &[] };
     call(actor.begin(&start));

@@ -2,7 +2,7 @@
 
 use crate::scan::{Token, TokenKind};
 
-/// The tokens of a text, and functions that skip the types among them.
+/// Tokens of a text, with functions that skip the types among them.
 #[derive(Clone, Copy)]
 pub(super) struct Types<'a> {
     pub(super) text: &'a str,
@@ -21,7 +21,7 @@ impl<'a> Types<'a> {
         self.all.get(at).map(|token| token.kind)
     }
 
-    /// Byte position after a token.
+    /// Returns the byte position after a token.
     pub(super) fn end(&self, at: usize) -> usize {
         self.all.get(at).map_or(self.text.len(), |token| token.end)
     }
@@ -38,7 +38,7 @@ impl<'a> Types<'a> {
         self.text[before..token.start].contains('\n')
     }
 
-    /// The bracket that closes the bracket at `at`.
+    /// Returns the bracket that closes the bracket at `at`.
     pub(super) fn closing(&self, at: usize) -> usize {
         let mut depth = 0_u32;
         for row in at..self.all.len() {
@@ -58,7 +58,7 @@ impl<'a> Types<'a> {
         self.all.len()
     }
 
-    /// The token after this one, or after its brackets.
+    /// Returns the token after this one, or after its brackets.
     pub(super) fn after(&self, at: usize) -> usize {
         match self.word(at) {
             "(" | "[" | "{" => (self.closing(at) + 1).min(self.all.len()),
@@ -66,7 +66,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The token after the type at `at`.
+    /// Returns the token after the type at `at`.
     pub(super) fn skip(&self, at: usize) -> usize {
         self.union(at, 0)
     }
@@ -136,7 +136,7 @@ impl<'a> Types<'a> {
         (row + 1).min(self.all.len())
     }
 
-    /// `.name`, `<…>`, `[]` and `[key]` after a type.
+    /// Skips `.name`, `<…>`, `[]` and `[key]` after a type.
     fn postfix(&self, mut at: usize, depth: u32) -> usize {
         loop {
             match self.word(at) {
@@ -153,7 +153,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The token after `<…>`, or `None` if these are not arguments of a type.
+    /// Returns the token after `<…>`; `None` if these are not type arguments.
     pub(super) fn skip_arguments(&self, at: usize) -> Option<usize> {
         let mut row = at + 1;
         loop {
@@ -185,7 +185,8 @@ impl<'a> Types<'a> {
         (end > row).then_some(end)
     }
 
-    /// The token after a statement that is a type: `interface`, `type`, `declare`, `import type`.
+    /// Returns the token after a statement that is a type: `interface`, `type`, `declare`, `import
+    /// type`.
     pub(super) fn statement_end(&self, at: usize) -> usize {
         let mut row = at;
         let alias =

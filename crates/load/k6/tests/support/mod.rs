@@ -57,7 +57,7 @@ impl Ran {
     }
 }
 
-/// A call that ends.
+/// Call that ends.
 struct Ending {
     sample: Sample,
     lane: u32,
@@ -69,9 +69,9 @@ struct Ending {
 #[derive(Default)]
 struct Events {
     due: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
-    /// `None` for a pause, or for an end that another one has replaced.
+    /// End of a call; `None` for a pause, or if another end has replaced it.
     all: Vec<Option<Ending>>,
-    /// Users that have left.
+    /// Number of users that have left.
     left: BTreeSet<u64>,
 }
 
@@ -115,18 +115,18 @@ pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
     Ran { test, sent: world.sent }
 }
 
-/// A message, with its arrival.
+/// Message, with its arrival.
 type Arriving = (Nanos, Vec<u8>);
 
-/// A WebSocket: messages on the way from the server, with their arrival.
+/// WebSocket: messages in transit from the server, with their arrival.
 #[derive(Default)]
 struct Socket {
     waiting: VecDeque<Arriving>,
-    /// The call that listens, and the message that it will receive.
+    /// Call that listens, and the message that it will receive.
     listening: Option<(usize, Option<Arriving>)>,
 }
 
-/// By user and number.
+/// WebSockets by user and number.
 type Sockets = BTreeMap<(u64, u32), Socket>;
 
 struct World {
@@ -135,7 +135,7 @@ struct World {
     sockets: Sockets,
 }
 
-/// A server that echoes after 10 ms, answers a ping after 5 ms, and closes after "bye".
+/// Simulates a server that echoes after 10 ms, answers a ping after 5 ms, and closes after "bye".
 fn on_socket(
     call: &SocketCall,
     payload: &[u8],
@@ -199,7 +199,7 @@ impl World {
 
     fn call_socket(&mut self, user: u64, now: Nanos, call: &SocketCall, template: &Template) {
         let socket = self.sockets.entry((user, call.socket)).or_default();
-        // another call ends one that listens, which has received nothing yet
+        // another call ends the listening one, which has received nothing yet
         if let Some((event, message)) = socket.listening.take()
             && let Some(mut ending) = self.events.all[event].take()
         {
