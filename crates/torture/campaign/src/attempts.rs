@@ -1,5 +1,5 @@
 //! The rule for failures: each is tried three times. It is a finding if every attempt fails, and
-//! flaky if only some do; then up to twenty attempts measure the rate (docs/guide/torture.md,
+//! flaky if some pass; up to twenty more attempts then measure the rate (docs/guide/torture.md,
 //! "Outcomes").
 
 use crate::TRIES;
@@ -11,17 +11,17 @@ const RATE_TRIES: u32 = 20;
 /// Quantile of the normal distribution for an interval at 95 %.
 const Z: f64 = 1.959_964;
 
-/// Attempts at the same thing, and the result that is kept of them.
+/// Attempts at the same exchange, and the result to keep.
 #[derive(Debug)]
 pub(crate) struct Tries<T> {
     made: u32,
     failed: u32,
-    /// Attempts if only some of them fail.
+    /// Maximum number of attempts if some of them pass.
     most: u32,
     kept: Option<T>,
 }
 
-/// Attempts at a failure, and how many of them failed.
+/// Number of attempts, and number of failed ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rate {
     pub(crate) made: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// A failure that was observed once.
+    /// Rate of a failure that was observed once.
     pub(crate) const ONCE: Rate = Rate { made: 1, failed: 1 };
 
     /// Counts an attempt.
@@ -51,7 +51,7 @@ impl Rate {
         (((middle - half) / (1.0 + weight)).max(0.0), ((middle + half) / (1.0 + weight)).min(1.0))
     }
 
-    /// Returns the rate with its interval: `3 of 60, which is 1.71 % to 13.7 % with 95 %
+    /// Formats the rate with its interval: `3 of 60, which is 1.71 % to 13.7 % with 95 %
     /// confidence`.
     pub(crate) fn text(self) -> String {
         let (low, high) = self.interval();
@@ -94,8 +94,8 @@ impl<T> Tries<T> {
         Tries { made: 1, failed: 1, ..Tries::default() }
     }
 
-    /// Number of the next attempt, counted from 1; `None` when the first one passed, or enough were
-    /// made.
+    /// Returns the number of the next attempt, counted from 1; `None` if the first attempt passed,
+    /// or enough were made.
     pub(crate) fn next(&self) -> Option<u32> {
         let undecided = self.made == 0 || self.failed > 0;
         let most = if self.failed < self.made { self.most } else { TRIES };
@@ -113,7 +113,7 @@ impl<T> Tries<T> {
         self.failed += u32::from(is_failure);
     }
 
-    /// Counts an attempt whose result is kept if it is the first one, or `replaces` the kept one.
+    /// Counts an attempt. Its result is kept if it is the first, or if it `replaces` the kept one.
     pub(crate) fn add(&mut self, is_failure: bool, replaces: bool, result: T) {
         self.count(is_failure);
         if self.kept.is_none() || replaces {
@@ -129,12 +129,12 @@ impl<T> Tries<T> {
         self.failed
     }
 
-    /// The result that is kept so far.
+    /// Returns the result kept so far.
     pub(crate) fn kept(&mut self) -> Option<&mut T> {
         self.kept.as_mut()
     }
 
-    /// The result that was kept.
+    /// Returns the kept result by value.
     pub(crate) fn into_kept(self) -> Option<T> {
         self.kept
     }

@@ -13,7 +13,7 @@ use units::Nanos;
 const BEFORE_C: Nanos = Nanos::from_secs(5);
 const BEFORE_PRESS: Nanos = Nanos::from_secs(10);
 
-/// Lets the probes run alone for a while.
+/// Director that plays nothing, so that the probes run without load.
 #[derive(Debug)]
 pub(crate) struct Idle {
     span: Nanos,
@@ -35,7 +35,7 @@ impl Director for Idle {
 
 impl ProbeListener for Idle {}
 
-/// Measures probes alone. The deadline of all later probes is derived from it.
+/// Measures probes without load. The deadline of all later probes is derived from the result.
 pub(crate) fn measure(runner: &mut Runner<'_>) -> Baseline {
     let presses = |case: &&Case| families::presses(case);
     let least = match runner.cases.iter().filter(presses).map(|case| case.press).max() {

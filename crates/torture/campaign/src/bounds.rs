@@ -4,10 +4,11 @@
 use dialogue::governor::Governor;
 use units::Nanos;
 
-/// Connections, and new ones per second, reserved for probes: twice what the governor keeps.
+/// Connections open at once, and new connections per second, reserved for probes: twice the
+/// governor's own reserve.
 const PROBES_OPEN: u64 = 8;
 const PROBES_OPENED: u64 = 20;
-/// Requests per second reserved for those that announce cases to the server's log.
+/// Requests per second reserved for beacons, which announce cases in the server's log.
 const BEACONS: u64 = 4;
 const ROUNDS_MAX: Nanos = Nanos::from_secs(120);
 
@@ -37,8 +38,8 @@ pub(crate) fn rounds_max(governor: &Governor) -> Nanos {
     bound.map_or(ROUNDS_MAX, |bound| Nanos(bound.0 / 3 * 2).min(ROUNDS_MAX))
 }
 
-/// Returns whether this is a third-party server, which is left alone soon after it stops
-/// responding.
+/// Returns whether the server belongs to a third party: soon after it stops responding, it gets no
+/// more requests.
 pub(crate) fn is_spared(governor: &Governor) -> bool {
     governor.bounds().is_some_and(|bounds| bounds.lost_max.is_some())
 }

@@ -1,4 +1,4 @@
-//! Remaining budget of searches: conversations, and time since the first one.
+//! Remaining budget of searches: number of conversations, and time since the first one.
 
 use crate::shrink::Budget;
 use units::Nanos;

@@ -1,5 +1,5 @@
-//! Sends requests through a proxy: records what arrives at our origin after it, and how a server
-//! interprets that, or the requests themselves.
+//! Sends requests through a proxy. Records what arrives at our own origin behind it, then tests how
+//! a real server interprets that, or the original requests.
 
 use crate::{
     GRACE, PLAIN_CALLS, Runner, Settings, TestTarget, Unwatched, World, habits, preconditions,
@@ -15,9 +15,9 @@ use torture::framing;
 use torture::judge;
 use units::Nanos;
 
-/// Time limit of a conversation; the origin responds within a fraction of it.
+/// Timeout of a conversation; the origin responds within a fraction of it.
 const TIME: Nanos = Nanos::from_secs(3);
-/// Interval and maximum number of queries whether the origin has received everything.
+/// Interval and maximum number of queries on whether the origin has received everything.
 const QUERY_INTERVAL: Nanos = Nanos::from_millis(50);
 const QUERIES_MAX: u32 = 60;
 
@@ -25,7 +25,7 @@ const QUERIES_MAX: u32 = 60;
 const WAKES_MAX: u32 = 4;
 const WAKE_EVERY: Nanos = Nanos::SECOND;
 
-/// A server with a fixed response that records what arrives, one connection at a time.
+/// Server with a fixed response that records what arrives, one connection at a time.
 pub trait RecordingOrigin {
     /// Returns what has arrived since the previous call, in the order of the connections; `None`
     /// while data still arrives.
@@ -35,13 +35,14 @@ pub trait RecordingOrigin {
 /// The tested servers and their order.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainTargets<'a> {
-    /// The proxy. Its page is one that it forwards.
+    /// The proxy, with a page that it forwards.
     pub front: &'a TestTarget,
-    /// A server after the proxy, or a candidate for it.
+    /// Server behind the proxy, or a candidate for it.
     pub back: Option<&'a TestTarget>,
 }
 
-/// Sends each request through the proxy, then what arrived, or the request itself, to the server.
+/// Sends each request through the proxy, then sends what arrived, or the original request, to the
+/// server.
 pub fn chain(
     targets: ChainTargets<'_>,
     requests: &[ChainRequest],
@@ -128,8 +129,8 @@ fn through(
     Ok(())
 }
 
-/// Sends plain requests until one is served: a proxy that found no server at first may need one to
-/// retry.
+/// Sends plain requests until one is served: a proxy that did not reach its server at first may
+/// need a request to retry.
 fn wake(runner: &mut Runner<'_>) {
     for _ in 0..WAKES_MAX {
         let plain = habits::plain_request(runner.target, "");

@@ -7,7 +7,7 @@ use units::Nanos;
 pub enum ServerCommand {
     /// Restarts the server.
     Restart,
-    /// Withdraws a resource that the server needs; restores it.
+    /// Withdraws a resource that the server needs, or restores it.
     Starve,
     Relieve,
 }
@@ -27,9 +27,9 @@ impl ServerCommand {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     pub action: ServerCommand,
-    /// When it started, by the world's clock.
+    /// Start, by the world's clock.
     pub began: Nanos,
     pub ended: Nanos,
-    /// Description of the failure, if it failed, without the command itself.
+    /// Reason of the failure, if it failed, without the command.
     pub trouble: Option<String>,
 }

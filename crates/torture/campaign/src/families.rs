@@ -1,5 +1,5 @@
-//! Cases implemented in code: those that need time, many connections or a search. Their parameters
-//! are in the case files, like those of all other cases.
+//! Cases implemented in code: those that need time, many connections or a search. The case files
+//! contain their parameters.
 
 mod connection;
 mod escalate;
@@ -31,9 +31,10 @@ use torture::result::CaseResult;
 /// Common properties of families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FamilySort {
-    /// The case is short and reproduces its findings: a replay runs it again.
+    /// Short case that reproduces its findings: a replay runs it again.
     Brisk,
-    /// Exchanges of the case fail only by what no request may cause: a server error, or a hang.
+    /// Case whose exchanges fail only by a result that no request may cause: a server error, or a
+    /// hang.
     Plain,
     /// Many open connections, with probes alongside.
     Press,
@@ -42,15 +43,15 @@ pub(crate) enum FamilySort {
     Overload,
     /// Frames or segments, with probes alongside.
     Flood,
-    /// A held state, together with all others if the server has room for them.
+    /// Held state, held together with all others if the server has room for them.
     Slow,
     /// The summary of all slow states.
     Deadlines,
     /// The case may crash the server.
     Fatal,
-    /// The case needs the responses of all other cases.
+    /// Case that needs the responses of all other cases.
     Last,
-    /// None of these.
+    /// Any other case.
     Other,
 }
 
@@ -117,8 +118,8 @@ fn sort(case: &Case) -> Option<FamilySort> {
     case.family.as_ref().map(sort_of)
 }
 
-/// Returns the position of a case. `beside`: slow states are held during the cases; they are
-/// awaited as late as possible, but before anything that may make the server close them.
+/// Returns the position of a case in the run. `beside`: slow states are held during other cases.
+/// They are awaited as late as possible, but before cases that may make the server close them.
 pub(super) fn place(case: &Case, beside: bool) -> u8 {
     match (sort(case) == Some(FamilySort::Last), beside) {
         (true, _) => 3,
@@ -133,12 +134,12 @@ pub(super) fn is_fatal(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Fatal)
 }
 
-/// Returns whether it holds many connections at once, which may make the server close others.
+/// Returns whether the case holds many connections at once, which may make the server close others.
 pub(super) fn is_crowd(case: &Case) -> bool {
     presses(case) && sort(case) != Some(FamilySort::PressInPassing)
 }
 
-/// Returns whether it reports on held states, its own or those of others.
+/// Returns whether the case reports on held states of its own or of other cases.
 pub(super) fn awaits_states(case: &Case) -> bool {
     matches!(sort(case), Some(FamilySort::Slow | FamilySort::Deadlines))
 }
@@ -154,7 +155,7 @@ fn holds_connections(case: &Case) -> bool {
     matches!(sort(case), Some(FamilySort::Press | FamilySort::PressInPassing))
 }
 
-/// Returns whether it holds a slow state.
+/// Returns whether the case holds a slow state.
 pub(super) fn is_slow(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Slow)
 }
@@ -164,7 +165,7 @@ pub(super) fn is_brisk(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Brisk)
 }
 
-/// Returns whether its exchanges fail only by what no request may cause.
+/// Returns whether its exchanges fail only by a result that no request may cause.
 pub(super) fn fails_plainly(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Plain)
 }

@@ -1,4 +1,4 @@
-//! A crash that does not recur at once: many repetitions show how often it occurs, and whether it
+//! A crash that does not recur at once. Many repetitions show how often it occurs, and whether it
 //! depends on what is sent.
 
 use super::{accuse, keep};
@@ -19,8 +19,8 @@ const ROUNDS: u32 = 20;
 const CRASHES_MAX: u32 = 3;
 /// Minimum number of crashes to report a rate or a dependence on what is sent.
 const CRASHES_MIN: u32 = 2;
-/// Probability that crashes by chance all follow the same one of the conversations, below which
-/// that one is the cause.
+/// Threshold for the probability that random crashes all follow the same conversation; below it,
+/// that conversation is the cause.
 const COINCIDENCE_MAX: f64 = 0.05;
 
 /// Result of the repetitions.
@@ -28,7 +28,7 @@ struct Repetitions {
     /// Rate of each conversation.
     rates: Vec<Rate>,
     affected: AffectedPart,
-    /// Why they ended early.
+    /// Reason why the repetitions ended early.
     end: Option<SearchEnd>,
 }
 
@@ -61,16 +61,15 @@ impl Repetitions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CrashVerdict {
     NotAgain,
-    /// Too few trials to tell a chance crash from one that depends on the request.
+    /// Too few crashes to distinguish a random crash from one that depends on the request.
     TooFew,
     /// The crash follows only this conversation.
     Depends(usize),
-    /// The crash follows different conversations, the last time this one.
+    /// The crash follows different conversations; this one was the last.
     Chance(usize),
 }
 
-/// Returns the probability that crashes which do not depend on what is sent all follow the same one
-/// of these conversations.
+/// Returns the probability that random crashes all follow the same conversation.
 fn coincidence(conversations: usize, crashes: u32) -> f64 {
     match conversations {
         0 | 1 => 0.0,
@@ -78,8 +77,8 @@ fn coincidence(conversations: usize, crashes: u32) -> f64 {
     }
 }
 
-/// Repeats the last conversations until some crashes show the rate, and records it: of the only
-/// conversation that causes them, or of all. `affected`: by the crash that was seen.
+/// Repeats the last conversations until enough crashes show the rate, and records it for the
+/// conversation that causes them, or for all. `affected`: the part affected by the observed crash.
 pub(super) fn find(
     runner: &mut Runner<'_>,
     case: &Case,

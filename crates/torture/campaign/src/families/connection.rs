@@ -19,7 +19,7 @@ const FIELD: usize = 500;
 /// Maximum growth of time relative to bytes; shorter times are ignored.
 const GROWTH_MAX: f64 = 2.0;
 const LONG_MIN: Nanos = Nanos::from_millis(50);
-/// Divisors below this number of seconds give meaningless quotients.
+/// Minimum time, in seconds, for a meaningful quotient.
 const NOTHING: f64 = 1e-6;
 
 /// Splits a valid request at every position: the parser's state must survive a read.
@@ -129,7 +129,7 @@ fn median(mut times: Vec<Nanos>) -> Nanos {
 }
 
 /// Returns the length of a padded request that is served in one write: `most`, a fraction of it if
-/// the server limits its head, or `least`.
+/// the server limits its head, or else `least`.
 fn longest_served(runner: &mut Runner<'_>, most: usize, least: usize) -> Option<usize> {
     lengths(most, least).into_iter().find(|length| {
         let script = runner.bare(vec![Move::Send(padded(runner, *length))], PLAIN_DEADLINE);
@@ -138,8 +138,8 @@ fn longest_served(runner: &mut Runner<'_>, most: usize, least: usize) -> Option<
     })
 }
 
-/// Returns lengths to try, each half of the previous one and at least twice the last, which is
-/// `least`.
+/// Returns the lengths to try: each is half of the previous one and at least twice the last one,
+/// which is `least`.
 fn lengths(most: usize, least: usize) -> Vec<usize> {
     let halved = std::iter::successors(Some(most), |length| Some(length / 2));
     halved.take_while(|length| *length >= least.max(1) * 2).chain([least]).collect()
@@ -155,7 +155,7 @@ fn padded(runner: &Runner<'_>, length: usize) -> Vec<u8> {
     habits::plain_request(runner.target, &fields)
 }
 
-/// Opens successive connections from one port, which the server may still remember.
+/// Opens successive connections from one port, which the server may still have state for.
 pub(super) fn same_port(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -199,8 +199,8 @@ pub(super) fn same_port(
     });
 }
 
-/// Runs the control with different ports: a server that drops half-closed requests says nothing
-/// about ports.
+/// Runs the control with different ports: if the server drops half-closed requests, ports are not
+/// the reason.
 fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], with: &SamePort) -> Option<String> {
     let count = with.connections;
     let mut dropped = 0;

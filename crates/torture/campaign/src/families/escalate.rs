@@ -22,7 +22,7 @@ const CUT: &str = "random data";
 /// Minimum gap.
 const GAP_MIN: Nanos = Nanos::from_micros(100);
 
-/// Each level doubles the length and halves the gap of the previous one.
+/// Runs the levels: each doubles the length and halves the gap of the previous one.
 pub(super) fn run(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -92,7 +92,7 @@ fn cut_short(runner: &mut Runner<'_>) -> Option<&'static str> {
     runner.case_is_over().then_some("then the time limit of the case was reached")
 }
 
-/// Length and rate of a level, and its result.
+/// Length and rate of a level, with its result.
 #[derive(Clone, Debug, Default)]
 struct EscalationLevel {
     length: u64,
@@ -205,7 +205,8 @@ struct RandomLoad<'a> {
     tally: BTreeMap<String, u64>,
     /// The first server errors.
     faults: Vec<Fault>,
-    /// The last ones cut off without a response: any that crashes a server is among them.
+    /// Last requests that were cut off without a response; a request that crashes the server is
+    /// among them.
     cut: VecDeque<(TalkScript, Talk)>,
 }
 

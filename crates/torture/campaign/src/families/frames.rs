@@ -30,11 +30,11 @@ const LIFE: Nanos = Nanos::from_secs(120);
 const CANCEL: [u8; 4] = [0, 0, 0, 8];
 const HEADER_TABLE_SIZE: u16 = 1;
 const INITIAL_WINDOW_SIZE: u16 = 4;
-/// Size of the field that the bomb references repeatedly; it fits the default table.
+/// Size of the field that the bomb references repeatedly; the default table has room for it.
 const BOMB_FIELD: usize = 3_900;
 /// References per block: a thousand bytes expand to some four million.
 const BOMB_TIMES: usize = 1_000;
-/// The first entry of the dynamic table, as an indexed field (RFC 7541 sections 2.3.3 and 6.1).
+/// The newest entry of the dynamic table, as an indexed field (RFC 7541 sections 2.3.3 and 6.1).
 const NEWEST: u8 = 0x80 | 62;
 /// Size of a field that is not in the static table.
 const FILLER: usize = 64;
@@ -44,7 +44,7 @@ type Make = fn(&Flood<'_>, u32) -> Vec<u8>;
 
 /// Inputs for the frames.
 struct Flood<'a> {
-    /// The header block of a plain request; over HTTP/3 the frame that carries it.
+    /// Header block of a plain request; over HTTP/3, the frame that contains it.
     block: &'a [u8],
 }
 
@@ -59,7 +59,7 @@ impl Flood<'_> {
     }
 }
 
-/// A kind of flood: the initial frames, and the repeated ones.
+/// Kind of flood: its initial frames, and the repeated ones.
 struct FloodFrames {
     kind: FloodKind,
     before: Make,
@@ -166,7 +166,7 @@ fn filler_kept(number: u32) -> Vec<u8> {
     out
 }
 
-/// Does the same in an HTTP/3 section.
+/// Returns the filler field in an HTTP/3 section.
 fn filler_line(number: u32, section: &mut Vec<u8>) {
     let name = format!("x-{number}");
     http3::write::field(name.as_bytes(), &[b'a'; FILLER], section);

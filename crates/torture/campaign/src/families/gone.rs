@@ -1,5 +1,5 @@
 //! Tests whether the server recovers from hung requests of this run after their clients have
-//! disconnected. It runs last, because a server that does not recover is lost.
+//! disconnected. This case runs last, because a server that does not recover is lost.
 
 use crate::attempts::Rate;
 use crate::hangs::HungRequest;
@@ -11,7 +11,7 @@ use torture::judge::{ConversationOutcome, FailureKind, Judgement, PressureOutcom
 use torture::result::{CaseResult, Recovery};
 use units::{Nanos, show};
 
-/// Number and duration of repetitions of a hung request.
+/// Returns the number and duration of repetitions of a hung request.
 pub(crate) fn repeats() -> Option<HangRepeats> {
     // the tests parse the catalogue
     let all = torture::catalogue::cases().unwrap_or_default();
@@ -50,7 +50,7 @@ pub(super) fn run(
     }
 }
 
-/// Describes a server that did not recover from this many of them.
+/// Describes a server that did not recover from `count` such requests.
 pub(crate) fn gone_for_good(sent: u64) -> String {
     let such = if sent == 1 {
         "one such request, whose client has"
@@ -95,7 +95,7 @@ fn report(
 }
 
 /// Repeats and abandons a request. Returns the number after which plain requests failed, and when
-/// they recovered; `None` if they never failed, or it no longer hangs.
+/// they recovered; `None` if they never failed or the request no longer hangs.
 pub(crate) fn repeat_hang(
     runner: &mut Runner<'_>,
     script: &TalkScript,

@@ -1,5 +1,6 @@
-//! Growth over the whole run, which no single case shows: resources that grow from case to case are
-//! confirmed by repeating each kind of request in batches, with the slope and its interval.
+//! Growth over the whole run, which a single case cannot show. Resources that grow from case to
+//! case are confirmed by repeating each kind of request in batches; the result is a slope with its
+//! interval.
 
 use crate::attempts::Rate;
 use crate::families::random;
@@ -13,7 +14,7 @@ use torture::judge::{self, ConversationOutcome, Judgement, PressureOutcome};
 use torture::result::{CaseResult, ServerRow};
 use units::{Nanos, show};
 
-/// A resource, the growth over the run from which it is examined, and the least growth in the
+/// Resource; the growth over the run from which it is examined; and the minimum growth in the
 /// batches that confirms it.
 struct Resource {
     what: &'static str,
@@ -25,7 +26,7 @@ struct Resource {
 
 const MEMORY: &str = "resident memory";
 
-/// Multiple of the batches that confirms growth of memory.
+/// Factor on the number of batches to confirm growth of memory.
 const LONGER: u64 = 4;
 
 const RESOURCES: [Resource; 3] = [
@@ -56,14 +57,14 @@ const RESOURCES: [Resource; 3] = [
 const FACTOR: f64 = 1.25;
 /// Time for the server to settle after a batch.
 const SETTLE: Nanos = Nanos::from_millis(300);
-/// Requests at once.
+/// Number of concurrent requests.
 const AT_ONCE: usize = 8;
 /// Longest random data of a batch.
 const LENGTH: u64 = 4_000;
-/// First index of the batches, beyond those of the cases.
+/// First index of the batches, above those of the cases.
 const FIRST: u64 = 1 << 32;
-/// The plain page is slow if it takes this multiple of its median before the run, and this much
-/// more.
+/// The plain page is slow if it takes more than this multiple of its median before the run, and at
+/// least this much longer.
 const SLOW_FACTOR: u64 = 5;
 const SLOW_MORE: Nanos = Nanos::from_millis(20);
 
@@ -121,7 +122,7 @@ pub(super) fn run(
     ));
 }
 
-/// Repeats more batches, since the heap of a language with garbage collection grows for a while.
+/// Repeats more batches, because the heap of a garbage-collected language grows for a while.
 /// Returns their slope, unless it is less than half of `first`.
 fn continued(
     runner: &mut Runner<'_>,
@@ -143,8 +144,8 @@ struct Grown {
     text: String,
 }
 
-/// Returns what grew from the first case to the last, with the cases that added most. A server
-/// whose number of workers changes holds other resources for that.
+/// Returns what grew from the first case to the last, with the cases that added most. If the number
+/// of workers changes, so do their resources.
 fn grown(rows: &[ServerRow]) -> Vec<Grown> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
     let same = first.state.workers.len() == last.state.workers.len();
@@ -182,13 +183,13 @@ fn most_added(rows: &[ServerRow], resource: &Resource) -> String {
     if named.is_empty() { String::new() } else { format!(" (most in {})", named.join(", ")) }
 }
 
-/// Samples of the server before the batches and after each, and one of their requests.
+/// Samples of the server before the batches and after each batch, with a request of the batches.
 struct Batches {
     levels: Vec<ServerState>,
     example: TalkScript,
 }
 
-/// Repeats one kind of request in batches; `None` if the server is not visible.
+/// Repeats a kind of request in batches; `None` if the server is not visible.
 fn batches(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -233,7 +234,8 @@ struct Slope {
 }
 
 impl Slope {
-    /// `levels`: before the first batch, which fills pools and is left out, and after each.
+    /// `levels`: one before the first batch, which fills pools and is omitted, and one after each
+    /// batch.
     fn of(levels: &[u64]) -> Option<Slope> {
         let levels = levels.get(1..).filter(|levels| levels.len() > 2)?;
         let points: Vec<(f64, f64)> =

@@ -1,5 +1,5 @@
 //! Limits of size and number, found by a search for the boundary: the largest accepted value, how
-//! larger ones are refused, and whether the work grows faster than the size.
+//! larger values are refused, and whether the work grows faster than the size.
 
 pub(super) mod bodies;
 mod growth;

@@ -14,8 +14,8 @@ use units::show;
 
 /// Maximum number of different known responses.
 const KNOWN_MAX: usize = 12;
-/// A response is known if it was the same this many times when requested alone; a server that mixes
-/// up responses sometimes does so here too.
+/// Number of equal responses, requested one at a time, that make a response known. A server that
+/// mixes up responses sometimes does so here too.
 const SAME: usize = 3;
 const ATTEMPTS: usize = 5;
 /// Prefix lengths of the page, if it supports ranges.
@@ -28,14 +28,14 @@ const TOKEN: &str = "lstk";
 const TOKEN_LEN: usize = 12;
 /// Maximum number of failures recorded completely.
 const KEPT_MAX: usize = 3;
-/// Invalid requests that many servers answer with distinct errors.
+/// Invalid requests for which many servers have distinct error responses.
 const ERRORS: [&str; 3] = [
     "loadstone\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n",
     "GET / HTTP/1.1\r\nHost : h\r\nContent-Length: x\r\n\r\n",
 ];
 
-/// A request, and its response when sent alone.
+/// Request with its response when no others are sent.
 #[derive(Clone, Debug)]
 struct KnownResponse {
     name: String,
@@ -124,7 +124,7 @@ fn connections(count: u64) -> String {
     format!("{} {noun}", show::count(count))
 }
 
-/// Learns requests that always get the same response, each a different one.
+/// Learns which requests always get the same response, different from all others.
 fn learn(runner: &mut Runner<'_>, keeps: bool) -> Vec<KnownResponse> {
     let path = runner.target.values.path.clone();
     let mut wanted = vec![("the page".to_owned(), path.clone(), String::new())];
@@ -151,8 +151,8 @@ fn learn(runner: &mut Runner<'_>, keeps: bool) -> Vec<KnownResponse> {
     known
 }
 
-/// Returns the response to a request if it is mostly the same and the connection stays open as
-/// required.
+/// Returns the response to a request if it is nearly always the same and the connection stays open
+/// as required.
 fn steady(runner: &mut Runner<'_>, target: &str, fields: &str, keeps: bool) -> Option<Response> {
     let mut seen: Vec<(usize, Response)> = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -173,7 +173,7 @@ fn steady(runner: &mut Runner<'_>, target: &str, fields: &str, keeps: bool) -> O
     None
 }
 
-/// Returns whether every request alone still gets its original response.
+/// Returns whether every request still gets its known response when sent alone.
 fn still(runner: &mut Runner<'_>, known: &[KnownResponse], keeps: bool) -> bool {
     known.iter().all(|one| {
         steady(runner, &one.target, &one.fields, keeps).is_some_and(|response| one.is(&response))
@@ -185,15 +185,15 @@ fn token(runner: &mut Runner<'_>) -> String {
     format!("{TOKEN}{:0digits$}", runner.next_serial() % 10_u64.pow(digits as u32))
 }
 
-/// Puts the token into a field that many servers repeat.
+/// Adds the token in a field that many servers repeat.
 fn request(runner: &Runner<'_>, target: &str, fields: &str, token: &str) -> Vec<u8> {
     let (host, ours) = (&runner.target.values.host, &runner.target.fields);
     format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n{ours}X-Request-ID: {token}\r\n{fields}\r\n")
         .into_bytes()
 }
 
-/// Plans the requests of each connection in this round: neighbors never send the same one at the
-/// same position.
+/// Plans the requests of each connection in this round: neighbors never send the same request at
+/// the same position.
 fn plan(
     runner: &mut Runner<'_>,
     with: &MixedRequests,
@@ -250,9 +250,10 @@ fn neighbors(
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Whose {
     Own,
-    /// Neither the expected response nor another's, for instance from an overloaded server.
+    /// Neither the expected response nor that of another request, for instance from an overloaded
+    /// server.
     Unknown,
-    /// The response to another request, and how it was recognized.
+    /// Response to another request, and how it was recognized.
     Foreign(String),
 }
 

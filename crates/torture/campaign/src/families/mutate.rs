@@ -13,12 +13,12 @@ use torture::record::sent;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// Concurrent requests. Kept ones are evaluated between rounds, so that the bytes do not depend on
-/// response times.
+/// Number of concurrent requests. Kept ones are evaluated between rounds, so that the bytes do not
+/// depend on response times.
 const ROUND: u64 = 16;
 /// Number of hangs after which no more are sent: each costs its full time limit.
 const HANGS_MAX: u64 = 2;
-/// Initial response time limit; what then looks like a failure gets the full time.
+/// Initial response timeout; an apparent failure is repeated with the full time.
 const FIRST_TIME: Nanos = Nanos::from_secs(1);
 /// Time limit for half a message, for which the server may wait indefinitely.
 const WAITING_TIME: Nanos = Nanos::from_millis(150);

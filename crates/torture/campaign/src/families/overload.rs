@@ -1,5 +1,5 @@
-//! Overload: where the server no longer keeps up, how it behaves beyond, and how it recovers. The
-//! load is open: requests are due regardless of earlier responses.
+//! Overload: the rate from which the server no longer keeps up, how it behaves beyond that, and how
+//! it recovers. The load is open: requests are due regardless of earlier responses.
 
 mod climb;
 mod course;
@@ -23,13 +23,13 @@ use torture::judge::{LoadOutcome, PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Health, Measure, Probe, ProbeKind};
 use units::Nanos;
 
-/// Returns the effect of a load on well-behaved clients and its verdict; instants count from the
+/// Returns the effect of a load on well-behaved clients, and its verdict; instants count from the
 /// start of the load.
 fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
     let (load, origin) = (&played.load, runner.prober.origin());
     let own = |at: Nanos| at - origin;
-    // the kept probe sends the next request after its response: if every response is late, the
-    // probe waits for itself, which shows nothing about other clients
+    // the kept probe sends its next request after the response: if every response is late, the
+    // probe delays itself, which shows nothing about other clients
     let new: Vec<Probe> =
         played.probes.iter().filter(|probe| probe.kind == ProbeKind::New).cloned().collect();
     let pressed = Pressed {
@@ -59,8 +59,8 @@ fn measure_recovery(result: &mut CaseResult, what: &str, health: &Health, note: 
     }
 }
 
-/// Finds the knee and records its measures the first time. `None` if the result says why it is
-/// unknown.
+/// Finds the knee; the first time, also records its figures. `None` if the result explains why it
+/// is unknown.
 fn found(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -85,8 +85,7 @@ fn found(
     Some(knee)
 }
 
-/// Records that the server was not overloaded and what would change that; returns whether that was
-/// so.
+/// Records that the server was not overloaded, with a hint; returns whether that was so.
 fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
     let Some(why) = knee.unreached() else { return false };
     let ours = matches!(knee.limit, Some(Limit::Ourselves(_) | Limit::Time));
@@ -98,7 +97,7 @@ fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
 
 const CUT_SHORT: &str = "the time limit was reached before its end";
 
-/// Returns why a bad load result says nothing about the server.
+/// Returns why a bad load result is not caused by the server.
 fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
     match played.cut_short {
         true => Some(CUT_SHORT.to_owned()),
@@ -106,7 +105,7 @@ fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
     }
 }
 
-/// Effects on well-behaved clients that outrank any verdict on goodput or recovery.
+/// Effects on well-behaved clients that are worse than any verdict on goodput or recovery.
 const GRAVE: [PressureOutcome; 3] =
     [PressureOutcome::Denied, PressureOutcome::Leak, PressureOutcome::Crashed];
 

@@ -1,5 +1,5 @@
-//! Random data for every page of a list: pages behind one front end are often served by several
-//! applications.
+//! Random data for every page of a list: several applications often serve the pages behind one
+//! front end.
 
 use crate::Runner;
 use crate::families::random;

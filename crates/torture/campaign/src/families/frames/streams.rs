@@ -8,17 +8,18 @@ use dialogue::http3::{
 };
 use torture::case::FloodKind;
 
-/// The first unidirectional stream that the opening leaves free (RFC 9000 section 2.1).
+/// The first unidirectional stream that the initial frames leave free (RFC 9000 section 2.1).
 const FIRST_FREE: u64 = DECODER_STREAM + 4;
-/// A reserved type that exercises unknown types (RFC 9114 sections 6.2.3 and 7.2.8).
+/// A reserved stream or frame type, to test unknown types (RFC 9114 sections 6.2.3 and 7.2.8).
 const RESERVED: u64 = 0x21;
-/// A section blocked on the first entry of a dynamic table, which it references (RFC 9204 section
-/// 4.5).
+/// A section that is blocked on the first entry of a dynamic table, which it references (RFC 9204
+/// section 4.5).
 const BLOCKED: [u8; 3] = [2, 0, 0x80];
 /// Number of fields in a large section that servers still accept.
 const FIELDS: u32 = 100;
 
-/// A request is canceled this many requests later, so that both are in different datagrams.
+/// Number of requests between a request and its cancellation, so that both are in different
+/// datagrams.
 const LATER: u32 = 100;
 
 fn stream(number: u32) -> u64 {
@@ -75,7 +76,7 @@ pub(super) const KINDS: [FloodFrames; 14] = [
         packet(&[&[PATH_CHALLENGE], &asked[..]].concat())
     }),
     kind(FloodKind::ConnectionIds, nothing, |_, number| {
-        // each has its own number and retires all previous ones
+        // each ID has its own number and retires all previous ones
         let mut frame = vec![NEW_CONNECTION_ID];
         let sequence = u64::from(number) + 1;
         write::varint(sequence, &mut frame);

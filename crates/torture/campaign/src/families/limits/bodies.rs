@@ -10,11 +10,12 @@ use torture::judge::LimitOutcome;
 use torture::result::{CaseResult, Unit};
 use units::Nanos;
 
-/// A declared length grows faster, because it costs nothing.
+/// Growth factor of a declared length: larger than for sent bytes, because it costs nothing.
 const DECLARED_FACTOR: u64 = 16;
 /// Time for the reply to 100-continue.
 const PATIENCE: Nanos = Nanos::SECOND;
-/// Numbers of chunks whose work is compared with a tenth of them, if that many are accepted.
+/// Numbers of chunks whose work is compared with that of a tenth of them, if the server accepts
+/// that many.
 const CHUNKS: [u64; 2] = [2_000, 20_000];
 
 fn posted(target: &TestTarget, fields: &str) -> String {

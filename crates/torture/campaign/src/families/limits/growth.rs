@@ -14,7 +14,7 @@ use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Start of a search by bytes, and of one by number.
+/// Initial amounts of a search by bytes, and of a search by number.
 const BYTES_LEAST: u64 = 1_024;
 pub(super) const NUMBER_LEAST: u64 = 10;
 /// Second start if the first amount is already refused.
@@ -24,7 +24,7 @@ const NUMBER_SMALLEST: u64 = 1;
 const TIME: Nanos = Nanos::from_secs(10);
 /// Bytes of the message limit reserved for fixed parts.
 const SPARE: u64 = 4 << 10;
-/// Sizes up to here are reported exactly.
+/// Maximum size that is reported exactly.
 const EXACT_MAX: u64 = 16 << 20;
 
 /// A request of a given size.
@@ -35,32 +35,32 @@ pub(super) struct Shot {
 }
 
 impl Shot {
-    /// Returns an exchange of one write and one response.
+    /// Returns an exchange with one write and one response.
     pub(super) fn of(method: &str, bytes: Vec<u8>) -> Shot {
         Shot { steps: vec![Move::Send(bytes)], methods: vec![method.to_owned()], deadline: TIME }
     }
 }
 
-/// The growing part, its maximum, and the expected behavior.
+/// Part that grows, its maximum, and the expected behavior.
 pub(super) struct Growth<'a> {
-    /// Name on the page of limits, and what is counted.
+    /// Name on the page of limits, and the unit.
     pub(super) what: &'a str,
     pub(super) counted: &'a str,
     pub(super) unit: Unit,
-    /// The content is sent, so the message limit applies.
+    /// True if the content is sent, so that the message limit applies.
     pub(super) is_sent: bool,
     pub(super) least: u64,
     pub(super) most: u64,
     pub(super) factor: u64,
-    /// Statuses of a proper refusal; empty: any.
+    /// Statuses of a correct refusal; empty for any.
     pub(super) wanted: &'a [u16],
-    /// Outcome if nothing is refused.
+    /// Outcome if no amount is refused.
     pub(super) endless: LimitOutcome,
     pub(super) shot: &'a dyn Fn(u64) -> Shot,
 }
 
 impl<'a> Growth<'a> {
-    /// Bytes to send, doubled each time.
+    /// Searches over bytes to send, doubling the amount.
     pub(super) fn of_bytes(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
         Growth {
             what,
@@ -76,13 +76,13 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// A number of items to send, doubled each time.
+    /// Searches over a number of items to send, doubling it.
     pub(super) fn of_number(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
         let least = NUMBER_LEAST;
         Growth { unit: Unit::Count, least, ..Growth::of_bytes(what, most, shot) }
     }
 
-    /// `8,193 bytes`, `101`.
+    /// Formats `8,193 bytes` or `101`.
     fn quantity(&self, amount: u64) -> String {
         match self.unit {
             Unit::Bytes if amount > EXACT_MAX => show::bytes(amount),
@@ -123,7 +123,7 @@ fn is_error(status: u16) -> bool {
     status >= 400
 }
 
-/// `base`: the status for the smallest amount.
+/// Judges a response. `base`: status for the smallest amount.
 fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
     if let TalkEnd::Unconnected(class) = talk.end {
         return GrowthVerdict::Unclear(format!("no connection: {}", class.explain()));
@@ -194,7 +194,7 @@ struct Met {
     base: Option<u16>,
     refusals: BTreeMap<u64, SizeRefusal>,
     bad: Option<(u64, String)>,
-    /// A process of the server exited: at which amount, and the description.
+    /// Amount at which a process of the server exited, with a description.
     ended: Option<(u64, String)>,
     unclear: Option<String>,
 }
@@ -237,7 +237,7 @@ pub(super) fn grow(
 }
 
 /// Finds the boundary without recording it: the largest accepted amount, the smallest refused one,
-/// and the status for the smallest. `None` if there is no reliable boundary.
+/// and the status for the smallest amount. `None` if there is no reliable boundary.
 pub(super) fn boundary(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -250,8 +250,8 @@ pub(super) fn boundary(
     sure.then_some(Boundary { low, high, base: met.base })
 }
 
-/// Searches upward from the first amount, and below it if that is already refused: an error for
-/// every amount may be a limit that all of them exceed.
+/// Searches upward from the first amount, and below it if that is already refused: if every amount
+/// causes an error, all of them may exceed the limit.
 fn searched(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -269,7 +269,7 @@ fn searched(
     if is_taken && below.0.high.is_some() { below } else { (found, met) }
 }
 
-/// `in_vain`: whether this response to the smallest amount ends the search.
+/// `in_vain`: returns whether this response to the smallest amount ends the search.
 fn searched_between(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -285,8 +285,8 @@ fn searched_between(
     (found, met)
 }
 
-/// Sends one more request of a search and returns whether it is accepted or how it is refused;
-/// `None` if inconclusive.
+/// Sends a request of a search and returns whether it is accepted or how it is refused; `None` if
+/// inconclusive.
 pub(super) fn taken(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -376,7 +376,7 @@ pub(super) fn noted(
 }
 
 /// Retries a failure, which is a finding only if it is reproducible. If a retry is inconclusive,
-/// the first result is kept.
+/// keeps the first result.
 fn bad_again(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -429,7 +429,7 @@ fn bad_again(
     });
 }
 
-/// Records the boundary as a number, and what is wrong with it.
+/// Records the boundary as a number, with its faults.
 fn record_growth(
     growth: &Growth<'_>,
     most: u64,

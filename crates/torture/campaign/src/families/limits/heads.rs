@@ -8,7 +8,7 @@ use torture::case::{Case, NumberLimit, SizeLimit};
 use torture::judge::LimitOutcome;
 use torture::result::{CaseResult, Unit};
 
-/// Size of a field line, with its end, in a long head.
+/// Size of a field line in a long head, including its line end.
 const LINE: usize = 1_000;
 
 /// Returns the request line and our fields, without the final empty line.

@@ -31,7 +31,8 @@ pub(in crate::families) fn run(
     overlap(runner, case, most, ("method", "the request line", &methods), result);
 }
 
-/// Unknown methods and versions are refused; beyond some length the refusal differs.
+/// Tests unknown methods and versions: they are refused, but beyond some length the refusal
+/// differs.
 fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResult) {
     let target = runner.target;
     let method = |size: u64| long_method(target, size, 0);
@@ -88,7 +89,7 @@ fn field(name: &str, size: u64) -> String {
     }
 }
 
-/// Determines the limit that applies: `what` grows to its limit, then bytes are added elsewhere in
+/// Determines the limit that applies: grows `what` to its limit, then adds bytes elsewhere in
 /// `around`.
 fn overlap(
     runner: &mut Runner<'_>,

@@ -14,7 +14,7 @@ use units::{Nanos, show};
 
 /// Time limit for all responses of one connection.
 const TIME: Nanos = Nanos::from_secs(60);
-/// The first depth; each next one is ten times as deep.
+/// Initial depth; each further depth is ten times the previous one.
 const DEPTH: u64 = 10;
 /// Maximum size of sent bytes kept as evidence.
 const SENT_MAX: usize = 64 << 10;

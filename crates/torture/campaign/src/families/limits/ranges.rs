@@ -13,7 +13,7 @@ use units::show;
 /// Maximum response bytes per page byte without an advisory, and without a finding.
 const SHARE_HELD: f64 = 1.1;
 const SHARE_MAX: f64 = 4.0;
-/// Overhead allowed for the parts of a multipart response: some hundred bytes each, which is a
+/// Permitted overhead for the parts of a multipart response: a few hundred bytes each, which is a
 /// multiple of a short page but costs the server nothing.
 const PARTS: u64 = 16 << 10;
 /// Number of ranges in the first and the second request of each kind.
@@ -110,7 +110,8 @@ fn expected() -> String {
     format!("200, 206 or 416 with at most {SHARE_HELD} times the bytes of the page")
 }
 
-/// `length`: size of the page; `asked`: the size with which the response is compared.
+/// Judges the response. `length`: size of the page; `asked`: size that the response is compared
+/// with.
 fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (LimitOutcome, String) {
     if let TalkEnd::Unconnected(class) = talk.end {
         return (LimitOutcome::Inconclusive, format!("no connection: {}", class.explain()));

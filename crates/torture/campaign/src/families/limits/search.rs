@@ -7,12 +7,12 @@ const REQUESTS_MAX: u32 = 200;
 /// Result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LimitFound {
-    /// The largest accepted; the smallest refused.
+    /// The largest accepted amount, and the smallest refused one.
     pub(super) low: Option<u64>,
     pub(super) high: Option<u64>,
-    /// An inconsistent amount: accepted beyond the boundary, or judged differently the second time.
+    /// Inconsistent amount: accepted beyond the boundary, or judged differently the second time.
     pub(super) stray: Option<u64>,
-    /// It was stopped early.
+    /// True if the search was stopped early.
     pub(super) cut: bool,
 }
 

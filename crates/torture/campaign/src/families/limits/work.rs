@@ -1,4 +1,4 @@
-//! Cost of larger requests: ten times as many items may take up to thirty times as long.
+//! Cost of larger requests: ten times the number of items may take up to thirty times as long.
 
 use super::growth::{self, Growth, Shot};
 use crate::attempts::Rate;
@@ -12,23 +12,22 @@ use torture::judge::{FailureKind, Judgement, LimitOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Allowed growth of time for ten times as many items: sorting or a tree needs somewhat more than
-/// ten.
+/// Permitted growth of time for ten times the number of items: sorting or a tree needs slightly
+/// more than ten.
 const GROWTH_MAX: f64 = 30.0;
-/// Times above this are hardly affected by other work on the machine, so less growth is
-/// significant.
+/// Duration above which other work on the machine hardly matters, so less growth is significant.
 const LONG: Nanos = Nanos::from_millis(500);
 const GROWTH_OF_LONG: f64 = 20.0;
-/// Requests of each size per pass; the fastest are compared.
+/// Number of requests of each size per pass; the fastest are compared.
 const ROUNDS: usize = 5;
 /// Factor between the sizes.
 const STEP: u64 = 10;
 
-/// The time of a plain request is subtracted, but at most this part of the shorter time: otherwise
-/// two similar times could yield any quotient.
+/// Maximum part of the shorter time that is subtracted for a plain request: without it, two similar
+/// times could yield any quotient.
 const PLAIN_PART: u64 = 4;
 
-/// If the median plain request takes this many times as long as the fastest, the machine is busy.
+/// The machine is busy if the median plain request takes this multiple of the fastest one.
 const BUSY_FACTOR: u64 = 4;
 
 /// Time the server needed, with the conversation.
@@ -55,7 +54,7 @@ impl Timings {
     }
 
     /// Returns whether the fastest large request takes longer than its size explains, and long
-    /// enough to matter.
+    /// enough to be relevant.
     fn is_steep(&self) -> bool {
         let least = |timed: &Vec<Timed>| timed.iter().map(|(took, ..)| *took).min();
         let [Some(short), Some(long)] = self.sizes.each_ref().map(least) else { return false };
@@ -126,7 +125,7 @@ pub(super) fn compare(
     keep_slow(runner, case, &name, (&script, talk), (growth_max(long), why), result);
 }
 
-/// Times plain requests and both sizes, alternating; returns false if the run must end.
+/// Times plain requests and both sizes in turn; returns false if the run must end.
 fn time_both(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -169,7 +168,7 @@ fn keep_slow(
     culprit::keep(runner, case, name, Rate::ONCE, (script, talk), judgement, result);
 }
 
-/// Returns the time from the last byte sent to the response; `None` without one.
+/// Returns the time from the last byte sent to the response; `None` without a response.
 fn time(runner: &mut Runner<'_>, case: &Case, name: &str, shot: Shot) -> Option<Timed> {
     let (script, talk) = growth::shoot(runner, shot);
     growth::noted(runner, case, name, 1, &script, &talk, LimitOutcome::Pass, String::new());

@@ -14,7 +14,7 @@ use units::{Nanos, show};
 
 /// Maximum number of steps: from a tenth of a request per second to far beyond any maximum.
 const STEPS_MAX: usize = 40;
-/// Share of a limit that is offered, because evenly due requests are not sent evenly.
+/// Share of a limit that is offered: evenly due requests are not sent evenly.
 const OF_BOUND: f64 = 0.95;
 /// Maximum share of a case's time for the search.
 const SEARCH_SHARE: f64 = 0.4;
@@ -79,7 +79,7 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
             knee.high = Some(rate);
             break;
         }
-        // rates that we could not offer say nothing about the server, but served ones do
+        // rates that we could not offer show nothing about the server, but served ones do
         let ours = if step.is_followed() { None } else { is_ours(runner, &played, &step) };
         if let Some(limit) = ours {
             tries += 1;
@@ -111,7 +111,7 @@ fn search_time(runner: &mut Runner<'_>) -> Nanos {
     bound.map_or(Nanos::NEVER, |span| Nanos::from_secs_f64(span.as_secs_f64() * SEARCH_SHARE))
 }
 
-/// Returns which problem of ours kept a step from its rate.
+/// Returns the problem on our side that prevented the rate of a step.
 fn is_ours(runner: &Runner<'_>, played: &Played, step: &LoadStep) -> Option<Limit> {
     if played.load.is_short() {
         return Some(Limit::Ourselves("this machine ran out of descriptors or ports".to_owned()));

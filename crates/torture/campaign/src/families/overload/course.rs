@@ -18,9 +18,9 @@ pub(super) struct LoadPlan {
     pub(super) flows: Vec<Flow>,
     /// Conversations of another kind, with their start times.
     pub(super) odd: Vec<(Nanos, TalkScript)>,
-    /// When the load was released: the recovery is watched from then on.
+    /// Instant of the release, from which the recovery is watched.
     pub(super) released: Nanos,
-    /// Resends a request whose connection closes without a response, as clients do.
+    /// True to resend a request whose connection closes without a response, as clients do.
     pub(super) resends: bool,
 }
 
@@ -30,7 +30,7 @@ impl LoadPlan {
     }
 }
 
-/// A finished load, with its probes.
+/// Finished load with its probes.
 pub(super) struct Played {
     pub(super) load: Load,
     pub(super) probes: Vec<Probe>,

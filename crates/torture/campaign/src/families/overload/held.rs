@@ -13,7 +13,8 @@ use units::{Nanos, show};
 
 /// Offered rate, in multiples of the knee.
 const FACTOR: f64 = 2.0;
-/// Held: at least this share of peak goodput is sustained. Below the second one it collapses.
+/// Held: the server sustains at least this share of its peak goodput. Below the second share it
+/// collapses.
 const KEPT_HELD: f64 = 0.8;
 const KEPT_COLLAPSE: f64 = 0.5;
 

@@ -1,5 +1,5 @@
-//! An open load of valid requests on kept connections: each is due at a precomputed instant and
-//! timed from it. Requests beyond the limit are not sent and count as not served.
+//! An open load of valid requests on kept connections. Each request is due at a precomputed instant
+//! and timed from it. Requests beyond the limit are not sent and count as not served.
 
 use super::steps::{LoadedCall, Met};
 use crate::GATE;
@@ -14,22 +14,22 @@ use torture::judge::Plain;
 use torture::result::Probe;
 use units::Nanos;
 
-/// Requests per connection before a new one is opened, so that little is stored per connection, and
-/// servers that close after 100 requests do not disturb.
+/// Number of requests after which a connection is replaced, so that little is stored per
+/// connection, and so that servers that close after 100 requests do not interfere.
 const CALLS_MAX: usize = 100;
-/// No server keeps a connection that long.
+/// Lifetime of a connection, longer than servers keep one.
 const LIFE: Nanos = Nanos::from_secs(86_400);
 /// Connections idle for this long are closed, because they may occupy a slot.
 const IDLE_MAX: Nanos = Nanos::from_secs(1);
 /// The interval of the limit on new connections.
 const SECOND: Nanos = Nanos::SECOND;
 
-/// A requested page, with its usual response.
+/// Requested page with its usual response.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) request: Vec<u8>,
     pub(super) plain: Plain,
-    /// Time limit of each request from its due instant.
+    /// Timeout of each request, from its due instant.
     pub(super) deadline: Nanos,
     /// Maximum share of outstanding requests.
     pub(super) share: f64,
@@ -63,14 +63,14 @@ pub(super) struct OfferedLoad {
     pub(super) flows: Vec<Flow>,
     /// Conversations of another kind, in order of their start; their results are not used here.
     pub(super) odd: Vec<(Nanos, TalkScript)>,
-    /// A conversation with this server, whose steps are replaced.
+    /// Template of a conversation with this server; its steps are replaced.
     pub(super) pattern: TalkScript,
-    /// Resends a request on a connection that the server closed without a response.
+    /// True to resend a request on a connection that the server closed without a response.
     pub(super) resends: bool,
     /// Maximum numbers of outstanding requests, and of new connections per second.
     pub(super) waiting_max: usize,
     pub(super) opens_max: u64,
-    /// From this instant probes are watched until they are normal, at most for [`GATE`]; the flows
+    /// Instant from which probes are watched until they are normal, for at most [`GATE`]; the flows
     /// end then.
     pub(super) released: Nanos,
     pub(super) calm: RecoveryWatch,
@@ -86,23 +86,23 @@ struct LoadTarget {
     again: bool,
 }
 
-/// One of our connections.
+/// Connection of the load.
 #[derive(Debug)]
 struct LoadConnection {
     /// Number of consumed responses.
     answered: usize,
     call: Option<LoadTarget>,
     idle_since: Nanos,
-    /// We are closing it.
+    /// True while we close it.
     dropped: bool,
 }
 
-/// Plays a load.
+/// Director that plays a load.
 #[derive(Debug)]
 pub(super) struct Load {
     offer: OfferedLoad,
     start: Option<Nanos>,
-    /// The next request of each flow; the number of started conversations of another kind.
+    /// Next request of each flow, and number of started conversations of another kind.
     next: Vec<u64>,
     odd_begun: usize,
     lines: BTreeMap<usize, LoadConnection>,
@@ -117,7 +117,7 @@ pub(super) struct Load {
     /// Instants at which the server broke connections.
     broken_at: Vec<Nanos>,
     short: bool,
-    /// A limit stopped it.
+    /// True if a limit stopped it.
     cut_off: bool,
     over_at: Nanos,
 }
@@ -336,7 +336,7 @@ impl Load {
         self.lines.insert(place, line);
     }
 
-    /// Returns whether its route has the maximum of outstanding requests.
+    /// Returns whether its route has reached the maximum of outstanding requests.
     fn is_crowded(&self, wanted: LoadTarget) -> bool {
         let (flows, share) = (&self.offer.flows, self.route(wanted).share);
         if share >= 1.0 {

@@ -1,4 +1,4 @@
-//! an expensive page is requested far beyond its capacity, and a cheap one at an easy rate.
+//! requests an expensive page far beyond its capacity, and a cheap page at an easy rate.
 
 use super::climb;
 use super::course::{self, LoadPlan};
@@ -13,18 +13,18 @@ use torture::judge::{Plain, PressureOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Rate of the expensive page, in multiples of its knee, and of the other.
+/// Rates of the expensive page and of the cheap one, in multiples of their knees.
 const FACTOR: f64 = 2.0;
 const EASY: f64 = 0.3;
-/// Maximum share of connections for the expensive page: the others always find one, so that any
-/// waiting is due to the server.
+/// Maximum share of connections for the expensive page. The cheap page always finds a connection,
+/// so any waiting is due to the server.
 const SHARE: f64 = 0.75;
 /// Maximum time of the expensive page, as a multiple of its time alone.
 const PATIENCE: u64 = 10;
-/// How long the cheap page is requested alone, before the other one.
+/// Duration of requests for the cheap page only, before the other starts.
 const ALONE: Nanos = Nanos::from_secs(3);
-/// Starved: less than this share of cheap requests is served in time; denied: less than the second
-/// one.
+/// Starved: less than this share of cheap requests is served in time. Denied: less than the second
+/// share.
 const SERVED: f64 = 0.95;
 const SERVED_LITTLE: f64 = 0.5;
 

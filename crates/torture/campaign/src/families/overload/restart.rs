@@ -13,7 +13,7 @@ use units::{Nanos, show};
 
 /// Background load, as a share of the knee.
 const EASY: f64 = 0.3;
-/// Time before the command.
+/// Duration of the load before the command.
 const BEFORE: Nanos = Nanos::from_secs(2);
 
 /// Effect of a restart on the requests of a load.
@@ -21,12 +21,12 @@ const BEFORE: Nanos = Nanos::from_secs(2);
 struct RestartEffect {
     /// Requests outstanding when the command started.
     in_flight: u64,
-    /// Cut off: reset, or a truncated response.
+    /// Connections cut off: reset, or with a truncated response.
     cut: u64,
     /// The connection was closed regularly without a response byte.
     closed: u64,
     refused: u64,
-    /// No response in time.
+    /// Requests without a response in time.
     silent: u64,
     /// Responses with 503 or 429, and other unusual ones.
     shed: u64,
@@ -138,7 +138,7 @@ pub(in crate::families) fn run(
     result.outcome = shown.into();
 }
 
-/// Returns a rate with which the server easily keeps up, even if its knee is unknown.
+/// Returns a rate that the server certainly sustains, even if its knee is unknown.
 pub(super) fn easy(knee: &Knee) -> f64 {
     knee.easy(EASY)
 }

@@ -26,7 +26,7 @@ const MARGIN: Nanos = Nanos::from_secs(300);
 /// Latest start of odd requests, as a share of a window.
 const LAST: f64 = 0.8;
 
-/// An odd request that is repeated.
+/// Odd request that is repeated.
 enum Odd {
     Exchange(Exchange),
     Random(Case, Fuzz),
@@ -110,8 +110,8 @@ fn window(with: &OverloadSoak, span: Nanos) -> Nanos {
     Nanos(span.0 / ROWS_WANTED).clamp(WINDOW_MIN, most.max(WINDOW_MIN))
 }
 
-/// Returns the cases of syntax, random data and connections: the selected ones, or those of the
-/// catalogue.
+/// Returns the selected cases of syntax, random data and connections; without a selection, those of
+/// the catalog.
 fn cases(runner: &Runner<'_>) -> Vec<Case> {
     let own =
         |case: &&Case| matches!(case.group(), 'F' | 'S' | 'C') && families::is_given(runner, case);

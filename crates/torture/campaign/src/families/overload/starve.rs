@@ -11,7 +11,7 @@ use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// Time before the command.
+/// Duration of the load before the command.
 const BEFORE: Nanos = Nanos::from_secs(2);
 /// Maximum share of requests without a response: the server should report an error.
 const SILENT_MAX: f64 = 0.05;
@@ -77,9 +77,9 @@ pub(in crate::families) fn run(
 struct StarvationResult {
     due: u64,
     right: u64,
-    /// 503 or 429, or another error response.
+    /// Responses with 503 or 429, or another error status.
     responded: u64,
-    /// No response or a truncated one, in any form.
+    /// Requests without a response, or with a truncated one.
     unanswered: u64,
 }
 

@@ -1,19 +1,19 @@
-//! Results of the requests of a load, and whether a server keeps up with a rate.
+//! Results of the requests of a load, and whether a server sustains a rate.
 
 use crate::pressure::SLOW_FEW;
 use torture::beside::quantile;
 use units::Nanos;
 
-/// A server keeps up with a rate if it serves this share of it in time, during the step.
+/// A server sustains a rate if it serves this share of it in time during the step.
 const FOLLOWED: f64 = 0.95;
 /// The first share of a step is not counted, because connections are being opened.
 const SETTLING: f64 = 0.25;
-/// Requests sent this late because of us: above this share of a step, unserved requests say
-/// nothing. Good results on a busy machine still count.
+/// Delay by which a request is sent late because of us. If more than this share of a step is late,
+/// unserved requests show nothing. Good results on a busy machine still count.
 const LATE_MAX: Nanos = Nanos::from_millis(50);
 const LATE_SHARE: f64 = 0.05;
-/// Requests not sent for lack of connections are due to our limit, if responses take less than this
-/// multiple of their time on the idle server, or this much more.
+/// Requests that are not sent for lack of connections are due to our limit if responses take less
+/// than this multiple of their time on the idle server, or at most this much longer.
 const AS_QUICK_FACTOR: u64 = 3;
 const AS_QUICK_MORE: Nanos = Nanos::from_millis(5);
 
@@ -23,21 +23,21 @@ pub(crate) enum Met {
     Right,
     /// 503 or 429.
     Shed,
-    /// Another response: with a status of 500 or above, or an unusual one.
+    /// Any other response: a status of 500 or above, or an unusual one.
     Fault,
     Wrong,
-    /// A truncated response; a close without a byte; a reset; a refused connection.
+    /// A truncated response, a close without a byte, a reset, or a refused connection.
     Short,
     Closed,
     Reset,
     Refused,
     /// No response in time.
     Silent,
-    /// Not sent, because too many were outstanding or a connection beyond the limit per second was
+    /// Not sent, because too many were outstanding, or a connection beyond the limit per second was
     /// needed.
     Unsent,
     Unopened,
-    /// We stopped it, or could not start it.
+    /// Stopped by us, or not started by us.
     Ours,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct LoadStep {
     pub(crate) unsent: u64,
     /// Unsent requests that needed a new connection.
     pub(crate) unopened: u64,
-    /// Requests with an unusual response, or none.
+    /// Requests with an unusual response, or without one.
     pub(crate) lost: u64,
     /// Correct responses received within the interval.
     pub(crate) served: u64,
@@ -124,8 +124,8 @@ impl LoadStep {
         if self.due == 0 { 0.0 } else { count as f64 / self.due as f64 }
     }
 
-    /// Returns whether it served what was offered. Requests at the edge of the interval count on
-    /// either side.
+    /// Returns whether the server served the offered rate. Requests at the edge of the interval
+    /// count on either side.
     pub(crate) fn is_followed(&self) -> bool {
         (self.served + 1) as f64 >= self.due as f64 * FOLLOWED
     }
@@ -137,8 +137,8 @@ impl LoadStep {
         ours.then(|| format!("{} of the requests were sent late", late()))
     }
 
-    /// Returns the option whose limit kept requests from being sent although the server is as fast
-    /// as when idle. `most`: maximum number of outstanding requests. At that maximum, each takes
+    /// Returns the option whose limit prevented requests although the server is as fast as when
+    /// idle. `most`: maximum number of outstanding requests. At that maximum, each request takes
     /// their number divided by the rate of responses (Little's law), however fast the fastest are.
     pub(crate) fn is_for_want_of(&self, quiet: Nanos, most: usize) -> Option<&'static str> {
         let quick = (quiet * AS_QUICK_FACTOR).max(quiet + AS_QUICK_MORE);
@@ -167,7 +167,7 @@ mod tests {
         Nanos::from_millis(count)
     }
 
-    /// One every 10 ms for a second, with a response after `over`.
+    /// Requests one every 10 ms for a second, with a response after `over`.
     fn calls(met: Met, over: u64) -> Vec<LoadedCall> {
         let one = |n: u64| LoadedCall {
             route: 0,

@@ -1,5 +1,5 @@
-//! all kinds of load, mixed by the seed. Meanwhile the server may serve no client, but it
-//! must not crash; afterwards it must recover completely.
+//! all kinds of load, mixed by the seed. During the storm the server may serve no client, but
+//! it must not crash; afterwards it must recover completely.
 
 use super::{CUT_SHORT, measure_recovery};
 use crate::families::press::held;
@@ -14,17 +14,17 @@ use units::{Nanos, Purpose, Seed, Stream, show};
 
 /// Divisor of the limits for a storm.
 const OF_BOUNDS: u64 = 2;
-/// Lifetime of a connection that is not closed at once.
+/// Lifetime of a connection that does not close at once.
 const LIFE: (Nanos, Nanos) = (Nanos::from_millis(500), Nanos::from_millis(9_500));
 /// Mean lifetime in seconds.
 const LIFE_MEAN: f64 = 5.0;
-/// Share of the kinds below that last.
+/// Share of the kinds listed below that last.
 const LASTING: f64 = 0.6;
 /// Maximum length of a storm as a share of the time of a case: the rest needs time too.
 const OF_CASE: f64 = 0.7;
-/// Requests in one pipeline.
+/// Number of requests in a pipeline.
 const PIPELINE: usize = 8;
-/// Purpose of the seed: no stream of random data has this index.
+/// Index of the seed's purpose, which no stream of random data has.
 const INDEX: u64 = u64::MAX;
 
 pub(in crate::families) fn run(
@@ -87,8 +87,8 @@ pub(in crate::families) fn run(
     result.outcome = felt.into();
 }
 
-/// Returns why the server crashed or was restarted: refused for a moment, with connections reset.
-/// Many connections close at any time, so half of them cannot be required.
+/// Returns why the server crashed or was restarted: connections were refused for a moment, and
+/// others reset. Many connections close at any time, so resets of half of them cannot be required.
 fn died(probes: &[Probe], round: &Round) -> Option<String> {
     let nobody = TalkEnd::Unconnected(FailureClass::Refused);
     let refused = probes.iter().filter(|probe| probe.refused).count()
@@ -158,5 +158,5 @@ fn one(runner: &mut Runner<'_>, stream: &mut Stream) -> TalkScript {
 
 /// Fewer resets than this do not indicate a crash.
 const RESETS_FEW: usize = 3;
-/// A pipeline is abandoned this soon after it was sent.
+/// Time after which a pipeline is abandoned.
 const BRIEF: Nanos = Nanos::from_millis(20);

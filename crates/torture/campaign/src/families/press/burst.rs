@@ -9,12 +9,13 @@ use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// A connection attempt that takes this long was lost and retransmitted (RFC 6298 section 2: the
+/// Duration of a connection attempt whose SYN was lost and retransmitted (RFC 6298 section 2: the
 /// first retransmission follows after one second).
 const REPEATED: Nanos = Nanos::from_millis(900);
 /// Time limit of each connection of a burst.
 const DEADLINE: Nanos = Nanos::from_secs(10);
-/// The connections allowed per second are opened at once, the rest a second later, and so on.
+/// Interval of waves: the connections permitted per second are opened at once, the next wave
+/// follows a second later.
 const WAVE: Nanos = Nanos::from_millis(1_100);
 
 pub(in crate::families) fn run(
@@ -81,8 +82,8 @@ pub(in crate::families) fn run(
     }
 }
 
-/// Measures the queue of busy workers: clients stay silent for a while after connecting. A server
-/// that reads one request at a time accepts no other connection meanwhile.
+/// Measures the queue of busy workers: clients connect and stay silent for a while. A server that
+/// reads one request at a time accepts no other connection during that time.
 fn queue(
     runner: &mut Runner<'_>,
     case: &Case,

@@ -1,4 +1,4 @@
-//! Connections opened and closed: at a rate, and one for each request.
+//! Connections that are opened and closed: at a rate, and one for each request.
 
 use super::{OPENS, pace};
 use crate::pressure::Plan;
@@ -80,7 +80,7 @@ fn measure_rate(result: &mut CaseResult, low: u64, high: Option<u64>, note: &str
     });
 }
 
-/// Sends the same requests on one connection, and each on its own.
+/// Sends the same requests on one connection, and each on a separate connection.
 pub(in crate::families) fn keep_alive(
     runner: &mut Runner<'_>,
     _: &Case,

@@ -1,5 +1,6 @@
 //! Detects drift in figures of a soak: the trend by the Mann-Kendall test, its size by the
-//! Theil-Sen slope. Both are required: in a long soak a trend too small to matter is significant.
+//! Theil-Sen slope. Both are required, because in a long soak even a negligible trend is
+//! significant.
 
 use super::super::steps::LoadStep;
 use sample::ServerState;
@@ -43,7 +44,7 @@ impl Row {
     }
 }
 
-/// A figure, and the minimum growth that matters.
+/// Figure, with the minimum growth that is relevant.
 #[derive(Clone, Copy, Debug)]
 struct Figure {
     what: &'static str,
@@ -169,7 +170,7 @@ fn p_text(p: f64) -> String {
 mod tests {
     use super::*;
 
-    /// A row every ten seconds; `p99` in ms.
+    /// Returns a row for every ten seconds; `p99` in ms.
     fn rows(count: u64, p99: impl Fn(u64) -> f64, memory: impl Fn(u64) -> f64) -> Vec<Row> {
         let row = |n: u64| Row {
             at: Nanos::from_secs(n * 10),
