@@ -1,4 +1,4 @@
-//! Failures of a run that will be shrunk.
+//! Failures of a run that are shrunk later.
 
 use dialogue::talk::TalkScript;
 use torture::case::Case;
@@ -14,7 +14,7 @@ pub(crate) struct Finding {
     pub(crate) name: String,
     pub(crate) script: TalkScript,
     pub(crate) kind: FailureKind,
-    /// The duration, if it is too long.
+    /// Duration, if it is too long.
     pub(crate) slow: Option<Nanos>,
 }
 

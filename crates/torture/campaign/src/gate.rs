@@ -1,5 +1,5 @@
-//! The gate of every case: the case is announced to the server's log, and at its end plain requests
-//! get their usual response, or the time until then is measured.
+//! The gate of every case. The case is announced in the server's log; at its end, plain requests
+//! get their usual response, or the time until they do is measured.
 
 use crate::health::remarking;
 use crate::{GATE, GATE_EVERY, PLAIN_DEADLINE, Runner};
@@ -32,7 +32,7 @@ pub(crate) fn announce(runner: &mut Runner<'_>, case: &Case) -> Spent {
     governor.spent()
 }
 
-/// Ends the case before its gate, whose plain requests announce that.
+/// Ends the case. The plain requests of its gate announce the end.
 pub(crate) fn conclude(runner: &mut Runner<'_>, before: Spent, result: &mut CaseResult) {
     let now = runner.now();
     let governor = runner.world.governor();

@@ -1,4 +1,4 @@
-//! Behavior of the server for plain requests and harmless oddities, before anything is judged.
+//! Behavior of the server for plain requests and harmless oddities, before the first case.
 
 use crate::TestTarget;
 use dialogue::http2::write::{self, PseudoFields};
@@ -27,8 +27,8 @@ pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
 }
 
-/// Does the same over HTTP/2 and HTTP/3, for an established connection: one frame on the first
-/// stream.
+/// Returns the plain request over HTTP/2 or HTTP/3 on an established connection: one frame on the
+/// first stream.
 pub(super) fn plain_frame(target: &TestTarget, fields: &str) -> Vec<u8> {
     frame_of(target, &format!("{}{fields}", target.fields))
 }
@@ -53,8 +53,8 @@ pub(super) fn later_frame(spoken: Spoken, request: &[u8], before: u32) -> Vec<u8
     }
 }
 
-/// Returns the plain follow-up request on the same connection; over HTTP/2 and HTTP/3 it has its
-/// own stream, over HTTP/3 this one.
+/// Returns the plain follow-up request on the same connection; over HTTP/2 and HTTP/3 it uses a
+/// separate stream, over HTTP/3 this one.
 pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
     match target.spoken {
         Spoken::Http1 => plain_request(target, ""),
@@ -95,7 +95,7 @@ pub(super) fn offers(plain: &Talk, ranged: &Talk) -> Vec<Need> {
 
 /// SETTINGS_QPACK_MAX_TABLE_CAPACITY (RFC 9204 section 5).
 const TABLE_CAPACITY: u64 = 1;
-/// Fewer bytes cannot hold two entries.
+/// Minimum size of a table with two entries.
 pub(super) const TABLE_MIN: u64 = 96;
 
 /// Returns the size of the QPACK table that the server allows; 0 for other protocols.
@@ -110,8 +110,8 @@ pub(super) fn table_of(plain: &Talk) -> u64 {
 /// Maximum size of a validator that is sent back.
 const VALIDATOR_MAX: usize = 256;
 
-/// Returns ETag, without the weak prefix, and Last-Modified of a plain response; empty if it cannot
-/// be sent back.
+/// Returns ETag, without the weak prefix, and Last-Modified of a plain response; empty if they
+/// cannot be sent back.
 pub(super) fn validators(plain: &Talk) -> (String, String) {
     let Some(response) = plain.replies.responses.first() else { return Default::default() };
     let sound = |value: &&str| {

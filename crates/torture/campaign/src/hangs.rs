@@ -1,4 +1,4 @@
-//! Hung requests of this run whose clients have disconnected: the server may not recover from them.
+//! Hung requests of this run whose clients have disconnected; the server may not recover from them.
 
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use torture::judge;
@@ -12,7 +12,8 @@ pub(crate) struct HungRequest {
     pub(crate) name: String,
     pub(crate) script: TalkScript,
     pub(crate) talk: Talk,
-    /// A conversation that started after it had hung got a response: it did not stop the server.
+    /// True if a conversation that started after the hang got a response: the server had not
+    /// stopped.
     pub(crate) survived: bool,
 }
 
@@ -21,7 +22,7 @@ pub(crate) struct HungRequest {
 pub(crate) struct HangsSeen(Vec<HungRequest>);
 
 impl HangsSeen {
-    /// Records the conversation if it hung and the case has none yet.
+    /// Records the conversation if it hung and the case has no hung request yet.
     pub(crate) fn see(&mut self, execution: &Execution<'_>) {
         let start = execution.talk.start;
         if execution.talk.replies.whole() > 0 {

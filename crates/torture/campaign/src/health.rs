@@ -1,5 +1,5 @@
-//! Plain requests before and after a case, which check the server's health: their User-Agent
-//! records in the server's log which case the odd traffic belongs to and what was sent.
+//! Plain requests before and after a case, which check the server's health. Their User-Agent
+//! records in the server's log to which case the odd traffic belongs, and what was sent.
 
 use crate::{TestTarget, habits};
 
@@ -38,7 +38,7 @@ fn remarked(fields: &str, remark: &str) -> String {
     lines.collect()
 }
 
-/// Returns a plain request, alone on its connection, with this remark for the server's log.
+/// Returns a plain request on its own connection, with this remark for the server's log.
 pub(crate) fn remarking(target: &TestTarget, remark: &str) -> Vec<u8> {
     let ours = remarked(&target.fields, remark);
     habits::plain_request_of(target, &format!("{ours}Connection: close\r\n"))

@@ -1,5 +1,5 @@
-//! A request that fails once and passes after a plain one: an earlier request of another client may
-//! be the cause. State that leaks between clients is worse than the failure itself.
+//! A request that fails once and passes after a plain request: an earlier request of another client
+//! may be the cause. State that leaks between clients is worse than the failure itself.
 
 use crate::search::SearchEnd;
 use crate::trail::Suspect;
@@ -10,9 +10,9 @@ use torture::judge;
 use torture::judge::{FailureKind, TestOutcome};
 use torture::result::ExchangeResult;
 
-/// Attempts after the suspected conversations that must all fail ...
+/// Number of attempts after the suspected conversations, all of which must fail ...
 const CONFIRMATIONS: i32 = 8;
-/// ... and the maximum probability that they do by chance.
+/// ... and maximum probability that they fail by chance.
 const CHANCE_MAX: f64 = 0.01;
 
 /// Sends a plain request on a new connection, so that no attempt depends on state left by the
@@ -23,7 +23,7 @@ pub(crate) fn isolate_attempt(runner: &mut Runner<'_>) {
     runner.hold(script);
 }
 
-/// Checks an exchange that failed in some attempts only: it fails if it does so after the earlier
+/// Checks an exchange that failed in some attempts only. It fails if it does so after the earlier
 /// conversations.
 pub(crate) fn confirm(
     runner: &mut Runner<'_>,

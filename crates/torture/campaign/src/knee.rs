@@ -1,11 +1,11 @@
-//! The knee, as far as it was found, and what kept a load from growing.
+//! The knee, as far as it was found, and the limit that stopped the load from growing.
 
 use torture::result::{Measure, Unit};
 use units::show;
 
 /// Maximum ratio of a knee's upper to its lower end.
 const NARROW: f64 = 1.25;
-/// Below this multiple of the knee it is hardly an overload, and nothing is reported.
+/// Minimum multiple of the knee for a report: below it there is hardly an overload.
 const OVER_MIN: f64 = 1.2;
 /// Minimum rate of a meaningful load.
 pub(crate) const RATE_LOW: f64 = 1.0;
@@ -13,9 +13,9 @@ pub(crate) const RATE_LOW: f64 = 1.0;
 /// Limit of a load's growth.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Limit {
-    /// A limit of the run, and the option that raises it.
+    /// Limit of the run, and the option that raises it.
     Bound(&'static str),
-    /// A parameter of the case.
+    /// Parameter of the case.
     Case,
     /// This machine limited the load, with the evidence.
     Ourselves(String),
@@ -23,19 +23,19 @@ pub(crate) enum Limit {
     Time,
 }
 
-/// The knee: the rate with which a server no longer keeps up.
+/// The knee: the lowest rate that a server does not sustain.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Knee {
-    /// The highest sustained rate; the lowest not sustained. Requests per second.
+    /// Highest sustained rate, and lowest rate that is not sustained, in requests per second.
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
     /// Peak goodput of all steps in requests per second.
     pub(crate) peak: f64,
-    /// The server crashed during a step: the evidence.
+    /// Evidence, if the server crashed during a step.
     pub(crate) crashed: Option<String>,
-    /// Why there is no `high`, or the two are still far apart.
+    /// Reason why `high` is missing or the two are still far apart.
     pub(crate) limit: Option<Limit>,
-    /// The maximum rate, and its origin.
+    /// Maximum rate, and its origin.
     pub(crate) most: f64,
     pub(crate) most_is: Limit,
 }
@@ -132,5 +132,5 @@ fn between(low: f64, high: f64) -> f64 {
     if rate < WHOLE { rate } else { rate.round() }
 }
 
-/// Rates from here on are whole numbers.
+/// Minimum rate that is a whole number.
 const WHOLE: f64 = 10.0;

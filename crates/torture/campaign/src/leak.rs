@@ -1,6 +1,7 @@
 //! Detects leaks of descriptors and memory, if the server's processes are visible: resources that
 //! stay allocated and grow with each further round. A pool that is filled once, or a heap that has
-//! found its size, stays allocated too, but stops growing. If workers change, nothing is reported.
+//! reached its size, stays allocated too, but stops growing. If workers change, nothing is
+//! reported.
 
 use crate::pressure::{Plan, blame};
 use crate::{Runner, pressure};
@@ -13,12 +14,13 @@ use units::{Nanos, show};
 
 /// Growth beyond this factor is examined ...
 const GROWN: f64 = 1.2;
-/// ... and at least this much: below it is noise.
+/// ... and the minimum number of descriptors: less is noise.
 const DESCRIPTORS_GROWN: u64 = 32;
 const MEMORY_GROWN: u64 = 16 << 20;
 /// Each further round adds at least the minimum growth divided by this ...
 const STEP: u64 = 4;
-/// ... and the last at least the first divided by this: otherwise the growth levels out.
+/// ... and the last growth must be at least the first divided by this: otherwise the growth levels
+/// out.
 const STEADY: u64 = 2;
 /// Time for the server to settle after a round.
 const SETTLE: Nanos = Nanos::from_secs(2);
@@ -35,7 +37,7 @@ const PACE: Nanos = Nanos::from_millis(10);
 /// Maximum duration of such a round: leaks occur at once.
 const HOLD: Nanos = Nanos::from_secs(5);
 
-/// A resource that a server holds.
+/// Resource of the server.
 struct Held {
     what: &'static str,
     least: u64,

@@ -67,7 +67,7 @@ use units::Nanos;
 
 /// Attempts of a failing exchange; it is a finding if it fails in most of them.
 pub const TRIES: u32 = 3;
-/// Plain requests before anything odd is sent.
+/// Number of plain requests before anything odd is sent.
 const PLAIN_CALLS: usize = 3;
 /// Time limit of a plain request.
 const PLAIN_DEADLINE: Nanos = Nanos::from_secs(5);
@@ -78,7 +78,7 @@ pub const PROBES_MAX: usize = 100_000;
 /// Interval between two plain requests of a gate.
 const GATE_EVERY: Nanos = Nanos::from_millis(200);
 
-/// Time a connection is watched after its last response, for unsolicited responses.
+/// Time for which a connection is watched after its last response, for unsolicited responses.
 const GRACE: Nanos = Nanos::from_millis(60);
 
 /// Options of a run.
@@ -88,11 +88,11 @@ pub struct Settings {
     pub seed: u64,
     /// Maximum number of executions of random data per case.
     pub executions_max: u64,
-    /// Concurrent executions of random data; neither the bytes on a connection nor the verdicts
-    /// depend on it.
+    /// Number of concurrent executions of random data; neither the bytes on a connection nor the
+    /// verdicts depend on it.
     pub workers: usize,
     pub probing: Probing,
-    /// Time that the idle server is probed before the first case.
+    /// Time for probing the idle server before the first case.
     pub baseline: Nanos,
     /// Paths for random data, in addition to the probed page.
     pub pages: Vec<String>,
@@ -100,23 +100,23 @@ pub struct Settings {
     pub big: Option<String>,
     /// Number of connections that the server serves at once, if known.
     pub slots: Option<u64>,
-    /// Budget for finding culprits, per case, and for shrinking, per run; `None` disables both.
+    /// Budgets for finding culprits, per case, and for shrinking, per run; `None` disables both.
     pub search: Option<Budget>,
     /// Judges the effect on well-behaved clients even if the idle server is noisy.
     pub accept_noisy: bool,
     /// Path and query of a page much more expensive than the probed one.
     pub expensive: Option<String>,
-    /// The given user commands.
+    /// User commands that were given.
     pub commands: Vec<ServerCommand>,
     /// Duration of repeated odd requests.
     pub soak: Option<Nanos>,
-    /// Maximum silence before it counts as a failure; `None` means as defined by each exchange.
+    /// Maximum silence before it counts as a failure; `None` for the value of each exchange.
     pub silence_max: Option<Nanos>,
     /// Digest of the content of the file that `Values::outside` names: the server must not serve it.
     pub outside: Option<[u8; 32]>,
-    /// How long slow states are held; `None` means as in the case files.
+    /// Duration for which slow states are held; `None` for the values in the case files.
     pub wait_max: Option<Nanos>,
-    /// Time for all cases; those that it does not reach are skipped. `None` means unlimited.
+    /// Time for all cases; those beyond it are skipped. `None` for no limit.
     pub budget: Option<Nanos>,
     /// Number and duration of mutated requests; `None` means as in the case file.
     pub mutants_max: Option<u64>,
@@ -134,9 +134,9 @@ pub struct TestTarget {
     pub spoken: Spoken,
     /// `path` is the probed page.
     pub values: Values,
-    /// `values.post` names a page that accepts bodies.
+    /// True if `values.post` names a page that accepts bodies.
     pub takes_bodies: bool,
-    /// Our field lines, each with its line end: User-Agent and the user's own.
+    /// Our field lines, each with its line end: User-Agent and the user's own fields.
     pub fields: String,
     /// Values of the user's fields that must not appear in a result.
     pub secrets: Vec<String>,
@@ -158,19 +158,19 @@ pub trait World {
 
     fn pause(&mut self, span: Nanos);
 
-    /// Returns the conversations that continue alongside everything that is played.
+    /// Returns the conversations that continue during everything that is played.
     fn carried(&mut self) -> &mut Carried;
 
     /// Returns the rate limiter of all stages of this world.
     fn governor(&mut self) -> &mut Governor;
-    /// Returns the work of this process since the previous call, as a share of one core; `None` if
-    /// unknown.
+    /// Returns the CPU use of this process since the previous call, as a share of one core; `None`
+    /// if unknown.
     fn own_work(&mut self) -> Option<f64> {
         None
     }
 
-    /// Returns the server's processes and their resources; `None` if they are not visible. Query
-    /// deaths first.
+    /// Returns the server's processes and their resources; `None` if they are not visible. Must be
+    /// called after the query of deaths.
     fn server(&mut self) -> Option<ServerState> {
         None
     }
@@ -192,7 +192,7 @@ pub trait World {
     fn schedule_command(&mut self, _action: ServerCommand, _at: Nanos) {}
 
     /// Returns the results of the scheduled commands in order of their start. Waits for running
-    /// ones; pending ones are started if the server needs them.
+    /// ones, and starts pending ones if the server needs them.
     fn finished_commands(&mut self) -> Vec<Done> {
         Vec::new()
     }

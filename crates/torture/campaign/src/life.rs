@@ -1,6 +1,6 @@
-//! Watches the server's processes during the cases, if they are visible: which ones exited during
-//! which case, and their resources before and after it. This only confirms what well-behaved
-//! clients indicate: an invisible server is judged without it.
+//! Watches the server's processes during the cases, if they are visible: which exited during which
+//! case, and their resources before and after it. This only confirms what well-behaved clients
+//! indicate; a server without visible processes is judged without it.
 
 use crate::World;
 use sample::{Death, Ending, ServerState, together};
@@ -9,20 +9,20 @@ use torture::result::CaseResult;
 use torture::result::{Meanwhile, ServerRow, ServerSeen};
 use units::Nanos;
 
-/// Maximum number of exits kept per case; more occur only if a server keeps restarting.
+/// Maximum number of exits kept per case; only a server that keeps restarting has more.
 const DEATHS_MAX: usize = 100;
 
 /// Observations so far.
 #[derive(Debug)]
 pub(crate) struct Life {
-    /// The start of the run.
+    /// Start of the run.
     origin: Nanos,
     seen: ServerSeen,
     /// During the current case.
     deaths: Vec<Death>,
-    /// The server itself exited during the current case.
+    /// True if the server itself exited during the current case.
     gone: bool,
-    /// The current case makes it exit.
+    /// True if the current case makes the server exit.
     expected: bool,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Life {
 pub(crate) enum AffectedPart {
     #[default]
     Nothing,
-    /// A worker that crashed; another kind of exit is not a loss.
+    /// A worker that crashed; any other exit is not a loss.
     Worker,
-    /// The server, by a signal that another process or the kernel sent.
+    /// The server, ended by a signal that another process or the kernel sent.
     Killed,
     Server,
 }
@@ -46,7 +46,7 @@ fn is_killed(how: Ending) -> bool {
     matches!(how, Ending::Signal { number, .. } if SENT_SIGNALS.contains(&number))
 }
 
-/// Explanation of such an end, after its description.
+/// Explanation of such an end, appended to its description.
 const KILLED_BY: &str = ", sent by another process or by the kernel: an operator, a supervisor, \
     or the OOM killer";
 
@@ -61,7 +61,7 @@ impl AffectedPart {
         deaths.iter().map(one).max().unwrap_or(AffectedPart::Nothing)
     }
 
-    /// Returns the outcome of the conversation that caused it, and why.
+    /// Returns the outcome of the conversation that caused the exit, with the reason.
     pub(crate) fn judged(self) -> Option<(TestOutcome, &'static str)> {
         match self {
             AffectedPart::Nothing => None,
@@ -127,8 +127,8 @@ impl Life {
         self.last()
     }
 
-    /// Returns whether workers changed since the start of the case: the server starts as many as it
-    /// needs.
+    /// Returns whether the workers changed since the start of the case: the server starts as many
+    /// as it needs.
     pub(crate) fn has_other_workers(&mut self, world: &mut dyn World) -> bool {
         self.observe(world);
         let Some(before) = self.last().map(|state| state.workers.len()) else { return false };
@@ -208,9 +208,8 @@ fn overflow_text(overflows: u64, cookies: u64) -> Option<String> {
     Some(format!("{text} (counted over all servers of its machine)"))
 }
 
-/// Judges the exits during a case. `now` is the server after it; `lost`: well-behaved clients
-/// failed. A worker that exits normally without an effect is not a finding: many servers replace
-/// theirs.
+/// Judges the exits during a case. `now`: the server after it; `lost`: well-behaved clients failed.
+/// A worker that exits normally without an effect is not a finding: many servers replace workers.
 fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<String>) {
     let mut outcome = TestOutcome::Pass;
     let mut notes = Vec::new();

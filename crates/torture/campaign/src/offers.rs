@@ -1,5 +1,5 @@
-//! Features of the server that a case may need, and its behavior for harmless oddities, before
-//! anything is judged.
+//! Features of the server that a case may need, and its behavior for harmless oddities, before the
+//! first case.
 
 use crate::scripts::LINGER;
 use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, habits};
@@ -10,7 +10,7 @@ use torture::judge;
 use torture::result::{Habits, RunResult};
 use units::Nanos;
 
-/// Time that a body is withheld, to see whether the server waits for it.
+/// Time for which a body is withheld, to see whether the server waits for it.
 const WITHHELD: Nanos = Nanos::from_millis(500);
 
 /// Returns the features that a case may need.
@@ -70,7 +70,7 @@ fn early(runner: &mut Runner<'_>) -> Vec<Need> {
 /// Usual path of a WebSocket, tried after the probed page.
 const SOCKET_PATH: &str = "/ws";
 
-/// Finds a WebSocket, if a case needs it: at the given path, or at the usual ones.
+/// Finds a WebSocket, if a case needs one: at the given path, or at the usual ones.
 fn socket(runner: &mut Runner<'_>) -> Vec<Need> {
     let asked = runner.cases.iter().any(|case| case.needs.contains(&Need::Socket));
     if !asked || runner.target.spoken.has_frames() {
@@ -118,7 +118,7 @@ fn post_trouble(runner: &mut Runner<'_>) -> Option<String> {
     (!taken).then(|| judge::seen(&talk))
 }
 
-/// Sends a POST of one byte with this part of it.
+/// Sends a POST with a body of one byte, of which only this part is sent.
 fn post(runner: &mut Runner<'_>, body: &str, deadline: Nanos) -> Talk {
     let target = runner.target;
     let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);

@@ -164,7 +164,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     result
 }
 
-/// Returns the reason if the given path (empty if none is given) does not speak WebSocket.
+/// Returns why there is no WebSocket: the given path (empty without one) does not accept it.
 fn no_socket(given: &str) -> Option<String> {
     (!given.is_empty()).then(|| format!("{given} does not speak WebSocket (--ws-path)"))
 }

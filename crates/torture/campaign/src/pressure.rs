@@ -1,5 +1,5 @@
-//! Rounds of load with many connections and probes alongside: armed, held, released and watched
-//! until recovery. [`outcome`] alone judges the effect on well-behaved clients.
+//! Rounds of load with many connections and concurrent probes: armed, held, released and watched
+//! until recovery. Only [`outcome`] judges the effect on well-behaved clients.
 
 pub(crate) mod blame;
 mod outcome;
@@ -23,9 +23,9 @@ use units::{Nanos, show};
 
 /// Repetitions of a round after a problem of the client.
 pub const UNHEALTHY_TRIES: u32 = 3;
-/// Share of one core above which our own work disturbs: slowness may then be ours.
+/// Share of one core above which our own work interferes: slowness may then be ours.
 pub const CPU_MAX: f64 = 0.8;
-/// Time before the load, so that the kept probe gets its connection.
+/// Time before the load, in which the kept probe gets its connection.
 const LEAD: Nanos = Nanos::from_millis(500);
 
 /// Minimum load time of a round, so that some probes are due.
@@ -39,13 +39,13 @@ pub(crate) struct Round {
     pub(crate) health: Health,
     /// Results of the conversations of the load.
     pub(crate) ended: Vec<Ended>,
-    /// The kept probe was served while all of them were open: it had its own slot.
+    /// True if the kept probe was served while all connections were open: it had its own slot.
     pub(crate) kept: bool,
     /// How long well-behaved clients were denied, from the first lost probe.
     pub(crate) denied_for: Nanos,
     /// Well-behaved clients were served again under load ...
     pub(crate) served_again: bool,
-    /// ... because the server closed some of it.
+    /// ... because the server closed some of its connections.
     pub(crate) came_back: bool,
 }
 
@@ -67,7 +67,7 @@ impl Round {
     }
 }
 
-/// Reason of an inconclusive round that the end of the run or of the case cut short.
+/// Reason for an inconclusive round that ended early with the run or the case.
 const CUT_SHORT: &str = "the round was interrupted";
 
 /// Runs one round, repeated after a problem of the client.
@@ -76,7 +76,7 @@ pub(crate) fn round(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     round_apart(runner, case, plan)
 }
 
-/// Does the same as [`round`] with conversations other than the case's load.
+/// Runs [`round`] with conversations other than the case's load.
 pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     let mut tries = 1;
     loop {
@@ -156,8 +156,8 @@ pub(crate) fn noise(runner: &Runner<'_>) -> Option<String> {
     if runner.settings.accept_noisy { None } else { runner.profile.quiet().trouble() }
 }
 
-/// Returns how long well-behaved clients were denied while armed: from the first lost probe until
-/// one was served again, or the release; and whether they were served again before that.
+/// Returns how long well-behaved clients were denied while armed, from the first lost probe until
+/// one was served again or the release, and whether they were served again before the release.
 fn denial(pressed: &Pressed<'_>) -> (Nanos, bool) {
     let worst = pressed.worst_kind();
     let mut lost = pressed.armed_probes(worst).filter(|probe| probe.seen == Seen::Lost);

@@ -1,4 +1,4 @@
-//! The probes: how they are sent, and which are kept for the result.
+//! The probes: how they are sent, and which of them the result keeps.
 
 use crate::probes::{Pattern, ProbeListener, Probed, Probes, Probing};
 use crate::{PROBES_MAX, Watcher, World};

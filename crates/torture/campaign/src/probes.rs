@@ -1,5 +1,5 @@
-//! Probes of the server's health: regular requests on their own schedule, whatever else is
-//! happening. A late response does not delay the next probe, and each has its own deadline.
+//! Probes of the server's health: regular requests on their own schedule. A late response does not
+//! delay the next probe, and each has a separate deadline.
 
 mod beside;
 mod kept;
@@ -16,11 +16,11 @@ use torture::judge::Plain;
 use torture::result::{Probe, ProbeKind, Seen};
 use units::{Nanos, show};
 
-/// Time limit of a probe, unless the server is slower: see [`Probing::settle`].
+/// Timeout of a probe, unless the server is slower: see [`Probing::settle`].
 pub const PROBE_DEADLINE: Nanos = Nanos::from_secs(2);
 /// A probe's deadline is at least this multiple of the idle server's 99th percentile.
 pub const DEADLINE_FACTOR: u64 = 10;
-/// Maximum number of outstanding probes; one due beyond it is lost.
+/// Maximum number of outstanding probes; a probe due beyond it counts as lost.
 pub const WAITING_MAX: usize = 256;
 
 /// How the server's health is probed.
@@ -28,9 +28,9 @@ pub const WAITING_MAX: usize = 256;
 pub struct Probing {
     /// Interval between two probes of a kind.
     pub every: Nanos,
-    /// Time limit of each.
+    /// Timeout of each probe.
     pub deadline: Nanos,
-    /// Probes are also sent on a kept connection.
+    /// True to send probes on a kept connection too.
     pub keep: bool,
 }
 
@@ -53,19 +53,19 @@ impl Probing {
 pub struct Pattern {
     /// Script for a new connection; the probes set deadline and instants.
     pub new: TalkScript,
-    /// The request on the kept connection.
+    /// Request on the kept connection.
     pub keep: Vec<u8>,
     /// The usual response to either.
     pub plain: Plain,
-    /// The start of the run.
+    /// Start of the run.
     pub origin: Nanos,
-    /// The current case.
+    /// Current case.
     pub case: String,
 }
 
 const CUT_OFF: &str = "a truncated response";
 
-/// Due instant of a probe, and its delay.
+/// Due instant of a probe, with its delay.
 #[derive(Clone, Copy, Debug)]
 struct ProbeCall {
     due: Nanos,
@@ -77,7 +77,7 @@ struct ProbeCall {
 pub struct Probes {
     probing: Probing,
     pattern: Pattern,
-    /// When the next one of either kind is due; `None` before the first.
+    /// Instants at which the next probe of each kind is due; `None` before the first.
     next: Option<[Nanos; 2]>,
     stopped: bool,
     new: BTreeMap<usize, ProbeCall>,
@@ -98,7 +98,7 @@ impl Probes {
         }
     }
 
-    /// Takes its own conversations out of the completed ones, and returns the others. Must be
+    /// Removes its own conversations from the completed ones, and returns the others. Must be
     /// called before a conversation is started.
     pub fn absorb(&mut self, now: Nanos, over: Vec<(usize, Talk)>) -> Vec<(usize, Talk)> {
         let mut others = Vec::new();
@@ -220,7 +220,7 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
     }
 }
 
-/// Returns the result of a probe on a new connection; nothing if we cut it short.
+/// Returns the result of a probe on a new connection; `None` if we cut it short.
 fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> Option<Probe> {
     let response = talk.replies.responses.first();
     let whole = response.filter(|response| response.complete);
@@ -282,7 +282,7 @@ fn without(end: TalkEnd, deadline: Nanos) -> String {
     }
 }
 
-/// Returns whether we ran out of descriptors or ports, which says nothing about the server.
+/// Returns whether we ran out of descriptors or ports, which shows nothing about the server.
 fn is_ours(end: TalkEnd) -> bool {
     matches!(end, TalkEnd::Unconnected(class) if class.blame() == Blame::Driver)
 }

@@ -1,4 +1,4 @@
-//! Profile of the server: the usual response of the probed page and its validators; the baseline;
+//! Profile of the server: the usual response of the probed page and its validators, the baseline,
 //! and what cases found that others depend on.
 
 use crate::habits;
@@ -25,11 +25,11 @@ pub(crate) struct ServerProfile {
     socket: String,
     /// Results of probes before the first case.
     quiet: Baseline,
-    /// Connections that the server serves at once, as last found by a case.
+    /// Number of connections that the server serves at once, as last found by a case.
     slots: Option<u64>,
-    /// Found by the first case that needs it.
+    /// Knee, set by the first case that needs it.
     knee: Option<Knee>,
-    /// Behavior of the server where no specification defines it, as found by cases.
+    /// Behavior of the server where specifications define none, as found by cases.
     traits: Vec<(String, String)>,
 }
 
@@ -48,8 +48,8 @@ impl ServerProfile {
         self.slowest_plain = self.slowest_plain.max(span);
     }
 
-    /// Returns the maximum silence before it counts as a failure, given the `wanted` one: never
-    /// shorter than some plain requests take.
+    /// Returns the maximum silence before it counts as a failure: the `wanted` one, but not less
+    /// than some plain requests take.
     pub(crate) fn silence_max(&self, wanted: Option<Nanos>) -> Option<Nanos> {
         wanted.map(|most| most.max(Nanos(self.slowest_plain.0 * PLAIN_TIMES)))
     }
@@ -60,7 +60,7 @@ impl ServerProfile {
         self.table = habits::table_of(plain);
     }
 
-    /// Returns whether it allows a QPACK table that can hold entries.
+    /// Returns whether the server permits a QPACK table with entries.
     pub(crate) fn has_table(&self) -> bool {
         self.table >= habits::TABLE_MIN
     }

@@ -15,7 +15,7 @@ use torture::record::{Execution, Transcript};
 use torture::result::{CaseResult, Recovery, ReplayResult, ReplayVerdict, Replayed, Shrunk};
 use units::{Nanos, show};
 
-/// A recorded failure, and the case that judges it.
+/// Recorded failure, with the case that judges it.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub transcript: Transcript,
@@ -78,7 +78,8 @@ pub fn replay(
     result
 }
 
-/// Shrinks each failure within the budget of the settings; an entry is empty if it no longer fails.
+/// Shrinks each failure within the budget of the settings; the entry is empty for a failure that no
+/// longer occurs.
 ///
 /// # Errors
 /// Fails with the reason why plain requests get no response.
@@ -144,7 +145,7 @@ fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
     }
 }
 
-/// Judges whether it caused again what no request may cause.
+/// Judges whether the failure again caused a result that no request may cause.
 fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
     if let Some(before) = took_long(kept) {
         let slow = service_time::is_as_slow(talk, before);
@@ -179,8 +180,8 @@ fn at_once(failure: &Failure) -> Option<usize> {
     Some(count.clamp(1, AT_ONCE_MAX))
 }
 
-/// Handles a conversation that no rule of its case judges: a culprit is judged by plain requests
-/// after it, and a case in code is judged only while it runs.
+/// Judges a conversation without a rule in its case: a culprit by the plain requests after it; a
+/// case in code only while it runs.
 fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
     let kept = &failure.transcript;
     let accused = kept.name.starts_with(CULPRIT);
@@ -276,8 +277,8 @@ fn replay_one(
     })
 }
 
-/// Repeats a hung request to test whether the server recovers. If it does not, it can be tested
-/// only once.
+/// Repeats a hung request to test whether the server recovers. If it does not, there is only one
+/// attempt.
 fn replay_gone(
     runner: &mut Runner<'_>,
     failure: &Failure,
@@ -352,7 +353,7 @@ fn judgment_of(failure: &Failure, outcome: TestOutcome, text: String) -> Judgeme
 struct Tried {
     outcome: TestOutcome,
     judgements: Vec<Judgement>,
-    /// The server is lost.
+    /// True if the server is lost.
     lost: bool,
 }
 
@@ -363,8 +364,8 @@ impl Tried {
     }
 }
 
-/// Repeats it until done or the server is lost. An attempt gets its number, from 1; the worst
-/// judgment of all is returned.
+/// Repeats an attempt until done or the server is lost. Attempts are numbered from 1; returns the
+/// worst judgment.
 fn in_tries(
     runner: &mut Runner<'_>,
     times: u32,

@@ -1,5 +1,5 @@
-//! Plans of load rounds, and the loads of the current case, so that they can be repeated for a leak
-//! or a culprit.
+//! Plans of load rounds, and the loads of the current case, which can be repeated for a leak or a
+//! culprit.
 
 use dialogue::talk::{Move, TalkScript};
 use units::Nanos;
@@ -13,7 +13,8 @@ pub(crate) struct Plan {
     pub(crate) hold: Nanos,
     /// Releases as soon as every conversation is over and enough probes were due.
     pub(crate) until_over: bool,
-    /// Releases once well-behaved clients were served again for this time, after being denied.
+    /// Duration for which well-behaved clients must be served again, after being denied, before the
+    /// release.
     pub(crate) until_served: Option<Nanos>,
     /// The load counts from the first conversation, not only once all have started.
     pub(crate) armed_early: bool,

@@ -10,9 +10,9 @@ use dialogue::text::Values;
 use torture::case::{Exchange, ScriptStep};
 use units::Nanos;
 
-/// Time for the server to close a connection after announcing it.
+/// Time for the server to close a connection after announcing the close.
 pub(crate) const LINGER: Nanos = Nanos::from_secs(2);
-/// The same after GOAWAY: a case that needs the close waits for it itself.
+/// Time for the close after GOAWAY; a case that needs the close waits for it itself.
 const FRAMES_LINGER: Nanos = Nanos::from_millis(200);
 
 /// Returns the script of an exchange, in any protocol.
@@ -35,8 +35,8 @@ pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkS
     script
 }
 
-/// Returns a conversation of frames: preceded by the opening, and followed by a PING, which shows
-/// that all were read, and a valid request on its own stream.
+/// Returns a conversation of frames: the opening precedes them; a PING, whose reply shows that all
+/// frames were read, and a valid request on a separate stream follow.
 fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
     let mut all = Vec::new();
     let over_quic = runner.target.spoken.is_http3();
@@ -68,8 +68,8 @@ fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> 
     }
 }
 
-/// Returns the script of an exchange. Unless its steps define the stream, the parts are of a plain
-/// request with Connection: close.
+/// Returns the script of an exchange. Unless its steps define the stream, the parts are taken from
+/// a plain request with Connection: close.
 fn of_segments(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
     let script = segments(runner, steps, exchange.deadline);
     TalkScript { methods: exchange.methods.clone(), ..script }

@@ -21,10 +21,10 @@ pub(crate) const FAILURES_MAX: u64 = 50;
 
 /// Number of hangs after which a case of random data stops: most have the same cause.
 pub(crate) const HANGS_MAX: u64 = 8;
-/// Time limit after a first confirmed hang: further ones are counted and not confirmed.
+/// Timeout after a first confirmed hang: further ones are counted and not confirmed.
 const AFTER_HANG: Nanos = Nanos::SECOND;
 
-/// Time limit for half a message: a server that refuses it does so at once.
+/// Timeout for half a message: a server that refuses it does so at once.
 const WAITING: Nanos = Nanos::SECOND;
 
 pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
@@ -77,8 +77,8 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
     }
 }
 
-/// Any of several concurrent conversations may have crashed the server: all were sent before the
-/// check.
+/// Suspects all of several concurrent conversations: each was sent before the check and may have
+/// crashed the server.
 fn suspect_all(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -99,8 +99,7 @@ fn numbered(runner: &Runner<'_>, index: u64) -> String {
     format!("number {index}, seed {}", runner.settings.seed)
 }
 
-/// Sends random data, with retries unless it passes, and records the result. `page` is the prefix
-/// of the tally's row.
+/// Sends random data, retries failures, and records the result. `page`: prefix of the tally's row.
 pub(crate) fn execution(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -125,7 +124,7 @@ pub(crate) fn book(
 ) -> TestOutcome {
     let row = format!("{page}{}", fuzz::tallied(shot, &talk));
     *result.tally.entry(row).or_default() += 1;
-    // what we stopped because of our own limits says nothing about the server
+    // a conversation that our own limits stopped shows nothing about the server
     if judgement.outcome.is_well() || talk.end == TalkEnd::Bounded {
         return TestOutcome::Pass;
     }
@@ -222,7 +221,7 @@ fn again(
 ) {
     let mut tries: Tries<()> = Tries::after_failure();
     if silent && !runner.is_stopped() {
-        // give a machine that became slower more time, but not one that hangs
+        // give more time to a machine that became slower, but not to a server that hangs
         let asked = runner.ask(&habits::plain_request(runner.target, ""));
         if asked
             .replies
@@ -272,7 +271,7 @@ fn again(
     }
 }
 
-/// Returns whether one of our limits, or the end of the run, stopped it: it is not an attempt.
+/// Returns whether one of our limits or the end of the run stopped it; then it is not an attempt.
 fn is_cut(runner: &Runner<'_>, talk: &Talk) -> bool {
     talk.end == TalkEnd::Bounded || talk.end == TalkEnd::Ours && runner.is_stopped()
 }

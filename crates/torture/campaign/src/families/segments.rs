@@ -23,16 +23,17 @@ const KEPT_MAX: usize = 5;
 const APART: Nanos = Nanos::from_millis(20);
 /// Maximum lifetime of a held connection that the server does not close.
 const LIFE: Nanos = Nanos::from_secs(120);
-/// Bytes of responses that exceed the kernel's send buffer, and maximum number of requests for them
-/// per connection.
+/// Number of response bytes that exceed the kernel's send buffer, and maximum number of requests
+/// for them per connection.
 const MORE: u64 = 512 << 10;
 const REQUESTS_MAX: u64 = 1_000;
-/// Bytes of them that fit any server's window, and its time to read them.
+/// Number of response bytes that any server's window permits at once, and the server's time to read
+/// the requests.
 const AT_ONCE: usize = 16 << 10;
 const TO_READ: Nanos = Nanos::from_millis(50);
 /// Window of such a connection until it is closed.
 const WINDOW: u16 = 1_024;
-/// Assumed size of a response in addition to its content.
+/// Assumed size of a response without its content.
 const HEAD: u64 = 100;
 /// The SYN flag alone (RFC 9293 section 3.1).
 const SYN: u8 = 0x02;
@@ -87,8 +88,8 @@ pub(super) fn cuts(
     }
 }
 
-/// An overlap of two segments before delivery: the bytes that the first and the second cover, after
-/// the first byte, which is sent last.
+/// An overlap of two segments before delivery: the bytes that the first and the second cover. The
+/// byte before them is sent last.
 struct Geometry {
     name: &'static str,
     first: (i32, Option<i32>),
@@ -103,7 +104,7 @@ const GEOMETRIES: [Geometry; 4] = [
     Geometry { name: "second begins first", first: (2, Some(12)), second: (1, Some(4)) },
 ];
 
-/// The segment whose bytes the server used.
+/// Segment whose bytes the server used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OverlapWinner {
     First,

@@ -71,7 +71,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
     }
 }
 
-/// Configurable timeouts, with the states that each must end.
+/// Configurable timeouts, each with the states that it must end.
 const DEADLINES: [(&str, &[SlowState]); 3] = [
     ("keep-alive", &[SlowState::Idle]),
     ("head", &[SlowState::Head, SlowState::HeadDripped]),

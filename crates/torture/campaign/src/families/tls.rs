@@ -1,4 +1,4 @@
-//! Tests before HTTP: records and handshakes that no TLS library sends, and the cost of regular
+//! Tests below HTTP: records and handshakes that no TLS library sends, and the cost of regular
 //! ones.
 
 pub(super) mod again;
@@ -18,7 +18,7 @@ use units::{Nanos, show};
 enum HandshakeReply {
     /// The server continues the handshake.
     Hello,
-    /// The server reports an error: the alert's description (RFC 8446 section 6).
+    /// The server reports an error: the description of the alert (RFC 8446 section 6).
     Alert(u8),
     /// The server responds in HTTP without TLS.
     Plain,
@@ -27,7 +27,7 @@ enum HandshakeReply {
     Other,
     Nothing,
     Unconnected,
-    /// We closed it before a reply: because of a limit, or on request.
+    /// Closed by us before a reply: because of a limit, or on request.
     Cut,
 }
 
@@ -85,12 +85,12 @@ fn answered(reply: HandshakeReply) -> ConversationOutcome {
     if reply == HandshakeReply::Hello { ConversationOutcome::Pass } else { refused(reply) }
 }
 
-/// RFC 7301 section 3.2: a server that supports the extension refuses; another one continues.
+/// RFC 7301 section 3.2: a server that supports the extension refuses; any other continues.
 fn no_protocol(reply: HandshakeReply) -> ConversationOutcome {
     if reply == HandshakeReply::Hello { ConversationOutcome::Alternative } else { refused(reply) }
 }
 
-/// RFC 8446 section 5.1 allows it, so a server must accept it; refusing harms few clients.
+/// RFC 8446 section 5.1 permits this, so a server must accept it; refusing affects few clients.
 fn understood(reply: HandshakeReply) -> ConversationOutcome {
     match reply {
         HandshakeReply::Hello => ConversationOutcome::Pass,

@@ -1,4 +1,5 @@
-//! A process of the server exited under many connections: tests whether a single one causes it.
+//! A process of the server exited under many connections: tests whether a single connection causes
+//! it.
 
 use super::Plan;
 use crate::attempts::Rate;
@@ -15,8 +16,8 @@ use units::show;
 /// Maximum number of different conversations of a round tested alone.
 pub(crate) const KINDS_MAX: usize = 4;
 
-/// Tests each conversation of the load alone, and records the bytes of the culprit; otherwise those
-/// of the most frequent one, with a note that many are needed.
+/// Tests each conversation of the load separately, and records the bytes of the culprit; without a
+/// culprit, the bytes of the most frequent one, with a note that many are needed.
 pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     if !runner.budget.is_wanted() {
         return;

@@ -5,41 +5,41 @@ use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{Baseline, Health, Probe, ProbeKind, Seen};
 use units::{Nanos, show};
 
-/// Held: at least this share of the time had correct responses ...
+/// Held: correct responses for at least this share of the time ...
 pub const CORRECT_HELD: f64 = 0.995;
-/// ... at most this multiple of the idle server's 99th percentile, or this much more ...
+/// ... at most this multiple of the idle server's 99th percentile, or at most this much longer ...
 pub const P99_FACTOR: u64 = 3;
 pub const P99_MORE: Nanos = Nanos::from_millis(20);
 /// ... where fewer slow probes than this may be noise ...
 pub const SLOW_FEW: usize = 3;
 /// ... and normal within this time after the release.
 pub const BACK_WITHIN: Nanos = Nanos::SECOND;
-/// Shed: less than this share was lost, and more than the second got 503 or 429.
+/// Shed: less than this share was lost, and more than the second share got 503 or 429.
 pub const LOST_SHED: f64 = 0.005;
 pub const SHED_SHARE: f64 = 0.01;
 /// Degraded, not denied: at least this share got a correct response, 503 or 429.
 pub const SERVED_DEGRADED: f64 = 0.95;
-/// Denied: more than this share of any such window was lost.
+/// Denied: more than this share of any window of this length was lost.
 pub const DENIED_SHARE: f64 = 0.05;
 pub const DENIED_WINDOW: Nanos = Nanos::from_secs(10);
 /// Crashed: probes were refused for longer than this after the release.
 pub const REFUSED_MAX: Nanos = Nanos::from_secs(3);
-/// Resets within this time of a refusal belong to it: the process crashed.
+/// Maximum interval between a refusal and resets that belong to it: the process crashed.
 const TOGETHER: Nanos = Nanos::SECOND;
 /// Minimum share of the load's connections that must be open.
 pub const ARMED: f64 = 0.95;
-/// A probe sent later than this points to us: slowness is then not judged ...
+/// A probe sent later than this was delayed by us: slowness is then not judged ...
 pub const LATE_MAX: Nanos = Nanos::from_millis(5);
-/// ... and neither is loss if some were sent as late as this. Good results on a busy machine still
+/// ... nor is loss, if some probes were sent as late as this. Good results on a busy machine still
 /// count.
 pub const LATE_GRAVE: Nanos = Nanos::from_millis(500);
-/// Abnormal probes this shortly before the end of the watch mean that the server never recovered.
-/// Otherwise it is slow.
+/// If probes are abnormal this shortly before the end of the watch, the server never recovered;
+/// otherwise it is slow.
 const AT_THE_END: Nanos = Nanos::from_secs(5);
 /// Share of probes that may be outliers by chance: the 99th percentile.
 const RARE: f64 = 0.01;
 
-/// A round of load as the verdict sees it. Instants count from the start of the run.
+/// Round of load as the verdict sees it. Instants count from the start of the run.
 #[derive(Clone, Debug)]
 pub struct Pressed<'a> {
     pub base: Baseline,
@@ -47,11 +47,11 @@ pub struct Pressed<'a> {
     pub every: Nanos,
     /// Probes of the round, in any order.
     pub probes: &'a [Probe],
-    /// When the last connection was started; when all were released; when the watch ended.
+    /// Start of the last connection; release of all; end of the watch.
     pub armed_at: Nanos,
     pub released_at: Nanos,
     pub over_at: Nanos,
-    /// The instant since which all probes were normal, or `None` if they never were.
+    /// Instant from which all probes were normal; `None` if they never were.
     pub back_at: Option<Nanos>,
     pub wanted: u64,
     /// Maximum number of open connections.
@@ -62,7 +62,7 @@ pub struct Pressed<'a> {
     pub broken_at: Vec<Nanos>,
 }
 
-/// A verdict and its reasons.
+/// Verdict with its reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PressureVerdict {
     pub outcome: PressureOutcome,
@@ -75,9 +75,9 @@ pub fn slow_from(base: &Baseline) -> Nanos {
 }
 
 impl Pressed<'_> {
-    /// Returns probes of a kind that were due under full load, in order. Probes that we could not
-    /// send, and those with a response only after the release, are omitted: their result without
-    /// the release is unknown.
+    /// Returns probes of a kind that were due under full load, in order. Omits probes that we could
+    /// not send, and probes with a response only after the release: their result without the
+    /// release is unknown.
     pub fn armed_probes(&self, kind: ProbeKind) -> impl Iterator<Item = &Probe> {
         let mut own: Vec<&Probe> = self
             .probes
@@ -102,8 +102,8 @@ impl Pressed<'_> {
         self.armed_probes(ProbeKind::Keep).any(kept)
     }
 
-    /// Returns correct, shed and lost shares of time of one kind: a probe represents the time until
-    /// the next one is due.
+    /// Returns the correct, shed and lost shares of the time for one kind; a probe represents the
+    /// time until the next one is due.
     fn shares(&self, kind: ProbeKind) -> Option<[f64; 3]> {
         let own: Vec<&Probe> = self.armed_probes(kind).collect();
         let ends = own.iter().skip(1).map(|probe| probe.due);
@@ -136,7 +136,7 @@ impl Pressed<'_> {
     }
 
     /// Returns the instant at which connections were refused for a moment and those of the load
-    /// broken.
+    /// reset.
     fn restarted(&self) -> Option<Nanos> {
         let near = |at: Nanos| {
             let close = |broken: &&Nanos| at.0.abs_diff(broken.0) <= TOGETHER.0;
@@ -270,7 +270,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     verdict(word, notes)
 }
 
-/// Describes what was worse than before, one sentence each.
+/// Describes what became worse, one sentence each.
 fn degradation(pressed: &Pressed<'_>, health: &Health) -> Vec<String> {
     let mut lines = Vec::new();
     if health.correct < CORRECT_HELD {

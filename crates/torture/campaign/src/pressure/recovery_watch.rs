@@ -13,7 +13,7 @@ pub(crate) struct RecoveryWatch {
     /// Required time of normal probes.
     span: Nanos,
     released_at: Nanos,
-    /// Tracks for new connections and for the kept one.
+    /// Tracks of probes on new connections and on the kept one.
     tracks: [Track; 2],
 }
 
@@ -21,14 +21,14 @@ pub(crate) struct RecoveryWatch {
 /// response instants of those since.
 #[derive(Clone, Debug, Default)]
 struct Track {
-    /// True if such probes are sent.
+    /// True if probes of this kind are sent.
     used: bool,
     bad_at: Option<Nanos>,
     good: Vec<(Nanos, Nanos)>,
 }
 
 impl Track {
-    /// Returns whether probes were normal for the required time, with none of them outstanding.
+    /// Returns whether probes were normal for the required time, with none outstanding.
     fn is_calm(&self, calm: Nanos, every: Nanos) -> bool {
         let due_times = || self.good.iter().map(|(due, _)| *due);
         let (Some(first), Some(last)) = (due_times().min(), due_times().max()) else {

@@ -18,18 +18,18 @@ pub(crate) struct Ended {
     /// Index in the plan.
     pub(crate) index: usize,
     pub(crate) end: TalkEnd,
-    /// We closed the connection because of what the server sent.
+    /// True if we closed the connection because of what the server sent.
     pub(crate) by_us: bool,
     /// Time from scheduled start to established.
     pub(crate) connected: Option<Nanos>,
     pub(crate) over: Nanos,
-    /// All responses were complete and usual ones.
+    /// True if all responses were complete and usual.
     pub(crate) right: bool,
     /// The status of the first response, if any.
     pub(crate) status: Option<u16>,
-    /// The GOAWAY code of HTTP/2.
+    /// GOAWAY code of HTTP/2.
     pub(crate) farewell: Option<u32>,
-    /// Bytes that the kernel accepted from us.
+    /// Bytes from us that the kernel accepted.
     pub(crate) sent: u64,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct RoundDirector {
     released_at: Nanos,
     over_at: Nanos,
     back_at: Option<Nanos>,
-    /// Due instants: of the last probe lost under load, and of the first correct one since.
+    /// Due instants of the last probe lost under load, and of the first correct one after it.
     lost_at: Option<Nanos>,
     served_from: Option<Nanos>,
     served_to: Nanos,
@@ -133,8 +133,8 @@ impl RoundDirector {
         }
     }
 
-    /// Returns the maximum number of open connections; if none is meant to stay, those opened at
-    /// all.
+    /// Returns the maximum number of open connections; if none is meant to stay open, the number
+    /// ever opened.
     fn established(&self) -> u64 {
         let established = self.ended.iter().filter(|one| one.connected.is_some()).count() as u64;
         if self.plan.armed_early { established } else { self.armed }
@@ -213,7 +213,7 @@ impl RoundDirector {
         Wake::At(now + GATE)
     }
 
-    /// Returns whether the server closed some of the load, as far as visible: otherwise a freed
+    /// Returns whether the server visibly closed some connections of the load; otherwise a freed
     /// slot was the kept probe's.
     pub(crate) fn was_cut_short(&self) -> bool {
         let by_server = |one: &Ended| matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_));

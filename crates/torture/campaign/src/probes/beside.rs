@@ -6,21 +6,21 @@ use dialogue::talk::{All, Conversations, Director, Talk, Wake};
 use torture::result::Probe;
 use units::Nanos;
 
-/// A director with probes alongside: it is called after each of them.
+/// Director with concurrent probes: it is called after each of them.
 pub trait ProbeListener: Director {
-    /// A probe of the server's health has completed.
+    /// Handles a completed probe of the server's health.
     fn probed(&mut self, _probe: &Probe) {}
 }
 
 impl ProbeListener for All {}
 
-/// Plays another director with probes alongside. Probes continue until the director is done, and
+/// Plays another director with concurrent probes. Probes continue until the director is done;
 /// outstanding ones are awaited. The director is notified of each completed probe.
 pub struct Probed<'a> {
     director: &'a mut dyn ProbeListener,
     probes: Probes,
     watcher: &'a mut dyn Watcher,
-    /// When the director wants to be called; `None` before the first call.
+    /// Instant at which the director wants to be called; `None` before the first call.
     wake: Option<Wake>,
     felt: Vec<Probe>,
 }

@@ -10,9 +10,9 @@ use dialogue::talk::{Conversations, Move, Talk, TalkEnd, TalkScript};
 use std::collections::{BTreeSet, VecDeque};
 use units::Nanos;
 
-/// Calls per connection before a new one is opened, so that little is stored per connection.
+/// Number of calls after which a connection is replaced, so that little is stored per connection.
 const CALLS_MAX: usize = 500;
-/// No server keeps a connection that long.
+/// Lifetime of a connection, longer than servers keep one.
 const LIFE: Nanos = Nanos::from_secs(86_400);
 
 /// Result of a call.
@@ -20,7 +20,7 @@ const LIFE: Nanos = Nanos::from_secs(86_400);
 pub(super) struct KeptReading {
     pub(super) call: ProbeCall,
     pub(super) met: Met,
-    /// Timed from the due instant; the connection only if it was opened for this call.
+    /// Times from the due instant; the connection only if it was opened for this call.
     pub(super) connected: Option<Nanos>,
     pub(super) first_byte: Option<Nanos>,
     pub(super) over: Nanos,
@@ -29,19 +29,19 @@ pub(super) struct KeptReading {
 #[derive(Debug)]
 pub(super) enum Met {
     Response(Box<Response>),
-    /// The start of a response.
+    /// Start of a response.
     Half,
-    /// The deadline.
+    /// The deadline passed.
     Nothing,
     /// The connection ended, or was never established.
     End(TalkEnd),
 }
 
-/// The outstanding call.
+/// Outstanding call.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     call: ProbeCall,
-    /// When the connection was started, if it was for this call.
+    /// Start of the connection, if it was opened for this call.
     opened_at: Option<Nanos>,
     connected: Option<Nanos>,
     first_byte: Option<Nanos>,
@@ -65,14 +65,14 @@ impl Current {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     due: Nanos,
-    /// Waits for the previous response, which is the server's slowness and not ours.
+    /// True while it waits for the previous response: the server is slow, not this client.
     behind: bool,
     again: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct KeptConnection {
-    /// The connection, and the number of responses on it.
+    /// Connection, and the number of responses on it.
     place: Option<usize>,
     answered: usize,
     current: Option<Current>,
@@ -140,7 +140,7 @@ impl KeptConnection {
         Some(found(current, met, now))
     }
 
-    /// Reads what has arrived, abandons late calls, and sends waiting ones.
+    /// Reads available data, abandons late calls, and sends waiting ones.
     pub(super) fn turn(
         &mut self,
         now: Nanos,
@@ -224,8 +224,8 @@ impl KeptConnection {
         self.current = Some(current);
     }
 
-    /// Returns the next call; over HTTP/2 it has its own stream, and the first is preceded by the
-    /// opening.
+    /// Returns the next call. Over HTTP/2 each uses a separate stream, and the opening precedes the
+    /// first.
     fn step(&self, pattern: &Pattern) -> Move {
         let spoken = pattern.new.spoken;
         if !spoken.has_frames() {

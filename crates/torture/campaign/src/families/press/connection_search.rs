@@ -33,10 +33,10 @@ pub(super) struct ConnectionSearch<'m> {
     /// Description: `half a head`.
     pub(super) state: &'m str,
     pub(super) make: Make<'m>,
-    /// The well-behaved form of the connection; `None` if it is well-behaved itself.
+    /// Well-behaved form of the connection; `None` if the connection is already well-behaved.
     pub(super) control: Option<Make<'m>>,
     pub(super) most: u64,
-    /// How long the maximum is held if nothing failed before.
+    /// Duration for which the maximum is held if nothing failed before.
     pub(super) hold: Nanos,
 }
 
@@ -80,8 +80,8 @@ impl ConnectionSearch<'_> {
         }
     }
 
-    /// Returns how many of `former` connections in this state, without effect before, have no
-    /// effect now: all or none.
+    /// Returns how many of `former` connections in this state, which had no effect before, have
+    /// none now: all or zero.
     fn find_places(&self, runner: &mut Runner<'_>, former: u64, hold: Nanos) -> Option<u64> {
         let count = enough(former);
         let round = self.round(runner, count, hold.max(hold_time(runner)));
@@ -124,7 +124,7 @@ impl ConnectionSearch<'_> {
         }
     }
 
-    /// Runs one round in the middle; returns false if there is nothing more to learn.
+    /// Runs a round halfway between the bounds; returns false if the search is complete.
     fn narrow(&self, runner: &mut Runner<'_>, start: Nanos, bracket: &mut Bracket) -> bool {
         let Some((bad, _)) = &bracket.bad else { return false };
         let good = bracket.good.as_ref().map_or(0, |(count, _)| *count);
@@ -268,7 +268,8 @@ impl ConnectionSearch<'_> {
         conclude(result, second);
     }
 
-    /// The control run: as many well-behaved connections as had an effect in this round.
+    /// Runs the control: the same number of well-behaved connections as had an effect in this
+    /// round.
     fn hold_against(
         &self,
         runner: &mut Runner<'_>,
@@ -360,7 +361,7 @@ fn conclude(result: &mut CaseResult, round: Round) {
     conclude_as(result, round.outcome.into(), round);
 }
 
-/// Does the same with a verdict other than that of the round.
+/// Concludes with a verdict other than that of the round.
 fn conclude_as(result: &mut CaseResult, word: LoadOutcome, round: Round) {
     result.show(word);
     result.health = Some(round.health);
@@ -390,9 +391,9 @@ fn server_deadline(round: &Round) -> Option<(Nanos, usize)> {
     enough.then(|| (spans[spans.len() / 2], spans.len()))
 }
 
-/// Returns the slots: those of the load, and that of the kept probe. If all were served, so was one
-/// new probe in addition. Records the bracket as a measure, and returns the slots if they were
-/// exhausted.
+/// Returns the number of slots: those of the load and of the kept probe; if all were served, the
+/// new probes used another one. Records the bracket as a measure, and returns the slots if they
+/// were exhausted.
 fn slots(
     result: &mut CaseResult,
     good: Option<&(u64, Round)>,

@@ -14,7 +14,7 @@ const DRIP: Nanos = Nanos::from_secs(5);
 const DRIPS: usize = 120;
 /// Size of a declared body.
 const BODY: u64 = 100_000;
-/// Bytes that kernels may buffer between the server and a client that does not read.
+/// Number of bytes that kernels may buffer between the server and a client that does not read.
 const BUFFERS: u64 = 16 << 20;
 const SMALL_BUFFER: u32 = 4_096;
 
@@ -113,7 +113,7 @@ fn unread(runner: &mut Runner<'_>) -> TalkScript {
     not_reading(runner, request)
 }
 
-/// Does the same with the plain page, whose response is never read.
+/// Holds requests for the plain page whose responses are never read.
 pub(in crate::families) fn abandoned(runner: &mut Runner<'_>) -> TalkScript {
     let request = habits::plain_request(runner.target, "");
     not_reading(runner, request)

@@ -87,7 +87,7 @@ pub(in crate::families) fn run(
     ));
 }
 
-/// Returns the control run: the same number of the same requests, without the slow link.
+/// Returns the control: the same number of equal requests, without the slow link.
 fn control(runner: &mut Runner<'_>, slow: &Plan, lasts: Nanos) -> Plan {
     let at_once: Vec<TalkScript> = slow
         .scripts

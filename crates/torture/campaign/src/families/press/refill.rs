@@ -1,5 +1,5 @@
-//! The refill: whether as many connections find a slot after a case as before. Leaked slots show
-//! here before well-behaved clients notice.
+//! The refill: whether the server has as many slots after a case as before. It shows leaked slots
+//! before well-behaved clients notice them.
 
 use super::held::idle;
 use super::{OPENS, pace};
@@ -14,10 +14,10 @@ use units::{Nanos, show};
 pub(super) const REFILLED: f64 = 0.95;
 /// Maximum number of well-behaved connections of a fill.
 const FILL_MAX: u64 = 100;
-/// Waiting time for a full server: two measured timeouts, or this if none was measured.
+/// Waiting time for a full server: two measured timeouts, or this default.
 const WAIT: Nanos = Nanos::from_secs(10);
 const WAIT_MAX: Nanos = Nanos::from_secs(120);
-/// The last fill is held this long, so that a server that starts workers on demand has started
+/// Time that the last fill is held, so that a server that starts workers on demand has started
 /// enough.
 const GROW: Nanos = Nanos::from_secs(5);
 
@@ -50,8 +50,8 @@ pub(super) fn places(runner: &mut Runner<'_>, case: &Case) -> Option<u64> {
 /// Counts how many of the former slots are found by connections held this long.
 pub(super) type Again<'a> = &'a dyn Fn(&mut Runner<'_>, Nanos) -> Option<u64>;
 
-/// Fills the slots again, and once more after the server had time to replace lost ones. A server
-/// that changes its slots by itself has none to lose.
+/// Fills the slots again, and once more after the server had time to replace lost ones. If a server
+/// changes its slots by itself, their loss cannot be judged.
 pub(super) fn refill(
     runner: &mut Runner<'_>,
     result: &mut CaseResult,

@@ -1,5 +1,5 @@
 //! Holds the states: all of them together with health probes, so that a server with few slots is
-//! noticed. If it has spare slots, they are held from the start of the run, alongside the cases
+//! noticed. If it has spare slots, they are held from the start of the run, during the cases
 //! without load.
 
 mod background;
@@ -23,15 +23,15 @@ use units::{Nanos, show};
 /// Waiting time for the end of a state of a remote server, and of states held one after the other.
 const HORIZON_ELSEWHERE: Nanos = Nanos::from_secs(75);
 const HORIZON_SERIAL: Nanos = Nanos::from_secs(75);
-/// Time for the rest of a response that was unread for a long time.
+/// Time for the rest of a response that was not read for a long time.
 const DRAIN: Nanos = Nanos::from_secs(60);
 /// Part of a case's time reserved for its start and end.
 const MARGIN: Nanos = Nanos::from_secs(5);
-/// Consecutive new connections without a response after which the server is considered full.
+/// Number of consecutive new connections without a response after which the server counts as full.
 const LOST_MAX: u32 = 3;
 
-/// Ensures that the states of this case, and with them those of all further cases, have been held.
-/// Returns why if this one cannot be.
+/// Ensures that the states of this case have been held, together with those of all further cases.
+/// Returns the reason if the state of this case cannot be held.
 pub(crate) fn hold_states(runner: &mut Runner<'_>, case: &Case) -> Option<String> {
     let SlowHold { state, page, .. } = SlowHold::of(case)?;
     // the page that it needs exists and is long enough
@@ -71,8 +71,8 @@ fn all_slow(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
     all
 }
 
-/// Returns the case that holds a state if its needs are met: a selected one, or that of the
-/// catalogue.
+/// Returns the case that holds a state if its needs are met: a selected case, or that of the
+/// catalog.
 pub(super) fn case_of(runner: &Runner<'_>, state: SlowState) -> Option<Case> {
     let holds = |case: &&Case| SlowHold::of(case).is_some_and(|hold| hold.state == state);
     let known = catalogue::cases().unwrap_or_default();
@@ -179,7 +179,7 @@ fn wanted(runner: &mut Runner<'_>, cases: &[Case]) -> Vec<WantedState> {
     wanted
 }
 
-/// Holds all at once. If the server turns out to be full with them, the result is inconclusive.
+/// Holds all states at once. If the server is full because of them, the result is inconclusive.
 fn hold_together(runner: &mut Runner<'_>, case: &str, mut wanted: Vec<WantedState>) {
     let now = runner.now();
     wanted.iter_mut().for_each(|one| one.script.start = now);
@@ -214,7 +214,7 @@ fn keep(runner: &mut Runner<'_>, wanted: WantedState, talk: Option<Talk>) {
     }
 }
 
-/// Plays all conversations at once, and notices when no other client is served.
+/// Director that plays all conversations at once, and notices when no other client is served.
 struct Together {
     scripts: Vec<TalkScript>,
     places: Vec<usize>,
@@ -232,7 +232,7 @@ impl Together {
 /// Tracks whether other clients are served, using probes on new connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct OthersServed {
-    /// Consecutive ones, up to the last.
+    /// Number of consecutive losses, up to the last probe.
     lost: u32,
     right: u32,
     any_lost: bool,

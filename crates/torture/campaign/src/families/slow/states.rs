@@ -1,4 +1,4 @@
-//! The states in which a connection can be left, and what is sent to get there.
+//! The states in which a connection can be left, and the bytes that lead to them.
 
 use crate::slow_states::SlowState;
 use crate::{TestTarget, habits};
@@ -13,21 +13,21 @@ const DECLARED: u64 = 1_000;
 const READ_INTERVAL: Nanos = Nanos::SECOND;
 const READ_LEN: usize = 1_024;
 
-/// A state as held by a case.
+/// State that a case holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlowHold {
     pub(crate) state: SlowState,
-    /// Maximum time it is held, and the time within which it should end.
+    /// Maximum time for which it is held, and time within which it should end.
     pub(super) horizon: Nanos,
     pub(super) soon: Nanos,
     /// Interval between two drips; zero without dripping.
     every: Nanos,
-    /// The page that is unread or read slowly: its minimum size, and our receive buffer.
+    /// Page that is not read or is read slowly: its minimum size, and our receive buffer.
     pub(super) page: Option<(u64, u64)>,
 }
 
 impl SlowHold {
-    /// Returns the state that a case holds; `None` if it is not a slow state.
+    /// Returns the state that a case holds; `None` for other cases.
     pub(crate) fn of(case: &Case) -> Option<SlowHold> {
         let still = |state, with: &SlowHeld| {
             let SlowHeld { horizon, soon } = *with;

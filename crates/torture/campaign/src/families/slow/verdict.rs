@@ -12,14 +12,14 @@ use units::{Nanos, show};
 const EARLY: Nanos = Nanos::from_secs(2);
 /// Time limit of the response to the request before a connection idles.
 const RESPONSE: Nanos = Nanos::from_secs(5);
-/// Tolerance: the timer of a server may be a tenth too late for a timeout of 60 s.
+/// Tolerance: the timer of a server may be a tenth late for a timeout of 60 s.
 const LATE: f64 = 1.1;
 /// Two TLS alerts with the headers, nonces and tags of their records (RFC 5246 section 6.2.3.3):
 /// some servers send user_canceled before close_notify (RFC 8446 section 6.1). A response is
 /// longer.
 const ALERTS_MAX: usize = 2 * (5 + 8 + 2 + 16);
-/// A dripped message that lasts longer than this multiple of one without drips has a timeout that
-/// each drip restarts.
+/// Ratio of the lifetimes of a dripped message and of the same message without drips above which
+/// each drip restarts the timeout.
 const PER_READ: u64 = 2;
 
 /// How a state ended.
@@ -57,7 +57,7 @@ impl HeldState {
         }
     }
 
-    /// Returns whether it is the same conversation except for drips: by length, or by chunks.
+    /// Returns whether the conversation is the same except for drips: by length, or by chunks.
     pub(super) fn is_as(&self, other: &HeldState) -> bool {
         let kind =
             |held: &HeldState| held.wanted.name.rsplit_once(", ").map(|(_, kind)| kind.to_owned());
@@ -113,8 +113,8 @@ impl HeldState {
         self.words().rfind(|at| *at <= connected + RESPONSE).unwrap_or(connected)
     }
 
-    /// Returns when the server reported that it stopped waiting, or closed, for a state in which it
-    /// waits.
+    /// Returns when the server reported that it stopped waiting, or closed the connection, for a
+    /// state in which it waits.
     fn ended(&self) -> Ended {
         let talk = &self.talk;
         let since = self.since();
@@ -146,7 +146,7 @@ impl HeldState {
         }
     }
 
-    /// `steady`: the same without drips.
+    /// `steady`: result of the same state without drips.
     pub(super) fn judged(
         &self,
         hold: &SlowHold,
@@ -211,7 +211,7 @@ impl HeldState {
         (self.judgement(outcome, expected, why), Some(measure))
     }
 
-    /// Returns what happened after this time, although it is too late.
+    /// Describes an event that is too late, after this time.
     fn too_late(&self, span: Nanos) -> String {
         match self.end() {
             Some(_) => format!("closed only after {}", seconds(span)),
@@ -222,7 +222,8 @@ impl HeldState {
         }
     }
 
-    /// Compares both: without drips it ended; with them at about that time, or much later.
+    /// Compares both states: with drips, the state ended at about the same time as without, or much
+    /// later.
     fn shape(&self, steady: &HeldState) -> Option<Shape> {
         let Ended::After(still) = steady.ended() else { return None };
         match self.ended() {
@@ -264,8 +265,8 @@ impl HeldState {
         (self.judgement(outcome, expected, why), Some(measure))
     }
 
-    /// The server closed the connection. A client that does not read cannot see when: the close is
-    /// visible only after the buffered data.
+    /// Returns the server closed the connection. A client that does not read cannot tell when: the
+    /// close is visible only after the buffered data.
     fn gave_up(&self, came: u64, whole: Option<u64>) -> (Judgement, Option<Measure>) {
         let of = whole.map_or(String::new(), |whole| format!(" of {}", show::bytes(whole)));
         let cut = format!("{}{of} arrived, {}", show::bytes(came), self.how());

@@ -1,4 +1,4 @@
-//! A client that requests a renegotiation within its session, as TLS up to 1.2 allows.
+//! A client that requests a renegotiation within its session, which TLS up to 1.2 permits.
 
 use crate::{Runner, habits};
 use dialogue::talk::{Move, Talk, TalkScript};
@@ -13,8 +13,8 @@ use units::Nanos;
 const NAME: &str = "requested by the client";
 /// Maximum response bytes in the report: the header and the start of a ServerHello.
 const RECEIVED_SHOWN: usize = 48;
-/// Pause between the renegotiation request and a plain request: a server that ignores the first
-/// responds to the second.
+/// Pause between the renegotiation request and a plain request: a server that ignores the former
+/// responds to the latter.
 const THEN: Nanos = Nanos::from_millis(500);
 
 pub(in crate::families) fn run(

@@ -4,12 +4,12 @@ use super::*;
 
 const EVERY: Nanos = Nanos::from_millis(200);
 const FAST: Nanos = Nanos::from_millis(1);
-/// The interval of full load.
+/// Start of the interval of full load.
 const ARMED_AT: Nanos = Nanos::from_secs(10);
 const RELEASED_AT: Nanos = Nanos::from_secs(30);
 
-/// A letter for each probe: `.` correct, `~` correct and slow, `s` shed, `x` lost, `r` refused, `l`
-/// correct and slow, but sent late by us, `!` not sent for lack of descriptors.
+/// Parses a letter for each probe: `.` correct, `~` correct and slow, `s` shed, `x` lost, `r`
+/// refused, `l` correct and slow, but sent late by us, `!` not sent for lack of descriptors.
 fn probes(kind: ProbeKind, from: Nanos, letters: &str) -> Vec<Probe> {
     let one = |(index, letter): (usize, char)| {
         let (seen, over) = match letter {
@@ -37,7 +37,7 @@ fn probes(kind: ProbeKind, from: Nanos, letters: &str) -> Vec<Probe> {
     letters.chars().enumerate().map(one).collect()
 }
 
-/// `count` probes, with this letter at `places`.
+/// Builds `count` probes, with this letter at `places`.
 fn with(count: usize, letter: char, places: std::ops::Range<usize>) -> String {
     (0..count).map(|index| if places.contains(&index) { letter } else { '.' }).collect()
 }

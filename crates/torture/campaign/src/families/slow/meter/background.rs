@@ -14,24 +14,24 @@ use torture::safety;
 use torture::safety::Class;
 use units::Nanos;
 
-/// Half heads that a server must sustain in addition to the states: as many connections as cases
-/// without load use at once, each of which occupies a worker.
+/// Number of half heads that a server must sustain in addition to the states: as many connections
+/// as cases without load use at once, each of which occupies a worker.
 const SPARE: usize = 24;
-/// The bytes that each of them sends.
+/// Bytes that each half head sends.
 const SPARE_HEAD: &[u8] = b"GET / HTTP/1.1\r\n";
-/// Their maximum lifetime: until it is known whether the server is full.
+/// Maximum lifetime of half heads: until it is known whether the server is full.
 const SPARE_FOR: Nanos = Nanos::from_secs(10);
-/// New connections that must be served in addition to all of them, without a loss. They take longer
-/// than the time limit of a probe, since some workers may be full while others still respond.
+/// Number of new connections that must all be served in addition. Together they take longer than
+/// the timeout of a probe, because some workers may be full while others still respond.
 const RIGHT: u32 = 15;
 /// Interval of checking whether they are over, at most the probe interval.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(200);
 
-/// Limits with room for both: those for servers on this machine.
+/// Limits of connections with room for both: those for servers on this machine.
 const CONNECTIONS: u64 = 200;
 
-/// Returns whether states are held alongside these cases: other cases can use the time, and the
-/// limits have room for both.
+/// Returns whether states are held during these cases: other cases can use the time, and the limits
+/// have room for both.
 pub(crate) fn run_in_background(cases: &[Case], bounds: Option<&Bounds>) -> bool {
     let others = |case: &Case| place(case, true) == 0;
     cases.iter().any(is_slow)
@@ -79,7 +79,7 @@ pub(crate) fn is_in_background(runner: &Runner<'_>) -> bool {
     runner.states.is_in_background()
 }
 
-/// Stops using what is held alongside the cases; it is held again on request.
+/// Releases the states held during the cases; they are held again on request.
 pub(crate) fn release_background(runner: &mut Runner<'_>) {
     let wanted = runner.states.end_background();
     if wanted.is_empty() {
@@ -130,7 +130,7 @@ pub(super) fn await_background(runner: &mut Runner<'_>, case: &str) {
     }
 }
 
-/// Holds half heads until it is known whether other clients are served.
+/// Director that holds half heads until it is known whether other clients are served.
 struct Room {
     scripts: Vec<TalkScript>,
     served: OthersServed,
@@ -152,7 +152,7 @@ impl ProbeListener for Room {
     }
 }
 
-/// Waits until all carried conversations are over, or no other client is served.
+/// Director that waits until all carried conversations are over, or no other client is served.
 struct AwaitCarried(OthersServed);
 
 impl Director for AwaitCarried {
