@@ -3,13 +3,13 @@
 use dialogue::talk::{Talk, TalkEnd, TalkEvent, What};
 use units::Nanos;
 
-/// Shorter times are ignored: on a busy machine some milliseconds of work take tens, because of
-/// scheduling. Caddy's 20,000 fields took 10 ms there, or 29.
+/// Times below this are ignored: on a busy machine a few milliseconds of work take tens, because of
+/// scheduling. Caddy's 20,000 fields took 10 ms or 29 ms there.
 pub(crate) const LONG_MIN: Nanos = Nanos::from_millis(100);
 
 /// Returns the time that the server needed: from the last byte sent before the response began to
-/// the end of the response, which may begin while the request is read, or to our time limit. `None`
-/// if it closed without a response.
+/// the end of the response, which may begin while the request is read, or to our timeout. `None` if
+/// it closed without a response.
 pub(crate) fn work_of(talk: &Talk) -> Option<Nanos> {
     let is_received = |event: &&TalkEvent| matches!(event.what, What::Received(_));
     let (came, last) =
@@ -24,8 +24,8 @@ pub(crate) fn work_of(talk: &Talk) -> Option<Nanos> {
     }
 }
 
-/// Returns whether it is slow again compared with `before`: half of it counts, because the machine
-/// may be faster now.
+/// Returns whether it is as slow as `before`: half of that time counts, because the machine may be
+/// faster now.
 pub(crate) fn is_as_slow(talk: &Talk, before: Nanos) -> bool {
     work_of(talk).is_some_and(|now| now >= Nanos(before.0 / 2) && now >= Nanos(LONG_MIN.0 / 2))
 }

@@ -1,5 +1,5 @@
-//! The session with a server under test: the target, the options, the world, and what is known so
-//! far, in one field each. It plays conversations and reports them; cases, families and searches
+//! The session with a server under test: the target, the options, the world, and the observations
+//! so far, in one field each. It plays conversations and reports them; cases, families and searches
 //! decide what is sent and how it is judged.
 
 use crate::budget::SearchBudget;
@@ -115,7 +115,7 @@ impl Runner<'_> {
         self.serial
     }
 
-    /// Returns the remaining budget of searches; `None` if there is none.
+    /// Returns the remaining budget of searches; `None` if it is used up.
     pub(crate) fn budget_left(&mut self) -> Option<Budget> {
         if !self.budget.is_wanted() || self.is_stopped() {
             return None;
@@ -176,7 +176,7 @@ impl Runner<'_> {
         talks
     }
 
-    /// Plays a director with health probes alongside, and returns the probes. They are kept with
+    /// Plays a director with concurrent health probes, and returns the probes. They are kept with
     /// those of the run, and observers are notified of each.
     pub(crate) fn play_probed(
         &mut self,
@@ -204,7 +204,7 @@ impl Runner<'_> {
         self.report_with_effect(execution, affected);
     }
 
-    /// Does the same if the affected part of the server is known.
+    /// Reports a result whose affected part of the server is known.
     pub(crate) fn report_with_effect(&mut self, execution: &Execution<'_>, affected: AffectedPart) {
         self.watcher.observe(CampaignEvent::ConversationOver(execution));
         self.hangs.see(execution);

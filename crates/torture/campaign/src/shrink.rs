@@ -13,10 +13,10 @@ use torture::record::digest;
 use torture::result::Boundary;
 use units::Nanos;
 
-/// Budget of a search. It ends with the shortest form found so far.
+/// Budget of a search, which ends with the shortest form found so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Conversations.
+    /// Number of conversations.
     pub executions: u64,
     pub span: Nanos,
 }
@@ -32,7 +32,7 @@ pub struct Shortest {
     pub boundaries: Vec<Boundary>,
     /// Number of tested candidates.
     pub candidates: u64,
-    /// The search completed; otherwise the budget was used up.
+    /// True if the search completed; otherwise the budget was used up.
     pub finished: bool,
 }
 
@@ -99,7 +99,7 @@ pub fn fewest<T: Clone>(all: &[T], fails: &mut dyn FnMut(&[T]) -> Option<bool>) 
 
 struct Search<'f> {
     best: Vec<Move>,
-    /// Content-Length was correct and must stay so.
+    /// True if Content-Length was correct and must stay so.
     fixes_length: bool,
     fails: Fails<'f>,
     /// Results of earlier candidates, by digest.
@@ -179,7 +179,7 @@ impl Search<'_> {
                 }
             }
             if !cut::is_long(fails) {
-                // the piece was removed from the list: another one has its position now
+                // the piece was removed from the list: its position now belongs to the next piece
                 place -= 1;
             }
             if let Some(passes) = passes.filter(|passes| passes + 1 == fails) {
@@ -189,7 +189,7 @@ impl Search<'_> {
         found
     }
 
-    /// Replaces every word with `a`, or as many of them as it has letters.
+    /// Replaces every word with `a`s, or as many words as possible.
     fn simplest_words(&mut self) {
         let mut place = 0;
         while let Some(word) = cut::words(&self.best).into_iter().nth(place) {
@@ -204,7 +204,7 @@ impl Search<'_> {
         }
     }
 
-    /// Removes pauses, or halves them as long as it still fails.
+    /// Removes pauses, or halves them while the failure persists.
     fn shortest_pauses(&mut self) {
         let mut place = 0;
         while place < self.best.len() {

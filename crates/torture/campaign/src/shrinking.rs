@@ -12,10 +12,9 @@ use torture::record::{Execution, sent};
 use torture::result::Shrunk;
 use units::Nanos;
 
-/// Silence that counts as a hang for candidates; the last one gets its full time.
+/// Silence that counts as a hang for candidates; the final form gets its full time.
 const HANG_SPAN: Nanos = Nanos::from_millis(500);
-/// Failures with a response get this multiple of the time of the first failure, and at least this
-/// long.
+/// Factor on the duration of the first failure, for failures with a response, and minimum.
 const TIMES_AS_LONG: u64 = 4;
 const SPAN_MIN: Nanos = Nanos::from_millis(100);
 

@@ -1,4 +1,4 @@
-//! Slow states of connections: those tested, their results, and those held alongside the cases.
+//! Slow states of connections: the tested ones, their results, and those held during other cases.
 
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use units::Nanos;
@@ -33,7 +33,8 @@ impl SlowState {
         }
     }
 
-    /// Returns the same state without drips: only both together show whether a timeout is absolute.
+    /// Returns the same state without drips: only the comparison shows whether a timeout is
+    /// absolute.
     pub(crate) fn without_drops(self) -> Option<SlowState> {
         match self {
             SlowState::HeadDripped => Some(SlowState::Head),
@@ -58,23 +59,24 @@ pub(crate) struct WantedState {
     pub(crate) horizon: Nanos,
 }
 
-/// A held state and its result.
+/// Held state with its result.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldState {
     pub(crate) wanted: WantedState,
     pub(crate) talk: Talk,
 }
 
-/// How often states are held alongside the cases: each case that crashes the server ends them.
+/// Maximum number of times that states are held during other cases: each case that crashes the
+/// server ends them.
 const BEGUN_MAX: u32 = 4;
 
 /// Observations of states so far.
 #[derive(Debug, Default)]
 pub(crate) struct SlowStates {
     held: Vec<HeldState>,
-    /// The tested states.
+    /// Tested states.
     tried: Vec<SlowState>,
-    /// The server has too few slots for all of them at once.
+    /// True if the server has too few slots for all of them at once.
     serial: bool,
     /// States held alongside other cases, and how often that began.
     beside: Vec<WantedState>,
@@ -94,7 +96,7 @@ impl SlowStates {
         self.held.iter().filter(ended).map(|held| held.talk.over).max()
     }
 
-    /// Returns whether they are held one after the other.
+    /// Returns whether states are held one after the other.
     pub(crate) fn is_serial(&self) -> bool {
         self.serial
     }
@@ -133,18 +135,18 @@ impl SlowStates {
         self.begun += 1;
     }
 
-    /// Returns whether they may be held once more after cases that closed them.
+    /// Returns whether states may be held again after cases that closed them.
     pub(crate) fn may_begin_again(&self) -> bool {
         self.begun < BEGUN_MAX
     }
 
-    /// Returns the last instant at which one of them is over.
+    /// Returns the instant at which the last of them is over.
     pub(crate) fn background_ends(&self) -> Nanos {
         let ends = self.beside.iter().map(|one| one.script.start + one.script.deadline);
         ends.max().unwrap_or(Nanos::ZERO)
     }
 
-    /// Returns the names of those held alongside other cases.
+    /// Returns the names of the states held during other cases.
     pub(crate) fn background_names(&self) -> Vec<String> {
         self.beside.iter().map(|one| one.name.clone()).collect()
     }

@@ -1,5 +1,5 @@
-//! Estimates the duration of a run: usual, on a server that responds and has timeouts of about a
-//! minute, and maximum.
+//! Estimates the duration of a run: the usual one, on a server that responds and has timeouts of
+//! about a minute, and the maximum.
 
 use crate::families::{self, is_slow, presses};
 use crate::tries::cost_of_silence;
@@ -8,36 +8,37 @@ use dialogue::governor::Bounds;
 use torture::case::{Case, Family, HTTP2, HTTP3, PACKETS};
 use units::Nanos;
 
-/// A duration in three variants: usual, with hangs, and maximum.
+/// Duration in three variants: usual, with hangs, and maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaseSpan {
     pub usual: Nanos,
-    /// For a case: one of its requests hangs; for a run: ten do, and the server has no timeouts.
+    /// For a case, the duration if one request hangs; for a run, if ten do and the server has no
+    /// timeouts.
     pub hung: Nanos,
-    /// Every request meets silence, and every failure is searched to the end.
+    /// Duration if every request meets silence, and every failure is searched to the end.
     pub most: Nanos,
 }
 
-/// An exchange on a responsive server: itself, the watch over its connection, and the follow-up.
-/// Measured on nginx and on the built-in site.
+/// Duration of an exchange on a responsive server: the exchange, the watch over its connection, and
+/// the follow-up. Measured on nginx and on the built-in site.
 const EXCHANGE: Nanos = Nanos::from_millis(30);
-/// The same over HTTP/2, where the close after GOAWAY is awaited.
+/// Duration of an exchange over HTTP/2, where the close after GOAWAY is awaited.
 const FRAMES: Nanos = Nanos::from_millis(120);
-/// The same with raw segments, with pauses for the server's kernel.
+/// Duration of an exchange of raw segments, with pauses for the server's kernel.
 const SEGMENTS: Nanos = Nanos::from_millis(200);
-/// Connections held by raw segments: time of a round in addition to the hold.
+/// Duration of a round of connections held by raw segments, in addition to the hold.
 const HELD: Nanos = Nanos::from_secs(3);
-/// Random data with a response.
+/// Duration of one execution of random data with a response.
 const EXECUTION_SPAN: Nanos = Nanos::from_millis(5);
-/// A search for a limit, and other cases in code.
+/// Duration of a search for a limit, and of other cases in code.
 const CODE: Nanos = Nanos::from_millis(1_500);
-/// Many connections at once: rounds and pauses between them; with `--press` and without.
+/// Duration of cases with many connections, with rounds and pauses: with `--press`, and without.
 const PRESSURE: Nanos = Nanos::from_secs(40);
 const CONNECTIONS_SPAN: Nanos = Nanos::from_secs(18);
-/// The longest default timeout of common servers: that of an idle connection.
+/// Longest default timeout of common servers: that of an idle connection.
 const DEADLINE: Nanos = Nanos::from_secs(75);
 
-/// A search for a limit that meets silence: time of each attempt.
+/// Duration of each attempt in a search for a limit that meets silence.
 const LIMIT_HUNG: Nanos = Nanos::from_secs(10);
 /// Number of hangs in a run with hangs.
 const HANGS: usize = 10;
@@ -95,8 +96,8 @@ fn hold(case: &Case) -> Nanos {
     }
 }
 
-/// Returns the usual duration of each case in a run of all: states held alongside other cases take
-/// the remaining time when those are over.
+/// Returns the usual duration of each case in a complete run. States held during other cases add
+/// only the remaining time.
 pub fn usual_spans(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Vec<Nanos> {
     let first = cases.iter().position(is_slow);
     let span = |(row, case)| span_of(case, settings, bounds, first == Some(row)).usual;

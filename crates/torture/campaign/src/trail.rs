@@ -17,12 +17,12 @@ pub(crate) struct Suspect {
     pub(crate) case: String,
     pub(crate) name: String,
     pub(crate) script: TalkScript,
-    /// Its result; `None` if it was not kept.
+    /// Result; `None` if it was not kept.
     pub(crate) talk: Option<Talk>,
 }
 
 impl Suspect {
-    /// A completed conversation of a case.
+    /// Returns a completed conversation of a case.
     pub(crate) fn of(case: &Case, name: &str, script: TalkScript, talk: Talk) -> Suspect {
         Suspect { case: case.id.clone(), name: name.to_owned(), script, talk: Some(talk) }
     }
@@ -30,7 +30,7 @@ impl Suspect {
 
 #[derive(Debug)]
 pub(crate) struct Trail {
-    /// True if conversations are kept, because a search may follow.
+    /// True if conversations are kept because a search may follow.
     is_kept: bool,
     last: VecDeque<Suspect>,
     /// The conversations before the server was first lost in the current case.
@@ -106,8 +106,9 @@ impl Trail {
         self.take_tail().pop()
     }
 
-    /// Returns the first of the final conversations before the loss, or of all, that belong to this
-    /// case and got no response: the later ones were sent to a server that was already lost.
+    /// Returns the first conversation of this case without a response, among the final
+    /// conversations before the loss, or among all: later ones were sent to a server that was
+    /// already lost.
     pub(crate) fn take_first_silent(&mut self, case: &str) -> Option<Suspect> {
         let silent = |talk: &Talk| {
             let by_server = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));

@@ -1,4 +1,4 @@
-//! Attempts of an exchange. A silent server costs its full time limit each time, so silence is
+//! Attempts of an exchange. Each attempt at a silent server takes its full timeout, so silence is
 //! awaited concurrently: a short first attempt shows whether confirmation is needed, and the
 //! confirming attempts run at once.
 
@@ -23,12 +23,13 @@ pub(crate) const TOGETHER: usize = 2;
 /// Attempts repeated because the server was not listening.
 const RESTARTS_MAX: u32 = 3;
 
-/// Attempts of one exchange that were made early.
+/// Attempts of one exchange that were made in advance.
 #[derive(Debug, Default)]
 pub(crate) struct AheadAttempts {
     /// Completed attempts, judged in turn.
     waiting: VecDeque<(TalkScript, Talk)>,
-    /// Neither the first attempt nor any concurrent one got a response, so it counts too.
+    /// True if neither the first attempt nor any concurrent one got a response, so that it counts
+    /// too.
     pub(crate) silent: bool,
     /// Conversations before the first attempt.
     pub(crate) before: Vec<Suspect>,
@@ -51,7 +52,7 @@ pub(crate) fn exchange(
         }
         let (script, talk) = next_try(runner, case, exchange, attempt - 1, &mut had);
         if talk.end == TalkEnd::Ours && runner.is_stopped() {
-            // it was cut short, which says nothing about the server
+            // this attempt was cut short, which shows nothing about the server
             break;
         }
         let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
@@ -136,8 +137,8 @@ fn concluded(
     result
 }
 
-/// Returns whether the later judgment replaces the earlier one: the worse one is kept, and of two
-/// equal ones the later, unless the server crashed in the first.
+/// Returns whether the later judgment replaces the earlier one. The worse one is kept; of two equal
+/// ones the later, unless the server crashed in the first.
 fn is_as_bad(later: &Judgement, before: &Judgement) -> bool {
     before.outcome != TestOutcome::Crashed && later.outcome >= before.outcome
 }
@@ -171,7 +172,7 @@ fn next_try(
     }
     let judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
     if judgement.outcome < TestOutcome::Inconclusive {
-        // it may wait for more, however long it is given
+        // the server may wait for more data, whatever the timeout
         return (script, talk);
     }
     inherited_state::isolate_attempt(runner);
@@ -193,8 +194,8 @@ fn silence(exchange: &Exchange, most: Option<Nanos>) -> Nanos {
     exchange.deadline.min(most)
 }
 
-/// Returns the time limit of the first attempt for a silent server, given `full` for the concurrent
-/// ones.
+/// Returns the timeout of the first attempt at a silent server; `full`: timeout of the concurrent
+/// attempts.
 fn first_try(exchange: &Exchange, full: Nanos) -> Nanos {
     full.min(PATIENCE + pauses(exchange))
 }
@@ -246,8 +247,8 @@ fn pauses(exchange: &Exchange) -> Nanos {
     exchange.steps.iter().map(pause).fold(Nanos::ZERO, |sum, span| sum + span)
 }
 
-/// Returns the maximum cost of an attempt that meets silence: the short one, then the concurrent
-/// ones.
+/// Returns the maximum duration of an attempt that meets silence: the short one, then the
+/// concurrent ones.
 pub(crate) fn cost_of_silence(exchange: &Exchange, silence_max: Option<Nanos>) -> Nanos {
     let full = silence(exchange, silence_max);
     first_try(exchange, full) + full

@@ -10,11 +10,11 @@ use units::Nanos;
 /// An event of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum CampaignEvent<'a> {
-    /// The probed page responded with this; nothing else was sent before.
+    /// The probed page responded with this; no other request was sent before.
     Ready(&'a Plain),
     CaseBegins(&'a Case),
     ConversationOver(&'a Execution<'a>),
-    /// The conversation with this name fails after these alone, each on its own connection.
+    /// The conversation with this name fails after only these, each on its own connection.
     FailsAfter {
         name: &'a str,
         before: &'a [TalkScript],
@@ -27,7 +27,7 @@ pub enum CampaignEvent<'a> {
         until: Nanos,
     },
     CaseOver(&'a CaseResult),
-    /// A failure was shrunk; the execution is that of the result.
+    /// A failure was shrunk; the execution is the final one.
     FailureShrunk {
         shrunk: &'a Shrunk,
         execution: &'a Execution<'a>,

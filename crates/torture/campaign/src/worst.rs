@@ -9,8 +9,8 @@ use torture::fuzz;
 use torture::record;
 use units::Nanos;
 
-/// Returns what a case may send if every attempt fails. Cases in code are bounded by the limits
-/// alone; the limits apply to all others too. Plain requests before, after and alongside are not
+/// Returns what a case may send if every attempt fails. Cases in code are bounded only by the
+/// limits, which apply to all other cases too. Plain requests before, during and after are not
 /// counted.
 pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bounds) -> Spent {
     let soak = settings.soak.filter(|_| case.needs.contains(&Need::Soak)).unwrap_or_default();

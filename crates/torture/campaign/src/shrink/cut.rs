@@ -1,10 +1,10 @@
-//! Cuts steps into removable pieces, and joins them again.
+//! Splits steps into removable pieces, and joins them again.
 
 use dialogue::http3;
 use dialogue::talk::Move;
 use std::ops::Range;
 
-/// Equal consecutive bytes that form one piece: their number was found before.
+/// Minimum number of equal consecutive bytes that form one piece: their number was found before.
 const RUN_MIN: usize = 16;
 /// Minimum length of uninterrupted bytes whose number is searched for.
 const STRETCH_MIN: usize = 32;
@@ -17,7 +17,7 @@ pub(super) struct Unit {
     what: Move,
 }
 
-/// Returns the steps of these pieces: bytes of one write stay one write.
+/// Returns the steps of these pieces: bytes of one write stay together.
 pub(super) fn built(units: &[Unit]) -> Vec<Move> {
     let mut moves: Vec<(usize, Move)> = Vec::new();
     for unit in units {
@@ -36,7 +36,7 @@ pub(super) fn moves(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| ranges(std::iter::empty(), bytes.len()))
 }
 
-/// Returns whether the steps are pieces of QUIC streams: half of one would be parsed with what
+/// Returns whether the steps are pieces of QUIC streams: a half piece would be parsed with what
 /// follows.
 pub(super) fn are_pieces(moves: &[Move]) -> bool {
     let mut sent = moves.iter().filter_map(|step| match step {
@@ -136,7 +136,7 @@ pub(super) fn is_long(count: usize) -> bool {
     count >= STRETCH_MIN
 }
 
-/// Returns long stretches whose length may matter: of a query, of other words of the head, of
+/// Returns long stretches whose length may be relevant: of a query, of other words of the head, of
 /// bodies.
 pub(super) fn stretches(moves: &[Move]) -> Vec<ByteSpan> {
     let mut found = Vec::new();
@@ -209,7 +209,7 @@ fn stated_length(bytes: &[u8]) -> Option<(Range<usize>, usize)> {
     (digits > 0).then_some((at + blanks..at + blanks + digits, end))
 }
 
-/// Returns whether this is one write of one request with a correct Content-Length.
+/// Returns whether this is a single write of a single request with a correct Content-Length.
 pub(super) fn length_is_right(moves: &[Move]) -> bool {
     let [Move::Send(bytes)] = moves else { return false };
     let Some((digits, end)) = stated_length(bytes) else { return false };
@@ -217,7 +217,7 @@ pub(super) fn length_is_right(moves: &[Move]) -> bool {
     stated == Some(bytes.len() - end)
 }
 
-/// Returns the same with its Content-Length corrected, if present.
+/// Returns the write with its Content-Length corrected, if present.
 pub(super) fn with_right_length(mut moves: Vec<Move>) -> Vec<Move> {
     if let [Move::Send(bytes)] = &mut moves[..]
         && let Some((digits, end)) = stated_length(bytes)

@@ -36,7 +36,7 @@ fn random_data_shrinks_to_the_cause() {
     assert!(found.finished && found.candidates < 250, "{} candidates", found.candidates);
 }
 
-/// Pieces of streams are removed completely: half of one would be parsed with what follows.
+/// Pieces of streams are removed completely: a half piece would be parsed with what follows.
 #[test]
 fn stream_pieces_are_removed_completely() {
     use dialogue::http3::write;
