@@ -3,7 +3,7 @@
 
 use crate::replies::Response;
 
-/// Response fields that only one provider's machines add.
+/// Response fields that only the machines of one provider add.
 const FIELDS: [(&str, &str); 12] = [
     ("cf-ray", "Cloudflare"),
     ("x-amz-cf-id", "Amazon CloudFront"),
@@ -27,7 +27,7 @@ const SERVERS: [(&str, &str); 5] = [
     ("vercel", "Vercel"),
 ];
 
-/// Returns the provider whose machines responded. A heuristic: no match proves nothing.
+/// Returns the provider whose machines responded. This is a heuristic: no match proves nothing.
 pub fn front(response: &Response) -> Option<&'static str> {
     let by_field = FIELDS.iter().find(|(name, _)| response.has_field(name));
     let named = |(name, _): &&(&str, &str)| {

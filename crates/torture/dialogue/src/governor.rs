@@ -1,4 +1,4 @@
-//! Rate limiter that approves every connection, request and byte before it is sent, on every stage.
+//! Rate limiter that approves every connection, request and byte before it is sent, in every phase.
 //! It also records why a run must stop.
 //!
 //! Limits per second hold for any second: a sliding window counts what was sent.
@@ -21,13 +21,13 @@ use window::Window;
 /// Why a run must end early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Requested by the user.
+    /// Stopped by the user.
     Interrupted,
-    /// The limit of time or amount that was reached.
+    /// Limit of time or amount that was reached.
     Bound(String),
-    /// The target requested it: how.
+    /// The target requested the stop, in this way.
     TargetRequest(String),
-    /// The permission was withdrawn, with what happened.
+    /// The permission was withdrawn; with the reason.
     Permission(String),
 }
 
@@ -50,7 +50,7 @@ impl Stop {
     }
 }
 
-/// The limits of a run. `None` means unlimited.
+/// Limits of a run. `None` means unlimited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Maximum number of open connections, including probes.
@@ -107,10 +107,10 @@ pub enum Admission {
     Never,
 }
 
-/// The field with which a server asks a tester to stop, and its value.
+/// Response field by which a server asks a tester to stop, with its value.
 pub const STOP_FIELD: (&str, &str) = ("loadstone-torture", "stop");
 
-/// Interval of asking again if there is no room for a connection.
+/// Interval of repeated requests for a connection if there is no room.
 const RETRY_INTERVAL: Nanos = Nanos::from_millis(10);
 /// Connections and new connections per second reserved for probes, at most half of all.
 const PROBES_OPEN: u64 = 4;
@@ -124,9 +124,9 @@ const PIECE: u64 = 64;
 #[derive(Clone, Debug)]
 pub struct Governor {
     bounds: Option<Bounds>,
-    /// The classified addresses; empty: any.
+    /// Classified addresses; empty for any.
     pinned: Vec<SocketAddr>,
-    /// PUT, DELETE and PATCH are permitted.
+    /// True if PUT, DELETE and PATCH are permitted.
     writes: bool,
     /// Effective stress may be repeated.
     repeats: bool,
@@ -136,7 +136,7 @@ pub struct Governor {
     bytes: Window,
     spent: Spent,
     began: Option<Nanos>,
-    /// Time limit of the case; starts with its first connection.
+    /// Time limit of the case, counted from its first connection.
     case_ends: CaseTime,
     /// Minimum time of the current case.
     case_least: Nanos,
@@ -147,13 +147,13 @@ pub struct Governor {
     answered: bool,
     stop: Option<Stop>,
     beacon: Option<Beacon>,
-    /// Cases that are not permitted here, and why.
+    /// Cases that are not permitted here, with the reason.
     barred: BTreeMap<String, String>,
     /// Cases that are not permitted once third-party machines are seen in front of the server.
     in_front: Vec<String>,
 }
 
-/// A regular request that announces the run and the case to the server's log. [`SPENT`] in it is
+/// Regular request that announces the run and the case in the server's log. [`SPENT`] in it is
 /// replaced with the traffic since it was set.
 #[derive(Clone, Debug)]
 struct Beacon {
@@ -309,7 +309,7 @@ impl Governor {
         self.barred.insert(id.to_owned(), why.to_owned());
     }
 
-    /// Skips these cases once a response shows third-party machines in front of the server: its
+    /// Sets cases to skip once a response shows third-party machines in front of the server: its
     /// owner cannot give permission for those.
     pub fn bar_in_front(&mut self, ids: Vec<String>) {
         self.in_front = ids;
@@ -320,7 +320,7 @@ impl Governor {
         self.barred.get(id).map(String::as_str)
     }
 
-    /// Starts a case: its time begins with its first connection.
+    /// Starts a case; its time begins with its first connection.
     pub fn begin_case(&mut self) {
         self.case_ends = CaseTime::NotBegun;
     }
@@ -330,7 +330,7 @@ impl Governor {
         self.case_least = Nanos::ZERO;
     }
 
-    /// Allows this time for a case that has not sent anything yet, whatever the limit: the user
+    /// Sets this time for a case that has not sent anything yet, whatever the limit: the user
     /// requested it.
     pub fn lengthen_case(&mut self, span: Nanos) {
         self.case_least = span;
@@ -360,7 +360,7 @@ impl Governor {
         self.admit_after(now, peer, probe, 0)
     }
 
-    /// Does the same for a connection that is preceded or followed by `others` in its place.
+    /// Decides on a connection that `others` precede or follow in the same slot.
     pub fn admit_after(&mut self, now: Nanos, peer: &Peer, probe: bool, others: u64) -> Admission {
         let mut opens = 1 + others;
         self.began.get_or_insert(now);
@@ -381,7 +381,7 @@ impl Governor {
                 return Admission::At(now + RETRY_INTERVAL);
             }
             let kept = if probe { 0 } else { PROBES_OPENED.min(bounds.opens_max / 2) };
-            // if fewer are allowed than it needs, it takes all of them
+            // if fewer are permitted than it needs, it takes all of them
             opens = opens.min(bounds.opens_max.saturating_sub(kept).max(1));
             if self.opens.room(now) < kept + opens {
                 return Admission::At(self.opens.free_at(kept + opens));
@@ -417,8 +417,8 @@ impl Governor {
         Ok(())
     }
 
-    /// Sends requests granted at an earlier instant. A moment later they are still valid; after
-    /// that they are counted again.
+    /// Sends requests granted at an earlier instant. The grant is valid for a moment; after that,
+    /// requests are counted again.
     ///
     /// # Errors
     /// Fails with the instant from which they may be sent.
@@ -439,7 +439,7 @@ impl Governor {
         Ok(())
     }
 
-    /// Returns how many of these bytes may be sent now: none if there is no room for a useful
+    /// Returns how many of these bytes may be sent now: zero if there is no room for a useful
     /// piece.
     ///
     /// # Errors
@@ -468,8 +468,8 @@ impl Governor {
         self.bounds.as_ref().map_or(u64::MAX, |bounds| bounds.message_max)
     }
 
-    /// Handles the end of a probe, a plain request or a beacon: whether the target asks us to stop,
-    /// and whether it still responds.
+    /// Handles the end of a probe, a plain request or a beacon: records whether the target asks us
+    /// to stop, and whether it still responds.
     pub fn heard(&mut self, talk: &Talk) {
         talk.replies.responses.iter().for_each(|response| self.note_response(response));
         let unreachable = match talk.end {

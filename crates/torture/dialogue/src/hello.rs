@@ -1,14 +1,14 @@
 //! A ClientHello, byte by byte, for messages that no TLS library would send.
 
-/// The variable parts of a ClientHello. The rest is supported by every current server: TLS 1.3 and
-/// 1.2, X25519, the usual suites.
+/// Variable parts of a ClientHello. Every current server supports the rest: TLS 1.3 and 1.2,
+/// X25519, the usual suites.
 #[derive(Clone, Debug, Default)]
 pub struct Hello {
     /// Name for SNI; `None` omits the extension.
     pub name: Option<Vec<u8>>,
     /// The only ALPN protocol; `None` omits the extension.
     pub protocol: Option<Vec<u8>>,
-    /// Within a TLS 1.2 session: the verify_data of our Finished (RFC 5746 section 3.5).
+    /// Within a TLS 1.2 session, the verify_data of our Finished (RFC 5746 section 3.5).
     pub again: Option<Vec<u8>>,
 }
 
@@ -76,7 +76,7 @@ pub fn name_of(host: &str) -> Option<Vec<u8>> {
     (!is_address).then(|| host.as_bytes().to_vec())
 }
 
-/// X25519's base point: a valid key that is never used.
+/// Returns X25519's base point: a valid key that is never used.
 fn key_share() -> Vec<u8> {
     let mut key = [0; 32];
     key[0] = 9;

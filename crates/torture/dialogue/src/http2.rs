@@ -94,8 +94,8 @@ pub const FLAGS: [(&str, u8); 5] = [
     ("PRIORITY", PRIORITIZED),
 ];
 
-/// The payload of the PING that shows that everything before it was read.
+/// Payload of the PING whose reply shows that everything before it was read.
 pub const OCTETS: [u8; 8] = *b"lodstone";
 
-/// The stream of the valid follow-up request; cases use lower ones.
+/// Stream of the valid follow-up request; cases use lower ones.
 pub const FOLLOW_UP: u32 = 0x10_0001;

@@ -16,7 +16,7 @@ use sample::http3_code_name;
 use std::ops::Range;
 use units::quoted;
 
-/// Bit 31 of a kept frame's stream marks QUIC: HTTP/2 streams have 31 bits.
+/// Bit 31 of a kept frame's stream, which marks QUIC: HTTP/2 stream numbers have 31 bits.
 pub const OVER_QUIC: u32 = 1 << 31;
 /// Marks kept codes of QUIC itself.
 pub const OF_QUIC: u32 = 1 << 31;
@@ -94,7 +94,7 @@ pub const MAX_PUSH_ID: u64 = 0xd;
 /// H3_REQUEST_CANCELLED (section 8.1).
 pub const CANCELLED: u64 = 0x10c;
 
-/// Frame types by name; those of HTTP/2 alone are reserved here (section 7.2.8).
+/// Frame types by name; types of HTTP/2 alone are reserved here (section 7.2.8).
 pub const KINDS: [(&str, u64); 12] = [
     ("DATA", DATA),
     ("HEADERS", HEADERS),
@@ -148,8 +148,8 @@ fn heads(bytes: &[u8]) -> impl Iterator<Item = Head> {
     })
 }
 
-/// Returns the bits of options whose names are joined by `+`, or `none`. `what`: what they are
-/// options of.
+/// Returns the bits of options whose names are joined by `+`, or `none`. `what`: subject of the
+/// options.
 fn option_bits(names: &str, known: &[(&str, u16)], what: &str) -> Result<u16, String> {
     names.split('+').filter(|name| *name != "none").try_fold(0, |all, name| {
         let found = known.iter().find(|(one, _)| *one == name).map(|(_, bit)| all | bit);
@@ -170,8 +170,8 @@ pub fn settings(payload: &[u8]) -> Vec<(u64, u64)> {
     found
 }
 
-/// Settings that a server may not reduce after accepting early data: their numbers and defaults
-/// (RFC 9114 section 7.2.4.1, RFC 9204 section 5, RFC 9220 section 5, RFC 9297 section 2.1.1).
+/// Settings that a server may not reduce after accepting early data, with numbers and defaults (RFC
+/// 9114 section 7.2.4.1, RFC 9204 section 5, RFC 9220 section 5, RFC 9297 section 2.1.1).
 const REMEMBERED: [(u64, u64); 5] = [(0x01, 0), (0x06, u64::MAX), (0x07, 0), (0x08, 0), (0x33, 0)];
 /// Returns whether these settings allow less than the remembered ones. A nonzero table capacity
 /// must be the same (RFC 9204 section 3.2.3).
@@ -202,8 +202,8 @@ pub struct TablePermit {
 const TABLE_CAPACITY: u64 = 1;
 const BLOCKED_STREAMS: u64 = 7;
 
-/// Returns the limits that these steps set by the SETTINGS of their control stream. Sections are
-/// acknowledged if the steps allow a table and open the decoder stream.
+/// Returns the limits that the SETTINGS in these steps' control stream set. Sections are
+/// acknowledged if the steps permit a table and open the decoder stream.
 pub fn table_permitted(steps: &[Move]) -> TablePermit {
     let mut permit = TablePermit::default();
     for step in steps {

@@ -1,5 +1,5 @@
 //! Conversations with a server, byte by byte: what is sent on a connection and when, the result,
-//! and the governor that limits everything. Layer 2: sockets and the clock are passed in.
+//! and the governor that limits everything. Layer 2: sockets and the clock are parameters.
 //!
 //! It never uses a regular client: it sends exactly what a script contains, and its parser accepts
 //! anything.

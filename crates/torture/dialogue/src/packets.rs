@@ -1,6 +1,7 @@
-//! Conversations segment by segment: what no socket sends. A script is steps in a small language;
-//! the machine below it has its own TCP, which acts like a well-behaved client unless a step
-//! specifies otherwise: it numbers segments, acknowledges them, and orders received data.
+//! Conversations segment by segment, with segments that no socket sends. A script is steps in a
+//! small language. The machine below it has its own TCP, which acts like a well-behaved client
+//! unless a step specifies otherwise: it numbers segments, acknowledges them, and orders received
+//! data.
 //!
 //! | step | effect |
 //! |---|---|
@@ -42,11 +43,11 @@ pub const PACKETS_MAX: u64 = 20_000;
 
 /// Source and destination of packets: a network device or a simulated network.
 pub trait PacketLink {
-    /// Returns an unused address and port whose packets are delivered to us, or `None` if there is
+    /// Returns an unused address and port whose packets are delivered to us; `None` if there is
     /// none.
     fn place(&mut self) -> Option<End>;
 
-    /// Sends one IPv4 packet. If it is not accepted, it is lost, as on any link.
+    /// Sends one IPv4 packet. A packet that is not accepted is lost, as on any link.
     fn send(&mut self, packet: &[u8]);
 
     /// Replaces `into` with the next received packet; returns false if there is none.

@@ -1,5 +1,5 @@
 //! Parses arbitrary received bytes: responses in order, interim ones, and bytes that are not a
-//! response. It accepts what a regular client would refuse, and records what it was.
+//! response. It accepts what a regular client would refuse, and records the faults.
 
 use crate::http2::{FrameReader, FrameSeen, Got};
 use crate::http3::TablePermit;
@@ -24,11 +24,11 @@ pub struct Response {
     /// Size of the content, and its digest once the response is complete.
     pub body_len: u64,
     pub digest: [u8; 32],
-    /// True if the response is complete; the close of the connection may have ended it.
+    /// True if the response is complete, possibly ended by the close of the connection.
     pub complete: bool,
-    /// True if the framing allows another response to follow.
+    /// True if the framing permits another response to follow.
     pub persistent: bool,
-    /// The HTTP/2 stream; 0 otherwise.
+    /// HTTP/2 stream; 0 otherwise.
     pub stream: u32,
 }
 
@@ -57,7 +57,7 @@ impl Response {
 /// Data received on one connection.
 #[derive(Clone, Debug)]
 pub struct Replies {
-    /// Unparsed data.
+    /// Data not parsed yet.
     buffer: Vec<u8>,
     methods: Vec<String>,
     state: ReadState,
@@ -66,9 +66,9 @@ pub struct Replies {
     pub interim: Vec<u16>,
     /// Number of interim responses before the end of each complete HTTP/1 response.
     interim_before: Vec<usize>,
-    /// The last may be incomplete.
+    /// Responses in order; the last may be incomplete.
     pub responses: Vec<Response>,
-    /// The start of bytes that are not a response, and why.
+    /// Start of bytes that are not a response, with the reason.
     pub junk: Option<(String, Vec<u8>)>,
     /// Frames of HTTP/2 and HTTP/3.
     pub frames: Option<Box<FrameReader>>,
@@ -77,10 +77,10 @@ pub struct Replies {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReadState {
     Head,
-    /// Remaining bytes of content.
+    /// Number of remaining bytes of content.
     Length(u64),
     ChunkSize,
-    /// Remaining bytes of the chunk and its line end.
+    /// Number of remaining bytes of the chunk and its line end.
     Chunk(u64),
     Trailers,
     UntilEnd,
@@ -89,7 +89,7 @@ enum ReadState {
 }
 
 impl Replies {
-    /// `methods`: the request methods in order; the last one applies to all further requests.
+    /// `methods`: request methods in order; the last one applies to all further requests.
     pub fn new(methods: &[String]) -> Replies {
         Replies {
             buffer: Vec::new(),
@@ -143,7 +143,7 @@ impl Replies {
     }
 
     /// Returns the number of interim responses before the end of that complete HTTP/1 response,
-    /// starting at 0; none in frames.
+    /// starting at 0; zero in frames.
     pub(crate) fn interim_before(&self, whole: usize) -> usize {
         self.interim_before.get(whole).copied().unwrap_or(0)
     }
@@ -177,8 +177,8 @@ impl Replies {
         }
     }
 
-    /// Marks the end of the connection: a body without a length is complete now, anything else is
-    /// truncated.
+    /// Marks the end of the connection: a body without a length is then complete, any other
+    /// unfinished response is truncated.
     pub fn end(&mut self) {
         if self.frames.is_some() {
             return;
@@ -321,7 +321,7 @@ impl Replies {
         }
         let index = self.responses.len();
         let method = self.methods.get(index).or(self.methods.last()).map_or("GET", String::as_str);
-        // what follows 101 belongs to another protocol
+        // data after 101 belongs to another protocol
         let framing = match status {
             101 => Some(Framing::Length(0)),
             _ => facts.framing(status, method),
@@ -412,7 +412,7 @@ enum Framing {
     Chunked,
 }
 
-/// Framing declared by a head.
+/// Framing that a head declares.
 struct Facts {
     length: Option<u64>,
     chunked: bool,

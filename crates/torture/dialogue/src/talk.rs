@@ -38,19 +38,20 @@ pub struct TalkScript {
     pub steps: Vec<Move>,
     /// The request methods.
     pub methods: Vec<String>,
-    /// Time limit from the start.
+    /// Timeout from the start.
     pub deadline: Nanos,
-    /// A valid GET for the same connection, sent when every response has arrived and the connection
+    /// Valid GET for the same connection, sent when every response has arrived and the connection
     /// is open.
     pub follow_up: Option<Vec<u8>>,
-    /// Time that the connection is watched after its last response, for surplus bytes.
+    /// Time for which the connection is watched after its last response, for surplus bytes.
     pub grace: Nanos,
-    /// Time for the server to close a connection after announcing it.
+    /// Time for the server to close a connection after announcing the close.
     pub linger: Nanos,
-    /// Keeps the connection after everything is sent and received, until it ends or the deadline.
+    /// True to keep the connection after everything is sent and received, until it ends or the
+    /// deadline passes.
     pub hold: bool,
-    /// A regular request that checks the server: it uses the reserved part of the limits, and a
-    /// request to stop in its response stops the run.
+    /// True for a regular request that checks the server: it uses the reserved part of the limits,
+    /// and a request to stop in its response stops the run.
     pub probe: bool,
 }
 
@@ -113,22 +114,22 @@ pub enum Move {
     Packet(PacketStep),
 }
 
-/// Event that a step waits for; the end of the connection ends the wait too. Data received before the
-/// step counts, unless an earlier waiting step consumed it; in frames, where replies have no order,
-/// only data received since the last other step counts.
+/// Event that a step waits for; the end of the connection also ends the wait. Data received before
+/// the step counts, unless an earlier waiting step consumed it. In frames, where replies have no
+/// order, only data received since the last other step counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// An interim response, or the head of a final one.
+    /// Interim response, or the head of a final one.
     Interim,
     /// A complete response, or the end of a stream instead.
     Response,
-    /// The end of the connection.
+    /// End of the connection.
     End,
     /// The server's SETTINGS in HTTP/2.
     Settings,
 }
 
-/// An event; times count from the line's start.
+/// Event of a line; times count from the line's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TalkEvent {
     pub at: Nanos,
@@ -167,9 +168,9 @@ pub enum TalkEnd {
     Open,
     /// Something was pending at the deadline, and the connection stays open.
     Silent,
-    /// One of our limits stopped it, or prevented its start.
+    /// One of our limits stopped the conversation, or prevented its start.
     Bounded,
-    /// We closed it, according to the script or on request.
+    /// Closed by us, by the script or on request.
     #[default]
     Ours,
 }
@@ -182,7 +183,7 @@ pub struct Talk {
     pub connected: Option<Nanos>,
     pub over: Nanos,
     pub end: TalkEnd,
-    /// The steps; empty if known from elsewhere.
+    /// Steps; empty if they are known from elsewhere.
     pub steps: Vec<Move>,
     pub replies: Replies,
     /// Number of responses before the follow-up was sent; `None` if it was not sent.
@@ -217,7 +218,7 @@ pub enum LineState {
 /// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// There is nothing to do until then, unless a connection becomes ready.
+    /// Nothing can be done until this instant, unless a connection becomes ready.
     Until(Nanos),
     Over,
 }
@@ -232,7 +233,7 @@ pub struct Conversations<'t> {
     /// A response of a watched conversation began or ended.
     news: bool,
     tls: Option<&'t mut dyn TlsFactory>,
-    /// Approves everything before it is sent.
+    /// Governor that approves everything before it is sent.
     governor: &'t mut Governor,
     /// Positions of beacons, which are invisible to callers.
     beacons: Vec<usize>,
@@ -241,7 +242,7 @@ pub struct Conversations<'t> {
     carried: usize,
     carried_over: Vec<(usize, Talk)>,
     carried_due: Nanos,
-    /// Time that a connection may take before the time of its conversation starts.
+    /// Additional time for a connection before the time of its conversation starts.
     patience: Nanos,
     /// Destination of raw TCP segments, if there is a device.
     link: Option<&'t mut dyn PacketLink>,
@@ -282,8 +283,8 @@ impl<'t> Conversations<'t> {
         Conversations { link, ..self }
     }
 
-    /// Plays these conversations alongside everything else, until [`Conversations::put_down`]. No
-    /// conversation was added yet.
+    /// Plays these conversations during everything else, until [`Conversations::put_down`]. Must be
+    /// called before a conversation is added.
     #[must_use]
     pub fn carrying(mut self, carried: &mut Carried) -> Conversations<'t> {
         debug_assert!(self.lines.is_empty(), "carried conversations occupy the first slots");
@@ -306,15 +307,15 @@ impl<'t> Conversations<'t> {
         self.lines[..self.carried].iter().flatten().count()
     }
 
-    /// Returns when one of those needs a turn, as of the last turn.
+    /// Returns when a carried conversation needs a turn, as of the last turn.
     fn carried_due(&self) -> Nanos {
         self.carried_due
     }
 
     /// Allows for packet loss on the path: a conversation that is not connected at its deadline
-    /// gets this additional time, and has its own time restored when connected. A quarter of it is
-    /// for the response: a lost segment costs 200 ms and its doubles, a lost SYN a second and its
-    /// doubles.
+    /// gets this additional time, and its own time is restored when it is connected. A quarter of
+    /// it is for the response: a lost segment costs 200 ms and its doubles, a lost SYN a second and
+    /// its doubles.
     #[must_use]
     pub fn patient(self, patience: Nanos) -> Conversations<'t> {
         Conversations { patience, ..self }
@@ -346,7 +347,7 @@ impl<'t> Conversations<'t> {
         }
     }
 
-    /// Does everything possible now.
+    /// Does everything that is possible now.
     pub fn turn(&mut self, io: &mut impl Io) -> Pause {
         for (slot, how) in std::mem::take(&mut self.endings) {
             self.release(io, slot, how);
@@ -372,7 +373,7 @@ impl<'t> Conversations<'t> {
                 line.turn(io, slot as Slot, &mut self.tls, self.governor);
                 self.news |= line.take_news(self.governor);
             }
-            // a line whose own time limit is reached at the same instant has ended because of that
+            // a line whose own deadline is reached at the same instant has ended because of that
             if cut {
                 line.cut_off(now);
             }
@@ -441,7 +442,7 @@ impl<'t> Conversations<'t> {
         self.retire(io, slot);
     }
 
-    /// Ends everything now, except what is carried to the next play.
+    /// Ends everything now, except conversations that are carried to the next play.
     pub fn abandon(&mut self, io: &mut impl Io) {
         for slot in self.carried..self.lines.len() {
             self.release(io, slot, Close::Orderly);
@@ -486,7 +487,7 @@ impl<'t> Conversations<'t> {
             self.governor.closed();
         }
         if slot < self.carried {
-            // its position stays reserved: the next play identifies the others by theirs
+            // its position stays reserved: the next play identifies the others by position
             self.carried_over.push((slot, line.into_talk()));
             return;
         }

@@ -1,6 +1,6 @@
-//! Counts requests in the bytes of a connection, which need not be HTTP: one begins with the first
-//! byte, and another one ends with each empty line after the first. So a GET, a POST and half a
-//! head count as one each, and pipelined GETs count individually.
+//! Counts requests in the bytes of a connection, which need not be HTTP. A request begins with the
+//! first byte; each empty line after that ends one. A GET, a POST and half a head each count as
+//! one, and pipelined GETs count individually.
 
 use crate::http2::{FRAME_HEAD, HEADERS, PREFACE, Spoken};
 use conduit::streams::{self, AGAIN, Head, PieceKind};
@@ -13,12 +13,12 @@ const WORD_MAX: usize = 8;
 /// Counts the requests of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    /// Granted requests, and those of them used by the bytes so far.
+    /// Granted requests, and how many of them the bytes have used so far.
     granted: u64,
     used: u64,
-    /// Empty lines so far.
+    /// Number of empty lines so far.
     heads: u64,
-    /// True if something other than line terminators was sent.
+    /// True if bytes other than line terminators were sent.
     text: bool,
     /// Position within `LF [CR] LF`.
     line: LineKind,
@@ -38,9 +38,9 @@ struct PiecePosition {
     left: usize,
     /// Received part of the next piece's header.
     head: Vec<u8>,
-    /// The highest request stream so far.
+    /// Highest request stream so far.
     highest: Option<u64>,
-    /// Requests so far.
+    /// Number of requests so far.
     requests: u64,
 }
 
@@ -51,7 +51,7 @@ struct FramePosition {
     left: usize,
     /// Received part of the next frame's header.
     head: Vec<u8>,
-    /// HEADERS frames so far.
+    /// Number of HEADERS frames so far.
     requests: u64,
 }
 
@@ -68,7 +68,7 @@ enum LineKind {
 /// How many bytes may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendPermit {
-    /// This many bytes may be sent; at least one.
+    /// Number of bytes that may be sent; at least one.
     Bytes(usize),
     /// No bytes may be sent until another request is [granted](Requests::grant).
     Ask,
@@ -167,8 +167,8 @@ impl Default for FramePosition {
     }
 }
 
-/// Takes one request from the free ones; returns false if there are none. The first one is the
-/// connection's own.
+/// Takes one of the free requests; returns false if there are none. The first one belongs to the
+/// connection.
 fn charge(first: bool, free: &mut u64) -> bool {
     if first {
         return true;
@@ -212,7 +212,7 @@ impl FramePosition {
     }
 }
 
-/// Bytes of a packet piece needed to identify its first frame: header, options, type.
+/// Number of bytes of a packet piece that identify its first frame: header, options, type.
 const OPENED: usize = streams::HEAD + 3;
 /// Size of a piece with a code.
 const CODED: usize = streams::HEAD + 8;
@@ -236,8 +236,8 @@ impl PiecePosition {
         }
     }
 
-    /// Charges for what these bytes start: a complete header and what else is
-    /// [wanted](Self::wanted); returns false if it may not be sent yet.
+    /// Charges for what these bytes start: a complete header and everything else that is
+    /// [wanted](Self::wanted). Returns false if it may not be sent yet.
     fn charge(&mut self, piece: Head, begun: &[u8], free: &mut u64) -> bool {
         let is_request = piece.kind == PieceKind::Data && piece.stream.is_multiple_of(4);
         if is_request && self.highest.is_none_or(|highest| piece.stream > highest) {
@@ -262,7 +262,7 @@ impl PiecePosition {
         true
     }
 
-    /// Does the same as [`FramePosition::pass`]: each bidirectional stream is a request.
+    /// Like [`FramePosition::pass`]: each bidirectional stream is a request.
     fn pass(&mut self, bytes: &[u8], free: &mut u64) -> usize {
         let mut at = 0;
         while at < bytes.len() {
@@ -372,7 +372,7 @@ mod tests {
         let sent = [sent.concat(), sent[1..].concat()].concat();
         for size in [1, 5, 17, sent.len()] {
             let asked = asked(Spoken::Http3, &sent, size);
-            // one that every connection has, and two packets
+            // one connection as for every conversation, and two packets
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
         }
     }

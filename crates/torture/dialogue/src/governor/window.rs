@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use units::Nanos;
 
 const SPAN: Nanos = Nanos::from_secs(1);
-/// Events closer together share an entry with the later instant, which keeps the list short and
-/// lets entries expire late rather than early.
+/// Events closer together than this share an entry with the later instant. That keeps the list
+/// short, and entries expire late rather than early.
 const GRAIN: Nanos = Nanos::from_millis(1);
 
 /// At most this many within any second.
@@ -60,8 +60,8 @@ impl Window {
         true
     }
 
-    /// Returns when there will be room for `wanted`, if nothing is added. More than the limit never
-    /// fits: then it is when all entries have expired.
+    /// Returns when there will be room for `wanted`, if no events are added. An amount above the
+    /// limit never fits: then returns when all entries have expired.
     pub(super) fn free_at(&self, wanted: u64) -> Nanos {
         let mut room = self.max.unwrap_or(u64::MAX).saturating_sub(self.sum);
         let mut at = Nanos::ZERO;

@@ -1,4 +1,4 @@
-//! Parses frames as they arrive: invalid ones too, as far as possible.
+//! Parses frames as they arrive, invalid ones too as far as possible.
 
 mod streams;
 mod table;
@@ -26,7 +26,7 @@ const PAYLOAD_KEPT: usize = 64;
 pub(crate) const OWED_MAX: usize = 1 << 20;
 /// Maximum frame size that we allow: the minimum (RFC 9113 section 4.2).
 const FRAME_MAX: u32 = 16_384;
-/// The table size that our SETTINGS allow by default (RFC 9113 section 6.5.2).
+/// Table size that our SETTINGS permit by default (RFC 9113 section 6.5.2).
 const TABLE: usize = 4_096;
 
 const SETTING_NAMES: [(&str, u16); 6] = [
@@ -120,7 +120,7 @@ impl std::fmt::Display for FrameSeen {
     }
 }
 
-/// An incomplete header block: its stream, whether the stream ends with it, its bytes so far.
+/// Incomplete header block: its stream, whether the stream ends with it, and its bytes so far.
 #[derive(Clone, Debug)]
 struct HeaderBlock {
     stream: u32,

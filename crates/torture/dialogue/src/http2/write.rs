@@ -5,7 +5,7 @@ use super::{
     WINDOW_UPDATE,
 };
 
-/// Initial window of each stream; responses arrive completely.
+/// Initial window of each stream, large enough for complete responses.
 const STREAM_WINDOW: u32 = 1 << 30;
 /// Additional window of the connection beyond the first 65,535 bytes.
 const CONNECTION_WINDOW: u32 = (1 << 30) - 1;

@@ -5,11 +5,11 @@ use crate::http2::FrameSeen;
 use crate::talk::Move;
 use conduit::streams::{self, INITIAL_OPTIONS, PieceKind};
 
-/// A kept datagram, whose flags name its kind; and the number of bytes sent.
+/// Kept datagram, whose flags name its kind, with the number of bytes sent.
 pub const CAME: u8 = 0x71;
 pub const SENT: u8 = 0x72;
 
-/// Kinds of datagrams, in the order of the flags of a kept one.
+/// Kinds of datagrams, in the order of the flags of a kept datagram.
 const NAMES: [&str; 6] =
     ["Initial", "0-RTT", "Handshake", "Retry", "Version Negotiation", "a short header"];
 const NEGOTIATION: u8 = 4;

@@ -8,7 +8,7 @@ use conduit::streams::{
 };
 use units::quoted;
 
-/// A kept QUIC frame, whose flags are its row in [`FRAMES`].
+/// Kept QUIC frame, whose flags are its row in [`FRAMES`].
 pub const FRAME: u8 = 0x73;
 
 /// Returns a packet with these frames. `options`: names of [`PACKET_OPTIONS`], joined by `+`, or
@@ -52,8 +52,8 @@ pub fn action(name: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Returns the handshake options of these steps in the driver's form, or `None` if the connection
-/// need not be hand-made.
+/// Returns the handshake options of these steps in the driver's form; `None` if an ordinary
+/// connection is enough.
 pub fn handshake(steps: &[Move]) -> Option<Vec<u8>> {
     let mut by_hand = None;
     for step in steps {
@@ -97,7 +97,7 @@ pub(crate) fn times_again(steps: &[Move]) -> u64 {
     times
 }
 
-/// Pieces that only a hand-made connection carries.
+/// Pieces that need a hand-made connection.
 const KINDS: [PieceKind; 6] = [
     PieceKind::Packet,
     PieceKind::Limit,
@@ -107,7 +107,7 @@ const KINDS: [PieceKind; 6] = [
     PieceKind::Action,
 ];
 
-/// Returns frames that touch one of the server's [`LIMITS`].
+/// Returns frames that reach one of the server's [`LIMITS`].
 ///
 /// # Errors
 /// Fails for an unknown limit.
@@ -119,14 +119,14 @@ pub fn limit(name: &str, stream: u64) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// Sends what follows from another local port.
+/// Sends the following pieces from another local port.
 pub fn port() -> Vec<u8> {
     let mut out = Vec::new();
     streams::put_code(&mut out, PieceKind::Port, 0, None);
     out
 }
 
-/// Returns whether the step sends something that only a hand-made connection carries.
+/// Returns whether the step sends something that needs a hand-made connection.
 pub fn is_crafted(step: &Move) -> bool {
     matches!(step, Move::Send(bytes) if super::heads(bytes).any(|head| KINDS.contains(&head.kind)))
 }
@@ -166,7 +166,7 @@ const TABLE_FAULTS: [(&str, &str); 6] = [
     ("section-coding", "an undecodable field section (RFC 9204 sections 2.2 and 4.5)"),
 ];
 
-/// Other recorded facts with a sentence.
+/// Other recorded facts, each with a sentence.
 const FACTS: [(&str, &str); 5] = [
     ("section-large", "a field section of more than 256 KiB, more than we read"),
     (
@@ -200,8 +200,8 @@ pub fn is_heard(frames: &[FrameSeen], row: u8) -> bool {
     frames.iter().any(|frame| frame.is_over_quic() && (frame.kind, frame.flags) == (FRAME, row))
 }
 
-/// Returns whether we closed the connection because of what the server sent: this close is not the
-/// server's.
+/// Returns whether we closed the connection because of what the server sent; then the server did
+/// not close it.
 pub fn ended_by_us(frames: &[FrameSeen]) -> bool {
     let ends = ["beyond-limits", "held-large", "broken-rules"];
     let mut rows = ends.into_iter().filter_map(named);

@@ -4,8 +4,8 @@ use super::packets;
 use conduit::streams::{self, ACTIONS, HEAD, Head, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS};
 use sample::http3_code_name;
 
-/// Describes the pieces one after the other, each with its payload as formatted by `shown`, or
-/// `None` if these are not pieces, or incomplete ones.
+/// Describes the pieces one after the other, each with its payload as formatted by `shown`; `None`
+/// if these are not pieces, or are incomplete.
 pub fn describe_pieces(mut bytes: &[u8], shown: impl Fn(&[u8]) -> String) -> Option<String> {
     let mut lines = Vec::new();
     while !bytes.is_empty() {

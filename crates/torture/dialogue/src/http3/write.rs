@@ -26,19 +26,19 @@ pub fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
     framed(payload.len() as u64, kind, payload)
 }
 
-/// Returns bytes of a stream; the first of them open it, `last` ends it.
+/// Returns bytes of a stream; the first of them open the stream, `last` ends it.
 pub fn on(stream: u64, bytes: &[u8], last: bool) -> Vec<u8> {
     let mut out = Vec::new();
     streams::put_data(&mut out, stream, bytes, last);
     out
 }
 
-/// RESET_STREAM.
+/// Returns a RESET_STREAM.
 pub fn reset(stream: u64, code: u64) -> Vec<u8> {
     piece(PieceKind::Reset, stream, code)
 }
 
-/// STOP_SENDING.
+/// Returns a STOP_SENDING.
 pub fn stop(stream: u64, code: u64) -> Vec<u8> {
     piece(PieceKind::Stop, stream, code)
 }

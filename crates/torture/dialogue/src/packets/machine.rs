@@ -1,5 +1,5 @@
-//! The TCP of a script: sequence numbers, acknowledgments, order. No clock, no device: packets and
-//! instants come in, packets go out.
+//! The TCP of a script: sequence numbers, acknowledgments, order. It has no clock and no device:
+//! packets and instants come in, packets go out.
 
 use super::wire::{RawSegment, arrived_line, is_kind, mss, stamps};
 use super::{
@@ -37,7 +37,7 @@ pub struct ReceivedSegment {
     pub broken: bool,
     /// This packet completed the handshake.
     pub is_established: bool,
-    /// The event that a step waited for.
+    /// Event that a step waited for.
     pub saw: Option<PacketKind>,
 }
 
@@ -58,12 +58,12 @@ enum StepWait {
     Pieces,
 }
 
-/// One connection, or what a server may take for one.
+/// One connection, or an exchange that a server may take for one.
 #[derive(Debug)]
 pub struct PacketTalk {
     flow: Flow,
     iss: u32,
-    /// Our next sequence number; the peer's acknowledgment.
+    /// Our next sequence number, and the peer's acknowledgment.
     next: u32,
     acked: u32,
     irs: u32,
@@ -87,7 +87,7 @@ pub struct PacketTalk {
     out: Vec<Vec<u8>>,
     lines: Vec<String>,
     packets: u64,
-    /// Sent content in bytes.
+    /// Number of sent content bytes.
     sent: u64,
     peer_fin: bool,
     broken: bool,
@@ -266,8 +266,8 @@ impl PacketTalk {
         self.say(now, &SegmentStep { flags, times: 1, ..SegmentStep::default() });
     }
 
-    /// Leaves no state at the peer: FIN if the peer has closed and we have not, otherwise RST with
-    /// the sequence number that the peer expects.
+    /// Ends the connection without leaving state at the peer: FIN if the peer has closed and we
+    /// have not, otherwise RST with the sequence number that the peer expects.
     pub fn leave(&mut self, now: Nanos) {
         self.now = now;
         self.pieces.clear();
@@ -345,7 +345,7 @@ impl PacketTalk {
             self.resends = 0;
             self.resend_at = now + RESEND;
             if is_after(self.acked, self.next) {
-                // data that filled a gap released what was after it
+                // data that filled a gap released the data after it
                 self.next = self.acked;
             }
         }
@@ -556,14 +556,14 @@ impl PacketTalk {
     }
 }
 
-/// Returns whether a well-behaved client could have sent it, and must see it acknowledged.
+/// Returns whether a well-behaved client could have sent it, so that it must be acknowledged.
 fn is_polite(segment: &RawSegment) -> bool {
     let odd = flag::SYN | flag::RST | flag::URG;
     let flags = segment.flags & flag::ACK != 0 && segment.flags & odd == 0;
     flags && segment.span() > 0 && !segment.wrong_sum && segment.offset.is_none()
 }
 
-/// Splits content into pieces; returns one empty piece if there is none.
+/// Splits content into pieces; one empty piece without content.
 fn cut(content: &[u8], size: usize) -> Vec<&[u8]> {
     match content.is_empty() {
         true => vec![content],

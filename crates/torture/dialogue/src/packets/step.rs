@@ -1,4 +1,4 @@
-//! The language of steps: parsed from names with values, written as one line.
+//! The language of steps: parsed from names with values, printed as one line.
 
 use crate::text::{self, Values, written};
 use std::fmt;
@@ -14,7 +14,7 @@ const OPTIONS_MAX: usize = 40;
 /// One step of a conversation of raw TCP segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketStep {
-    /// The bytes that parts are cut from.
+    /// Bytes that parts are taken from.
     Stream(PacketContent),
     Open(Opening),
     Segment(Box<SegmentStep>),
@@ -46,7 +46,7 @@ impl PacketContent {
 /// A handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The MSS option; `None` omits it.
+    /// MSS option; `None` omits it.
     pub mss: Option<u16>,
     /// The advertised window, now and later.
     pub window: u16,
@@ -60,7 +60,7 @@ impl Default for Opening {
     }
 }
 
-/// Kind of a segment that a step can wait for.
+/// Kind of segment that a step can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     SynAck,
@@ -118,10 +118,10 @@ pub enum Acks {
     #[default]
     Each,
     None,
-    /// Every segment by several acknowledgments for parts of its bytes (ACK division: Savage et
-    /// al., 1999).
+    /// Acknowledges every segment by several acknowledgments for parts of its bytes (ACK division:
+    /// Savage et al., 1999).
     Split,
-    /// Bytes that have not arrived are acknowledged too (optimistic ACKs: CVE-2005-0675).
+    /// Acknowledges bytes that have not arrived yet too (optimistic ACKs: CVE-2005-0675).
     Ahead,
 }
 
@@ -153,7 +153,7 @@ pub struct SeqPlace {
     pub more: i32,
 }
 
-/// A part of the stream; a negative end counts from the stream's end.
+/// Part of the stream; a negative end counts from the stream's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPart {
     pub from: i32,
@@ -178,7 +178,7 @@ impl StreamPart {
 /// One segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SegmentStep {
-    /// Bits of [`tcp::flag`]; `None` means the usual ones.
+    /// Bits of [`tcp::flag`]; `None` for the usual ones.
     pub flags: Option<u8>,
     pub seq: Option<SeqPlace>,
     pub ack: Option<SeqPlace>,

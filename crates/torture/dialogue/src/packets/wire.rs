@@ -15,7 +15,7 @@ pub(super) struct RawSegment {
     pub reserved: u8,
     /// Declared header size in words, if different from the real one.
     pub offset: Option<u8>,
-    /// A multiple of four bytes.
+    /// Options, a multiple of four bytes.
     pub options: Vec<u8>,
     pub payload: Vec<u8>,
     pub wrong_sum: bool,
@@ -115,7 +115,7 @@ impl SegmentLine {
     }
 }
 
-/// Does the same for a received segment.
+/// Formats a received segment as a line.
 pub(super) fn arrived_line(head: &Head, length: usize, iss: u32, irs: u32) -> String {
     let base = if head.has(flag::SYN) { head.seq } else { irs };
     let shown = SegmentLine {

@@ -64,7 +64,7 @@ fn streams(count: u32, values: &Values, reset: &[u8]) -> Vec<u8> {
     (0..count.min(STREAMS_MAX)).flat_map(one).collect()
 }
 
-/// `KIND FLAGS STREAM TEXT`, with a declared length that may be false.
+/// Parses `KIND FLAGS STREAM TEXT`, with a declared length that may be false.
 fn frame(argument: &str, length: Option<u32>, values: &Values) -> Result<Vec<u8>, String> {
     let mut parts = argument.splitn(4, ' ');
     let mut next = || parts.next().unwrap_or_default();

@@ -128,7 +128,7 @@ fn two(text: &str) -> (&str, &str) {
     text.split_once(' ').unwrap_or((text, ""))
 }
 
-/// `STREAM TEXT`.
+/// Parses `STREAM TEXT`.
 fn on(argument: &str, last: bool, values: &Values) -> Result<Vec<u8>, String> {
     let (stream, text) = two(argument);
     Ok(write::on(number(stream)?, &expanded(text, values)?, last))
@@ -140,7 +140,7 @@ fn code_on(argument: &str, write: fn(u64, u64) -> Vec<u8>) -> Result<Vec<u8>, St
     Ok(write(number(stream)?, number(code)?))
 }
 
-/// `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 fn line(argument: &str, values: &Values) -> Result<Vec<u8>, String> {
     let wrong = || format!("{} is not NAME=VALUE", quoted(argument));
     let (name, value) = argument.split_once('=').ok_or_else(wrong)?;

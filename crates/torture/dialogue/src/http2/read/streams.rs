@@ -1,4 +1,4 @@
-//! The same for HTTP/3: pieces of streams as the QUIC driver delivers them, and the frames on each.
+//! Parses HTTP/3: pieces of streams as the QUIC driver delivers them, and the frames on each.
 //! Results have the form of HTTP/2 frames: a reset stream is RST_STREAM, a close with a code is
 //! GOAWAY, and bit 31 of the stream marks HTTP/3.
 
@@ -14,31 +14,31 @@ use conduit::streams::{self, Cutter, Head, PieceKind, REMEMBERED, SETTINGS_REDUC
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// The flag of a kept RST_STREAM that was STOP_SENDING.
+/// Flag of a kept RST_STREAM that was STOP_SENDING.
 pub(super) const STOPPED: u8 = 1;
-/// A kept HTTP/3 GOAWAY, which has no code and is not an error: the first of our markers; the last
-/// is [`packets::FRAME`].
+/// Kept HTTP/3 GOAWAY, which has no code and is not an error: the first of our markers; the last is
+/// [`packets::FRAME`].
 const GOAWAY_KEPT: u8 = 0x70;
 /// Maximum number of parsed streams; more are ignored.
 const STREAMS_MAX: usize = 20_000;
 
-/// Parser state of the streams of one connection.
+/// Parser state of the streams of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamsRead {
     cutter: Cutter,
     code: Vec<u8>,
     /// The stream of the follow-up request.
     follow_up: Option<u64>,
-    /// An incomplete datagram.
+    /// Incomplete datagram.
     datagram: Vec<u8>,
     streams: BTreeMap<u64, StreamRead>,
     table: ServerTable,
-    /// The server's SETTINGS, and those remembered for accepted early data.
+    /// SETTINGS of the server, and those remembered for accepted early data.
     settings: Option<Vec<(u64, u64)>>,
     remembered: Option<Vec<(u64, u64)>>,
 }
 
-/// Unparsed data of one stream.
+/// Data of a stream that is not parsed yet.
 #[derive(Clone, Debug, Default)]
 struct StreamRead {
     buffer: Vec<u8>,
@@ -48,7 +48,7 @@ struct StreamRead {
     kind: Option<u64>,
     /// True if the next section is blocked on table entries.
     waits: bool,
-    /// No more data will arrive.
+    /// True if no more data will arrive.
     ends: bool,
 }
 
@@ -60,7 +60,7 @@ fn kept(stream: u64, follow_up: Option<u64>) -> u32 {
     u32::try_from(stream).unwrap_or(u32::MAX) & !OVER_QUIC
 }
 
-/// Returns the type under which a frame is kept. A frame without its own meaning here must not be
+/// Returns the type under which a frame is kept. A frame without a meaning here must not be
 /// mistaken for another: CANCEL_PUSH has the number of RST_STREAM, and a frame of unknown type,
 /// which must be ignored (RFC 9114 section 9), may have that of one of our markers.
 fn kept_kind(kind: u64) -> u8 {

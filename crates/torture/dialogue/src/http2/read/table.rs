@@ -19,7 +19,7 @@ pub(super) enum SectionRead {
     Fields(Vec<(Vec<u8>, Vec<u8>)>),
     /// The section is blocked on entries.
     Waits,
-    /// Why it cannot be decoded.
+    /// Reason why it cannot be decoded.
     Unreadable(&'static str),
 }
 
@@ -34,9 +34,9 @@ pub(super) struct ServerTable {
     open_count: usize,
     /// Streams with a blocked section.
     waiting: BTreeSet<u64>,
-    /// Nothing that follows on the encoder stream can be parsed.
+    /// True if nothing that follows on the encoder stream can be parsed.
     broken: bool,
-    /// Faults already recorded, and those to record.
+    /// Faults already recorded, and faults still to record.
     reported: BTreeSet<u64>,
     news: Vec<u64>,
     owed: Vec<u8>,

@@ -244,7 +244,7 @@ fn describe(talk: &Talk) -> String {
     format!("{} {end} {}", statuses.join(" "), saw.join(",")).trim().to_owned()
 }
 
-/// Lines of a script, and its result.
+/// Lines of a script, with its result.
 const SCRIPTS: &[(&[&str], &str)] = &[
     (&["open", "segment part=.."], "200 closed"),
     // out of order, duplicated, in single bytes
@@ -390,7 +390,7 @@ fn no_connection_state_remains() {
 }
 
 proptest::proptest! {
-    /// Any input: no panic, and no more packets than allowed.
+    /// Any input: no panic, and no more packets than permitted.
     #[test]
     fn no_packet_panics(packets in proptest::collection::vec(proptest::collection::vec(0_u8.., 20..60), 0..30)) {
         let mut machine = PacketTalk::new(CLIENT, SERVER, 7);
