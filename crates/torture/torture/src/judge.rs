@@ -364,7 +364,7 @@ fn announces_close(talk: &Talk) -> bool {
     talk.replies.frames.is_none() && last.is_some_and(|last| !last.persistent)
 }
 
-/// Short description of the response: `400, then closed`.
+/// Returns a short description of the response: `400, then closed`.
 pub fn seen(talk: &Talk) -> String {
     let mut parts = Vec::new();
     if !talk.replies.interim.is_empty() {

@@ -6,7 +6,7 @@ use super::{Defect, Defects, HeadRefusal, RequestHead, TargetForm};
 
 type Fields = Vec<(String, Vec<u8>)>;
 
-/// `block`: field lines, each with its CRLF.
+/// Parses `block`: field lines, each with its CRLF.
 pub(super) fn read(block: &[u8], defects: &Defects) -> Result<Fields, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     let mut fields = Fields::new();

@@ -290,7 +290,7 @@ fn both_raw(talk: &Talk) -> String {
     String::from_utf8_lossy(&talk.raw).into_owned()
 }
 
-/// A conversation over QUIC in which these codes were recorded before we closed it.
+/// Returns a conversation over QUIC in which these codes were recorded before we closed it.
 fn reported_over_quic(kinds: &[u64], follow_up_after: Option<usize>) -> Talk {
     let mut bytes = Vec::new();
     kinds.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));

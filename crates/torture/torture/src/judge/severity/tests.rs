@@ -28,7 +28,7 @@ fn exchange(outcome: TestOutcome, kind: Option<FailureKind>) -> ExchangeResult {
     }
 }
 
-/// A case as severe as its only exchange.
+/// Returns a case as severe as its only exchange.
 fn row(case: &Case, outcome: TestOutcome, kind: Option<FailureKind>) -> CaseResult {
     let exchanges = vec![exchange(outcome, kind)];
     CaseResult { outcome, exchanges, ..CaseResult::of(case) }

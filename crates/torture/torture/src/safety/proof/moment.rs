@@ -80,7 +80,7 @@ impl fmt::Display for Minute {
     }
 }
 
-/// `from/until`, or `any`.
+/// Parses `from/until`, or `any`.
 pub(super) fn window(text: &str) -> Result<Option<(Minute, Minute)>, String> {
     if text == "any" {
         return Ok(None);
