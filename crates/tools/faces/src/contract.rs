@@ -13,13 +13,13 @@ use workload::{Guides, RequestMakers};
 
 /// Requests of a face to this machine while it parses arguments: above all the contents of files.
 pub trait Files {
-    /// The whole of the file; `-` is a file of that name, as the tools have it.
+    /// Returns the whole file; `-` is the name of a file, as in the tools.
     ///
     /// # Errors
     /// Fails with the operating system's number and sentence for it.
     fn read(&self, path: &str) -> Result<Vec<u8>, SystemError>;
 
-    /// The contents of all plain files of a folder, at most [`FOLDER_FILES_MAX`] of them.
+    /// Returns the contents of all plain files of a folder, at most [`FOLDER_FILES_MAX`] of them.
     ///
     /// # Errors
     /// Fails like [`Files::read`], for the folder.
@@ -27,7 +27,7 @@ pub trait Files {
         Err(SystemError { number: 20, text: format!("{path}: Not a directory") })
     }
 
-    /// An address of a host.
+    /// Returns an address of a host.
     ///
     /// # Errors
     /// Fails with the resolver's sentence.
@@ -43,8 +43,8 @@ pub trait Files {
         Err(format!("{} cannot be requested", page.url))
     }
 
-    /// The descriptors of the service of gRPC that the plan's first URL names, from its server's
-    /// reflection: a serialized FileDescriptorSet.
+    /// Returns the descriptors of the service of gRPC that the plan's first URL names, from its
+    /// server's reflection: a serialized FileDescriptorSet.
     ///
     /// # Errors
     /// Fails if the descriptors are not available; the text states why.
@@ -53,7 +53,7 @@ pub trait Files {
         Err(format!("{} cannot be requested", place.unwrap_or_default()))
     }
 
-    /// All of standard input.
+    /// Returns all of standard input.
     ///
     /// # Errors
     /// Fails like [`Files::read`].
@@ -66,27 +66,27 @@ pub trait Files {
         1
     }
 
-    /// The number of this process, for tools that print it; 0 if unknown.
+    /// Returns the number of this process, for tools that print it; 0 if unknown.
     fn process_id(&self) -> u32 {
         0
     }
 
-    /// Current date and time; the start of 1970 without a clock.
+    /// Returns the current date and time; the start of 1970 without a clock.
     fn now(&self) -> Date {
         Date::default()
     }
 
-    /// A variable of the environment, where it is set.
+    /// Returns a variable of the environment, where it is set.
     fn variable(&self, _name: &str) -> Option<String> {
         None
     }
 
-    /// All variables of the environment.
+    /// Returns all variables of the environment.
     fn variables(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// A function that reads files during the run, for scripts that open them.
+    /// Returns a function that reads files during the run, for scripts that open them.
     fn reader(&self) -> FileReader {
         Box::new(|path| Err(format!("{path}: no files here")))
     }
@@ -112,7 +112,7 @@ pub struct PageRequest<'a> {
 /// Reference of an element of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// `img`, in small letters.
+    /// Element, in lower case: `img`.
     pub element: String,
     pub url: Url,
 }
@@ -152,14 +152,14 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job whose requests are those of its plan, and that writes no file during the run.
+    /// Returns a job that makes the requests of its plan, and writes no file during the run.
     pub(crate) fn new(plan: Plan, needs: Needs, extras: Extras, face: Box<dyn Face>) -> Job {
         Job { plan, needs, extras, script: None, guides: None, makers: None, log: None, face }
     }
 }
 
-/// A file to which [`FaceOutput::log`] is appended. If it cannot be opened, `complaint` is printed
-/// on standard error, the tool ends with `code`, and nothing is run.
+/// File to which [`FaceOutput::log`] is appended. If it cannot be opened, `complaint` is printed on
+/// standard error, the tool ends with `code`, and the run does not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLog {
     pub path: String,
@@ -172,8 +172,8 @@ pub struct RequestLog {
 /// A Lua script that creates the requests, and its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptJob {
-    /// Name and text of the script, or the reason why it could not be read; `None` means only its
-    /// libraries.
+    /// Name of the script and its text, or the reason why it could not be read; `None` if only the
+    /// script's libraries are loaded.
     pub text: Option<(String, Result<Vec<u8>, String>)>,
     pub scheme: String,
     /// Without the brackets of an IPv6 address.
@@ -183,14 +183,14 @@ pub struct ScriptJob {
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub args: Vec<String>,
-    /// `None` means GET.
+    /// Method; `None` for GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
     /// The script's output is printed on standard error.
     pub aside: bool,
 }
 
-/// Counts of one worker in one interval of [`plan::MeasurePlan::interval`].
+/// Counts of one worker in an interval of [`plan::MeasurePlan::interval`].
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
     pub worker: u32,
@@ -202,12 +202,12 @@ pub struct Interval<'a> {
 /// Data that a face needs from the run, in addition to its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// [`Face::calls`] gets every call; failed ones without delay.
+    /// True if [`Face::calls`] receives every call; it receives failed ones without delay.
     pub calls: bool,
     /// Number of calls of each worker for which the start of the response is passed, head first.
     pub responses: u64,
     /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
-    /// response is passed with its call, and so is that of a truncated one.
+    /// response, or of a truncated one, is passed with its call.
     pub lenient: Leniency,
     /// [`Face::ends`] gets every connection and every session that has ended.
     pub ends: bool,
@@ -232,19 +232,19 @@ pub struct FaceOutput {
 pub enum Wish {
     #[default]
     GoOn,
-    /// Nothing more falls due; calls in flight are followed to their outcome.
+    /// No more calls are due; calls in flight are followed to their outcome.
     Stop,
     /// Calls in flight are abandoned.
     Abandon,
 }
 
-/// How a tool ends.
+/// End of a tool's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// Text for standard output, then for standard error.
     pub out: String,
     pub err: String,
-    /// Prints standard error first, which is visible if both streams are on one terminal.
+    /// Prints standard error first, which matters if both streams are the same terminal.
     pub err_first: bool,
     /// Files to be written, in this order, after the text.
     pub files: Vec<OutFile>,
@@ -253,13 +253,13 @@ pub struct Ending {
     pub code: u8,
 }
 
-/// A result file. If it cannot be written, `complaint: reason` goes to standard error, and the tool
+/// Result file. If it cannot be written, `complaint: reason` goes to standard error, and the tool
 /// ends with `code`; with code 0 it continues with the next file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutFile {
     pub path: String,
     pub text: String,
-    /// Appended to an existing file, rather than replacing it.
+    /// Appends to an existing file instead of replacing it.
     pub append: bool,
     pub complaint: String,
     pub code: u8,
@@ -279,7 +279,7 @@ pub enum StartTrouble {
     Descriptors,
     /// Ciphers, certificates or keys cannot be used.
     Tls(String),
-    /// `HOST:SERVICE REASON`: what a script looked up has no address; takes no connection.
+    /// Failed lookup of a script, `HOST:SERVICE REASON`; it uses no connection.
     Lookup(String),
     Connect(String),
     /// A script error: its name, the line, the message. Also during the run.
@@ -291,7 +291,7 @@ pub enum StartTrouble {
 }
 
 impl StartTrouble {
-    /// The message of the error.
+    /// Returns the message of the error.
     pub(crate) fn text(&self) -> &str {
         match self {
             StartTrouble::Descriptors => "too many open files",
@@ -332,12 +332,12 @@ pub struct Date {
 
 /// A tool while its plan is run.
 pub trait Face: std::fmt::Debug {
-    /// Called before the run begins, with the calendar time of its clock.
+    /// Sets the calendar time of the run's clock; called before the run begins.
     fn dated(&mut self, _date: &Date) {}
 
-    /// The plan left the protocol to the server ([`plan::HttpVersion::Auto`]), and it is resolved:
-    /// the server's choice by ALPN, if any. `plan` uses it. Returns the adjusted plan and the data
-    /// that the face needs; `None` means unchanged.
+    /// Returns the adjusted plan and the data that the face needs, after the protocol of
+    /// [`plan::HttpVersion::Auto`] was resolved to the server's choice by ALPN, if any; `plan` uses
+    /// it. `None` for an unchanged plan.
     fn negotiated(&mut self, _chosen: Option<&str>, _plan: &Plan) -> Option<(Plan, Needs)> {
         None
     }
@@ -352,12 +352,12 @@ pub trait Face: std::fmt::Debug {
         FaceOutput::default()
     }
 
-    /// Connections and sessions that have ended.
+    /// Receives ended connections and sessions.
     fn ends(&mut self, _ends: &Ends) -> FaceOutput {
         FaceOutput::default()
     }
 
-    /// A row of the series is complete ([`plan::MeasurePlan::interval`]).
+    /// Receives a complete row of the series ([`plan::MeasurePlan::interval`]).
     fn row(&mut self, _row: &Second, _total: &Snapshot) -> FaceOutput {
         FaceOutput::default()
     }
@@ -367,25 +367,26 @@ pub trait Face: std::fmt::Debug {
         FaceOutput::default()
     }
 
-    /// Data for a script after the report was printed.
+    /// Returns data for a script after the report was printed.
     fn figures(&self) -> Option<&crate::wrk::WrkFigures> {
         None
     }
 
-    /// Reports that this many of the connections have no descriptor. Returns whether the tool runs
-    /// with the others, instead of failing with [`StartTrouble::Descriptors`].
+    /// Reports that there are no descriptors for this number of the connections. Returns whether
+    /// the tool runs with the others, instead of failing with [`StartTrouble::Descriptors`].
     fn go_without(&mut self, _connections: u64) -> bool {
         false
     }
 
-    /// The run could not begin; [`Face::begin`] has not been called unless a script failed later.
+    /// Reports that the run could not begin; [`Face::begin`] has not been called, unless a script
+    /// failed later.
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending;
 
     /// Returns the final output after the run.
     fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending;
 }
 
-/// One sentence if the client or its machine was measured instead of the server; for
+/// Returns a sentence if the client or its machine was measured instead of the server; for
 /// [`Ending::notes`].
 pub fn client_note(report: &RunRecord) -> Option<String> {
     const OURS: [CauseId; 9] = [
@@ -404,12 +405,12 @@ pub fn client_note(report: &RunRecord) -> Option<String> {
 }
 
 impl Ending {
-    /// Text on standard error and an exit code.
+    /// Returns the text on standard error and an exit code.
     pub fn error(text: impl Into<String>, code: u8) -> Ending {
         Ending { err: text.into(), code, ..Ending::default() }
     }
 
-    /// Text on standard output, and all is well.
+    /// Returns the text on standard output, and all is well.
     pub fn text(text: impl Into<String>) -> Ending {
         Ending { out: text.into(), ..Ending::default() }
     }

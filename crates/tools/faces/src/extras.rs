@@ -1,13 +1,13 @@
-//! Options of every face in addition to its tool's.
+//! Options of every face, in addition to those of its tool.
 
 /// `--strict`, `--notes` and `--native`, which no tool had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
-    /// Figures are computed as the tool computed them, including its mistakes.
+    /// Computes figures as the tool does, including its mistakes.
     pub strict: bool,
-    /// Notes are printed on standard error, even if it is not a terminal.
+    /// Prints notes on standard error, even if it is not a terminal.
     pub notes: bool,
-    /// Prints the equivalent native command, and runs nothing.
+    /// Prints the equivalent native command, without running it.
     pub native: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Single-letter options as the C library and the Apache runtime read them.
+//! Single-letter options, as parsed by the C library and the Apache runtime.
 
 /// One step through a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionStep<'a> {
-    /// A letter, with its value if it takes one.
+    /// Letter, with its value if it takes one.
     Option(char, &'a str),
     /// A letter that the tool does not have.
     Unknown(char),
@@ -17,7 +17,7 @@ pub enum OptionStep<'a> {
 #[derive(Debug)]
 pub struct Getopt<'a> {
     args: &'a [String],
-    /// `n:k`: letters; a colon marks one that takes a value.
+    /// Accepted letters, such as `n:k`; a colon marks a letter that takes a value.
     letters: &'a str,
     at: usize,
     /// The rest of a group of letters: `c5` of `-kc5`.
@@ -29,7 +29,8 @@ impl<'a> Getopt<'a> {
         Getopt { args, letters, at: 0, group: "" }
     }
 
-    /// The argument to be read next. A group that was left in its middle counts as not yet read.
+    /// Returns the index of the next argument. A group whose letters are not all read counts as not
+    /// read.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -83,7 +84,7 @@ impl<'a> Getopt<'a> {
         }
     }
 
-    /// Returns `None` if the tool has no such letter.
+    /// Returns whether the letter takes a value; `None` if the tool has no such letter.
     fn takes_value(&self, letter: char) -> Option<bool> {
         let at = self.letters.find(letter).filter(|_| letter != ':')?;
         Some(self.letters[at + letter.len_utf8()..].starts_with(':'))

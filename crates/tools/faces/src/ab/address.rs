@@ -1,4 +1,4 @@
-//! The URL as ab takes it apart: by hand, and by the Apache runtime's `apr_parse_addr_port`.
+//! The URL as ab parses it: partly by hand, partly by the Apache runtime's `apr_parse_addr_port`.
 
 use crate::words::atoi;
 use std::net::Ipv6Addr;
@@ -23,7 +23,7 @@ impl Address {
         if self.v6 { format!("[{}]", self.host) } else { self.host.clone() }
     }
 
-    /// `:8080`, or empty for the scheme's default port.
+    /// Formats `:8080`, or empty for the scheme's default port.
     pub(super) fn colon_port(&self) -> String {
         let usual = if self.secure { 443 } else { 80 };
         if self.port == usual { String::new() } else { format!(":{}", self.port) }
@@ -57,13 +57,13 @@ pub(super) fn parse_url(typed: &str) -> Option<Address> {
     })
 }
 
-/// A scheme counts only when something follows it.
+/// Returns the text after a scheme, which counts only if more text follows it.
 fn after<'a>(typed: &'a str, scheme: &str) -> Option<&'a str> {
     typed.strip_prefix(scheme).filter(|rest| !rest.is_empty())
 }
 
-/// Digits at the end after a colon are a port from 1 to 65535; a colon without digits belongs to
-/// the name; digits alone are a port without a host.
+/// Splits off the port: digits at the end after a colon are a port from 1 to 65535; a colon without
+/// digits belongs to the name; digits alone are a port without a host.
 fn host_and_port(authority: &str) -> Option<(String, bool, Option<u16>)> {
     let name = authority.trim_end_matches(|byte: char| byte.is_ascii_digit());
     if name.is_empty() {

@@ -1,6 +1,6 @@
 //! ab's banner.
 
-/// As printed before a report.
+/// Renders the text before a report.
 pub(super) fn text() -> String {
     "This is ApacheBench, Version 2.3 <$Revision$>\n\
      Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/\n\
@@ -8,7 +8,7 @@ pub(super) fn text() -> String {
         .to_owned()
 }
 
-/// The same for `-w`.
+/// Renders the banner for `-w`.
 pub(super) fn html() -> String {
     "<p>\n This is ApacheBench, Version 2.3 <i>&lt;$Revision$&gt;</i><br>\n \
      Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/<br>\n \

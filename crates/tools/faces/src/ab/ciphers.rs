@@ -1,9 +1,9 @@
-//! `-Z`: OpenSSL's cipher lists, as far as they select supported suites, and OpenSSL's names for
-//! the negotiated ones.
+//! `-Z`: OpenSSL's cipher lists, limited to supported suites, and OpenSSL's names for the
+//! negotiated suites.
 
 use plan::TlsVersions;
 
-/// A suite by OpenSSL's name, by ours, and the bits of its key.
+/// Cipher suite: OpenSSL's name, our name, and the key's bits.
 struct Suite {
     openssl: &'static str,
     ours: &'static str,
@@ -29,14 +29,16 @@ const OLDER: [Suite; 6] = [
     suite("ECDHE-RSA-AES128-GCM-SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", 128),
 ];
 
-/// OpenSSL's name and the key's bits of a suite by our name; an unknown one keeps its name.
+/// Returns OpenSSL's name and the key's bits for a suite by our name; an unknown suite keeps its
+/// name.
 pub(crate) fn openssl_name(ours: &str) -> (&str, u32) {
     let known = NEWEST.iter().chain(&OLDER).find(|suite| suite.ours == ours);
     known.map_or((ours, 0), |suite| (suite.openssl, suite.bits))
 }
 
-/// The suites of a list, by OpenSSL's names. A list selects TLS 1.2 suites and does not affect
-/// those of 1.3, unless only 1.3 is enabled (SSL_CTX_set_ciphersuites). `None` if no suite is left.
+/// Returns the suites of a list, by OpenSSL's names. A list selects TLS 1.2 suites and does not
+/// affect those of 1.3, unless only 1.3 is enabled (SSL_CTX_set_ciphersuites). `None` if no suite
+/// is left.
 pub(crate) fn chosen(list: &str, versions: TlsVersions) -> Option<Vec<String>> {
     let words = || list.split([':', ',', ' ']).filter(|word| !word.is_empty());
     let name = |suite: &Suite| suite.openssl.to_owned();

@@ -20,7 +20,7 @@ impl Table<'_> {
         );
     }
 
-    /// A further value under the line before.
+    /// Renders a further value under the previous line.
     fn more(&mut self, value: &str) {
         let Table { out, row, cell } = self;
         putln!(

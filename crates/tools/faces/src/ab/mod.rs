@@ -1,4 +1,4 @@
-//! ApacheBench 2.3, as httpd 2.4 has it.
+//! ApacheBench 2.3, as shipped with httpd 2.4.
 
 mod address;
 mod banner;

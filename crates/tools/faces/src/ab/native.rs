@@ -5,7 +5,7 @@ use super::setup::server_name;
 use crate::words::{plan_script, shell_quoted};
 use plan::{Plan, TlsVersions};
 
-/// The native command; `plan`: the plan of the face.
+/// Returns the native command; `plan`: the plan of the face.
 pub(super) fn command(options: &Options, plan: &Plan) -> String {
     let address = &options.address;
     // no option of ours keeps the name from the server

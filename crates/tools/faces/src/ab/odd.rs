@@ -1,19 +1,19 @@
 //! Responses that are invalid in HTTP/1.x: without a head (HTTP/0.9, or another protocol), or
-//! truncated. For ab a head is everything before the first empty line.
+//! truncated. ab treats everything before the first empty line as the head.
 
 use sample::CallRecord;
 
 /// ab's buffer size for finding the end of a head.
 const BUFFER: usize = 8_191;
-/// From the word `HTTP` to the status: `HTTP/1.x `.
+/// Offset from the word `HTTP` to the status: `HTTP/1.x `.
 const TO_STATUS: usize = 9;
 
 /// ab's view of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OddResponse {
-    /// The assumed status; `None` without an empty line, in which case ab searches for none.
+    /// Assumed status; `None` without an empty line, in which case ab does not search for a status.
     pub(super) status: Option<String>,
-    /// Bytes after the empty line; for chunks, their content.
+    /// Number of bytes after the empty line; for chunks, of their content.
     pub(super) body_bytes: u64,
 }
 
@@ -29,7 +29,7 @@ impl OddResponse {
         Some(if has_head { OddResponse { body_bytes: sample.body_bytes, ..seen } } else { seen })
     }
 
-    /// `start`: the beginning of a response of `length` bytes.
+    /// Reads the beginning of a response of `length` bytes from `start`.
     fn read(start: &[u8], length: u64) -> OddResponse {
         // a C string ends with its first zero byte
         let text = start[..start.len().min(BUFFER)].split(|byte| *byte == 0).next();

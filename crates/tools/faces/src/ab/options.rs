@@ -19,12 +19,12 @@ const USAGE_CODE: u8 = 22;
 /// Parsed options, by ab's own names.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    /// Message for an unknown letter, which ends the options and nothing else.
+    /// Message for an unknown letter, which ends only the parsing of options.
     pub(super) complaint: String,
     pub(super) address: Address,
     pub(super) requests: i32,
     pub(super) concurrency: i32,
-    /// Seconds; 0: no limit.
+    /// Time limit in seconds; 0 for no limit.
     pub(super) time_limit: i32,
     /// Seconds without any progress.
     pub(super) timeout: i32,
@@ -41,7 +41,8 @@ pub(super) struct Options {
     pub(super) row: String,
     pub(super) cell: String,
     pub(super) cookie: Option<String>,
-    /// Header lines as given; `Authorization` and the like separately, as they come first.
+    /// Header lines as given; `Authorization` and similar ones are kept separately, because ab
+    /// writes them first.
     pub(super) headers: Vec<String>,
     pub(super) logins: Vec<String>,
     pub(super) proxy: Option<(String, u16)>,
@@ -163,7 +164,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Options that name a method or a file.
+    /// Parses options that name a method or a file.
     fn take_file(&mut self, letter: char, value: &str) -> Result<(), Ending> {
         if letter == 'E' {
             let lacks = |what| Ending::error(format!("unable to get {what} from '{value}'\n"), 1);
@@ -218,7 +219,7 @@ fn proxy(value: &str) -> (String, u16) {
     (host.to_owned(), atoi(port) as u16)
 }
 
-/// ab's `err`.
+/// Ends the run like ab's `err`.
 fn fatal(text: &str) -> Ending {
     Ending::error(format!("{text}\n"), 1)
 }

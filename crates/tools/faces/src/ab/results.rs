@@ -1,4 +1,4 @@
-//! The figures that ab prints, from what was counted.
+//! The figures that ab prints, computed from the counts.
 
 use super::ciphers;
 use super::options::Options;
@@ -22,9 +22,9 @@ pub(super) struct Results<'a> {
     pub(super) processing: TimesRow,
     pub(super) waiting: TimesRow,
     pub(super) total: TimesRow,
-    /// A median differs from the one that ab would print.
+    /// True if a median differs from the one that ab prints.
     medians_differ: bool,
-    /// Failed connections that `-r` tolerates.
+    /// Number of failed connections that `-r` tolerates.
     failed_on: bool,
     origin: Nanos,
     started_unix_s: f64,
@@ -82,17 +82,17 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Complete requests, good or bad.
+    /// Returns the number of complete requests, good or bad.
     pub(super) fn done(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Complete requests a second.
+    /// Returns the complete requests per second.
     pub(super) fn rate(&self) -> f64 {
         self.done() as f64 / self.seconds
     }
 
-    /// Bytes as 1024 a second.
+    /// Returns bytes per second in units of 1024 bytes.
     pub(super) fn transfer(&self, bytes: u64) -> f64 {
         bytes as f64 / 1024.0 / self.seconds
     }
@@ -104,7 +104,7 @@ impl<'a> Results<'a> {
         (unix_s, words::ctime(unix_s, self.utc_offset_s))
     }
 
-    /// Our notes on these figures.
+    /// Returns our notes on these figures.
     pub(super) fn notes(&self, report: &RunRecord) -> Vec<String> {
         let mut notes = Vec::new();
         if self.medians_differ {
@@ -129,7 +129,7 @@ impl<'a> Results<'a> {
 
 const MICROSECOND: Nanos = Nanos(1_000);
 
-/// Whole microseconds, which ab's clock has, in seconds.
+/// Rounds to the whole microseconds of ab's clock, in seconds.
 fn micros(span: Nanos) -> f64 {
     (span.0 / 1_000) as f64 / 1e6
 }

@@ -16,7 +16,7 @@ const DAY: i32 = 86_400;
 /// Rows are short, so that progress is printed promptly.
 const ROW: Nanos = Nanos::from_millis(100);
 
-/// Reason why nothing is run.
+/// Reason why no run is started.
 pub(super) enum Refusal {
     BeforeBanner(Ending),
     /// ab has already printed its banner.
@@ -84,12 +84,12 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     Ok(plan)
 }
 
-/// The name that is looked up first.
+/// Returns the name that is looked up first.
 fn connect_host(options: &Options) -> &str {
     options.proxy.as_ref().map_or(&options.address.host, |(host, _)| host)
 }
 
-/// A name that no URL can contain has no address either.
+/// Returns a name that no URL can contain has no address either.
 fn no_such_host(host: &str) -> Refusal {
     let (number, sentence) = words::resolver_error("");
     let number = 670_000 + number;
@@ -97,7 +97,7 @@ fn no_such_host(host: &str) -> Refusal {
     Refusal::AfterBanner(Ending::error(text, exit_code(number)))
 }
 
-/// The URL for connecting and for output; [`head`] has the bytes that are sent.
+/// Returns the URL for connecting and for output; [`head`] makes the bytes that are sent.
 fn target(options: &Options) -> Option<Url> {
     let address = &options.address;
     let base = format!("{}://{}:{}", address.scheme(), address.host_field(), address.port);
@@ -108,7 +108,7 @@ fn target(options: &Options) -> Option<Url> {
     })
 }
 
-/// The request's head, with the empty line that ends it.
+/// Returns the request's head, with the empty line that ends it.
 pub(super) fn head(options: &Options) -> String {
     let address = &options.address;
     // a tunnel's request is addressed to the server itself
@@ -144,7 +144,7 @@ pub(super) fn head(options: &Options) -> String {
     head
 }
 
-/// The value of a header line of the user; the last one if there are several.
+/// Returns the value of a header line that the user gave; the last one of several.
 fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
     let named = |line: &&'a String| {
         line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -152,14 +152,14 @@ fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
     options.headers.iter().rfind(named).map(|line| line[name.len()..].trim())
 }
 
-/// The name for SNI: never an address.
+/// Returns the name for SNI: never an address.
 pub(super) fn server_name(options: &Options) -> Option<&str> {
     let name = given(options, "Host:").unwrap_or(&options.address.host);
     let literal = name.parse::<std::net::IpAddr>().is_ok();
     (options.address.secure && options.sni && !literal && !name.is_empty()).then_some(name)
 }
 
-/// A negative limit has passed before it began.
+/// Converts seconds; a negative limit expires before the run begins.
 pub(super) fn seconds(count: i32) -> Nanos {
     u64::try_from(count).map_or(Nanos(1), Nanos::from_secs)
 }
@@ -213,7 +213,7 @@ fn tls(options: &Options) -> Result<TlsPlan, Ending> {
     Ok(tls)
 }
 
-/// `-f`: the prefix of the word decides; unknown words are ignored.
+/// Parses `-f`: the prefix of the word decides; unknown words are ignored.
 fn versions(protocol: Option<&str>) -> Result<TlsVersions, Ending> {
     let Some(protocol) = protocol else { return Ok(TlsVersions::Any) };
     let begins = |name: &str| {

@@ -10,7 +10,7 @@ use units::Nanos;
 /// More connects than this that fail at once end the run.
 const CONNECT_FAILURES_MAX: u64 = 11;
 
-/// One complete request; times in µs.
+/// Complete request; times in µs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedRequest {
     /// Start on the clock of samples.
@@ -43,9 +43,9 @@ pub(super) struct Tally {
     /// The first word of the first response's Server field.
     pub(super) server: String,
     answered: bool,
-    /// Instant when `-t` expires, on the clock of samples; ab checks it on events.
+    /// Instant at which `-t` expires, on the clock of samples; ab checks it on events.
     pub(super) limit: Option<Nanos>,
-    /// The end of the first request beyond the limit, which is the last one that counts.
+    /// End of the first request beyond the limit, which is the last one that counts.
     pub(super) over: Option<Nanos>,
     /// Requests between two lines of progress; 0: no progress.
     pub(super) heartbeat: usize,
@@ -88,7 +88,7 @@ impl Tally {
         self.response(options, call, output);
     }
 
-    /// A system call failed: connecting or reading.
+    /// Records that a system call failed while connecting or reading.
     fn system_failure(
         &mut self,
         options: &Options,
@@ -136,7 +136,7 @@ impl Tally {
         self.abort = Some(Abort { text, code: exit_code(number) });
     }
 
-    /// A response was received, complete or not.
+    /// Records a received response, complete or not.
     fn response(&mut self, options: &Options, call: &CallRecord, output: &mut FaceOutput) {
         let sample = &call.sample;
         let odd = OddResponse::of(call);
@@ -160,7 +160,7 @@ impl Tally {
         self.complete(sample, output);
     }
 
-    /// Received bytes are counted, of a truncated response too.
+    /// Counts received bytes, including those of a truncated response.
     fn transferred(&mut self, options: &Options, call: &CallRecord, odd: Option<&OddResponse>) {
         let sample = &call.sample;
         let not_2xx = match odd {
@@ -193,8 +193,8 @@ impl Tally {
         }
     }
 
-    /// The first received head names the server. Like ab, which examines everything read by then,
-    /// this includes data after an interim response.
+    /// Takes the server's name from the first received head. Like ab, which examines everything
+    /// read by then, this includes data after an interim response.
     fn learn_server(&mut self, call: &CallRecord, odd: Option<&OddResponse>) {
         let no_head = odd.is_some_and(|seen| seen.status.is_none());
         if self.answered || call.response.is_empty() || no_head {
@@ -209,7 +209,7 @@ impl Tally {
     }
 }
 
-/// `-v`: the response, and its status.
+/// Prints a response and its status, for `-v`.
 fn print_call(
     options: &Options,
     call: &CallRecord,

@@ -6,7 +6,7 @@ use super::results::Results;
 use super::setup::head;
 use super::times::{TimesRow, round_ms};
 
-/// Everything before the first request.
+/// Renders everything before the first request.
 pub(super) fn opening(options: &Options) -> String {
     let progress = options.progress && options.requests > 150;
     let mut out = if options.html { banner::html() } else { banner::text() };

@@ -6,7 +6,7 @@ use super::options::{Options, go_sentence, kind_of, set, size_of, texts};
 use crate::Files;
 use serde_json::{Map, Value};
 
-/// The keys of a file and their values.
+/// Returns the keys of a file and their values.
 ///
 /// # Errors
 /// Fails with a message about a file that cannot be read, or is malformed.
@@ -83,7 +83,7 @@ fn is_count(key: &str) -> bool {
     matches!(kind_of_flag(key), Some(FlagKind::Count | FlagKind::Number))
 }
 
-/// A request, or a list of them.
+/// Checks a request, or a list of them.
 fn check_data(data: &Value) -> Result<(), String> {
     match data {
         Value::Object(_) | Value::Null => Ok(()),

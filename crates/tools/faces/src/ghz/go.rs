@@ -4,7 +4,7 @@ use crate::words::moment;
 use serde_json::Value;
 use units::Nanos;
 
-/// A whole number from 0, as `strconv.ParseUint` takes it in any base.
+/// Returns a whole number from 0, as `strconv.ParseUint` takes it in any base.
 ///
 /// # Errors
 /// Fails with Go's message.
@@ -24,7 +24,7 @@ pub(super) fn parse_count(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, base).map_err(|_| wrong("value out of range"))
 }
 
-/// A whole number; ghz's parser accepts any number and drops its fraction.
+/// Returns a whole number; ghz's parser accepts any number and drops its fraction.
 ///
 /// # Errors
 /// Fails with Go's message.
@@ -34,7 +34,7 @@ pub(super) fn parse_number(text: &str) -> Result<i64, String> {
         .map_err(|_| format!("strconv.ParseFloat: parsing {}: invalid syntax", quoted(text)))
 }
 
-/// `1h2m3.5s`, as `time.ParseDuration` takes it; times below zero count as zero.
+/// Parses `1h2m3.5s`, as `time.ParseDuration` takes it; times below zero count as zero.
 ///
 /// # Errors
 /// Fails with Go's message.
@@ -85,7 +85,7 @@ pub(super) fn parse_time(text: &str) -> Result<Nanos, String> {
     Ok(if negative { Nanos::ZERO } else { Nanos(sum.round() as u64) })
 }
 
-/// Bytes of a size such as `4MB` or `1.5 KiB`.
+/// Parses a size such as `4MB` or `1.5 KiB` into bytes.
 ///
 /// # Errors
 /// Fails with the message of ghz's library.
@@ -110,7 +110,7 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     Ok((number * size) as u64)
 }
 
-/// An instant in the format of RFC 3339, with a fraction of a second if it has one.
+/// Returns an instant in the format of RFC 3339, with a fraction of a second if it has one.
 pub(super) fn rfc3339(unix_ns: u64, offset_s: i32) -> String {
     let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
     let at = moment(seconds, offset_s);
@@ -132,12 +132,12 @@ pub(super) fn rfc3339(unix_ns: u64, offset_s: i32) -> String {
     )
 }
 
-/// A text in double quotes with Go's escapes.
+/// Returns a text in double quotes with Go's escapes.
 pub(super) fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
 
-/// A JSON value as `json.Marshal` writes it: keys in order, `<`, `>` and `&` escaped.
+/// Renders a JSON value as `json.Marshal` does: keys in order, `<`, `>` and `&` escaped.
 pub(super) fn json(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -162,7 +162,7 @@ pub(super) fn json(value: &Value) -> String {
     }
 }
 
-/// A text as a JSON string.
+/// Returns a text as a JSON string.
 pub(super) fn json_text(text: &str) -> String {
     let plain = Value::from(text).to_string();
     let mut out = String::with_capacity(plain.len());
@@ -175,7 +175,7 @@ pub(super) fn json_text(text: &str) -> String {
     out
 }
 
-/// A float as JSON: without exponent from 1e-6 to 1e21.
+/// Returns a float as JSON: without exponent from 1e-6 to 1e21.
 pub(super) fn json_float(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
@@ -184,7 +184,7 @@ pub(super) fn json_float(value: f64) -> String {
     format!("{value}")
 }
 
-/// A float with an exponent of two digits at least: `1.5e+06`.
+/// Returns a float with an exponent of two digits at least: `1.5e+06`.
 fn exponential(value: f64) -> String {
     let text = format!("{value:e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -193,8 +193,8 @@ fn exponential(value: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// A float in the format of Prometheus: `%g` with the necessary digits, and with an exponent from a
-/// million on.
+/// Returns a float in the format of Prometheus: `%g` with the necessary digits, and with an
+/// exponent from a million on.
 pub(super) fn prometheus_float(value: f64) -> String {
     let text = format!("{value:e}");
     let exponent: i32 = text.split_once('e').and_then(|(_, at)| at.parse().ok()).unwrap_or(0);
@@ -204,7 +204,7 @@ pub(super) fn prometheus_float(value: f64) -> String {
     exponential(value)
 }
 
-/// Two-space indentation of compact JSON, as `json.Indent` makes it.
+/// Indents compact JSON by two spaces, as `json.Indent` does.
 pub(super) fn indented(compact: &str) -> String {
     let mut out = String::with_capacity(compact.len() * 2);
     let mut depth = 0;

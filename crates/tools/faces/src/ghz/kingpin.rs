@@ -5,23 +5,23 @@
 #[derive(Clone, Copy, Debug)]
 struct Flag {
     name: &'static str,
-    /// The flag's letter, if it has one.
+    /// Letter of the flag, if it has one.
     short: Option<char>,
     kind: FlagKind,
 }
 
-/// Values that a flag takes.
+/// Kind of value that a flag takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlagKind {
     Switch,
     Text,
-    /// A whole number from 0.
+    /// Whole number from 0.
     Count,
     /// A whole number.
     Number,
-    /// A time in Go's format: `1m30s`.
+    /// Time in Go's format: `1m30s`.
     Time,
-    /// One of the output formats.
+    /// Name of an output format.
     Format,
 }
 
@@ -93,7 +93,7 @@ const FLAGS: &[Flag] = &[
     flag("disable-template-data", None, FlagKind::Switch),
 ];
 
-/// The kind of a flag, or `None` if there is no flag of this name.
+/// Returns the kind of a flag, or `None` if there is no flag of this name.
 pub(super) fn kind_of_flag(name: &str) -> Option<FlagKind> {
     FLAGS.iter().find(|flag| flag.name == name).map(|flag| flag.kind)
 }
@@ -165,7 +165,7 @@ fn add(flags: &mut Vec<Typed>, (name, value): Typed) -> Result<(), String> {
     Ok(())
 }
 
-/// A long flag. A switch takes no value: what follows its `=` is an operand.
+/// Parses a long flag. A switch takes no value: text after its `=` is an operand.
 fn read_long<'a>(
     text: &str,
     words: &mut (impl Iterator<Item = &'a String> + Clone),
@@ -224,7 +224,7 @@ fn read_group<'a>(
     Ok(found)
 }
 
-/// The attached value, or the next word, which may not look like a flag.
+/// Returns the attached value, or the next word, which may not look like a flag.
 fn value_of<'a>(
     given: Option<String>,
     words: &mut (impl Iterator<Item = &'a String> + Clone),

@@ -1,4 +1,4 @@
-//! Requests of ghz: descriptors, messages, metadata, and data that differ from call to call.
+//! Requests of ghz: descriptors, messages, metadata, and data that differ between calls.
 
 use super::go::{json, quoted};
 use super::options::{Options, go_sentence, kind_of, texts};
@@ -60,7 +60,7 @@ impl GivenData {
         self.binary.is_some()
     }
 
-    /// The request as a report repeats it.
+    /// Returns the request as a report repeats it.
     pub(super) fn shown(&self) -> Value {
         match self.is_binary() {
             true => Value::Null,
@@ -68,7 +68,7 @@ impl GivenData {
         }
     }
 
-    /// The metadata as a report repeats it.
+    /// Returns the metadata as a report repeats it.
     pub(super) fn shown_metadata(&self) -> Option<Value> {
         (!self.metadata.is_empty()).then(|| Value::Object(self.metadata.clone()))
     }
@@ -93,7 +93,7 @@ impl GivenData {
     }
 }
 
-/// Go's message about a file that cannot be opened.
+/// Returns Go's message about a file that cannot be opened.
 pub(super) fn not_opened(path: &str, error: &SystemError) -> String {
     let mut letters = error.text.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
@@ -111,7 +111,7 @@ pub(super) fn import_paths(options: &Options) -> Vec<String> {
     own.chain(options.import_paths.iter().cloned()).collect()
 }
 
-/// Service and method of `pkg.Service.Method` or `pkg.Service/Method`.
+/// Splits `pkg.Service.Method` or `pkg.Service/Method` into service and method.
 ///
 /// # Errors
 /// Fails with ghz's sentence.
@@ -130,7 +130,7 @@ pub(super) fn split_call(call: &str) -> Result<(&str, &str), String> {
     })
 }
 
-/// The method of a service, from the `.proto` file, the descriptor set, or `reflected`.
+/// Returns the method of a service, from the `.proto` file, the descriptor set, or `reflected`.
 ///
 /// # Errors
 /// Fails with ghz's sentence, or the compiler's.
@@ -182,7 +182,7 @@ fn compile(file: &str, options: &Options, files: &dyn Files) -> Result<Schema, S
 /// Bodies and fields of the calls of a run.
 #[derive(Debug)]
 pub(super) struct CallContent {
-    /// Bodies that are sent in turn; empty: a [`Recipe`] makes them.
+    /// Bodies that are sent in turn; if empty, a [`Recipe`] makes the bodies.
     pub(super) bodies: Vec<Vec<u8>>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) recipe: Option<Arc<Recipe>>,
@@ -198,7 +198,7 @@ pub(super) struct Recipe {
     count: u64,
     /// Maximum number of bytes of a message.
     most: u64,
-    /// Each message of a stream has its own times and UUIDs.
+    /// True if each message of a stream has its own times and UUIDs.
     dynamic: bool,
     compressed: bool,
     workers: u64,
@@ -212,7 +212,7 @@ pub(super) struct Recipe {
 /// Messages of a [`Recipe`].
 #[derive(Debug)]
 enum RecipeMessages {
-    /// The same in all calls, with their prefixes.
+    /// Messages with prefixes, equal in all calls.
     Fixed(Vec<Vec<u8>>),
     Made(Vec<Template>),
 }
@@ -220,7 +220,7 @@ enum RecipeMessages {
 /// Why a call has no request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RequestFault {
-    /// Call data that do not fit; ghz reports them in place of its figures.
+    /// Call data that do not fit; ghz reports them instead of its figures.
     Data(String),
     /// The message is longer than `most` bytes; ghz counts the call as failed.
     TooLong { length: u64, most: u64 },
@@ -249,7 +249,7 @@ fn check_length(message: &[u8], most: u64) -> Result<(), RequestFault> {
     if length > most { Err(RequestFault::TooLong { length, most }) } else { Ok(()) }
 }
 
-/// The content of all calls.
+/// Returns the content of all calls.
 ///
 /// # Errors
 /// Fails for data or metadata that cannot be sent.
@@ -315,7 +315,7 @@ pub(super) fn content(
     Ok(CallContent { bodies, headers: headers.collect::<Result<_, _>>()?, recipe: None })
 }
 
-/// Messages that are the same in all calls, with their prefixes.
+/// Returns messages with prefixes that are equal in all calls.
 fn packed(
     given: &GivenData,
     items: &[String],
@@ -352,7 +352,7 @@ fn pack(message: &[u8], compressed: bool) -> Vec<u8> {
     if compressed { gzipped(message) } else { prefixed(message) }
 }
 
-/// The messages of a stream, `count` of them in turn; 0: each once.
+/// Returns the messages of a stream, `count` of them in turn; 0: each once.
 fn stream_of(messages: &[Vec<u8>], count: u64) -> Vec<u8> {
     let count = if count == 0 { messages.len() as u64 } else { count.min(MESSAGES_MAX) };
     messages.iter().cycle().take(count as usize).flatten().copied().collect()
@@ -365,7 +365,7 @@ fn encode(method: &GrpcMethod, text: &str) -> Result<Vec<u8>, String> {
         .map_err(|why| format!("Error creating message from data. Data: '{text}' Error: {}", why.0))
 }
 
-/// A metadata field; the value of a `-bin` name is base64.
+/// Returns a metadata field; the value of a `-bin` name is base64.
 fn field(name: &str, value: &str) -> Result<(String, String), String> {
     let name = name.to_ascii_lowercase();
     if !name.ends_with("-bin") {
@@ -382,7 +382,7 @@ fn field(name: &str, value: &str) -> Result<(String, String), String> {
     Ok((name, STANDARD_NO_PAD.encode(bytes)))
 }
 
-/// Messages with their lengths before them as varints, or else a single one.
+/// Splits messages with varint lengths, or returns a single message.
 fn binary_messages(bytes: &[u8], method: &GrpcMethod) -> Result<Vec<Vec<u8>>, String> {
     let wrong = |why: String| format!("Error creating message from binary data: {why}");
     if let Some(all) = counted(bytes)
@@ -416,7 +416,7 @@ fn counted(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
 }
 
 impl Recipe {
-    /// The request of a call.
+    /// Returns the request of a call.
     ///
     /// # Errors
     /// Fails for call data that do not fit the message, or a message that is too long.
@@ -457,7 +457,7 @@ impl Recipe {
         Ok(MadeRequest { headers, body })
     }
 
-    /// The messages of call `number`: one in turn, or those of a stream.
+    /// Returns the messages of call `number`: the next one in turn, or those of a stream.
     fn chosen<'a, T>(&self, all: &'a [T], number: u64) -> Vec<&'a T> {
         let length = all.len() as u64;
         if self.facts.client_streaming {

@@ -52,7 +52,7 @@ struct Prepared {
     face: Ghz,
 }
 
-/// An error of the program: exit code 1.
+/// Returns an error of the program: exit code 1.
 fn failed(text: impl std::fmt::Display) -> Ending {
     Ending::error(format!("{text}\n"), 1)
 }
@@ -147,7 +147,7 @@ fn refuse_streams(options: &Options, client: bool, server: bool) -> Result<(), S
     Ok(())
 }
 
-/// A run under way.
+/// Run in progress.
 #[derive(Debug)]
 struct Ghz {
     options: Options,
@@ -204,7 +204,7 @@ impl Ghz {
         }
     }
 
-    /// Why a call was not sent, or `None` if it was, or its data are not the reason.
+    /// Returns why a call was not sent, or `None` if it was, or its data are not the reason.
     fn fault(&self, call: &CallRecord) -> Option<RequestFault> {
         let sample = &call.sample;
         if sample.class != Some(FailureClass::WorkloadEnd) {
@@ -228,7 +228,7 @@ impl Ghz {
         }
     }
 
-    /// ghz's error after a run in which data did not fit; `None` without an error.
+    /// Returns ghz's error after a run in which data did not fit; `None` without an error.
     fn data_error(&self) -> Option<Ending> {
         let text = |(text, count): (&String, &u64)| match count {
             1 => text.clone(),
@@ -238,7 +238,7 @@ impl Ghz {
         (!texts.is_empty()).then(|| failed(texts.join("; ")))
     }
 
-    /// The report. `otherwise`: duration of the run if no call has ended.
+    /// Returns the report. `otherwise`: duration of the run if no call has ended.
     fn text(&self, otherwise: Nanos, signal: usize) -> String {
         let span = Nanos(self.tally.last_done.0.saturating_sub(self.date.at.0));
         let total = if span.is_zero() { otherwise } else { span };

@@ -7,7 +7,7 @@ use crate::Ending;
 use crate::words::{plan_script, shell_quoted};
 use plan::Plan;
 
-/// The native command; `plan`: the plan of the face.
+/// Returns the native command; `plan`: the plan of the face.
 pub(super) fn command(
     options: &Options,
     given: &GivenData,
@@ -76,7 +76,7 @@ pub(super) fn command(
     Ending::text(untranslated + &parts.join(" ") + "\n")
 }
 
-/// The message, its description, and the authority.
+/// Returns the message, its description, and the authority.
 fn message(options: &Options, given: &GivenData, add: &mut dyn FnMut(&str, &str)) {
     let shown = given.shown();
     if !shown.is_null() {
@@ -95,7 +95,7 @@ fn message(options: &Options, given: &GivenData, add: &mut dyn FnMut(&str, &str)
     }
 }
 
-/// Options without an equivalent option or plan here, as shell comments.
+/// Lists options without an equivalent here, as shell comments.
 fn untranslated(options: &Options) -> String {
     let mut out = String::new();
     let mut note = |given: bool, text: &str| {

@@ -74,12 +74,12 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// The value changes during the run.
+    /// Returns whether the value changes during the run.
     pub(super) fn changes(&self) -> bool {
         matches!(self.kind.as_str(), "step" | "line")
     }
 
-    /// Time for which each step lasts.
+    /// Returns the time for which each step lasts.
     pub(super) fn step_length(&self) -> Nanos {
         if self.kind == "line" { Nanos::SECOND } else { self.step_duration }
     }
@@ -98,7 +98,7 @@ pub(super) enum DurationStop {
 }
 
 impl Options {
-    /// ghz's defaults on a machine with this many cores.
+    /// Returns ghz's defaults on a machine with `cores` cores.
     fn new(cores: u64) -> Options {
         let schedule = Schedule { kind: "const".to_owned(), ..Schedule::default() };
         Options {
@@ -115,7 +115,7 @@ impl Options {
         }
     }
 
-    /// Time after which the run ends, independent of its count.
+    /// Returns the time after which the run ends, independent of its count.
     pub(super) fn time_limit(&self) -> Nanos {
         if self.max_duration.is_zero() { self.duration } else { self.max_duration }
     }
@@ -125,7 +125,7 @@ const USAGE: &str = include_str!("usage.txt");
 const FORMATS: [&str; 8] =
     ["summary", "csv", "json", "pretty", "html", "influx-summary", "influx-details", "prometheus"];
 
-/// An error of the parser of the command line.
+/// Returns an error of the parser of the command line.
 fn fatal(text: &str) -> Ending {
     Ending::error(format!("ghz: error: {text}\n"), 1)
 }
@@ -163,7 +163,7 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Endin
     Ok(options)
 }
 
-/// Returns an error for the first value that is not of its flag's kind.
+/// Fails for the first value that is not of its flag's kind.
 fn check_values(flags: &[(&'static str, String)]) -> Result<(), String> {
     for (name, value) in flags {
         match kind_of_flag(name) {
@@ -182,7 +182,7 @@ fn check_values(flags: &[(&'static str, String)]) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts one flag's value into the options.
+/// Writes the value of a flag into the options.
 fn apply(options: &mut Options, name: &str, value: &str, files: &dyn Files) -> Result<(), String> {
     let trimmed = value.trim();
     match name {
@@ -210,12 +210,12 @@ fn apply(options: &mut Options, name: &str, value: &str, files: &dyn Files) -> R
     Ok(())
 }
 
-/// Bytes of a limit on messages.
+/// Parses a limit on message sizes, in bytes.
 pub(super) fn size_of(direction: &str, text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|why| format!("invalid max call {direction} message size: {why}"))
 }
 
-/// Puts a plain value into the options; `name` is a flag, or a key of the configuration file.
+/// Writes a plain value into the options; `name` is a flag, or a key of the configuration file.
 ///
 /// # Errors
 /// Fails with Go's message about the value.
@@ -293,19 +293,19 @@ fn set_schedule(options: &mut Options, name: &str, value: &str) -> Result<(), St
     Ok(())
 }
 
-/// A value given as JSON.
+/// Returns a value given as JSON.
 fn json_of(what: &str, text: &str) -> Result<Value, String> {
     serde_json::from_str(text)
         .map_err(|why| format!("error unmarshaling {what} '{text}': {}", go_sentence(text, &why)))
 }
 
-/// A map of texts given as JSON.
+/// Returns a map of texts given as JSON.
 fn texts_of(what: &str, text: &str) -> Result<Map<String, Value>, String> {
     let value = json_of(what, text)?;
     texts(&value).map_err(|why| format!("error unmarshaling {what} '{text}': {why}"))
 }
 
-/// The value as a map of texts.
+/// Returns the value as a map of texts.
 ///
 /// # Errors
 /// Fails with Go's message.
@@ -323,7 +323,7 @@ pub(super) fn texts(value: &Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The kind of a JSON value by Go's name.
+/// Returns the kind of a JSON value by Go's name.
 pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -335,7 +335,7 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Go's message about invalid JSON, for the common cases.
+/// Returns Go's message about invalid JSON, for the common cases.
 pub(super) fn go_sentence(text: &str, why: &serde_json::Error) -> String {
     if why.is_eof() {
         return "unexpected end of JSON input".to_owned();

@@ -49,7 +49,7 @@ impl EndReason {
 }
 
 impl Report<'_> {
-    /// The report in the format that the options name.
+    /// Returns the report in the format that the options name.
     pub(super) fn text(&self) -> String {
         match self.options.format.as_str() {
             "csv" => summary::csv(self),
@@ -63,7 +63,7 @@ impl Report<'_> {
         }
     }
 
-    /// An instant of the clock of samples, in nanoseconds since 1970.
+    /// Returns an instant of the clock of samples, in nanoseconds since 1970.
     fn unix_ns(&self, at: Nanos) -> u64 {
         let from_origin = at.0 as f64 - self.date.at.0 as f64;
         // whole seconds apart, so that nanoseconds survive

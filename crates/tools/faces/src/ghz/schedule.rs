@@ -45,7 +45,7 @@ impl Rates {
         Rates { start, step, step_duration, constant_from, end }
     }
 
-    /// The rate at `at`, and when it changes.
+    /// Returns the rate at `at`, and when it changes.
     fn at(&self, at: Nanos) -> (f64, Nanos) {
         if at >= self.constant_from {
             return (self.end, Nanos::NEVER);
@@ -55,7 +55,7 @@ impl Rates {
         ((self.start + self.step * steps as f64).max(0.0), until.min(self.constant_from))
     }
 
-    /// Due instants of the calls: call k when k + 1 have accumulated.
+    /// Returns the due instants of calls: call k is due when k + 1 have accumulated.
     fn instants(&self, most: u64, limit: Nanos) -> Vec<Nanos> {
         let mut due = Vec::new();
         let mut at = Nanos::ZERO;
@@ -122,7 +122,7 @@ pub(super) fn check(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Due instants of an open load, or `None` if calls follow responses.
+/// Returns the due instants of an open load; `None` if calls follow responses.
 ///
 /// # Errors
 /// Fails for a schedule without an end, or with too many calls.

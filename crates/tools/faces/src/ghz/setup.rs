@@ -16,8 +16,8 @@ const PORT: u16 = 443;
 const STREAMS_MAX: u32 = 10_000;
 const USER_AGENT: &str = "grpc-go/1.56.3";
 
-/// Number of calls that the run makes; `None` means a time bounds it. Contrary to its help, ghz
-/// ignores `--total` with `--max-duration` too: `strict` does the same.
+/// Returns the number of calls of the run; `None` if a time bounds it. Contrary to its help, ghz
+/// ignores `--total` if `--max-duration` is given: with `strict`, so does this.
 fn total(options: &Options, strict: bool) -> Option<u64> {
     let timed = match options.max_duration.is_zero() {
         true => !options.duration.is_zero(),
@@ -26,12 +26,12 @@ fn total(options: &Options, strict: bool) -> Option<u64> {
     (!timed).then_some(options.total)
 }
 
-/// Streams on each connection; the remaining workers are not used.
+/// Returns the streams per connection; the remaining workers are not used.
 pub(super) fn streams(options: &Options) -> u64 {
     (options.concurrency / options.connections.max(1)).max(1)
 }
 
-/// The URL of the method; `unix:PATH` is handled separately.
+/// Returns the URL of the method; `unix:PATH` is handled separately.
 ///
 /// # Errors
 /// Fails for an invalid host.
@@ -64,7 +64,7 @@ fn unix_path(options: &Options) -> Option<&str> {
     Some(path.strip_prefix("//").unwrap_or(path))
 }
 
-/// Server, TLS and timeouts, which reflection needs too.
+/// Returns server, TLS and timeouts, which reflection needs too.
 ///
 /// # Errors
 /// Fails for certificates that cannot be read.
@@ -112,7 +112,7 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
     Ok(tls)
 }
 
-/// The plan of the run.
+/// Returns the plan of the run.
 ///
 /// # Errors
 /// Fails for a schedule that is not supported.

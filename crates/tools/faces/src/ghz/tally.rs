@@ -36,7 +36,7 @@ pub(super) struct Tally {
     pub(super) responses_s: f64,
 }
 
-/// ghz's name of a code.
+/// Returns ghz's name of a code.
 pub(super) fn code_name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",
@@ -59,12 +59,12 @@ pub(super) fn code_name(code: Code) -> &'static str {
     }
 }
 
-/// Name of a failed call's status, and the text of its error.
+/// Returns the name of a failed call's status, and the text of its error.
 fn failure(code: &str, text: &str) -> (String, String) {
     (code.to_owned(), format!("rpc error: code = {code} desc = {text}"))
 }
 
-/// Name of the status and text of the error, or empty.
+/// Returns the name of the status and text of the error, or empty.
 fn judged(call: &CallRecord, options: &Options) -> (String, String) {
     let of = failure;
     let status = call.note.as_ref().and_then(|note| note.0.downcast_ref::<Status>());
@@ -107,7 +107,7 @@ fn judged(call: &CallRecord, options: &Options) -> (String, String) {
     }
 }
 
-/// Code of a call that ended without a response.
+/// Returns the code of a call that ended without a response.
 fn code_of(class: FailureClass) -> Code {
     match class {
         FailureClass::StreamReset | FailureClass::BadFraming | FailureClass::Protocol => {
@@ -118,7 +118,7 @@ fn code_of(class: FailureClass) -> Code {
     }
 }
 
-/// The response's message is longer than the client accepts.
+/// Returns whether the response's message is longer than the client accepts.
 fn too_long(call: &CallRecord, options: &Options) -> Option<String> {
     let length = call.sample.body_bytes.saturating_sub(5);
     let most = options.max_recv.filter(|most| length > *most)?;
@@ -126,7 +126,7 @@ fn too_long(call: &CallRecord, options: &Options) -> Option<String> {
 }
 
 impl Tally {
-    /// Number of calls that have ended, with those that are left out.
+    /// Returns the number of calls that have ended, including omitted ones.
     pub(super) fn ended(&self) -> u64 {
         self.count + self.skipped
     }
@@ -180,7 +180,7 @@ impl Tally {
         }
     }
 
-    /// The figures; the run took `total`.
+    /// Returns the figures; the run took `total`.
     pub(super) fn figures(&self, count_errors: bool, total: Nanos) -> GhzFigures {
         let mut figures = GhzFigures { count: self.count, total, ..GhzFigures::default() };
         if self.details.is_empty() {
@@ -202,7 +202,7 @@ impl Tally {
     }
 }
 
-/// Counts one of a kind; the kind's text is kept once.
+/// Counts an item of a kind; the kind's text is stored once.
 fn shared(counts: &mut BTreeMap<Arc<str>, u64>, text: &str) -> Arc<str> {
     let known = counts.get_key_value(text).map(|(known, _)| known.clone());
     let text = known.unwrap_or_else(|| Arc::from(text));
@@ -210,7 +210,7 @@ fn shared(counts: &mut BTreeMap<Arc<str>, u64>, text: &str) -> Arc<str> {
     text
 }
 
-/// ghz's figures of a run.
+/// Figures of ghz for a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GhzFigures {
     pub(super) count: u64,
@@ -218,7 +218,7 @@ pub(super) struct GhzFigures {
     pub(super) average: Nanos,
     pub(super) fastest: Nanos,
     pub(super) slowest: Nanos,
-    /// Calls in a second.
+    /// Calls per second.
     pub(super) rate: f64,
     pub(super) percentiles: Vec<(u32, Nanos)>,
     pub(super) histogram: Vec<HistogramBar>,
@@ -230,11 +230,11 @@ pub(super) struct HistogramBar {
     /// Upper end of the bucket in seconds.
     pub(super) mark: f64,
     pub(super) count: u64,
-    /// Share of all, 0..1.
+    /// Share of all calls, 0..1.
     pub(super) frequency: f64,
 }
 
-/// The value at index p·N/100, one before it where that is a whole number.
+/// Returns the value at index p·N/100, or one before it if that is a whole number.
 fn percentile(sorted: &[f64], percentage: u32) -> (u32, Nanos) {
     let place = f64::from(percentage) / 100.0 * sorted.len() as f64;
     let whole = place.floor();
@@ -246,8 +246,8 @@ fn percentile(sorted: &[f64], percentage: u32) -> (u32, Nanos) {
     }
 }
 
-/// Eleven marks at even distances from the fastest to the slowest; a bar counts the values above
-/// the previous mark.
+/// Returns eleven marks at even distances from the fastest to the slowest call; a bar counts the
+/// values above the previous mark.
 fn histogram(sorted: &[f64], fastest: f64, slowest: f64) -> Vec<HistogramBar> {
     let width = (slowest - fastest) / BUCKETS as f64;
     let mark = |index: usize| match index {

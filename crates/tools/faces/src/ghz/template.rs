@@ -68,7 +68,7 @@ names!(Function, "A function of Go's templates, of ghz or of Sprig.",
 );
 
 impl Function {
-    /// Returns whether the function belongs to Go's templates, and is known with any options.
+    /// Returns whether Go's templates provide the function themselves, independent of options.
     fn is_built_in(self) -> bool {
         matches!(self, Function::Print | Function::PrintLine | Function::Length)
     }
@@ -93,7 +93,7 @@ pub(super) struct CallData<'a> {
     pub(super) worker: String,
     /// Number of the call, from 0.
     pub(super) number: u64,
-    /// Time since 1970, UTC.
+    /// Nanoseconds since 1970, UTC.
     pub(super) unix_ns: u64,
     pub(super) utc_offset_s: i32,
     pub(super) uuid: String,
@@ -105,9 +105,9 @@ const WORDS: &str = "call_template_data";
 const ALPHANUMERIC: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 /// Maximum number of characters of a text that a function makes.
 const TEXT_MAX: usize = 1 << 20;
-/// Depth of parentheses.
+/// Maximum depth of parentheses.
 const DEPTH_MAX: usize = 50;
-/// Blanks in Go's templates.
+/// Characters that count as blanks in Go's templates.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 impl Template {
@@ -150,7 +150,7 @@ impl Template {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Action(_)))
     }
 
-    /// The text for one call.
+    /// Returns the text for one call.
     ///
     /// # Errors
     /// Fails if the arguments of a function do not fit.
@@ -272,7 +272,7 @@ impl ActionReader<'_> {
             .ok_or_else(|| self.fault(&format!("function {} not defined", quoted(name))))
     }
 
-    /// A field, a constant, a function without arguments or something in parentheses.
+    /// Returns a field, a constant, a function without arguments or something in parentheses.
     fn operand(&mut self, depth: usize) -> Result<Option<Expr>, String> {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Ok(None) };
@@ -440,7 +440,7 @@ fn call(
     })
 }
 
-/// Joins the values like Go's `Sprint`: with a space between two values that are not texts.
+/// Joins the values like Go's `Sprint`: with a space between two values if neither is a text.
 fn printed(values: &[DataValue]) -> String {
     let mut out = String::new();
     let mut after_number = false;
@@ -460,7 +460,7 @@ fn random_text(count: usize, letters: &[u8], random: &mut Stream) -> String {
     (0..count).map(letter).collect()
 }
 
-/// A random UUID (version 4, RFC 9562 section 5.4).
+/// Returns a random UUID (version 4, RFC 9562 section 5.4).
 pub(super) fn uuid(random: &mut Stream) -> String {
     let high = random.next_u64() & 0xffff_ffff_ffff_0fff | 0x4000;
     let low = random.next_u64() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000;

@@ -57,7 +57,7 @@ fn prepared(line: &str) -> Result<Prepared, Ending> {
     prepare(&words(line), Extras::default(), &EchoFiles)
 }
 
-/// The status that the request of call `index` requests from the server, in its JSON form.
+/// Returns the status that the request of call `index` requests from the server, in its JSON form.
 fn wanted(face: &Ghz, index: u64) -> (u32, String) {
     let data = face.given.shown();
     let item = match &data {
@@ -69,7 +69,7 @@ fn wanted(face: &Ghz, index: u64) -> (u32, String) {
     (number as u32, text.to_owned())
 }
 
-/// Call `index` of a run, as the engine logs it.
+/// Returns call `index` of a run, as the engine logs it.
 fn call(face: &Ghz, index: u64) -> CallRecord {
     let (number, message) = wanted(face, index);
     let intended = Nanos::from_millis(index);
@@ -90,7 +90,7 @@ fn call(face: &Ghz, index: u64) -> CallRecord {
     CallRecord { sample, outcome, response: Vec::new(), note }
 }
 
-/// Standard output, standard error and exit code.
+/// Returns the standard output, standard error and exit code.
 fn ours(line: &str) -> (String, String, u8) {
     let Prepared { plan, mut face, .. } = match prepared(line) {
         Ok(prepared) => prepared,
@@ -121,7 +121,7 @@ fn without_numbers(text: &str) -> String {
     out
 }
 
-/// JSON with masked measured values.
+/// Returns JSON with measured values masked.
 fn masked_json(text: &str) -> String {
     const MEASURED: [&str; 11] = [
         "date",
@@ -200,7 +200,7 @@ fn masked(text: &str) -> Vec<String> {
     lines
 }
 
-/// Counts of a report that do not depend on time.
+/// Returns the counts of a report that do not depend on time.
 fn counts(text: &str) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::<String, u64>::new();
     let mut add = |name: &str, count: &str| {
@@ -237,7 +237,7 @@ fn counts(text: &str) -> BTreeMap<String, u64> {
     all
 }
 
-/// Text after the reason of a Go library is not compared.
+/// Returns the text after the reason of a Go library is not compared.
 fn in_short(text: &str) -> &str {
     ["Error: ", "toml: ", "TOML: "]
         .iter()
@@ -320,7 +320,7 @@ fn templates_trim_blanks_and_have_built_in_functions() {
     assert_eq!(text("{{len~.MethodName}}{{print~-}}"), "3");
 }
 
-/// The face after these calls, of which those with an empty request were not sent.
+/// Returns the face after these calls, of which those with an empty request were not sent.
 fn after_calls(line: &str, count: u64) -> Ghz {
     let Prepared { makers, mut face, .. } =
         prepared(line).unwrap_or_else(|ending| panic!("{}", ending.err));

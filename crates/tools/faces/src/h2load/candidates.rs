@@ -1,13 +1,13 @@
-//! "Did you mean": the options that are nearest to one that h2load does not know.
+//! "Did you mean": the options most similar to one that h2load does not know.
 
 use crate::longopt::Long;
 
-/// Beyond this distance nothing is proposed.
+/// Maximum distance of a suggestion.
 const DISTANCE_MAX: usize = 6;
 /// The end of an option's name is compared from so many letters on.
 const SUFFIX_MIN: usize = 3;
 
-/// Suggestion after the error about `word`; or empty.
+/// Returns the suggestion after the error about `word`; may be empty.
 pub(super) fn proposal(word: &str, options: &[Long]) -> String {
     let typed = word.trim_start_matches('-');
     let typed = typed.split('=').next().unwrap_or_default().to_ascii_lowercase();
@@ -42,8 +42,8 @@ pub(super) fn proposal(word: &str, options: &[Long]) -> String {
     out
 }
 
-/// The Damerau-Levenshtein distance with the costs of git's proposals: a swap is free, a changed
-/// letter costs 2, an added one 1, a removed one 3.
+/// Returns the Damerau-Levenshtein distance with the costs of git's suggestions: a swap is free, a
+/// changed letter costs 2, an added one 1, a removed one 3.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     const OTHER: usize = 2;
     const MORE: usize = 1;

@@ -56,7 +56,8 @@ fn prepare(
     Ok(Job { log, ..Job::new(plan, needs, extras, face) })
 }
 
-/// HTTP/1.1's fields are counted one by one, and `-v` shows those of HTTP/2.
+/// Returns the data that the face needs: HTTP/1.1's fields are counted one by one, and `-v` shows
+/// those of HTTP/2.
 fn needs(work: &Work, http1: bool) -> Needs {
     let responses = if work.options.verbose || http1 { u64::MAX } else { 0 };
     Needs { calls: true, responses, ends: true, ..Needs::default() }
@@ -81,7 +82,7 @@ struct H2load {
     held: String,
     /// Clients whose remaining requests were dropped because the server accepts no more.
     left: u64,
-    /// Clients that there was no descriptor for.
+    /// Number of clients for which there was no descriptor.
     unopened: u64,
     start: Nanos,
     unix_s: f64,
@@ -110,7 +111,8 @@ impl H2load {
         }
     }
 
-    /// The progress since the last call, and the waiting text, once the protocol has been printed.
+    /// Prints the progress since the last call and the waiting text, once the protocol has been
+    /// printed.
     fn print_progress(&mut self, output: &mut FaceOutput) {
         self.hold_progress();
         if self.protocol_printed {
@@ -161,7 +163,7 @@ impl H2load {
         self.work.offered().iter().any(|name| name == HTTP1)
     }
 
-    /// Message of each client if the server chose no protocol.
+    /// Returns the message of each client if the server chose no protocol.
     fn no_choice(&self) -> String {
         let mut out = "No protocol negotiated. Fallback behaviour may be activated\n".to_owned();
         if self.falls_back() {
@@ -175,7 +177,7 @@ impl H2load {
         out
     }
 
-    /// A line of `--log-file`: when the request was sent, its status, how long it took.
+    /// Renders a line of `--log-file`: the time sent, the status, and the duration.
     fn log(&self, call: &CallRecord, out: &mut String) {
         let sample = &call.sample;
         let closed = matches!(call.outcome, Outcome::Succeeded | Outcome::Failed);
@@ -192,7 +194,7 @@ impl H2load {
         putln!(out, "{start}\t{status}\t{took}");
     }
 
-    /// `-v`: the fields of a response.
+    /// Prints the fields of a response, for `-v`.
     fn show(&mut self, call: &CallRecord) {
         if !self.work.options.verbose || call.response.is_empty() {
             return;

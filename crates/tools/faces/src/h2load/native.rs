@@ -1,4 +1,4 @@
-//! `--native`: the command of our own that does the same, or a plan if no option can express it.
+//! `--native`: the equivalent native command, or a plan if options cannot express it.
 
 use super::options::Cleartext;
 use super::work::Work;
@@ -6,7 +6,7 @@ use crate::Ending;
 use crate::words::{plan_script, shell_quoted};
 use plan::{HttpVersion, Plan};
 
-/// The native command; `plan`: the plan of the face.
+/// Returns the native command; `plan`: the plan of the face.
 pub(super) fn command(work: &Work, plan: &Plan) -> Ending {
     let options = &work.options;
     let needs_plan = options.rps > 0.0
@@ -83,7 +83,7 @@ fn options_of(work: &Work, plan: &Plan) -> Vec<String> {
     parts
 }
 
-/// Our announcements, if different from the defaults.
+/// Returns the announced settings, if different from the defaults.
 fn http2_options(plan: &Plan) -> Vec<(&'static str, u32)> {
     let (http2, usual) = (plan.http2, plan::Http2Plan::default());
     [

@@ -1,4 +1,4 @@
-//! h2load's options, read in order: the first invalid one ends the program.
+//! h2load's options, parsed in order: the first invalid one ends the program.
 
 use super::candidates::proposal;
 use super::values;
@@ -27,14 +27,14 @@ pub(super) struct Options {
     pub(super) frame_max: u32,
     pub(super) window_bits: u32,
     pub(super) connection_window_bits: u32,
-    /// Names in small letters.
+    /// Header lines, with names in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) ciphers: Option<String>,
     pub(super) newest_ciphers: Option<String>,
     pub(super) groups: Option<String>,
     pub(super) cleartext: Cleartext,
     pub(super) data: Option<String>,
-    /// Number of clients that start in each period; `None` means all at once.
+    /// Number of clients that start in each period; `None` for all at once.
     pub(super) rate: Option<u64>,
     pub(super) period: Nanos,
     /// Zero: as long as the requests take.
@@ -44,7 +44,7 @@ pub(super) struct Options {
     pub(super) inactivity_timeout: Nanos,
     pub(super) base: Option<String>,
     pub(super) unix: Option<String>,
-    /// Offered by ALPN, the most wanted first; empty: the default.
+    /// Protocols offered by ALPN, in order of preference; empty for the default.
     pub(super) alpn: Vec<String>,
     pub(super) header_table: u32,
     pub(super) encoder_table: u32,
@@ -177,7 +177,7 @@ fn wrong(text: impl std::fmt::Display) -> Ending {
     Ending::error(format!("{text}\n"), 1)
 }
 
-/// The C library's message about a word, and the possible meanings.
+/// Returns the C library's message about a word, and the possible meanings.
 fn refusal(program: &str, args: &[String], text: &str) -> Ending {
     let quoted = text.split('\'').nth(1).unwrap_or_default();
     let dashed = if quoted.starts_with("--") { quoted.to_owned() } else { format!("-{quoted}") };
@@ -283,7 +283,7 @@ impl Options {
         self.take(letter, value)
     }
 
-    /// Options without a letter.
+    /// Parses options without a letter.
     fn take_rest(&mut self, name: &'static str, value: String) -> Result<(), Ending> {
         match name {
             "version" => return Err(Ending::text("h2load nghttp2/1.52.0\n")),
@@ -319,7 +319,7 @@ impl Options {
         Ok(())
     }
 
-    /// Options of QUIC, and of the kernel's TLS.
+    /// Parses options of QUIC, and of the kernel's TLS.
     fn take_datagrams(&mut self, name: &'static str, value: &str) -> Result<(), Ending> {
         match name {
             "qlog-file-base" => self
@@ -373,7 +373,7 @@ fn table(name: &str, value: &str) -> Result<u32, Ending> {
     })
 }
 
-/// A name may begin with a colon.
+/// Parses a header line, whose name may begin with a colon.
 fn header(text: &str) -> Result<(String, String), Ending> {
     let colon = text.char_indices().skip(1).find(|(_, c)| *c == ':').map(|(at, _)| at);
     let colon = colon.filter(|at| !(text.starts_with(':') && *at == 1));
@@ -396,7 +396,7 @@ fn cleartext(name: &str) -> Result<Cleartext, Ending> {
     }
 }
 
-/// `host`, `host:port`, `[address]:port`; without a port 0.
+/// Parses `host`, `host:port`, `[address]:port`; without a port 0.
 fn host_port(text: &str) -> Result<(String, u16), Ending> {
     let bad = || wrong(format!("--connect-to: Invalid value {text}"));
     let (host, port) = match text.strip_prefix('[') {

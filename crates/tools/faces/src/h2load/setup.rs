@@ -65,7 +65,8 @@ pub(super) fn plan(work: &Work) -> Result<Plan, Ending> {
     Ok(plan)
 }
 
-/// The plan speaks HTTP/1.1: its requests are h2load's bytes, and what is outstanding is pipelined.
+/// Makes the plan use HTTP/1.1: its requests are h2load's bytes, and outstanding requests are
+/// pipelined.
 pub(super) fn speak_http1(work: &Work, plan: &mut Plan) {
     plan.request.version = HttpVersion::Http11;
     if let Some(session) = session_of(&mut plan.load) {
@@ -105,7 +106,7 @@ fn http1_request(work: &Work, method: &str, path: &str) -> Vec<u8> {
     [head.as_bytes(), work.body.as_deref().unwrap_or_default()].concat()
 }
 
-/// The last value that was given for one of the fields that can be replaced.
+/// Returns the last value given for a replaceable field.
 fn given<'a>(work: &'a Work, name: &str) -> Option<&'a str> {
     let headers = work.options.headers.iter().rev();
     headers.clone().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -132,7 +133,7 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-/// Destination of connections, and the requested path.
+/// Returns the destination of connections, and the requested path.
 fn target(work: &Work, path: &str) -> Result<TargetPlan, Ending> {
     let base = &work.asked.base;
     let (host, port) = match &work.options.connect_to {
@@ -147,7 +148,7 @@ fn target(work: &Work, path: &str) -> Result<TargetPlan, Ending> {
     }
 }
 
-/// Request for HTTP/2; HTTP/1.1 has its own bytes.
+/// Sets the request for HTTP/2; HTTP/1.1 uses prepared bytes.
 fn request(work: &Work, plan: &mut Plan) -> Result<(), Ending> {
     for (name, value) in &work.options.headers {
         let fits = match name.as_str() {
@@ -171,7 +172,7 @@ fn request(work: &Work, plan: &mut Plan) -> Result<(), Ending> {
     Ok(())
 }
 
-/// A client is a session on one connection, which ends with it.
+/// Returns the load: a client is a session on one connection, which ends with it.
 fn load(work: &Work) -> Load {
     let options = &work.options;
     let mut session = SessionPlan::of(u32::MAX, Think::None);
@@ -218,7 +219,7 @@ fn timeouts(work: &Work) -> Timeouts {
     }
 }
 
-/// 2^bits − 1 bytes.
+/// Returns a window of 2^bits − 1 bytes.
 fn window(bits: u32) -> u32 {
     ((1u64 << bits) - 1) as u32
 }
@@ -278,7 +279,8 @@ const NEWEST: [&str; 3] =
     ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 const GROUPS: &str = "X25519:P-256:P-384:P-521";
 
-/// Supported groups by OpenSSL's names. `None` means an unknown one, or none is left.
+/// Returns the supported groups by OpenSSL's names. `None` if a name is unknown, or no group is
+/// left.
 fn known_groups(list: &str) -> Option<Vec<String>> {
     let mut ours = Vec::new();
     for name in list.split(':') {

@@ -1,12 +1,13 @@
-//! Counting as h2load counts: streams by how they closed, times by the requests that succeeded,
-//! clients by their connections.
+//! Counts as h2load does: streams by how they closed, times by the successful requests, clients by
+//! their connections.
 
 use super::work::Work;
 use sample::{CallRecord, ConnectionRecord, FailureClass, Outcome, Sample};
 use stats::Hist;
 use units::Nanos;
 
-/// Values with their exact sums; how many lie near the mean comes from a histogram of three digits.
+/// Values with their exact sums; a histogram of three digits gives the number of values near the
+/// mean.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
     hist: Hist,
@@ -81,7 +82,7 @@ impl SummaryRow {
 /// One client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TalliedClient {
-    /// When its first connection was opened; zero if it never was.
+    /// Instant at which its first connection was opened; zero if it never was.
     opened: Nanos,
     established: Nanos,
     first_byte: Nanos,
@@ -90,7 +91,7 @@ pub(super) struct TalliedClient {
     succeeded: u64,
     /// Requests that the server took no more.
     refused: u64,
-    /// Its last connection was aborted, or never established.
+    /// True if its last connection was aborted or never established.
     pub(super) broken: bool,
 }
 
@@ -100,7 +101,7 @@ pub(super) struct Tally {
     threads: u64,
     pub(super) started: u64,
     pub(super) done: u64,
-    /// Complete responses; and how many of them have a status below 400, and from 400 on.
+    /// Number of complete responses, and of those with a status below 400, and from 400 on.
     pub(super) whole: u64,
     pub(super) good: u64,
     pub(super) bad: u64,
@@ -118,9 +119,9 @@ pub(super) struct Tally {
     failed: Vec<u64>,
     /// Instant of the last event.
     pub(super) ended: Nanos,
-    /// The beginning of the main part: what ended before it counts nowhere but in the sizes.
+    /// Beginning of the main part: events before it count only in the sizes.
     pub(super) from: Nanos,
-    /// Clients without a connection, for which none was attempted.
+    /// Number of clients without a connection, for which none was attempted.
     pub(super) unopened: u64,
 }
 
@@ -148,7 +149,7 @@ impl Tally {
         }
     }
 
-    /// `http1`: calls fail with their connection, and not each with its stream.
+    /// Counts a call; with `http1`, calls fail with their connection instead of with their stream.
     pub(super) fn take(&mut self, call: &CallRecord, http1: bool) {
         let sample = &call.sample;
         self.content += sample.body_bytes;
@@ -185,7 +186,7 @@ impl Tally {
         }
     }
 
-    /// Notes that a stream has closed, or that its connection was lost.
+    /// Records that a stream has closed, or that its connection was lost.
     fn close(&mut self, sample: &Sample, http1: bool) {
         let whole = sample.status > 0 && is_whole(sample.class);
         if !whole && (http1 || !is_of_stream(sample.class)) {
@@ -240,15 +241,15 @@ impl Tally {
         client.broken = record.class.is_some();
     }
 
-    /// Every client has lost its connection.
+    /// Returns whether every client has lost its connection.
     pub(super) fn all_broken(&self) -> bool {
         self.clients.iter().all(|client| client.broken)
     }
 
-    /// The server accepts no further requests of this client, whose connection has ended in order:
-    /// returns the sum that h2load prints at that point, at the first stream that was cut off.
-    /// Until then its thread has lost the failed requests, and those that this client can no longer
-    /// send.
+    /// Handles a server that accepts no further requests of this client, whose connection has ended
+    /// in order: returns the sum that h2load prints at that point, at the first stream that was cut
+    /// off. Until then its thread has lost the failed requests, and those that this client can no
+    /// longer send.
     pub(super) fn give_up_rest(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {
         let TalliedClient { started, refused, .. } = *self.client(Some(user))?;
         let rest = quota.map_or(1, |quota| quota.saturating_sub(started));
@@ -258,7 +259,7 @@ impl Tally {
         Some(*sum - refused.saturating_sub(1))
     }
 
-    /// The server took no more of this client's requests.
+    /// Returns whether the server refused further requests of this client.
     pub(super) fn was_refused(&self, user: u64) -> bool {
         let client = usize::try_from(user).ok().and_then(|user| self.clients.get(user));
         client.is_some_and(|client| client.refused > 0)
@@ -297,7 +298,7 @@ fn is_whole(class: Option<FailureClass>) -> bool {
     matches!(class, None | Some(FailureClass::Status))
 }
 
-/// Returns whether only one stream has failed; its connection continues.
+/// Returns whether only one stream has failed and its connection continues.
 fn is_of_stream(class: Option<FailureClass>) -> bool {
     matches!(
         class,
@@ -305,8 +306,8 @@ fn is_of_stream(class: Option<FailureClass>) -> bool {
     )
 }
 
-/// Status of the final response in bytes of HTTP/1's form, and the names and values of all fields, those of
-/// interim responses (RFC 9110 section 15.2) included.
+/// Returns the status of the final response in bytes of HTTP/1's form, and the names and values of
+/// all fields, including those of interim responses (RFC 9110 section 15.2).
 fn final_head(bytes: &[u8]) -> (u16, u64) {
     let mut sum = 0;
     let mut lines = bytes.split(|byte| *byte == b'\n');

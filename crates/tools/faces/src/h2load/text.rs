@@ -12,7 +12,7 @@ use units::Nanos;
 /// Printed to standard error for each client without a connection.
 pub(super) const NOT_CONNECTED: &str = "client could not connect to host\n";
 
-/// Output before anything is sent.
+/// Returns output before anything is sent.
 pub(super) fn opening(work: &Work) -> String {
     let mut out = "starting benchmark...\n".to_owned();
     let options = &work.options;
@@ -52,7 +52,7 @@ pub(super) fn opening(work: &Work) -> String {
     out
 }
 
-/// The warm-up is over.
+/// Prints that the warm-up is over.
 pub(super) fn main_part(work: &Work) -> String {
     let mut out = String::new();
     for thread in 0..work.options.threads {
@@ -62,7 +62,7 @@ pub(super) fn main_part(work: &Work) -> String {
     out
 }
 
-/// The main part is over.
+/// Prints that the main part is over.
 pub(super) fn end_of_main_part(work: &Work) -> String {
     let mut out = String::new();
     for thread in 0..work.options.threads {
@@ -72,18 +72,18 @@ pub(super) fn end_of_main_part(work: &Work) -> String {
     out
 }
 
-/// The first thread's clients, from those that had begun `before` on.
+/// Returns lines for the first thread's clients, from number `before` on.
 pub(super) fn clients_started(work: &Work, before: u64, now: u64) -> String {
     let all = work.share(0).0;
     steps(before, now, all, "of clients started")
 }
 
-/// The first thread's requests, in the same way.
+/// Returns the first thread's requests, in the same way.
 pub(super) fn progress(before: u64, now: u64, all: u64) -> String {
     steps(before, now, all, "done")
 }
 
-/// A line for each tenth, as whole numbers divide.
+/// Returns a line for each tenth, as whole numbers divide.
 fn steps(before: u64, now: u64, all: u64, what: &str) -> String {
     let step = (all / 10).max(1);
     let mut out = String::new();
@@ -93,7 +93,7 @@ fn steps(before: u64, now: u64, all: u64, what: &str) -> String {
     out
 }
 
-/// TLS parameters, by OpenSSL's names.
+/// Formats TLS parameters, by OpenSSL's names.
 pub(super) fn secured(facts: &TlsFacts) -> String {
     let (cipher, _) = ciphers::openssl_name(&facts.cipher);
     let mut out = format!("TLS Protocol: {}\nCipher: {cipher}\n", facts.version);
@@ -116,7 +116,8 @@ pub(super) struct Traffic {
     pub(super) plain_fields: u64,
 }
 
-/// The figures at the end. `elapsed`: from the start to the end; `span`: denominator of rates.
+/// Renders the figures at the end. `elapsed`: from the start to the end; `span`: denominator of
+/// rates.
 pub(super) fn figures(
     work: &Work,
     tally: &Tally,

@@ -1,4 +1,4 @@
-//! A page with the figures of ghz's page, the calls as data, and the options. It needs no network.
+//! HTML report: the figures of ghz's page, the calls as data, and the options. It needs no network.
 
 use super::Report;
 use super::summary::show;

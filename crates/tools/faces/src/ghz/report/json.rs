@@ -20,21 +20,21 @@ impl Entries {
         self.add(key, json_text(value));
     }
 
-    /// The same, unless it is empty.
+    /// Renders a text unless it is empty.
     pub(super) fn some_text(&mut self, key: &'static str, value: &str) {
         if !value.is_empty() {
             self.text(key, value);
         }
     }
 
-    /// A number, unless it is 0.
+    /// Renders a number unless it is 0.
     pub(super) fn some(&mut self, key: &'static str, value: u64) {
         if value != 0 {
             self.add(key, value);
         }
     }
 
-    /// A switch, if it is on.
+    /// Renders a switch if it is on.
     pub(super) fn on(&mut self, key: &'static str, value: bool) {
         if value {
             self.add(key, "true");
@@ -79,7 +79,7 @@ pub(super) fn text(report: &Report<'_>) -> String {
     out.finish()
 }
 
-/// A list; Go writes `null` for a nil slice.
+/// Returns a list; Go writes `null` for a nil slice.
 fn list_or_null(items: impl Iterator<Item = String>) -> String {
     let items: Vec<String> = items.collect();
     if items.is_empty() { "null".to_owned() } else { format!("[{}]", items.join(",")) }
@@ -90,7 +90,7 @@ fn counts(counts: &BTreeMap<Arc<str>, u64>) -> String {
     format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
 }
 
-/// The calls one by one.
+/// Renders each call.
 pub(super) fn details(report: &Report<'_>) -> String {
     list_or_null(report.tally.details.iter().map(|detail| {
         let at = rfc3339(report.unix_ns(detail.done), report.date.utc_offset_s);
@@ -103,7 +103,7 @@ pub(super) fn details(report: &Report<'_>) -> String {
     }))
 }
 
-/// The options as ghz repeats them.
+/// Returns the options as ghz repeats them.
 pub(super) fn options(report: &Report<'_>) -> String {
     let options = report.options;
     let mut out = Entries::default();

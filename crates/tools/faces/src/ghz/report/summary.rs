@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
 
-/// A time in the format of the summary.
+/// Returns a time in the format of the summary.
 pub(super) fn show(span: Nanos) -> String {
     let millis = span.0 as f64 / 1e6;
     match span.0 {
@@ -56,14 +56,14 @@ pub(super) fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// The most frequent first; ghz prints them in no fixed order.
+/// Returns the most frequent first; ghz prints them in no fixed order.
 fn ordered(counts: &BTreeMap<Arc<str>, u64>) -> Vec<(&str, u64)> {
     let mut rows: Vec<(&str, u64)> = counts.iter().map(|(name, count)| (&**name, *count)).collect();
     rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     rows
 }
 
-/// Two columns, each as wide as its widest cell and three blanks.
+/// Formats two columns, each as wide as its widest cell plus three blanks.
 fn columns(rows: &[[String; 2]]) -> String {
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + 3;
@@ -75,7 +75,7 @@ fn columns(rows: &[[String; 2]]) -> String {
     out
 }
 
-/// The longest bar has 40 marks.
+/// Renders the histogram; the longest bar has 40 marks.
 fn bars(buckets: &[HistogramBar]) -> String {
     const LONGEST: u64 = 40;
     let mark = |bucket: &HistogramBar| format!("{:.3}", bucket.mark * 1e3);
