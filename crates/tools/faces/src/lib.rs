@@ -5,9 +5,9 @@
 //! no files, sockets, threads or clocks; `loadstone::face` runs the plan and prints.
 //!
 //! **The contract.**
-//! * Layout, wording, units and exit codes are the tool's own, so that parsers keep working. Values
-//!   that the tool computes wrongly are computed correctly, with a [note](Ending::notes), and in
-//!   its own way under `--strict` ([`Extras`]).
+//! * Layout, wording, units and exit codes are those of the tool, so that parsers keep working.
+//!   Values that the tool computes wrongly are computed correctly, with a [note](Ending::notes),
+//!   and in the tool's way under `--strict` ([`Extras`]).
 //! * The plan is run unchanged, without the plain first call of `run`: exactly the tool's number of
 //!   requests is sent. Requirements of a tool on the engine are fields of the plan:
 //!   [`plan::TargetPlan::raw`] (the request's bytes), [`plan::AddressOrder`],
@@ -81,8 +81,8 @@ impl Tool {
         Tool::K6,
     ];
 
-    /// The tool of this name: the name of a command, or the file name that the program was started
-    /// under.
+    /// Returns the tool of this name: the name of a command, or the file name that the program was
+    /// started under.
     pub fn named(name: &str) -> Option<Tool> {
         Tool::ALL.iter().copied().find(|tool| tool.name() == name)
     }

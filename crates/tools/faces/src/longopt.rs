@@ -1,13 +1,14 @@
-//! GNU's getopt_long as a pure function: short options in groups, long ones abbreviated while
-//! unique, operands anywhere, `--` ends the options. The messages are those of the C library.
+//! GNU's getopt_long as a pure function: short options in groups, unique abbreviations of long
+//! options, operands anywhere, and `--` to end the options. The messages are those of the C
+//! library.
 
-/// Argument of an option.
+/// Argument of an option: none, required or optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     Nothing,
-    /// After `=` or as the next word; for a short option also directly after its letter.
+    /// Argument after `=` or as the next word; for a short option, also directly after its letter.
     Argument,
-    /// Only after `=`.
+    /// Argument only after `=`.
     Perhaps,
 }
 
@@ -16,7 +17,8 @@ pub enum Takes {
 pub struct Long {
     pub name: &'static str,
     pub takes: Takes,
-    /// May be abbreviated; an option that is not of the original must not make others ambiguous.
+    /// True if it may be abbreviated; an option that the original lacks must not make others
+    /// ambiguous.
     pub short_forms: bool,
 }
 
@@ -28,9 +30,9 @@ pub enum Found {
     Operand(String),
 }
 
-/// Parses `args` (without the program's name) in order. `short` is getopt's letters, a colon after
-/// those that take an argument, two after those that take one only directly after their letter. An
-/// `Err` has the C library's message after `NAME: `; later arguments are not parsed.
+/// Parses `args` (without the program's name) in order. `short` has the syntax of getopt: a colon
+/// after a letter that takes an argument, two after a letter that takes one only directly after it.
+/// An `Err` has the C library's message after `NAME: `; later arguments are not parsed.
 pub fn read(args: &[String], short: &str, long: &[Long]) -> Vec<Result<Found, String>> {
     let mut found = read_all(args, short, long);
     if let Some(first) = found.iter().position(Result::is_err) {

@@ -1,5 +1,5 @@
-//! URIs, one after the other on the command line, one per line in a file, or after their instants
-//! in a timing script.
+//! URIs: consecutive ones on the command line, one per line in a file, or after their instants in a
+//! timing script.
 
 use super::options::Options;
 use crate::{Ending, Files};
@@ -24,7 +24,7 @@ impl Base {
     }
 }
 
-/// Requested settings.
+/// Settings given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AskedUri {
     pub(super) base: Base,
@@ -36,7 +36,7 @@ pub(super) struct AskedUri {
     pub(super) complaints: String,
 }
 
-/// Requests of one script, or of one list.
+/// Maximum number of requests of a script or a list.
 const LINES_MAX: usize = 1_000_000;
 
 fn wrong(text: impl std::fmt::Display) -> Ending {
@@ -75,7 +75,7 @@ pub(super) fn read(options: &Options, files: &dyn Files) -> Result<AskedUri, End
     Ok(AskedUri { base, paths, at, complaints })
 }
 
-/// A scheme, a host and perhaps a port.
+/// Returns a scheme, a host and perhaps a port.
 pub(super) fn base(uri: &str) -> Option<Base> {
     let parts = parts(uri)?;
     let (scheme, host) = (parts.scheme?, parts.host?);
@@ -95,7 +95,7 @@ struct UriParts {
     path: String,
 }
 
-/// A URI's parts, as strictly as the parser of HTTP messages that h2load uses takes them.
+/// Splits a URI, as strictly as the HTTP parser that h2load uses.
 fn parts(uri: &str) -> Option<UriParts> {
     let odd = |byte: u8| byte <= b' ' || byte == 0x7f;
     if uri.is_empty() || uri.bytes().any(odd) {
@@ -156,7 +156,7 @@ fn authority_parts(text: &str) -> Option<(String, Option<u16>)> {
     Some((host.to_owned(), port))
 }
 
-/// Lines of an instant in milliseconds, a tab and a URI.
+/// Returns the lines of an instant in milliseconds, a tab and a URI.
 fn script(text: &str, at: &mut Vec<Nanos>, complaints: &mut String) -> Result<Vec<String>, Ending> {
     let mut uris = Vec::new();
     for (row, line) in text.lines().enumerate() {
@@ -188,7 +188,7 @@ fn script(text: &str, at: &mut Vec<Nanos>, complaints: &mut String) -> Result<Ve
     Ok(uris)
 }
 
-/// `strtod`: the longest beginning that is a number.
+/// Parses `strtod`: the longest beginning that is a number.
 fn leading_number(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c)));

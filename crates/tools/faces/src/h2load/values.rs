@@ -1,14 +1,14 @@
-//! h2load's numbers: how it reads them, and how it prints them.
+//! Parses and prints numbers as h2load does.
 
 use units::Nanos;
 
-/// A number of only digits, of at most 63 bits.
+/// Returns a number of only digits, of at most 63 bits.
 pub(super) fn whole(text: &str) -> Option<u64> {
     let (number, rest) = digits(text)?;
     rest.is_empty().then_some(number)
 }
 
-/// A number with a unit of `K`, `M` or `G`, which are powers of 1024.
+/// Returns a number with a unit of `K`, `M` or `G`, which are powers of 1024.
 pub(super) fn size(text: &str) -> Option<u64> {
     let (number, rest) = digits(text)?;
     let factor = match rest {
@@ -21,8 +21,8 @@ pub(super) fn size(text: &str) -> Option<u64> {
     number.checked_mul(factor).filter(|size| i64::try_from(*size).is_ok())
 }
 
-/// A span with a unit of `h`, `m`, `s` or `ms`; seconds without one. No span is longer than a century
-/// here.
+/// Parses a span with a unit of `h`, `m`, `s` or `ms`, in seconds without a unit; the maximum here
+/// is a century.
 pub(super) fn duration(text: &str) -> Option<Nanos> {
     let (number, rest) = digits(text)?;
     let millis = match rest.to_ascii_lowercase().as_str() {
@@ -42,14 +42,14 @@ fn digits(text: &str) -> Option<(u64, &str)> {
     Some((number.unsigned_abs(), &text[end..]))
 }
 
-/// Requests a second of each client, as `strtod` reads it; zero is no rate. Negative numbers, and more than a
-/// million a second, are none of its numbers.
+/// Parses the requests per second of each client, as `strtod` does; zero is no rate. Negative
+/// numbers, and more than a million per second, are not accepted.
 pub(super) fn rate(text: &str) -> Option<f64> {
     let rate: f64 = text.trim_start().parse().ok()?;
     (rate.is_finite() && 1.0 / rate >= 1e-6).then_some(rate)
 }
 
-/// `2.93ms`: whole microseconds below a millisecond, else two digits after the point.
+/// Formats `2.93ms`: whole microseconds below a millisecond, else two digits after the point.
 pub(super) fn show_duration(span: Nanos) -> String {
     match span.0 / 1_000 {
         micros @ 0..1_000 => format!("{micros}us"),
@@ -58,19 +58,19 @@ pub(super) fn show_duration(span: Nanos) -> String {
     }
 }
 
-/// The same for seconds, rounded to microseconds.
+/// Formats seconds, rounded to microseconds.
 pub(super) fn show_seconds(seconds: f64) -> String {
     let micros = (seconds * 1e6).round().max(0.0) as u64;
     show_duration(Nanos(micros.saturating_mul(1_000)))
 }
 
-/// Two digits after the point, halves rounded away from zero.
+/// Formats two digits after the point; halves are rounded away from zero.
 pub(super) fn two_digits(number: f64) -> String {
     let hundredths = (number * 100.0).round() as i64;
     format!("{}.{:02}", hundredths / 100, (hundredths % 100).abs())
 }
 
-/// `3.73K`: bytes by powers of 1024.
+/// Formats `3.73K`: bytes by powers of 1024.
 pub(super) fn show_bytes(bytes: u64) -> String {
     for (unit, power) in [("G", 30), ("M", 20), ("K", 10)] {
         if bytes >= 1 << power {
@@ -80,7 +80,7 @@ pub(super) fn show_bytes(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// `100ms`, `1s`, `5m`: the largest unit that leaves no rest.
+/// Formats `100ms`, `1s`, `5m`: the largest unit that leaves no rest.
 pub(super) fn show_period(period: Nanos) -> String {
     let millis = period.0 / 1_000_000;
     if !millis.is_multiple_of(1_000) {

@@ -17,11 +17,11 @@ pub(super) struct Work {
     pub(super) quotas: Vec<u64>,
 }
 
-/// Clients that there may be.
+/// Maximum number of clients.
 const CLIENTS_MAX: u64 = 1_000_000;
 /// Requests that a client may have outstanding.
 const STREAMS_MAX: u64 = 10_000;
-/// Requests of one client; above it, they end with the time alone.
+/// Maximum number of requests of one client; above it, only the time ends them.
 const REQUESTS_MAX: u64 = u32::MAX as u64 - 1;
 
 fn wrong<T>(text: impl std::fmt::Display) -> Result<T, Ending> {
@@ -63,7 +63,7 @@ fn with_complaints(options: &Options, ending: Ending) -> Ending {
     Ending { err: options.complaints.clone() + &ending.err, ..ending }
 }
 
-/// With a script `-n` counts its lines, and each client makes as many requests.
+/// Applies a script: `-n` counts its lines, and each client makes that number of requests.
 fn clamp_to_script(options: &mut Options, lines: u64) {
     if options.requests.is_some_and(|requests| requests > lines) {
         putln!(
@@ -160,7 +160,8 @@ impl Work {
         list.into_iter().filter(|name| name == "h2" || name == HTTP1).collect()
     }
 
-    /// HTTP/1.1 is used whatever the server chooses: nothing else is offered.
+    /// Returns whether HTTP/1.1 is used whatever the server chooses, because no other protocol is
+    /// offered.
     pub(super) fn begins_with_http1(&self) -> bool {
         match self.asked.base.secure {
             true => self.offered() == [HTTP1],
@@ -168,7 +169,7 @@ impl Work {
         }
     }
 
-    /// Requests in all; `None` where time ends it.
+    /// Returns the total number of requests; `None` if a time ends the run.
     pub(super) fn requests(&self) -> Option<u64> {
         (!self.quotas.is_empty()).then(|| self.quotas.iter().sum())
     }
@@ -185,7 +186,7 @@ impl Work {
         (clients, own.sum())
     }
 
-    /// Start times of the clients, in order; empty: all at once.
+    /// Returns the start times of the clients, in order; empty: all at once.
     pub(super) fn starts(&self) -> Vec<Nanos> {
         let Some(rate) = self.options.rate else { return Vec::new() };
         let threads = self.options.threads;
@@ -200,13 +201,13 @@ impl Work {
     }
 }
 
-/// Part `row` of `total`: parts differ by at most one.
+/// Returns the part `row` of `total`: parts differ by at most one.
 fn part(total: u64, parts: u64, row: u64) -> u64 {
     total / parts + u64::from(row < total % parts)
 }
 
-/// Requests of each client: those of a thread are shared out among its clients. TalliedClient `n` belongs to
-/// thread `n` modulo their number.
+/// Returns the number of requests of each client: those of a thread are divided among its clients.
+/// TalliedClient `n` belongs to thread `n` modulo their number.
 fn quotas(options: &Options) -> Vec<u64> {
     let (requests, threads) = (options.requests.unwrap_or(1), options.threads);
     let quota = |client: u64| {

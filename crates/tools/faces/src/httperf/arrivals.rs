@@ -1,4 +1,5 @@
-//! When connections or sessions start: the same instants as the original's for the same options.
+//! Start times of connections or sessions: the same instants as the original's for the same
+//! options.
 
 use super::options::Period;
 use units::Nanos;
@@ -11,7 +12,7 @@ pub(super) struct Lcg48(u64);
 impl Lcg48 {
     const MASK: u64 = (1 << 48) - 1;
 
-    /// The state that every client of a test begins with; its number makes it differ.
+    /// Returns the state that every client of a test begins with; its number makes it differ.
     pub(super) fn for_client(id: u64) -> Lcg48 {
         let word = |number: u64| number & 0xffff;
         let low = word(0x1234 ^ id);
@@ -20,7 +21,7 @@ impl Lcg48 {
         Lcg48(high << 32 | middle << 16 | low)
     }
 
-    /// Uniform in [0, 1).
+    /// Returns a random number in [0, 1).
     pub(super) fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(0x5_DEEC_E66D).wrapping_add(0xB) & Self::MASK;
         self.0 as f64 / (1u64 << 48) as f64
@@ -32,7 +33,7 @@ impl Lcg48 {
 struct Gaps<'a> {
     period: &'a Period,
     random: Lcg48,
-    /// For a varying period: the current pair, and its elapsed time.
+    /// For a varying period, the current pair and its elapsed time.
     pair: usize,
     held: f64,
 }
@@ -57,8 +58,8 @@ impl Gaps<'_> {
     }
 }
 
-/// The first `count` instants, from the start: the first one at 0, each later one a gap after the
-/// previous one. `None` for consecutive connections, which no clock determines.
+/// Returns the first `count` instants, from the start: the first at 0, each later one a gap after
+/// the previous one. `None` for consecutive connections, whose instants are unknown in advance.
 pub(super) fn instants(period: &Period, client: u64, count: u64) -> Option<Vec<Nanos>> {
     if *period == Period::Sequential {
         return None;

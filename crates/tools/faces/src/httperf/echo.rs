@@ -3,7 +3,7 @@
 use super::number::general;
 use super::options::{Options, Period, Print, Sessions};
 
-/// The line, with its end.
+/// Returns the line, with its end.
 pub(super) fn echo(program: &str, options: &Options) -> String {
     let mut line = EchoedCommand(program.to_owned());
     line.flag("verbose", options.verbose > 0);

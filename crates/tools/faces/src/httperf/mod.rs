@@ -1,4 +1,4 @@
-//! httperf 0.9.0, as Debian has it, and the options of 0.9.1.
+//! httperf 0.9.0, as packaged by Debian, with the options of 0.9.1.
 
 mod arrivals;
 mod echo;
@@ -63,7 +63,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
 }
 
 impl OptionOutput {
-    /// The output, and then the ending.
+    /// Returns the output, and then the ending.
     fn before(&self, ending: Ending) -> Ending {
         Ending {
             out: format!("{}{}", self.out, ending.out),
@@ -103,7 +103,7 @@ impl Httperf {
         }
     }
 
-    /// The original ends at the first connection that TLS fails on.
+    /// Returns the end of the original at the first connection on which TLS fails.
     fn tls_ending(&self) -> Option<Ending> {
         let failed = self.tally.tls_failure.is_some()
             || (self.options.ssl.on && self.tally.errors.refused > 0);

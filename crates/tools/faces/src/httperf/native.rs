@@ -1,12 +1,12 @@
-//! `--native`: the equivalent native command, with options where possible; otherwise a plan file
-//! and the command that runs it.
+//! `--native`: the equivalent native command if options can express it; otherwise a plan file and
+//! the command that runs it.
 
 use super::number::general;
 use super::options::{Options, Period, Sessions};
 use crate::words::{plan_script, shell_quoted};
 use plan::Plan;
 
-/// The native command; `plan`: the plan of the face.
+/// Returns the native command; `plan`: the plan of the face.
 pub(super) fn command(options: &Options, plan: &Plan) -> String {
     if sayable(options) { line(options) } else { plan_script("httperf.toml", plan) }
 }

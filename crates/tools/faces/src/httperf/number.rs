@@ -1,7 +1,7 @@
 //! Numbers in C's syntax: the longest valid prefix, and `%g`.
 
-/// The number at the start of `text`, as `strtoul` with base 10 (or, with `any_base`, 0x and 0
-/// prefixes too), and the rest. `None` without a digit or beyond 64 bits. A minus sign is not
+/// Returns the number at the start of `text`, as `strtoul` with base 10 (or, with `any_base`, 0x
+/// and 0 prefixes too), and the rest. `None` without a digit or beyond 64 bits. A minus sign is not
 /// accepted: C would turn it into an enormous number.
 pub(super) fn unsigned(text: &str, any_base: bool) -> Option<(u64, &str)> {
     let bare = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
@@ -16,7 +16,7 @@ pub(super) fn unsigned(text: &str, any_base: bool) -> Option<(u64, &str)> {
     Some((number, &digits[end..]))
 }
 
-/// The decimal number at the start of `text`, as `strtod`, and what follows.
+/// Returns the decimal number at the start of `text`, as `strtod`, and what follows.
 pub(crate) fn decimal(text: &str) -> Option<(f64, &str)> {
     let bare = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let bytes = bare.as_bytes();
@@ -42,7 +42,8 @@ pub(crate) fn decimal(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, &bare[end..]))
 }
 
-/// `%g`: six significant digits, trailing zeros dropped, an exponent below 1e-4 and from 1e6 on.
+/// Formats `%g`: six significant digits, trailing zeros dropped, an exponent below 1e-4 and from
+/// 1e6 on.
 pub(crate) fn general(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();

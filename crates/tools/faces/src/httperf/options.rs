@@ -14,7 +14,7 @@ pub(super) struct Print {
 /// The law of the gaps between connections or sessions; times in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Period {
-    /// One after another.
+    /// Consecutive sessions.
     #[default]
     Sequential,
     /// `--rate` as a rate; the first line prints it with `%g`.
@@ -38,13 +38,13 @@ pub(super) enum Period {
 pub(super) enum Sessions {
     /// Sessions, calls of each, think time between bursts in seconds.
     Fixed { sessions: u64, calls: u64, think: f64 },
-    /// Sessions, default think time, the file that describes them.
+    /// Sessions of a log: their number, default think time, and the file that describes them.
     Logged { sessions: u64, think: f64, file: String },
     /// Sessions, page loads of each, think time after each page in seconds.
     Pages { sessions: u64, pages: u64, think: f64 },
 }
 
-/// `--wset`: number of files, with a new one in that share of the calls.
+/// `--wset`: number of files, and the share of calls that move to a new one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WorkingSet {
     pub(super) files: u64,
@@ -66,7 +66,7 @@ pub(super) struct Ssl {
     pub(super) ca_path: Option<String>,
 }
 
-/// A command line, read.
+/// Parsed command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
     pub(super) verbose: u32,
@@ -75,7 +75,7 @@ pub(super) struct Options {
     pub(super) periodic_stats: bool,
     pub(super) hog: bool,
     pub(super) close_with_reset: bool,
-    /// Seconds; 0: none.
+    /// Seconds; 0 for none.
     pub(super) think_timeout: f64,
     pub(super) timeout: f64,
     pub(super) runtime: f64,
@@ -86,10 +86,10 @@ pub(super) struct Options {
     pub(super) servers: Option<String>,
     pub(super) port: Option<u16>,
     pub(super) uri: String,
-    /// 0: none.
+    /// Status; 0 for none.
     pub(super) failure_status: u64,
     pub(super) http_version: (u64, u64),
-    /// 0: the default.
+    /// Maximum number of connections; 0 for the default.
     pub(super) max_connections: u64,
     pub(super) max_piped_calls: u64,
     pub(super) period: Period,
@@ -161,7 +161,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Connections or sessions to be made.
+    /// Returns the number of connections or sessions to be made.
     pub(super) fn count(&self) -> u64 {
         match &self.sessions {
             None => self.conns,
@@ -183,7 +183,7 @@ impl Options {
 pub(super) enum Command {
     /// Run; earlier parts of the line may have printed to either stream already.
     Run(Box<Options>),
-    /// The line ends it.
+    /// Only text is printed: the command line requests it or is invalid.
     End { code: u8 },
 }
 
@@ -198,7 +198,8 @@ const fn option(name: &'static str, takes: Takes) -> Long {
     Long { name, takes, short_forms: true }
 }
 
-/// An option that 0.9.0 does not have: never abbreviated, so that it makes no other ambiguous.
+/// Defines an option that 0.9.0 does not have; it cannot be abbreviated, so that it makes no other
+/// option ambiguous.
 const fn newer(name: &'static str, takes: Takes) -> Long {
     Long { name, takes, short_forms: false }
 }
@@ -340,7 +341,7 @@ fn set_switch(options: &mut Options, name: &str) {
     }
 }
 
-/// Options that are one number; `None` for all others.
+/// Parses options with a single number; `None` for all others.
 fn set_number(options: &mut Options, name: &str, text: &str) -> Option<Result<(), Bad>> {
     let (slot, what, least) = match name {
         "burst-length" => (&mut options.burst, "burst-length", 1),

@@ -1,7 +1,7 @@
 //! `--wsesspage`: sessions that load a page with its parts.
 //!
-//! The page is examined once, before the run. httperf 0.9.0 examines every response for it, and
-//! aborts with a failed assertion as soon as it finds a part.
+//! The page is examined once, before the run. httperf 0.9.0 examines every response for parts, and
+//! aborts with a failed assertion as soon as it finds one.
 
 use super::options::{Options, Sessions};
 use super::request::{Extra, render};
@@ -25,7 +25,7 @@ pub(super) const NOT_ABSOLUTE: &str = ": URI specified with --uri must be absolu
 /// How the page is examined.
 pub(super) struct Look<'a> {
     pub(super) url: &'a Url,
-    /// Host for the Host line.
+    /// Value of the Host line.
     pub(super) host: &'a str,
     pub(super) extra: &'a Extra,
     pub(super) tls: &'a TlsPlan,
@@ -63,8 +63,8 @@ pub(super) fn work(options: &Options, look: &Look<'_>, files: &dyn Files) -> Res
     Ok(Work { requests, sequence: Vec::new(), once: false, visits, count: sessions })
 }
 
-/// URIs of the page's parts on the same server; empty if there is no such page: the run will show
-/// the reason.
+/// Returns the URIs of the page's parts on the same server; empty if there is no such page, which
+/// the run then shows.
 fn parts(
     options: &Options,
     look: &Look<'_>,

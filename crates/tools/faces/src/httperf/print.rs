@@ -6,7 +6,7 @@ use protocol::http1::response::{Asked, HeadCache, ResponseReader};
 use sample::CallRecord;
 use std::fmt::Display;
 
-/// Requests by row, and what of them is printed.
+/// Requests by row, and which of their parts to print.
 #[derive(Debug)]
 pub(super) struct Printer {
     request: Option<Print>,
@@ -78,7 +78,7 @@ fn rows(plan: &Plan) -> Vec<PrintedCall> {
     plan.targets.iter().map(row).collect()
 }
 
-/// The head of a response and its body, chunk by chunk, as far as the response was kept.
+/// Returns the head of a response and its body, chunk by chunk, as far as the response was kept.
 fn taken_apart(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<&[u8]>) {
     let mut reader = ResponseReader::new(true);
     let mut cache = HeadCache::new();
@@ -106,7 +106,7 @@ fn lines(out: &mut String, prefix: &str, bytes: &[u8]) {
     }
 }
 
-/// `200=5, 404=1`.
+/// Formats `200=5, 404=1`.
 pub(super) fn statuses<S: Display, N: Display>(
     seen: impl Iterator<Item = (S, N)>,
     between: &str,

@@ -10,8 +10,8 @@ pub(super) struct Extra {
     pub(super) complaints: Vec<String>,
 }
 
-/// The text of `--add-header` with its escapes undone: `\n` is CRLF, `\r` CR, `\a` LF, `\\` a
-/// backslash, `\` and digits the byte of that octal number.
+/// Decodes the escapes in `--add-header`: `\n` is CRLF, `\r` CR, `\a` LF, `\\` a backslash, `\` and
+/// digits the byte of that octal number.
 pub(super) fn unescape(text: &str) -> Extra {
     let mut extra = Extra::default();
     let mut letters = text.chars().peekable();
@@ -44,7 +44,7 @@ pub(super) fn unescape(text: &str) -> Extra {
 }
 
 impl Extra {
-    /// The header fields, one by one.
+    /// Iterates over the header fields.
     pub(super) fn lines(&self) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.bytes);
         text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
@@ -55,8 +55,8 @@ impl Extra {
     }
 }
 
-/// One request to `host`, by `method`. `extra`: lines after Host; contents are the body, with their
-/// length if not empty.
+/// Renders a request to `host`, by `method`. `extra`: lines after Host; contents are the body, with
+/// their length if not empty.
 pub(super) fn render(
     options: &Options,
     host: &str,

@@ -1,4 +1,4 @@
-//! `--server` and `--servers`: the targets. With several servers each connection or session takes
+//! `--server` and `--servers`: the targets. With several servers, each connection or session uses
 //! the next one.
 
 use super::options::{Options, Sessions};
@@ -50,7 +50,7 @@ fn host(options: &Options, name: &str) -> Result<Host, String> {
         .ok_or_else(|| format!(".core_addr_intern: invalid server address {name}"))
 }
 
-/// The same work for several servers: connection or session k is made to server k modulo their
+/// Repeats the work for several servers: connection or session k is made to server k modulo their
 /// number. Request r of server s is row s·R + r of the targets, where R is the number of requests.
 ///
 /// # Errors
@@ -78,7 +78,7 @@ impl Layout {
         ((visit % self.servers) * self.requests + request) as u32
     }
 
-    /// Described sessions, each in turn at each server.
+    /// Repeats described sessions, each in turn at each server.
     fn repeat(&self, visits: &[Visit]) -> Vec<Visit> {
         let count = visits.len() as u64;
         let rounds = count / common(count, self.servers) * self.servers;
@@ -92,7 +92,8 @@ impl Layout {
         (0..rounds).map(visit).collect()
     }
 
-    /// Calls by number, in groups: connection k has the calls from k·C on, C being its calls.
+    /// Returns the calls by number, in groups: connection k has the calls from k·C on, C being its
+    /// calls.
     fn lay_out(&self, options: &Options, work: &Work) -> Result<Vec<Visit>, String> {
         let (calls, think) = match &options.sessions {
             Some(Sessions::Fixed { calls, think, .. }) => (*calls, seconds(*think)),
@@ -129,7 +130,7 @@ impl Layout {
     }
 }
 
-/// The greatest common divisor; both are above zero.
+/// Returns the greatest common divisor; both are above zero.
 fn common(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common(b, a % b) }
 }

@@ -1,9 +1,9 @@
 //! The session file of `--wsesslog`.
 //!
 //! A line whose first byte is `#` is a comment; a line of white space ends a session; every other
-//! line is a request, and one that starts with white space belongs to the burst of the previous
-//! line. After the URI follow, in any order, `method=`, `think=` (of the burst) and `contents=`,
-//! the last bare or in quotes, with backslash escapes.
+//! line is a request. A request line that starts with white space belongs to the burst of the
+//! previous line. After the URI follow, in any order, `method=`, `think=` (of the burst) and
+//! `contents=`, the last bare or in quotes, with backslash escapes.
 
 use super::number::decimal;
 
@@ -15,21 +15,21 @@ pub(super) struct SessionRequest {
     pub(super) contents: Vec<u8>,
 }
 
-/// A request and those that follow its response, then the user's think time in seconds.
+/// Request and those that follow its response, then the user's think time in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Burst {
     pub(super) requests: Vec<SessionRequest>,
     pub(super) think: f64,
 }
 
-/// One session: its bursts.
+/// Bursts of a session.
 pub(super) type SessionBursts = Vec<Burst>;
 
 /// Sessions that a file may describe.
 pub(super) const SESSIONS_MAX: usize = 1_000;
 
 /// Keywords in the order in which the original compares them: the first that is a prefix of the
-/// word wins.
+/// word matches.
 const METHODS: [&str; 9] =
     ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT", "TRACE", "PROPFIND", "REPORT"];
 
@@ -130,7 +130,7 @@ impl<'a> SesslogReader<'a> {
         self.at += self.rest().iter().take_while(blank).count();
     }
 
-    /// The next word of this line; empty at its end.
+    /// Returns the next word of this line; empty at its end.
     fn word(&mut self) -> &'a [u8] {
         self.skip_blanks();
         let word = self.rest();
@@ -139,8 +139,8 @@ impl<'a> SesslogReader<'a> {
         &word[..end]
     }
 
-    /// A text that ends at white space outside of quotes; a backslash makes the next byte literal,
-    /// or forms an escape of `n`, `r` and `t`, or continues the text on the next line.
+    /// Returns a text that ends at white space outside of quotes; a backslash makes the next byte
+    /// literal, or forms an escape of `n`, `r` and `t`, or continues the text on the next line.
     fn contents(&mut self) -> Result<Vec<u8>, String> {
         let mut text = Vec::new();
         let mut quote = None;

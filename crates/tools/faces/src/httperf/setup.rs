@@ -14,17 +14,19 @@ use plan::{
 };
 use units::{Nanos, Rate};
 
-/// Connections per session, and calls waiting on one of them, that the original has room for.
+/// Maximum number of connections per session, and of calls waiting on a connection, in the
+/// original.
 const CONNECTIONS_MAX: u64 = 4;
 const PIPED_MAX: u64 = 32;
-/// Instants that a random period is drawn for.
+/// Maximum number of instants drawn for a random period.
 const DRAWN_MAX: u64 = 10_000_000;
-/// Calls for which the order of a working set, or of servers, is laid out; it begins again after them.
+/// Maximum number of calls for which the order of a working set, or of servers, is precomputed; the
+/// order repeats after them.
 pub(super) const ORDER_MAX: u64 = 1_000_000;
 /// No limit of the original's is a day here.
 const DAY: Nanos = Nanos::from_secs(86_400);
 
-/// A plan, and the output on standard error before anything is sent.
+/// Plan, and the output on standard error before anything is sent.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) plan: Plan,
@@ -113,11 +115,11 @@ fn extra(options: &Options, files: &dyn Files) -> Result<Extra, String> {
 /// A request before it is rendered.
 pub(super) struct Work {
     pub(super) requests: Vec<SessionRequest>,
-    /// Rows of these, by call index; empty: in sequence.
+    /// Rows by call index; empty for sequential order.
     pub(super) sequence: Vec<u32>,
     pub(super) once: bool,
     pub(super) visits: Vec<Visit>,
-    /// Connections or sessions.
+    /// Number of connections or sessions.
     pub(super) count: u64,
 }
 
@@ -182,7 +184,8 @@ fn logged(think: f64, file: &str, files: &dyn Files, work: Work) -> Result<Work,
     Ok(Work { requests, visits, ..work })
 }
 
-/// Files of a tree of ten branches at each knot: the index in decimal, a directory a digit.
+/// Returns the files of a tree with ten branches at each node: the index in decimal, one directory
+/// per digit.
 fn working_set(
     options: &Options,
     set: WorkingSet,
@@ -270,7 +273,8 @@ fn session(options: &Options, work: &Work) -> SessionPlan {
     }
 }
 
-/// Without `--timeout` the original waits for ever; `--think-timeout` adds to it alone.
+/// Returns the timeouts. Without `--timeout` the original waits forever; `--think-timeout` is added
+/// only to it.
 fn timeouts(options: &Options) -> Timeouts {
     let limited = options.timeout > 0.0;
     let limit = if limited { seconds(options.timeout).min(DAY) } else { DAY };
@@ -284,7 +288,7 @@ fn timeouts(options: &Options) -> Timeouts {
     }
 }
 
-/// Every response is a reply, except one status, which fails its session.
+/// Returns the expectation: every response is a reply, except one status, which fails its session.
 fn expect(options: &Options) -> Expect {
     let bad = options.failure_status;
     let status = match u16::try_from(bad).ok().filter(|bad| (100..=599).contains(bad)) {

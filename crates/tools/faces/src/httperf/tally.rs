@@ -8,8 +8,8 @@ use units::Nanos;
 
 /// Interval of rate samples, in seconds.
 const RATE_INTERVAL_S: f64 = 5.0;
-/// The original's histogram of connection lifetimes: bins of a millisecond, a hundred seconds of
-/// them.
+/// Histogram of connection lifetimes in the original: bins of a millisecond, up to a hundred
+/// seconds.
 const BIN: u64 = 1_000_000;
 const BINS: u64 = 100_000;
 
@@ -32,13 +32,13 @@ impl Moments {
         self.squares += value * value;
     }
 
-    /// 0 without figures.
+    /// Returns the mean; 0 without values.
     pub(super) fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
     }
 
-    /// Standard deviation of a sample: the sum of squared deviations over n − 1; 0 below two
-    /// values.
+    /// Returns the standard deviation of a sample: the sum of squared deviations over n − 1; 0
+    /// below two values.
     pub(super) fn deviation(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -99,14 +99,14 @@ impl Errors {
 /// Everything that the report is made of.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    /// Instants count from here, the first due one. It is known before the calls, which end in
-    /// another order than they fall due.
+    /// Start of the clock: the first due instant. It is known before the calls, which end in
+    /// another order than they are due.
     pub(super) origin: Nanos,
     /// The end of the last event.
     pub(super) end: Nanos,
     pub(super) requests: u64,
     pub(super) request_bytes: u64,
-    /// First bytes of responses, and the sum of the times to them in seconds.
+    /// Number of responses that began, and the sum of the times to their first bytes in seconds.
     pub(super) responses: Moments,
     pub(super) transfer_s: f64,
     /// Whole responses by the first digit of their status; 1 to 5 are replies.
@@ -116,11 +116,11 @@ pub(super) struct Tally {
     pub(super) trailer_bytes: u64,
     pub(super) connections: u64,
     pub(super) connects: Moments,
-    /// Seconds that connections with a response lived, and all of them for the median.
+    /// Lifetimes in seconds of connections with a response, and all of them for the median.
     pub(super) lifetimes: Moments,
     pub(super) lifetime_hist: Hist,
     bins: BTreeMap<u64, u64>,
-    /// Most connections begun in one turn of the loop, except the very first.
+    /// Maximum number of connections begun in one turn of the loop, except the very first.
     pub(super) burst: u64,
     last_begun: (Nanos, u64),
     pub(super) errors: Errors,
@@ -210,7 +210,7 @@ impl Tally {
         }
     }
 
-    /// Counts a connection, and those that were begun together with it.
+    /// Counts a connection, and the connections begun together with it.
     fn begun(&mut self, opened: Nanos) {
         self.connections += 1;
         let (at, count) = &mut self.last_begun;
@@ -247,12 +247,12 @@ impl Tally {
         self.by_class[1..].iter().sum()
     }
 
-    /// Seconds from the first due instant to the end; above zero.
+    /// Returns the number of seconds from the first due instant to the end; above zero.
     pub(super) fn duration_s(&self) -> f64 {
         (self.end - self.origin).as_secs_f64().max(1e-9)
     }
 
-    /// Which rate sample an instant falls into.
+    /// Returns the rate sample that an instant belongs to.
     fn sample_of(&self, at: Nanos) -> u64 {
         let into = (at - self.origin).as_secs_f64() - self.first_sample_s;
         if into <= 0.0 { 0 } else { (into / RATE_INTERVAL_S).ceil() as u64 }
@@ -271,8 +271,8 @@ impl Tally {
             .collect()
     }
 
-    /// The middle of the bin that holds the median, in seconds, as the original prints it: nothing
-    /// beyond a hundred seconds is seen.
+    /// Returns the middle of the bin that contains the median, in seconds, as the original prints
+    /// it: values beyond a hundred seconds are ignored.
     pub(super) fn binned_median_s(&self) -> f64 {
         let half = 0.5 * self.lifetimes.count as f64;
         let mut seen = 0;
@@ -285,7 +285,7 @@ impl Tally {
         0.0
     }
 
-    /// The non-empty bins: their number and contents.
+    /// Returns the non-empty bins: their number and contents.
     pub(super) fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.bins.range(..BINS).map(|(bin, count)| (*bin, *count))
     }

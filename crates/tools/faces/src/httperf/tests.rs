@@ -1,4 +1,4 @@
-//! Command lines read and refused, plans made of them, and reports of records, without a run.
+//! Command lines that are parsed and refused, their plans, and reports of records, without a run.
 
 use super::*;
 use crate::SystemError;
@@ -35,7 +35,7 @@ fn plan_of(line: &str) -> Plan {
     }
 }
 
-/// Standard output, standard error and code of a command line that runs nothing.
+/// Returns the standard output, standard error and code of a command line that runs nothing.
 fn refusal(line: &str) -> String {
     match reading(line) {
         Reading::End(Ending { out, err, code, .. }) => {

@@ -15,7 +15,7 @@ pub(super) struct ClientUsage {
     pub(super) strict: bool,
 }
 
-/// Everything after the first line.
+/// Renders everything after the first line.
 pub(super) fn report(options: &Options, tally: &Tally, beside: &ClientUsage) -> String {
     let mut text = String::new();
     let rates = tally.rates();
@@ -61,13 +61,13 @@ fn histogram(tally: &Tally) -> String {
     text
 }
 
-/// A rate and its inverse in milliseconds; 0 and 0 where nothing happened.
+/// Returns a rate and its inverse in milliseconds; 0 and 0 without events.
 fn rate(count: u64, seconds: f64) -> (f64, f64) {
     let inverse = if count == 0 { 0.0 } else { 1e3 * seconds / count as f64 };
     (count as f64 / seconds, inverse)
 }
 
-/// Bytes for each of `count`.
+/// Returns the bytes per `count`.
 fn size(bytes: u64, count: u64, strict: bool) -> f64 {
     match count {
         0 => 0.0,

@@ -1,4 +1,4 @@
-//! The values of httperf's options, with the original's complaints about them.
+//! The values of httperf's options, with the original's error messages.
 
 use super::number::{decimal, unsigned};
 use super::options::{Period, Print, Sessions, WorkingSet};
@@ -10,7 +10,7 @@ pub(super) struct Bad(pub String);
 /// Gaps that `--period v` may hold.
 const VARYING_MAX: usize = 16;
 
-/// `2/8`: the third of eight clients.
+/// Parses `2/8`: the third of eight clients.
 pub(super) fn client(text: &str) -> Result<(u64, u64), Bad> {
     let Some((id, rest)) = unsigned(text, true) else {
         return Err(Bad(format!("bad client id (rest: `{text}')")));
@@ -40,7 +40,7 @@ pub(super) fn port(text: &str) -> Result<u16, Bad> {
     if rest.is_empty() { Ok(port) } else { Err(bad()) }
 }
 
-/// Parses `header`, `body`, or prefixes of them; anything else is both.
+/// Parses `header`, `body`, or prefixes of them; any other text selects both.
 pub(super) fn print(text: &str) -> Print {
     match text.bytes().next().map(|byte| byte.to_ascii_lowercase()) {
         Some(b'h') => Print { header: true, body: false },
@@ -57,7 +57,7 @@ pub(super) fn rate(text: &str) -> Result<Period, Bad> {
     }
 }
 
-/// `0.5`, `d0.5`, `u0.1,0.3`, `e0.2`, `v0.1,5,0.2,5`.
+/// Parses `0.5`, `d0.5`, `u0.1,0.3`, `e0.2`, `v0.1,5,0.2,5`.
 pub(super) fn period(text: &str) -> Result<Period, Bad> {
     let law = text.chars().next().filter(|letter| !letter.is_ascii_digit());
     let numbers = law.map_or(text, |letter| &text[letter.len_utf8()..]);
@@ -117,7 +117,7 @@ fn varying(text: &str) -> Result<Period, Bad> {
     Ok(Period::Varying(pairs))
 }
 
-/// `y,FILE`: the file's name starts after the second character, whatever that is.
+/// Parses `y,FILE`: the file's name starts after the second character, whatever that is.
 pub(super) fn wlog(text: &str) -> (bool, String) {
     let mut letters = text.chars();
     let again = letters.next().is_some_and(|letter| letter.eq_ignore_ascii_case(&'y'));
@@ -125,7 +125,7 @@ pub(super) fn wlog(text: &str) -> (bool, String) {
     (again, letters.as_str().to_owned())
 }
 
-/// Comma-separated numbers, read one by one.
+/// Comma-separated numbers, parsed one by one.
 struct ListValues<'a> {
     option: &'static str,
     rest: &'a str,
@@ -174,14 +174,14 @@ impl<'a> ListValues<'a> {
 
 const SESSIONS: &str = "bad number of sessions (1st param)";
 
-/// `10,5,2`: ten sessions of five calls, two seconds between bursts.
+/// Parses `10,5,2`: ten sessions of five calls, two seconds between bursts.
 pub(super) fn wsess(text: &str) -> Result<Sessions, Bad> {
     let calls = "bad number of calls per session (2nd param)";
     let (sessions, calls, think) = three("wsess", calls, text)?;
     Ok(Sessions::Fixed { sessions, calls, think })
 }
 
-/// `10,5,2`: ten sessions of five pages, two seconds between them.
+/// Parses `10,5,2`: ten sessions of five pages, two seconds between them.
 pub(super) fn wsesspage(text: &str) -> Result<Sessions, Bad> {
     let pages = "bad number of user requests per session (2nd param)";
     let (sessions, pages, think) = three("wsesspage", pages, text)?;
@@ -215,7 +215,7 @@ pub(super) fn wsesslog(text: &str) -> Result<Sessions, Bad> {
     Ok(Sessions::Logged { sessions, think, file })
 }
 
-/// `1000,0.25`.
+/// Parses `1000,0.25`.
 pub(super) fn wset(text: &str) -> Result<WorkingSet, Bad> {
     let mut parts = ListValues { option: "wset", rest: text };
     let files = parts.whole("bad working set size (1st parameter)")?;
@@ -244,7 +244,7 @@ pub(super) fn protocol(text: &str) -> Result<(), Bad> {
     }
 }
 
-/// `--myaddr`: an address, or a range of them (`10.0.0.1-10.0.0.9`).
+/// Parses `--myaddr`: an address, or a range of them (`10.0.0.1-10.0.0.9`).
 pub(super) fn addresses(text: &str) -> Result<Vec<std::net::IpAddr>, String> {
     use std::net::{IpAddr, Ipv4Addr};
     let bad =

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
 use url::Url;
 
-/// Placeholder target for the plan, which needs one; the script chooses the users' targets.
+/// Placeholder target for the plan, which needs a target; the script chooses the real ones.
 const NOWHERE: &str = "http://127.0.0.1/";
 /// The longest that a connection may take to open, as in k6.
 const CONNECT: Nanos = Nanos::from_secs(30);
@@ -45,7 +45,7 @@ pub(crate) fn read(args: &[String], extras: Extras, files: &dyn Files) -> Readin
     }
 }
 
-/// A line of the log on standard error.
+/// Returns a line of the log on standard error.
 fn error_line(level: &'static str, text: &str, files: &dyn Files) -> String {
     let now = (files.now().unix_s * 1e9) as i128;
     log_line(&LogLine { level, text: text.to_owned(), source: "" }, now)
@@ -112,7 +112,7 @@ fn load(options: &Options, files: &dyn Files) -> Result<Test, LoadError> {
     Test::load(Program::new(entry, options.env.clone(), read), &outer, SEED)
 }
 
-/// The options as `k6 inspect` prints them.
+/// Returns the options as `k6 inspect` prints them.
 fn inspect(test: &Test, requirements: bool) -> String {
     let mut json = test.options().json.clone();
     if requirements {
@@ -159,7 +159,7 @@ struct K6 {
     options: Options,
     strict: bool,
     date: Date,
-    /// Figures of the runner itself: users, dropped iterations.
+    /// Figures of the runner: users, dropped iterations.
     own: Arc<Mutex<Store>>,
     json: JsonOutput,
     /// The head of the CSV output is written.
@@ -192,13 +192,13 @@ impl K6 {
         own.add(self.test.program.metrics(), metric, value, at, tags);
     }
 
-    /// Output of the script and the runner since the last call.
+    /// Returns output of the script and the runner since the last call.
     fn log(&self, at: Nanos) -> String {
         let now = (self.date.unix_s * 1e9) as i128 + i128::from(at.0) - i128::from(self.date.at.0);
         self.test.program.take_log().iter().map(|line| log_line(line, now)).collect()
     }
 
-    /// The lines of the output since the last time.
+    /// Returns the lines of the output since the last time.
     fn points(&mut self) -> String {
         let Some((kind, _)) = &self.options.out else { return String::new() };
         let points = self.test.take_points();
@@ -250,7 +250,7 @@ impl K6 {
         (self.test.end() - self.test.origin()).as_secs_f64()
     }
 
-    /// The opening lines.
+    /// Returns the opening lines.
     fn opening(&self) -> String {
         let test = &self.test;
         let output = match &self.options.out {
@@ -287,7 +287,8 @@ impl K6 {
         }
     }
 
-    /// The text of the summary, or what the script makes of it, with the files that it asks for.
+    /// Returns the text of the summary, or the script's own text, with the files that the script
+    /// writes.
     fn summarize(&self, summary: &TestSummary<'_>) -> Ending {
         let mut ending = Ending::default();
         if self.options.summary != SummaryMode::Disabled {
@@ -322,7 +323,7 @@ impl K6 {
         ending
     }
 
-    /// Reason why the test ends, and k6's exit code for it.
+    /// Returns the reason why the test ends, and k6's exit code for it.
     fn verdict(&self, crossed: &[String], signal: usize) -> (Option<String>, u8) {
         let names = |all: &[String]| {
             let quoted: Vec<String> = all.iter().map(|name| format!("'{name}'")).collect();
@@ -375,7 +376,7 @@ fn file(path: &str, text: String) -> OutFile {
     }
 }
 
-/// Our own figures, which k6 does not have.
+/// Renders our own figures, which k6 does not have.
 fn own_block(report: &RunRecord) -> String {
     let times = &report.response_time_s;
     let ms = |seconds: f64| format!("{:.2} ms", seconds * 1e3);

@@ -4,7 +4,7 @@ use crate::Files;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Requested settings.
+/// Settings given on the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
     pub(super) command: Command,
@@ -13,7 +13,7 @@ pub(super) struct Options {
     /// Options that override those of the script.
     pub(super) flags: Value,
     pub(super) environment: Value,
-    /// The file of `--config`.
+    /// File of `--config`.
     pub(super) config: Option<String>,
     pub(super) env: BTreeMap<String, String>,
     /// `json` or `csv`, and the file.
@@ -216,7 +216,7 @@ fn command(word: Option<&str>) -> Result<Command, String> {
     }
 }
 
-/// `--name=value`, `--name`, `-n`, `-nvalue`.
+/// Splits `--name=value`, `--name`, `-n`, `-nvalue`.
 fn split(arg: &str) -> (String, Option<String>) {
     if let Some(long) = arg.strip_prefix("--") {
         return match long.split_once('=') {
@@ -230,7 +230,7 @@ fn split(arg: &str) -> (String, Option<String>) {
     (short, Some(value).filter(|value| !value.is_empty()))
 }
 
-/// Takes a flag that sets an option of the test; false: it is another one.
+/// Parses a flag that sets an option of the test; returns false for other flags.
 fn take_option(
     flags: &mut Map<String, Value>,
     name: &str,
@@ -290,7 +290,7 @@ fn take_option(
     }
 }
 
-/// `30s:10,1m:0`.
+/// Parses `30s:10,1m:0`.
 fn stages(text: &str) -> Result<Value, String> {
     let stage = |part: &str| {
         let (duration, target) = part.split_once(':')?;
@@ -335,7 +335,7 @@ fn unknown(arg: &str, name: &str) -> String {
     }
 }
 
-/// The options that variables set.
+/// Returns the options that variables set.
 fn environment(files: &dyn Files) -> Result<Value, String> {
     let mut map = Map::new();
     for (variable, flag) in VARIABLES {

@@ -19,16 +19,16 @@ pub(super) struct PostedBody {
     pub(super) content_type: String,
 }
 
-/// A request target.
+/// Target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
-    /// Scheme, host and port, and the path as a base for what a page refers to.
+    /// Scheme, host, port and path: the base for references of a page.
     pub(super) url: Url,
     /// The value of its Host field: an address as typed, such as `127.1`.
     pub(super) authority: String,
     /// Path and query as they are sent.
     pub(super) request: String,
-    /// The whole URL as shown.
+    /// Complete URL as shown.
     pub(super) shown: String,
     pub(super) method: &'static str,
     /// Body for every method except GET and HEAD.
@@ -68,7 +68,7 @@ impl Address {
         Ok(address)
     }
 
-    /// A URL without a method.
+    /// Returns the address of a URL without a method.
     fn at(text: &str) -> Result<Address, Unusable> {
         let unusable = |why: &str| {
             let begins: String = text.chars().take(SHOWN_MAX).collect();
@@ -117,12 +117,12 @@ impl Address {
         Ok(Address { url, authority, request, shown, method: "GET", body: None, login, row: 0 })
     }
 
-    /// Target of a reference in a Location field; `None` if it is not an HTTP URL.
+    /// Returns the target of a reference in a Location field; `None` if it is not an HTTP URL.
     pub(super) fn join(&self, reference: &str) -> Option<Address> {
         self.elsewhere(self.url.join(reference.trim()).ok()?)
     }
 
-    /// A URL that this one refers to.
+    /// Returns a URL that this one refers to.
     pub(super) fn elsewhere(&self, mut url: Url) -> Option<Address> {
         url.set_fragment(None);
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
@@ -136,7 +136,7 @@ impl Address {
         Some(Address { url, authority, request, shown, method: "GET", body: None, login, row: 0 })
     }
 
-    /// As printed in its line: the path for GET.
+    /// Formats the URL for its line: the path for GET.
     pub(super) fn display(&self, full: bool) -> &str {
         if full || self.method != "GET" { &self.shown } else { &self.request }
     }
@@ -146,7 +146,7 @@ impl Address {
     }
 }
 
-/// The value of a Host field; `typed`: the host and port as they were given, if they were.
+/// Returns the value of a Host field; `typed`: host and port as given, if they were.
 fn authority(url: &Url, typed: &str) -> String {
     let name = typed.split(':').next().unwrap_or_default();
     match url.host() {
@@ -157,7 +157,7 @@ fn authority(url: &Url, typed: &str) -> String {
     }
 }
 
-/// A word and a colon; a name with a port does not count.
+/// Returns whether the text begins with a word and a colon; a name with a port does not count.
 fn has_scheme(text: &str) -> bool {
     let sign = |sign: char| sign.is_ascii_alphanumeric() || sign == '-' || sign == '+';
     let end = text.find(|each| !sign(each)).unwrap_or(text.len());
@@ -165,7 +165,7 @@ fn has_scheme(text: &str) -> bool {
     end > 0 && behind.is_some_and(|rest| !rest.starts_with(|digit: char| digit.is_ascii_digit()))
 }
 
-/// The part after a method: `-T TYPE; DATA` (since 4.1), `<FILE`, or the body itself.
+/// Returns the part after a method: `-T TYPE; DATA` (since 4.1), `<FILE`, or the body itself.
 fn body(data: &str, config: &Config, files: &dyn Files, output: &mut String) -> PostedBody {
     let mut data = data;
     let mut content_type = config.content_type.clone();
@@ -196,8 +196,8 @@ fn body(data: &str, config: &Config, files: &dyn Files, output: &mut String) -> 
     }
 }
 
-/// Bytes invalid in a URL become `%XX`; a `%XX` of an unreserved byte is decoded (RFC 1738 section
-/// 2.2).
+/// Percent-encodes bytes that are invalid in a URL, and decodes `%XX` of an unreserved byte (RFC
+/// 1738 section 2.2).
 fn escaped(text: &str) -> String {
     const RESERVED: &[u8] = b"#&+/:;=?@[]";
     const UNSAFE: &[u8] = b" \"%<>\\^`{|}~#:@[]";

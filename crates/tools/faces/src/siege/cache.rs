@@ -1,4 +1,4 @@
-//! A user's cache: only the validators of a response are kept (RFC 9111 sections 4.2 and 4.3).
+//! A user's cache: it stores only the validators of responses (RFC 9111 sections 4.2 and 4.3).
 
 use protocol::http1::fields;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl Cache {
         self.entries.get(url).is_some_and(|entry| now < entry.fresh_until)
     }
 
-    /// The fields that revalidate a known response.
+    /// Returns the fields that revalidate a known response.
     pub(super) fn conditions(&self, url: &str) -> String {
         let mut out = String::new();
         let Some(entry) = self.entries.get(url) else { return out };

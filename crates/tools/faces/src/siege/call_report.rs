@@ -2,30 +2,30 @@
 
 use sample::{FailureClass, Sample};
 
-/// A line about a request.
+/// Line about a request.
 #[derive(Clone, Debug)]
 pub(super) struct LoggedRequest {
     /// `HTTP/1.1`.
     pub(super) protocol: String,
     pub(super) code: u16,
-    /// The response came from the user's cache: nothing was sent.
+    /// True if the response came from the user's cache, without a request.
     pub(super) cached: bool,
     pub(super) method: &'static str,
     pub(super) shown: String,
     pub(super) row: u32,
 }
 
-/// How a call counts.
+/// Contribution of a call to the counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallReport {
-    /// Requests now known to have succeeded: the call's own, and those whose redirect or challenge
+    /// Requests now known to be successful: the call itself, and those whose redirect or challenge
     /// it answered.
     pub(super) hits: u32,
     pub(super) failed: u32,
-    /// Its time counts; so do its bytes and its rank among the longest and the shortest.
+    /// True if its time, its bytes, and its rank among the longest and the shortest count.
     pub(super) timed: bool,
     pub(super) measured: bool,
-    /// Below 400, 401 or 407; 200.
+    /// True for a status below 400, or 401 or 407; and true for 200.
     pub(super) success: bool,
     pub(super) okay: bool,
     /// Lines of the call, then those of cached parts.
@@ -34,7 +34,7 @@ pub(super) struct CallReport {
     pub(super) err: String,
 }
 
-/// siege's text for a failure; the numbers are those of its source lines.
+/// Returns siege's text for a failure; the numbers are those of its source lines.
 pub(super) fn sentence(sample: &Sample) -> Option<String> {
     let connecting = sample.sent.is_zero();
     Some(match sample.class? {
@@ -60,8 +60,8 @@ pub(super) fn sentence(sample: &Sample) -> Option<String> {
     })
 }
 
-/// A name without an address. siege appends the text of the error number that the lookup left. On
-/// most machines it leaves no error number, so no text is appended here.
+/// Returns the text for a name without an address. siege appends the text of the error number that
+/// the lookup left. On most machines there is none, so no text is appended here.
 pub(super) fn unresolved(why: &str) -> String {
     let error = super::config::error;
     let at = "Address resolution failed at sock.c:158 with the following error:";

@@ -1,4 +1,4 @@
-//! Everything that siege's configuration file and command line decide.
+//! The settings of siege's configuration file and command line.
 
 /// A login: `USER:PASSWORD[:REALM]`; the realm `any` fits all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,14 +21,14 @@ impl Login {
         Login { user, password, realm }
     }
 
-    /// The credentials for this realm, or generic ones.
+    /// Returns the credentials for this realm, or generic ones.
     pub(super) fn of<'a>(logins: &'a [Login], realm: &str) -> Option<&'a Login> {
         let named = |name: &str| logins.iter().find(|login| login.realm.eq_ignore_ascii_case(name));
         named(realm).or_else(|| named("any"))
     }
 }
 
-/// Number of times that each user goes through its URLs.
+/// Number of times that each user repeats its URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reps {
     /// Until the time is over, or forever.
@@ -70,12 +70,12 @@ pub(super) struct Config {
     pub(super) reps: Reps,
     pub(super) file: String,
     pub(super) url: Option<String>,
-    /// Seconds.
+    /// Delay in seconds.
     pub(super) delay: f64,
     pub(super) timeout: i32,
     pub(super) expire_session: bool,
     pub(super) cookies: bool,
-    /// Number of failed transactions that end the run; 0 or less: none do.
+    /// Number of failed transactions that end the run; 0 or less for no limit.
     pub(super) failures: i32,
     pub(super) internet: bool,
     pub(super) benchmark: bool,
@@ -92,7 +92,7 @@ pub(super) struct Config {
     pub(super) unique: bool,
     pub(super) ssl_cert: Option<String>,
     pub(super) ssl_key: Option<String>,
-    /// Seconds for a connection with its handshake, where it is given.
+    /// Timeout of a connection with its handshake in seconds, if given.
     pub(super) ssl_timeout: Option<i32>,
     pub(super) ssl_ciphers: Option<String>,
     pub(super) proxy_host: Option<String>,
@@ -100,7 +100,7 @@ pub(super) struct Config {
     pub(super) follow: bool,
     pub(super) zero_data_ok: bool,
     pub(super) attempts: i32,
-    /// The configuration file.
+    /// Configuration file.
     pub(super) rc: String,
     /// Prints and behaves as 4.1.7 rather than 4.0.7, where the two differ.
     pub(super) newer: bool,
@@ -181,7 +181,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Maximum number of pages that one user visits; `None` means unlimited.
+    /// Returns the maximum number of pages that one user visits; `None` means unlimited.
     pub(super) fn pages(&self, urls: usize) -> Option<u64> {
         match self.reps {
             _ if self.run_seconds() > 0 => None,
@@ -191,7 +191,8 @@ impl Config {
         }
     }
 
-    /// Length of a time-based test; 0 if there are no repetitions, so that nothing is sent.
+    /// Returns the length of a time-based test; 0 if there are no repetitions, so that no request
+    /// is sent.
     pub(super) fn run_seconds(&self) -> i32 {
         if self.reps == Reps::Pages(0) { 0 } else { self.seconds }
     }
@@ -219,7 +220,7 @@ impl Config {
     }
 }
 
-/// A line in siege's own format: `[error] …`, always in color.
+/// Returns a line in siege's own format: `[error] …`, always in color.
 pub(super) fn error(text: &str) -> String {
     format!("[\x1b[1;33merror\x1b[0m] {text}\n")
 }

@@ -16,7 +16,7 @@ pub(super) struct Journey {
     pub(super) urls: Vec<Address>,
     /// Logins for the first requests of users, in turn.
     pub(super) logins: Vec<Address>,
-    /// Requested if a page of the same host answers 403.
+    /// URLs requested if a page of the same host answers 403.
     pub(super) gates: Vec<Address>,
 }
 
@@ -27,7 +27,7 @@ impl Journey {
     }
 }
 
-/// The journey's guides.
+/// Guides of the journey.
 #[derive(Debug)]
 pub(super) struct Leaders(pub(super) Arc<Journey>);
 
@@ -37,7 +37,7 @@ impl Guides for Leaders {
     }
 }
 
-/// The users of one worker.
+/// Users of one worker.
 #[derive(Debug)]
 struct Leader {
     journey: Arc<Journey>,
@@ -47,7 +47,7 @@ struct Leader {
 }
 
 impl Leader {
-    /// After this many failures users leave at the end of their page.
+    /// Returns whether users leave at the end of their page, after this number of failures.
     fn given_up(&self) -> bool {
         let most = self.journey.config.failures;
         most > 0 && i64::from(self.failed) >= i64::from(most)

@@ -6,7 +6,7 @@ use crate::Date;
 use crate::words::{Moment, moment};
 use units::Nanos;
 
-/// Measurements of it.
+/// Measurements of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) user: u64,
@@ -15,7 +15,7 @@ pub(super) struct Measured {
     pub(super) done: Nanos,
 }
 
-/// The line, with its end.
+/// Returns the line, with its end.
 pub(super) fn text(
     config: &Config,
     line: &LoggedRequest,
@@ -53,7 +53,7 @@ pub(super) fn unix_s(date: &Date, at: Nanos) -> i64 {
     (date.unix_s + at.as_secs_f64() - date.at.as_secs_f64()) as i64
 }
 
-/// `2026-11-22 02:22:09`.
+/// Formats `2026-11-22 02:22:09`.
 pub(super) fn day_and_time(at: &Moment) -> String {
     let Moment { year, month, day, hour, minute, second, .. } = at;
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
@@ -63,7 +63,7 @@ fn stamp(at: &Moment) -> String {
     format!("[{}, {}] ", at.weekday, day_and_time(at))
 }
 
-/// Green for cached responses; blue, cyan, magenta, red by the status.
+/// Returns the color: green for cached responses; blue, cyan, magenta or red by status.
 fn color(code: u16, cached: bool) -> u8 {
     match code {
         _ if cached => 32,

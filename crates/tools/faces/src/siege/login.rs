@@ -24,7 +24,7 @@ impl Challenge {
         }
     }
 
-    /// The strongest that the head holds and that can be answered.
+    /// Returns the strongest that the head holds and that can be answered.
     pub(super) fn of(head: &[u8], field: &str) -> Option<Challenge> {
         if let Some(digest) = digest::challenge(fields::all(head, field)) {
             return Some(Challenge::Digest(digest));
@@ -47,7 +47,7 @@ impl Challenge {
     }
 }
 
-/// A parameter of a challenge; quoted or not.
+/// Returns a parameter of a challenge; quoted or not.
 fn parameter(text: &str, name: &str) -> Option<String> {
     let mut rest = text;
     while let Some((found, value)) = rest.split_once('=') {
@@ -73,7 +73,7 @@ pub(super) enum Pass {
 }
 
 impl Pass {
-    /// `random`: source of the client's nonce. `None` for an unsupported scheme.
+    /// `random`: source of the client's nonce. Returns `None` for an unsupported scheme.
     pub(super) fn new(login: Login, challenge: Challenge, random: u64) -> Option<Pass> {
         match challenge {
             Challenge::Basic { .. } => Some(Pass::Basic(login)),
@@ -86,7 +86,7 @@ impl Pass {
         }
     }
 
-    /// The field's value for a request.
+    /// Returns the field's value for a request.
     pub(super) fn value(&mut self, method: &str, uri: &str) -> Option<String> {
         match self {
             Pass::Basic(Login { user, password, .. }) => {

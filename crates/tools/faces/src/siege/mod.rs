@@ -96,7 +96,7 @@ fn refused(unusable: Unusable) -> Ending {
     Ending::error(fatal(&unusable.0), 1)
 }
 
-/// The URL of the command line, or those of the file.
+/// Returns the URL of the command line, or those of the file.
 fn urls(config: &Config, files: &dyn Files, output: &mut String) -> Result<Vec<Address>, Ending> {
     if let Some(url) = &config.url {
         let mut address = Address::parse(url, config, files, output).map_err(refused)?;
@@ -134,7 +134,7 @@ struct Siege {
     /// Output for users without a descriptor.
     unopened: String,
     date: Date,
-    /// The log file does not exist yet.
+    /// True if the log file does not exist yet.
     fresh_log: bool,
     home: String,
 }
@@ -144,7 +144,7 @@ impl Siege {
         &self.journey.config
     }
 
-    /// The run is aborted after this many failed transactions.
+    /// Prints that the run is aborted after this number of failed transactions.
     fn aborted(&self) -> bool {
         u64::try_from(self.config().failures)
             .is_ok_and(|most| most > 0 && self.tally.failed >= most)
@@ -201,8 +201,8 @@ impl Siege {
         ending
     }
 
-    /// The log's new lines, and before them the mark, for which siege opens the file a first time:
-    /// without one it complains twice.
+    /// Returns the new lines of the log, preceded by the mark, for which siege opens the file
+    /// separately: if that fails, it complains twice.
     fn log(&self, figures: &SiegeFigures) -> Vec<OutFile> {
         let path = self.config().logfile.clone();
         let end = (self.date.unix_s + figures.elapsed) as i64;
@@ -227,7 +227,7 @@ impl Face for Siege {
         self.date = *date;
     }
 
-    /// The users without a descriptor fail each of their transactions.
+    /// Lets users without a descriptor fail each of their transactions.
     fn go_without(&mut self, connections: u64) -> bool {
         let pages = self.config().pages(self.journey.urls.len()).unwrap_or(1);
         let Ok(failed) = u32::try_from(connections.saturating_mul(pages)) else { return false };

@@ -1,5 +1,5 @@
-//! `--native`: the equivalent native command, if there is one: behavior that depends on responses
-//! (parts, challenges, caches) is siege's alone.
+//! `--native`: the equivalent native command, if there is one. Behavior that depends on responses
+//! (parts, challenges, caches) has no equivalent.
 
 use super::address::Address;
 use super::config::{Config, Reps};
@@ -13,7 +13,7 @@ const FOLLOWED: u16 = 10;
 /// A run without its own end.
 const ENDLESS: Nanos = Nanos::from_secs(86_400);
 
-/// The native command; `plan`: the plan of the face.
+/// Returns the native command; `plan`: the plan of the face.
 pub(super) fn command(journey: &Journey, plan: &Plan) -> String {
     match journey.urls.as_slice() {
         [one] => options(&journey.config, one),
@@ -26,7 +26,7 @@ fn calls(config: &Config, urls: usize) -> Option<u64> {
     Some(pages.max(1) * u64::from(config.users.unsigned_abs()))
 }
 
-/// Options for a single URL.
+/// Returns options for a single URL.
 fn options(config: &Config, address: &Address) -> String {
     let mut parts = vec!["loadstone run".to_owned(), shell_quoted(address.url.as_str())];
     let mut add = |name: &str, value: &str| match value {
@@ -77,7 +77,7 @@ fn options(config: &Config, address: &Address) -> String {
     parts.join(" ") + "\n"
 }
 
-/// A list: separate methods and bodies need a plan.
+/// Returns a list: separate methods and bodies need a plan.
 fn whole(journey: &Journey, plan: &Plan) -> Plan {
     let config = &journey.config;
     let target = |address: &Address| TargetPlan {

@@ -45,7 +45,8 @@ const LETTERS: &str = "VhvqCDgpcNFibrtdlfRmHATj";
 /// The emulated version, 4.1.7 or not, where the two differ: an additional option.
 pub(super) const NEWER: &str = "--as-4.1.7";
 
-/// A file and a command line, put together; text printed to standard error meanwhile.
+/// Options of the file and of the command line combined, and text printed to standard error
+/// meanwhile.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) config: Config,
@@ -105,7 +106,7 @@ pub(super) fn parse(
     Ok(Options { config, output })
 }
 
-/// An ending after the previous output.
+/// Returns an ending after the previous output.
 fn after(output: &str, ending: Ending) -> Ending {
     Ending { err: format!("{output}{}", ending.err), ..ending }
 }
@@ -160,7 +161,7 @@ fn apply(config: &mut Config, letter: char, value: String) -> Result<(), Ending>
     Ok(())
 }
 
-/// The file of URLs is missing: the tool prints that, and its usage.
+/// Prints that the file of URLs is missing, and the usage.
 pub(super) fn no_file(config: &Config, path: &str, why: &str) -> Ending {
     let mut ending = show::help(config);
     let text = alert(&format!("unable to open file: {path}: {why}"));

@@ -1,4 +1,4 @@
-//! Chooses a user's next page and the pause before it; and decodes a page's text.
+//! Chooses a user's next page and the pause before it, and decodes the text of a page.
 
 use super::config::Reps;
 use super::journey::Journey;
@@ -12,7 +12,7 @@ const PAGE_MAX: u64 = 16 << 20;
 /// A user's place in the list.
 #[derive(Debug)]
 pub(super) struct Pages {
-    /// The next row in order.
+    /// Next row in order.
     next: usize,
     made: u64,
 }
@@ -27,7 +27,7 @@ pub(super) struct NextPage {
 }
 
 impl Pages {
-    /// Users begin at even distances in the list, except where each goes through it once.
+    /// Starts users at even distances in the list, unless each user visits the list once.
     pub(super) fn new(journey: &Journey, user: u64) -> Pages {
         let count = journey.urls.len();
         let users = usize::try_from(journey.config.users.max(1)).unwrap_or(1);
@@ -65,8 +65,8 @@ impl Pages {
     }
 }
 
-/// A pause after a page: whole seconds up to `delay` where that is a second or more, any part of it
-/// where it is less.
+/// Returns a pause after a page: whole seconds up to `delay` where that is a second or more, any
+/// part of it where it is less.
 fn pause(delay: f64, random: &mut Stream) -> Nanos {
     if delay >= 1.0 {
         return Nanos::from_secs((random.unit() * delay + 0.5) as u64);
@@ -77,7 +77,7 @@ fn pause(delay: f64, random: &mut Stream) -> Nanos {
     Nanos::ZERO
 }
 
-/// A body with its content coding undone, as far as possible.
+/// Returns a body with its content coding undone, as far as possible.
 pub(super) fn decoded(head: &[u8], body: &[u8]) -> Vec<u8> {
     let decoder = fields::content_encoding(head)
         .and_then(|coding| Decoder::with_output_max(&coding, PAGE_MAX));

@@ -1,4 +1,4 @@
-//! Resources that an HTML page makes a user fetch: style sheets, scripts, images and backgrounds,
+//! Resources that an HTML page makes a user request: style sheets, scripts, images and backgrounds,
 //! and a refresh to another page.
 
 use url::Url;

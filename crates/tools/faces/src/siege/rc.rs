@@ -1,4 +1,4 @@
-//! siege's configuration file: its location, syntax and keys; and the variables that it shares with
+//! siege's configuration file: its location, syntax and keys, and the variables that it shares with
 //! the file of URLs.
 
 use super::config::{Config, Login, Reps, fatal};
@@ -35,7 +35,7 @@ unique = true
 
 /// Maximum size of a configuration file's header lines.
 const HEADERS_MAX: usize = 2_048;
-/// Maximum number of references followed in one line; a circular one would never end.
+/// Maximum number of references resolved in one line; a circular reference would never end.
 const REFERENCES_MAX: usize = 100;
 
 /// Reads the file named by `-R`, `$SIEGERC` or the user's home. If the home has none, the defaults
@@ -87,15 +87,16 @@ fn read_line(
     Ok(())
 }
 
-/// A name and the text after the following blanks, `=` or `:`.
+/// Returns a name and the text after the following blanks, `=` or `:`.
 pub(super) fn split(line: &str) -> (&str, &str) {
     let separates = |sign: char| sign.is_whitespace() || sign == '=' || sign == ':';
     let end = line.find(separates).unwrap_or(line.len());
     (&line[..end], line[end..].trim_start_matches(separates))
 }
 
-/// The text with `$(NAME)`, `${NAME}` and `$NAME` (up to a slash or the end) replaced by variables
-/// of the file or of the environment, and removed if there is no such variable. `\$` is a dollar.
+/// Returns the text with `$(NAME)`, `${NAME}` and `$NAME` (up to a slash or the end) replaced by
+/// variables of the file or of the environment, and removed if there is no such variable. `\$` is a
+/// dollar.
 pub(super) fn evaluated(
     text: &str,
     variables: &BTreeMap<String, String>,
@@ -224,7 +225,7 @@ pub(super) fn add_header(config: &mut Config, line: &str) -> Result<(), Ending> 
     Ok(())
 }
 
-/// `90s`, `5M`, `1h`; minutes without a unit anywhere after the number. Digits after a point are
+/// Parses `90s`, `5M` or `1h`; a number without a unit is in minutes. Digits after a point are
 /// ignored, as in siege: `2.5S` is two seconds.
 pub(super) fn seconds(text: &str) -> i32 {
     let count = atoi(text).max(0);
@@ -243,7 +244,7 @@ pub(super) fn reps(text: &str) -> Reps {
     Reps::Pages(u32::try_from(atoi(text)).unwrap_or(0))
 }
 
-/// C's `atof` for ordinary numbers; never negative, and 0 without a number.
+/// Parses like C's `atof` for ordinary numbers; never negative, and 0 without a number.
 pub(super) fn number(text: &str) -> f64 {
     crate::httperf::decimal(text).map_or(0.0, |(number, _)| number.max(0.0))
 }

@@ -15,7 +15,7 @@ pub(super) struct ExtraFields {
     pub(super) conditions: String,
 }
 
-/// The request's target: the whole URL, with its port, where a proxy is asked.
+/// Returns the request's target: the whole URL, with its port, where a proxy is asked.
 pub(super) fn target(config: &Config, address: &Address) -> String {
     let url = &address.url;
     if config.proxy_host.is_some() && url.scheme() == "http" {
@@ -25,7 +25,7 @@ pub(super) fn target(config: &Config, address: &Address) -> String {
     address.request.clone()
 }
 
-/// The whole request.
+/// Returns the whole request.
 pub(super) fn text(config: &Config, address: &Address, fields: &ExtraFields) -> Vec<u8> {
     let old = !config.http11 || config.get || config.print;
     let version = if old { "HTTP/1.0" } else { "HTTP/1.1" };

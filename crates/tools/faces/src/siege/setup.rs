@@ -38,7 +38,7 @@ pub(super) fn plan(journey: &Journey, files: &dyn Files) -> Result<Plan, Ending>
     Ok(plan)
 }
 
-/// One target for each endpoint.
+/// Returns one target for each endpoint.
 fn targets(journey: &Journey) -> Vec<TargetPlan> {
     let mut targets: Vec<TargetPlan> = Vec::new();
     let place = |url: &Url| {
