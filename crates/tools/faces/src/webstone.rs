@@ -1,5 +1,5 @@
-//! The figures of WebStone 2 and of WebBench, computed as in the originals: another way to print a
-//! run, or the steps of a ramp, with their load.
+//! The figures of WebStone 2 and of WebBench, computed as in the originals: another form of output
+//! for a run, or for the steps of a ramp.
 
 use plan::{Load, Plan};
 use record::ramp::RampRecord;
@@ -14,21 +14,21 @@ pub struct Collected {
     /// Complete files, each on a separate connection.
     pub connections: u64,
     pub errors: u64,
-    /// Heads and bodies.
+    /// Bytes of heads and bodies.
     pub bytes: u64,
     /// Over the connections: from connecting to the last byte, and its standard deviation, in seconds.
     pub response_sum_s: f64,
     pub response_stdev_s: f64,
 }
 
-/// Its figures, in the units in which it prints them. A megabit is 2^20 bits here.
+/// Figures in the units in which the benchmark prints them. A megabit is 2^20 bits here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scores {
     pub seconds: u64,
     pub connections_per_s: f64,
     pub errors_per_s: f64,
     pub thruput_mbit: f64,
-    /// By Little's law the mean number of connections being served; the code uses only the whole
+    /// Mean number of connections being served, by Little's law; the code uses only the whole
     /// seconds of the summed response times.
     pub load_factor: f64,
     pub response_ms: f64,
@@ -81,7 +81,7 @@ pub enum Benchmark {
 }
 
 impl Benchmark {
-    /// A run's.
+    /// Returns a run's.
     ///
     /// # Errors
     /// Fails for a load that the benchmark does not have: its figures would mean something else.
@@ -98,7 +98,7 @@ impl Benchmark {
         Ok(text)
     }
 
-    /// A ramp's, step by step: WebStone's numbers of clients, WebBench's mixes.
+    /// Returns a ramp's, step by step: WebStone's numbers of clients, WebBench's mixes.
     ///
     /// # Errors
     /// Fails like [`Benchmark::of_run`].
@@ -178,7 +178,7 @@ fn webbench(text: &mut String, run: &RunRecord) {
 mod tests {
     use super::*;
 
-    /// T1 of the reference values: the formulas of WebStone's source, by hand.
+    /// T1 of the reference values: the formulas of WebStone's source, evaluated by hand.
     #[test]
     fn scores_are_computed_as_webstone_computes_them() {
         let collected = Collected {

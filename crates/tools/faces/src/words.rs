@@ -2,8 +2,8 @@
 
 use sample::FailureClass;
 
-/// `atoi`: white space, a sign, digits; the rest is ignored, no digits are 0. Beyond 32 bits the
-/// low ones are kept, as glibc does on 64-bit machines.
+/// Parses like `atoi`: white space, a sign, digits; the rest is ignored, and 0 without digits.
+/// Beyond 32 bits the low ones are kept, as in glibc on 64-bit machines.
 pub fn atoi(text: &str) -> i32 {
     let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let (negative, digits) = match text.as_bytes().first() {
@@ -18,8 +18,7 @@ pub fn atoi(text: &str) -> i32 {
     (if negative { -number } else { number }) as i32
 }
 
-/// The system's number and message for a failure that stems from a system call; `None` for all
-/// others.
+/// Returns the system's number and message for a failure of a system call; `None` for all others.
 pub fn system_error(class: FailureClass) -> Option<(i32, &'static str)> {
     Some(match class {
         FailureClass::Refused => (111, "Connection refused"),
@@ -34,7 +33,8 @@ pub fn system_error(class: FailureClass) -> Option<(i32, &'static str)> {
     })
 }
 
-/// `getaddrinfo`'s number (as a positive one) for its message; 2, an unknown name, for others.
+/// Returns `getaddrinfo`'s number (as a positive one) for its message; 2, an unknown name, for
+/// others.
 pub fn resolver_error(text: &str) -> (i32, &'static str) {
     const KNOWN: [(i32, &str); 6] = [
         (2, "Name or service not known"),
@@ -51,7 +51,7 @@ pub fn resolver_error(text: &str) -> (i32, &'static str) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     pub year: i64,
-    /// 1 to 12.
+    /// Month, 1 to 12.
     pub month: i64,
     pub day: i64,
     /// `Sat`.
@@ -61,9 +61,9 @@ pub struct Moment {
     pub second: i64,
 }
 
-/// The local second. `unix_s` counts from 1970 in UTC, `offset_s` is what local time is ahead by. Days
-/// are counted as in the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible low-level
-/// date algorithms").
+/// Returns the local time. `unix_s` counts from 1970 in UTC; `offset_s` is added for local time.
+/// Days are counted as in the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible
+/// low-level date algorithms").
 pub fn moment(unix_s: i64, offset_s: i32) -> Moment {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     let local = unix_s + i64::from(offset_s);
@@ -89,7 +89,7 @@ pub fn moment(unix_s: i64, offset_s: i32) -> Moment {
     }
 }
 
-/// `Sat Nov 21 19:52:23 2026`: `ctime` without its line feed; see [`moment`].
+/// Formats `Sat Nov 21 19:52:23 2026`: `ctime` without its line feed; see [`moment`].
 pub fn ctime(unix_s: i64, offset_s: i32) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -98,7 +98,7 @@ pub fn ctime(unix_s: i64, offset_s: i32) -> String {
     format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
 }
 
-/// Shell commands that write a plan to a file and run it.
+/// Renders shell commands that write a plan to a file and run it.
 pub fn plan_script(file: &str, plan: &plan::Plan) -> String {
     let text = plan::to_toml(plan, plan::Secrets::Shown);
     let mut end = "END".to_owned();
@@ -108,7 +108,7 @@ pub fn plan_script(file: &str, plan: &plan::Plan) -> String {
     format!("cat > {file} <<'{end}'\n{text}{end}\nloadstone run {file}\n")
 }
 
-/// A word quoted for a shell if necessary.
+/// Returns a word quoted for a shell if necessary.
 pub fn shell_quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -117,7 +117,7 @@ pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Exit status as seen by the parent for a number given to `exit`.
+/// Returns the exit status that the parent sees for a number passed to `exit`.
 pub(crate) fn exit_code(number: i32) -> u8 {
     (number & 0xff) as u8
 }

@@ -1,9 +1,9 @@
-//! A tool that reconnects at once does so here: an added pause would shape its throughput.
+//! A tool that reconnects at once does so here too: an added pause would change its throughput.
 
 use faces::{Files, Reading, SystemError, Tool, read};
 use units::Nanos;
 
-/// A machine without files.
+/// Machine without files.
 struct Bare;
 
 impl Files for Bare {

@@ -13,7 +13,7 @@ pub(super) fn number(config: &Config) -> &'static str {
     if config.newer { "4.1.7" } else { VERSION }
 }
 
-/// The version line; with the copyright if requested, or in debug mode.
+/// Returns the version line; with the copyright if requested, or in debug mode.
 pub(super) fn version(config: &Config, whole: bool) -> String {
     let number = number(config);
     match (config.debug, whole) {
@@ -23,7 +23,7 @@ pub(super) fn version(config: &Config, whole: bool) -> String {
     }
 }
 
-/// The lines of the options, as the tool has them.
+/// Lines of the options, as printed by the tool.
 const OPTIONS: &str = r#"  -V, --version             VERSION, prints the version number.
   -h, --help                HELP, prints this section.
   -C, --config              CONFIGURATION, show the current config.
@@ -61,7 +61,7 @@ pub(super) fn help(config: &Config) -> Ending {
     Ending { out, err: version(config, false), ..Ending::default() }
 }
 
-/// `-C`.
+/// Formats `-C`.
 pub(super) fn config(config: &Config) -> String {
     let mut out = String::from("CURRENT  SIEGE  CONFIGURATION\n");
     putln!(out, "{}", config.user_agent);

@@ -14,7 +14,7 @@ pub(super) struct Tally {
     pub(super) success: u64,
     pub(super) okay: u64,
     pub(super) bytes: u64,
-    /// Seconds.
+    /// Total, in seconds.
     pub(super) total: f64,
     pub(super) longest: f64,
     pub(super) shortest: Option<f64>,
@@ -37,12 +37,12 @@ impl Tally {
     }
 }
 
-/// Duration of a transaction, in seconds; by siege's clock if `strict`.
+/// Returns the duration of a transaction, in seconds; by siege's clock if `strict`.
 pub(super) fn seconds(sample: &Sample, strict: bool) -> f64 {
     span(sample.intended, sample.done, strict)
 }
 
-/// Like [`seconds`], between two instants.
+/// Formats like [`seconds`], between two instants.
 pub(super) fn span(from: Nanos, to: Nanos, strict: bool) -> f64 {
     if strict {
         return (to.0 / TICK_NS).saturating_sub(from.0 / TICK_NS) as f64 / 100.0;
@@ -54,11 +54,11 @@ pub(super) fn span(from: Nanos, to: Nanos, strict: bool) -> f64 {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SiegeFigures {
     pub(super) hits: u64,
-    /// Percent.
+    /// Availability, in percent.
     pub(super) availability: f64,
-    /// Seconds.
+    /// Elapsed time, in seconds.
     pub(super) elapsed: f64,
-    /// MB of 1024² bytes.
+    /// Data in MB of 1024² bytes.
     pub(super) megabytes: f64,
     pub(super) response: f64,
     pub(super) rate: f64,
@@ -72,7 +72,7 @@ pub(super) struct SiegeFigures {
 }
 
 impl SiegeFigures {
-    /// `elapsed`: seconds from the first transaction's beginning to the last one's end.
+    /// `elapsed`: seconds from the beginning of the first transaction to the end of the last one.
     pub(super) fn of(tally: &Tally, elapsed: f64) -> SiegeFigures {
         let over = |value: f64, by: f64| if by > 0.0 { value / by } else { 0.0 };
         let hits = tally.hits as f64;

@@ -7,8 +7,8 @@ const ABORTED: &str = "siege aborted due to excessive socket failure; you
 can change the failure threshold in $HOME/.siegerc
 ";
 
-/// The block on standard error. From 4.1.7 on counts are narrower and the times of transactions are
-/// in milliseconds.
+/// Returns the block on standard error. From 4.1.7 on counts are narrower and the times of
+/// transactions are in milliseconds.
 pub(super) fn statistics(config: &Config, figures: &SiegeFigures, aborted: bool) -> String {
     let mut out = if aborted { ABORTED.to_owned() } else { String::new() };
     let f = figures;
@@ -36,7 +36,7 @@ pub(super) fn statistics(config: &Config, figures: &SiegeFigures, aborted: bool)
     out + " \n"
 }
 
-/// `-j`: always in seconds. The first member directly follows the brace up to 4.0.7.
+/// Formats `-j`: always in seconds. The first member directly follows the brace up to 4.0.7.
 pub(super) fn json(config: &Config, figures: &SiegeFigures) -> String {
     let f = figures;
     let mut out = String::from(if config.newer { "{\n" } else { "{" });
@@ -58,14 +58,15 @@ pub(super) fn json(config: &Config, figures: &SiegeFigures) -> String {
 const LOG_HEAD: &str = "      Date & Time,  Trans,  Elap Time,  Data Trans,  Resp Time,  \
                         Trans Rate,  Throughput,  Concurrent,    OKAY,   Failed\n";
 
-/// Text of `-m` in the log file, before the lines of the run.
+/// Returns the text of `-m` in the log file, before the lines of the run.
 pub(super) fn log_mark(config: &Config, fresh: bool) -> Option<String> {
     let mark = config.mark.as_ref()?;
     let head = if fresh { LOG_HEAD } else { "" };
     Some(format!("{head}**** {mark} ****\n"))
 }
 
-/// Text appended to the log file. `fresh`: the file does not exist yet; `date`: of the end.
+/// Returns the text appended to the log file. `fresh`: the file does not exist yet; `date`: of the
+/// end.
 pub(super) fn log(
     config: &Config,
     figures: &SiegeFigures,

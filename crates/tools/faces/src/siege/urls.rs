@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Longer lines are left out.
 const LINE_MAX: usize = 4_096;
 
-/// The URLs of a file, with their rows. A variable is known from its line on. Complaints about files
-/// of bodies are appended to `output`.
+/// Reads the URLs of a file, with their rows. A variable is known from its line on. Complaints
+/// about files of bodies are appended to `output`.
 pub(super) fn read(
     text: &str,
     config: &Config,

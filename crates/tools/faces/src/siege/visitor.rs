@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use units::{Nanos, Purpose, Seed, Stream};
 use workload::{CallEnd, GuideCall, Jar, Step};
 
-/// Requests that one page or part leads to by redirects, refreshes and challenges.
+/// Maximum number of requests that one page or part causes by redirects, refreshes and challenges.
 const CHAIN_MAX: u32 = 100;
 /// Maximum number of parts fetched with one page; pages among them have their own parts.
 const PARTS_MAX: u32 = 1_000;
@@ -24,7 +24,7 @@ const PARTS_MAX: u32 = 1_000;
 pub(super) struct Visitor {
     random: Stream,
     pages: pages::Pages,
-    /// Parts to fetch; the last one added is next.
+    /// Parts to fetch; the last one added is fetched next.
     parts: Vec<Address>,
     parts_left: u32,
     /// Continuation after the previous response.
@@ -46,7 +46,7 @@ pub(super) struct Visitor {
     current: Option<(Address, Vec<u8>)>,
     /// Next action; `None` if there is none.
     ahead: Option<Option<(Nanos, Address)>>,
-    /// Lines of cached parts without a later call yet.
+    /// Lines of cached parts that precede the next call.
     early: Vec<LoggedRequest>,
 }
 
@@ -78,7 +78,7 @@ impl Visitor {
         }
     }
 
-    /// The next call.
+    /// Returns the next call.
     pub(super) fn step(&mut self, journey: &Journey, now: Nanos, given_up: bool) -> Step {
         if self.ahead.is_none() {
             let mut lines = Vec::new();
@@ -109,7 +109,7 @@ impl Visitor {
         }
     }
 
-    /// The Cookie field, whose pairs siege writes without separating blanks.
+    /// Returns the Cookie field; siege writes no blanks between its pairs.
     fn cookie(&self, config: &Config, address: &Address) -> Option<String> {
         let header = self.jar.header(&address.url).filter(|_| config.cookies)?;
         Some(header.replace("; ", ";"))
@@ -163,7 +163,7 @@ impl Visitor {
         Some((turn.wait, journey.urls[turn.row as usize].clone()))
     }
 
-    /// Result of the current call.
+    /// Returns the result of the current call.
     pub(super) fn ended(&mut self, journey: &Journey, came: &CallEnd<'_>) -> CallReport {
         let config = &journey.config;
         let mut call_report =
@@ -228,7 +228,7 @@ impl Visitor {
         }
     }
 
-    /// Notes that the current chain has failed: none of its requests counts as good.
+    /// Records that the current chain has failed: none of its requests counts as good.
     fn fail(&mut self, call_report: &mut CallReport) {
         // the original ignores failures of a login
         call_report.failed = u32::from(!self.logging_in);
@@ -295,7 +295,7 @@ impl Visitor {
         true
     }
 
-    /// 403: the auth-url of the same host is requested, once, and then the page again.
+    /// Handles a 403: requests the auth-url of the same host once, and then the page again.
     fn gate(&mut self, journey: &Journey, address: &Address) -> Option<Address> {
         let gate = journey.gates.iter().find(|gate| gate.host() == address.host())?;
         if std::mem::replace(&mut self.gated, true) {
@@ -367,7 +367,7 @@ fn unanswered(realm: &str, proxied: bool) -> String {
     )
 }
 
-/// Target of a Location field; only 307 keeps method and body.
+/// Returns the target of a Location field; only 307 keeps method and body.
 fn redirected(address: &Address, came: &CallEnd<'_>) -> Option<Address> {
     let location = String::from_utf8_lossy(fields::location(came.head)?).into_owned();
     let mut next = address.join(&location)?;
@@ -377,7 +377,7 @@ fn redirected(address: &Address, came: &CallEnd<'_>) -> Option<Address> {
     Some(next)
 }
 
-/// The part's host is not to be visited.
+/// Returns whether the part's host must not be visited.
 fn barred(config: &Config, part: &Address) -> bool {
     let host = part.host().to_ascii_lowercase();
     config.no_follow.iter().any(|name| host.contains(&name.to_ascii_lowercase()))
@@ -400,7 +400,7 @@ fn line(
     }
 }
 
-/// Output of `-g`, `-p` and debug mode for a call.
+/// Renders the output of `-g`, `-p` and debug mode for a call.
 fn show(
     config: &Config,
     address: &Address,

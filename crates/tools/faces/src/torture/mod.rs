@@ -94,8 +94,8 @@ struct Torture {
     begun: Date,
 }
 
-/// The report of accesses to an unreachable host: each has the status that the script makes up for
-/// a refused connection.
+/// Returns the report of accesses to an unreachable host: each has the status that the script makes
+/// up for a refused connection.
 fn unreachable(options: &Options, process: u32, begun: Date) -> Ending {
     let mut tally = Tally::new(Vec::new(), process);
     let accesses = u64::from(options.copies) * u64::from(options.times);
@@ -138,12 +138,12 @@ impl Face for Torture {
     }
 }
 
-/// Perl's `die`: 255.
+/// Ends the program like Perl's `die`, with 255.
 fn fatal(text: impl AsRef<str>) -> Ending {
     Ending::error(format!("torture.pl: {}\n", text.as_ref()), 255)
 }
 
-/// Random data and draws from a list take a plan: it holds every request.
+/// Returns a plan for random data or draws from a list: it contains every request.
 fn native(options: &Options, plan: &Plan) -> String {
     let AccessTarget::One(url) = &options.place else {
         return crate::words::plan_script("torture.toml", plan);

@@ -1,4 +1,4 @@
-//! The command line, read as Perl's Getopt::Std reads it.
+//! The command line, as parsed by Perl's Getopt::Std.
 
 use crate::Ending;
 use crate::getopt::{Getopt, OptionStep};
@@ -9,14 +9,14 @@ const LETTERS: &str = "l:t:c:d:Pprx";
 const COPIES_MAX: u32 = 10_000;
 const TIMES_MAX: u32 = 1_000_000;
 const LENGTH_MAX: u32 = 64 << 20;
-/// Seconds.
+/// Maximum delay, in seconds.
 const DELAY_MAX: f64 = 86_400.0;
 
 /// Targets of accesses.
 #[derive(Clone, Debug)]
 pub(super) enum AccessTarget {
     One(Url),
-    /// Returned for anything but an `http://` URL, to which no connection is made.
+    /// Returned for anything but an `http://` URL; no connection is made.
     Nowhere,
     /// Addresses drawn at random from a file: an additional option.
     List(String),
@@ -26,7 +26,7 @@ pub(super) enum AccessTarget {
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) place: AccessTarget,
-    /// Upper limit for the length of random data; 0: no data.
+    /// Upper limit for the length of random data; 0 for no data.
     pub(super) length: u32,
     pub(super) times: u32,
     pub(super) copies: u32,
@@ -97,7 +97,7 @@ fn take_list(args: &[String]) -> Result<(Option<String>, Vec<String>), Ending> {
     Ok((list, rest))
 }
 
-/// The first operand is the URL, and the others are ignored.
+/// Uses the first operand as the URL, and ignores the others.
 fn place(list: Option<String>, operands: &[String]) -> Result<AccessTarget, Ending> {
     match (list, operands) {
         (Some(list), []) => Ok(AccessTarget::List(list)),
@@ -110,7 +110,7 @@ fn place(list: Option<String>, operands: &[String]) -> Result<AccessTarget, Endi
     }
 }
 
-/// The number at the start of a text, as Perl parses it; 0 without one.
+/// Returns the number at the start of a text, as Perl parses it; 0 without one.
 fn perl_number(text: &str) -> f64 {
     let text = text.trim_start();
     let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);

@@ -1,4 +1,4 @@
-//! Requests with random data, all of them made before the run.
+//! Requests with random data, generated before the run.
 
 use super::options::Options;
 use plan::TargetPlan;
@@ -6,7 +6,7 @@ use torture::fuzz;
 use units::{Purpose, Seed};
 use url::{Position, Url};
 
-/// Seed of all random data: torture.pl had no option for it.
+/// Seed of all random data; torture.pl had no option for it.
 const SEED: u64 = 1;
 /// Bytes of random data held in memory.
 const DATA_MAX: u64 = 1 << 30;
@@ -17,7 +17,7 @@ pub(super) struct Made {
     pub(super) sent: Vec<u64>,
 }
 
-/// One request for each access, to one of `places` (at least one), drawn by their weights.
+/// Makes a request for each access, to one of `places` (at least one) drawn by weight.
 ///
 /// # Errors
 /// Fails if it does not fit into memory.
@@ -46,7 +46,7 @@ pub(super) fn make(options: &Options, places: &[TargetPlan]) -> Result<Made, Str
     Ok(made)
 }
 
-/// The place of access `index`: the same for the same list, independent of the data.
+/// Returns the place of access `index`: the same for the same list, independent of the data.
 fn drawn(places: &[TargetPlan], weights: f64, index: u64) -> &TargetPlan {
     let mut point = Seed(SEED).stream(Purpose::Torture, index).unit() * weights;
     let hit = places.iter().find(|place| {
@@ -56,7 +56,7 @@ fn drawn(places: &[TargetPlan], weights: f64, index: u64) -> &TargetPlan {
     hit.unwrap_or(&places[places.len() - 1])
 }
 
-/// The case whose data is sent: `loadstone torture --only F-01 --seed 1` draws the same.
+/// Returns the case whose data is sent: `loadstone torture --only F-01 --seed 1` draws the same.
 fn case(options: &Options) -> &'static str {
     match (options.raw, options.post, options.in_path) {
         (true, ..) => "F-04",

@@ -31,7 +31,7 @@ impl Tally {
         putln!(warnings, "{}: {}", self.process, REFUSED.1);
     }
 
-    /// `warnings`: a line for each access that found the server in trouble.
+    /// `warnings`: a line for each access that the server did not answer correctly.
     pub(super) fn take(&mut self, call: &CallRecord, warnings: &mut String) {
         if matches!(call.outcome, Outcome::Abandoned | Outcome::Dropped) {
             return;
@@ -49,17 +49,18 @@ impl Tally {
     }
 }
 
-/// When the accesses were made.
+/// Interval in which the accesses were made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunSpan {
-    /// Seconds since 1970, UTC.
+    /// Start in seconds since 1970, UTC.
     pub(super) began_s: f64,
     pub(super) spent_s: f64,
     /// Seconds that the machine's local time is ahead of UTC.
     pub(super) utc_offset_s: i32,
 }
 
-/// Status and message of an access; without a response, the ones that the script made up.
+/// Returns the status and message of an access; without a response, those that the script
+/// generates.
 fn verdict(call: &CallRecord) -> (u16, String) {
     let head = String::from_utf8_lossy(&call.response);
     let line = head.lines().next().unwrap_or_default();
@@ -82,7 +83,7 @@ fn refused() -> (u16, String) {
     (REFUSED.0, REFUSED.1.to_owned())
 }
 
-/// The empty line at the end of a head was received.
+/// Returns whether the empty line at the end of a head was received.
 fn is_whole(head: &str) -> bool {
     head.contains("\r\n\r\n") || head.contains("\n\n")
 }

@@ -1,5 +1,5 @@
-//! The C library's `getopt_long`, as far as wrk uses it: options anywhere among the arguments, long
-//! ones abbreviated while unique.
+//! The C library's `getopt_long`, as far as wrk uses it: options anywhere among the arguments, and
+//! unique abbreviations of long options.
 
 /// A long option and its letter.
 pub(super) struct Long {
@@ -12,12 +12,12 @@ pub(super) struct Long {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) options: Vec<(char, String)>,
-    /// The message about the first invalid option; nothing after it was parsed.
+    /// Message about the first invalid option; arguments after it were not parsed.
     pub(super) refused: Option<String>,
     pub(super) rest: Vec<String>,
 }
 
-/// `short`: letters, each followed by `:` when it takes a value. `program` begins the messages.
+/// `short`: letters, each followed by `:` if it takes a value. `program`: prefix of the messages.
 pub(super) fn getopt(program: &str, args: &[String], short: &str, long: &[Long]) -> Found {
     let mut found = Found::default();
     let mut args = args.iter();

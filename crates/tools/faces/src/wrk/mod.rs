@@ -1,4 +1,4 @@
-//! wrk 4, and wrk2 where a rate is given.
+//! wrk 4, and wrk2 if a rate is given.
 
 mod getopt;
 mod native;
@@ -89,7 +89,7 @@ struct Wrk {
     second: Option<Second>,
     /// Responses inside the measured window with a status above 399.
     bad: u64,
-    /// Connections that there was no descriptor for.
+    /// Number of connections for which there was no descriptor.
     not_opened: u64,
     /// Connections that broke during their TLS handshake.
     broken_handshakes: u64,
@@ -100,7 +100,7 @@ struct Wrk {
 #[derive(Debug)]
 struct Second {
     calibrated_at: Nanos,
-    /// Each thread's earlier times; `None` once reported.
+    /// Earlier times of each thread; `None` once reported.
     before: Vec<Option<Hist>>,
     after: Snapshot,
     started: Option<Nanos>,
@@ -147,7 +147,8 @@ impl Wrk {
         self.options.url.scheme.eq_ignore_ascii_case("https")
     }
 
-    /// An interval of a thread, as wrk2 measures it. `Some`: its message about the calibration.
+    /// Returns an interval of a thread, as wrk2 measures it. `Some`: its message about the
+    /// calibration.
     fn calibrate(&mut self, interval: &Interval<'_>) -> Option<String> {
         let second = self.second.as_mut()?;
         let start = *second.started.get_or_insert(interval.start);
@@ -178,7 +179,7 @@ impl Wrk {
         ))
     }
 
-    /// Response and service times that the report is made of.
+    /// Returns the response and service times for the report.
     fn times(&self, report: &RunRecord) -> (Hist, Hist) {
         match &self.second {
             Some(second) if second.calibrates(&self.options) => {
@@ -216,14 +217,14 @@ impl Wrk {
         };
     }
 
-    /// The time between two calls of a connection, if they were evenly spaced: the basis of wrk's
-    /// invented values. In microseconds; 0 when a connection made no call.
+    /// Returns the time between two calls of a connection, if they were evenly spaced: the basis of
+    /// wrk's invented values. In microseconds; 0 if a connection made no call.
     fn gap(&self) -> u64 {
         let each = self.figures.requests / self.options.connections.max(1);
         self.figures.runtime_us.checked_div(each).unwrap_or(0)
     }
 
-    /// wrk's own computation of the results, or the note that it was not followed.
+    /// Applies wrk's own computation of the results, or adds the note that it was not applied.
     fn correct(&mut self) -> Option<String> {
         let interval = self.gap();
         let mut invented = self.figures.latency.clone();
@@ -301,13 +302,13 @@ pub fn figures_of(measurement: &Measurement) -> WrkFigures {
     }
 }
 
-/// Times in microseconds.
+/// Summarizes times in microseconds.
 fn spread_of(hist: &Hist) -> Spread {
     Spread::new(hist.buckets().into_iter().map(|(time, count)| (time.0 / 1000, count)).collect())
 }
 
-/// Failures in the columns that wrk has for them. `handshakes`: a connection that is refused fails
-/// before it counts as open; without TLS wrk takes it for open until its first write.
+/// Counts failures in wrk's columns. `handshakes`: a refused connection fails before it counts as
+/// open; without TLS, wrk considers it open until its first write.
 fn errors(
     timeout: u64,
     failures: impl Iterator<Item = (FailureClass, u64)>,
@@ -340,8 +341,8 @@ fn errors(
     errors
 }
 
-/// Responses with a status above 399, limited to those inside the measured window: later ones are
-/// in the statuses, but in none of wrk's figures.
+/// Returns the number of responses with a status above 399 inside the measured window; later ones
+/// are in the statuses, but in none of wrk's figures.
 fn bad_responses(snapshot: &Snapshot) -> u64 {
     let bad = snapshot.status.seen().filter(|(status, _)| *status > 399);
     bad.map(|(_, count)| count).sum::<u64>().min(snapshot.answers_in_window)
@@ -367,7 +368,7 @@ impl Face for Wrk {
         FaceOutput { out: output.unwrap_or_default(), ..FaceOutput::default() }
     }
 
-    /// For wrk any end of a handshake is a failed connect.
+    /// Handles ended connections: for wrk, any end of a handshake is a failed connect.
     fn ends(&mut self, ends: &Ends) -> FaceOutput {
         let broken = ends.connections.iter().filter(|record| record.established.is_zero());
         let classes = broken.filter_map(|record| Some((record.class?, 1)));
@@ -375,8 +376,8 @@ impl Face for Wrk {
         FaceOutput::default()
     }
 
-    /// wrk opens as many connections as it can, counts the others as connect errors and does not
-    /// retry them.
+    /// Accepts fewer connections: wrk opens as many as it can, counts the others as connect errors
+    /// and does not retry them.
     fn go_without(&mut self, connections: u64) -> bool {
         self.not_opened = connections;
         true
@@ -432,7 +433,7 @@ impl Face for Wrk {
 }
 
 impl Wrk {
-    /// wrk2's blocks.
+    /// Renders wrk2's blocks.
     fn spectra(&self, report: &RunRecord) -> String {
         const RULE: &str = "----------------------------------------------------------\n";
         let mut out = spectrum::block(&self.figures.latency, "Recorded Latency") + RULE;

@@ -11,20 +11,20 @@ pub(super) struct Options {
     pub(super) duration_s: u64,
     pub(super) timeout_s: u64,
     pub(super) script: Option<String>,
-    /// Headers as given: `Name: value`.
+    /// Header lines as given: `Name: value`.
     pub(super) headers: Vec<String>,
     pub(super) latency: bool,
-    /// The URL, as given, and the arguments after it, for a script.
+    /// URL as given, and the arguments after it, for a script.
     pub(super) args: Vec<String>,
     pub(super) url: Address,
     /// Requests per second over all threads: wrk2.
     pub(super) rate: Option<u64>,
-    /// wrk2's second histogram, and one time for each group of requests sent together.
+    /// wrk2's second histogram, with a single time for each group of requests sent together.
     pub(super) uncorrected: bool,
     pub(super) batch: bool,
 }
 
-/// A URL split like in wrk: nothing is normalized.
+/// URL split as in wrk, without normalization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) scheme: String,
@@ -35,7 +35,7 @@ pub(super) struct Address {
     pub(super) path: String,
 }
 
-/// Reason why nothing is run: the texts, and exit code 1.
+/// Reason why no run is started: the texts, and exit code 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) out: String,
@@ -120,7 +120,7 @@ const LONG2: &[Long] = &[
     long("rate", true, 'R'),
 ];
 
-/// Reads a command line. `second`: started as wrk2; otherwise a rate makes it so.
+/// Parses a command line. `second`: started as wrk2; otherwise a rate selects wrk2.
 ///
 /// # Errors
 /// Fails with the text that the tool prints instead of a run.
@@ -142,7 +142,7 @@ pub(super) fn parse(
     }
 }
 
-/// `Err`: text on standard error before the usage; often empty, as in the tool.
+/// Parses the options. `Err`: text on standard error before the usage; often empty, as in the tool.
 fn read(found: Found, second: bool, out: &mut String) -> Result<Options, String> {
     let mut options = Options {
         connections: 10,
@@ -210,7 +210,7 @@ fn set(
     Ok(())
 }
 
-/// Takes a URL apart; `None` where wrk calls it invalid.
+/// Splits a URL; `None` if wrk calls it invalid.
 fn address(url: &str) -> Option<Address> {
     let (scheme, rest) = url.split_once("://")?;
     // wrk's parser is built strict: no byte above ASCII
@@ -248,13 +248,13 @@ fn address(url: &str) -> Option<Address> {
 }
 
 impl Options {
-    /// Number of opened connections: each thread has the same number, and the remainder is not
-    /// opened.
+    /// Returns the number of opened connections: each thread has the same number, and the remainder
+    /// is not opened.
     pub(super) fn connections_used(&self) -> u64 {
         self.connections / self.threads * self.threads
     }
 
-    /// The headers that wrk takes from `-H`: those with a colon and a blank.
+    /// Returns the header lines that wrk accepts from `-H`: those with a colon and a blank.
     pub(super) fn fields(&self) -> Vec<(String, String)> {
         let field = |text: &String| {
             let (name, value) = text.split_once(':')?;

@@ -4,7 +4,8 @@ use super::spread::Spread;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Shorter intervals wait for the next one: the last of a run is a rest of any length.
+/// Minimum length of an interval; a shorter one is joined to the next. The last interval of a run
+/// may have any length.
 const SPAN_MIN: Nanos = Nanos::from_millis(50);
 
 /// Responses of each thread's intervals, as requests per second.
@@ -22,7 +23,7 @@ impl Rates {
         Rates { values: BTreeMap::new(), open: Vec::new(), span_min: SPAN_MIN }
     }
 
-    /// From now on values cover at least this span; earlier ones are dropped.
+    /// Sets the minimum span of values from now on; earlier intervals are dropped.
     pub(super) fn restart(&mut self, worker: u32, span: Nanos) {
         self.values.clear();
         self.span_min = span;
@@ -31,7 +32,8 @@ impl Rates {
         }
     }
 
-    /// An interval of a thread. As in wrk, one without a response is joined to the next.
+    /// Adds an interval of a thread. As in wrk, an interval without a response is joined to the
+    /// next.
     pub(super) fn add(&mut self, worker: u32, responses: u64, span: Nanos) {
         let row = worker as usize;
         if self.open.len() <= row {

@@ -42,7 +42,7 @@ const CONNECTIONS_MAX: u32 = 1_000_000;
 /// Requests per second of a connection that mean "as fast as possible".
 const PACE_MAX: f64 = 10_000_000.0;
 
-/// wrk2's load: each connection has its own schedule, which begins when it is opened.
+/// Returns wrk2's load: each connection has its own schedule, which begins when it is opened.
 fn paced(options: &Options, rate: u64, connections: u32) -> Load {
     let each = rate as f64 / f64::from(connections.max(1));
     let session = SessionPlan {
@@ -63,7 +63,7 @@ fn paced(options: &Options, rate: u64, connections: u32) -> Load {
     }
 }
 
-/// Destination of connections; the script creates the requests.
+/// Returns the destination of connections; the script creates the requests.
 fn target(address: &Address) -> Option<Url> {
     let scheme = if address.scheme.eq_ignore_ascii_case("https") { "https" } else { "http" };
     let host = if address.host.contains(':') {

@@ -1,5 +1,5 @@
-//! wrk2's latency block: eight quantiles, then HdrHistogram's percentile spectrum as its plotters
-//! read it.
+//! wrk2's latency block: eight quantiles, then HdrHistogram's percentile spectrum in the form that
+//! plotters read.
 
 use super::spread::Spread;
 use super::units::{column, time_us};
@@ -10,7 +10,7 @@ const TICKS: f64 = 5.0;
 /// wrk2's histogram covers 1 µs to 24 hours at three digits: text of its footer.
 const BUCKETS: (u32, u32) = (27, 2048);
 
-/// The whole block for one histogram; times in microseconds.
+/// Returns the whole block for one histogram; times in microseconds.
 pub(super) fn block(latency: &Spread, title: &str) -> String {
     let mut out = format!("  Latency Distribution (HdrHistogram - {title})\n");
     for percent in [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0] {
@@ -39,7 +39,8 @@ fn millis(micros: f64) -> f64 {
     micros / 1000.0
 }
 
-/// The value at or below which that many percent lie, as HdrHistogram counts: rank round(p · n).
+/// Returns the value at or below which that many percent lie, as HdrHistogram counts: rank round(p
+/// · n).
 fn value_at(latency: &Spread, percent: f64) -> u64 {
     let rank = (percent / 100.0 * latency.count() as f64 + 0.5).max(1.0) as u64;
     let mut reached = 0;
@@ -52,8 +53,8 @@ fn value_at(latency: &Spread, percent: f64) -> u64 {
     latency.max()
 }
 
-/// (value, percent, number at or below it): HdrHistogram's percentile iteration, whose steps halve
-/// with the distance to 100 %.
+/// Iterates over (value, percent, number at or below it): HdrHistogram's percentile iteration,
+/// whose steps halve with the distance to 100 %.
 fn rows(latency: &Spread) -> Vec<(u64, f64, u64)> {
     let total = latency.count();
     let mut rows = Vec::new();

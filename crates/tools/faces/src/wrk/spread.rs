@@ -1,4 +1,4 @@
-//! Recorded values with their counts, and the figures that wrk makes of them.
+//! Recorded values with their counts, and wrk's figures of them.
 
 /// Values with counts, ascending by value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,14 +27,15 @@ impl Spread {
         self.values.last().map_or(0, |(value, _)| *value)
     }
 
-    /// Mean; 0 without recordings.
+    /// Returns the mean; 0 without recordings.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.values.iter().map(|(value, count)| *value as f64 * *count as f64).sum();
         let count = self.count();
         if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
-    /// Standard deviation of a sample: n − 1 in the divisor; 0 for fewer than two values.
+    /// Returns the standard deviation of a sample: n − 1 in the divisor; 0 for fewer than two
+    /// values.
     pub fn stdev(&self) -> f64 {
         let (mean, count) = (self.mean(), self.count());
         if count < 2 {
@@ -44,7 +45,8 @@ impl Spread {
         (self.values.iter().map(squares).sum::<f64>() / (count - 1) as f64).sqrt()
     }
 
-    /// Percent of the values within one standard deviation of the mean; NaN without values.
+    /// Returns the percentage of values within one standard deviation of the mean; NaN without
+    /// values.
     pub fn within_stdev(&self) -> f64 {
         let (mean, stdev) = (self.mean(), self.stdev());
         let (low, high) = (mean - stdev, mean + stdev);
@@ -53,7 +55,8 @@ impl Spread {
         within as f64 / self.count() as f64 * 100.0
     }
 
-    /// The value of rank round(p/100 · n + 0.5), never beyond the last; `percent` in 0..=100.
+    /// Returns the value of rank round(p/100 · n + 0.5), never beyond the last; `percent` in
+    /// 0..=100.
     pub fn percentile(&self, percent: f64) -> u64 {
         let count = self.count();
         let rank = (percent / 100.0 * count as f64 + 0.5).round().min(count as f64) as u64;
@@ -67,8 +70,8 @@ impl Spread {
         self.max()
     }
 
-    /// wrk's correction at the end: for each value above twice the interval between calls, the
-    /// calls assumed to be missing, at the value minus one, two, … intervals.
+    /// Applies wrk's correction at the end: for each value above twice the interval between calls,
+    /// adds the calls assumed to be missing, at the value minus one, two, … intervals.
     pub fn invent(&mut self, interval: u64) {
         let mut invented = Vec::new();
         if interval == 0 {

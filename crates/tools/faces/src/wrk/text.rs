@@ -25,13 +25,13 @@ pub struct WrkFigures {
     pub rates: Spread,
 }
 
-/// Output at the start of a run.
+/// Returns output at the start of a run.
 pub(super) fn header(url: &str, duration_s: u64, threads: u64, connections: u64) -> String {
     let duration = time_s(duration_s);
     format!("Running {duration} test @ {url}\n  {threads} threads and {connections} connections\n")
 }
 
-/// The lines between the header and the sums.
+/// Returns the lines between the header and the sums.
 pub(super) fn thread_stats(latency: &Spread, rates: &Spread) -> String {
     let mut out = "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n".to_owned();
     for (name, spread, show) in
@@ -52,7 +52,7 @@ pub(super) fn thread_stats(latency: &Spread, rates: &Spread) -> String {
     out
 }
 
-/// The block of `--latency`.
+/// Returns the block of `--latency`.
 pub(super) fn distribution(latency: &Spread) -> String {
     let mut out = "  Latency Distribution\n".to_owned();
     for percent in [50.0, 75.0, 90.0, 99.0] {
@@ -62,7 +62,7 @@ pub(super) fn distribution(latency: &Spread) -> String {
     out
 }
 
-/// The sums at the end.
+/// Renders the sums at the end.
 pub(super) fn sums(figures: &WrkFigures) -> String {
     let Errors { connect, read, write, status, timeout } = figures.errors;
     let runtime = time_us(figures.runtime_us as f64);

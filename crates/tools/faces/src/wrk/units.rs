@@ -1,6 +1,6 @@
-//! wrk's numbers: how it reads them and how it writes them.
+//! Parses and prints numbers as wrk does.
 
-/// A scale of units: the base's name, the factor to the next unit, and the others' names.
+/// Scale of units: the base's name, the factor to the next unit, and the names of the others.
 struct Units {
     scale: u64,
     base: &'static str,
@@ -12,12 +12,12 @@ const SECONDS: Units = Units { scale: 60, base: "s", others: &["m", "h"] };
 const BYTES: Units = Units { scale: 1024, base: "", others: &["K", "M", "G", "T", "P"] };
 const METRIC: Units = Units { scale: 1000, base: "", others: &["k", "M", "G", "T", "P"] };
 
-/// A count such as `10`, `1k`, `2M`; `None` where wrk would show its usage.
+/// Parses a count such as `10`, `1k`, `2M`; `None` if wrk would show its usage.
 pub(super) fn scan_metric(text: &str) -> Option<u64> {
     scan(text, &METRIC)
 }
 
-/// Seconds, from `10`, `30s`, `2m`, `1h`.
+/// Returns the number of seconds, from `10`, `30s`, `2m`, `1h`.
 pub(super) fn scan_time(text: &str) -> Option<u64> {
     // a time below zero would be one of billions of years
     scan(text, &SECONDS).filter(|_| !text.trim_start().starts_with('-'))
@@ -44,7 +44,7 @@ fn scan(text: &str, units: &Units) -> Option<u64> {
     base.checked_mul(scale)
 }
 
-/// wrk climbs to the next unit at 0.85 of it, and never to the last of its list.
+/// Formats a number; wrk changes to the next unit at 0.85 of it, up to the last of its list.
 fn format(number: f64, units: &Units, decimals: usize) -> String {
     let threshold = units.scale as f64 * 0.85;
     let mut amount = number;
@@ -67,7 +67,7 @@ pub(super) fn bytes(number: f64) -> String {
     format(number, &BYTES, 2)
 }
 
-/// A span given in microseconds.
+/// Returns a span given in microseconds.
 pub(super) fn time_us(micros: f64) -> String {
     if micros >= 1_000_000.0 {
         format(micros / 1e6, &SECONDS, 2)
@@ -76,12 +76,13 @@ pub(super) fn time_us(micros: f64) -> String {
     }
 }
 
-/// A span given in whole seconds.
+/// Returns a span given in whole seconds.
 pub(super) fn time_s(seconds: u64) -> String {
     format(seconds as f64, &SECONDS, 0)
 }
 
-/// A number with its unit in a column: what the unit lacks of two letters is blank on its right.
+/// Formats a number with its unit in a column; units shorter than two letters are padded with
+/// blanks on the right.
 pub(super) fn column(text: &str, width: usize) -> String {
     let letters = text.chars().rev().take(2).filter(char::is_ascii_alphabetic).count();
     let blanks = 2 - letters;
