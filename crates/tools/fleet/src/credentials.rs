@@ -1,5 +1,5 @@
-//! Identity in a fleet: an nkey, whose public half is the id in the server's configuration, and
-//! whose secret half is in a file with private permissions.
+//! Identity in a fleet: an nkey. Its public half is the id in the server's configuration; its
+//! secret half is in a file with private permissions.
 
 use crate::FleetError;
 use nkeys::KeyPair;
@@ -45,7 +45,7 @@ impl Credentials {
         Ok(Credentials { fleet: fleet.to_owned(), role, seed })
     }
 
-    /// The public half: a unique name.
+    /// Returns the public half: a unique name.
     pub fn id(&self) -> String {
         KeyPair::from_seed(&self.seed).map(|pair| pair.public_key()).unwrap_or_default()
     }
@@ -67,7 +67,7 @@ impl Credentials {
         Ok(read)
     }
 
-    /// Into a new file that only this user may read.
+    /// Writes to a new file that only this user may read.
     ///
     /// # Errors
     /// Fails if the file is there already or cannot be written.
@@ -83,7 +83,7 @@ impl Credentials {
     }
 }
 
-/// A secret readable by others is refused, as in ssh.
+/// Refuses a secret that others can read, as ssh does.
 fn check_mode(path: &Path) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path).map_err(|error| error.to_string())?.permissions().mode();
@@ -96,7 +96,7 @@ fn check_mode(path: &Path) -> Result<(), String> {
     ))
 }
 
-/// The name of a fleet is a part of subjects.
+/// Checks the name of a fleet, which is a part of subjects.
 fn check_name(fleet: &str) -> Result<(), FleetError> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     if !fleet.is_empty() && fleet.len() <= 64 && fleet.chars().all(fits) {

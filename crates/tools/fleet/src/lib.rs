@@ -1,7 +1,7 @@
 //! A fleet's network: connections to a NATS server, the server as a child process, its
 //! configuration, credentials, and secrets sealed to one agent. [`protocol`] has the messages and
-//! the state machines of manager and agent, without I/O. Layer 4; the async runtime is hidden in
-//! [`NatsLink`], on its own thread.
+//! the state machines of manager and agent, without I/O. Layer 4; [`NatsLink`] hides the async
+//! runtime, which has its own thread.
 #![forbid(unsafe_code)]
 
 mod credentials;

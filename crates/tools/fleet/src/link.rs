@@ -1,5 +1,5 @@
-//! A connection to the server, with a face that blocks: messages out without waiting, messages in
-//! through a channel, each stamped the moment that it arrived.
+//! A connection to the server with a blocking interface: messages are sent without waiting, and
+//! received through a channel, each with the time of its arrival.
 
 use crate::{Credentials, FleetError, ServerVersion};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use units::Nanos;
 
-/// Messages of one subscription that wait inside the client: a gap beyond, which the numbers of rows
-/// show.
+/// Maximum number of messages of one subscription that wait inside the client. More are dropped: a
+/// gap that the numbers of rows show.
 const SUBSCRIPTION_MAX: usize = 8_192;
 /// Pause between two attempts to reach the server at first.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
@@ -24,7 +24,7 @@ pub struct NatsEndpoint {
     pub url: String,
     /// The only trusted certificates: PEM.
     pub ca: Option<PathBuf>,
-    /// Our certificate and its key, for servers that require one: PEM.
+    /// Our certificate and its key, for servers that require one, as PEM.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
@@ -44,10 +44,10 @@ pub enum Incoming {
     Refused(String),
 }
 
-/// Subject and text of a message; without one, the end.
+/// Subject and text of a message; without a message, the end.
 type OutgoingMessage = (String, Option<Vec<u8>>);
 
-/// An open connection. It reconnects by itself; messages sent meanwhile are delivered afterwards.
+/// Open connection. It reconnects by itself; messages sent meanwhile are delivered afterwards.
 #[derive(Debug)]
 pub struct NatsLink {
     out: LinkSender,
@@ -69,12 +69,12 @@ impl NatsEndpoint {
     }
 }
 
-/// Sends by a connection; clones send by the same one, in the order of their calls.
+/// Sender of a connection; clones share it, in the order of their calls.
 #[derive(Clone, Debug)]
 pub struct LinkSender(UnboundedSender<OutgoingMessage>);
 
 impl LinkSender {
-    /// A link without receivers: for a manager without a network.
+    /// Returns a link without receivers: for a manager without a network.
     pub fn disconnected() -> LinkSender {
         LinkSender(unbounded_channel().0)
     }
@@ -146,8 +146,8 @@ impl Drop for NatsLink {
     }
 }
 
-/// The pause before an attempt, counted from 1. The client makes one before the very first
-/// connection too: there is nothing to wait for then.
+/// Returns the pause before an attempt, counted from 1. The client also asks before the very first
+/// connection, which needs no pause.
 fn reconnect_delay(attempt: usize) -> Duration {
     match attempt {
         0 | 1 => Duration::ZERO,
@@ -190,7 +190,7 @@ fn options(
     Ok(options)
 }
 
-/// TLS that trusts a single authority.
+/// Returns a TLS configuration that trusts a single authority.
 fn trust(
     ca: &PathBuf,
     identity: Option<&(PathBuf, PathBuf)>,

@@ -1,5 +1,5 @@
-//! Sealed messages: only their agent can open them (HPKE, RFC 9180, base mode). A plan contains the
-//! secrets of its requests, which the server between manager and agents must not see.
+//! Sealed messages, which only their agent can open (HPKE, RFC 9180, base mode). A plan contains
+//! the secrets of its requests, which the server between manager and agents must not see.
 
 use crate::FleetError;
 use rustls::crypto::aws_lc_rs::hpke::DH_KEM_X25519_HKDF_SHA256_AES_256 as SUITE;
@@ -35,7 +35,7 @@ impl SealKey {
         Ok(SealKey { public, secret })
     }
 
-    /// The half that messages are sealed with.
+    /// Returns the half that messages are sealed with.
     pub fn public(&self) -> &[u8] {
         &self.public
     }

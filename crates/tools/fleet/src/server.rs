@@ -36,7 +36,7 @@ pub struct ServerOptions {
     /// The program; found by its name in PATH.
     pub program: PathBuf,
     pub listen: IpAddr,
-    /// Port; 0: any free one.
+    /// Port; 0 for any free one.
     pub port: u16,
     pub tls: Option<ServerTls>,
 }
@@ -48,8 +48,8 @@ impl Default for ServerOptions {
     }
 }
 
-/// A server's configuration. Accounts with their own users, and never an `authorization` block with
-/// `$SYS`: versions below 2.9.23 then admit everyone (CVE-2023-47090).
+/// Returns a server's configuration. Accounts with their own users, and never an `authorization`
+/// block with `$SYS`: versions below 2.9.23 then admit everyone (CVE-2023-47090).
 ///
 /// # Errors
 /// Fails for a server on a network without TLS.
@@ -157,7 +157,7 @@ impl NatsServer {
         self.child.wait().ok();
     }
 
-    /// Restarts the server on the same port if it has died, and returns whether it had.
+    /// Restarts the server on the same port if it has exited; returns whether it had.
     ///
     /// # Errors
     /// Fails if it does not start again.
@@ -189,8 +189,8 @@ fn installed(program: &Path) -> Result<ServerVersion, FleetError> {
     ServerVersion::parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The child and the port that it reports; `port` overrides the configuration's. With `setpriv`,
-/// the kernel ends the server when this process ends, however it ends.
+/// Returns the child and the port that it reports; `port` overrides the configuration's. With
+/// `setpriv`, the kernel ends the server when this process ends in any way.
 fn launch(program: &Path, dir: &Path, port: Option<u16>) -> Result<(Child, u16), FleetError> {
     let start = |mut command: Command| {
         command.arg("-c").arg(dir.join("server.conf")).current_dir(dir);

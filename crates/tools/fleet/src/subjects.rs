@@ -9,27 +9,27 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// `fleet`: letters, digits, `-` and `_`.
+    /// Creates the subjects of `fleet`, whose name has letters, digits, `-` and `_`.
     pub fn new(fleet: &str) -> Subjects {
         Subjects { prefix: format!("ls.{fleet}") }
     }
 
-    /// Manager to all.
+    /// Subject from the manager to all.
     pub fn command(&self) -> String {
         format!("{}.cmd", self.prefix)
     }
 
-    /// Subject from the manager to one agent.
+    /// Returns the subject from the manager to one agent.
     pub fn to(&self, agent: &str) -> String {
         format!("{}.to.{agent}", self.prefix)
     }
 
-    /// Messages of an agent.
+    /// Returns the subject of an agent's messages.
     pub fn from(&self, agent: &str) -> String {
         format!("{}.from.{agent}", self.prefix)
     }
 
-    /// An agent's rows.
+    /// Returns an agent's rows.
     pub fn rows(&self, agent: &str) -> String {
         format!("{}.rows.{agent}", self.prefix)
     }
@@ -48,14 +48,15 @@ impl Subjects {
         format!("{}.said", self.prefix)
     }
 
-    /// Kind and sender of a message that the manager gets: `from`, `rows`, `sut`, `ctl`.
+    /// Returns the kind and sender of a message that the manager gets: `from`, `rows`, `sut`,
+    /// `ctl`.
     pub fn sender<'a>(&self, subject: &'a str) -> Option<(&'a str, &'a str)> {
         let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
         Some(rest.split_once('.').unwrap_or((rest, "")))
     }
 
-    /// Subjects that a party with this role and id may publish and subscribe to, and no others:
-    /// allow lists only, no inbox, none of the server's own subjects.
+    /// Returns the subjects that a party with this role and id may publish and subscribe to, as
+    /// allow lists only: no inbox, and none of the server's own subjects.
     pub fn permitted(&self, role: Role, id: &str) -> (Vec<String>, Vec<String>) {
         match role {
             Role::Manager => (

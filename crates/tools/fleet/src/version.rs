@@ -2,11 +2,11 @@
 
 use crate::FleetError;
 
-/// `2.9.10`.
+/// Version such as `2.9.10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerVersion(pub u32, pub u32, pub u32);
 
-/// The first version of each line with the security fixes of 2026; later lines have them.
+/// First version of each line with the security fixes of 2026; later lines have them.
 const FIXED: [ServerVersion; 3] =
     [ServerVersion(2, 11, 16), ServerVersion(2, 12, 7), ServerVersion(2, 14, 0)];
 /// Oldest tested version.
@@ -19,7 +19,7 @@ impl std::fmt::Display for ServerVersion {
 }
 
 impl ServerVersion {
-    /// From `nats-server: v2.9.10` or `2.9.10`.
+    /// Parses `nats-server: v2.9.10` or `2.9.10`.
     ///
     /// # Errors
     /// Fails if there is no version in it.
@@ -48,7 +48,7 @@ impl ServerVersion {
         )))
     }
 
-    /// Warning about a server of this version that is reached over a network.
+    /// Returns a warning about a server of this version that is reached over a network.
     pub fn warning(self) -> Option<String> {
         let line = FIXED.iter().find(|fixed| (fixed.0, fixed.1) == (self.0, self.1));
         let newest = FIXED[FIXED.len() - 1];

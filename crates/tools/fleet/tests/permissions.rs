@@ -1,4 +1,4 @@
-//! Permissions of an agent's credentials, checked with the installed server: its own subjects, and
+//! Permissions of an agent's credentials, tested with the installed server: its own subjects, and
 //! no others.
 
 use fleet::{
@@ -32,7 +32,7 @@ fn link(scene: &Scene, credentials: &Credentials, subjects: Vec<String>) -> Nats
     NatsLink::connect(&place, credentials, subjects, PATIENCE).expect("a link")
 }
 
-/// The server's refusals, until the manager's mark arrives.
+/// Returns the server's refusals, until the manager's mark arrives.
 fn refusals(link: &NatsLink) -> Vec<String> {
     let mut refused = Vec::new();
     loop {

@@ -18,14 +18,14 @@ const START_MIN: Nanos = Nanos::from_millis(400);
 const GO_BEFORE: Nanos = Nanos::from_millis(300);
 /// How long an agent without a load waits for a silent manager.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
-/// How long an agent with counts keeps them for a manager that takes over.
+/// Time for which an agent with counts keeps them for a manager that takes over.
 const PATIENCE_WITH_ROWS: Nanos = Nanos::from_secs(600);
-/// Bytes of a plan in all.
+/// Maximum size of a plan in bytes.
 pub const PLAN_BYTES_MAX: usize = 64 << 20;
-/// Arrivals by which an agent's share of a load is counted, and what that can be wrong by.
+/// Number of arrivals by which an agent's share of a load is counted; its precision.
 const SHARE_OF: u64 = 1 << 24;
 const ROUNDING: f64 = 1e-3;
-/// Slots of a load in all.
+/// Maximum number of slots of a load.
 pub const SLOTS_MAX: u32 = 1 << 24;
 /// Rows that are sent again at once.
 const RESEND_MAX: usize = 256;
@@ -56,7 +56,7 @@ pub enum AgentAction {
         parts: Vec<Option<Share>>,
         from: Nanos,
     },
-    /// Issue nothing from this instant of our clock on: the part belongs to another agent.
+    /// Issue no calls from this instant of our clock on: another agent has the part.
     Cease {
         at: Nanos,
     },
@@ -76,7 +76,7 @@ pub struct ReadyFacts {
     pub hash: String,
     /// The workers that we have for it.
     pub workers: u32,
-    /// The highest rate that the whole fleet reaches in it, in calls a second; `None` in a closed loop.
+    /// Highest rate of the whole fleet, in calls per second; `None` in a closed loop.
     pub rate_peak: Option<f64>,
 }
 
@@ -133,11 +133,11 @@ pub struct Agent {
     welcome: bool,
     /// Number of sent messages.
     number: u64,
-    /// The manager's messages that were received: those to us, and those to all.
+    /// Received messages of the manager: those to us, and those to all.
     received: NumberWindow,
     commands: NumberWindow,
     refused: RefusedMessages,
-    /// Machines of the fleet.
+    /// Number of machines of the fleet.
     machines: u32,
     /// Time of the latest clock reading.
     now: Nanos,
@@ -157,17 +157,17 @@ pub struct Agent {
     rate_peak: Option<f64>,
     /// The manager whose plan is running.
     client: u64,
-    /// The plan of a later manager, which ends the current one.
+    /// Plan of a later manager, which ends the current plan.
     next: Option<Receipt>,
     /// Replies to the parts offered in this step, by number.
     taken: BTreeMap<u64, Option<String>>,
-    /// Of these, the parts that were taken.
+    /// Parts that were taken over.
     extra: Vec<Share>,
     actions: VecDeque<AgentAction>,
 }
 
 impl Agent {
-    /// `id`: as the manager names it.
+    /// Creates an agent. `id`: its name at the manager.
     pub fn new(id: &str, hello: Hello, now: Nanos) -> Agent {
         Agent {
             id: id.to_owned(),
@@ -207,7 +207,7 @@ impl Agent {
         self.watched
     }
 
-    /// Offset of the manager's clock from ours.
+    /// Returns the offset of the manager's clock from ours.
     pub fn offset(&self) -> Option<Offset> {
         self.clock.best(self.now)
     }
@@ -216,12 +216,12 @@ impl Agent {
         self.clock.drift()
     }
 
-    /// Messages of the manager, or of another one, that were refused.
+    /// Returns how many messages of this or another manager were refused.
     pub fn refused(&self) -> RefusedMessages {
         self.refused
     }
 
-    /// The last message of a process that ends.
+    /// Returns the last message of a process that ends.
     pub fn leave(&mut self, why: &str) -> Stamped<FromAgent> {
         self.stamped(FromAgent::Leaving { why: why.to_owned() }, self.client)
     }
@@ -241,8 +241,8 @@ impl Agent {
         self.actions.push_back(AgentAction::Say(message));
     }
 
-    /// Follows a manager with a later number: it does not know this agent yet, and its clock is
-    /// unknown.
+    /// Follows a manager with a higher number, which does not know this agent yet and whose clock
+    /// is unknown.
     fn follow(&mut self, epoch: u64, now: Nanos) {
         (self.epoch, self.hello.proof) = (epoch, 0);
         (self.received, self.commands) = (NumberWindow::default(), NumberWindow::default());
@@ -281,7 +281,7 @@ impl Agent {
         true
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub fn tick(&mut self, now: Nanos) {
         self.now = now;
         if now >= self.next_sign {
@@ -326,7 +326,7 @@ impl Agent {
         }
     }
 
-    /// Processes the manager's reply to a time request.
+    /// Handles the manager's reply to a time request.
     fn note_time(&mut self, exchange: ClockExchange) {
         self.clock.add(exchange);
         self.report_ready();
@@ -344,7 +344,7 @@ impl Agent {
         }
     }
 
-    /// Processes a message to this agent; `now` is when it arrived.
+    /// Handles a message to this agent; `now`: its arrival.
     pub fn receive(&mut self, message: Stamped<ToAgent>, now: Nanos) {
         self.now = now;
         let Stamped { stamp, content } = message;
@@ -397,7 +397,7 @@ impl Agent {
         }
     }
 
-    /// A message to all.
+    /// Handles a message to all agents.
     pub fn commanded(&mut self, command: &ManagerMessage, now: Nanos) {
         self.now = now;
         if command.epoch < self.epoch {
@@ -480,8 +480,8 @@ impl Agent {
         matches!(&self.state, AgentState::Running { step: of, .. } if *of == step)
     }
 
-    /// A part of a plan. A running plan of another manager is ended first: a manager with a higher
-    /// number that does not take over replaces the run.
+    /// Handles a part of a plan. First ends a running plan of another manager: a manager with a
+    /// higher number that does not take over replaces the run.
     fn receive_part(&mut self, plan: Receipt, part: u32, parts: u32, bytes: Vec<u8>) {
         let count = parts as usize;
         if count == 0 || count > PLAN_BYTES_MAX >> 10 || part >= parts {
@@ -517,7 +517,7 @@ impl Agent {
         }
     }
 
-    /// Prepares a plan that is there in all of its parts.
+    /// Prepares a plan whose parts have all arrived.
     fn unfold(&mut self, plan: Receipt) {
         if !plan.is_whole() {
             self.client = self.epoch;
@@ -532,8 +532,8 @@ impl Agent {
         self.actions.push_back(AgentAction::Prepare { step, hash, sealed });
     }
 
-    /// The plan with this hash is prepared, or cannot run here. Checks whether it is still the
-    /// wanted one: the result of an earlier manager's request may arrive only now.
+    /// Records that the plan with this hash is prepared, or cannot run here. Checks that it is
+    /// still the wanted one: this may be the late result of an earlier manager's request.
     pub fn prepared(&mut self, step: u64, hash: &str, outcome: Result<ReadyFacts, String>) -> bool {
         if self.state != (AgentState::Preparing { step, hash: hash.to_owned() }) {
             return false;
@@ -585,7 +585,8 @@ impl Agent {
         self.state = AgentState::Armed { step, shares, start };
     }
 
-    /// Why our operator's rate limit forbids these parts of a load that peaks at `rate_peak`.
+    /// Returns the reason if our operator's rate limit forbids these parts of a load that peaks at
+    /// `rate_peak`.
     fn beyond_ceiling<'a>(
         &self,
         rate_peak: Option<f64>,
@@ -604,7 +605,7 @@ impl Agent {
         })
     }
 
-    /// A part of a lost agent's load is offered: it is taken once, and the same is answered each time.
+    /// Takes an offered part of a lost agent's load: once, with the same answer to each repetition.
     fn take(&mut self, step: u64, number: u64, slots: (&[Vec<u32>], u32), from: Nanos, now: Nanos) {
         if self.step() != Some(step) {
             return;
@@ -683,13 +684,13 @@ impl Agent {
         self.send(FromAgent::StoodDown { step, why: why.to_owned() });
     }
 
-    /// The next row of the step that runs.
+    /// Sends the next row of the running step.
     pub fn row(&mut self, row: Vec<u8>) {
         self.rows.push(row.clone());
         self.actions.push_back(AgentAction::Row(row));
     }
 
-    /// The workers have finished the step; rows and ending are known here.
+    /// Ends the step of the workers; its rows and its end are known here.
     pub fn over(&mut self, mut content: Final, now: Nanos) {
         let AgentState::Running { step, ending } = &self.state else { return };
         content.step = *step;
@@ -738,7 +739,7 @@ mod tests {
         NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A message of the manager with this number, about its own run.
+    /// Returns a message of the manager with this number, about its own run.
     fn stamped(content: ToAgent) -> Stamped<ToAgent> {
         let stamp = Stamp { session: 0, run: content.epoch(), number: number() };
         Stamped { stamp, content }
@@ -751,7 +752,7 @@ mod tests {
 
     const NOW: Nanos = Nanos::from_secs(10);
 
-    /// An agent with assigned slots of a load of 1,000/s.
+    /// Returns an agent with assigned slots of a load of 1,000/s.
     fn armed(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Agent {
         let now = NOW;
         let mut agent = Agent::new("A", Hello { rate_max, ..Hello::default() }, now);
@@ -824,8 +825,8 @@ mod tests {
         assert!(matches!(last(Some(250.0), &half), Some(FromAgent::StoodDown { .. })));
     }
 
-    /// Reply of an agent with a third of the load to an offer of another sixth, and the number of
-    /// parts that it then reports as taken.
+    /// Returns the reply of an agent with a third of the load to an offer of another sixth, and the
+    /// number of parts that it then reports as taken.
     fn offered_a_sixth(rate_max: f64) -> (Option<String>, u32) {
         let mut agent = armed(Some(rate_max), &[vec![1]], 3);
         let what = What::Go { step: 1 };

@@ -6,19 +6,19 @@ use units::Nanos;
 
 /// Number of exchanges from which the best one is chosen.
 const KEPT: usize = 64;
-/// Exchanges at the start; later ones are occasional, to track drift. The first ones are sent at
-/// once. The others leave pauses for the server and for agents that still join.
+/// Number of exchanges at the start; later ones are occasional, to track drift. The first are sent
+/// at once; pauses between the others leave time to the server and to agents that still join.
 const PROBES: u64 = 40;
 const PROBES_AT_ONCE: u64 = 8;
 /// Room for each machine that asks: 2,000 questions a second in all.
 const PAUSE_PER_MACHINE: Nanos = Nanos::from_micros(500);
 const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
 const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
-/// Two clocks drift by at most one nanosecond in this many: 100 ppm. RFC 5905 assumes 15 ppm per
+/// Maximum drift of two clocks: one nanosecond in this many (100 ppm). RFC 5905 assumes 15 ppm per
 /// clock; a clock being adjusted runs faster or slower for a while.
 const DRIFT_DIVISOR: u64 = 10_000;
 
-/// One exchange: sent and received by our clock, received and sent back by the other's.
+/// Exchange: sent and received by our clock, received and answered by the other's.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockExchange {
     pub sent: Nanos,
@@ -27,7 +27,7 @@ pub struct ClockExchange {
     pub answered: Nanos,
 }
 
-/// An estimate: the other clock is ahead of ours by `ahead`, to within `bound`.
+/// Estimate: the other clock is ahead of ours by `ahead`, within `bound`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offset {
     /// Nanoseconds; negative if the other clock is behind.
@@ -35,7 +35,7 @@ pub struct Offset {
     pub bound: Nanos,
 }
 
-/// The exchanges with one machine.
+/// Exchanges with one machine.
 #[derive(Clone, Debug, Default)]
 pub struct ClockEstimate {
     /// The estimates, and when each was made.
@@ -69,8 +69,8 @@ impl ClockEstimate {
         }
     }
 
-    /// The best estimate at `now`: its bound is half of the delay plus the possible drift since.
-    /// `None` before the first.
+    /// Returns the best estimate at `now`: its bound is half of the delay plus the possible drift
+    /// since. `None` before the first exchange.
     pub fn best(&self, now: Nanos) -> Option<Offset> {
         let aged = |(begun, offset): &(Nanos, Offset)| {
             let parted = Nanos((now - *begun).0 / DRIFT_DIVISOR);
@@ -83,7 +83,7 @@ impl ClockEstimate {
         self.exchanges
     }
 
-    /// The pause before the next exchange, with this many machines asking the same one.
+    /// Returns the pause before the next exchange, if this number of machines ask the same one.
     pub fn pause(&self, machines: u32) -> Nanos {
         let room = Nanos(PAUSE_PER_MACHINE.0 * u64::from(machines)).max(PROBE_PAUSE);
         match self.exchanges {
@@ -93,8 +93,8 @@ impl ClockEstimate {
         }
     }
 
-    /// Drift of the clocks since the first exchanges, in nanoseconds: reported, never applied to an
-    /// instant.
+    /// Returns the drift of the clocks since the first exchanges, in nanoseconds: reported, never
+    /// applied to an instant.
     pub fn drift(&self) -> Option<i64> {
         let (first, (_, last)) = (self.first?, self.recent.back()?);
         Some(last.ahead.saturating_sub(first.ahead))
@@ -102,7 +102,7 @@ impl ClockEstimate {
 }
 
 impl Offset {
-    /// Our clock's reading when the other shows `there`.
+    /// Returns our clock's reading when the other shows `there`.
     pub fn here(&self, there: Nanos) -> Nanos {
         Nanos(there.0.saturating_sub_signed(self.ahead))
     }

@@ -1,5 +1,5 @@
 //! Numbers and lists as bytes: variable-length integers, least significant seven bits first. The
-//! input comes from another machine: every length is checked against the remaining bytes.
+//! input comes from another machine, so every length is checked against the remaining bytes.
 
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -16,16 +16,16 @@ impl std::fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// Maximum number of histograms above zero in one message: a few bytes each become 192 KiB here. A
-/// row of a run has 1,000 each for its targets, its kinds of clients and its scenarios, 3,097 for
-/// 999 steps in journeys and blocks, and fewer than 100 others.
+/// Maximum number of non-empty histograms in a message: a few bytes each become 192 KiB here. A row
+/// of a run has 1,000 each for its targets, its kinds of clients and its scenarios, 3,097 for 999
+/// steps in journeys and blocks, and fewer than 100 others.
 pub(crate) const HISTOGRAMS_MAX: usize = 8_192;
 
-/// The rest of a message.
+/// Remaining bytes of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
-    /// Number of histograms that the message may still have.
+    /// Number of histograms that the message may still contain.
     histograms: usize,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
-    /// Counts a histogram that takes memory.
+    /// Counts a histogram that needs memory.
     ///
     /// # Errors
     /// Fails for more than a run has.
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A count of items that take at least one byte each.
+    /// Reads a count of items that take at least one byte each.
     ///
     /// # Errors
     /// Fails if fewer bytes are left.
@@ -138,7 +138,7 @@ macro_rules! unsigned {
 
 unsigned! { u8 u16 u32 u64 u128 usize }
 
-/// Zigzag: 0, -1, 1, -2, …
+/// Zigzag encoding: 0, -1, 1, -2, …
 impl Packed for i64 {
     fn pack(&self, out: &mut Vec<u8>) {
         put(out, u128::from(((self << 1) ^ (self >> 63)) as u64));
@@ -204,7 +204,7 @@ impl<T: Packed + Default> Packed for Option<T> {
     }
 }
 
-/// Rows that are there already are filled, so that their memory is used again.
+/// Existing rows are overwritten, so that their memory is reused.
 impl<T: Packed + Default> Packed for Vec<T> {
     fn pack(&self, out: &mut Vec<u8>) {
         self.len().pack(out);

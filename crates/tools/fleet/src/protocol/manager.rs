@@ -13,25 +13,25 @@ use units::Nanos;
 
 /// Bytes of a plan in one message: two digits a byte, and well below a server's limit of 1 MiB.
 pub const PART_BYTES: usize = 128 << 10;
-/// Maximum number of rows of one agent that wait for an earlier one: an hour's.
+/// Maximum number of rows of one agent that wait for an earlier one: those of an hour.
 const HELD_MAX: usize = 4_096;
 /// A gap is requested again after this time.
 const RESEND_PAUSE: Nanos = Nanos::from_millis(500);
 /// The start is at least this far ahead, plus this much per agent.
 const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
 const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
-/// The start is at least this many shortest round trips ahead, and bounded: a more distant agent
-/// cannot start in time with others.
+/// Minimum time to the start in shortest round trips, within bounds; a more distant agent cannot
+/// start in time with the others.
 const LEAD_WAYS: u64 = 50;
 const LEAD_MAX: Nanos = Nanos::from_secs(30);
-/// Added to a clock's bound: drift since the comparison, and how long after reading the clock a
-/// worker still issues calls due then.
+/// Time added to a clock's bound: drift since the comparison, and how long after reading the clock
+/// a worker still issues calls due then.
 const FENCE_MARGIN: Nanos = Nanos::from_millis(500);
 /// Minimum interval between confirmations to an agent that is received again.
 const CONFIRM_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Maximum number of unheard agents per message: their names fit into it.
 const NAMED_MAX: usize = 4_096;
-/// Processes of one id that wait for its place.
+/// Maximum number of processes with one id that wait for its place.
 const APPLICANTS_MAX: usize = 8;
 /// Maximum number of agents of one fleet.
 pub const AGENTS_MAX: usize = 10_000;
@@ -57,19 +57,19 @@ pub struct AgentEntry {
     pub whole: bool,
     /// Time since when the manager's messages list it as unheard.
     named: Option<Nanos>,
-    /// Excluded from this step, whatever it sends: its part was given to others.
+    /// True if it is excluded from this step, whatever it sends: others have its part.
     relieved: bool,
-    /// Another process has its name now, and does not know the step.
+    /// True if another process now has its name, and does not know the step.
     anew: bool,
     /// The agent announced that it left.
     left: bool,
-    /// Messages of its process that were received, and those sent to it.
+    /// Numbers of the messages received from its process, and sent to it.
     received: NumberWindow,
     sent_count: u64,
 }
 
 impl AgentEntry {
-    /// Returns whether rows may be missing: some wait for an earlier one, or its end is known.
+    /// Returns whether rows may be missing: later rows wait, or the end is known.
     fn may_have_gap(&self) -> bool {
         !self.early.is_empty() || self.content.is_some() && !self.whole
     }
@@ -98,7 +98,7 @@ impl AgentEntry {
     }
 }
 
-/// A process that sent a hello and has no place yet.
+/// Process that sent a hello and has no place yet.
 #[derive(Debug)]
 struct Applicant {
     session: u64,
@@ -121,7 +121,7 @@ pub enum AgentStage {
     Lost,
 }
 
-/// Rows of a watch that are kept: more than a day of them.
+/// Maximum number of rows of a watch that are kept: more than a day of them.
 const WATCH_ROWS_MAX: usize = 100_000;
 
 /// The watch of the target's machine, and its rows of this step.
@@ -135,7 +135,7 @@ struct WatchEntry {
     series: SutSeries,
 }
 
-/// A part of a lost agent's load that was offered to another one.
+/// Part of a lost agent's load that was offered to another agent.
 #[derive(Debug)]
 struct Offer {
     number: u64,
@@ -158,16 +158,16 @@ pub enum FleetEvent {
     Joined(String),
     /// A watch of the target's machine is present.
     Watched,
-    /// All have prepared the plan.
+    /// All agents have prepared the plan.
     Ready,
     Unfit(String, String),
-    /// All know the start, and were notified that it is final.
+    /// All agents know the start, and that it is final.
     Going,
-    /// One of them did not start, or not in time.
+    /// An agent did not start, or not in time.
     StoodDown(String, String),
     /// The next row of an agent, in order.
     Row(String, Vec<u8>),
-    /// Silent for [`LOST_AFTER`], or left by itself.
+    /// An agent was silent for [`LOST_AFTER`], or left by itself.
     Lost(String, String),
     /// An agent's reply to the offer with this number: accepted, or why not.
     Taken {
@@ -214,7 +214,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager of `wanted` agents.
+    /// Returns a manager of `wanted` agents.
     pub fn new(epoch: u64, wanted: usize, now: Nanos) -> Manager {
         Manager {
             epoch,
@@ -252,7 +252,7 @@ impl Manager {
         &self.agent_entries
     }
 
-    /// State for an operator.
+    /// Returns the state for an operator.
     pub fn status(&self, now: Nanos) -> Status {
         let agent = |(id, agent_entry): (&String, &AgentEntry)| AgentStatus {
             id: id.clone(),
@@ -269,17 +269,17 @@ impl Manager {
         self.step
     }
 
-    /// The run that the step is of: the number of the manager that began it.
+    /// Returns the run that the step is of: the number of the manager that began it.
     pub fn run(&self) -> u64 {
         self.run
     }
 
-    /// Messages that were refused.
+    /// Returns the number of refused messages.
     pub fn refused(&self) -> RefusedMessages {
         self.refused
     }
 
-    /// Number of the manager.
+    /// Returns the number of the manager.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -320,8 +320,7 @@ impl Manager {
         self.posts.push_back(Post::One(id.to_owned(), Stamped { stamp, content }));
     }
 
-    /// Returns whether the message is the next one, or an overtaken one, of the process with the
-    /// place.
+    /// Returns whether the message is the next one, or a late one, of the process with the place.
     fn accepts(&mut self, agent: &str, stamp: Stamp) -> bool {
         let Some(agent_entry) = self.agent_entries.get_mut(agent) else {
             self.refused.foreign += 1;
@@ -338,7 +337,7 @@ impl Manager {
         true
     }
 
-    /// A message of an agent.
+    /// Handles a message of an agent.
     pub fn receive(&mut self, agent: &str, message: Stamped<FromAgent>, now: Nanos) {
         let Stamped { stamp, content: message } = message;
         if let FromAgent::Hello(hello) = message {
@@ -404,8 +403,8 @@ impl Manager {
         }
     }
 
-    /// Processes a hello. A process gets a place once it has proved that it runs now: a hello may
-    /// be replayed from a process that has ended.
+    /// Handles a hello. A process gets a place once it has proved that it runs now: a hello may be
+    /// a replay from a process that has ended.
     fn admit(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
         let session = hello.session;
         let refused = if hello.protocol != PROTOCOL {
@@ -532,8 +531,8 @@ impl Manager {
         }
     }
 
-    /// The agents from which nothing more is expected: lost, or excluded without having ended and
-    /// not restarted; or silent for the time after which an agent counts as lost.
+    /// Returns the agents from which no more messages are expected: lost; excluded without having
+    /// ended, and not restarted; or silent for the time after which an agent counts as lost.
     pub fn absent(&self) -> Vec<String> {
         let absent = |agent_entry: &AgentEntry| {
             let given_up = agent_entry.relieved && agent_entry.content.is_none();
@@ -546,7 +545,7 @@ impl Manager {
     }
 
     /// Continues without an agent, between two steps or before the start of one. It is not
-    /// replaced: the fleet is smaller.
+    /// replaced, so the fleet is smaller.
     pub fn dismiss(&mut self, agent: &str) {
         if self.agent_entries.remove(agent).is_some() {
             self.wanted = self.agent_entries.len();
@@ -588,8 +587,8 @@ impl Manager {
         messages.into_iter().for_each(|(agent, message)| self.one(&agent, message));
     }
 
-    /// How far ahead a start must be: every agent is notified and confirms, over paths that may be
-    /// much slower than their best.
+    /// Returns how far ahead a start must be: every agent is notified and confirms, over paths that
+    /// may be much slower than their best.
     pub fn lead(&self) -> Nanos {
         let way = self
             .agent_entries
@@ -602,7 +601,7 @@ impl Manager {
         (LEAD_MIN + agents).max(Nanos(way.saturating_mul(LEAD_WAYS))).min(LEAD_MAX)
     }
 
-    /// Asks all agents which parts they hold of a run whose manager has ended.
+    /// Asks all agents which parts of a run they hold whose manager has exited.
     pub fn query_assignments(&mut self) {
         let epoch = self.epoch;
         let unknown =
@@ -611,7 +610,7 @@ impl Manager {
         agents.iter().for_each(|agent| self.one(agent, ToAgent::Recall { epoch }));
     }
 
-    /// Takes over the run: its rows are requested from the first on, as they are found missing.
+    /// Takes over the run: requests its rows from the first on, as they are found missing.
     pub fn adopt(&mut self, run: u64, step: u64, start: Nanos) {
         (self.run, self.step, self.start) = (run, step, start);
         for agent_entry in self.agent_entries.values_mut() {
@@ -623,7 +622,7 @@ impl Manager {
         }
     }
 
-    /// Sends each agent its slots, and all of them the first instant.
+    /// Sends each agent its slots, and the first instant to all.
     pub fn arm(&mut self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
         self.start = start;
         let (epoch, step, agents) = (self.epoch, self.step, slots.len() as u32);
@@ -633,8 +632,8 @@ impl Manager {
         }
     }
 
-    /// Takes a lost agent's part away: the agent is listed as unheard until the end of the step,
-    /// even if it returns. From the returned instant on it certainly issues nothing: it has
+    /// Withdraws a lost agent's part: the agent is listed as unheard until the end of the step,
+    /// even if it returns. From the returned instant on it certainly issues no calls: it has
     /// received no valid heartbeat since it is listed, and stops [`DEAD_MAN`] after the last one.
     pub fn relieve(&mut self, agent: &str) -> Nanos {
         let now = self.now;
@@ -653,7 +652,7 @@ impl Manager {
     }
 
     /// Offers a lost agent's part to another one: slots for each of its workers, from this time
-    /// after the first instant on. The offer is repeated until it is answered; returns its number.
+    /// after the first instant on. The offer is repeated until it is answered. Returns its number.
     pub fn offer(&mut self, successor: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
         let (epoch, step, number) = (self.epoch, self.step, self.offers.len() as u64);
         let message = ToAgent::Take { epoch, step, number, slots, of, from: from.0 };
@@ -721,12 +720,12 @@ impl Manager {
         self.watch.is_some()
     }
 
-    /// Rows of the target's machine in this step; `None` if it is not watched.
+    /// Returns the rows of the target's machine in this step; `None` if it is not watched.
     pub fn seen(&self) -> Option<&SutSeries> {
         self.watch.as_ref().map(|watch| &watch.series)
     }
 
-    /// A message of the watch of the target's machine.
+    /// Handles a message of the watch of the target's machine.
     pub fn receive_from_watch(&mut self, id: &str, message: Stamped<FromWatch>, now: Nanos) {
         let Stamped { stamp, content: message } = message;
         if let FromWatch::Hello(hello) = message {
@@ -812,18 +811,18 @@ impl Manager {
         self.all(if abandon { What::Abandon { step } } else { What::Stop { step } });
     }
 
-    /// The step is merged.
+    /// Records that the step is merged.
     pub fn done(&mut self) {
         self.measuring = None;
         self.all(What::Done { step: self.step });
     }
 
-    /// The end of the fleet.
+    /// Ends the fleet.
     pub fn disband(&mut self, why: &str) {
         self.all(What::Disband { why: why.to_owned() });
     }
 
-    /// A row of an agent: passed on in order, each once.
+    /// Handles a row of an agent; rows are passed on in order, each once.
     pub fn row(&mut self, agent: &str, bytes: Vec<u8>, now: Nanos) {
         let Ok(head) = row::head(&bytes) else { return };
         let Some(agent_entry) = self.agent_entries.get(agent) else {
@@ -868,7 +867,7 @@ impl Manager {
         self.ask_for_gap(agent, now);
     }
 
-    /// Requests rows that were overtaken by others or announced as existing.
+    /// Requests rows that later rows or an announcement show to be missing.
     fn ask_for_gap(&mut self, agent: &str, now: Nanos) {
         let (epoch, step) = (self.epoch, self.step);
         let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
@@ -903,7 +902,7 @@ impl Manager {
         }
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub fn tick(&mut self, now: Nanos) {
         self.now = now;
         self.suspect(now);
@@ -935,7 +934,7 @@ impl Manager {
         }
     }
 
-    /// Names those that are silent, or lost, from now on.
+    /// Lists silent or lost agents from now on.
     fn suspect(&mut self, now: Nanos) {
         let mut named =
             self.agent_entries.values().filter(|agent_entry| agent_entry.named.is_some()).count();
@@ -958,7 +957,7 @@ impl Manager {
     }
 }
 
-/// Reason why an agent with another protocol version is refused.
+/// Returns why an agent with another protocol version is refused.
 fn other_protocol(who: &str, protocol: u32) -> String {
     format!(
         "this {who} speaks protocol {protocol} and the manager {PROTOCOL}: use the same version of \
@@ -966,7 +965,7 @@ fn other_protocol(who: &str, protocol: u32) -> String {
     )
 }
 
-/// The series of a watch before its first row.
+/// Returns the series of a watch before its first row.
 fn fresh(hello: &WatchHello) -> SutSeries {
     SutSeries {
         name: format!("{} on {}", hello.name, hello.host),

@@ -36,7 +36,7 @@ pub struct Hello {
 }
 
 impl FromAgent {
-    /// The step that the message is about.
+    /// Returns the step that the message is about.
     pub fn step(&self) -> Option<u64> {
         match self {
             FromAgent::Ready { step, .. }
@@ -55,7 +55,7 @@ impl FromAgent {
 }
 
 impl ToAgent {
-    /// Number of the sending manager.
+    /// Returns the number of the sending manager.
     pub fn epoch(&self) -> u64 {
         match self {
             ToAgent::Prove { epoch, .. }
@@ -88,8 +88,8 @@ pub enum FromAgent {
         step: u64,
         hash: String,
         workers: u32,
-        /// To within how many nanoseconds it knows the manager's clock: half the shortest way there
-        /// and back.
+        /// Bound of its knowledge of the manager's clock in nanoseconds: half of the shortest round
+        /// trip.
         bound: u64,
     },
     /// The agent cannot or may not run the plan.
@@ -114,7 +114,7 @@ pub enum FromAgent {
         step: u64,
         why: String,
     },
-    /// The part that it holds of a run, for a manager that takes over.
+    /// Parts of a run that the agent holds, for a manager that takes over.
     Held(Holding),
     /// All its rows were sent.
     Final(Box<Final>),
@@ -124,14 +124,14 @@ pub enum FromAgent {
     },
 }
 
-/// The run that an agent carries out, or has carried out and keeps the rows of; step 0: none.
+/// Run that an agent carries out, or whose rows it keeps; step 0 for none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Holding {
     /// The number of the manager that began it.
     #[serde(default)]
     pub run: u64,
     pub step: u64,
-    /// The plan's name.
+    /// Name of the plan.
     pub hash: String,
     /// The slots of each of its workers, and their total number.
     pub slots: Vec<Vec<u32>>,
@@ -153,7 +153,7 @@ pub enum PartEnding {
     /// As planned, or by the manager's request.
     #[default]
     Done,
-    /// The agent received nothing from its manager.
+    /// The agent received no message from its manager.
     DeadMan,
     /// The agent could not continue.
     Failed,
@@ -163,7 +163,7 @@ pub enum PartEnding {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Final {
     pub step: u64,
-    /// Rows that it sent.
+    /// Number of rows that it sent.
     pub rows: u64,
     pub ending: PartEnding,
     /// `VALID`, `DEGRADED`, `INVALID`, and why, by the agent's own evidence.
@@ -200,7 +200,7 @@ pub struct FinalCause {
     pub advice: String,
 }
 
-/// From the manager to one agent.
+/// Message from the manager to one agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum ToAgent {
@@ -211,7 +211,7 @@ pub enum ToAgent {
         /// Required number of agents.
         agents: u32,
     },
-    /// The number of the refusing manager: a replaced one cannot refuse.
+    /// Number of the refusing manager: a replaced manager cannot refuse.
     Refused {
         #[serde(default)]
         epoch: u64,
@@ -243,7 +243,7 @@ pub enum ToAgent {
     /// A lost agent's part, or some of it: these slots for each of its workers, from this time
     /// after the first instant on, in nanoseconds. Repeated until it is answered.
     Take { epoch: u64, step: u64, number: u64, slots: Vec<Vec<u32>>, of: u32, from: u64 },
-    /// Its part of the load is given to others: it issues nothing from this instant of the
+    /// Other agents have its part of the load: it issues no calls from this instant of the
     /// manager's clock on.
     Cease { epoch: u64, step: u64, at: u64 },
     /// Another manager asks which parts it holds.
@@ -252,10 +252,10 @@ pub enum ToAgent {
     Resend { epoch: u64, step: u64, rows: Vec<u64> },
 }
 
-/// From the manager to all.
+/// Message from the manager to all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagerMessage {
-    /// Number of the manager: one with a lower number has been followed by another.
+    /// Number of the manager; a manager with a higher number has replaced it.
     pub epoch: u64,
     /// The run that its steps are of: the number of the manager that began it.
     #[serde(default)]
@@ -263,7 +263,7 @@ pub struct ManagerMessage {
     /// Counts the manager's messages to all, from 1.
     #[serde(default)]
     pub number: u64,
-    /// When it was sent, by the manager's clock, or slightly earlier. Silence counts from then: a
+    /// Sending time by the manager's clock, or slightly earlier. Silence counts from then: a
     /// delayed message proves only that the manager was present at that time.
     pub at: u64,
     /// Agents that the manager does not receive: see [`crate::protocol::SUSPECT_AFTER`].
@@ -281,8 +281,8 @@ pub enum What {
         step: u64,
     },
     /// The measured phase of the step starts at this instant of the manager's clock: a watch of the
-    /// target divides time like the agents. Until the step is merged it replaces [`What::Beat`],
-    /// for watches that join late or do not know the time yet.
+    /// target uses the same intervals as the agents. Until the step is merged, this replaces
+    /// [`What::Beat`], for watches that join late or do not know the time yet.
     Measuring {
         step: u64,
         from: u64,
@@ -299,7 +299,7 @@ pub enum What {
     Done {
         step: u64,
     },
-    /// The fleet is no more.
+    /// The fleet has ended.
     Disband {
         why: String,
     },
@@ -320,7 +320,7 @@ pub enum FromWatch {
         #[serde(with = "SutRowForm")]
         row: SutRow,
     },
-    /// Nothing can be read any more, with the reason.
+    /// No more messages can be read, with the reason.
     Trouble {
         why: String,
     },
@@ -335,7 +335,7 @@ pub struct WatchHello {
     pub session: u64,
     #[serde(default)]
     pub proof: u64,
-    /// The machine it runs on.
+    /// Machine on which it runs.
     pub host: String,
     pub name: String,
     pub cores: f64,
@@ -344,8 +344,8 @@ pub struct WatchHello {
     pub accept_queue_max: u64,
 }
 
-/// Serialized form of a row of the target's machine: [`sample::SutRow`] itself has no format. Its
-/// end is in seconds from the start of the measured phase by the manager's clock.
+/// Serialized form of a row of the target's machine; [`sample::SutRow`] has no format. Its end is
+/// in seconds from the start of the measured phase by the manager's clock.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "SutRow")]
 struct SutRowForm {
@@ -404,7 +404,7 @@ pub fn write<T: Serialize>(message: &T) -> Vec<u8> {
     serde_json::to_vec(message).expect("messages are always valid JSON")
 }
 
-/// Bytes as text in JSON: two digits each.
+/// Bytes as hexadecimal text in JSON.
 mod hex {
     use serde::{Deserialize, Deserializer, Serializer};
 

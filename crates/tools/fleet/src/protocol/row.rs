@@ -1,4 +1,4 @@
-//! An agent's counts between two edges of the series, as bytes: numbered from 0 within its step.
+//! An agent's counts between two edges of the series as bytes, numbered from 0 within its step.
 
 use crate::protocol::codec::{Packed, Reader, Unreadable, read};
 use crate::protocol::snapshot;
@@ -26,7 +26,7 @@ pub struct RowHead {
     /// Sums over the agent's workers.
     pub cpu: Nanos,
     pub passed: Nanos,
-    /// The agent's last row.
+    /// True for the agent's last row.
     pub last: bool,
 }
 
@@ -60,7 +60,7 @@ impl Packed for RowHead {
     }
 }
 
-/// A row as a message.
+/// Returns a row as a message.
 pub fn encode(head: &RowHead, snapshot: &Snapshot) -> Vec<u8> {
     let mut out = vec![FORM];
     head.pack(&mut out);

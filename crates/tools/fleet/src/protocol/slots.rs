@@ -10,21 +10,21 @@ const SLOTS_PER_WORKER: u32 = 16;
 /// The slots of every worker of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotTable {
-    /// Slots in all.
+    /// Total number of slots.
     pub of: u32,
     /// Slots by worker, in the order of the weights; in ascending order.
     pub slots: Vec<Vec<u32>>,
 }
 
 impl SlotTable {
-    /// A table for workers of these weights, each above zero. The next slot goes to the worker
-    /// whose next one is due first, where the n-th of a worker is due at (n - ½) / weight (the
-    /// Sainte-Laguë method for seats), so that not only the whole table but each sequence of
-    /// arrivals is divided by weight. Of equals the first is served: the table is a function of the
-    /// weights alone.
+    /// Returns a table for workers of these weights, each above zero. The next slot goes to the
+    /// worker whose next one is due first; the n-th slot of a worker is due at (n - ½) / weight
+    /// (the Sainte-Laguë method for seats). Therefore each sequence of arrivals is divided by
+    /// weight, and not only the whole table. Of equal workers the first is served: the table is a
+    /// function of the weights alone.
     ///
-    /// Equal weights give as many slots as workers: worker w has the arrivals that leave the
-    /// remainder w, as the workers of one process have.
+    /// Equal weights give one slot per worker: worker w has the arrivals with remainder w, like the
+    /// workers of one process.
     pub fn new(weights: &[f64]) -> SlotTable {
         let workers = weights.len() as u32;
         let first = weights.first().copied().unwrap_or(1.0);
@@ -47,7 +47,7 @@ impl SlotTable {
         SlotTable { of, slots }
     }
 
-    /// A table of `of` slots, dealt to the workers in turn.
+    /// Returns a table of `of` slots, dealt to the workers in turn.
     pub fn even(of: u32, workers: u32) -> SlotTable {
         let of_worker = |worker: u32| (worker..of).step_by(workers.max(1) as usize).collect();
         SlotTable { of, slots: (0..workers).map(of_worker).collect() }
@@ -81,7 +81,7 @@ mod tests {
         assert!(gaps.iter().all(|gap| (2..=4).contains(gap)), "{gaps:?}");
     }
 
-    /// Checking every worker for each slot would take minutes.
+    /// Comparing every worker for each slot would take minutes.
     #[test]
     fn a_table_of_twenty_thousand_workers_is_soon_made() {
         let weights: Vec<f64> = (0..20_000).map(|worker| f64::from(1 + worker % 2)).collect();

@@ -15,7 +15,7 @@ use stats::{
 };
 use units::Nanos;
 
-/// Every field is named, so that a new one is not forgotten here.
+/// Every field is named, so that a new field cannot be forgotten here.
 macro_rules! packed {
     ($($name:ident { $($field:ident),* $(,)? })*) => {$(
         impl Packed for $name {
@@ -107,8 +107,8 @@ packed! {
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
 }
 
-/// Zeros, the number of following buckets, and for each the distance to the previous one and its
-/// count.
+/// Zeros, the number of following buckets, and for each bucket its distance to the previous one and
+/// its count.
 impl Packed for Hist {
     fn pack(&self, out: &mut Vec<u8>) {
         let (zeros, rows) = self.rows();
@@ -165,8 +165,8 @@ fn class_of(number: usize) -> Result<FailureClass, Unreadable> {
     FailureClass::ALL.get(number).copied().ok_or(Unreadable("an unknown failure"))
 }
 
-/// By number in the list of all classes: both sides have the list of the same build, or the
-/// protocol's number has changed.
+/// Classes by index in the list of all classes: both sides have the list of the same build, or the
+/// protocol's number differs.
 impl Packed for std::collections::BTreeMap<FailureClass, u64> {
     fn pack(&self, out: &mut Vec<u8>) {
         self.len().pack(out);
@@ -204,7 +204,7 @@ impl Packed for FailedResponses {
     }
 }
 
-/// By side and code.
+/// Rows by side and code.
 impl Packed for std::collections::BTreeMap<SocketClose, u64> {
     fn pack(&self, out: &mut Vec<u8>) {
         self.len().pack(out);
@@ -285,7 +285,7 @@ impl Packed for Instants {
     }
 }
 
-/// A snapshot's bytes; its parts have bounds that its reader keeps.
+/// Fills a snapshot from bytes; its parts have bounds that the reader enforces.
 ///
 /// # Errors
 /// Fails if the bytes are not a snapshot, or exceed a bound.

@@ -1,15 +1,15 @@
 //! Stamps of messages: the process, the run, and the number of the message. A message of an earlier
-//! run, of another process with the same credentials, or one that arrives a second time is refused
+//! run, of another process with the same credentials, or one that arrives a second time, is refused
 //! and counted.
 
 use serde::{Deserialize, Serialize};
 
-/// Distance below the highest received number at which numbers are still accepted: messages may
-/// overtake each other by this many.
+/// Maximum distance below the highest received number at which numbers are still accepted, because
+/// messages may overtake each other.
 const WINDOW: u64 = 1_024;
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// Identifies a message.
+/// Identification of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// The agent's process: the sender of a message to the manager, the addressee of a message from it.
@@ -40,12 +40,12 @@ pub struct RefusedMessages {
     pub foreign: u64,
     /// Messages of an earlier manager, another run or another step.
     pub late: u64,
-    /// Received before.
+    /// Messages received a second time.
     pub replayed: u64,
 }
 
 impl RefusedMessages {
-    /// Number of refused messages in all.
+    /// Returns the number of refused messages in all.
     pub fn sum(&self) -> u64 {
         self.foreign + self.late + self.replayed
     }
@@ -58,10 +58,10 @@ impl RefusedMessages {
     }
 }
 
-/// The message numbers of one sender that were received.
+/// Received message numbers of one sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumberWindow {
-    /// Numbers up to this one are refused.
+    /// Highest number up to which all are refused.
     floor: u64,
     top: u64,
     /// Bit `number % WINDOW`: received, for the numbers from `top - WINDOW + 1` to `top`.
@@ -69,7 +69,8 @@ pub struct NumberWindow {
 }
 
 impl NumberWindow {
-    /// A window for a sender whose message with this number was received; earlier ones are ignored.
+    /// Returns a window for a sender whose message with this number was received; earlier numbers
+    /// are refused.
     pub fn after(number: u64) -> NumberWindow {
         NumberWindow { floor: number, top: number, seen: [0; WORDS] }
     }

@@ -1,6 +1,6 @@
-//! The watch of the target's machine (`fleet watch`) as a state machine: messages and time in,
-//! messages and readings out. It sends and receives no commands: it learns where the seconds of a
-//! step start, and reports each of them.
+//! The watch of the target's machine (`fleet watch`) as a state machine: messages and time are
+//! input, messages and readings are output. It neither sends nor receives commands: it learns when
+//! the seconds of a step start, and reports each of them.
 
 use crate::protocol::BEAT;
 use crate::protocol::agent::PATIENCE;
@@ -72,24 +72,25 @@ impl FleetWatch {
         self.actions.pop_front()
     }
 
-    /// Offset of the manager's clock from ours at `now`; `None` before the first exchange.
+    /// Returns the offset of the manager's clock from ours at `now`; `None` before the first
+    /// exchange.
     pub fn offset(&self, now: Nanos) -> Option<Offset> {
         self.clock.best(now)
     }
 
-    /// A row of the current step.
+    /// Sends a row of the current step.
     pub fn row(&mut self, row: SutRow) {
         if let Some((_, step)) = self.step {
             self.send(FromWatch::Row { step, row });
         }
     }
 
-    /// Reports that nothing can be read any more.
+    /// Reports that no more readings are possible.
     pub fn trouble(&mut self, why: String) {
         self.send(FromWatch::Trouble { why });
     }
 
-    /// Messages of the manager, or of another one, that were refused.
+    /// Returns how many messages of this or another manager were refused.
     pub fn refused(&self) -> RefusedMessages {
         self.refused
     }
@@ -101,7 +102,7 @@ impl FleetWatch {
         self.actions.push_back(WatchAction::Say(Stamped { stamp, content }));
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub fn tick(&mut self, now: Nanos) {
         // repeated: a manager that replaced another receives it then
         if now >= self.next_sign {
@@ -132,7 +133,7 @@ impl FleetWatch {
         }
     }
 
-    /// A message to this watch; `now` is when it was received.
+    /// Handles a message to this watch; `now`: its arrival.
     pub fn receive(&mut self, message: Stamped<ToAgent>, now: Nanos) {
         let Stamped { stamp, content } = message;
         let epoch = content.epoch();
@@ -184,7 +185,7 @@ impl FleetWatch {
         fresh
     }
 
-    /// A message to all.
+    /// Handles a message to all.
     pub fn commanded(&mut self, command: &ManagerMessage, now: Nanos) {
         if command.epoch < self.epoch {
             self.refused.late += 1;
@@ -231,7 +232,7 @@ mod tests {
         NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Messages without their stamps, and the other actions unchanged.
+    /// Returns messages without their stamps, and the other actions unchanged.
     #[expect(clippy::result_large_err, reason = "a list of a few messages in a test")]
     fn content(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchAction>> {
         let actions = std::iter::from_fn(|| watch.next_action());

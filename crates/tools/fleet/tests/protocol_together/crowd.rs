@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use units::{Nanos, Purpose, Seed, Stream};
 
 const MS: u64 = 1_000_000;
-/// Rows of the step, one a second.
+/// Number of rows of the step, one per second.
 const ROWS: u64 = 5;
 /// The worst that two clocks may part by, in parts of a million.
 const DRIFT_PPM: f64 = 100.0;
@@ -43,7 +43,7 @@ struct Member {
 }
 
 impl Member {
-    /// Its clock's reading at `now`, and the inverse.
+    /// Returns its clock's reading at `now`, and the inverse.
     fn own(&self, now: Nanos) -> Nanos {
         Nanos((now.0 as f64 * self.speed + self.ahead) as u64)
     }
@@ -127,7 +127,8 @@ impl Crowd {
         self.waiting.insert(self.number, event);
     }
 
-    /// A way through the network: mostly short, now and then very long, never the same both ways.
+    /// Returns a way through the network: mostly short, now and then very long, never the same both
+    /// ways.
     fn way(&mut self) -> Nanos {
         let long = if self.dice.unit() < 0.01 { 20.0 } else { 1.0 };
         self.now + Nanos((self.delay_ms * (0.5 + self.dice.unit()) * long * MS as f64) as u64)
@@ -217,7 +218,7 @@ impl Crowd {
         }
     }
 
-    /// The next row of an agent's load.
+    /// Returns the next row of an agent's load.
     fn row(&mut self, row: usize) {
         let member = &mut self.members[row];
         let Some((start, sent)) = member.run else { return };

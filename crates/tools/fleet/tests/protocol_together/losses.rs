@@ -1,4 +1,4 @@
-//! Machines that fall silent, and those that take their places.
+//! Machines that fall silent, and the machines that replace them.
 
 use crate::{InFlight, MS, World, join, name, of_run, to_agent, word};
 use fleet::protocol::agent::{Agent, AgentAction, ReadyFacts};
@@ -17,7 +17,7 @@ fn is_lost(world: &World, agent: &str) -> bool {
     world.events.iter().any(|event| matches!(event, FleetEvent::Lost(lost, _) if lost == agent))
 }
 
-/// The load lasts longer than the fleet is watched.
+/// Makes the load last longer than the fleet is watched.
 fn keep_running(world: &mut World) {
     world.members.iter_mut().for_each(|member| member.run = Some((Nanos(u64::MAX / 2), 0)));
 }
@@ -170,7 +170,7 @@ fn a_step_begins_without_those_that_are_lost() {
     assert_eq!(world.manager.agent_entries().keys().collect::<Vec<_>>(), ["A0"]);
 }
 
-/// It can still be received, and learns of no next step before its own has ended.
+/// The agent can still be received; it does not learn of a next step before its own has ended.
 #[test]
 fn an_excluded_agent_is_not_expected_in_the_next_step() {
     let mut world = World::new(2, 0.0, 8);
@@ -181,7 +181,7 @@ fn an_excluded_agent_is_not_expected_in_the_next_step() {
     assert_eq!(world.manager.absent(), ["A1"]);
 }
 
-/// A manager of one agent, which runs the step of another manager.
+/// Returns a manager of one agent that runs the step of another manager.
 fn adopting(now: Nanos) -> Manager {
     let mut manager = Manager::new(2, 1, now);
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
@@ -226,7 +226,7 @@ fn a_restarted_agent_is_lost_for_the_step() {
     assert!(!world.events.contains(&FleetEvent::Back("A1".into())));
 }
 
-/// An agent that carries step 1 of manager 1 out.
+/// Returns an agent that carries step 1 of manager 1 out.
 fn running(now: Nanos) -> Agent {
     let mut agent = Agent::new("A0", Hello::default(), now);
     agent.receive(to_agent(ToAgent::Welcome { epoch: 1, agents: 1 }), now);

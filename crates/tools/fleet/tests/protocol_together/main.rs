@@ -1,5 +1,5 @@
-//! Manager and agents in virtual time, with a network between them that loses, delays, doubles and
-//! reorders, and clocks that differ.
+//! Manager and agents in virtual time, with a network between them that loses, delays, duplicates
+//! and reorders messages, and clocks that differ.
 
 #[path = "crowd.rs"]
 mod crowd;
@@ -24,7 +24,7 @@ use units::{Nanos, Purpose, Seed, Stream};
 use workload::schedule::Share;
 
 const MS: u64 = 1_000_000;
-/// Rows of a step, one in a tenth of a second.
+/// Number of rows of a step, one per tenth of a second.
 const ROWS: u64 = 30;
 
 #[derive(Clone)]
@@ -35,7 +35,7 @@ enum InFlight {
     All(usize, ManagerMessage),
 }
 
-/// One agent with its clock and a load that sends a row now and then.
+/// Agent with its clock and a load that sends occasional rows.
 struct Member {
     agent: Agent,
     /// Difference between its clock and the manager's.
@@ -43,15 +43,15 @@ struct Member {
     run: Option<(Nanos, u64)>,
     /// The manager that started the current run.
     of: u64,
-    /// When it must end, by its own clock.
+    /// Instant at which it must end, by its own clock.
     ceased: Option<Nanos>,
     stopped: bool,
     shares: Vec<Share>,
     started: Option<Nanos>,
     cut_off: bool,
-    /// It receives messages, but its own are not received.
+    /// True if it receives messages, but its own are lost.
     mute: bool,
-    /// Parts of others that it has taken, with the time after the start.
+    /// Parts of other agents that it has taken, with the time after the start.
     taken: Vec<(Share, Nanos)>,
     exit: Option<String>,
 }
@@ -76,23 +76,23 @@ fn number() -> u64 {
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A manager's message about its own run.
+/// Returns a manager's message about its own run.
 fn word(epoch: u64, at: Nanos, what: What) -> ManagerMessage {
     let (run, number) = (epoch, number());
     ManagerMessage { epoch, run, number, at: at.0, unheard: Vec::new(), what }
 }
 
-/// A manager's message to a process without a session, about its own run.
+/// Returns a manager's message to a process without a session, about its own run.
 fn to_agent(content: ToAgent) -> Stamped<ToAgent> {
     Stamped { stamp: Stamp { session: 0, run: content.epoch(), number: number() }, content }
 }
 
-/// A message of a process without a session about a run.
+/// Returns a message of a process without a session about a run.
 fn of_run(run: u64, content: FromAgent) -> Stamped<FromAgent> {
     Stamped { stamp: Stamp { session: 0, run, number: number() }, content }
 }
 
-/// An agent sends a hello, and another with the requested proof.
+/// Lets an agent send a hello, and another with the requested proof.
 fn join(manager: &mut Manager, agent: &str, hello: Hello, now: Nanos) {
     let mut hello = hello;
     for _ in 0..2 {
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// A millisecond passes.
+    /// Advances time by a millisecond.
     fn step(&mut self) {
         self.now = Nanos(self.now.0 + MS);
         let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.messages_in_flight)
@@ -268,7 +268,7 @@ impl World {
         }
     }
 
-    /// All join, prepare and start; returns the start.
+    /// Returns all join, prepare and start; returns the start.
     fn go(&mut self) -> Nanos {
         self.until(Nanos::from_secs(20), |world| world.manager.complete());
         let sealed = self.manager.agent_entries().keys().map(|id| (id.clone(), vec![7; 300_000]));

@@ -16,7 +16,7 @@ fn own(member: &Member, now: Nanos) -> Nanos {
     Nanos(now.0.saturating_add_signed(member.ahead))
 }
 
-/// The recorded messages, delivered again to their receivers.
+/// Delivers the recorded messages again to their receivers.
 fn replay(world: &mut World, old: &[InFlight]) {
     for message_in_flight in old {
         world.deliver(message_in_flight.clone());
@@ -142,7 +142,7 @@ fn an_agent_that_runs_on_refuses_the_words_of_its_earlier_run() {
     assert!(!world.events.iter().any(|event| matches!(event, FleetEvent::Lost(..))));
 }
 
-/// A manager whose agent runs step 1, and the messages of the agent.
+/// Returns a manager whose agent runs step 1, and the messages of the agent.
 fn running(now: Nanos) -> (Manager, Vec<Stamped<FromAgent>>) {
     let mut manager = Manager::new(5, 1, now);
     let hello = Hello { protocol: PROTOCOL, session: 9, ..Hello::default() };
