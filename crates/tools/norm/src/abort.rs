@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 /// Steps in which time is counted towards a time-out.
 const STEPS: u32 = 16;
 
-/// Kinds of waiting.
+/// Event that the server waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// Waits for nothing from the client: a node works.
+    /// No event of the client: a node works.
     Nothing,
     /// A request's head, including its first byte.
     Head,
@@ -27,7 +27,7 @@ pub(crate) enum Waiting {
     Taking,
 }
 
-/// The timeouts of one thread.
+/// Timeouts of one thread.
 #[derive(Debug)]
 pub(crate) struct Aborts {
     timeout: Duration,
@@ -97,7 +97,7 @@ impl Aborts {
 }
 
 impl Watch {
-    /// The server waits for something, from now on.
+    /// Starts to wait for an event.
     pub(crate) fn wait_for(&self, waiting: Waiting) {
         self.waiting.set(waiting);
         self.since.set(self.now.get());
@@ -107,14 +107,14 @@ impl Watch {
         self.waiting.get()
     }
 
-    /// A write found the socket full: the waiting begins, if it has not begun.
+    /// Records that a write found the socket full: the waiting begins, if it has not begun.
     pub(crate) fn write_blocked(&self) {
         if self.waiting.get() == Waiting::Nothing {
             self.wait_for(Waiting::Taking);
         }
     }
 
-    /// The client took something.
+    /// Records that the client accepted data.
     pub(crate) fn wrote(&self) {
         match self.waiting.get() {
             Waiting::Taking => self.waiting.set(Waiting::Nothing),

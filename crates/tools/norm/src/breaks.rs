@@ -1,6 +1,6 @@
-//! Switches that break one behavior each, so that a test plan can be shown to detect it.
+//! Switches that each break one behavior, to show that a test plan detects it.
 
-/// One behavior that is broken on purpose.
+/// Behavior that is broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Break {
     /// The welcome page greets differently.
@@ -24,7 +24,7 @@ pub enum Break {
     AuthRealm,
     /// A CGI script gets its query decoded.
     CgiQuery,
-    /// A CGI script is not given SERVER_SOFTWARE.
+    /// SERVER_SOFTWARE is missing in the environment of CGI scripts.
     CgiEnv,
     /// A CGI script finds its standard input empty.
     CgiStdin,
@@ -94,7 +94,7 @@ pub const BREAKS: &[(Break, &str, &str)] = &[
 pub struct Breaks(Vec<Break>);
 
 impl Breaks {
-    /// Names as in [`BREAKS`], separated by commas.
+    /// Parses names of [`BREAKS`], separated by commas.
     ///
     /// # Errors
     /// Fails with the first invalid name.

@@ -16,7 +16,7 @@ const SLEEP_MAX: f64 = 3_600.0;
 const SECONDS_TEXT_MAX: usize = 16;
 const METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// `hello world`.
+/// Responds with `hello world`.
 pub(crate) fn hello(ask: &Ask, breaks: &Breaks) -> Reply {
     if let Some(reply) = not_for(&ask.method) {
         return reply;
@@ -29,8 +29,7 @@ pub(crate) fn hello(ask: &Ask, breaks: &Breaks) -> Reply {
     Reply { status: StatusCode::OK, headers, content }
 }
 
-/// Serves one request at a time, in the order of their arrival, unless it may sleep several times
-/// at once.
+/// Serves one request at a time, in the order of their arrival, unless several may sleep at once.
 #[derive(Debug)]
 pub(crate) struct Sleep {
     /// The holder sleeps. Waiting requests get it in order.
@@ -43,7 +42,7 @@ impl Sleep {
         Sleep { bed: Mutex::new(()), parallel }
     }
 
-    /// `Slept for N seconds`, after that time. N is the query.
+    /// Responds with `Slept for N seconds` after that time; N is the query.
     pub(crate) async fn answer(&self, ask: &Ask, breaks: &Breaks) -> Reply {
         if let Some(reply) = not_for(&ask.method) {
             return reply;
@@ -67,7 +66,7 @@ impl Sleep {
     }
 }
 
-/// `3`, `0.25`: a plain decimal number.
+/// Parses `3`, `0.25`: a plain decimal number.
 fn seconds(text: &str) -> Option<Duration> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let number: f64 = text.parse().ok()?;
@@ -75,7 +74,7 @@ fn seconds(text: &str) -> Option<Duration> {
     fits.then(|| Duration::from_secs_f64(number))
 }
 
-/// The response to a method that a built-in handler does not know.
+/// Returns the response to a method that a built-in handler does not know.
 fn not_for(method: &Method) -> Option<Reply> {
     let mut reply = match *method {
         Method::GET | Method::HEAD => return None,

@@ -1,5 +1,5 @@
-//! One connection from acceptance to end: hyper speaks HTTP, this module answers what hyper
-//! refuses, then the connection is closed in order.
+//! One connection from acceptance to its end: hyper handles HTTP, this module responds to what
+//! hyper refuses, then the connection is closed in order.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,7 +23,7 @@ use crate::visit::Visit;
 const HEAD_MAX: usize = 64 * 1024;
 /// Buffer limit of hyper per connection: above the limit on a head, so that the latter applies.
 const BUFFER_MAX: usize = 2 * HEAD_MAX;
-/// How much a client may still send, and for how long, after our side is closed.
+/// Maximum amount that a client may still send, and maximum time, after our side is closed.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
@@ -46,7 +46,7 @@ pub(crate) async fn run(visit: Rc<Visit>, abort: Abort, socket: TcpStream) {
     timing.stop(Point::Run, begun);
 }
 
-/// Answers the requests of a connection until it ends or the client is waited for too long.
+/// Serves the requests of a connection until it ends or the client is silent for too long.
 async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
     let mut builder = http1::Builder::new();
     builder.max_buf_size(BUFFER_MAX).max_header_size(HEAD_MAX);
@@ -82,7 +82,8 @@ async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
     socket
 }
 
-/// The last response on a connection, written by hand: for a request that is invalid or incomplete.
+/// Sends the last response on a connection, written by hand, for a request that is invalid or
+/// incomplete.
 async fn respond(visit: &Visit, status: StatusCode, socket: &mut TcpStream) {
     visit.leave_unread();
     visit.shared().counters.request();
@@ -91,7 +92,7 @@ async fn respond(visit: &Visit, status: StatusCode, socket: &mut TcpStream) {
     tokio::time::timeout(LINGER_MAX, socket.write_all(response.as_bytes())).await.ok();
 }
 
-/// Closes the connection. When input was left unread, waits for the client to close its side first,
+/// Closes the connection. If input was left unread, first waits for the client to close its side,
 /// so that the close does not become a reset that could destroy the response (RFC 9112 §9.6).
 async fn close(mut socket: TcpStream, unread: bool) {
     let shut: io::Result<()> = socket.shutdown().await;

@@ -16,8 +16,8 @@ pub(crate) struct Ask {
     pub(crate) version: Version,
     /// Path after percent-decoding, without dot segments; begins with `/`. Never leads upwards.
     pub(crate) path: String,
-    /// The part of `path` that names the node, and what follows it (begins with `/` or is empty):
-    /// CGI's SCRIPT_NAME and PATH_INFO.
+    /// Part of `path` that names the node, and the rest (begins with `/` or is empty): CGI's
+    /// SCRIPT_NAME and PATH_INFO.
     pub(crate) node_path: String,
     pub(crate) rest: String,
     /// Query as sent, undecoded.
@@ -51,7 +51,7 @@ pub(crate) struct Spooled {
 }
 
 impl Spooled {
-    /// An empty file that holds its lock.
+    /// Returns an empty file that holds its lock.
     pub(crate) fn new(path: PathBuf, locked: Arc<File>) -> Spooled {
         Spooled { path, len: 0, _locked: locked, stays: false }
     }
@@ -120,7 +120,7 @@ impl Piece {
 }
 
 impl Reply {
-    /// A short text in response to a request that cannot be met.
+    /// Returns a short text in response to a request that cannot be fulfilled.
     pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Reply {
         let mut headers = HeaderMap::new();
         let plain = hyper::http::HeaderValue::from_static("text/plain; charset=utf-8");

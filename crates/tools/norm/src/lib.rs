@@ -1,9 +1,9 @@
-//! Swerve's test site for today: every behaviour known, configured by files, with the fourteen
-//! timing points of its chapter. Layer 4.
+//! Swerve's test site: every behavior known, configured by files, with the fourteen timing points
+//! of its chapter. Layer 4.
 //!
 //! A connection (module `connection`) reads a request, spools a long body (`spool`), finds the node
-//! for its path (`route`) and asks it: a directory of files (`files`, guarded by `auth`), a CGI
-//! script (`cgi`), an interpreter kept inside (`interpreter`) or a built-in handler (`builtin`).
+//! for its path (`route`) and calls it: a directory of files (`files`, guarded by `auth`), a CGI
+//! script (`cgi`), an embedded interpreter (`interpreter`) or a built-in handler (`builtin`).
 #![forbid(unsafe_code)]
 
 mod abort;

@@ -25,7 +25,7 @@ impl Level {
         ("Error", Level::Error),
     ];
 
-    /// Upper and lower case are alike.
+    /// Parses a level, ignoring case.
     pub fn parse(text: &str) -> Option<Level> {
         let found = Level::NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
         found.map(|(_, level)| *level)
@@ -117,7 +117,7 @@ fn render(at: SystemTime, level: Level, text: &str) -> String {
     lines
 }
 
-/// Text of a peer or a script must not control a terminal.
+/// Replaces characters so that text of a peer or a script cannot control a terminal.
 fn printable(c: char) -> char {
     if c.is_control() { '.' } else { c }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Door {
     name: String,
 }
 
-/// Shared parameters of nodes.
+/// Shared parameters for making nodes.
 pub(crate) struct Maker<'a> {
     pub(crate) settings: &'a NormSettings,
     pub(crate) log: &'a Arc<Log>,
@@ -84,7 +84,7 @@ impl Maker<'_> {
         Arc::new(move |text| log.warn(text))
     }
 
-    /// A program has as long as a client.
+    /// Returns the limits of a program: it has the same time as a client.
     fn limits(&self) -> cgi::CgiLimits {
         cgi::CgiLimits { time: self.settings.timeout, ..cgi::CgiLimits::default() }
     }
@@ -119,7 +119,7 @@ impl Maker<'_> {
         })
     }
 
-    /// Directory of the root path: prefix of PATH_TRANSLATED.
+    /// Returns the directory of the root path: prefix of PATH_TRANSLATED.
     fn document_root(&self) -> Option<PathBuf> {
         let root = self.settings.nodes.iter().find(|node| node.path == "/")?;
         match &root.kind {
@@ -178,7 +178,7 @@ impl Node {
 }
 
 impl Door {
-    /// The request with its user's name, when it may enter.
+    /// Returns the request with its user's name, when it may enter.
     async fn admit(&self, mut ask: Ask, breaks: &Breaks) -> Result<Ask, Box<Reply>> {
         ask.user = self.guard.admit(&self.name, &ask.headers, breaks).await?;
         Ok(ask)
@@ -194,7 +194,7 @@ fn spoil_welcome(mut reply: Reply, breaks: &Breaks) -> Reply {
     reply
 }
 
-/// The fields of a request that concern its body.
+/// Returns the fields of a request that concern its body.
 pub(crate) fn without_body_fields(headers: &HeaderMap) -> HeaderMap {
     use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
     let mut headers = headers.clone();

@@ -1,5 +1,5 @@
-//! A directory of odd files that exists while the server runs: a listing must show them, and
-//! requesting one must neither block nor harm.
+//! A directory of odd files that exists while the server runs: a listing must show them, and a
+//! request for one must neither block nor fail the server.
 
 use std::fs::Permissions;
 use std::io;

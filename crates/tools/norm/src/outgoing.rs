@@ -104,7 +104,7 @@ impl Body for OutgoingContent {
 struct Pieces {
     waiting: VecDeque<Piece>,
     reading: Option<JoinHandle<io::Result<Read>>>,
-    /// Remaining bytes.
+    /// Number of remaining bytes.
     left: u64,
 }
 

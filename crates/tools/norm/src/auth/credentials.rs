@@ -18,8 +18,8 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Returns `None` without an Authorization field, for several, another scheme, or an unreadable
-    /// one.
+    /// Parses the credentials; `None` without an Authorization field, for several, for another
+    /// scheme, or for an unreadable one.
     pub(super) fn of(headers: &HeaderMap) -> Option<Credentials> {
         let mut fields = headers.get_all(header::AUTHORIZATION).iter();
         let field = fields.next()?.to_str().ok()?;

@@ -2,8 +2,8 @@
 //! the requested path, within the node's root, lists the permitted users.
 //!
 //! Any error in the configuration closes the directory (500, and a log line); only a complete and
-//! readable one opens it. The files are read for each request, so that a change is effective from
-//! the next one on; only the cache of small files checks no more often than it checks its files.
+//! readable one opens it. The files are read for each request, so that a change takes effect with
+//! the next one; only the cache of small files checks no more often than it checks its files.
 
 mod credentials;
 mod rule;
@@ -43,14 +43,14 @@ struct Realm {
 pub(crate) struct Gates(Vec<Arc<Rule>>);
 
 impl Guard {
-    /// `root`: where paths begin. `server_root`: where the names of password files begin.
+    /// `root`: base of paths. `server_root`: base of the names of password files.
     pub(crate) fn new(root: &Path, server_root: &Path, complain: Complain) -> Guard {
         let (root, server_root) = (root.to_owned(), server_root.to_owned());
         Guard(Arc::new(Realm { root, server_root, complain }))
     }
 
-    /// Checks a request's access: returns the user's name, or `None` if none is required. `path` is
-    /// decoded, from the root, of a file or a directory that need not exist.
+    /// Checks a request's access: returns the user's name, or `None` if none is required. `path`:
+    /// decoded path from the root to a file or directory, which need not exist.
     ///
     /// # Errors
     /// Fails with status 401, or 500 when the configuration is wrong, 403 when it may not be looked
@@ -67,7 +67,7 @@ impl Guard {
         gates.map_err(failed)??.admit(headers, breaks)
     }
 
-    /// The gates before a path. Reads files: for threads that may block.
+    /// Returns the gates before a path. Reads files: for threads that may block.
     ///
     /// # Errors
     /// Fails like [`Guard::admit`], without 401.
@@ -107,7 +107,7 @@ impl Guard {
 }
 
 impl Gates {
-    /// The requirements of both.
+    /// Returns the requirements of both.
     pub(crate) fn and(mut self, other: Gates) -> Gates {
         self.0.extend(other.0);
         self
@@ -159,7 +159,7 @@ fn unauthorised(rule: &Rule, breaks: &Breaks) -> Box<Reply> {
 const CONFIGURATION_MAX: u64 = 64 * 1024;
 const LIST_MAX: u64 = 1024 * 1024;
 
-/// Reads a text file completely; refuses anything that would block.
+/// Reads a text file completely; refuses files that would block.
 fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;

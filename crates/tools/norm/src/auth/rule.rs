@@ -29,7 +29,7 @@ impl std::fmt::Debug for Rule {
     }
 }
 
-/// `.site.toml` as written.
+/// Content of `.site.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[serde(rename_all = "PascalCase")]
@@ -113,7 +113,7 @@ impl Rule {
         &self.realm
     }
 
-    /// The user's name, if this user may enter and the password is right.
+    /// Returns the user's name, if this user may enter and the password is right.
     pub(super) fn admits(&self, credentials: &Credentials, breaks: &Breaks) -> Option<String> {
         let known = self.passwords.get(&credentials.user);
         // the same work for every name and password, so that timing reveals nothing
@@ -156,7 +156,7 @@ fn error_text(error: &toml::de::Error, text: &str) -> String {
     format!("line {line}: {}", error.message().trim_end())
 }
 
-/// Lines with content, with their numbers; `#` starts a comment.
+/// Returns the lines with content, with their numbers; `#` starts a comment.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     numbered.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
@@ -168,7 +168,7 @@ fn is_hash(password: &str) -> bool {
     crypt || password.starts_with("{SHA}") || password.starts_with("{SSHA}")
 }
 
-/// `user:password`, in plain text.
+/// Parses `user:password`, in plain text.
 fn passwords(text: &str) -> Result<BTreeMap<String, String>, String> {
     let mut passwords = BTreeMap::new();
     for (number, line) in lines(text) {
@@ -189,7 +189,7 @@ fn passwords(text: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(passwords)
 }
 
-/// `group: user user …`; a group may have several lines.
+/// Parses `group: user user …`; a group may have several lines.
 fn groups(text: &str) -> Result<BTreeMap<String, BTreeSet<String>>, String> {
     let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (number, line) in lines(text) {

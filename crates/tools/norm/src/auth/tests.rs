@@ -16,7 +16,7 @@ const RULE: &str = "AuthType = 'Basic'\nAuthName = 'admin'\n\
                     AuthAllowUsers = 'fred'\nAuthAllowGroups = ['Rubble']\n";
 
 impl Site {
-    /// The chapter's files.
+    /// Returns the chapter's files.
     fn new() -> Site {
         let tree = tempfile::tempdir().unwrap();
         for folder in ["htdocs/secure/deep", "htdocs/open", "conf"] {
@@ -39,7 +39,7 @@ impl Site {
         std::fs::write(self.tree.path().join(path), text).unwrap();
     }
 
-    /// The admitted user (`-` if none is required), or the status.
+    /// Returns the admitted user (`-` if none is required), or the status.
     fn admit(&self, path: &str, headers: &HeaderMap, breaks: &str) -> String {
         let breaks = Breaks::parse(breaks).unwrap_or_default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -53,7 +53,7 @@ impl Site {
         self.admit("/secure/page.html", &basic(user, password), breaks)
     }
 
-    /// The error messages for this configuration.
+    /// Returns the error messages for this configuration.
     fn complaint(&self, rule: &str) -> String {
         self.write("htdocs/secure/.site.toml", rule);
         assert_eq!(self.login("fred", "rocks", ""), "500", "{rule}");
@@ -78,7 +78,7 @@ fn basic(user: &str, password: &str) -> HeaderMap {
     field(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))).as_bytes())
 }
 
-/// For each user: the right password, a wrong one, none.
+/// Tests each user with the right password, a wrong one, and none.
 fn matrix(site: &Site, breaks: &str) -> String {
     let users = [("fred", "rocks"), ("wilma", "pebbles"), ("barney", "bowling"), ("betty", "mink")];
     let row = |(user, password): (&str, &str)| {

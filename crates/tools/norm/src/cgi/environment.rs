@@ -30,7 +30,7 @@ const LEFT_OUT: [HeaderName; 6] = [
     TRANSFER_ENCODING,
 ];
 
-/// The whole environment of a script. A variable without a value is left out, except
+/// Returns the whole environment of a script. A variable without a value is left out, except
 /// QUERY_STRING, which is always there.
 pub(super) fn variables(
     ask: &Ask,
@@ -86,12 +86,12 @@ fn metas(ask: &Ask, settings: &CgiSettings) -> impl Iterator<Item = (&'static st
     .filter_map(|(name, value)| Some((name, value?)))
 }
 
-/// §4.1.6: as if the rest of the path were a path of the site.
+/// Translates the rest of the path as if it were a path of the site (§4.1.6).
 fn translated(root: &Path, rest: &str) -> OsString {
     root.join(rest.trim_start_matches('/')).into_os_string()
 }
 
-/// The requested host name, if valid, or our address (§4.1.14).
+/// Returns the requested host name, if valid, or our address (§4.1.14).
 fn server_name(ask: &Ask) -> String {
     let host = ask.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
@@ -122,10 +122,10 @@ fn protocol(version: Version) -> &'static str {
     }
 }
 
-/// The request's fields as `HTTP_…`; repeated fields are joined.
+/// Returns the request's fields as `HTTP_…`; repeated fields are joined.
 ///
-/// A name with anything but letters, digits and `-` is left out: `X_Y` and `X-Y` would be the same
-/// variable. `Proxy` is left out because programs take HTTP_PROXY for a setting ("httpoxy").
+/// A name with anything but letters, digits and `-` is omitted: `X_Y` and `X-Y` would be the same
+/// variable. `Proxy` is omitted because programs interpret HTTP_PROXY as a setting ("httpoxy").
 fn fields(headers: &HeaderMap) -> BTreeMap<OsString, OsString> {
     let plain = |name: &HeaderName| {
         name.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')

@@ -1,4 +1,4 @@
-//! The header that a script's response begins with (RFC 3875 §6).
+//! The header at the start of a script's response (RFC 3875 §6).
 
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, LOCATION,
@@ -6,9 +6,9 @@ use hyper::header::{
 };
 use hyper::http::StatusCode;
 
-/// Bytes of a header.
+/// Maximum size of a header.
 pub(super) const HEAD_MAX: usize = 64 << 10;
-/// Fields of a header.
+/// Maximum number of fields in a header.
 const FIELDS_MAX: usize = 100;
 /// Fields about the connection, which the script does not own (§6.3.4).
 const OURS: [HeaderName; 7] = [CONNECTION, DATE, SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
@@ -37,7 +37,7 @@ pub(super) enum Kind {
     Elsewhere(String),
 }
 
-/// Length of the header, including its empty line; `None` without an empty line.
+/// Returns the length of the header, including its empty line; `None` without an empty line.
 pub(super) fn end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -73,7 +73,8 @@ pub(super) fn parse(head: &[u8]) -> Result<CgiHead, String> {
     read.finish()
 }
 
-/// Name and value. Lines are never continued (§6.3), so a line with a leading blank is invalid.
+/// Returns the name and value. Lines are never continued (§6.3), so a line with a leading blank is
+/// invalid.
 fn field(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     let colon = line.iter().position(|byte| *byte == b':')?;
     let name = HeaderName::from_bytes(&line[..colon]).ok()?;
@@ -133,7 +134,7 @@ impl Read {
     }
 }
 
-/// §6.3: no CGI field twice.
+/// Checks that no CGI field occurs twice (§6.3).
 fn once(name: &HeaderName, again: bool) -> Result<(), String> {
     if again { Err(format!("{name} appears twice in the header")) } else { Ok(()) }
 }
@@ -142,7 +143,7 @@ fn digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Three digits and, mostly, a phrase (§6.3.3). An interim response is not a response.
+/// Parses three digits and, usually, a phrase (§6.3.3). An interim response is not accepted.
 fn status(value: &HeaderValue) -> Option<StatusCode> {
     let text = value.to_str().ok()?;
     let code = text.split(' ').next().filter(|code| code.len() == 3 && digits(code))?;

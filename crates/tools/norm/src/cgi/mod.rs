@@ -1,10 +1,10 @@
 //! CGI/1.1 scripts (RFC 3875): a process for every request.
 //!
-//! The environment is made in `environment`, the script's response read in `head`, the process kept
-//! in `process`, its output carried to the client in `output`. A process never outlives its
-//! request: it leads a process group that is killed when its leader ends, when a limit is reached,
-//! when the client disconnects and when the server stops. Only a process that leaves the group by
-//! itself (setsid) can escape that.
+//! `environment` makes the environment, `head` parses the script's response, `process` runs the
+//! process, and `output` forwards its output to the client. A process never outlives its request:
+//! it leads a process group that is killed when its leader ends, when a limit is reached, when the
+//! client disconnects and when the server stops. Only a process that leaves the group by itself
+//! (setsid) can escape that.
 //!
 //! Deliberately not supported: scripts that send their own status line (`nph-…`, §5: 501), and
 //! query words without `=` as command line arguments (optional by §4.4; such arguments have exposed
@@ -42,14 +42,14 @@ use process::{CgiProcess, Input};
 pub(crate) use head::is_ours;
 pub(crate) use places::Places;
 
-/// Takes one line for the site's log.
+/// Writes a line to the site's log.
 pub(crate) type Complain = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Resource limits of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CgiLimits {
-    /// Time limit until the header arrives; after that, until the next piece of output arrives or
-    /// the client has taken one. At least 1 ms.
+    /// Timeout for the header; after that, for the next piece of output, or for the client to read
+    /// one. At least 1 ms.
     pub(crate) time: Duration,
     /// Maximum size of a body in bytes; a longer one is truncated, and the connection closed.
     pub(crate) output: u64,
@@ -85,7 +85,7 @@ impl std::fmt::Debug for CgiSettings {
     }
 }
 
-/// PATH and SHELL of our own environment, or the POSIX defaults.
+/// Returns PATH and SHELL of our own environment, or the POSIX defaults.
 pub(crate) fn passed_on() -> Vec<(OsString, OsString)> {
     let usual = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("SHELL", "/bin/sh")];
     let value = |name: &str, usual: &str| std::env::var_os(name).unwrap_or_else(|| usual.into());

@@ -11,7 +11,7 @@ use super::process::CgiProcess;
 use super::{CgiLimits, Complain};
 use crate::exchange::Content;
 
-/// Buffered pieces: while the client does not read them, the process must wait.
+/// Maximum number of buffered pieces; while the client does not read them, the process must wait.
 const AHEAD: usize = 4;
 
 /// Treatment of a process's output.
@@ -22,7 +22,7 @@ pub(super) struct OutputRules {
     /// The response has no content: the process may finish, its output is discarded (§4.3.3).
     pub(super) bodiless: bool,
     pub(super) complain: Complain,
-    /// Name for the log.
+    /// Name in the log.
     pub(super) name: String,
 }
 
@@ -34,8 +34,8 @@ enum Broken {
     Off(String),
 }
 
-/// The content of `rest` and the process's further output. It is empty, though of unknown length,
-/// for a response without content: HEAD must not reveal the length.
+/// Returns the content of `rest` and the process's further output. It is empty, though of unknown
+/// length, for a response without content: HEAD must not reveal the length.
 pub(super) fn carry(process: CgiProcess, rest: Bytes, course: OutputRules) -> Content {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let left = course.length.unwrap_or(course.limits.output).min(course.limits.output);
@@ -80,7 +80,7 @@ impl OutputMeter {
         Ok(())
     }
 
-    /// The next piece of output; empty at its end.
+    /// Returns the next piece of output; empty at its end.
     async fn next(&self, process: &mut CgiProcess) -> Result<Bytes, Broken> {
         let gone = async {
             match &self.sender {

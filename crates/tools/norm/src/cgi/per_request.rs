@@ -1,4 +1,4 @@
-//! Static pages with a process for every request, as servers had before they kept their processes:
+//! Static pages with a process for every request, as in servers before processes were kept:
 //! torture.pl's second server.
 
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::process::{CgiProcess, Input};
 use super::{CgiFailure, CgiLimits, Complain, Places};
 use crate::exchange::{Content, Piece, Reply};
 
-/// Sends the content of responses through a process started for each of them.
+/// Sends the content of responses through a process started for each response.
 #[derive(Clone)]
 pub(crate) struct PerRequest {
     /// Copies standard input to standard output: `cat`.
@@ -35,8 +35,8 @@ impl PerRequest {
         PerRequest { program: "/bin/cat".into(), limits, places, complain }
     }
 
-    /// The same response, with its content copied by a process started for it; an empty one starts
-    /// its process too. Streamed content stays unchanged.
+    /// Returns the response with its content copied by a process; an empty response starts a
+    /// process too. Streamed content stays unchanged.
     pub(crate) async fn through(&self, reply: Reply) -> Reply {
         match self.run(reply).await {
             Ok(reply) => reply,

@@ -1,4 +1,4 @@
-//! Limits on concurrent processes, and on requests waiting for one.
+//! Limits on concurrent processes, and on requests that wait for one.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::process::ProcessGroup;
 
-/// Shared by everything in a server that starts processes.
+/// Process slots, shared by all parts of a server that start processes.
 #[derive(Debug)]
 pub(crate) struct Places {
     free: Arc<Semaphore>,
@@ -21,7 +21,7 @@ struct Running {
     stopped: bool,
 }
 
-/// A place, taken until it is dropped.
+/// Process slot, released when dropped.
 #[derive(Debug)]
 pub(crate) struct ProcessSlot {
     _permit: OwnedSemaphorePermit,
@@ -41,14 +41,14 @@ impl ProcessSlot {
 }
 
 impl Places {
-    /// `at_once` processes, at least one, and `queue` requests that wait for a place.
+    /// `at_once`: processes, at least one; `queue`: requests that wait for a slot.
     pub(crate) fn new(at_once: usize, queue: usize) -> Arc<Places> {
         let free = Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
         let queue = Semaphore::new(queue.min(Semaphore::MAX_PERMITS));
         Arc::new(Places { free, queue, running: Arc::default() })
     }
 
-    /// The next free place; `None` when the queue is full or the wait longer than `patience`.
+    /// Returns the next free slot; `None` if the queue is full or the wait exceeds `patience`.
     pub(crate) async fn take(&self, patience: Duration) -> Option<ProcessSlot> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(self.place(permit));

@@ -24,7 +24,8 @@ use crate::exchange::Piece;
 
 /// Bytes read or written at a time.
 pub(super) const PIECE_LEN: usize = 16 << 10;
-/// Bytes of standard error that a process may send to the log; the rest is read and forgotten.
+/// Maximum number of bytes of standard error that a process may write to the log; the rest is read
+/// and discarded.
 const COMPLAINT_MAX: usize = 16 << 10;
 /// Maximum length of a log line in bytes.
 const LINE_MAX: usize = 1_000;
@@ -35,7 +36,7 @@ pub(super) enum Input {
     None,
     /// Through a pipe.
     Pieces(Vec<Piece>),
-    /// The file itself.
+    /// As the file itself.
     File(File),
 }
 
@@ -82,7 +83,7 @@ impl CgiProcess {
         Ok(CgiProcess { output, ended, aside, _kill: kill })
     }
 
-    /// The header of its response, and the bytes read after it.
+    /// Returns the header of its response, and the bytes read after it.
     ///
     /// # Errors
     /// Fails with the error in the output.
@@ -105,7 +106,7 @@ impl CgiProcess {
         }
     }
 
-    /// The next piece of standard output; empty at its end.
+    /// Returns the next piece of standard output; empty at its end.
     pub(super) async fn read(&mut self) -> io::Result<Bytes> {
         let mut piece = Vec::with_capacity(PIECE_LEN);
         self.output.read_buf(&mut piece).await?;

@@ -34,15 +34,15 @@ pub(super) const BELIEVED_MAX: Duration = Duration::from_secs(1);
 /// State of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known<V> {
-    /// Can be served unchanged.
+    /// The entry can be served unchanged.
     Fresh(V),
     /// Must be compared with the file; other requests receive it meanwhile.
     Old(V),
     Nothing,
 }
 
-/// Two generations: used entries move to the young one; when it has filled its half of the bounds,
-/// it becomes the old one, and the old one is dropped.
+/// Two generations of entries. Used entries move to the young generation. When it has filled its
+/// half of the bounds, it becomes the old one, and the previous old one is dropped.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     bounds: CacheBounds,
@@ -60,9 +60,9 @@ struct Generations<V> {
 struct CachedValue<V> {
     value: Arc<V>,
     bytes: u64,
-    /// When the file was last verified; taken before the check.
+    /// Instant of the last verification of the file, taken before the check.
     confirmed: Instant,
-    /// When the last check started.
+    /// Instant at which the last check started.
     looked: Instant,
 }
 
@@ -98,7 +98,7 @@ impl<V> Cache<V> {
         kept.map_or(Known::Nothing, |kept| kept.known(now, self.bounds.look_again))
     }
 
-    /// `confirmed` is an instant before the file was looked at.
+    /// Stores an entry. `confirmed`: an instant before the file was examined.
     pub(super) fn keep(&self, key: &str, value: Arc<V>, bytes: u64, confirmed: Instant) {
         // the key and the books take memory too
         let bytes = bytes + key.len() as u64 + ENTRY_BYTES;

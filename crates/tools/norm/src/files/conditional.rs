@@ -10,7 +10,7 @@ use hyper::http::Method;
 pub(super) struct Validators<'a> {
     /// A strong entity tag, with its quotation marks.
     pub(super) etag: &'a str,
-    /// Last-Modified, in seconds since 1970; none where the file's time is no HTTP date.
+    /// Last-Modified in seconds since 1970; `None` if the file's time is not an HTTP date.
     pub(super) modified: Option<u64>,
 }
 
@@ -18,13 +18,13 @@ pub(super) struct Validators<'a> {
 pub(super) enum PreconditionResult {
     /// Result; `ranges` is false if the Range field must be ignored (If-Range).
     Go { ranges: bool },
-    /// 304
+    /// 304 (Not Modified).
     NotModified,
-    /// 412
+    /// 412 (Precondition Failed).
     Failed,
 }
 
-/// The preconditions in their order (§13.2.2).
+/// Returns the preconditions in their order (§13.2.2).
 pub(super) fn judge(
     method: &Method,
     headers: &HeaderMap,
@@ -52,7 +52,7 @@ pub(super) fn judge(
     PreconditionResult::Go { ranges: method == Method::GET && if_range_holds(headers, now) }
 }
 
-/// §13.1.5: a tag by strong comparison, a date by exact match.
+/// Evaluates If-Range (§13.1.5): a tag by strong comparison, a date by exact match.
 fn if_range_holds(headers: &HeaderMap, now: Validators<'_>) -> bool {
     if !headers.contains_key(header::IF_RANGE) {
         return true;
@@ -71,7 +71,7 @@ fn changed_since(headers: &HeaderMap, field: &HeaderName, now: Validators<'_>) -
     now.modified.map(|modified| modified > date)
 }
 
-/// The value of a field that may occur only once.
+/// Returns the value of a field that may occur only once.
 fn only<'a>(headers: &'a HeaderMap, field: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(field).iter();
     let value = values.next()?.to_str().ok()?;
@@ -83,10 +83,10 @@ fn seconds(date: &str) -> Option<u64> {
     Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }
 
-/// §8.8.3.2
+/// Comparison of entity tags (§8.8.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comparison {
-    /// Weak tags equal nothing.
+    /// Weak tags never match.
     Strong,
     /// The mark of weakness does not matter.
     Weak,
@@ -113,7 +113,7 @@ impl Tag<'_> {
     }
 }
 
-/// The entity tags of a list; stops at the first invalid one.
+/// Entity tags of a list; stops at the first invalid one.
 struct Tags<'a>(&'a [u8]);
 
 impl<'a> Iterator for Tags<'a> {

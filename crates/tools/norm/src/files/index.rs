@@ -13,7 +13,7 @@ use super::kind::Icon;
 use super::place::{self, Folder, FoundPath, Links, Missed, configures};
 use crate::breaks::{Break, Breaks};
 
-/// Maximum number of listed entries; of a larger directory, those that the system returns first.
+/// Maximum number of listed entries; of a larger directory, the first ones that the system returns.
 pub(super) const ENTRIES_MAX: usize = 10_000;
 
 /// Percent-encodes all but the unreserved characters (RFC 3986 §2.3). A colon too: `a:b` would be a
@@ -36,11 +36,11 @@ pub(super) struct IndexRow {
 pub(super) struct Listing {
     /// Directories first, then by name.
     pub(super) entries: Vec<IndexRow>,
-    /// The directory has more.
+    /// True if the directory has more entries.
     pub(super) cut: bool,
 }
 
-/// Lists a directory below `root`, at most `entries_max` of it. What configures is left out.
+/// Lists a directory below `root`, at most `entries_max` entries, without configuration files.
 ///
 /// # Errors
 /// Fails if the directory cannot be read.
@@ -95,7 +95,7 @@ fn entry(name: OsString, kind: FileType, len: i64, modified: i64) -> IndexRow {
     IndexRow { name, icon, len, modified: Some(modified) }
 }
 
-/// A link shows its target, if that is within the site.
+/// Returns the target of a link, if it is within the site.
 fn followed(root: &Path, folder: &Folder, name: OsString, links: Links) -> IndexRow {
     use std::os::unix::fs::MetadataExt;
     let path = folder.below.join(&name);
@@ -117,8 +117,8 @@ fn followed(root: &Path, folder: &Folder, name: OsString, links: Links) -> Index
 
 const STYLE: &str = include_str!("index.css");
 
-/// The page. `path` is the directory's path in the URL, decoded, with its final slash; `icons` the
-/// URL path of the icons.
+/// Returns the page. `path` is the directory's path in the URL, decoded, with its final slash;
+/// `icons` the URL path of the icons.
 pub(super) fn page(path: &str, icons: &str, listing: &Listing, breaks: &Breaks) -> String {
     let icons = icons.trim_end_matches('/');
     let title = format!("Index of {}", printable(path));
@@ -187,7 +187,7 @@ fn image(icons: &str, icon: Icon) -> Markup {
     html! { img src=(format!("{icons}/{file}")) alt=(format!("[{words}]")) width="20" height="20"; }
 }
 
-/// `2001-09-19 05:31`, UTC; `None` beyond the calendar.
+/// Formats `2001-09-19 05:31`, UTC; `None` beyond the calendar.
 fn shown_time(seconds: i64) -> Option<String> {
     let at = OffsetDateTime::from_unix_timestamp(seconds).ok()?;
     let (month, day) = (u8::from(at.month()), at.day());

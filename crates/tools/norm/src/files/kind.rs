@@ -1,4 +1,4 @@
-//! Content type of a file, by its name.
+//! The content type of a file, by its name.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const TEXTS: &[&str] = &[
     "version",
 ];
 
-/// The media type for Content-Type. Text is UTF-8 here.
+/// Returns the media type for Content-Type. Text is UTF-8 here.
 pub(super) fn media_type(name: &Path) -> String {
     let kind = bare(name);
     match kind.starts_with("text/") {
@@ -57,7 +57,7 @@ pub(crate) enum Icon {
     Image,
     Archive,
     Unknown,
-    /// The way up.
+    /// Link to the parent directory.
     Parent,
 }
 
@@ -72,7 +72,7 @@ pub(crate) const ICONS: &[(Icon, &str, &str)] = &[
 ];
 
 impl Icon {
-    /// For a regular file.
+    /// Returns the kind of a regular file.
     pub(super) fn of_file(name: &Path) -> Icon {
         if is_archive(name) {
             return Icon::Archive;
@@ -85,7 +85,7 @@ impl Icon {
         }
     }
 
-    /// File name and text.
+    /// Returns the file name and the text.
     pub(super) fn shown(self) -> (&'static str, &'static str) {
         let found = ICONS.iter().find(|(icon, ..)| *icon == self);
         let (_, file, words) = found.expect("every icon is in the table");

@@ -1,6 +1,6 @@
 //! A directory of files: from a path to a response, with ranges, conditional requests, a cache of
 //! small files and an index of directories. Refuses every path that leads out of its root, and
-//! blocks on nothing that is not a file.
+//! never blocks on pipes or devices.
 
 mod cache;
 mod conditional;
@@ -73,7 +73,7 @@ impl Directory {
         Directory(Arc::new(Inner { settings, guard, cache }))
     }
 
-    /// Answers from memory what was looked at lately; everything else on a thread that may block.
+    /// Answers recently verified files from memory, and everything else on a thread that may block.
     pub(crate) async fn answer(&self, ask: Ask, breaks: &Breaks) -> Reply {
         if ask.method == Method::OPTIONS {
             return allowing(Reply {
@@ -155,7 +155,8 @@ impl Inner {
         self.file(ask, opened, gates, held, now, breaks).map_err(missed)
     }
 
-    /// A link may bypass a rule at the file's real place: both must permit access.
+    /// Checks the rule at a link's real target too: a link may otherwise bypass it, so both must
+    /// permit access.
     fn behind(&self, gates: Gates, below: &std::path::Path) -> Result<Gates, Box<Reply>> {
         match below.to_str() {
             Some(below) => Ok(gates.and(self.guard.gates(below)?)),

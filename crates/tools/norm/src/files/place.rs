@@ -1,4 +1,4 @@
-//! From the path of a request to a file below a root, never to anything outside it.
+//! Resolves the path of a request to a file below a root, never to anything outside it.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -33,7 +33,7 @@ pub(crate) struct Folder {
 /// Reason why a path gives no file.
 #[derive(Debug)]
 pub(crate) enum Missed {
-    /// Missing; or neither file nor directory; or a link out of the root. These must be
+    /// Missing, neither file nor directory, or a link out of the root. These must be
     /// indistinguishable: a different response would reveal what exists elsewhere.
     Missing,
     /// A socket, a pipe, a device: missing for clients, distinguished for the index and the faults.
@@ -70,7 +70,7 @@ impl From<Errno> for Missed {
     }
 }
 
-/// Configuration files are never served.
+/// Returns whether the name is a configuration file; those are never served.
 pub(super) fn configures(name: &[u8]) -> bool {
     let starts: [&[u8]; 3] = [b".site.toml", b".swerve", b".ht"];
     starts.iter().any(|start| name.starts_with(start))
@@ -79,9 +79,9 @@ pub(super) fn configures(name: &[u8]) -> bool {
 /// No file of this site is deeper.
 const NAMES_MAX: usize = 128;
 
-/// The names along a decoded path. `None` for a path that no file of this site can have: it leads
-/// upwards or too deep, contains a NUL, or names a configuration file. A backslash is an ordinary
-/// letter.
+/// Returns the names along a decoded path. `None` for a path that no file of this site can have: it
+/// leads upwards or too deep, contains a NUL, or names a configuration file. A backslash is an
+/// ordinary character.
 pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
     let names: Vec<&str> =
         path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
@@ -128,7 +128,8 @@ pub(crate) fn find(root: &Path, path: &str, links: Links) -> Result<FoundPath, M
     opened(File::from(open_below(&root, &below, OFlags::empty())?), below)
 }
 
-/// The kind may have changed since it was checked; an open file keeps its kind.
+/// Checks the kind of the open file: it may have changed since the first check, but an open file
+/// keeps its kind.
 fn opened(file: File, below: PathBuf) -> Result<FoundPath, Missed> {
     let facts = file.metadata()?;
     match facts.is_file() {
@@ -137,8 +138,8 @@ fn opened(file: File, below: PathBuf) -> Result<FoundPath, Missed> {
     }
 }
 
-/// Opens what was resolved already. The kernel refuses every link on the way, so that a directory
-/// that is exchanged for a link meanwhile leads nowhere.
+/// Opens a resolved path. The kernel refuses every link on the way, so a directory that is
+/// exchanged for a link meanwhile leads nowhere.
 pub(super) fn open_below(root: &Path, below: &Path, more: OFlags) -> Result<OwnedFd, Missed> {
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, folder, Mode::empty())?;

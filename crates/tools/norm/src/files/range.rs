@@ -12,7 +12,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The offset of its last byte, as Content-Range counts.
+    /// Returns the offset of its last byte, as Content-Range counts.
     pub(super) fn last(self) -> u64 {
         self.start + self.len - 1
     }
@@ -62,8 +62,8 @@ pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
 /// Not a valid range.
 struct NoRange;
 
-/// One range-spec: `first-last`, `first-` or `-suffix`. `None` means valid syntax, but an empty
-/// range.
+/// Parses one range-spec: `first-last`, `first-` or `-suffix`. `None` for valid syntax with an
+/// empty range.
 fn part(spec: &str, len: u64) -> Result<Option<Span>, NoRange> {
     let (first, last) = spec.split_once('-').ok_or(NoRange)?;
     if first.is_empty() {

@@ -1,4 +1,4 @@
-//! Creates the response to a request from an open file or its bytes: whole, in parts, or 304.
+//! Creates the response to a request from an open file or its bytes: complete, in parts, or 304.
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -23,7 +23,7 @@ pub(super) struct Face {
     state: FileVersion,
     len: u64,
     etag: String,
-    /// Seconds since 1970.
+    /// Last modification in seconds since 1970.
     modified: Option<u64>,
     /// Content-Type, Accept-Ranges, ETag, Last-Modified.
     headers: HeaderMap,
@@ -31,7 +31,7 @@ pub(super) struct Face {
     settled: bool,
 }
 
-/// Two states of a file differ in one of these.
+/// Version of a file; different states of a file differ in at least one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileVersion {
     device: u64,
@@ -41,8 +41,8 @@ struct FileVersion {
     changed: (i64, i64),
 }
 
-/// A file written twice within a tick of the file system's clock looks the same after both. One that
-/// was written so shortly before it was read is read again each time, until it is older.
+/// Age below which a file is read again each time: a file written twice within a tick of the file
+/// system's clock looks the same after both writes.
 const SETTLING: Duration = Duration::from_secs(1);
 
 /// The first second that is no HTTP date: the year 10000.
@@ -86,13 +86,13 @@ impl Face {
         self.settled && self.state == now.state
     }
 
-    /// The file had another length when it was read than when it was looked at.
+    /// Returns the file had another length when it was read than when it was looked at.
     pub(super) fn of_len(mut self, len: u64) -> Face {
         self.len = len;
         self
     }
 
-    /// The response to GET or HEAD.
+    /// Returns the response to GET or HEAD.
     pub(super) fn answer(&self, ask: &Ask, source: ContentSource<'_>, breaks: &Breaks) -> Reply {
         let now = Validators { etag: &self.etag, modified: self.modified };
         let ranges = match conditional::judge(&ask.method, &ask.headers, now) {
@@ -137,7 +137,7 @@ impl Face {
         headers
     }
 
-    /// 304 with the fields that a cache needs (RFC 9110 §15.4.5).
+    /// Returns a 304 with the fields that a cache needs (RFC 9110 §15.4.5).
     fn unchanged(&self) -> Reply {
         let mut headers = HeaderMap::new();
         for name in [header::ETAG, header::LAST_MODIFIED] {
@@ -183,7 +183,7 @@ impl Face {
         }
     }
 
-    /// RFC 9110 §14.6: each part has its own header.
+    /// Returns a multipart body, in which each part has its own header (RFC 9110 §14.6).
     fn multipart(
         &self,
         source: &ContentSource<'_>,
@@ -238,7 +238,7 @@ fn piece(source: &ContentSource<'_>, part: Span) -> io::Result<Piece> {
     }
 }
 
-/// Unforeseeable, so that no file can hold it on purpose.
+/// Returns an unpredictable boundary, so that no file can contain it on purpose.
 fn boundary() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("part-{:016x}{:016x}", random(), random())
@@ -249,7 +249,8 @@ fn precondition_failed() -> Reply {
     Reply::text(StatusCode::PRECONDITION_FAILED, text)
 }
 
-/// The bytes of a file that had `len` of them a moment ago: no more, and fewer if it shrank.
+/// Returns the bytes of a file that had `len` of them a moment ago: no more, and fewer if it
+/// shrank.
 pub(super) fn read(file: &File, len: u64) -> io::Result<Bytes> {
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
     let mut filled = 0;

@@ -14,7 +14,7 @@ struct Site {
     complaints: Arc<Mutex<Vec<String>>>,
 }
 
-/// Every check is a fresh one, so that a test need not wait.
+/// Makes every check a fresh one, so that a test need not wait.
 const LOOK_ALWAYS: CacheBounds = CacheBounds {
     file_max: 1_000,
     bytes_max: 1 << 20,

@@ -1,4 +1,4 @@
-//! One loaded copy of a script.
+//! A loaded instance of a script.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::exchange::{Ask, Content, Entity, Reply};
 
 /// Instructions between two clock checks.
 const CLOCK_CHECK_INTERVAL: u32 = 10_000;
-/// Fields of a response.
+/// Maximum number of fields in a response.
 const FIELDS_MAX: usize = 100;
 /// Characters of a line that a script prints to the log.
 const LINE_MAX: usize = 1_000;
@@ -139,7 +139,8 @@ impl Engine {
     }
 }
 
-/// Removes what a script must not have, redirects `print` to the log, and installs the clock check.
+/// Removes functions that a script must not have, redirects `print` to the log, and installs the
+/// clock check.
 fn prepare(lua: &Lua, complain: &Complain, watch: Rc<Watch>) -> mlua::Result<()> {
     let globals = lua.globals();
     for name in BARRED {
@@ -231,7 +232,7 @@ fn text(value: &Value) -> Option<Bytes> {
     }
 }
 
-/// An error without its kind and its call stack.
+/// Returns an error without its kind and its call stack.
 fn first_line(error: &Error) -> String {
     let text = match error {
         Error::CallbackError { cause, .. } => return first_line(cause),
@@ -251,7 +252,8 @@ fn is_memory(error: &Error) -> bool {
 }
 
 impl ScriptFailure {
-    /// True if a limit was hit somewhere in the script, so that its state must not be reused.
+    /// Returns whether a limit was hit somewhere in the script, so that its state must not be
+    /// reused.
     pub(super) fn spoils(&self) -> bool {
         matches!(self, ScriptFailure::Slow | ScriptFailure::Memory)
     }

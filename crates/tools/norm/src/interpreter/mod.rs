@@ -1,5 +1,5 @@
 //! A script kept inside the server: LuaJIT, loaded once per thread of a small pool, so that a slow
-//! response stalls no connection.
+//! response does not block connections.
 //!
 //! The script defines `answer(request)` and returns status, table of fields, body:
 //!
@@ -34,7 +34,7 @@ use crate::cgi::Complain;
 use crate::exchange::{Ask, Reply};
 use engine::{Engine, ScriptFailure};
 
-/// Beyond twice the time limit, a request that got no response is abandoned.
+/// Multiple of the time limit after which a request without a response is abandoned.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// Limits of a script, and the number of its copies.
@@ -46,7 +46,7 @@ pub(crate) struct InterpreterLimits {
     pub(crate) memory: usize,
     /// Maximum request body passed to the script; longer ones get 413.
     pub(crate) body: u64,
-    /// Copies of the script, each with a thread; at least one.
+    /// Number of copies of the script, at least one, each with a thread.
     pub(crate) threads: usize,
     /// Requests that wait for a thread; more are refused with 503.
     pub(crate) queue: usize,
@@ -111,7 +111,8 @@ impl Interpreter {
         Ok(Interpreter { jobs, settings })
     }
 
-    /// Never fails: a script that cannot answer gives a status from 400 on and a line in the log.
+    /// Answers a request. Never fails: a script that cannot answer results in a status from 400 on
+    /// and a line in the log.
     pub(crate) async fn answer(&self, ask: Ask) -> Reply {
         if ask.body.len() > self.settings.limits.body {
             return self.refuse(&ScriptFailure::TooLong);
@@ -147,7 +148,7 @@ impl Interpreter {
     }
 }
 
-/// A thread of the pool: answers until the interpreter is dropped.
+/// Runs a thread of the pool, which answers requests until the interpreter is dropped.
 fn work(name: &str, source: &[u8], settings: &InterpreterSettings, queue: &Mutex<Receiver<Job>>) {
     let mut engine = None;
     loop {

@@ -67,7 +67,7 @@ fn shown(reply: Reply) -> String {
     text
 }
 
-/// The response of a script to a plain GET, and the log.
+/// Returns the response of a script to a plain GET, and the log.
 async fn answered(script: &str) -> (String, String) {
     let (interpreter, log) = started(script, one_thread());
     let interpreter = interpreter.expect("the script is right");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const HEAD: &str = "printf 'Content-Type: text/plain\\n\\n'\n";
 
-/// The whole response of a shell script to a GET, and the log.
+/// Returns the whole response of a shell script to a GET, and the log.
 async fn ran(stage: &Stage, script: &str) -> (String, String) {
     let script = stage.script(script);
     let reply = script.answer(get(None), &Breaks::default()).await;
@@ -353,7 +353,7 @@ async fn standard_error_is_logged_in_bounded_lines() {
     assert!(log.len() <= 1_010, "{}", log.len());
 }
 
-/// A static response that passes through a process.
+/// Returns a static response that passes through a process.
 async fn through(program: &str, text: &str, content: Content) -> (Reply, Stage) {
     let stage = Stage::new();
     let mut per_request = PerRequest::new(

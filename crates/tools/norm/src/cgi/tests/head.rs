@@ -1,7 +1,7 @@
 use crate::cgi::head::{CgiHead, HEAD_MAX, Kind, end, parse};
 use proptest::prelude::*;
 
-/// The header as understood, on one line.
+/// Returns the header as understood, on one line.
 fn read(text: &str) -> String {
     let CgiHead { kind, fields, length } = match parse(text.as_bytes()) {
         Ok(head) => head,

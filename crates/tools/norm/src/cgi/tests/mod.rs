@@ -24,7 +24,7 @@ fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
 }
 
-/// A GET of `/cgi/x` with this query.
+/// Makes a GET of `/cgi/x` with this query.
 fn get(query: Option<&str>) -> Ask {
     Ask {
         method: Method::GET,
@@ -78,7 +78,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// A shell script.
+    /// Returns a shell script.
     fn script(&self, text: &str) -> CgiScript {
         self.program(&format!("#!/bin/sh\n{text}\n"), 0o755)
     }
@@ -118,7 +118,7 @@ impl Stage {
         log.replace(&self.folder.path().display().to_string(), "DIR")
     }
 
-    /// A process id that a script has written into a file.
+    /// Returns a process id that a script has written into a file.
     async fn pid(&self, name: &str) -> u32 {
         eventually("the script writes its number", || self.written_pid(name)).await
     }
@@ -153,24 +153,24 @@ async fn in_time<T>(scene: impl AsyncFn(&Stage) -> Option<T>) -> T {
     panic!("the script never gets as far as it should")
 }
 
-/// The state letter of a process; `None` if it does not exist.
+/// Returns the state letter of a process; `None` if it does not exist.
 fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Our own child has been reaped.
+/// Returns whether our own child has been reaped.
 async fn reaped(pid: u32) {
     eventually("the script is reaped", || state(pid).is_none().then_some(())).await;
 }
 
-/// A child of a child has ended; this process cannot reap it.
+/// Returns whether a child of a child has ended; this process cannot reap it.
 async fn ended(pid: u32) {
     let over = || matches!(state(pid), None | Some('Z' | 'X')).then_some(());
     eventually("the script's child ends", over).await;
 }
 
-/// A content, and the error that it broke off with.
+/// Returns a content, and the error that it broke off with.
 async fn content(reply: Reply) -> (String, Option<String>) {
     let (mut all, mut broken) = (Vec::new(), None);
     match reply.content {
@@ -190,7 +190,7 @@ async fn content(reply: Reply) -> (String, Option<String>) {
     (String::from_utf8_lossy(&all).into_owned(), broken)
 }
 
-/// Status, fields and whole content as text.
+/// Returns the status, fields and whole content as text.
 async fn whole(reply: Reply) -> String {
     let mut text = format!("{}\n", reply.status.as_u16());
     let mut fields: Vec<String> = reply

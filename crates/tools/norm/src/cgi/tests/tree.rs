@@ -16,7 +16,7 @@ fn breaks(names: &str) -> Breaks {
     Breaks::parse(names).expect("names of switches")
 }
 
-/// Only the headings and paragraphs of the page.
+/// Returns only the headings and paragraphs of the page.
 async fn output_of(script: &CgiScript, ask: crate::exchange::Ask, breaks: &Breaks) -> String {
     let text = whole(script.answer(ask, breaks).await).await;
     let (status, _) = text.split_once('\n').expect("a status");
@@ -106,7 +106,7 @@ async fn the_form_shows_its_values_and_links_to_itself() {
     }
 }
 
-/// A form with a file and a button, as browsers send it.
+/// Returns a form with a file and a button, as browsers send it.
 fn upload(name: &str, file: &[u8]) -> Vec<u8> {
     let head = format!(
         "--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\

@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// `root/` with files that contain "inside", and a sibling `outside/` with files that contain
-/// "outside".
+/// Creates `root/` with files that contain "inside", and a sibling `outside/` with files that
+/// contain "outside".
 fn tree() -> TempDir {
     let tree = tempfile::tempdir().unwrap();
     let at = |path: &str| tree.path().join(path);

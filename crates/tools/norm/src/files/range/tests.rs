@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// As in Content-Range.
+/// Formats the range as in Content-Range.
 fn shown(field: &str, len: u64) -> String {
     match wanted(field, len) {
         RangeRequest::Whole => "whole".to_owned(),
