@@ -1,4 +1,4 @@
-//! Requests that are wrong, and the status that the RFC names for each.
+//! Invalid requests, and the status that the RFC requires for each.
 
 use std::time::SystemTime;
 
@@ -22,8 +22,8 @@ const METHODS: [Method; 7] = [
     Method::PATCH,
 ];
 
-/// Error in a request independent of its target, if any; also the response to `OPTIONS *`, which
-/// concerns the whole server.
+/// Returns the error in a request independent of its target, if any; also the response to `OPTIONS
+/// *`, which concerns the whole server.
 pub(crate) fn of(parts: &Parts) -> Option<Reply> {
     let headers = &parts.headers;
     if !METHODS.contains(&parts.method) {
@@ -50,7 +50,8 @@ pub(crate) fn of(parts: &Parts) -> Option<Reply> {
     (parts.method == Method::OPTIONS && parts.uri.path() == "*").then(options)
 }
 
-/// RFC 9112 §3.2: exactly one from HTTP/1.1 on, at most one before, and a host in it.
+/// Checks Host (RFC 9112 §3.2): exactly one from HTTP/1.1 on, at most one before, and a valid host
+/// in it.
 fn host_is_right(headers: &HeaderMap, version: Version) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -63,8 +64,8 @@ fn host_is_right(headers: &HeaderMap, version: Version) -> bool {
     }
 }
 
-/// Characters of a host and a port (RFC 3986 §3.2.2). Digits after the last colon, except those
-/// inside an IPv6 address.
+/// Checks the characters of a host and a port (RFC 3986 §3.2.2). The port is the digits after the
+/// last colon, except inside an IPv6 address.
 fn port_is_right(host: &[u8]) -> bool {
     let behind = host.rsplit(|byte| *byte == b':').next().unwrap_or_default();
     let none = behind.len() == host.len();
@@ -113,7 +114,7 @@ pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> 
     values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(token))
 }
 
-/// The status for a head that could not be parsed: `head` is its available part.
+/// Returns the status for a head that could not be parsed: `head` is its available part.
 pub(crate) fn status_of_bytes(head: &[u8], too_large: bool) -> StatusCode {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     if too_large {
@@ -135,7 +136,7 @@ pub(crate) fn status_of_bytes(head: &[u8], too_large: bool) -> StatusCode {
     if other { StatusCode::HTTP_VERSION_NOT_SUPPORTED } else { StatusCode::BAD_REQUEST }
 }
 
-/// A whole response that ends its connection, for a request that did not become one.
+/// Returns a complete response that ends its connection, for input that is not a request.
 pub(crate) fn raw(status: StatusCode) -> String {
     let text = text(status);
     format!(
@@ -172,7 +173,7 @@ mod tests {
         }
     }
 
-    /// The status that a request is refused with; 0 when it is not.
+    /// Returns the status that a request is refused with; 0 when it is not.
     fn refused(method: &str, target: &str, version: Version, fields: &[(&str, &str)]) -> u16 {
         let mut request = Request::builder().method(method).uri(target).version(version);
         for (name, value) in fields {

@@ -1,8 +1,8 @@
-//! From a request's target to the node that answers it.
+//! Finds the node for a request's target.
 
 use percent_encoding::percent_decode_str;
 
-/// Why a path has no node.
+/// Reason why a path has no node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadPath {
     /// No path at all: bad percent-encoding, a NUL, steps above the root. 400.
@@ -11,8 +11,8 @@ pub(crate) enum BadPath {
     Nowhere,
 }
 
-/// The path of a target after percent-decoding, without dot segments and doubled slashes; begins
-/// with `/`, keeps a final one (RFC 3986 §5.2.4, but for steps above the root, which are refused).
+/// Returns the path of a target after percent-decoding, without dot segments and doubled slashes.
+/// It begins with `/` and keeps a final one (RFC 3986 §5.2.4; steps above the root are refused).
 pub(crate) fn clean_path(raw: &str) -> Result<String, BadPath> {
     if !raw.starts_with('/') {
         return Err(BadPath::Syntax("The target is not a path."));
@@ -59,7 +59,8 @@ pub(crate) struct Routes<T> {
 }
 
 impl<T> Routes<T> {
-    /// Paths as [`clean_path`] gives them, without a final `/` except for the root.
+    /// Creates a table of paths in the form of [`clean_path`], without a final `/` except for the
+    /// root.
     pub(crate) fn new(nodes: impl IntoIterator<Item = (String, T)>) -> Routes<T> {
         let trimmed = |(path, node): (String, T)| (path.trim_end_matches('/').to_owned(), node);
         let mut nodes: Vec<(String, T)> = nodes.into_iter().map(trimmed).collect();
@@ -67,7 +68,7 @@ impl<T> Routes<T> {
         Routes { nodes }
     }
 
-    /// The node for a clean path, and where in the path its own part ends.
+    /// Returns the node for a clean path, and where in the path its own part ends.
     pub(crate) fn find(&self, path: &str) -> Option<(&T, usize)> {
         let matches = |own: &str| {
             path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -1,4 +1,4 @@
-//! A running norm site: its threads, its address, its books.
+//! A running norm site: its threads, its address, its counters.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -31,10 +31,12 @@ use crate::visit::Visit;
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long files being read may delay the shutdown.
 const STOP_MAX: Duration = Duration::from_secs(1);
-/// Connections that wait to be accepted; the kernel takes the smaller of this and `somaxconn`.
+/// Maximum number of connections that wait to be accepted; the kernel uses the smaller of this and
+/// `somaxconn`.
 const BACKLOG: i32 = 16_384;
 
-/// Processes at once, and requests that wait for one; more are refused with 503.
+/// Maximum number of concurrent processes, and of requests that wait for one; more are refused with
+/// 503.
 const PROCESSES_MAX: usize = 64;
 const PROCESS_QUEUE_MAX: usize = 1_024;
 
@@ -52,7 +54,7 @@ pub(crate) struct Shared {
     timeout: Duration,
     /// Places for the processes that nodes start.
     places: Arc<Places>,
-    /// A permit per connection.
+    /// One permit per connection.
     room: Arc<Semaphore>,
 }
 
@@ -159,7 +161,7 @@ pub struct NormServer {
     /// Dropping it stops the threads.
     stop: Option<watch::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
-    /// Removed with the server.
+    /// Folder of odd files, removed with the server.
     _odd: Vec<OddFiles>,
 }
 
@@ -192,7 +194,7 @@ impl NormServer {
         Ok(server)
     }
 
-    /// `http://127.0.0.1:PORT`. A site on all interfaces names its loopback address.
+    /// Formats `http://127.0.0.1:PORT`. A site on all interfaces names its loopback address.
     pub fn url(&self) -> String {
         let port = self.address.port();
         match self.address {
@@ -206,7 +208,7 @@ impl NormServer {
         }
     }
 
-    /// Address where it listens, with the actual port.
+    /// Returns the address where it listens, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -316,7 +318,7 @@ fn bind_one(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-/// One thread's part.
+/// Parameters of a thread.
 #[derive(Debug)]
 struct NormThread {
     runtime: Runtime,
@@ -379,7 +381,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, aborts: &Rc<Aborts
     }
 }
 
-/// The client gave up before it was accepted: not our trouble.
+/// Returns whether the client gave up before it was accepted, which is no failure of the server.
 fn is_of_the_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
@@ -391,7 +393,7 @@ struct ClientPermit(
     #[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>,
 );
 
-/// A place, if one is free.
+/// Returns a place, if one is free.
 async fn client_permit(shared: &Shared) -> Option<ClientPermit> {
     /// Number of event loop turns until connections that have already ended notice it: one to
     /// receive the events, one to run their tasks, one in reserve.
@@ -447,7 +449,7 @@ fn serve(accepted: Accepted, shared: &Arc<Shared>, aborts: &Rc<Aborts>) {
     });
 }
 
-/// `New connection from …`, `End of connection from …`.
+/// Logs `New connection from …` and `End of connection from …`.
 fn log_connection(shared: &Shared, what: &str, peer: SocketAddr) {
     if !shared.log.keeps(Level::Info) || shared.breaks.has(Break::LogConnections) {
         return;

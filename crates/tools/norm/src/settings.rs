@@ -19,9 +19,10 @@ pub struct NormSettings {
     /// Relative paths of a configuration start here.
     pub root: PathBuf,
     pub host: String,
-    /// Port; 0 takes a free one.
+    /// Port; 0 for any free one.
     pub port: u16,
-    /// Connections open at once, 1..=100,000; further ones are accepted and closed at once.
+    /// Maximum number of open connections, 1..=100,000; further ones are accepted and closed at
+    /// once.
     pub max_clients: usize,
     /// The longest that the server waits on a client: for a request's head, for more of its body, or
     /// to take more of a response. 10 ms..=1 h.
@@ -48,14 +49,14 @@ pub struct NormSettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogFile {
     Stderr,
-    /// Appended to.
+    /// File to which lines are appended.
     File(PathBuf),
 }
 
 /// Node for a path and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// Begins with `/` and does not end with one, except for the root.
+    /// Path, which begins with `/` and does not end with one, except for the root.
     pub path: String,
     pub kind: NodeKind,
 }
@@ -108,15 +109,15 @@ const SPOOL_OVER: u64 = 64 << 10;
 const BODY_MAX: u64 = 64 << 20;
 const SPOOL_OVER_MAX: u64 = 16 << 20;
 const FILE_LEN_MAX: u64 = 1 << 20;
-/// Most serving threads.
+/// Maximum number of serving threads.
 pub const THREADS_MAX: usize = 64;
-/// Largest MaxClients.
+/// Maximum value of MaxClients.
 pub const CLIENTS_MAX: usize = 100_000;
 const TIMEOUT_MIN: f64 = 0.01;
 const TIMEOUT_MAX: f64 = 3_600.0;
 const NODES_MAX: usize = 1_000;
 
-/// The file as written.
+/// File as written.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct Written {
@@ -275,7 +276,7 @@ fn tmp_dir(root: &Path, value: Option<&Spanned<String>>) -> Result<PathBuf, Wron
     }
 }
 
-/// A folder that must exist.
+/// Returns a folder that must exist.
 fn folder(root: &Path, value: &Spanned<String>) -> Result<PathBuf, Wrong> {
     let path = root.join(value.get_ref());
     if path.is_dir() {

@@ -14,10 +14,10 @@ use crate::exchange::Spooled;
 
 /// Our files are called so, followed by the process and a number.
 const PREFIX: &str = "loadstone-spool-";
-/// Write size.
+/// Size of a write.
 const BATCH: usize = 256 * 1024;
 
-/// Makes temporary files.
+/// Creates temporary files.
 #[derive(Debug)]
 pub(crate) struct Spool {
     folder: PathBuf,
@@ -37,8 +37,8 @@ impl Spool {
         Spool { folder, next: AtomicU64::new(0) }
     }
 
-    /// Removes what a server that crashed has left in the folder: files with our name that no living
-    /// server holds a lock on. Returns how many.
+    /// Removes files that a crashed server has left in the folder: files with our name that no
+    /// running server has locked. Returns their number.
     ///
     /// # Errors
     /// Fails if the folder cannot be read.
@@ -55,7 +55,7 @@ impl Spool {
         Ok(removed)
     }
 
-    /// A new file, locked for its lifetime.
+    /// Returns a new file, locked for its lifetime.
     ///
     /// # Errors
     /// Fails if it cannot be created or locked.

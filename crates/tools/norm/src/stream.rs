@@ -83,7 +83,7 @@ impl AsyncWrite for VisitStream {
         true
     }
 
-    /// A socket has nothing to flush: written data is on its way.
+    /// Does nothing: a socket sends written data by itself.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.visit.written();
         Poll::Ready(Ok(()))

@@ -1,8 +1,8 @@
 //! The fourteen timing points of Swerve's chapter, measured at the corresponding places.
 //!
 //! Each measurement is a line of the log, `Timing Listener setupConn 67` in microseconds. Those
-//! known before a response's head is sent are in its `Server-Timing` field (W3C Server Timing),
-//! those known at the end of a chunked response in its trailer.
+//! known before the head of a response is sent are also in its `Server-Timing` field (W3C Server
+//! Timing); those known at the end of a chunked response are in its trailer.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub(crate) enum Point {
     Get,
     /// The node for the path is found and the request made ready for it; not the node's own work.
     Request,
-    /// Sending the response's content: from the first requested piece to the last written one.
+    /// Time for the response's content, from the first requested piece to the last written one.
     StreamEntity,
     /// A response is sent, head and content.
     Response,
@@ -38,7 +38,7 @@ pub(crate) enum Point {
     Release,
     /// A connection from its set-up to its clean-up: talk, close and release.
     Run,
-    /// Notifying the listener that a connection has ended: its place is released.
+    /// Time to notify the listener that a connection has ended, which releases its slot.
     Died,
     /// A connection from its acceptance to its end.
     Connection,
@@ -67,24 +67,23 @@ pub(crate) const POINTS: [(Point, &str, &str); 14] = [
 pub(crate) struct Started(Option<Instant>);
 
 impl Started {
-    /// Current time; `None` if timing is off.
+    /// Returns the current time; `None` if timing is off.
     pub(crate) fn now(on: bool) -> Started {
         Started(on.then(Instant::now))
     }
 
-    /// Time since; `None` if timing is off.
+    /// Returns the time since; `None` if timing is off.
     pub(crate) fn elapsed(self) -> Option<Duration> {
         self.0.map(|start| start.elapsed())
     }
 }
 
-/// The measurements of one connection.
+/// Measurements of a connection.
 #[derive(Debug)]
 pub(crate) struct VisitTiming {
     on: bool,
     log: Arc<Log>,
-    /// Lines that are not written yet: writing a line while another point is measured would be
-    /// included in it.
+    /// Lines not written yet: the time to write a line would be included in a running measurement.
     lines: RefCell<String>,
     /// Text for the next response's `Server-Timing`.
     field: RefCell<String>,
@@ -103,7 +102,7 @@ impl VisitTiming {
         Started::now(self.on)
     }
 
-    /// Ends a measurement; it goes into the log.
+    /// Ends a measurement and logs it.
     pub(crate) fn stop(&self, point: Point, started: Started) {
         if let Some(span) = started.elapsed() {
             self.take(point, span);
@@ -123,7 +122,7 @@ impl VisitTiming {
         self.lines.borrow_mut().push_str(&line);
     }
 
-    /// The field's text, once: what was measured before a response belongs to that response.
+    /// Returns the text of the field, once: measurements before a response belong to that response.
     pub(crate) fn field(&self) -> Option<String> {
         let text = std::mem::take(&mut *self.field.borrow_mut());
         (!text.is_empty()).then_some(text)
@@ -138,7 +137,7 @@ impl VisitTiming {
     }
 }
 
-/// A member of a `Server-Timing` list: the duration is in milliseconds.
+/// Appends a member to a `Server-Timing` list, with the duration in milliseconds.
 pub(crate) fn append(field: &mut String, point: Point, span: Duration) {
     let comma = if field.is_empty() { "" } else { ", " };
     let millis = span.as_secs_f64() * 1e3;

@@ -61,7 +61,7 @@ const EMPTY_FOLDERS: &[&str] = &["htdocs/sub/empty", "odd", "tmp", "var"];
 /// The welcome page.
 pub(crate) const WELCOME: &str = include_str!("../tree/htdocs/index.html");
 
-/// The welcome page as a switch spoils it.
+/// Returns the welcome page as a switch spoils it.
 pub(crate) fn spoiled_welcome(breaks: &Breaks) -> String {
     let mut page = WELCOME.to_owned();
     if breaks.has(Break::Welcome) {
@@ -77,7 +77,7 @@ pub(crate) fn spoiled_welcome(breaks: &Breaks) -> String {
 /// Why a tree could not be written.
 #[derive(Debug)]
 pub enum TreeError {
-    /// A file with a name of the tree exists already; nothing was written.
+    /// A file with a name of the tree already exists; nothing was written.
     Exists(PathBuf),
     Write {
         path: PathBuf,

@@ -35,7 +35,7 @@ struct RequestLine<'a> {
     method: Method,
     version: Version,
     path: &'a str,
-    /// Undecoded.
+    /// Query, not decoded.
     query: Option<&'a str>,
 }
 
@@ -46,7 +46,7 @@ enum VisitStage {
     Head,
     /// A request was received whose response is not complete.
     Working,
-    /// The response's content was written; its last bytes may still be on their way.
+    /// The response's content was written; its last bytes may still be in transit.
     Flushing,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Visit {
     timing: VisitTiming,
     stage: Cell<VisitStage>,
     begun: Cell<Begun>,
-    /// Input may be left unread: closing at once would destroy the response.
+    /// True if input may be unread, so that closing at once would destroy the response.
     unread: Cell<bool>,
     /// Temporary files of the requests so far.
     spooled: RefCell<Vec<PathBuf>>,
@@ -126,7 +126,7 @@ impl Visit {
         self.stage.get() == VisitStage::Head
     }
 
-    /// Data arrived from the client.
+    /// Records that data arrived from the client.
     pub(crate) fn note_input(&self) {
         if self.timing.is_on() && self.stage.get() == VisitStage::Head {
             let begun = self.begun.get();
@@ -136,13 +136,13 @@ impl Visit {
         }
     }
 
-    /// The content of the response was written, or abandoned.
+    /// Records that the content of the response was written or abandoned.
     pub(crate) fn content_over(&self) {
         self.stage.set(VisitStage::Flushing);
         self.watch.wait_for(Waiting::Head);
     }
 
-    /// All written data was sent.
+    /// Records that all written data was sent.
     pub(crate) fn written(&self) {
         if self.stage.get() == VisitStage::Flushing {
             self.exchange_over();
@@ -177,7 +177,7 @@ impl Visit {
         Some(field)
     }
 
-    /// Removes temporary files that are still there: those of a request that was given up.
+    /// Removes remaining temporary files: those of an abandoned request.
     pub(crate) fn release(&self) {
         if self.shared.breaks.has(Break::SpoolLeft) {
             return;
@@ -217,7 +217,7 @@ impl Visit {
         Ok(self.respond(reply, head_only, trailers))
     }
 
-    /// The body of a request that is in order.
+    /// Returns the body of a request that is in order.
     async fn read(&self, parts: &Parts, incoming: Incoming) -> Result<Entity, Box<Reply>> {
         let result = match refusal::of(parts) {
             Some(refused) => Err(Box::new(refused)),
@@ -282,8 +282,8 @@ impl Visit {
         Box::new(Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text))
     }
 
-    /// The response of the path's node. A script may redirect to another path of the site, whose
-    /// response is then used (RFC 3875 §6.2.2).
+    /// Returns the response of the path's node. A script may redirect to another path of the site,
+    /// whose response is then used (RFC 3875 §6.2.2).
     async fn reply(&self, parts: Parts, body: Entity) -> Reply {
         let found = self.timing.start();
         let line = RequestLine {
@@ -319,7 +319,7 @@ impl Visit {
         Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "The scripts point to one another.\n")
     }
 
-    /// The node for a request, and the request for the node.
+    /// Returns the node for a request, and the request for the node.
     fn ask(
         &self,
         line: RequestLine<'_>,
@@ -348,7 +348,7 @@ impl Visit {
         Ok((node, ask))
     }
 
-    /// The head as hyper sends it; it adds Date and the framing.
+    /// Returns the head as hyper sends it; it adds Date and the framing.
     fn respond(
         self: &Rc<Visit>,
         mut reply: Reply,
@@ -387,7 +387,7 @@ impl Visit {
     }
 }
 
-/// HEAD announces the length of the content (RFC 9110 §8.6).
+/// Sets the length of the content, which HEAD announces too (RFC 9110 §8.6).
 fn declare_length(headers: &mut HeaderMap, content: &Content) {
     let len = match content {
         Content::Empty | Content::Elsewhere(_) => 0,

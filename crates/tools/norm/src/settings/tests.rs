@@ -9,7 +9,7 @@ fn scene() -> tempfile::TempDir {
     folder
 }
 
-/// The error for a text, without the folder's name.
+/// Returns the error for a text, without the folder's name.
 fn complaint(text: &str) -> String {
     let folder = scene();
     let file = folder.path().join("site.toml");

@@ -17,7 +17,7 @@ fn was_refused(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// Of three simultaneous connections, the number of refused ones.
+/// Makes three simultaneous connections; returns the number of refused ones.
 fn refused_of_three(site: &Site) -> usize {
     let mut streams: Vec<TcpStream> = (0..3).map(|_| site.connect()).collect();
     // the server accepts in order: the last one's fate shows that all are decided

@@ -1,4 +1,4 @@
-//! A norm site of a test's own, and a client so plain that it cannot be wrong.
+//! A norm site for a test, and a simple client.
 
 use norm::{Breaks, Level, LogFile, NodeKind, NodeSettings, NormServer, NormSettings};
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ pub(crate) struct Site {
     pub(crate) folder: tempfile::TempDir,
 }
 
-/// A site with the built-in handlers, changed by `change`.
+/// Returns a site with the built-in handlers, changed by `change`.
 pub(crate) fn site(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tmp = folder.path().join("tmp");
@@ -46,7 +46,7 @@ pub(crate) fn site(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     Site { server: Some(server), folder }
 }
 
-/// A site that serves the written tree, changed by `change`.
+/// Returns a site that serves the written tree, changed by `change`.
 pub(crate) fn tree(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // by another process: what we have open for writing, a process that another test is just starting may hold
@@ -74,7 +74,7 @@ impl Site {
         stream
     }
 
-    /// Everything received until the server closes.
+    /// Returns everything received until the server closes.
     pub(crate) fn send(&self, request: &[u8]) -> String {
         let mut stream = self.connect();
         stream.write_all(request).expect("a connection");
@@ -85,13 +85,13 @@ impl Site {
         self.send(last(path).as_bytes())
     }
 
-    /// Content of the log, after the server has ended.
+    /// Returns the content of the log, after the server has ended.
     pub(crate) fn log(&mut self) -> String {
         self.server.take().expect("it runs").stop();
         std::fs::read_to_string(self.folder.path().join("errors")).expect("a log")
     }
 
-    /// Names in the tmp directory.
+    /// Returns the names in the tmp directory.
     pub(crate) fn spooled(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path().join("tmp")).expect("a folder");
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -107,12 +107,12 @@ pub(crate) fn to_the_end(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&response).into_owned()
 }
 
-/// A request that leaves its connection open.
+/// Returns a request that leaves its connection open.
 pub(crate) fn request(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
-/// A request with `Connection: close`.
+/// Returns a request with `Connection: close`.
 pub(crate) fn last(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 }

@@ -1,7 +1,7 @@
 use crate::support::{request, response, site};
 use std::io::Write;
 
-/// The chapter's names, in the order in which one connection with one request logs them.
+/// Names of the chapter, in the order in which one connection with one request logs them.
 const NAMES: [&str; 14] = [
     "abort request",
     "abort create",
@@ -19,7 +19,7 @@ const NAMES: [&str; 14] = [
     "Listener connection",
 ];
 
-/// Names and microseconds of the log.
+/// Returns the names and microseconds of the log.
 fn timings(log: &str) -> Vec<(&str, u64)> {
     let timing = |line: &'_ str| line.find(" Debug: Timing ").map(|at| at + 15);
     let texts = log.lines().filter_map(|line| timing(line).map(|at| &line[at..]));

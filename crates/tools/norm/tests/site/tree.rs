@@ -3,7 +3,7 @@
 use crate::support::{Site, last, status, tree};
 use norm::Breaks;
 
-/// The body of a response that has the status.
+/// Returns the body of a response that has the status.
 #[track_caller]
 fn body(site: &Site, path: &str, code: u16) -> String {
     let response = site.get(path);
