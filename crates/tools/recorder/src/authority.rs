@@ -18,7 +18,7 @@ const NAME: &str = "Loadstone recorder (this machine only)";
 const NAMES_MAX: usize = 1_000;
 /// Validity of a certificate for a server. Apple's clients accept at most 398 days.
 const LEAF_VALID: Duration = Duration::from_secs(90 * 86_400);
-/// Certificates are valid from this long ago, for clients whose clock is slow.
+/// Time before now from which certificates are valid, for clients whose clock is slow.
 const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
 
 /// The authority, and the certificates that it has signed.
@@ -64,17 +64,17 @@ impl LocalAuthority {
         LocalAuthority { issuer, certificate, key, made: Mutex::default() }
     }
 
-    /// The certificate as PEM, for clients that must trust it.
+    /// Returns the certificate as PEM, for clients that must trust it.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// The private key as PEM.
+    /// Returns the private key as PEM.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// TLS settings that impersonate a server of this name.
+    /// Returns TLS settings that impersonate a server of this name.
     ///
     /// # Errors
     /// Fails if the name cannot be in a certificate.

@@ -1,4 +1,4 @@
-//! Bodies in memory: each is counted from its first byte until nothing refers to it.
+//! Bodies in memory: each counts from its first byte until its last reference is dropped.
 
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes};
@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum size of one body in bytes.
 const BODY_MAX: usize = 64 << 20;
-/// Maximum number of bytes of all bodies in memory: of those that are kept (512 MiB), and of those
-/// that are being received or sent.
+/// Maximum size in bytes of all bodies in memory: of kept ones (512 MiB), and of those in transit.
 const ALL_MAX: usize = 768 << 20;
 
 /// Bytes of all bodies in memory.
@@ -24,7 +23,7 @@ struct CountedBody {
 }
 
 impl CountedBody {
-    /// Adds a part; returns false if there is no room for it.
+    /// Adds a part; returns false if there is no room.
     fn push(&mut self, part: &[u8]) -> bool {
         let before = self.room.0.fetch_add(part.len(), Ordering::Relaxed);
         self.counted += part.len();

@@ -21,8 +21,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Maximum time for a response.
 const RESPONSE_MAX: Duration = Duration::from_secs(120);
 
-/// Fields of one connection, which are not forwarded (RFC 9110 section 7.6.1). Content codings are
-/// not requested, so that recorded bodies can be read.
+/// Fields of a single connection, which are not forwarded (RFC 9110 section 7.6.1). Content codings
+/// are not requested, so that recorded bodies are readable.
 const OWN: [&str; 8] = [
     "connection",
     "proxy-connection",
@@ -39,7 +39,7 @@ pub(crate) fn is_own(name: &str) -> bool {
     OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
-/// Shared by all requests: the TLS configuration and the room for bodies.
+/// State shared by all requests: the TLS configuration and the room for bodies.
 #[derive(Clone, Copy)]
 pub(crate) struct Upstream<'a> {
     pub(crate) tls: &'a Arc<ClientConfig>,

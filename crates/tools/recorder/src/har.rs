@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The text of a HAR file.
+/// Returns the text of a HAR file.
 pub fn to_har(exchanges: &[RecordedExchange], version: &str) -> String {
     let entries: Vec<Value> = exchanges.iter().map(entry).collect();
     let har = json!({"log": {
@@ -68,7 +68,7 @@ fn response(response: Option<&RecordedResponse>) -> Value {
     })
 }
 
-/// A body as text, or in Base64 if it is not text.
+/// Returns a body as text, or in Base64 if it is not text.
 fn content(body: &[u8]) -> Value {
     match std::str::from_utf8(body) {
         Ok(text) => json!({"text": text}),

@@ -1,10 +1,9 @@
-//! A recording proxy: passes requests to their servers and keeps each exchange, as a HAR file. In
-//! front of one server it is a reverse proxy; as the proxy of a browser it also records `https://`,
+//! A recording proxy: forwards requests to their servers and keeps each exchange as HAR. It is a
+//! reverse proxy for one server, or the proxy of a browser; the latter also records `https://`,
 //! with certificates of a local certificate authority. Layer 4.
 //!
-//! Do not measure through it: bodies are forwarded only when they are complete, and every request
-//! has its own connection to the server. Everything is bounded: connections, bodies, exchanges,
-//! times.
+//! Not for measurements: bodies are forwarded only when complete, and every request has its own
+//! connection to the server. Everything is bounded: connections, bodies, exchanges, times.
 #![forbid(unsafe_code)]
 
 mod authority;
@@ -32,15 +31,15 @@ use url::Url;
 #[derive(Debug)]
 pub struct RecorderConfig {
     pub listen: SocketAddr,
-    /// Server of requests without a host, or `None` if only requests of a browser's proxy are
-    /// passed on.
+    /// Server of requests without a host; `None` if only requests of a browser's proxy are
+    /// forwarded.
     pub upstream: Option<Url>,
     pub authority: LocalAuthority,
     /// TLS settings for connections to servers.
     pub tls: Arc<ClientConfig>,
 }
 
-/// A request and its response, as the server received and sent them.
+/// Request and response, as the server received and sent them.
 #[derive(Clone, Debug)]
 pub struct RecordedExchange {
     pub at: SystemTime,
@@ -97,7 +96,7 @@ impl RecordingProxy {
         self.address
     }
 
-    /// Number of exchanges so far.
+    /// Returns the number of exchanges so far.
     pub fn count(&self) -> usize {
         self.shared.exchanges().len()
     }

@@ -25,8 +25,8 @@ use url::Url;
 
 /// Maximum number of simultaneous connections.
 const CONNECTIONS_MAX: usize = 1_000;
-/// Maximum number of recorded exchanges, and of the bytes of their bodies. Bodies that are not
-/// recorded yet are bounded by `bodies`.
+/// Maximum number of recorded exchanges, and of bytes in their bodies. `bodies` bounds bodies that
+/// are not recorded yet.
 const EXCHANGES_MAX: usize = 50_000;
 const BYTES_MAX: usize = 512 << 20;
 /// Maximum time for the first byte of a connection, for the head of a request, and between two
@@ -36,7 +36,7 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Maximum time for the body of a request.
 const REQUEST_MAX: Duration = Duration::from_secs(120);
-/// Maximum number of problems that are reported one by one.
+/// Maximum number of problems reported individually.
 const PROBLEMS_MAX: usize = 100;
 
 /// Path at which clients find the certificate of the authority.
@@ -125,7 +125,7 @@ impl SeenOrigin {
 enum Entrance {
     /// The listening port.
     Front { secure: bool },
-    /// A tunnel to this server.
+    /// Tunnel to this server.
     Tunnel(Url),
 }
 
@@ -162,7 +162,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// A connection to the listening port: TLS where it begins with a handshake.
+/// Accepts a connection to the listening port, with TLS if it begins with a handshake.
 async fn front(stream: TcpStream, shared: Arc<ProxyState>) {
     const HANDSHAKE: u8 = 22;
     let mut first = [0];
@@ -178,7 +178,7 @@ async fn front(stream: TcpStream, shared: Arc<ProxyState>) {
     }
 }
 
-/// TLS with a client, as the server that its handshake names, else as `name`.
+/// Accepts TLS from a client, as the server that its handshake names, or else as `name`.
 async fn secured(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     name: &str,
@@ -255,7 +255,7 @@ async fn answer(
     record(request, url, &shared, &side).await
 }
 
-/// The server of a request.
+/// Returns the server of a request.
 fn destination(
     request: &Request<Incoming>,
     shared: &ProxyState,
@@ -298,7 +298,7 @@ fn connect(request: Request<Incoming>, shared: Arc<ProxyState>) -> Response<Full
     Response::new(Full::default())
 }
 
-/// Boxed: a tunnel serves requests, which can open tunnels.
+/// Serves a tunnel. Boxed, because its requests can open tunnels.
 fn tunnel(
     request: Request<Incoming>,
     base: Url,
@@ -372,7 +372,8 @@ fn authority(url: &Url) -> String {
     url[url::Position::BeforeHost..url::Position::AfterPort].to_owned()
 }
 
-/// A request's field as sent to the server: with the server's address in place of the recorder's.
+/// Returns a request's field as sent to the server: with the server's address in place of the
+/// recorder's.
 fn at_the_server(value: &str, name: &str, url: &Url, seen: &SeenOrigin, side: &Entrance) -> String {
     match side {
         Entrance::Front { .. } if matches!(name, "origin" | "referer") => {
@@ -382,8 +383,8 @@ fn at_the_server(value: &str, name: &str, url: &Url, seen: &SeenOrigin, side: &E
     }
 }
 
-/// The response as sent to the client: redirects to the server lead to the recorder, and cookies
-/// are set for the recorder.
+/// Returns the response as sent to the client: redirects to the server lead to the recorder, and
+/// cookies are set for the recorder.
 fn shown(
     answer: &RecordedResponse,
     url: &Url,
@@ -411,7 +412,7 @@ fn shown(
     response.body(body).unwrap_or_else(broken)
 }
 
-/// A cookie without the attributes that would keep it from the recorder's address.
+/// Returns a cookie without the attributes that would keep it from the recorder's address.
 fn local_cookie(value: &str, secure: bool) -> String {
     let kept = value.split(';').filter(|part| {
         let name = part.split('=').next().unwrap_or_default().trim().to_ascii_lowercase();

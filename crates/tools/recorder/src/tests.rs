@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{ClientConnection, RootCertStore, ServerConnection, St
 
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A client that trusts this authority.
+/// Returns a client that trusts this authority.
 fn trusting(authority: &LocalAuthority) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(authority.certificate().as_bytes()).unwrap()).unwrap();
@@ -20,7 +20,7 @@ fn trusting(authority: &LocalAuthority) -> Arc<ClientConfig> {
     Arc::new(builder.unwrap().with_root_certificates(roots).with_no_client_auth())
 }
 
-/// The request of a connection: its head and the body of its length.
+/// Returns the request of a connection: its head and the body of its length.
 fn request(stream: &mut impl Read) -> String {
     let mut all = Vec::new();
     let mut byte = [0];
@@ -34,7 +34,8 @@ fn request(stream: &mut impl Read) -> String {
     head + &String::from_utf8(body).unwrap()
 }
 
-/// A server that answers each connection with a redirect to itself, a cookie, and the request.
+/// Returns a server that answers each connection with a redirect to itself, a cookie, and the
+/// request.
 fn server(authority: Option<Arc<LocalAuthority>>) -> Url {
     let listener = TcpListener::bind(LOCAL).unwrap();
     let scheme = if authority.is_some() { "https" } else { "http" };
@@ -160,7 +161,7 @@ fn clients_keep_the_name_by_which_they_reach_it() {
     assert!((90..=92).contains(&days), "{days}");
 }
 
-/// A time in a certificate: two digits of the year, month, day, hour, minute and second.
+/// Returns a time in a certificate: two digits of the year, month, day, hour, minute and second.
 fn utc_time(text: &[u8]) -> Option<time::OffsetDateTime> {
     let digits = text.strip_suffix(b"Z").filter(|it| it.iter().all(u8::is_ascii_digit))?;
     let part = |at: usize| (digits[at] - b'0') * 10 + digits[at + 1] - b'0';

@@ -1,5 +1,5 @@
-//! The access log: one line per response in the Common Log Format, so that a client's own count can
-//! be compared with it.
+//! The access log: one line per response in the Common Log Format, for comparison with a client's
+//! own counts.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -66,14 +66,14 @@ impl std::fmt::Debug for AccessLog {
     }
 }
 
-/// One response.
+/// Line about a response.
 #[derive(Debug)]
 pub(crate) struct AccessLine<'a> {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) request: &'a str,
-    /// Status; `None` means the request got no HTTP response.
+    /// Status; `None` if the request got no HTTP response.
     pub(crate) status: Option<u16>,
-    /// Length of the body; `None` when it is not known beforehand.
+    /// Length of the body; `None` if it is not known in advance.
     pub(crate) body_len: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ impl AccessLine<'_> {
     }
 }
 
-/// A peer's bytes must not be able to forge a line or to end the quoted field.
+/// Escapes a peer's bytes, so that they cannot forge a line or end the quoted field.
 fn printable(c: char) -> char {
     if c.is_ascii_graphic() && c != '"' && c != '\\' || c == ' ' { c } else { '.' }
 }

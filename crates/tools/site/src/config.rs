@@ -15,20 +15,20 @@ use crate::{AccessLog, Faults, Listen, SiteError};
 pub(crate) struct ModelPace {
     /// Time from the request to the first token.
     pub(crate) first: Nanos,
-    /// Time from one token to the next.
+    /// Time between two tokens.
     pub(crate) every: Nanos,
 }
 
 /// How `/sleep` serves several requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sleeping {
-    /// One after another: a handler that serves one request at a time.
+    /// One request after another, as a handler without concurrency.
     #[default]
     OneAtATime,
     Parallel,
 }
 
-/// Files in PEM for HTTP/3.
+/// PEM files for HTTP/3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Http3 {
     pub cert: PathBuf,
@@ -76,11 +76,11 @@ pub struct Config {
     pub listen: Listen,
     /// HTTP/3 is served too, over UDP at the port that TCP has.
     pub http3: Option<Http3>,
-    /// Handling of early data, or `None` if tickets do not permit it.
+    /// Handling of early data; `None` if tickets do not permit it.
     pub early_data: Option<EarlyData>,
-    /// Serving threads, 1..=64. More than one only without faults.
+    /// Number of serving threads, 1..=64; more than one only without faults.
     pub threads: usize,
-    /// All threads run on these CPUs; empty: chosen by the kernel.
+    /// CPUs of all threads; empty if the kernel chooses.
     pub cpus: Vec<u32>,
     pub log: Option<AccessLog>,
     /// Longest request body in bytes; beyond it the response is 413.
@@ -102,21 +102,22 @@ pub struct Config {
     pub(crate) model_given: bool,
     /// A file set served in addition to the pages, computed from the seed; it is on no disk.
     pub files: Option<workload::fileset::Spec>,
-    /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`,
+    /// Program that makes pages by CGI, with a process for each page: called with `workload cgi`,
     /// the set and the seed. `None` if those pages are refused.
     pub cgi: Option<PathBuf>,
     /// Seed of all random values: files, delays, service times, shares, garbage.
     pub seed: Seed,
-    /// The fastest constant answerer: 13 bytes to whatever ends in an empty line.
+    /// Fastest server: a constant of 13 bytes after every empty line.
     pub null: bool,
-    /// Connections that wait to be accepted; the kernel takes the smaller of this and `somaxconn`.
+    /// Maximum number of connections that wait to be accepted; the kernel uses the smaller of this
+    /// and `somaxconn`.
     pub backlog: u32,
     /// Serve the firing range of `loadstone torture`, with these switches thrown.
     pub range: Option<Defects>,
     pub faults: Faults,
 }
 
-/// An option as [`Config::parse_option`] takes it.
+/// Option of [`Config::parse_option`].
 #[derive(Clone, Copy, Debug)]
 pub struct OptionInfo {
     pub name: &'static str,
@@ -209,7 +210,7 @@ const fn flag(name: &'static str, help: &'static str) -> OptionInfo {
     OptionInfo { name, value: None, help }
 }
 
-/// Engine that answers.
+/// Engine of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     Proper,
@@ -228,8 +229,8 @@ const BACKLOG: u32 = 16_384;
 const BODY_MAX: u64 = 64 << 20;
 /// The longest request head in bytes.
 pub(crate) const HEAD_MAX: usize = 64 << 10;
-/// The greatest value of `--uri-max`: with it the shortest URI that is too long still leaves room for the rest of a
-/// head.
+/// Maximum value of `--uri-max`, which still leaves room for the rest of a head with the shortest
+/// URI that is too long.
 const URI_MAX: u64 = 63 << 10;
 const HELD_MAX: u64 = 256 << 20;
 
@@ -261,7 +262,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A site on a free port of 127.0.0.1, for tests and demonstrations.
+    /// Returns a site on a free port of 127.0.0.1, for tests and demonstrations.
     pub fn on_free_port() -> Config {
         Config { listen: Listen::Tcp("127.0.0.1:0".to_owned()), ..Config::default() }
     }
@@ -348,7 +349,7 @@ impl Config {
         }
     }
 
-    /// Connections that the kernel is to queue.
+    /// Returns the number of connections that the kernel is to queue.
     pub(crate) fn backlog(&self) -> u32 {
         let short = self.range.as_ref().is_some_and(|range| range.contains(&Defect::ShortBacklog));
         if short { faulty::BACKLOG as u32 } else { self.backlog }
@@ -522,7 +523,7 @@ fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `0,2-3`.
+/// Parses `0,2-3`.
 fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
     const CPU_MAX: u32 = 1_023;
     let bad = || format!("write numbers of CPUs 0–{CPU_MAX} like 0,2-3");

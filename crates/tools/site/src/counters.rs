@@ -1,24 +1,24 @@
-//! Counters of the site. One set per thread, so that counting is a load and a store without a lock;
-//! [`Served`] is their sum.
+//! Counters of the site. Each thread has its own set, so that counting is a load and a store
+//! without a lock; [`Served`] is their sum.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters since the site started.
 ///
-/// Every request read ends in one response or as one of `unanswered`; while requests are in work
+/// Every request ends in one response or as one of `unanswered`; while requests are in progress,
 /// the sum of the two is smaller than `requests`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Connections accepted, including those closed at once by a cap.
+    /// Accepted connections, including those closed at once by a cap.
     pub connections: u64,
-    /// Requests whose head was read, including malformed ones.
+    /// Requests with a complete head, including malformed ones.
     pub requests: u64,
     /// Responses by status.
     pub responses: BTreeMap<u16, u64>,
     /// Requests that a fault left without an HTTP response: reset, closed, garbage, silence.
     pub unanswered: u64,
-    /// Bytes taken from sockets.
+    /// Bytes read from sockets.
     pub bytes_received: u64,
     /// Bytes written to sockets, including heads.
     pub bytes_sent: u64,
@@ -27,7 +27,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Responses of any status.
+    /// Returns the number of responses of any status.
     pub fn answered(&self) -> u64 {
         self.responses.values().sum()
     }
@@ -50,7 +50,7 @@ impl Served {
 const STATUS_MIN: u16 = 100;
 const STATUS_COUNT: usize = 500;
 
-/// The counters of one thread: only that thread adds.
+/// Counters of one thread, which only that thread changes.
 #[derive(Debug)]
 pub(crate) struct Counters {
     connections: AtomicU64,
@@ -103,7 +103,7 @@ fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Acquire)
 }
 
-/// Sound because each set has one writing thread.
+/// Adds to a counter. Correct without a lock, because each set has one writing thread.
 fn add(counter: &AtomicU64, count: u64) {
     counter.store(counter.load(Ordering::Relaxed) + count, Ordering::Release);
 }

@@ -7,7 +7,7 @@ use units::{Nanos, Stream, parse_duration, parse_size, quoted};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimeLaw {
     Fixed(Nanos),
-    /// Uniform between the two.
+    /// Uniform between two values.
     Uniform {
         low: Nanos,
         high: Nanos,
@@ -23,7 +23,7 @@ pub enum TimeLaw {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     pub length: Nanos,
-    /// Longer than `length`.
+    /// Period, longer than `length`.
     pub period: Nanos,
 }
 
@@ -40,7 +40,7 @@ pub enum WrongLength {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misbehaviour {
     WrongLength(WrongLength),
-    /// Seeded random bytes that are no HTTP, then the connection is closed.
+    /// Sends seeded random bytes that are not HTTP, then closes the connection.
     Garbage,
     /// Reads requests and sends nothing.
     NeverAnswer,
@@ -48,16 +48,16 @@ pub enum Misbehaviour {
     CloseEarly,
     /// Sends each response twice.
     Twice,
-    /// Closes the connection half-way through the body (through the head when there is no body).
+    /// Closes the connection halfway through the body, or through the head if there is no body.
     Truncate,
 }
 
-/// All faults. [`Faults::default`] has none.
+/// All faults; [`Faults::default`] has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Time from a request's arrival to its response; requests do not wait for each other.
     pub delay: Option<TimeLaw>,
-    /// Time in a server that works on one request at a time, in the order of their arrival.
+    /// Service time of a server that processes one request at a time, in order of arrival.
     pub service: Option<TimeLaw>,
     /// `delay` and `drip` too occupy the server, so that requests wait for each other.
     pub one_at_a_time: bool,
@@ -66,7 +66,7 @@ pub struct Faults {
     pub error_share: f64,
     /// 0..=1: this share of the requests is answered by a reset connection.
     pub reset_share: f64,
-    /// Connections beyond this many open ones are accepted and closed at once.
+    /// Maximum number of open connections; further ones are accepted and closed at once.
     pub connection_cap: Option<u64>,
     /// Responses per connection, of which the last announces the close.
     pub close_after: Option<u64>,
@@ -83,7 +83,7 @@ pub struct Faults {
 pub(crate) const TIME_MAX: Nanos = Nanos::from_secs(3_600);
 
 impl TimeLaw {
-    /// `10ms`, `5ms..20ms`, `exp:10ms`.
+    /// Parses `10ms`, `5ms..20ms`, `exp:10ms`.
     ///
     /// # Errors
     /// Fails for an invalid duration, one above an hour, or a range whose end is before its start.
@@ -122,7 +122,7 @@ impl TimeLaw {
 }
 
 impl Stall {
-    /// `500ms/2s`: this long, this often.
+    /// Parses `500ms/2s`: this long, this often.
     ///
     /// # Errors
     /// Fails for anything but two durations, a zero, or a stall that does not end before the next.
@@ -147,7 +147,7 @@ impl Faults {
         *self != Faults::default()
     }
 
-    /// Contradiction between options, as a message for the user.
+    /// Returns a contradiction between options, as a message for the user.
     pub(crate) fn conflict(&self) -> Option<&'static str> {
         let silent = self.misbehaviour == Some(Misbehaviour::NeverAnswer);
         let bodiless = silent || self.misbehaviour == Some(Misbehaviour::CloseEarly);
@@ -223,13 +223,13 @@ impl Faults {
         None
     }
 
-    /// Bytes per second of a body, by any limit.
+    /// Returns the number of bytes per second of a body, by any limit.
     pub(crate) fn body_rate(&self) -> Option<u64> {
         self.drip.or(self.weak.bandwidth)
     }
 }
 
-/// A share: `1%` or `0.01`, above 0 and at most 100 %. A bare `1` could be 1 % or all.
+/// Returns a share: `1%` or `0.01`, above 0 and at most 100 %. A bare `1` could be 1 % or all.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.trim().strip_suffix('%') {
         Some(number) => (number.trim_end(), 100.0),
@@ -242,7 +242,7 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Bytes per second: `100B/s`, `64k/s`.
+/// Parses bytes per second: `100B/s`, `64k/s`.
 pub(crate) fn parse_drip(text: &str) -> Result<u64, String> {
     let size = text.trim().strip_suffix("/s").unwrap_or(text);
     match parse_size(size) {

@@ -1,4 +1,5 @@
-//! Heads of responses that are written by hand: by the exact loop, and where hyper declines.
+//! Heads of responses that are written by hand: by the exact loop, and for responses that hyper
+//! declines.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +13,7 @@ pub(crate) const SERVER: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"))
 pub(crate) enum BodyFraming {
     Length(u64),
     Chunked,
-    /// No indication: no body, or one that ends with the connection.
+    /// No framing: no body, or one that ends with the connection.
     Unsaid,
 }
 
@@ -50,17 +51,17 @@ impl ResponseHead<'_> {
     }
 }
 
-/// The line's reason phrase; empty for a number without a name, which RFC 9112 §4 allows.
+/// Returns the line's reason phrase; empty for a number without a name, which RFC 9112 §4 allows.
 pub(crate) fn reason(status: u16) -> &'static str {
     StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason()).unwrap_or("")
 }
 
-/// Returns whether a response with this status has no body whatever its header (RFC 9110 §6.4.1).
+/// Returns whether a response with this status has no body, whatever its header (RFC 9110 §6.4.1).
 pub(crate) fn bodiless(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 304)
 }
 
-/// Milliseconds since 1970-01-01 UTC.
+/// Returns the number of milliseconds since 1970-01-01 UTC.
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,5 +1,5 @@
 //! The exact loop's own log of its lateness: a measurement of 12 ms for a 10 ms server is wrong
-//! only if the server was on time.
+//! only if the server was punctual.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ pub struct Lateness {
 #[derive(Debug)]
 pub(crate) struct LatenessLog(Mutex<Histogram<u64>>);
 
-/// One minute: the maximum recorded lateness.
+/// Maximum recorded lateness: one minute.
 const LATEST_NS: u64 = 60_000_000_000;
 
 impl LatenessLog {

@@ -2,9 +2,9 @@
 //!
 //! There are two engines for one [`Config`]. Without faults, hyper answers (module `proper`):
 //! well-tested third-party code. With any fault, delay or stall, or as the null server, a separate
-//! loop answers (module `exact`): a runtime's timers step by 1 ms and a framework cannot send
-//! invalid responses, while this loop keeps a due instant to some microseconds and reports how late
-//! it was.
+//! loop answers (module `exact`). A runtime's timers step by 1 ms and a framework cannot send
+//! invalid responses, while this loop keeps a due instant to a few microseconds and reports its
+//! lateness.
 //!
 //! Everything is bounded: heads, bodies, connections, pipelined requests, sleeping times. No input
 //! from a peer ends a thread.

@@ -14,7 +14,7 @@ use crate::SiteError;
 /// Requested address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// `host:port`; port 0 takes a free one.
+    /// `host:port`; port 0 for any free one.
     Tcp(String),
     /// A Unix socket at this path.
     Unix(PathBuf),
@@ -28,7 +28,7 @@ pub enum Address {
 }
 
 impl Listen {
-    /// `127.0.0.1:2020`, `[::1]:0`, `localhost:2020`, `:2020` or `2020` (on 127.0.0.1),
+    /// Parses `127.0.0.1:2020`, `[::1]:0`, `localhost:2020`, `:2020` or `2020` (on 127.0.0.1),
     /// `unix:/path`.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The bytes of every generated body: the 64 characters below over and over, so that any offset
-//! can be checked without keeping the body.
+//! The bytes of every generated body: 64 characters in a cycle, so that any offset can be checked
+//! without storing the body.
 
 use hyper::body::Bytes;
 
@@ -20,15 +20,15 @@ static BLOCK: [u8; BLOCK_LEN] = {
     block
 };
 
-/// Body bytes from `position` on: `wanted` of them or as many as are contiguous (at least one if
-/// `wanted` is above 0).
+/// Returns body bytes from `position` on: `wanted` bytes, or as many as are contiguous (at least
+/// one if `wanted` is above 0).
 pub(crate) fn slice(position: u64, wanted: u64) -> &'static [u8] {
     let start = (position % LINE.len() as u64) as usize;
     let len = wanted.min((BLOCK_LEN - start) as u64) as usize;
     &BLOCK[start..start + len]
 }
 
-/// At most [`BLOCK_LEN`] bytes from `position` on, in one piece.
+/// Returns at most [`BLOCK_LEN`] contiguous bytes from `position` on.
 pub(crate) fn bytes(position: u64, wanted: usize) -> Bytes {
     let first = slice(position, wanted as u64);
     if first.len() == wanted {

@@ -4,7 +4,7 @@
 //! bytes → requests → pending (until due) → sending → bytes
 //! ```
 //!
-//! Responses keep the order of their requests: on one connection no response is due before the
+//! Responses keep the order of their requests: on one connection, no response is due before the
 //! previous one. A connection holds at most [`PIPELINE_MAX`] requests and one head's worth of
 //! input; beyond that it stops reading, and TCP slows the client down.
 
@@ -25,7 +25,7 @@ use super::script::Treatment;
 use super::slab::Id;
 use crate::faults::Misbehaviour;
 
-/// Requests of one connection in work at once.
+/// Maximum number of requests of one connection in progress.
 const PIPELINE_MAX: usize = 1_024;
 /// Maximum number of bytes that a client may send while the server waits for it to close.
 const LINGER_BYTES_MAX: usize = 1 << 20;
@@ -74,13 +74,13 @@ enum ConnectionState {
     Reading,
     /// No further request is read; requests in work are finished.
     Finishing,
-    /// Our side is closed; this many bytes are still discarded until the client closes.
+    /// Our side is closed; this number of bytes is still discarded until the client closes.
     Lingering {
         left: usize,
     },
 }
 
-/// Returns whether the connection still exists.
+/// Existence of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     Open,
@@ -112,7 +112,7 @@ impl Connection {
         &self.fd
     }
 
-    /// Something is ready.
+    /// Handles readiness.
     pub(super) fn wake(&mut self, id: Id, broken: bool, core: &mut Core) -> Life {
         if self.blocked {
             if self.flush(id, core) == Life::Over {
@@ -123,7 +123,7 @@ impl Connection {
         if self.interest.read { self.read(id, core) } else { Life::when(!broken) }
     }
 
-    /// A timer of this connection has expired.
+    /// Handles a timer of this connection.
     pub(super) fn due(&mut self, id: Id, duty: Duty, core: &mut Core) -> Life {
         let life = match duty {
             Duty::Answer => self.act(id, core),
@@ -231,8 +231,8 @@ impl Connection {
         }
     }
 
-    /// Sends 100 (Continue) to a client that waits for it, unless the body is arriving anyway (RFC
-    /// 9110 §10.1.1) or earlier responses are still unsent.
+    /// Sends 100 (Continue) to a client that waits for it, unless the body is already arriving (RFC
+    /// 9110 §10.1.1) or earlier responses are not sent yet.
     fn invite(&mut self, request: &ExactRequest, body_comes: bool, core: &Core) {
         let silent = core.faults.misbehaviour == Some(Misbehaviour::NeverAnswer);
         let first = self.pending.is_empty() && self.sending.is_empty();
@@ -420,7 +420,7 @@ impl Life {
     }
 }
 
-/// Transmission time of `bytes` at `rate` bytes per second.
+/// Returns the transmission time of `bytes` at `rate` bytes per second.
 fn span_of(bytes: u64, rate: u64) -> Nanos {
     let ns = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
     Nanos(u64::try_from(ns).unwrap_or(u64::MAX))

@@ -22,7 +22,7 @@ use crate::{AccessLog, Config, Faults};
 pub(super) enum Duty {
     /// The connection's next pending response.
     Answer,
-    /// More of a slow body.
+    /// Next part of a slow body.
     Drip,
     /// The end of waiting for a client to close.
     Linger,
@@ -48,7 +48,7 @@ pub(super) struct Core {
     pub(super) scratch: Vec<u8>,
     /// The end of the last stall: a response that was due during it is late only beyond that.
     pub(super) frozen_until: Nanos,
-    /// `die_after` is reached.
+    /// True if `die_after` is reached.
     pub(super) dead: bool,
     log: Option<AccessLog>,
     date: Date,
@@ -59,7 +59,7 @@ pub(super) struct Core {
     line_free: Nanos,
 }
 
-/// The length of one read, and about that of one write.
+/// Size of one read, and approximate size of one write.
 pub(super) const SCRATCH_LEN: usize = 64 * 1024;
 
 impl Core {
@@ -91,7 +91,7 @@ impl Core {
         self.timers.peek().map(|Reverse(timer)| timer.at)
     }
 
-    /// The earliest timer, if it is due at `now`.
+    /// Returns the earliest timer, if it is due at `now`.
     pub(super) fn due_timer(&mut self, now: Nanos) -> Option<Timer> {
         if self.next_timer()? > now {
             return None;

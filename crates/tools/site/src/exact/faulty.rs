@@ -12,8 +12,8 @@ use super::slab::{Id, Slab};
 use super::{Shared, accept};
 use crate::Config;
 
-/// Time before a due instant at which the loop stops sleeping and polls: a sleeping thread is woken
-/// about 50 µs late, a polling one is not.
+/// Time before a due instant at which the loop stops sleeping and polls: a sleeping thread wakes
+/// about 50 µs late, a polling one does not.
 const SPIN: Nanos = Nanos::from_micros(120);
 
 /// Serves until stopped, or until the server dies.
@@ -74,7 +74,7 @@ impl FaultyLoop {
         Ok(Turn::Again)
     }
 
-    /// The next instant with something to do.
+    /// Returns the next instant with work.
     fn next_instant(&self) -> Option<Nanos> {
         let stall = self.core.stall.as_ref().and_then(|stall| stall.next_start());
         let accept = (!self.rested()).then_some(self.accept_at);
@@ -91,8 +91,8 @@ impl FaultyLoop {
         Ok(())
     }
 
-    /// Freezes if a stall has started: reads nothing, sends nothing, accepts nothing. Responses due
-    /// before it are sent first.
+    /// Freezes if a stall has started: reads, sends and accepts nothing. Responses due before it
+    /// are sent first.
     fn stall_if_due(&mut self) -> io::Result<Turn> {
         let now = net::reactor::monotonic();
         let Some(stall) = &mut self.core.stall else { return Ok(Turn::Again) };
@@ -158,7 +158,7 @@ impl FaultyLoop {
         }
     }
 
-    /// One step of a connection, with its consequences.
+    /// Runs one step of a connection, with its consequences.
     fn with(
         &mut self,
         id: Id,

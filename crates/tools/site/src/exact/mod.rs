@@ -1,7 +1,7 @@
 //! The site's own loop: faults, exact delays and stalls, the null server, and the firing range.
 //!
-//! One thread, level-triggered epoll, no runtime. Waiting for a due instant sleeps to shortly
-//! before it and then polls, so that a response leaves within microseconds of its due instant.
+//! One thread, level-triggered epoll, no runtime. A wait for a due instant sleeps until shortly
+//! before it and then polls, so that a response is sent within microseconds of its due instant.
 
 mod connection;
 mod core;
@@ -72,7 +72,7 @@ impl Loop {
     }
 }
 
-/// The next connection, if one is waiting.
+/// Returns the next connection, if one is waiting.
 fn accept(poller: &Poller, shared: &Shared) -> std::io::Result<Option<OwnedFd>> {
     loop {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

@@ -1,8 +1,8 @@
 //! The null server: one constant response, as fast as one thread can send it. Measurements against
 //! it show the cost of the client.
 //!
-//! It searches only for the empty line that ends a head: no body, no method, no HEAD. Responses to
-//! pipelined requests are sent up to [`BATCH`] at a time.
+//! It only searches for the empty line that ends a head: no body, no method, no HEAD. Responses to
+//! pipelined requests are sent in batches of up to [`BATCH`].
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -76,7 +76,7 @@ fn welcome(
 }
 
 impl Connection {
-    /// Reads requests and answers them. `None` if the connection has ended.
+    /// Reads requests and answers them; `None` if the connection has ended.
     fn turn(
         &mut self,
         id: Id,
@@ -124,7 +124,8 @@ impl Connection {
     }
 }
 
-/// Number of heads that end in `bytes`; `seen` carries an end that is split between reads.
+/// Returns the number of heads that end in `bytes`; `seen` carries an end that is split between
+/// reads.
 fn heads_ended(bytes: &[u8], seen: &mut u8) -> usize {
     // exactly one request is the usual case, and is detected quickly
     const USUAL_MAX: usize = 256;

@@ -1,4 +1,4 @@
-//! An outgoing response: its bytes, its pace, and the connection's state afterwards.
+//! An outgoing response: its bytes, its pace, and the state of the connection afterwards.
 
 use units::Nanos;
 
@@ -12,9 +12,9 @@ use crate::route::{BEARER, NO_TOKEN};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     Keep,
-    /// Closed so that the client gets all of the response (RFC 9112 §9.6).
+    /// Closed so that the client gets the complete response (RFC 9112 §9.6).
     Close,
-    /// Closed as by a process that dies.
+    /// Closed as if the process died.
     Drop,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Outgoing {
 /// The response to a request: 100 (Continue) only.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const HELLO: &str = "hello world";
-/// Difference between a wrong length and the right one, in bytes.
+/// Difference between a wrong length and the correct one, in bytes.
 const WRONG_BY: u64 = 5;
 const WRONG_TEXT: &str = "extra";
 
@@ -55,7 +55,7 @@ const WRONG_TEXT: &str = "extra";
 pub(super) struct Making<'a> {
     pub(super) date: &'a str,
     pub(super) misbehaviour: Option<Misbehaviour>,
-    /// Overriding status.
+    /// Status that overrides that of the page.
     pub(super) error: Option<u16>,
     /// This is the connection's last response.
     pub(super) last: bool,
@@ -63,7 +63,7 @@ pub(super) struct Making<'a> {
 }
 
 impl Outgoing {
-    /// The response to `request`.
+    /// Returns the response to `request`.
     pub(super) fn answer(request: &ExactRequest, making: &Making<'_>) -> Outgoing {
         let (status, mut body, extra) = content(request, making.error);
         let body_len = body.len();
@@ -105,7 +105,7 @@ impl Outgoing {
         outgoing
     }
 
-    /// A refusal, after which the connection is closed.
+    /// Returns a refusal, after which the connection is closed.
     pub(super) fn refusal(status: u16, date: &str) -> Outgoing {
         let text = format!("{status} {}\n", crate::head::reason(status));
         let framing = BodyFraming::Length(text.len() as u64);
@@ -168,17 +168,17 @@ impl Outgoing {
         }
     }
 
-    /// The bytes that drip, for the time that they take.
+    /// Returns the bytes that drip, for the time that they take.
     pub(super) fn dripping_len(&self) -> u64 {
         self.len - self.prompt
     }
 
-    /// The body may be sent from then on, at its rate.
+    /// Sets the instant from which the body may be sent, at its rate.
     pub(super) fn begin_at(&mut self, at: Nanos) {
         self.begun = Some(at);
     }
 
-    /// Remaining bytes of the current part: first the head, then the body.
+    /// Returns the remaining bytes of the current part: first the head, then the body.
     pub(super) fn part_left(&self) -> u64 {
         let mut end = 0;
         for part in &self.parts {
@@ -194,7 +194,7 @@ impl Outgoing {
         self.position == self.len
     }
 
-    /// Number of bytes that may be written by `now`, at `drip` bytes per second.
+    /// Returns the number of bytes that may be written by `now`, at `drip` bytes per second.
     pub(super) fn allowed(&mut self, now: Nanos, drip: Option<u64>) -> u64 {
         let begun = *self.begun.get_or_insert(now);
         let Some(drip) = drip else { return self.len - self.position };
@@ -203,8 +203,8 @@ impl Outgoing {
         (self.prompt.saturating_add(dripped).min(self.len)).saturating_sub(self.position)
     }
 
-    /// Returns when more than was sent may leave: one byte later, but at least `step` from now, so
-    /// that a fast drip does not cost a wakeup per byte.
+    /// Returns when more may be sent: one byte later, but at least `step` from now, so that a fast
+    /// drip does not cost a wakeup per byte.
     pub(super) fn next_drip(&self, now: Nanos, drip: u64, step: Nanos) -> Nanos {
         let begun = self.begun.unwrap_or(now);
         let bytes = u128::from(self.position.saturating_sub(self.prompt) + 1);
@@ -253,7 +253,7 @@ impl BodyPiece {
         }
     }
 
-    /// For a length that is declared too short.
+    /// Adds bytes to match a declared length that is too short.
     fn lengthen(&mut self) {
         match self {
             BodyPiece::Text(text) => text.extend_from_slice(WRONG_TEXT.as_bytes()),
@@ -278,7 +278,7 @@ impl BodyPiece {
     }
 }
 
-/// Status, body and further header lines.
+/// Returns the status, body and further header lines.
 fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, String) {
     let text = |text: &str| BodyPiece::Text(text.as_bytes().to_vec());
     let plain = "Content-Type: text/plain\r\n".to_owned();
@@ -315,8 +315,8 @@ fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, Strin
     }
 }
 
-/// The interim head that `/status/1xx` puts before its response; an HTTP/1.0 client must not get
-/// one (RFC 9110 §15.2).
+/// Returns the interim head that `/status/1xx` sends before its response; an HTTP/1.0 client must
+/// not get one (RFC 9110 §15.2).
 fn interim(version: Version, code: u16) -> Option<BodyPiece> {
     let upgrade = if code == 101 { "Connection: upgrade\r\nUpgrade: none\r\n" } else { "" };
     let head = format!("HTTP/1.1 {code} {}\r\n{upgrade}\r\n", crate::head::reason(code));

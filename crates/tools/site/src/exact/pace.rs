@@ -23,7 +23,8 @@ impl Pace {
         Pace { weak, began: None, requests: 0, in_work: Vec::new(), tokens, filled: Nanos::ZERO }
     }
 
-    /// The status that a request at `now` is refused with, where the bucket has no token for it.
+    /// Returns the status that a request at `now` is refused with, where the bucket has no token
+    /// for it.
     pub(super) fn limited(&mut self, now: Nanos) -> Option<u16> {
         let limit = self.weak.rate_limit?;
         let gained = (now - self.filled).as_secs_f64() * limit.per_s;
@@ -36,7 +37,7 @@ impl Pace {
         None
     }
 
-    /// Actual duration of `work` for a request that arrives at `now`.
+    /// Returns the actual duration of `work` for a request that arrives at `now`.
     pub(super) fn work(&mut self, now: Nanos, work: Nanos) -> Nanos {
         let began = *self.began.get_or_insert(now);
         let mut times = 1.0;
@@ -58,8 +59,8 @@ impl Pace {
         work
     }
 
-    /// The first tick after a request's `arrival` at which what is due at `due` may leave. The clock
-    /// ticks for all requests alike, whenever they arrive.
+    /// Returns the first tick after a request's `arrival` at which a response due at `due` may be
+    /// sent. The clock ticks for all requests alike, whenever they arrive.
     pub(super) fn tick(&self, arrival: Nanos, due: Nanos) -> Nanos {
         match self.weak.quantum {
             Some(tick) => tick * (due.0.div_ceil(tick.0)).max(arrival.0 / tick.0 + 1),

@@ -10,11 +10,11 @@ use units::Nanos;
 
 use super::slab::Id;
 
-/// Events taken from the kernel in one call.
+/// Maximum number of events read from the kernel in one call.
 const BATCH: usize = 512;
 /// Pause of accepting when the system has no descriptors left.
 const PAUSE: Nanos = Nanos::from_millis(10);
-/// Above all slots: a slot is a 32-bit index in the low half.
+/// Token of the listener, above all slots: a slot is a 32-bit index in the low half.
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
@@ -61,7 +61,7 @@ pub(super) enum Wake {
     Listener,
     Connection {
         id: Id,
-        /// The peer is gone completely; reported even without registered interest.
+        /// The peer is gone completely; this is reported even without registered interest.
         broken: bool,
     },
 }
@@ -94,7 +94,7 @@ impl Poller {
         self.listener.as_ref().ok_or_else(|| std::io::ErrorKind::NotConnected.into())
     }
 
-    /// Connections are refused from now on.
+    /// Closes the listener: connections are refused from now on.
     pub(super) fn close_listener(&mut self) -> std::io::Result<()> {
         if let Some(listener) = self.listener.take() {
             epoll::delete(&self.epoll, &listener)?;
@@ -179,7 +179,7 @@ impl Poller {
         self.listen(false)
     }
 
-    /// True if accepting is paused, because the system has no descriptors left.
+    /// Returns whether accepting is paused, because the system has no descriptors left.
     pub(super) fn is_paused(&self) -> bool {
         self.paused
     }

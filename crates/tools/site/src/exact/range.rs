@@ -1,5 +1,5 @@
-//! The firing range over sockets: the server of switches that simulations know, with a descriptor for
-//! each of its connections and a clock.
+//! The firing range over sockets: the server with switches from the simulations, with a descriptor
+//! for each connection and a clock.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -61,9 +61,9 @@ struct RangeLoop {
     backlog: u32,
     /// The next connection is accepted then.
     accept_at: Nanos,
-    /// Nothing is accepted, for lack of room or because of the pace.
+    /// True while no connections are accepted, for lack of room or because of the pace.
     resting: bool,
-    /// The listener is closed.
+    /// True if the listener is closed.
     closed: bool,
     /// Connections that the server leaked, never to be closed.
     left_open: Vec<File>,
@@ -88,12 +88,12 @@ struct ClientLine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gone {
     InOrder,
-    /// The client broke it.
+    /// The client reset it.
     Broken,
 }
 
 impl RangeLoop {
-    /// False when it is over.
+    /// Runs one turn; returns false when the server is done.
     fn turn(&mut self) -> io::Result<bool> {
         let now = net::reactor::monotonic();
         let next = self.next_instant(now);

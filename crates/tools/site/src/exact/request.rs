@@ -44,7 +44,7 @@ pub(super) enum Page {
         code: u16,
         to: String,
     },
-    /// `/login` and `/me`.
+    /// Pages `/login` and `/me`.
     Json(String),
     /// `/me` without a token of `/login`.
     Unauthorized,
@@ -64,8 +64,8 @@ pub(super) enum Parsed {
     },
 }
 
-/// Reads the head at the front of `input`. `scanned`: number of bytes without an end of a head;
-/// kept between calls, so that a head that arrives byte by byte costs no more than one in one
+/// Parses the head at the front of `input`. `scanned`: number of bytes known to contain no end of a
+/// head; kept between calls, so that a head that arrives byte by byte costs no more than one in one
 /// piece.
 pub(super) fn parse(input: &[u8], scanned: &mut usize, body_max: u64) -> Parsed {
     if !head_ends(input, scanned) {
@@ -165,7 +165,8 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRe
     })
 }
 
-/// RFC 9112 §6.3, strictly: both lengths, two different lengths or an unknown coding are refused.
+/// Determines the body strictly by RFC 9112 §6.3: both lengths, two different lengths or an unknown
+/// coding are refused.
 fn body_of<'a>(
     lengths: impl Iterator<Item = &'a [u8]>,
     codings: impl Iterator<Item = &'a [u8]>,
@@ -229,8 +230,8 @@ enum At {
 }
 
 impl Skip {
-    /// Takes what belongs to the body from the front of `input`: how much, and whether the body is
-    /// over. `Err`: the status to refuse it with.
+    /// Consumes the body's bytes at the front of `input`: returns their number, and whether the
+    /// body is over. `Err`: status of the refusal.
     pub(super) fn take(&mut self, input: &[u8]) -> Result<(usize, bool), u16> {
         match self {
             Skip::Length(left) => {
@@ -256,7 +257,7 @@ impl Chunks {
         Chunks { at: At::Size { value: 0, digits: false }, left: body_max, syntax_left }
     }
 
-    /// One step on a non-empty `input`: returns the number of consumed bytes, at least one.
+    /// Runs one step on a non-empty `input`; returns the number of consumed bytes, at least one.
     fn step(&mut self, input: &[u8]) -> Result<usize, u16> {
         let byte = input[0];
         if let At::Data(len) = self.at {

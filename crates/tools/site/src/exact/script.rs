@@ -1,16 +1,16 @@
-//! Handling and time of each request: pure arithmetic on seeded streams, so that the n-th request
-//! of a seed is always handled the same, for any timing.
+//! The fault and the timing of each request: pure arithmetic on seeded streams, so that the n-th
+//! request of a seed is always treated the same, for any timing.
 
 use units::{Nanos, Purpose, Seed, Stream};
 
 use super::pace::Pace;
 use crate::Faults;
 
-/// Handling of one request.
+/// Fault and timing of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
     Answer,
-    /// Answered with 500.
+    /// The request is answered with 500.
     Error,
     Reset,
     /// Answered at once with this status, by a limiter.
@@ -20,7 +20,7 @@ pub(super) enum Treatment {
 }
 
 impl Treatment {
-    /// Overriding status.
+    /// Returns the status that overrides that of the page.
     pub(super) fn status(self) -> Option<u16> {
         match self {
             Treatment::Answer | Treatment::Reset => None,
@@ -41,12 +41,12 @@ pub(super) struct Script {
     reset: Stream,
     garbage: Stream,
     late: Stream,
-    /// When each worker has finished the arrived requests; one worker by default.
+    /// Instants at which each worker has finished the arrived requests; one worker by default.
     free: Vec<Nanos>,
     pace: Pace,
 }
 
-/// Long enough to fill a line, short enough for one segment.
+/// Length of garbage: long enough for a line, short enough for one segment.
 const GARBAGE_LEN: usize = 64;
 
 impl Script {
@@ -66,8 +66,8 @@ impl Script {
         }
     }
 
-    /// Handling of the next request. Each fault share has its own stream and draws for every
-    /// request, so that enabling one does not change the others.
+    /// Returns the treatment of the next request. Each fault share has its own stream and draws for
+    /// every request, so that enabling one does not change the others.
     pub(super) fn treatment(&mut self, now: Nanos) -> Treatment {
         let error = self.error.unit() < self.faults.error_share;
         let reset = self.reset.unit() < self.faults.reset_share;
@@ -127,7 +127,7 @@ impl Script {
         self.pace.tick(arrival, due)
     }
 
-    /// Random bytes that begin neither like a status line nor with a line end.
+    /// Returns random bytes that begin neither like a status line nor with a line end.
     pub(super) fn garbage(&mut self) -> Vec<u8> {
         let words = std::iter::repeat_with(|| self.garbage.next_u64().to_le_bytes());
         let mut bytes: Vec<u8> = words.take(GARBAGE_LEN / 8).flatten().collect();

@@ -1,4 +1,4 @@
-//! Connections by a small number that epoll returns, with a generation that identifies events and
+//! Connections by a small index that epoll returns, with a generation that identifies events and
 //! timers of a former connection.
 
 /// A connection's place and generation.

@@ -1,8 +1,8 @@
 //! Schedule of stalls.
 //!
-//! The schedule is anchored at the first request that follows a second without any, so that every
-//! run against the site meets the same phase: stalls at 1, 2, 3 … periods after that instant. It is
-//! kept by index from the anchor and does not drift.
+//! The schedule starts at the first request after a second without any, so that every run against
+//! the site has the same phase: stalls at 1, 2, 3 … periods after that instant. It is computed by
+//! index from the start and does not drift.
 
 use units::Nanos;
 
@@ -15,7 +15,7 @@ const IDLE: Nanos = Nanos::SECOND;
 #[derive(Debug)]
 pub(super) struct StallClock {
     stall: Stall,
-    /// The anchor and the number of stalls so far; `None` while idle.
+    /// Start of the schedule and number of stalls so far; `None` while idle.
     running: Option<(Nanos, u64)>,
     last_request: Nanos,
 }
@@ -38,8 +38,8 @@ impl StallClock {
         Some(anchor + self.stall.period * (past + 1))
     }
 
-    /// If a stall has started by `now`: when it ends. The caller freezes until then. A stall
-    /// without requests is skipped, and the schedule ends.
+    /// Returns the end of a stall that has started by `now`; the caller freezes until then. A stall
+    /// without requests is skipped, and ends the schedule.
     pub(super) fn begin(&mut self, now: Nanos) -> Option<Nanos> {
         let start = self.next_start().filter(|start| *start <= now)?;
         if now - self.last_request > IDLE {

@@ -30,7 +30,7 @@ pub(super) enum PageBody {
     /// Pattern bytes in pieces without announced length: chunked, or up to the end of the
     /// connection.
     Pieces(Pieces),
-    /// Events by a schedule.
+    /// Events on a schedule.
     Events(Events),
     /// Messages of gRPC, with trailers.
     Replies(GrpcReplies),
@@ -51,7 +51,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// No piece may be longer than one block of the pattern, or empty.
+    /// Creates a body. No piece may be empty or longer than one block of the pattern.
     pub(super) fn new(len: u64, pieces: u64) -> Pieces {
         Pieces { len, pieces, next: 0 }
     }
@@ -83,7 +83,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// `held`: total bytes that all of them hold, of which `most` are allowed.
+    /// `held`: total size of all held bodies, of which `most` bytes are permitted.
     pub(super) fn new(held: Arc<AtomicU64>, most: u64) -> Held {
         Held { bytes: Vec::new(), booked: 0, held, most }
     }
@@ -108,7 +108,7 @@ impl Held {
         true
     }
 
-    /// The bytes themselves; they count up to the drop of `self`.
+    /// Returns the bytes themselves; they count up to the drop of `self`.
     #[cfg(feature = "h3")]
     pub(super) fn take(&mut self) -> Bytes {
         std::mem::take(&mut self.bytes).into()
@@ -187,7 +187,7 @@ impl Body for PageBody {
     }
 }
 
-/// The body of a request.
+/// Body of a request.
 #[derive(Debug)]
 pub(super) enum Upload {
     Coming(Incoming),
@@ -231,7 +231,7 @@ impl Body for Upload {
     }
 }
 
-/// The next data of a request's body; its trailers are not passed on.
+/// Returns the next data of a request's body; its trailers are not passed on.
 fn poll_data(
     mut incoming: &mut Upload,
     cx: &mut Context<'_>,

@@ -1,4 +1,5 @@
-//! One connection: hyper as long as possible, by hand where it declines, and an orderly end.
+//! One connection: hyper as far as possible, hand-written responses where it declines, and an
+//! orderly close.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -30,11 +31,11 @@ use crate::head::Date;
 const BUFFER_MAX: usize = 2 * HEAD_MAX;
 /// Maximum number of header fields of a request.
 const FIELDS_MAX: usize = 128;
-/// How much a client may still send, and for how long, after our side is closed.
+/// Maximum amount that a client may still send, and maximum time, after our side is closed.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
-/// A connection's dealings.
+/// Log of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionLog(Rc<Inner>);
 
@@ -112,7 +113,7 @@ impl ConnectionLog {
         linger(stream).await;
     }
 
-    /// HTTP/2 by prior knowledge (RFC 9113 section 3.3).
+    /// Serves HTTP/2 with prior knowledge (RFC 9113 section 3.3).
     async fn converse_http2(self, stream: CountedStream) {
         let connection = http2::Builder::new(Local)
             .max_header_list_size(HEAD_MAX as u32)
@@ -145,7 +146,7 @@ impl ConnectionLog {
         self.book(&self.line(request), status, Some(0));
     }
 
-    /// A request for the log; empty without a log.
+    /// Returns a request for the log; empty without a log.
     fn line<B>(&self, request: &Request<B>) -> String {
         match self.0.common.log {
             Some(_) => {

@@ -55,7 +55,7 @@ pub(super) enum DynamicPath {
 const NO_FILE: &str = "Name a file of the set in the query: /file_set/dir00000/class1_3.\n";
 
 impl DynamicPages {
-    /// Returns `None` if this set has none.
+    /// Returns the page's kind; `None` if this set has no dynamic pages.
     pub(super) fn of(
         spec: Option<Spec>,
         seed: Seed,
@@ -67,7 +67,7 @@ impl DynamicPages {
         Some(DynamicPages { spec, directories, seed, ads, posts, program })
     }
 
-    /// The page of a path without a slash in front.
+    /// Returns the page of a path without a slash in front.
     pub(super) fn path(path: &str) -> Option<DynamicPath> {
         match path {
             SCRIPT => Some(DynamicPath::InProcess),
@@ -138,7 +138,7 @@ impl DynamicPages {
         ok(DYNAMIC_TYPE, page)
     }
 
-    /// The page is created by a separate process (RFC 3875).
+    /// Makes the page by a separate process (RFC 3875).
     async fn by_cgi(&self, page_head: &PageHead<'_>) -> Response<PageBody> {
         let Some(program) = &self.program else {
             return refusal(501, "This site has no program configured for its CGI pages.\n");
@@ -177,8 +177,8 @@ impl DynamicPages {
     }
 }
 
-/// Output of one of our programs: a header with the type, a cookie or a status, an empty line, the
-/// page.
+/// Converts the output of one of our programs to a response: a header with the type, a cookie or a
+/// status, an empty line, the page.
 fn passed_on(mut output: Vec<u8>) -> Response<PageBody> {
     const END: &[u8] = b"\r\n\r\n";
     let Some(at) = output.windows(END.len()).position(|window| window == END) else {

@@ -1,4 +1,4 @@
-//! Bodies that are streams of events, each of which leaves at its time.
+//! Bodies that are streams of events, each sent at its own time.
 
 use std::fmt::Write;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ const TOGETHER_MAX: u64 = 1_000;
 /// Content of the events.
 #[derive(Debug)]
 pub(super) enum EventText {
-    /// Their numbers.
+    /// Numbers of the events.
     Numbers,
     /// Tokens of a language model.
     Chat(Box<Chat>),
@@ -37,7 +37,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// The schedule begins now.
+    /// Creates a stream whose schedule begins now.
     pub(super) fn new(plan: EventPlan, text: EventText) -> Events {
         let start = Instant::now();
         let sleep = Box::pin(tokio::time::sleep_until(start + Duration::from_nanos(plan.first.0)));
@@ -49,7 +49,7 @@ impl Events {
         Duration::from_nanos(self.plan.first.0 + self.plan.every.0 * event)
     }
 
-    /// Due data; empty after the last event.
+    /// Returns due data; an empty end after the last event.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
         if self.next == self.plan.count {
             return Poll::Ready(Bytes::new());
@@ -81,7 +81,8 @@ impl Events {
     }
 }
 
-/// Event `number`, counted from 1; after the last SSE event the end mark of language model servers.
+/// Writes event `number`, counted from 1; after the last SSE event, the end mark of language model
+/// servers.
 fn write_event(text: &mut String, plan: &EventPlan, number: u64) {
     let written = match (plan.lines, number == plan.count) {
         (true, _) => writeln!(text, "{{\"n\":{number}}}"),

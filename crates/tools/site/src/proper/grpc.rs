@@ -90,7 +90,7 @@ impl GrpcReplies {
         GrpcReplies { fixed, ..GrpcReplies::new(1, String::new(), &SayRequest::default()) }
     }
 
-    /// The next message, or the trailers; `None` after them.
+    /// Returns the next message, or the trailers; `None` after them.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         if self.next < self.count {
             ready!(self.sleep.as_mut().poll(cx));
@@ -107,19 +107,19 @@ impl GrpcReplies {
     }
 }
 
-/// Answers the messages of a request one by one, as they arrive: clients of reflection send the
-/// next request after the response to the previous one.
+/// Answers the messages of a request one by one as they arrive: clients of reflection send the next
+/// request after the response to the previous one.
 #[derive(Debug)]
 pub(super) struct Conversation {
     incoming: Upload,
     /// Received part of the next message.
     pending: Vec<u8>,
     ended: bool,
-    /// Number of answers so far of the method `Chat`, or `None` if it is reflection.
+    /// Number of answers so far of the method `Chat`; `None` for reflection.
     chat: Option<u32>,
     /// Answers that wait for their time, in the order of the messages.
     later: VecDeque<(Instant, Bytes)>,
-    /// Ends at the time of the first of them.
+    /// Timer until the first of them is due.
     sleep: Option<Pin<Box<Sleep>>>,
     /// The end of the response, after these answers.
     last: Option<Frame<Bytes>>,
@@ -144,7 +144,7 @@ impl Conversation {
         }
     }
 
-    /// The answer to a message, and how long it waits.
+    /// Returns the answer to a message, and how long it waits.
     fn answer(&mut self, message: &[u8]) -> Option<(Bytes, Duration)> {
         let Some(number) = &mut self.chat else {
             let answer = reflection::answer(message, SCHEMA.as_ref()?).ok()?;
@@ -157,7 +157,7 @@ impl Conversation {
         Some((prefixed(&reply.encode_to_vec()).into(), wait))
     }
 
-    /// The next answer, or the trailers; `None` after them.
+    /// Returns the next answer, or the trailers; `None` after them.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         if self.ended {
             return Poll::Ready(None);
@@ -214,7 +214,7 @@ impl Conversation {
         }
     }
 
-    /// The first complete message, with its prefix.
+    /// Returns the first complete message, with its prefix.
     fn take_message(&mut self) -> Option<Vec<u8>> {
         let ([_, length @ ..], _) = self.pending.split_first_chunk::<PREFIX_BYTES>()?;
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
@@ -223,7 +223,7 @@ impl Conversation {
     }
 }
 
-/// The end of a response.
+/// Returns the end of a response.
 fn end(code: Code, message: &str) -> Frame<Bytes> {
     Frame::trailers(trailers(u32::from(code.number()), message))
 }
@@ -258,7 +258,7 @@ pub(super) fn is_call(request: &Request<Upload>) -> bool {
         && kind.is_some_and(|kind| kind.as_bytes().starts_with(CONTENT_TYPE.as_bytes()))
 }
 
-/// The response to a call.
+/// Returns the response to a call.
 pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     let path = request.uri().path().to_owned();
     if reflection::PATHS.contains(&path.as_str()) {
@@ -298,7 +298,7 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     }
 }
 
-/// The messages of a request.
+/// Returns the messages of a request.
 ///
 /// # Errors
 /// Fails if the request is malformed, or its messages have more than `most` bytes after
@@ -344,7 +344,7 @@ fn conversation(request: Request<Upload>, chat: Option<u32>) -> Response<PageBod
     headed(PageBody::Conversation(Box::new(conversation)))
 }
 
-/// A response of one list of fields (Trailers-Only).
+/// Returns a response of one list of fields (Trailers-Only).
 fn refused(code: Code, message: &str) -> Response<PageBody> {
     let mut response = headed(PageBody::Whole(Bytes::new()));
     response.headers_mut().extend(trailers(u32::from(code.number()), message));
@@ -365,7 +365,7 @@ mod tests {
     use super::*;
     use std::io::Write as _;
 
-    /// `count` compressed messages, each with a text of `length` bytes.
+    /// Returns `count` compressed messages, each with a text of `length` bytes.
     fn zipped(count: usize, length: usize) -> Vec<u8> {
         let request = SayRequest { text: "a".repeat(length), ..SayRequest::default() };
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -1,6 +1,6 @@
-//! The pages that are right, on hyper: HTTP/1.0 and 1.1, kept and closed connections, pipelining.
+//! Correct pages, on hyper: HTTP/1.0 and 1.1, persistent and closed connections, pipelining.
 //!
-//! One current-thread runtime per thread; the threads share the listener. Responses that hyper
+//! Each thread has a current-thread runtime; the threads share the listener. Responses that hyper
 //! cannot write (a response that ends with the connection under HTTP/1.1, interim heads,
 //! unannounced trailers) are returned, and module `raw` writes them on the same connection.
 
@@ -52,8 +52,7 @@ pub(crate) struct Common {
     bed: Arc<Mutex<()>>,
     /// One permit per connection.
     room: Arc<Semaphore>,
-    /// Buffered bytes of request bodies, because their length is unknown or they arrived over
-    /// HTTP/3.
+    /// Bytes of buffered request bodies: those of unknown length, and those over HTTP/3.
     held: Arc<AtomicU64>,
     held_max: u64,
     /// Times of the tokens of `/v1/…`.
@@ -94,18 +93,18 @@ impl Common {
         (common, StopSign(sign))
     }
 
-    /// Number of the next WebSocket on a stream.
+    /// Returns the number of the next WebSocket on a stream.
     fn next_tunnel(&self) -> u64 {
         self.tunnels.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A request's body that must be buffered.
+    /// Returns a request's body that must be buffered.
     fn hold(&self) -> body::Held {
         body::Held::new(Arc::clone(&self.held), self.held_max)
     }
 }
 
-/// One thread's server.
+/// Server of one thread.
 #[derive(Debug)]
 pub(crate) struct ProperServer {
     runtime: Runtime,
@@ -192,7 +191,7 @@ async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) 
     }
 }
 
-/// The client gave up before it was accepted: not our trouble.
+/// Returns whether the client gave up before it was accepted, which is no failure of the server.
 fn is_of_the_connection(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

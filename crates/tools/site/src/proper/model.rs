@@ -23,7 +23,7 @@ const NAME_MAX: usize = 200;
 const JSON: &str = "application/json";
 const WORDS: [&str; 8] = ["a", "lamp", "turns", "above", "the", "dark", "water", "slowly"];
 
-/// A chat as requested.
+/// Requested chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chat {
     page: ModelPage,
@@ -67,7 +67,7 @@ impl Chat {
         })
     }
 
-    /// The start of a stream, which leaves at once.
+    /// Writes the start of a stream, which is sent at once.
     pub(super) fn write_start(&self, text: &mut String) {
         match self.page {
             ModelPage::Chat => {
@@ -87,7 +87,7 @@ impl Chat {
         }
     }
 
-    /// Token `number`, from 1, and after the last one the end of the stream.
+    /// Writes token `number`, from 1; after the last one, the end of the stream.
     pub(super) fn write_token(&self, text: &mut String, number: u64) {
         let word = word(number);
         match self.page {
@@ -136,7 +136,7 @@ impl Chat {
             "total_tokens": self.input + self.output })
     }
 
-    /// The response in one piece.
+    /// Returns the response in one piece.
     fn whole(&self) -> Value {
         let content: String = (1..=self.output).map(word).collect();
         match self.page {
@@ -164,7 +164,7 @@ fn words_of(content: &Value) -> u64 {
     (count(content) + counts.sum::<usize>()) as u64
 }
 
-/// Token `number`, with a space between it and the previous one.
+/// Returns token `number`, with a space before it except for the first.
 fn word(number: u64) -> String {
     let word = WORDS[(number % WORDS.len() as u64) as usize];
     if number == 1 { word.to_owned() } else { format!(" {word}") }
@@ -174,13 +174,13 @@ fn data(text: &mut String, value: &Value) {
     write!(text, "data: {value}\n\n").expect("memory takes it");
 }
 
-/// An event with its type as its name.
+/// Writes an event named after its type.
 fn event(text: &mut String, value: &Value) {
     let name = value["type"].as_str().unwrap_or_default();
     write!(text, "event: {name}\ndata: {value}\n\n").expect("memory takes it");
 }
 
-/// The response to a chat.
+/// Returns the response to a chat.
 pub(super) async fn respond(
     page: ModelPage,
     request: Request<Upload>,
@@ -214,7 +214,7 @@ pub(super) async fn respond(
     page_of(StatusCode::OK, Some("text/event-stream"), PageBody::Events(events))
 }
 
-/// An error as both interfaces have it.
+/// Returns an error as both interfaces have it.
 fn refused(status: u16, why: &str) -> Response<PageBody> {
     let error = json!({ "type": "invalid_request_error", "message": why });
     let text = json!({ "type": "error", "error": error }).to_string();

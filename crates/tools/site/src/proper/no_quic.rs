@@ -1,4 +1,4 @@
-//! A site that was built without HTTP/3 has no listener for it.
+//! A site built without HTTP/3 has no listener for it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::SiteError;
 use crate::config::{EarlyData, Http3};
 use crate::counters::Counters;
 
-/// Not supported.
+/// QUIC listener; not supported in this build.
 #[derive(Debug)]
 pub(crate) enum QuicListener {}
 

@@ -93,7 +93,7 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
     SiteResponse::Page(page(route, request, common).await)
 }
 
-/// Response to an extended CONNECT (RFC 8441 section 4).
+/// Responds to an extended CONNECT (RFC 8441 section 4).
 fn tunnel(
     route: &Route,
     protocol: &Protocol,
@@ -115,7 +115,7 @@ fn tunnel(
     }
 }
 
-/// The response to an invalid request for a WebSocket (RFC 6455 section 4.4).
+/// Returns the response to an invalid request for a WebSocket (RFC 6455 section 4.4).
 fn no_socket(error: ServerError) -> Response<PageBody> {
     let text =
         "This page is a WebSocket: request it with Upgrade: websocket and version 13.\n".to_owned();
@@ -127,8 +127,8 @@ fn no_socket(error: ServerError) -> Response<PageBody> {
     with(response, header::UPGRADE, "websocket")
 }
 
-/// `OPTIONS *` concerns the whole server (RFC 9110 §9.3.7); the page with most methods represents
-/// it.
+/// Returns the page for `OPTIONS *`, which concerns the whole server (RFC 9110 §9.3.7): the page
+/// with the most methods represents it.
 fn target_route(request: &Request<Upload>, common: &Common) -> Result<Route, Refusal> {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     if target == "*" && request.method() == Method::OPTIONS {
@@ -142,7 +142,8 @@ fn target_route(request: &Request<Upload>, common: &Common) -> Result<Route, Ref
     }
 }
 
-/// `host [":" port]`, without a user (RFC 9110 §7.2); empty where the target has no authority.
+/// Returns whether the text is `host [":" port]`, without a user (RFC 9110 §7.2); empty if the
+/// target has no authority.
 fn names_a_host(value: &HeaderValue) -> bool {
     let Ok(text) = value.to_str() else { return false };
     if text.is_empty() {
@@ -153,7 +154,7 @@ fn names_a_host(value: &HeaderValue) -> bool {
     text.parse::<Authority>().is_ok_and(|authority| !authority.as_str().contains('@')) && digits
 }
 
-/// Error in a request independent of its target.
+/// Returns the error in a request independent of its target.
 fn refused(request: &Request<Upload>, common: &Common) -> Option<Refusal> {
     // RFC 9112 §3.2: one Host field, exactly, from HTTP/1.1 on
     let hosts: Vec<&HeaderValue> = request.headers().get_all(header::HOST).iter().collect();
@@ -182,8 +183,8 @@ fn too_large(common: &Common) -> Refusal {
     Refusal { status: 413, text }
 }
 
-/// The responses that hyper would not write, if the request allows them: HTTP/1.0 has neither
-/// interim responses nor chunks, and an unread body would interfere.
+/// Returns the responses that hyper would not write, if the request allows them: HTTP/1.0 has
+/// neither interim responses nor chunks, and an unread body would interfere.
 fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawResponse> {
     if request.version() != Version::HTTP_11 || !request.body().is_end_stream() {
         return None;
@@ -271,7 +272,7 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
     }
 }
 
-/// A file of the set that is served.
+/// Returns a file of the set that is served.
 fn file(path: &str, common: &Common) -> Response<PageBody> {
     let found = common.files.as_ref().and_then(|set| Some((set, set.find(path)?)));
     let Some((set, file)) = found else {
@@ -315,8 +316,8 @@ fn status(code: u16, to: &str) -> Response<PageBody> {
     if code.is_redirection() { with(response, header::LOCATION, to) } else { response }
 }
 
-/// Echoes the request's body. With a known length it streams; otherwise it is read first, within
-/// bounds, so that one that is too long still gets its 413.
+/// Echoes the request's body. With a known length it streams; otherwise the body is read first,
+/// within bounds, so that a body that is too long gets a 413.
 async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     let (head, mut incoming) = request.into_parts();
     let kind = head.headers.get(header::CONTENT_TYPE).cloned();
@@ -346,7 +347,7 @@ async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     response
 }
 
-/// The request's head as text; names in lower case, in order of first occurrence.
+/// Returns the request's head as text; names in lower case, in order of first occurrence.
 fn head_text(request: &Request<Upload>) -> Vec<u8> {
     let line = format!("{} {} {:?}\n", request.method(), request.uri(), request.version());
     let mut text = line.into_bytes();
@@ -390,12 +391,12 @@ fn gzip(len: u64) -> Response<PageBody> {
     }
 }
 
-/// The Authorization field of a request.
+/// Returns the Authorization field of a request.
 fn authorization(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::AUTHORIZATION)?.to_str().ok()
 }
 
-/// A token for the client of the page of Basic authentication.
+/// Returns a token for the client of the page of Basic authentication.
 fn token(headers: &HeaderMap, lifetime: Nanos) -> Response<PageBody> {
     let login = authorization(headers).and_then(|field| credentials(field, "basic"));
     if login == Some(AUTH_TOKEN) {
@@ -453,8 +454,8 @@ pub(super) fn refuse(refusal: &Refusal) -> Response<PageBody> {
     page_of(status, Some(TEXT), PageBody::Whole(refusal.text.clone().into()))
 }
 
-/// The common part of all responses. The length is set here, because hyper would not send 0 to a
-/// HEAD.
+/// Returns the common part of all responses. The length is set here, because hyper would not send 0
+/// to a HEAD.
 pub(super) fn page_of(
     status: StatusCode,
     kind: Option<&'static str>,
@@ -474,7 +475,7 @@ pub(super) fn page_of(
     response
 }
 
-/// `value` is visible ASCII: a constant, or checked by the route's parser.
+/// Adds a field; `value` is visible ASCII: a constant, or checked by the route's parser.
 pub(super) fn with(
     mut response: Response<PageBody>,
     name: HeaderName,

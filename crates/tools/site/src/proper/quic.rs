@@ -1,5 +1,5 @@
-//! HTTP/3 over QUIC: quinn and h3, which share only QUIC's state machine with the client that is
-//! tested against them.
+//! HTTP/3 over QUIC with quinn and h3, which share only QUIC's state machine with the tested
+//! client.
 
 mod range;
 
@@ -95,7 +95,7 @@ fn config(wanted: &Http3, early: Option<EarlyData>) -> Result<quinn::ServerConfi
 /// Sessions that can be resumed: more than clients of a test open at once.
 const SESSIONS_MAX: usize = 16_384;
 
-/// Takes sessions, and knows none of them.
+/// Session store that stores no sessions.
 #[derive(Debug)]
 struct Forgetful;
 
@@ -138,7 +138,7 @@ pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters
     }
 }
 
-/// Serves one connection to its end; h3 itself reports protocol errors to the client.
+/// Serves one connection to its end; h3 reports protocol errors to the client.
 async fn converse(incoming: quinn::Incoming, visit: ConnectionLog, early: Option<EarlyData>) {
     let Ok(connecting) = incoming.accept() else { return };
     let (over, shaken) = tokio::sync::watch::channel(early.is_none());
@@ -184,7 +184,7 @@ async fn converse(incoming: quinn::Incoming, visit: ConnectionLog, early: Option
     }
 }
 
-/// Sends the status alone; the rest of the request is not read. h3's `stop_sending` panics while
+/// Sends only the status, without reading the rest of the request. h3's `stop_sending` panics while
 /// h3-quinn waits for more of the stream, which it does after any part of a body; then dropping the
 /// stream sends STOP_SENDING.
 async fn refuse(
@@ -202,7 +202,7 @@ async fn refuse(
 
 type Http3Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
 
-/// Answers one request; its body is read before it is answered.
+/// Answers one request after reading its body.
 async fn answer(
     request: Request<()>,
     mut stream: Http3Stream,

@@ -11,7 +11,7 @@ fn request(text: &str) -> ExactRequest {
 const MAKING: Making<'static> =
     Making { date: "now", misbehaviour: None, error: None, last: false, drips: false };
 
-/// The response's bytes without `Server` and `Date`, taken in steps of `step`.
+/// Returns the response's bytes without `Server` and `Date`, taken in steps of `step`.
 fn bytes(mut outgoing: Outgoing, step: u64) -> String {
     let mut all = Vec::new();
     while !outgoing.is_sent() {
