@@ -1,6 +1,6 @@
-//! An origin that answers every request alike and records the received bytes: used after a proxy to
-//! see how it forwards a request. Each connection ends with its response, so that a connection
-//! contains what the proxy considers one message.
+//! An origin that answers every request alike and records the received bytes, to show how a proxy
+//! forwards a request. Each connection ends with its response, so that a connection contains what
+//! the proxy considers one message.
 
 use crate::SiteError;
 use std::io::{ErrorKind, Read, Write};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of connections read at once; others are closed unread.
 const CONNECTIONS_MAX: usize = 64;
-/// Bytes kept per connection, and connections waiting for collection.
+/// Maximum number of bytes kept per connection, and of connections waiting for collection.
 const BYTES_MAX: usize = 1 << 20;
 const KEPT_MAX: usize = 4_096;
 /// A possibly incomplete message is answered after this time without data.
@@ -95,8 +95,8 @@ impl OriginRecorder {
         self.address
     }
 
-    /// Returns the received bytes since the last call, per connection; `None` while one is being
-    /// read. Silent connections are skipped.
+    /// Returns the received bytes since the last call, per connection; `None` while a connection is
+    /// being read. Silent connections are skipped.
     pub fn take(&self) -> Option<Vec<RecordedMessage>> {
         let mut heard = self.shared.lock_connections();
         if heard.all.iter().any(|one| !one.over && !one.bytes.is_empty()) {
@@ -200,7 +200,8 @@ fn serve_connection(mut stream: TcpStream, id: u64, state: &RecorderState, is_wh
     state.with(id, |one| one.bytes = all);
 }
 
-/// Number of received bytes: 0 at the end of the connection, `None` if there are none yet.
+/// Returns the number of received bytes: 0 at the end of the connection, `None` if there are none
+/// yet.
 fn read(stream: &mut TcpStream, all: &mut Vec<u8>) -> Option<usize> {
     let mut piece = [0; 16 << 10];
     match stream.read(&mut piece) {

@@ -15,7 +15,7 @@ pub(crate) const BYTES_MAX: u64 = 1 << 30;
 pub(crate) const GZIP_MAX: u64 = 16 << 20;
 pub(crate) const SLEEP_MAX: Nanos = Nanos::from_secs(3_600);
 pub(crate) const REDIRECTS_MAX: u64 = 1_000;
-/// A piece of a chunked body is at most as long as one slice of the pattern.
+/// Maximum length of a piece of a chunked body: one slice of the pattern.
 pub(crate) const PIECE_MAX: u64 = crate::pattern::BLOCK_LEN as u64;
 const PIECES_DEFAULT: u64 = 4;
 pub(crate) const EVENTS_MAX: u64 = 1_000_000;
@@ -55,12 +55,12 @@ pub(crate) enum Route {
     Gzip(u64),
     /// A sequence of events by a schedule.
     Events(EventPlan),
-    /// A language model.
+    /// Language model.
     Model(ModelPage),
-    /// A WebSocket that echoes.
+    /// WebSocket that echoes.
     Socket(SocketPlan),
     Auth,
-    /// The same with Digest; path and query as requested.
+    /// Page with Digest authentication; path and query as requested.
     Digest(String),
     /// Returns a token for a name.
     Login {
@@ -70,7 +70,7 @@ pub(crate) enum Route {
     Token(Nanos),
     /// Returns the name of a token.
     Me,
-    /// Hops left.
+    /// Number of redirects left.
     Redirect(u64),
     /// A file of the set that is served, by its path without a slash in front.
     File(String),
@@ -87,7 +87,7 @@ pub(crate) enum ModelPage {
     Messages,
 }
 
-/// A stream of events: their number, the time of the first one, and the interval.
+/// Stream of events: their number, the time of the first, and the interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventPlan {
     pub(crate) count: u64,
@@ -117,13 +117,13 @@ pub(crate) struct SocketPlan {
 impl Eq for SocketPlan {}
 
 impl SocketPlan {
-    /// Time from one push to the next.
+    /// Returns the time from one push to the next.
     pub(crate) fn push_every(&self) -> Option<std::time::Duration> {
         (self.push > 0.0).then(|| std::time::Duration::from_secs_f64(1.0 / self.push))
     }
 }
 
-/// Reason why there is no page: itself a response.
+/// Reason why there is no page, as a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -131,7 +131,7 @@ pub(crate) struct Refusal {
 }
 
 impl Route {
-    /// `target`: path and query as in the request line.
+    /// Parses `target`: path and query as in the request line.
     pub(crate) fn parse(target: &str) -> Result<Route, Refusal> {
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -177,7 +177,7 @@ impl Route {
         }
     }
 
-    /// The methods that make sense here, as `Allow` lists them (RFC 9110 §10.2.1).
+    /// Returns the methods that make sense here, as `Allow` lists them (RFC 9110 §10.2.1).
     pub(crate) fn allow(&self) -> &'static str {
         match self {
             Route::Echo { .. } | Route::Status { .. } | Route::Login { .. } => {
@@ -194,8 +194,8 @@ impl Route {
     }
 }
 
-/// Path and query of a target that may be in absolute form, which every server must take
-/// (RFC 9112 §3.2.2).
+/// Returns the path and query of a target that may be in absolute form, which every server must
+/// take (RFC 9112 §3.2.2).
 pub(crate) fn origin_form(target: &str) -> Cow<'_, str> {
     match target.split_once("://") {
         Some((scheme, rest)) if !scheme.starts_with('/') => {
@@ -223,7 +223,7 @@ fn login(query: Option<&str>) -> Result<Route, Refusal> {
     Ok(Route::Login { name })
 }
 
-/// `?expires=5s`.
+/// Parses `?expires=5s`.
 fn token(query: Option<&str>) -> Result<Route, Refusal> {
     let lifetime = value_of(query, "expires").map_or(Some(SLEEP_MAX), time_of);
     let lifetime = lifetime.filter(|span| *span <= SLEEP_MAX);
@@ -235,7 +235,7 @@ fn token(query: Option<&str>) -> Result<Route, Refusal> {
 /// Start of the names of tokens that expire; the millisecond since 1970 follows.
 const UNTIL: &str = "until-";
 
-/// The answer of an OAuth server at this millisecond since 1970 (RFC 6749 section 5.1).
+/// Returns the answer of an OAuth server at this millisecond since 1970 (RFC 6749 section 5.1).
 pub(crate) fn token_text(lifetime: Nanos, unix_ms: u64) -> String {
     let until = unix_ms + lifetime.0 / 1_000_000;
     format!(
@@ -245,7 +245,7 @@ pub(crate) fn token_text(lifetime: Nanos, unix_ms: u64) -> String {
     )
 }
 
-/// The same for a client without credentials (RFC 6749 section 5.2).
+/// Body for a client without credentials (RFC 6749 section 5.2).
 pub(crate) const INVALID_CLIENT: &str = "{\"error\": \"invalid_client\", \"error_description\": \
     \"the client is fred, its secret flintstone\"}\n";
 
@@ -255,8 +255,8 @@ pub(crate) fn is_current(name: &str, unix_ms: u64) -> bool {
     until.is_none_or(|until: u64| unix_ms < until)
 }
 
-/// The token of a name: the name, and a checksum (64-bit FNV-1a) that is not guessed by accident.
-/// It is not a secret; it identifies issued tokens.
+/// Returns the token of a name: the name, and a checksum (64-bit FNV-1a) that is not guessed by
+/// accident. It is not a secret; it identifies issued tokens.
 pub(crate) fn token_of(name: &str) -> String {
     let salted = b"loadstone site ".iter().chain(name.as_bytes());
     let sum = salted.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
@@ -265,12 +265,12 @@ pub(crate) fn token_of(name: &str) -> String {
     format!("{name}.{sum:016x}")
 }
 
-/// The page of a login.
+/// Returns the page of a login.
 pub(crate) fn login_text(name: &str) -> String {
     format!("{{\"name\": \"{name}\", \"token\": \"{}\"}}\n", token_of(name))
 }
 
-/// The page of a token's owner.
+/// Returns the page of a token's owner.
 pub(crate) fn name_text(name: &str) -> String {
     format!("{{\"name\": \"{name}\"}}\n")
 }
@@ -280,19 +280,19 @@ pub(crate) const BEARER: &str = "Bearer realm=\"loadstone site\"";
 pub(crate) const NO_TOKEN: &str =
     "Send a token from /login?name=NAME: Authorization: Bearer TOKEN\n";
 
-/// The credentials in an Authorization field of this scheme.
+/// Returns the credentials in an Authorization field of this scheme.
 pub(crate) fn credentials<'a>(field: &'a str, wanted: &str) -> Option<&'a str> {
     let (scheme, token) = field.split_once(' ')?;
     // the scheme's case does not matter (RFC 9110 §11.1)
     scheme.eq_ignore_ascii_case(wanted).then_some(token.trim())
 }
 
-/// The name in the token of an Authorization field; `None` if none was issued.
+/// Returns the name in the token of an Authorization field; `None` if none was issued.
 pub(crate) fn bearer_of(field: &str) -> Option<&str> {
     credentials(field, "bearer").and_then(name_of)
 }
 
-/// The name of a token; `None` if it was never issued.
+/// Returns the name of a token; `None` if it was never issued.
 pub(crate) fn name_of(token: &str) -> Option<&str> {
     let (name, _) = token.split_once('.')?;
     (token_of(name) == token).then_some(name)
@@ -314,7 +314,7 @@ fn number(text: &str, min: u64, max: u64) -> Result<u64, Refusal> {
     }
 }
 
-/// `?3`, `?0.5`, `?500ms`: the seconds as typed, and their span.
+/// Parses `?3`, `?0.5`, `?500ms`: the seconds as typed, and their span.
 fn pause(query: &str, page: &str) -> Result<(String, Nanos), Refusal> {
     let span = time_of(query).filter(|span| *span <= SLEEP_MAX);
     let span = span.ok_or_else(|| {
@@ -344,7 +344,8 @@ fn chunked(len: u64, query: Option<&str>) -> Result<Route, Refusal> {
     Ok(Route::Chunked { len, pieces, trailer })
 }
 
-/// `?n=20&every=50ms&first=200ms&form=lines`; without `first`, the first event leaves at once.
+/// Parses `?n=20&every=50ms&first=200ms&form=lines`; without `first`, the first event leaves at
+/// once.
 fn events(query: Option<&str>) -> Result<Route, Refusal> {
     let refusal = || {
         bad(format!(
@@ -374,7 +375,7 @@ fn events(query: Option<&str>) -> Result<Route, Refusal> {
     Ok(Route::Events(EventPlan { count, first, every, lines }))
 }
 
-/// `?delay=20ms&push=10&lose=0.01&stall=1s&every=5s&close=1011&after=100&room=NAME`.
+/// Parses `?delay=20ms&push=10&lose=0.01&stall=1s&every=5s&close=1011&after=100&room=NAME`.
 fn socket(query: Option<&str>) -> Result<Route, Refusal> {
     let refusal = || {
         bad("Give the behavior in addition to echoing: /ws?delay=20ms, push=10 (messages per \
@@ -415,7 +416,7 @@ fn socket(query: Option<&str>) -> Result<Route, Refusal> {
     }))
 }
 
-/// The value of `name` in a query; may be empty.
+/// Returns the value of `name` in a query; may be empty.
 fn value_of<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
     query?.split('&').find_map(|part| {
         let (found, value) = part.split_once('=').unwrap_or((part, ""));
@@ -423,7 +424,8 @@ fn value_of<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
     })
 }
 
-/// A value for a header: percent-decoded, visible ASCII only, so that no peer can inject a header.
+/// Returns a value for a header: percent-decoded, visible ASCII only, so that no peer can inject a
+/// header.
 fn text_of(query: Option<&str>, name: &str) -> Result<Option<String>, Refusal> {
     let Some(raw) = value_of(query, name) else { return Ok(None) };
     let refusal = || bad(format!("{name} must be visible ASCII and must not be empty.\n"));

@@ -1,4 +1,4 @@
-//! A running site: its threads, its address, its books.
+//! A running site: its threads, its address, its counters.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -120,7 +120,8 @@ impl Site {
         }
     }
 
-    /// `http://127.0.0.1:PORT`, or `unix:PATH`. A site on all interfaces names its loopback address.
+    /// Formats `http://127.0.0.1:PORT`, or `unix:PATH`. A site on all interfaces names its loopback
+    /// address.
     pub fn url(&self) -> String {
         match &self.address {
             Address::Tcp(address) if address.ip().is_unspecified() && address.is_ipv6() => {
@@ -134,13 +135,13 @@ impl Site {
         }
     }
 
-    /// Address where it listens, with the actual port.
+    /// Returns the address where it listens, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Counters so far. Exact after [`Site::stop`]; while it serves, some bytes in flight are not
-    /// counted yet.
+    /// Returns the counters so far. Exact after [`Site::stop`]; while it serves, some bytes in
+    /// flight are not counted yet.
     pub fn served(&self) -> Served {
         let mut served = Served::default();
         for counters in &self.counters {
@@ -155,8 +156,8 @@ impl Site {
         self.lateness.read()
     }
 
-    /// Waits until the site has ended by itself (`die_after`) or `timeout` is over; true if it has
-    /// ended.
+    /// Waits until the site has ended by itself (`die_after`) or `timeout` is over; returns whether
+    /// it has ended.
     pub fn wait(&self, timeout: Duration) -> bool {
         matches!(self.alive.recv_timeout(timeout), Err(RecvTimeoutError::Disconnected))
     }
@@ -297,7 +298,7 @@ fn bind_to(cpus: &[u32]) -> Result<(), SiteError> {
         .map_err(|errno| SiteError::Cpus { cpus: cpus.to_vec(), reason: errno.into() })
 }
 
-/// Number of connections that all threads may hold at once.
+/// Returns the number of connections that all threads may hold at once.
 fn connections_max(config: &Config) -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(CONNECTIONS_MAX);
     let room = limit.saturating_sub(DESCRIPTORS_KEPT).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);

@@ -1,5 +1,5 @@
-//! Weaknesses that servers have under load, as plain values: each corresponds to one finding of the
-//! diagnosis. They compose with the faults and with each other.
+//! Weaknesses that servers have under load, as plain values; each corresponds to one finding of the
+//! diagnosis. They can be combined with the faults and with each other.
 
 use units::{Nanos, parse_duration, parse_rate};
 
@@ -12,11 +12,11 @@ pub struct RateLimit {
     pub per_s: f64,
     /// Calls admitted before the rate applies, at least 1.
     pub burst: f64,
-    /// Status for the others: 429 or 503.
+    /// Status for refused requests: 429 or 503.
     pub status: u16,
 }
 
-/// A slower start.
+/// Slower start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cold {
     /// Duration from the first request on.
@@ -25,8 +25,8 @@ pub struct Cold {
     pub times: f64,
 }
 
-/// The universal scalability law: with n calls in work each takes 1 + a (n − 1) + b n (n − 1) times
-/// as long (Gunther).
+/// The universal scalability law: with n calls in progress each takes 1 + a (n − 1) + b n (n − 1)
+/// times as long (Gunther).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contention {
     pub contention: f64,
@@ -36,12 +36,12 @@ pub struct Contention {
 /// A share of the requests is answered 504 after a time-out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Late {
-    /// 0..=1.
+    /// Share, 0..=1.
     pub share: f64,
     pub after: Nanos,
 }
 
-/// All weaknesses. The default has none.
+/// All weaknesses; the default has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weaknesses {
     /// Number of workers that perform `service`, instead of one.
@@ -52,7 +52,7 @@ pub struct Weaknesses {
     pub nagle: bool,
     pub rate_limit: Option<RateLimit>,
     pub cold: Option<Cold>,
-    /// Each request takes this much longer than the previous one.
+    /// Additional time of each request compared with the previous one.
     pub leak: Option<Nanos>,
     /// Bytes a second of all bodies together.
     pub bandwidth: Option<u64>,
@@ -60,12 +60,12 @@ pub struct Weaknesses {
     pub late: Option<Late>,
     /// `delay` of every other connection.
     pub other_delay: Option<TimeLaw>,
-    /// At most one connection is accepted in this time.
+    /// Minimum time between two accepted connections.
     pub accept_every: Option<Nanos>,
 }
 
 impl RateLimit {
-    /// `100/s`, `100/s:20` with a burst, `100/s:20:503`.
+    /// Parses `100/s`, `100/s:20` with a burst, `100/s:20:503`.
     pub(crate) fn parse(text: &str) -> Result<RateLimit, String> {
         let mut parts = text.split(':');
         let rate = parse_rate(parts.next().unwrap_or_default()).map_err(|e| e.to_string())?;
@@ -88,7 +88,7 @@ impl RateLimit {
 }
 
 impl Cold {
-    /// `4s:5`: for four seconds five times as long.
+    /// Parses `4s:5`: for four seconds five times as long.
     pub(crate) fn parse(text: &str) -> Result<Cold, String> {
         let (length, times) =
             text.split_once(':').ok_or("write how long and how many times slower, like 4s:5")?;
@@ -99,7 +99,7 @@ impl Cold {
 }
 
 impl Contention {
-    /// `0.05:0.002`.
+    /// Parses `0.05:0.002`.
     pub(crate) fn parse(text: &str) -> Result<Contention, String> {
         let (a, b) =
             text.split_once(':').ok_or("write contention and coherency, like 0.05:0.002")?;
@@ -110,21 +110,21 @@ impl Contention {
         }
     }
 
-    /// Slowdown factor of a call with `n` in work, including itself.
+    /// Returns the slowdown factor of a call with `n` in progress, including itself.
     pub(crate) fn stretch(self, n: f64) -> f64 {
         1.0 + self.contention * (n - 1.0) + self.coherency * n * (n - 1.0)
     }
 }
 
 impl Late {
-    /// `1%:2s`.
+    /// Parses `1%:2s`.
     pub(crate) fn parse(text: &str) -> Result<Late, String> {
         let (share, after) = text.split_once(':').ok_or("write a share and a time, like 1%:2s")?;
         Ok(Late { share: parse_share(share)?, after: time(after)? })
     }
 }
 
-/// A time above zero, at most an hour.
+/// Returns a time above zero, at most an hour.
 pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     match parse_duration(text).map_err(|error| error.to_string())? {
         Nanos::ZERO => Err("it must be above zero".to_owned()),

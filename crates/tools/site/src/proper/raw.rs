@@ -1,4 +1,4 @@
-//! Responses that hyper declines to write, written by hand.
+//! Responses that hyper declines to write.
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
@@ -11,7 +11,7 @@ use crate::pattern;
 #[derive(Clone, Debug)]
 pub(super) struct RawResponse {
     pub(super) kind: RawKind,
-    /// HEAD: no body.
+    /// True for HEAD, whose response has no body.
     pub(super) head_only: bool,
     /// Returns whether the connection is served further.
     pub(super) keep: bool,
@@ -21,12 +21,12 @@ pub(super) struct RawResponse {
 pub(super) enum RawKind {
     /// A body that ends with the connection (RFC 9112 §6.3, rule 8).
     Close { len: u64 },
-    /// A chunked body with a trailer. hyper sends one only to clients that send `TE: trailers`;
-    /// without that a trailer may still be sent if, as here, it may be ignored (RFC 9110 §6.5.1).
+    /// Chunked body with a trailer. hyper sends one only to clients that send `TE: trailers`;
+    /// without that, a trailer may be sent if, as here, it may be ignored (RFC 9110 §6.5.1).
     Trailer { len: u64, pieces: u64 },
     /// The connection is a WebSocket from here on.
     Socket(Box<SocketVisit>),
-    /// An interim head and then a plain response; after 101 nothing.
+    /// Interim head, followed by a plain response; none after 101.
     Interim { code: u16 },
 }
 

@@ -1,4 +1,4 @@
-//! Rooms of WebSockets: a message of a member goes to all members, including the sender.
+//! Rooms of WebSockets: a message of a member is sent to all members, including the sender.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,7 @@ impl Membership {
         }
     }
 
-    /// The next message to the room.
+    /// Returns the next message to the room.
     pub(super) async fn next(&mut self) -> RoomMessage {
         match self.receiver.recv().await {
             Some(message) => message,
@@ -75,7 +75,7 @@ impl Membership {
         }
     }
 
-    /// The next message that has already arrived.
+    /// Returns the next message that has already arrived.
     pub(super) fn ready(&mut self) -> Option<RoomMessage> {
         self.receiver.try_recv().ok()
     }

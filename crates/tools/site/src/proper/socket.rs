@@ -14,7 +14,7 @@ use super::body::PageBody;
 use super::rooms::{Membership, ROOMS_MAX, RoomMessage, Rooms};
 use crate::route::SocketPlan;
 
-/// Bytes read at a time.
+/// Number of bytes per read.
 const READ_SIZE: usize = 16 << 10;
 /// Answers that wait for their time; the client is not read beyond that.
 const ANSWERS_MAX: usize = 10_000;
@@ -38,7 +38,8 @@ impl SocketVisit {
         SocketVisit::read(request, request.method().as_str(), "", plan)
     }
 
-    /// Of an extended CONNECT (RFC 8441 section 5), which has no key: `number` replaces it.
+    /// Creates the WebSocket of an extended CONNECT (RFC 8441 section 5), which has no key:
+    /// `number` replaces it.
     ///
     /// # Errors
     /// As [`SocketVisit::of`].
@@ -77,13 +78,13 @@ impl SocketVisit {
         }
     }
 
-    /// The 101. The first subprotocol that is offered is taken, and compression if it is offered.
+    /// Returns the 101. It accepts the first offered subprotocol, and compression if offered.
     pub(super) fn response(&self) -> Vec<u8> {
         let subprotocol = self.request.subprotocols.first();
         self.request.response(subprotocol.map(String::as_str), true)
     }
 
-    /// The response to an extended CONNECT, with the same choices.
+    /// Returns the response to an extended CONNECT, with the same choices.
     pub(super) fn tunnel_response(&self) -> hyper::Response<PageBody> {
         let mut response = hyper::Response::new(PageBody::Whole(Bytes::new()));
         let extension = self.request.deflate.as_ref().map(|(answer, _)| answer.value());
@@ -139,7 +140,7 @@ struct EchoServer<'a> {
     plan: &'a SocketPlan,
     begun: Instant,
     answers: VecDeque<SocketAnswer>,
-    /// Messages go to the room's members, in place of an echo.
+    /// Room whose members get the messages, instead of an echo.
     room: Option<Membership>,
     seen: u64,
     pushed: u64,
@@ -202,7 +203,8 @@ impl<'a> EchoServer<'a> {
         }
     }
 
-    /// Closes a connection that cannot join its room: an echo would look like a room of one member.
+    /// Closes a connection that cannot join its room: an echo would look like a room with one
+    /// member.
     fn refuse_room(&mut self) {
         let reason = format!("there are {ROOMS_MAX} rooms already");
         self.socket.close(Some(close::TRY_AGAIN_LATER), &reason, &mut self.out);
@@ -296,7 +298,7 @@ impl<'a> EchoServer<'a> {
     }
 }
 
-/// The next message to a room; waits forever without a room.
+/// Returns the next message to a room; waits forever without a room.
 async fn next_of(room: &mut Option<Membership>) -> RoomMessage {
     match room {
         Some(room) => room.next().await,

@@ -28,7 +28,7 @@ pub(super) enum Socket {
 }
 
 impl Acceptor {
-    /// To be called inside a runtime.
+    /// Creates a stream; must be called inside a runtime.
     pub(super) fn new(listener: Listener) -> io::Result<Acceptor> {
         Ok(match listener {
             Listener::Tcp(listener) => Acceptor::Tcp(TcpListener::from_std(listener)?),
@@ -60,7 +60,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// Ready once the last write did not find the socket full.
+    /// Returns ready if the last write did not find the socket full.
     pub(super) fn poll_clear(&self, cx: &Context<'_>) -> Poll<()> {
         if self.full.get() {
             *self.waiting.borrow_mut() = Some(cx.waker().clone());
@@ -95,7 +95,7 @@ impl CountedStream {
         CountedStream { socket, put_back: Bytes::new(), counters, backlog }
     }
 
-    /// Puts `bytes` back, to be read next. Called only when nothing put back before is left.
+    /// Returns `bytes` to the front of the input. Called only if no such bytes are left.
     pub(super) fn put_back(&mut self, bytes: Bytes) {
         self.put_back = if self.put_back.is_empty() {
             bytes

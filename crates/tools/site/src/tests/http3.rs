@@ -28,7 +28,7 @@ impl OverQuic {
         OverQuic { site: site.unwrap(), client: trusting(made.cert.der().clone()) }
     }
 
-    /// Status and body of the response to each request, in sequence on one connection.
+    /// Returns the status and body of the response to each request, in sequence on one connection.
     fn ask(&self, requests: &[(&str, &str, &str)]) -> Vec<(u16, String)> {
         within_patience(self.conversation(requests))
     }
@@ -113,8 +113,8 @@ fn bodies_that_are_held_are_bounded_over_http3() {
     assert_eq!(served.responses.into_iter().collect::<Vec<(u16, u64)>>(), [(200, 3), (503, 1)]);
 }
 
-/// Panics of h3 and h3-quinn so far. The site's threads survive a panic of one request: no socket
-/// shows it.
+/// Returns the number of panics of h3 and h3-quinn so far. The site's threads survive a panic of
+/// one request, so that no socket shows it.
 fn panics_of_h3() -> impl Fn() -> Vec<String> {
     static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
     static HOOK: Once = Once::new();
@@ -131,7 +131,7 @@ fn panics_of_h3() -> impl Fn() -> Vec<String> {
     || SEEN.lock().unwrap().clone()
 }
 
-/// A request's HEADERS: `method` and `path` as QPACK codes them.
+/// Returns a request's HEADERS: `method` and `path` as QPACK codes them.
 fn head(method: u8, path: &[u8]) -> Vec<u8> {
     // https, and an authority by its name's place in the static table
     let mut section = vec![0, 0, method, 0xd7, 0x50, 9];
@@ -147,7 +147,7 @@ const ECHO: &[u8] = b"\x51\x05/echo";
 /// A frame of a type without meaning (RFC 9114 section 7.2.8).
 const GREASE: &[u8] = &[0x21, 3, b'a', b'b', b'c'];
 
-/// The head of a response; bytes after it are grease.
+/// Returns the head of a response; bytes after it are grease.
 fn head_of(response: &[u8]) -> &[u8] {
     &response[..usize::from(response[1]) + 2]
 }
@@ -189,8 +189,8 @@ fn too_early_after_grease_is_answered_without_panic() {
     assert_eq!(panics(), Vec::<String>::new());
 }
 
-/// Two responses on a connection with early data: to a request in one piece, then to one whose rest
-/// followed after that response.
+/// Two responses on a connection with early data: to a request in one piece, then to a request
+/// whose rest followed after that response.
 async fn early(over: &OverQuic, whole: &[u8], cut: usize) -> [Vec<u8>; 2] {
     let endpoint = endpoint();
     let first = over.connect(&endpoint).await.unwrap();
@@ -204,7 +204,7 @@ async fn early(over: &OverQuic, whole: &[u8], cut: usize) -> [Vec<u8>; 2] {
     [ended(other.0, other.1, whole).await, ended(send, receive, &whole[cut..]).await]
 }
 
-/// The response to a request that ends with `rest`.
+/// Returns the response to a request that ends with `rest`.
 async fn ended(
     mut send: quinn::SendStream,
     mut receive: quinn::RecvStream,

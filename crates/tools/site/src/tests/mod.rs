@@ -1,5 +1,5 @@
-//! Complete responses over loopback, from a client that is only a socket. Nothing here waits for
-//! time to pass; where time matters, a response must not arrive too early.
+//! Complete responses over loopback, read by a plain socket. No test waits for time to pass; where
+//! time matters, a response must not arrive too early.
 
 mod exact;
 #[cfg(feature = "h3")]
@@ -45,7 +45,8 @@ impl Client {
         self
     }
 
-    /// Everything up to the end of the connection, what changes masked. A reset is shown as such.
+    /// Returns everything up to the end of the connection, with variable parts masked and a reset
+    /// shown as such.
     fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         let reset = self.0.read_to_end(&mut bytes).is_err();
@@ -53,7 +54,7 @@ impl Client {
         if reset { text + "[reset]" } else { text }
     }
 
-    /// One response with a length, or without a body if `head_only`.
+    /// Reads one response with a length, or without a body if `head_only`.
     fn response(&mut self, head_only: bool) -> String {
         let mut bytes = Vec::new();
         while !bytes.ends_with(b"\r\n\r\n") {
@@ -80,17 +81,17 @@ impl Client {
     }
 }
 
-/// A request line with the fields that every request needs.
+/// Returns a request line with the fields that every request needs.
 fn request(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: a\r\n\r\n")
 }
 
-/// The same, as the last request.
+/// Sends a last request and returns its response.
 fn last(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 }
 
-/// Everything returned for `bytes` on a new connection.
+/// Returns everything received for `bytes` on a new connection.
 fn ask(site: &Site, bytes: impl AsRef<[u8]>) -> String {
     Client::new(site).send(bytes).rest()
 }
@@ -108,7 +109,7 @@ fn masked(bytes: &[u8]) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// `len` bytes of the expected pattern.
+/// Formats `len` bytes of the expected pattern.
 fn pattern(len: usize) -> String {
     let line = std::str::from_utf8(crate::pattern::LINE).unwrap();
     line.repeat(len / 64 + 1)[..len].to_owned()

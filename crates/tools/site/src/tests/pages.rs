@@ -1,8 +1,8 @@
-//! The pages that are right.
+//! The correct pages.
 
 use super::*;
 
-/// A page of text as hyper writes it.
+/// Returns a page of text as hyper writes it.
 fn text(status: &str, extra: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\nserver: loadstone\ncontent-type: text/plain\ncontent-length: {}\n\
@@ -11,8 +11,8 @@ fn text(status: &str, extra: &str, body: &str) -> String {
     )
 }
 
-/// SPECweb99's dynamic pages contain the file; a visitor is shown an advertisement; posted data is
-/// in the log until it is reset.
+/// SPECweb99's dynamic pages contain the file, a visitor is shown an advertisement, and posted data
+/// is in the log until it is reset.
 #[test]
 fn the_dynamic_pages_of_specweb99() {
     let site = site(&[("files", "specweb99-like:directories=2")]);

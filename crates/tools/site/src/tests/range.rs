@@ -1,4 +1,4 @@
-//! The firing range over sockets: decisions of its state machine reach real connections.
+//! The firing range over sockets: decisions of its state machine take effect on real connections.
 
 use std::net::TcpStream;
 

@@ -1,4 +1,4 @@
-//! A site as a whole: its address, its books, its end.
+//! A site as a whole: its address, its counters, its end.
 
 use std::io;
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
-//! The faulty server over HTTP/3: the state machine of switches used in simulations, with real QUIC
-//! connections. Their stream data is passed to it as pieces, and its pieces are sent on them.
+//! The faulty server over HTTP/3: the state machine with switches from the simulations, on real
+//! QUIC connections. It receives their stream data as pieces, and its pieces are sent on them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ impl QuicRange {
     }
 }
 
-/// The connection, once its handshake is over; `early`: before that.
+/// Returns the connection, once its handshake is over; `early`: before that.
 async fn shaken(incoming: quinn::Incoming, early: bool) -> Option<Connection> {
     if early {
         // a server can always send before its handshake completes
@@ -128,7 +128,7 @@ async fn shaken(incoming: quinn::Incoming, early: bool) -> Option<Connection> {
     incoming.await.ok()
 }
 
-/// Handles one connection to its end.
+/// Serves one connection to its end.
 async fn converse(
     incoming: quinn::Incoming,
     early: bool,
@@ -227,7 +227,7 @@ async fn read(mut stream: RecvStream, stop: Rc<Notify>, number: u64, id: u64, ra
     }
 }
 
-/// Puts the machine's pieces on the streams of a connection.
+/// Writes the machine's pieces to the streams of a connection.
 struct Writer {
     connection: Connection,
     halves: Rc<RefCell<Halves>>,
@@ -295,7 +295,7 @@ impl Writer {
         Some(())
     }
 
-    /// The sending end of a stream; unidirectional ones are ours and are opened in their order.
+    /// Returns the sending end of a stream; unidirectional ones are ours and are opened in order.
     async fn sending(&self, number: u64) -> Option<SendStream> {
         let held = self.halves.borrow_mut().sending.remove(&number);
         if held.is_some() {
