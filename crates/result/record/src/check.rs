@@ -95,7 +95,7 @@ pub fn read(text: &str) -> Result<CheckRecord, String> {
 }
 
 impl CheckRecord {
-    /// The record of a check that has ended.
+    /// Returns the record of a check that has ended.
     pub fn of(result: &CheckResult) -> CheckRecord {
         let steps: Vec<StepRecord> = result.steps.iter().map(StepRecord::of).collect();
         CheckRecord {

@@ -39,7 +39,7 @@ pub struct Contrast<'a> {
 }
 
 impl Contrast<'_> {
-    /// Prefix of text about this side if there are several: its letter and a comma.
+    /// Returns the prefix of text about this side if there are several: its letter and a comma.
     pub fn mark(&self, report: &CompareRecord) -> String {
         if report.further.is_empty() { String::new() } else { format!("{}, ", self.letter) }
     }
@@ -68,7 +68,7 @@ impl Judgement {
     pub const ALL: [Judgement; 4] =
         [Judgement::Better, Judgement::Worse, Judgement::NoneShown, Judgement::TooFew];
 
-    /// Stable name.
+    /// Returns a stable name.
     pub fn id(self) -> &'static str {
         match self {
             Judgement::Better => "better",

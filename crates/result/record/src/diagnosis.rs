@@ -50,14 +50,14 @@ const CONDUCTS: [(Conduct, &str, &str); 4] = [
     ),
 ];
 
-/// The ids of all findings that there can be.
+/// Returns the ids of all findings that there can be.
 pub fn finding_ids() -> impl Iterator<Item = &'static str> {
     let limits = RULES.iter().map(|rule| rule.id);
     let conducts = CONDUCTS.iter().map(|(_, id, _)| *id);
     conducts.chain(own_stack::IDS).chain(limits).chain(fleet::IDS)
 }
 
-/// The finding for a server that dies, goes silent or fails a share of its calls.
+/// Returns the finding for a server that dies, goes silent or fails a share of its calls.
 fn conduct(server: &Server) -> Option<Finding> {
     let (_, id, advice) = CONDUCTS.iter().find(|(conduct, ..)| *conduct == server.conduct)?;
     Some(Finding {
@@ -68,7 +68,7 @@ fn conduct(server: &Server) -> Option<Finding> {
     })
 }
 
-/// The steps of one target in which the server died or fell silent, in one finding.
+/// Returns the steps of one target in which the server died or fell silent, in one finding.
 fn conduct_of_steps(steps: &[&RampStep]) -> Option<Finding> {
     let ended = |server: &Server| {
         matches!(server.conduct, Conduct::Gone | Conduct::Refusing | Conduct::Stalled)
@@ -170,7 +170,7 @@ fn one_by_one(plan: &Plan) -> bool {
         }
 }
 
-/// Duration of the first call, minus the usual time of connect and TLS.
+/// Returns the duration of the first call, minus the usual time of connect and TLS.
 fn alone(report: &RunReport) -> Option<Nanos> {
     let call = report.first_call.as_ref().filter(|call| call.failure.is_none())?;
     let total = &report.measurement.total;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A document as every output has it: indented, with a line feed at its end.
+/// Returns a document as every output has it: indented, with a line feed at its end.
 pub fn printed(record: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(record)
         .expect("strings, numbers, lists and maps with text keys always serialise");
@@ -38,7 +38,7 @@ pub fn read<T: DeserializeOwned>(text: &str, schema: &str, command: &str) -> Res
     read.map_err(|error| format!("is not a valid {schema}: {error}"))
 }
 
-/// A text without the byte order mark that some editors write before it.
+/// Returns a text without the byte order mark that some editors write before it.
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }

@@ -34,7 +34,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// The figures of a run, from its measurement and plan.
+    /// Returns the figures of a run, from its measurement and plan.
     pub(crate) fn new(report: &RunReport) -> Figures {
         let measurement = &report.measurement;
         let (total, window) = (&measurement.total, measurement.window);
@@ -76,7 +76,7 @@ impl Figures {
     }
 }
 
-/// The rate that the plan sets, if it is constant.
+/// Returns the rate that the plan sets, if it is constant.
 fn given_rate(plan: &Plan) -> Option<f64> {
     let plan::Load::Open { arrivals, .. } = &plan.load else { return None };
     let holds = arrivals.from == arrivals.to && arrivals.at.is_none() && plan.stages.is_none();
@@ -88,7 +88,7 @@ pub fn has_sessions(plan: &Plan) -> bool {
     plan.scenarios.is_empty() && plan.load.session().is_some()
 }
 
-/// Share; NaN if the total is 0.
+/// Returns the share; NaN if the total is 0.
 pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { f64::NAN }
 }
@@ -120,7 +120,7 @@ pub const RUN_FIGURES: [RunFigure; 8] = [
 ];
 
 impl FigureKind {
-    /// The figure with its unit.
+    /// Returns the figure with its unit.
     pub fn show(self, value: f64) -> String {
         match self {
             FigureKind::Rate => units::show::rate(value.max(0.0)),

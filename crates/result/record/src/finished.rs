@@ -119,7 +119,7 @@ pub struct FirstCall {
 }
 
 impl FirstCall {
-    /// True if a request was sent or could not be sent: false for a connection alone.
+    /// Returns whether a request was sent or could not be sent: false for a connection alone.
     pub fn was_made(&self) -> bool {
         self.status > 0 || self.failure.is_some()
     }
@@ -304,13 +304,13 @@ fn add_direction(all: &mut PathDirection, more: &PathDirection) {
     all.lost_to_codel += more.lost_to_codel;
 }
 
-/// A count over the length of a window; zero for a window of no length.
+/// Returns a count over the length of a window; zero for a window of no length.
 pub fn per_second(count: u64, window: Nanos) -> f64 {
     if window.is_zero() { 0.0 } else { count as f64 / window.as_secs_f64() }
 }
 
-/// Rows inside the measured window: neither of the warm-up nor of the time after the window, in
-/// which due calls only run to their outcome.
+/// Returns the rows inside the measured window: neither of the warm-up nor of the time after the
+/// window, in which due calls only run to their outcome.
 pub fn in_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
     let end_s = measurement.window.as_secs_f64();
     measurement.series.iter().filter(move |row| {

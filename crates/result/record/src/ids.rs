@@ -38,7 +38,7 @@ macro_rules! by_id {
                 })
             }
 
-            /// A schema that lists the ids.
+            /// Returns a schema that lists the ids.
             #[cfg(any(test, feature = "schema"))]
             pub(crate) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let ids: Vec<&str> = $all.iter().map(|one| $id(*one)).collect();
@@ -78,7 +78,7 @@ macro_rules! by_id_or_none {
                 Ok(Option::<ById>::deserialize(from)?.map(|ById(one)| one))
             }
 
-            /// A schema that lists the ids, and null.
+            /// Returns a schema that lists the ids, and null.
             #[cfg(any(test, feature = "schema"))]
             pub(crate) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 Option::<ById>::json_schema(to)

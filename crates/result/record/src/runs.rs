@@ -28,7 +28,7 @@ impl ResultKind {
     pub const ALL: [ResultKind; 4] =
         [ResultKind::Run, ResultKind::Ramp, ResultKind::Compare, ResultKind::Torture];
 
-    /// Stable name, with which ids begin.
+    /// Returns a stable name, with which ids begin.
     pub fn id(self) -> &'static str {
         match self {
             ResultKind::Run => "run",
@@ -38,7 +38,7 @@ impl ResultKind {
         }
     }
 
-    /// The kind with this name.
+    /// Returns the kind with this name.
     pub fn named(id: &str) -> Option<ResultKind> {
         ResultKind::ALL.into_iter().find(|kind| kind.id() == id)
     }
@@ -67,7 +67,7 @@ impl Progress {
         Progress::Damaged,
     ];
 
-    /// Stable name.
+    /// Returns a stable name.
     pub fn id(self) -> &'static str {
         match self {
             Progress::Finished => "finished",

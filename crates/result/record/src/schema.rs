@@ -24,8 +24,8 @@ pub struct Published {
     pub text: String,
 }
 
-/// Every record's schema (JSON Schema, draft 2020-12). Those of a ramp and of a torture, which
-/// contain whole runs, refer to the schema of a run; the others are self-contained.
+/// Returns every record's schema (JSON Schema, draft 2020-12). Those of a ramp and of a torture,
+/// which contain whole runs, refer to the schema of a run; the others are self-contained.
 pub fn published() -> Vec<Published> {
     let run = of::<run::RunRecord>(run::SCHEMA);
     let mut ramp = of::<ramp::RampRecord>(ramp::SCHEMA);
@@ -46,7 +46,7 @@ pub fn published() -> Vec<Published> {
     [run, ramp, torture].iter().chain(&others).map(file).collect()
 }
 
-/// The schema named `name`: `loadstone.run/1`.
+/// Returns the schema named `name`: `loadstone.run/1`.
 fn of<T: JsonSchema>(name: &str) -> Value {
     // as written: keys that are always present are required
     let settings = SchemaSettings::draft2020_12().for_serialize();
@@ -60,7 +60,7 @@ fn of<T: JsonSchema>(name: &str) -> Value {
     whole
 }
 
-/// `run` of `loadstone.run/1`.
+/// Formats `run` of `loadstone.run/1`.
 fn stem(name: &str) -> String {
     name.trim_start_matches("loadstone.").trim_end_matches("/1").to_owned()
 }

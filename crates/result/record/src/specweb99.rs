@@ -41,13 +41,13 @@ impl Score {
         })
     }
 
-    /// The score; `None` if too few connections conform.
+    /// Returns the score; `None` if too few connections conform.
     pub fn value(&self) -> Option<u64> {
         let share = ratio(self.conforming as f64, self.connections as f64);
         (share >= CONFORMING_MIN).then_some(self.conforming)
     }
 
-    /// The score in a sentence.
+    /// Returns the score in a sentence.
     pub fn sentence(&self) -> String {
         let all = show::count(self.connections);
         let found = match self.iterations.as_slice() {

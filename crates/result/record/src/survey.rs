@@ -116,7 +116,7 @@ pub struct EvidenceRow {
 }
 
 impl SurveyedServer {
-    /// A server without any observation yet.
+    /// Returns a server without any observation yet.
     pub fn at(address: SocketAddr, names: &[String]) -> SurveyedServer {
         SurveyedServer {
             address: Some(address.to_string()),
@@ -124,7 +124,7 @@ impl SurveyedServer {
         }
     }
 
-    /// A line without a usable address.
+    /// Returns a line without a usable address.
     pub fn lost(name: &str, why: &str) -> SurveyedServer {
         SurveyedServer::named(vec![name.to_owned()]).unreached(why)
     }

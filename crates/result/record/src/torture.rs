@@ -253,7 +253,7 @@ impl TortureRecord {
         all
     }
 
-    /// Number of them per severity, the most severe first; only those that occur.
+    /// Returns the number of them per severity, the most severe first; only those that occur.
     pub fn by_severity(&self) -> Vec<(Severity, u64)> {
         let count = |severity: Severity| {
             let of = |case: &&CaseRecord| case.counts() && case.severity == Some(severity);
@@ -277,13 +277,14 @@ impl TortureRecord {
         self.cases.iter().filter(same).collect()
     }
 
-    /// Number of waived findings, which do not count.
+    /// Returns the number of waived findings, which do not count.
     pub fn waived_count(&self) -> u64 {
         let waived = |case: &&CaseRecord| case.outcome.is_finding() && case.waived.is_some();
         self.cases.iter().filter(waived).count() as u64
     }
 
-    /// Number of executed cases: findings are counted in these, and not in skipped ones.
+    /// Returns the number of executed cases: findings are counted in these, and not in skipped
+    /// ones.
     pub fn tested_count(&self) -> u64 {
         self.cases.iter().filter(|case| case.skipped.is_none()).count() as u64
     }
@@ -303,12 +304,12 @@ impl TortureRecord {
         self.interrupted || self.ended_early.is_some()
     }
 
-    /// The waiver by which this case does not count.
+    /// Returns the waiver by which this case does not count.
     pub fn waiver_of(&self, case: &str) -> Option<&Applied> {
         waivers::used(&self.waivers, case)
     }
 
-    /// The numbers that a case measured.
+    /// Returns the numbers that a case measured.
     pub fn limits_of<'a>(&'a self, case: &'a str) -> impl Iterator<Item = &'a LimitRecord> {
         self.limits.iter().filter(move |limit| limit.case == case)
     }
@@ -318,7 +319,7 @@ impl TortureRecord {
         self.shrunk.iter().find(|shrunk| shrunk.case == case && shrunk.name == name)
     }
 
-    /// The folder of an exchange that was kept.
+    /// Returns the folder of an exchange that was kept.
     pub fn kept_folder(&self, case: &str, name: &str) -> Option<&str> {
         let found = self.kept.iter().find(|kept| kept.case == case && kept.name == name);
         found.map(|kept| kept.folder.as_str())

@@ -144,8 +144,8 @@ fn side_of(comparison: &Comparison, side: usize, response: Option<&Hist>) -> Sid
     }
 }
 
-/// Difference between the second and the first. `family`: number of comparisons in one result,
-/// including this one.
+/// Returns the difference between the second and the first. `family`: number of comparisons in one
+/// result, including this one.
 fn differences(
     letter: char,
     figures: &[&RunFigure],

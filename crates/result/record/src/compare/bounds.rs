@@ -40,7 +40,8 @@ pub struct FailIf {
 }
 
 impl FailIf {
-    /// `p99 +5%`, `throughput -3%`; of failures the percentage is in points, `failures +0.1%`.
+    /// Parses `p99 +5%`, `throughput -3%`; of failures the percentage is in points, `failures
+    /// +0.1%`.
     ///
     /// # Errors
     /// Fails for an unknown figure, a number without sign or `%`, or a bound that a server which
@@ -83,12 +84,12 @@ impl FailIf {
         Ok(FailIf { figure, limit: sign * percent / 100.0, text: text.to_owned() })
     }
 
-    /// The name of the figure that is bounded.
+    /// Returns the name of the figure that is bounded.
     pub(super) fn figure(&self) -> &'static str {
         self.figure
     }
 
-    /// The bound as typed.
+    /// Returns the bound as typed.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -121,7 +122,7 @@ impl FailIf {
             || (self.figure == "failures" && run.verdict.causes.iter().all(harmless))
     }
 
-    /// The figure of one run; NaN without it.
+    /// Returns the figure of one run; NaN without it.
     pub(super) fn value(&self, run: &RunRecord) -> f64 {
         if self.is_of_cpu() {
             return cpu_per_call(run).unwrap_or(f64::NAN);

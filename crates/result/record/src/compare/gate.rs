@@ -65,7 +65,7 @@ pub struct GateEnd {
 }
 
 impl Gate {
-    /// A gate of these bounds, without blocks.
+    /// Returns a gate of these bounds, without blocks.
     pub fn new(bounds: &[FailIf]) -> Gate {
         let watched = |bound: &FailIf| GateBound {
             bound: bound.clone(),
@@ -79,7 +79,7 @@ impl Gate {
         Gate { bounds: bounds.iter().map(watched).collect(), blocks: 0, invalid: 0 }
     }
 
-    /// Fewest blocks after which a gate with this many bounds can fail.
+    /// Returns the fewest blocks after which a gate with this many bounds can fail.
     pub fn blocks_min(bounds: usize) -> usize {
         blocks_min(ALPHA / bounds.max(1) as f64)
     }
@@ -110,7 +110,7 @@ impl Gate {
         self.blocks
     }
 
-    /// The answer so far: a bound that fails decides for all.
+    /// Returns the answer so far: a bound that fails decides for all.
     pub fn answer(&self) -> MarginAnswer {
         let all = |answer: MarginAnswer| self.bounds.iter().all(|one| one.answer == answer);
         if self.bounds.iter().any(|one| one.answer == MarginAnswer::Fail) {
@@ -127,7 +127,7 @@ impl Gate {
         self.answer() != MarginAnswer::Undecided || self.bounds.iter().any(GateBound::is_hopeless)
     }
 
-    /// The outcome of the gate.
+    /// Returns the outcome of the gate.
     pub fn record(&self, end: &GateEnd) -> GateRecord {
         let bounds: Vec<GateBoundRecord> =
             self.bounds.iter().map(|one| one.record(self.bounds.len())).collect();
@@ -255,7 +255,7 @@ impl GateBound {
     }
 }
 
-/// The range of a change: `+1.2 to +4.0 %`; `unknown` while neither end is excluded.
+/// Returns the range of a change: `+1.2 to +4.0 %`; `unknown` while neither end is excluded.
 fn range(one: &GateBoundRecord) -> String {
     let of = |end: f64| amount(end, one.points);
     match (one.low, one.high) {
@@ -289,7 +289,7 @@ fn bound_sentence(one: &GateBoundRecord) -> String {
     }
 }
 
-/// The answer in one sentence.
+/// Returns the answer in one sentence.
 fn sentence(record: &GateRecord, end: &GateEnd) -> String {
     let after = format!(
         "after {} in {}",
@@ -317,7 +317,7 @@ fn sentence(record: &GateRecord, end: &GateEnd) -> String {
 }
 
 impl GateRecord {
-    /// The bounds as every comparison has them; one that is undecided is not crossed.
+    /// Returns the bounds as every comparison has them; one that is undecided is not crossed.
     pub fn plain_bounds(&self) -> Vec<BoundRecord> {
         let plain = |one: &GateBoundRecord| BoundRecord {
             text: one.bound.clone(),

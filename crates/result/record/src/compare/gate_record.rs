@@ -23,7 +23,7 @@ by_id!(gate_answer_id, GateAnswer, GateAnswer::ALL, GateAnswer::id, "an answer o
 impl GateAnswer {
     pub const ALL: [GateAnswer; 3] = [GateAnswer::Pass, GateAnswer::Fail, GateAnswer::Undecidable];
 
-    /// Stable name.
+    /// Returns a stable name.
     pub fn id(self) -> &'static str {
         match self {
             GateAnswer::Pass => "pass",

@@ -12,8 +12,8 @@ pub enum Scope {
     SameLoad,
 }
 
-/// The keys in which two plans (as TOML) differ, with both values: `load.users: 10 and 20`. Seeds
-/// and the number of repeats may differ; a plan that cannot be read differs as a whole.
+/// Returns the keys in which two plans (as TOML) differ, with both values: `load.users: 10 and 20`.
+/// Seeds and the number of repeats may differ; a plan that cannot be read differs as a whole.
 pub fn plan_differences(first: &str, second: &str, scope: Scope) -> Vec<String> {
     let (Some(first), Some(second)) = (flat(first, scope), flat(second, scope)) else {
         return vec!["a plan that cannot be read".to_owned()];
@@ -53,7 +53,7 @@ fn table_of_one(key: &str, first: &Keys, second: &Keys) -> Option<String> {
 /// Keys with dots and their values as text.
 type Keys = BTreeMap<String, String>;
 
-/// The keys of a plan; `None` if the text is not TOML.
+/// Returns the keys of a plan; `None` if the text is not TOML.
 fn flat(text: &str, scope: Scope) -> Option<Keys> {
     let table: toml::Table = text.parse().ok()?;
     let mut keys = BTreeMap::new();
@@ -99,7 +99,7 @@ fn walk(prefix: &str, value: &Value, keys: &mut Keys) {
     }
 }
 
-/// Path and query of a URL.
+/// Returns the path and query of a URL.
 fn without_server(url: &str) -> String {
     match url::Url::parse(url) {
         Ok(url) => url[url::Position::BeforePath..].to_owned(),

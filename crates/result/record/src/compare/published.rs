@@ -36,7 +36,7 @@ impl CompareRecord {
         })
     }
 
-    /// All sides; the first is the reference.
+    /// Returns all sides; the first is the reference.
     pub fn sides(&self) -> impl Iterator<Item = &SideRecord> {
         [&self.before, &self.after].into_iter().chain(self.further.iter().map(|one| &one.side))
     }
@@ -46,12 +46,12 @@ impl CompareRecord {
         LETTERS.chars().zip(self.sides())
     }
 
-    /// Every run of every side.
+    /// Returns every run of every side.
     pub fn runs(&self) -> impl Iterator<Item = &Headline> {
         self.sides().flat_map(|side| &side.runs)
     }
 
-    /// Every side after the first against it, in their order.
+    /// Returns every side after the first against it, in their order.
     pub fn contrasts(&self) -> impl Iterator<Item = Contrast<'_>> {
         let second = (self.differences.as_slice(), self.bounds.as_slice());
         let further = self.further.iter().map(|one| (&one.differences[..], &one.bounds[..]));

@@ -2,7 +2,7 @@
 
 use super::{CompareRecord, Contrast, DifferenceRecord, Judgement, amount, interval, unsigned};
 
-/// The answer in one sentence, or in one sentence for each side after the first.
+/// Returns the answer in one sentence, or in one sentence for each side after the first.
 pub fn answer(report: &CompareRecord) -> String {
     let several = !report.further.is_empty();
     let one =
@@ -15,7 +15,7 @@ pub fn answer(report: &CompareRecord) -> String {
     report.contrasts().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// A side compared with the first.
+/// Returns a side compared with the first.
 pub fn verdict(letter: char, differences: &[DifferenceRecord]) -> String {
     let of = |wanted: Judgement| -> Vec<String> {
         let found = differences.iter().filter(|one| one.judgement == wanted);

@@ -24,7 +24,7 @@ pub(super) fn findings(facts: &FleetFacts, report: &RunReport) -> Vec<Finding> {
     uneven_agents(facts).into_iter().chain(versions).collect()
 }
 
-/// The finding for a ramp, whose steps may all have it: reported once, for the first.
+/// Returns the finding for a ramp, whose steps may all have it: reported once, for the first.
 pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for step in steps {

@@ -24,7 +24,7 @@ impl RampRecord {
         Ok(())
     }
 
-    /// The row of a step's target in [`RampRecord::labels`].
+    /// Returns the row of a step's target in [`RampRecord::labels`].
     pub fn row_of(&self, step: &RampStepRecord) -> Option<usize> {
         self.labels.iter().position(|label| *label == step.label)
     }
@@ -34,8 +34,8 @@ impl RampRecord {
         self.curves.iter().map(CurveRecord::curve).collect()
     }
 
-    /// The lowest usable step of a target whose server fails there; `None` if it serves the lowest
-    /// load. Failures that the load does not cause allow no conclusion.
+    /// Returns the lowest usable step of a target whose server fails there; `None` if it serves the
+    /// lowest load. Failures that the load does not cause allow no conclusion.
     pub fn failing(&self, row: usize) -> Option<&RampStepRecord> {
         let counted = |step: &&RampStepRecord| step.purpose != Purpose::Recovery;
         let points: Vec<Point> =
@@ -50,7 +50,7 @@ impl RampRecord {
         (0..self.labels.len()).any(|row| self.failing(row).is_some())
     }
 
-    /// The steps of a target, by its row in [`RampRecord::labels`].
+    /// Returns the steps of a target, by its row in [`RampRecord::labels`].
     pub fn steps_of(&self, row: usize) -> impl Iterator<Item = &RampStepRecord> {
         let label = self.labels.get(row);
         self.steps.iter().filter(move |step| Some(&step.label) == label)
@@ -58,7 +58,7 @@ impl RampRecord {
 }
 
 impl RampStepRecord {
-    /// The step's point on its target's curve.
+    /// Returns the step's point on its target's curve.
     pub fn point(&self) -> Point {
         let response = &self.run.response_time_s;
         Point {
@@ -79,12 +79,12 @@ impl RampStepRecord {
     }
 }
 
-/// A figure; NaN if not available.
+/// Returns a figure; NaN if not available.
 fn number(figure: Option<f64>) -> f64 {
     figure.unwrap_or(f64::NAN)
 }
 
-/// A figure that is null if unbounded.
+/// Returns a figure that is null if unbounded.
 fn unbounded(figure: Option<f64>) -> f64 {
     figure.unwrap_or(f64::INFINITY)
 }

@@ -309,7 +309,7 @@ impl BodiesRecord {
 }
 
 impl RunRecord {
-    /// Every figure of a run.
+    /// Returns every figure of a run.
     pub fn of(report: &RunReport) -> RunRecord {
         RunRecord::made(report, &Figures::new(report), &report.measurement.total)
     }
@@ -429,7 +429,7 @@ pub(crate) fn known(figure: f64) -> Option<f64> {
     figure.is_finite().then_some(figure)
 }
 
-/// The first call; `None` if only a connection was made.
+/// Returns the first call; `None` if only a connection was made.
 fn first_call(report: &RunReport) -> Option<FirstCallRecord> {
     report.first_call.as_ref().filter(|call| call.was_made()).map(FirstCallRecord::of)
 }

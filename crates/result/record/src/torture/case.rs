@@ -249,7 +249,7 @@ impl CaseRecord {
         }
     }
 
-    /// The letter of its group.
+    /// Returns the letter of its group.
     pub fn group(&self) -> char {
         self.id.chars().next().unwrap_or('?')
     }
@@ -309,7 +309,7 @@ impl Recovery {
         duration.map_or(never, |duration| Recovery::Seconds(duration.as_secs_f64()))
     }
 
-    /// Duration; `None`: never.
+    /// Returns the duration; `None`: never.
     pub fn duration(self) -> Option<Nanos> {
         match self {
             Recovery::Seconds(seconds) => Some(Nanos::from_secs_f64(seconds)),
@@ -319,7 +319,7 @@ impl Recovery {
 }
 
 impl LimitRecord {
-    /// The numbers that a case measured.
+    /// Returns the numbers that a case measured.
     pub(super) fn of_case(row: &CaseResult) -> impl Iterator<Item = LimitRecord> {
         row.measures.iter().map(|one| LimitRecord::of(&row.case.id, one))
     }

@@ -39,7 +39,7 @@ pub struct FailedResponseRecord {
     pub length: u64,
 }
 
-/// The samples of a run, the earliest first.
+/// Returns the samples of a run, the earliest first.
 pub(super) fn all(report: &RunReport) -> Vec<FailedResponseRecord> {
     let total = &report.measurement.total;
     if total.failed_responses.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn all(report: &RunReport) -> Vec<FailedResponseRecord> {
     all
 }
 
-/// Lines of the head, and the body, if there is one.
+/// Returns the lines of the head, and the body, if there is one.
 fn shown(sample: &FailedResponse) -> (Vec<String>, Option<String>) {
     let start = String::from_utf8_lossy(&sample.start);
     // the first part is missing where the head arrived in pieces

@@ -99,7 +99,7 @@ impl PathRecord {
         }
     }
 
-    /// The server's log.
+    /// Returns the server's log.
     pub fn facts(&self) -> PathFacts {
         let kind = |kind: &PathKindRecord| PathKind {
             name: kind.name.clone(),

@@ -34,13 +34,13 @@ impl PlanRecord {
         &self.plan
     }
 
-    /// The plan as TOML, secrets masked.
+    /// Returns the plan as TOML, secrets masked.
     pub fn toml(&self) -> &str {
         &self.toml
     }
 }
 
-/// The plan's tables as objects; text that is no TOML stays text.
+/// Returns the plan's tables as objects; text that is no TOML stays text.
 fn tables(toml: &str) -> Value {
     toml::from_str(toml).unwrap_or_else(|_| Value::String(toml.to_owned()))
 }
@@ -85,7 +85,7 @@ impl super::RunRecord {
         }
     }
 
-    /// Every run separately: repeats are several.
+    /// Returns every run separately: repeats are several.
     pub fn headlines(&self) -> Vec<Headline> {
         if self.runs.is_empty() { vec![self.headline()] } else { self.runs.clone() }
     }

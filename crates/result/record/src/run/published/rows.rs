@@ -6,12 +6,12 @@ use crate::words;
 use plan::Plan;
 use plan::scenario::ScenarioPlan;
 
-/// Names of the rows of a plan's targets, for `rows` of them.
+/// Returns the names of the rows of a plan's targets, for `rows` of them.
 pub fn row_labels(plan: &Plan, rows: usize) -> Vec<String> {
     (0..rows).map(|index| name(plan, rows, index)).map(|(name, url)| name.unwrap_or(url)).collect()
 }
 
-/// The name of a row's target, if it has one, and its URL or pattern.
+/// Returns the name of a row's target, if it has one, and its URL or pattern.
 fn name(plan: &Plan, rows: usize, index: usize) -> (Option<String>, String) {
     let shared = plan.row_count() > rows && index + 1 == rows;
     let part = plan.row(index).filter(|_| !shared);
@@ -27,7 +27,7 @@ fn name(plan: &Plan, rows: usize, index: usize) -> (Option<String>, String) {
 /// Maximum number of rows whose times are published over time.
 const OVER_TIME_MAX: usize = 50;
 
-/// Seconds with four digits: a picture needs no more.
+/// Returns the number of seconds with four digits: a picture needs no more.
 fn rounded(time: units::Nanos) -> f64 {
     let step = 10_u64.pow(time.0.max(1).ilog10().saturating_sub(3));
     units::Nanos((time.0 + step / 2) / step * step).as_secs_f64()

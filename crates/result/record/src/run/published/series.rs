@@ -115,7 +115,7 @@ impl SecondRecord {
 /// Statuses that a row does not distinguish.
 const OTHER_STATUSES: &str = "other";
 
-/// Responses by status number, and `other` for those that the row does not distinguish.
+/// Returns the responses by status number, and `other` for those that the row does not distinguish.
 fn statuses(endings: &Endings) -> BTreeMap<String, u64> {
     let numbered = endings.statuses.iter().map(|(status, count)| (status.to_string(), *count));
     let other =

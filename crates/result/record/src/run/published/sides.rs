@@ -95,7 +95,7 @@ struct SutRowForm {
 }
 
 impl SutRecord {
-    /// The readings, to be worked with.
+    /// Returns the readings, to be worked with.
     pub fn series(&self) -> SutSeries {
         SutSeries {
             name: self.name.clone(),

@@ -68,7 +68,7 @@ impl PostsRecord {
         self.trouble.is_none() && self.missing == 0 && self.unknown == 0
     }
 
-    /// A sentence on whether the server logged the POSTs.
+    /// Returns a sentence on whether the server logged the POSTs.
     pub fn sentence(&self) -> String {
         let PostsRecord { answered, unanswered, recorded, missing, unknown, trouble } = self;
         if let Some(why) = trouble {
@@ -93,7 +93,7 @@ impl PostsRecord {
 }
 
 impl RunRecord {
-    /// Result of the simultaneous connections; `None` for another load.
+    /// Returns the result of the simultaneous connections; `None` for another load.
     pub fn score(&self) -> Option<Score> {
         let found = self.bodies.specweb99.as_ref()?;
         Some(Score {

@@ -159,7 +159,7 @@ impl StreamRateRecord {
     }
 }
 
-/// The form of the plan's streams; `None` without streams.
+/// Returns the form of the plan's streams; `None` without streams.
 fn stream_form(plan: &Plan) -> Option<&'static str> {
     let forms = plan.streams();
     let mut named = forms.iter().flatten().map(|form| form.id());

@@ -45,7 +45,7 @@ impl OutcomesRecord {
         }
     }
 
-    /// Calls with a known outcome, except dropped and abandoned ones.
+    /// Returns the number of calls with a known outcome, except dropped and abandoned ones.
     pub fn done(&self) -> u64 {
         self.succeeded + self.failed + self.timed_out
     }

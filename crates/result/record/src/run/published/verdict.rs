@@ -205,13 +205,13 @@ impl SloRecord {
         }
     }
 
-    /// The figure with its unit.
+    /// Returns the figure with its unit.
     pub fn figure_text(&self) -> String {
         self.objective.metric.show(self.figure.unwrap_or(f64::NAN))
     }
 
-    /// The figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and how certain it is,
-    /// if it is met by few calls.
+    /// Returns the figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and how certain
+    /// it is, if it is met by few calls.
     pub fn measured_text(&self) -> String {
         let mut text = match self.interval_text() {
             Some(interval) => format!("{} ({interval})", self.figure_text()),
@@ -224,7 +224,7 @@ impl SloRecord {
         text
     }
 
-    /// The interval: `95 %: 28.1 ms to 31.7 ms`, `95 %: 28.1 ms or more`.
+    /// Returns the interval: `95 %: 28.1 ms to 31.7 ms`, `95 %: 28.1 ms or more`.
     pub fn interval_text(&self) -> Option<String> {
         let SloInterval { low, high, confidence, .. } = self.interval.as_ref()?;
         let range = self.objective.metric.show_range(*low, *high)?;
