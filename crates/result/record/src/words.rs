@@ -50,7 +50,7 @@ pub fn shown_url(url: &url::Url) -> String {
     }
 }
 
-/// Name of a run, on one line and without a password: its name, or its first target.
+/// Returns the name of a run, on one line and without a password: its name, or its first target.
 pub fn name(name: &str, plan: &Plan) -> String {
     if name.is_empty() {
         return target(plan);
@@ -78,7 +78,7 @@ pub fn target_name(plan: &Plan, row: u32) -> String {
     }
 }
 
-/// The first target, and the number of further ones.
+/// Returns the first target, and the number of further ones.
 pub fn target(plan: &Plan) -> String {
     if let Some(journeys) = &plan.journeys {
         let names: Vec<&str> = journeys.journeys.iter().map(|it| it.name.as_str()).collect();
@@ -94,7 +94,7 @@ pub fn target(plan: &Plan) -> String {
     }
 }
 
-/// `closed loop of 64 users, 10 s`.
+/// Formats `closed loop of 64 users, 10 s`.
 pub fn load(plan: &Plan) -> String {
     let mut parts = match plan.scenarios.as_slice() {
         [] => one_load(plan, &plan.load, plan.stages.as_ref()),
@@ -124,7 +124,7 @@ pub fn load(plan: &Plan) -> String {
     parts.join(", ")
 }
 
-/// `open loop at 5/s, constant gaps, from 10 s on, for 20 s`: one of several loads.
+/// Formats `open loop at 5/s, constant gaps, from 10 s on, for 20 s`: one of several loads.
 pub fn scenario(plan: &Plan, scenario: &ScenarioPlan) -> String {
     let mut parts = one_load(plan, &scenario.load, scenario.stages.as_ref());
     if !scenario.start.is_zero() {
@@ -208,12 +208,12 @@ fn think_time_text(think: Think) -> Option<String> {
     })
 }
 
-/// `1 call`, `2,000 calls`.
+/// Formats `1 call`, `2,000 calls`.
 pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", show::count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A configured duration: `10 s`; a measured one would be `10.0 s`.
+/// Returns a configured duration: `10 s`; a measured one would be `10.0 s`.
 pub fn span(length: Nanos) -> String {
     let text = show::duration(length);
     match text.split_once(' ') {

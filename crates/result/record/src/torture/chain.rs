@@ -99,7 +99,7 @@ pub struct ChainRequestRecord {
     pub why: Option<String>,
 }
 
-/// The record of a chain.
+/// Returns the record of a chain.
 pub fn chain_record(ends: &ChainEnds, result: &ChainResult) -> ChainRecord {
     let ChainEnds { front, http, origin, back, class } = ends.clone();
     ChainRecord {

@@ -11,8 +11,8 @@ pub(super) fn is_meter(case: &Case) -> bool {
     matches!(case.group(), 'W' | 'T') && !case.press
 }
 
-/// The cost for every deadline, in the order of the limits. The slots are those that the user named,
-/// or else the fewest that a case found.
+/// Returns the cost for every deadline, in the order of the limits. The slots are those that the
+/// user named, or else the fewest that a case found.
 pub(super) fn costs(
     limits: &[LimitRecord],
     slots_named: Option<u64>,
@@ -32,7 +32,7 @@ pub(super) fn costs(
     limits.iter().filter(deadline).map(cost).collect()
 }
 
-/// The fewest slots that a case found; a pool that was not exhausted has no number.
+/// Returns the fewest slots that a case found; a pool that was not exhausted has no number.
 fn slots_found(limits: &[LimitRecord]) -> Option<f64> {
     let exhausted = |one: &&LimitRecord| {
         one.unit == Unit::Connections && one.what == SLOTS && one.high.is_some()

@@ -98,7 +98,7 @@ pub struct ChangeRecord {
 }
 
 impl ChangeRecord {
-    /// True if B is worse because of it.
+    /// Returns whether B is worse because of it.
     pub fn is_worse(&self) -> bool {
         matches!(self.kind, ChangeKind::New | ChangeKind::Worse) && self.waived.is_none()
     }

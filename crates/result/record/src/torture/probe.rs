@@ -81,12 +81,12 @@ impl ProbeRecord {
         }
     }
 
-    /// The stable name of its kind.
+    /// Returns the stable name of its kind.
     pub fn kind_id(&self) -> &'static str {
         ids::probe_kind_id(self.kind)
     }
 
-    /// Stable name of the outcome.
+    /// Returns a stable name of the outcome.
     pub fn seen_id(&self) -> &'static str {
         ids::seen_id(self.seen)
     }

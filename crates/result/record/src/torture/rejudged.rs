@@ -109,7 +109,7 @@ impl ConversationRecord {
         }
     }
 
-    /// True if the outcome changed.
+    /// Returns whether the outcome changed.
     pub fn differs(&self) -> bool {
         self.now.is_some_and(|now| now != self.then)
     }

@@ -52,8 +52,8 @@ impl Report {
     }
 }
 
-/// `no finding in 1 case`, `2 findings in 85 cases`: alike in every list, report and difference.
-/// `cases`: those that were carried out.
+/// Formats `no finding in 1 case`, `2 findings in 85 cases`: alike in every list, report and
+/// difference. `cases`: those that were carried out.
 pub fn found(findings: u64, cases: u64) -> String {
     let findings = match findings {
         0 => "no finding".to_owned(),

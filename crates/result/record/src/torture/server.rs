@@ -189,7 +189,7 @@ impl StateRecord {
         }
     }
 
-    /// Connections on the server's side that are not over.
+    /// Returns the number of connections on the server's side that are not over.
     pub fn connections(&self) -> u64 {
         let live = self.sockets.iter().filter(|(name, _)| !OVER.contains(&name.as_str()));
         live.map(|(_, count)| count).sum()

@@ -72,14 +72,15 @@ impl<'de> Deserialize<'de> for Day {
 }
 
 impl Day {
-    /// The day in UTC, of seconds since 1970-01-01; the first of all days for what is no instant.
+    /// Returns the day in UTC, of seconds since 1970-01-01; the first of all days for what is no
+    /// instant.
     pub fn of_unix(seconds: f64) -> Day {
         // what is beyond the range saturates and is no instant
         let instant = OffsetDateTime::from_unix_timestamp(seconds as i64);
         Day(instant.map_or(Date::MIN, OffsetDateTime::date))
     }
 
-    /// The day that is written so, as [`Day`] writes it: `2027-01-31`.
+    /// Returns the day that is written so, as [`Day`] writes it: `2027-01-31`.
     pub fn parse(text: &str) -> Option<Day> {
         let mut parts = text.splitn(3, '-');
         let year = parts.next()?.parse().ok()?;
@@ -224,7 +225,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// `S-07 tab, until 2027-01-31: reason`.
+    /// Formats `S-07 tab, until 2027-01-31: reason`.
     pub fn what(&self) -> String {
         let waiver = &self.waiver;
         let exchange = waiver.exchange.as_ref().map(|name| format!(" {name}"));
@@ -244,7 +245,7 @@ impl Applied {
     }
 }
 
-/// The waiver by which this case does not count.
+/// Returns the waiver by which this case does not count.
 pub(super) fn used<'a>(all: &'a [Applied], case: &str) -> Option<&'a Applied> {
     all.iter().find(|one| one.waiver.case == case && one.state == WaiverState::Used)
 }
