@@ -7,7 +7,7 @@ use record::run::{ConductRecord, SloRecord, VerdictRecord};
 use stats::{Hist, State, samples_needed};
 use units::show;
 
-/// State of the server, and one of its responses if these are faulty.
+/// Returns the state of the server, and one of its responses if these are faulty.
 pub(crate) fn conduct(server: &ConductRecord) -> Block {
     Block::Notice(Notice {
         label: "Server",
@@ -27,7 +27,7 @@ pub(crate) fn conduct_line(server: &ConductRecord) -> Block {
     }
 }
 
-/// The verdict's word with the ids of its causes: `INVALID: slip, drift`.
+/// Returns the verdict's word with the ids of its causes: `INVALID: slip, drift`.
 pub(crate) fn verdict_line(verdict: &VerdictRecord) -> Block {
     let causes: Vec<&str> = verdict.causes.iter().map(|cause| cause.id.id()).collect();
     let word = verdict.state.id().to_owned();
@@ -72,13 +72,13 @@ fn mood(state: State) -> Mood {
     }
 }
 
-/// A verdict's word in its color.
+/// Returns a verdict's word in its color.
 pub(crate) fn state_cell(state: State) -> TableCell {
     TableCell::new(CellLook::State(mood(state)), state.id())
 }
 
-/// The verdict before a name, as Markdown has it: `✅ VALID: name`, or with missed objectives
-/// `❌ VALID, 1 of 3 objectives missed: name`.
+/// Returns the verdict before a name, as Markdown has it: `✅ VALID: name`, or with missed
+/// objectives `❌ VALID, 1 of 3 objectives missed: name`.
 pub(crate) fn headed(verdict: &VerdictRecord, objectives: &[SloRecord], name: &str) -> String {
     let missed = objectives.iter().filter(|one| !one.met && !one.undecided).count();
     let undecided = objectives.iter().filter(|one| one.undecided).count();
@@ -111,7 +111,7 @@ pub(crate) fn findings(all: &[Finding]) -> Vec<Block> {
     vec![heading("What limits this server"), Block::Findings(all.iter().map(remedy).collect())]
 }
 
-/// A quantile, marked where it has fewer samples than it needs; a dash without any.
+/// Returns a quantile, marked where it has fewer samples than it needs; a dash without any.
 pub(crate) fn quantile(hist: &Hist, quantile: f64) -> String {
     if hist.is_empty() {
         return "-".to_owned();
@@ -128,7 +128,7 @@ pub(crate) fn quantile_cell(hist: &Hist, of: f64) -> TableCell {
     }
 }
 
-/// The longest of all, sorted by itself.
+/// Returns the longest of all, sorted by itself.
 pub(crate) fn longest_cell(hist: &Hist) -> TableCell {
     match hist.is_empty() {
         true => "-".into(),
@@ -136,7 +136,7 @@ pub(crate) fn longest_cell(hist: &Hist) -> TableCell {
     }
 }
 
-/// A count, sorted by itself.
+/// Returns a count, sorted by itself.
 pub(crate) fn count_cell(count: u64) -> TableCell {
     TableCell::by(count as f64, show::count(count))
 }

@@ -10,7 +10,7 @@ const HEADER: &str = "at_s,span_s,warm_up,due,succeeded,failed,timed_out,dropped
     slip_p99_s,in_flight,open_connections,bytes_received,body_bytes,driver_cpu,\
     events,first_event_p99_s,event_gap_p99_s";
 
-/// The time series with a header line.
+/// Returns the time series with a header line.
 pub fn csv(report: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
     for row in &report.series {
@@ -52,7 +52,7 @@ pub fn csv(report: &RunRecord) -> String {
     out
 }
 
-/// A text as a cell: in quotes where it needs them (RFC 4180 section 2).
+/// Returns a text as a cell: in quotes where it needs them (RFC 4180 section 2).
 pub(crate) fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

@@ -49,7 +49,7 @@ pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Op
     Some(chart)
 }
 
-/// Text below every chart of quantiles.
+/// Returns the text below every chart of quantiles.
 pub(crate) fn few_samples() -> Block {
     let needed = [0.99, 0.999, 0.9999].map(|quantile| show::count(samples_needed(quantile)));
     let [p99, p99_9, p99_99] = needed;

@@ -5,8 +5,8 @@ use record::run::{OTHER_TIMINGS, RunRecord, SecondRecord, TimesRecord};
 use stats::{Endings, Hist, Spread};
 use units::Nanos;
 
-/// Rows inside the measured window, by their place in the series: excluding the warm-up and the
-/// time after the window, in which only the outcomes of due calls are awaited.
+/// Returns the rows inside the measured window, by their place in the series: excluding the warm-up
+/// and the time after the window, in which only the outcomes of due calls are awaited.
 fn in_window(run: &RunRecord) -> impl Iterator<Item = (usize, &SecondRecord)> {
     // a row begins at a multiple of the interval; half a microsecond is rounding
     let within = |row: &SecondRecord| row.at_s < run.duration_s - 5e-7;
@@ -14,7 +14,7 @@ fn in_window(run: &RunRecord) -> impl Iterator<Item = (usize, &SecondRecord)> {
     rows.filter(move |(_, row)| !row.warm_up && row.span_s > 0.0 && within(row))
 }
 
-/// Rows after the window.
+/// Returns the rows after the window.
 pub(crate) fn after_window(run: &RunRecord) -> impl Iterator<Item = &SecondRecord> {
     run.series.iter().filter(|row| !row.warm_up && row.at_s >= run.duration_s - 5e-7)
 }
@@ -48,13 +48,14 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A count of the bucket per second.
+    /// Returns a count of the bucket per second.
     pub(crate) fn per_s(&self, count: u64) -> f64 {
         ratio(count as f64, self.span_s)
     }
 }
 
-/// The window in at most `count_max` buckets of equally many rows (the last may have fewer).
+/// Returns the window in at most `count_max` buckets of equally many rows (the last may have
+/// fewer).
 pub(crate) fn buckets(run: &RunRecord, count_max: usize) -> Vec<Bucket> {
     let rows: Vec<(usize, &SecondRecord)> = in_window(run).collect();
     let spreads = run.measured.as_ref().map_or(&[][..], |measured| &measured.spreads);
@@ -84,7 +85,7 @@ pub(crate) fn buckets(run: &RunRecord, count_max: usize) -> Vec<Bucket> {
     rows.chunks(size).map(bucket).collect()
 }
 
-/// The server's own timings: a row per name, names beyond the limit in one, the last.
+/// Returns the server's own timings: a row per name, names beyond the limit in one, the last.
 pub(crate) fn server_timings(run: &RunRecord) -> Vec<(&str, Hist)> {
     let names = run.server_timings.server_timing_s.keys();
     let mut names: Vec<&str> = names.map(String::as_str).collect();
@@ -92,10 +93,10 @@ pub(crate) fn server_timings(run: &RunRecord) -> Vec<(&str, Hist)> {
     names.into_iter().map(|name| (name, run.hist_of_timing(name))).collect()
 }
 
-/// Mean contribution of each part of a call to its response time, in seconds per issued call:
-/// waiting for a connection, our own lateness, and the phases, each with the number of its colour.
-/// They add up to the mean time of issued calls, but for calls without a first byte and what follows
-/// the first byte of those that did not succeed.
+/// Returns the mean contribution of each part of a call to its response time, in seconds per issued
+/// call: waiting for a connection, our own lateness, and the phases, each with the number of its
+/// colour. They add up to the mean time of issued calls, but for calls without a first byte and
+/// what follows the first byte of those that did not succeed.
 pub(crate) fn composition(run: &RunRecord) -> Vec<(usize, &'static str, f64)> {
     let phases = &run.phases_s;
     let parts = [

@@ -12,17 +12,17 @@ use units::{Nanos, show};
 /// Maximum characters of a user's file name.
 const NAME_MAX: usize = 200;
 
-/// The record as JSON, indented, with a line feed at its end.
+/// Returns the record as JSON, indented, with a line feed at its end.
 pub fn json(record: &FitRecord) -> String {
     record::document::printed(record)
 }
 
-/// A table for each property: measured, the model's, and the test results.
+/// Returns a table for each property: measured, the model's, and the test results.
 pub fn text(record: &FitRecord, style: Style) -> String {
     page::text::text(&document(record), style)
 }
 
-/// The page.
+/// Returns the page.
 pub fn html(record: &FitRecord) -> String {
     page::html::page(&document(record))
 }

@@ -38,7 +38,8 @@ pub(crate) fn facts(fleet: &FleetRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Parts transferred from lost agents: a line for each agent that left or was offered something.
+/// Returns the parts transferred from lost agents: a line for each agent that left or was offered
+/// something.
 fn moves(fleet: &FleetRecord) -> Vec<String> {
     let agent = |id: &str| {
         let row = fleet.agents.iter().position(|agent| agent.id == id);
@@ -102,7 +103,7 @@ fn summary(fleet: &FleetRecord) -> String {
     parts.join(", ")
 }
 
-/// Error bound of the two least known clocks.
+/// Returns the error bound of the two least known clocks.
 fn clocks_apart_max_s(fleet: &FleetRecord) -> f64 {
     let mut bounds: Vec<f64> = fleet.agents.iter().map(|agent| agent.clock_bound_s).collect();
     bounds.sort_by(f64::total_cmp);

@@ -4,7 +4,7 @@ use crate::words::{self, seconds};
 use record::run::{PathDirectionRecord, PathRecord};
 use units::show;
 
-/// `a path of 50.0 ms round trip (rtt=50ms)`.
+/// Formats `a path of 50.0 ms round trip (rtt=50ms)`.
 pub(crate) fn asked(path: &PathRecord) -> String {
     let spec = words::printable(&path.spec, 200);
     match path.kinds.as_slice() {
@@ -13,7 +13,7 @@ pub(crate) fn asked(path: &PathRecord) -> String {
     }
 }
 
-/// A fact for the path, one for each direction, and one for the accuracy of the emulation.
+/// Returns a fact for the path, one for each direction, and one for the accuracy of the emulation.
 pub(crate) fn facts(path: &PathRecord) -> Vec<(&'static str, String)> {
     let several = path.kinds.len() > 1;
     let packets = path.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum();
@@ -40,7 +40,7 @@ pub(crate) fn facts(path: &PathRecord) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// `1,234 packets, 1.20 MiB, 12 lost (10 by the loss, 2 by a full queue); 3 Mbit/s, …`.
+/// Formats `1,234 packets, 1.20 MiB, 12 lost (10 by the loss, 2 by a full queue); 3 Mbit/s, …`.
 pub fn direction(facts: &PathDirectionRecord) -> String {
     let causes = [
         (facts.lost_to_model, "by the loss"),
@@ -70,8 +70,8 @@ pub fn direction(facts: &PathDirectionRecord) -> String {
     format!("{text}; {}", link(&facts.link))
 }
 
-/// Description of a link. Its text is ours, with signs that are not ASCII; a trace's name in it is
-/// not.
+/// Returns the description of a link. Its text is ours, with signs that are not ASCII; a trace's
+/// name in it is not.
 fn link(described: &str) -> String {
     const OWN: [char; 2] = ['±', '·'];
     let piece = |piece: &str| {

@@ -33,35 +33,37 @@ const MARKDOWN: Forms = Forms::MARKDOWN;
 /// Text in any form except the brief one.
 const LONG: Forms = Forms::LONG;
 
-/// Calls of a step that failed, timed out or were dropped by the fault of `blame`.
+/// Returns the number of calls of a step that failed, timed out or were dropped by the fault of
+/// `blame`.
 fn blamed(step: &RampStepRecord, blame: Blame) -> u64 {
     let failures = step.run.failures.iter().filter(|failure| failure.blame == blame);
     failures.map(|failure| failure.count).sum()
 }
 
-/// `loadstone.ramp/1`, indented, with a line feed at its end.
+/// Formats `loadstone.ramp/1`, indented, with a line feed at its end.
 pub fn json(ramp: &RampRecord) -> String {
     record::document::printed(ramp)
 }
 
-/// The report as text, with a line feed at its end. Quiet: the verdict and the answers.
+/// Returns the report as text, with a line feed at its end. Quiet: the verdict and the answers.
 pub fn text(report: &RampRecord, style: Style) -> String {
     let answers = prose::answers(report).into_iter().map(|text| say(Voice::Plain, text));
     let result = answers.chain([blocks::verdict_line(&report.verdict)]);
     page::text::text_with_result(&document(report, style.form()), result, style)
 }
 
-/// The page.
+/// Returns the page.
 pub fn html(report: &RampRecord) -> String {
     page::html::page(&document(report, PAGE))
 }
 
-/// A ramp as Markdown: the curve's conclusions, and its steps.
+/// Returns a ramp as Markdown: the curve's conclusions, and its steps.
 pub fn markdown_of_ramp(report: &RampRecord) -> String {
     page::markdown::markdown(&document(report, MARKDOWN))
 }
 
-/// The parts for `read`; for other forms only parts that do not need every step's histograms.
+/// Returns the parts for `read`; for other forms only parts that do not need every step's
+/// histograms.
 fn document(report: &RampRecord, read: Forms) -> Document {
     let state = report.verdict.state.id();
     let mut page = Document::new(format!("{state}: ramp of {}", name(report)));
@@ -91,7 +93,7 @@ fn document(report: &RampRecord, read: Forms) -> Document {
     page
 }
 
-/// The ramp's name, or those of its targets.
+/// Returns the ramp's name, or those of its targets.
 fn name(report: &RampRecord) -> String {
     match report.name.as_str() {
         "" => {
@@ -110,7 +112,7 @@ fn of_target(report: &RampRecord, row: usize, what: &str) -> String {
     }
 }
 
-/// Heading of a target's text: its name, if there are several.
+/// Returns the heading of a target's text: its name, if there are several.
 fn target_heading(report: &RampRecord, row: usize) -> Block {
     match report.labels.get(row).filter(|_| report.labels.len() > 1) {
         Some(label) => subheading(printable(label, 76)),

@@ -67,7 +67,7 @@ fn known<T>(figure: Option<T>, show: impl Fn(T) -> String) -> String {
     figure.map_or_else(|| "-".to_owned(), show)
 }
 
-/// A line for each quantile of each protocol: its name, the bar, the time.
+/// Returns a line for each quantile of each protocol: its name, the bar, the time.
 fn bars(names: &[&str], hists: &[Hist]) -> Vec<String> {
     let known = |(_, quantile): &&(&str, f64)| {
         hists.iter().all(|hist| hist.count() >= stats::samples_needed(*quantile))

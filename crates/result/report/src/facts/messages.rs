@@ -6,7 +6,7 @@ use record::run::{FanOutRecord, MessagesRecord, ReconnectsRecord, RunHist};
 use stats::Hist;
 use units::show;
 
-/// Label and sentence of each fact; empty without WebSockets.
+/// Returns the label and sentence of each fact; empty without WebSockets.
 pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     let Some(messages) = &report.bodies.messages else { return Vec::new() };
     let mut facts = vec![("Messages", sentence(messages)), ("WebSockets", sockets(messages))];
@@ -142,7 +142,7 @@ fn sockets(messages: &MessagesRecord) -> String {
     text
 }
 
-/// Names and times: of the handshake, between messages, of heartbeats.
+/// Returns the names and times: of the handshake, between messages, of heartbeats.
 pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
     if report.bodies.messages.is_none() {
         return Vec::new();

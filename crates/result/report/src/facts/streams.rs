@@ -6,7 +6,7 @@ use record::run::{ModelTokensRecord, RunHist};
 use stats::Hist;
 use units::show;
 
-/// Number of streams and events, and their rate; nothing if not requested.
+/// Returns the number of streams and events, and their rate; nothing if not requested.
 pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     let streams = report.bodies.streams.as_ref()?;
     let rate = show::rate(streams.events_per_s);
@@ -54,7 +54,7 @@ fn of_tokens(tokens: &ModelTokensRecord) -> String {
     text
 }
 
-/// Time to the first token and rate of tokens, for a run in one line.
+/// Returns the time to the first token and rate of tokens, for a run in one line.
 pub(crate) fn in_short(report: &RunRecord) -> Vec<String> {
     let streams = report.bodies.streams.as_ref();
     let Some(tokens) = streams.and_then(|streams| streams.tokens.as_ref()) else {
@@ -65,7 +65,8 @@ pub(crate) fn in_short(report: &RunRecord) -> Vec<String> {
     vec![ttft, format!("{} tokens", show::rate(tokens.per_s))]
 }
 
-/// Names and times: to the first event, between events, waits for a stream of a connection.
+/// Returns the names and times: to the first event, between events, waits for a stream of a
+/// connection.
 pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
     let streams = report.bodies.streams.as_ref();
     let [first, between, mean] = match streams {

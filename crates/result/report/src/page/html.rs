@@ -18,14 +18,15 @@ use crate::words;
 use frame::{Bar, Plots};
 use maud::{Markup, html};
 
-/// The page.
+/// Returns the page.
 pub(crate) fn page(document: &Document) -> String {
     let mut plots = Plots::default();
     let body = body(document, &mut plots);
     frame::page(&document.title, &bar(document), &body, plots)
 }
 
-/// Kind of the page, and links to its parts: those that it lists, or every heading with an anchor.
+/// Returns the kind of the page, and links to its parts: those that it lists, or every heading with
+/// an anchor.
 fn bar(document: &Document) -> Bar {
     let mut bar = Bar::default();
     for block in document.blocks(Forms::PAGE) {
@@ -47,7 +48,7 @@ fn bar(document: &Document) -> Bar {
     bar
 }
 
-/// Content of a document for the page.
+/// Returns the content of a document for the page.
 pub(crate) fn body(document: &Document, plots: &mut Plots) -> Markup {
     html! { @for one in document.blocks(Forms::PAGE) { (block(one, plots)) } }
 }

@@ -33,21 +33,21 @@ pub struct Style {
 }
 
 impl Style {
-    /// The form of a text that is brief, or has everything.
+    /// Returns the form of a text that is brief, or has everything.
     pub(crate) fn form(self) -> Forms {
         if self.quiet { Forms::QUIET } else { Forms::FULL }
     }
 }
 
-/// The document as text, with a line feed at its end: brief or with everything.
+/// Returns the document as text, with a line feed at its end: brief or with everything.
 pub(crate) fn text(document: &Document, style: Style) -> String {
     let mut page = Page::default().coloured(style.color);
     write(&mut page, document, style.form());
     finished(page, style)
 }
 
-/// The document, and on a terminal that it does not fit, its result again as the last lines: the
-/// first ones have scrolled off.
+/// Returns the document, and on a terminal that it does not fit, its result again as the last
+/// lines: the first ones have scrolled off.
 pub(crate) fn text_with_result(
     document: &Document,
     result: impl IntoIterator<Item = Block>,
@@ -64,12 +64,12 @@ pub(crate) fn text_with_result(
     finished(page, style)
 }
 
-/// The whole document as text, with our non-ASCII characters.
+/// Returns the whole document as text, with our non-ASCII characters.
 pub(crate) fn whole(document: &Document) -> String {
     text(document, Style { unicode: true, ..Style::default() })
 }
 
-/// The text of a page in the terminal's character set.
+/// Returns the text of a page in the terminal's character set.
 pub(crate) fn finished(page: Page, style: Style) -> String {
     if style.unicode { page.finish() } else { ascii(&page.finish()) }
 }
@@ -272,7 +272,7 @@ fn steps(page: &mut Page, all: &[MarkedStep], depth: usize) {
     }
 }
 
-/// The terminal color of a mood; the words alone have the same meaning.
+/// Returns the terminal color of a mood; the words alone have the same meaning.
 pub(crate) fn code(mood: Mood) -> &'static str {
     match mood {
         Mood::Good => "1;32",

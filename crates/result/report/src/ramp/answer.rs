@@ -10,7 +10,7 @@ use units::{Nanos, show};
 /// Losses on the way down below this count as noise.
 const LOSS_MIN: f64 = 0.05;
 
-/// A load on the axis: `261/s`, `64 users`.
+/// Returns a load on the axis: `261/s`, `64 users`.
 pub fn load(axis: Axis, level: f64) -> String {
     match axis {
         Axis::Rate => rate(level),
@@ -22,12 +22,12 @@ pub fn load(axis: Axis, level: f64) -> String {
     }
 }
 
-/// A load on the axis, `-` without one.
+/// Returns a load on the axis, `-` without one.
 pub(super) fn level(axis: Axis, at: f64) -> String {
     if at.is_finite() { load(axis, at) } else { "-".to_owned() }
 }
 
-/// Unit of levels, as a column heading.
+/// Returns the unit of levels, as a column heading.
 pub(super) fn axis_word(axis: Axis) -> &'static str {
     match axis {
         Axis::Rate => "rate",
@@ -48,7 +48,7 @@ fn bits(per_s: f64) -> String {
     format!("{} {unit}", (value * 1e2).round() / 1e2)
 }
 
-/// An estimated or interpolated rate, with three digits.
+/// Returns an estimated or interpolated rate, with three digits.
 fn rate(per_s: f64) -> String {
     if !per_s.is_finite() || per_s == 0.0 {
         return show::rate(per_s);
@@ -58,7 +58,7 @@ fn rate(per_s: f64) -> String {
     show::rate((per_s / unit).round() * unit)
 }
 
-/// A capacity in short, by its interval only: `261/s`, `64 users or more`, `below 10/s`.
+/// Returns a capacity in short, by its interval only: `261/s`, `64 users or more`, `below 10/s`.
 pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     match capacity {
         Span { high, .. } if *high == f64::INFINITY => {
@@ -71,7 +71,8 @@ pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     }
 }
 
-/// A knee in short, by its interval only: `knee 261/s`, `no knee up to 640/s`, `knee below 10/s`.
+/// Returns a knee in short, by its interval only: `knee 261/s`, `no knee up to 640/s`, `knee below
+/// 10/s`.
 pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
     match knee {
         Span { high, .. } if *high == f64::INFINITY => {
@@ -117,7 +118,7 @@ pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
     known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }
 
-/// A server that already fails at the lowest load.
+/// Returns a server that already fails at the lowest load.
 fn failing(axis: Axis, step: &RampStepRecord) -> Vec<(&'static str, String)> {
     let server = printable(&step.run.server.sentence, 200);
     vec![
@@ -126,14 +127,15 @@ fn failing(axis: Axis, step: &RampStepRecord) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Why a target's steps allow no conclusion, if so.
+/// Returns why a target's steps allow no conclusion, if so.
 fn unusable_steps(report: &RampRecord, row: usize) -> Option<String> {
     let points: Vec<(Purpose, Point)> =
         report.steps_of(row).map(|step| (step.purpose, step.point())).collect();
     crumbs(points.iter().map(|(purpose, point)| (*purpose, point)))
 }
 
-/// Effect of a path on the good responses of a constant load, from one end to the other.
+/// Returns the effect of a path on the good responses of a constant load, from one end to the
+/// other.
 fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
     let axis = report.axis;
     let points: Vec<Point> = report.steps_of(row).map(RampStepRecord::point).collect();
@@ -175,7 +177,7 @@ fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'stat
 pub(super) const BETWEEN: (&str, &str) = ("between ", " and ");
 pub(super) const TO: (&str, &str) = ("", " to ");
 
-/// `240/s to 300/s`, or only the known end; empty without an interval.
+/// Formats `240/s to 300/s`, or only the known end; empty without an interval.
 pub(super) fn ends(axis: Axis, span: &Span, (before, between): (&str, &str)) -> String {
     match span.interval() {
         Some((_, high)) if span.is_open_below() && high.is_finite() => {
@@ -188,7 +190,7 @@ pub(super) fn ends(axis: Axis, span: &Span, (before, between): (&str, &str)) -> 
     }
 }
 
-/// A load and its interval, if known: `250/s (240/s to 300/s)`.
+/// Returns a load and its interval, if known: `250/s (240/s to 300/s)`.
 pub(super) fn with_ends(axis: Axis, span: &Span, words: (&str, &str)) -> String {
     let at = level(axis, span.at);
     match ends(axis, span, words) {
@@ -197,7 +199,7 @@ pub(super) fn with_ends(axis: Axis, span: &Span, words: (&str, &str)) -> String 
     }
 }
 
-/// The capacity under objectives.
+/// Returns the capacity under objectives.
 fn asked_for(report: &RampRecord, row: usize, curve: &Curve) -> Option<String> {
     let axis = report.axis;
     let capacity = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty())?;
@@ -323,7 +325,7 @@ fn predicted(curve: &Curve) -> Option<String> {
     ))
 }
 
-/// The fits.
+/// Returns the fits.
 pub(super) fn law(axis: Axis, curve: &Curve) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(found) = &curve.kneedle {
@@ -356,7 +358,7 @@ fn scalability(law: &Usl) -> String {
     format!("contention {}, coherency {}; {most}", with(&law.a), with(&law.b))
 }
 
-/// The steps in short: `12 steps, rates from 100/s to 350/s, 5 s each`.
+/// Returns the steps in short: `12 steps, rates from 100/s to 350/s, 5 s each`.
 pub fn steps_sentence(report: &RampRecord) -> String {
     if report.steps.is_empty() {
         return "none was run".to_owned();

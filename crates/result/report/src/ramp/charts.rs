@@ -39,14 +39,14 @@ fn marks(report: &RampRecord) -> String {
     format!("Each point is one measured load level{repeated}.{limited}")
 }
 
-/// The steps of a label by level, with the given purposes.
+/// Returns the steps of a label by level, with the given purposes.
 fn points(report: &RampRecord, label: usize, of: &[Purpose]) -> Vec<Level> {
     let mine = report.steps_of(label).filter(|step| of.contains(&step.purpose));
     let points: Vec<Point> = mine.map(RampStepRecord::point).collect();
     levels(&points)
 }
 
-/// Every tested level, in rising order, once.
+/// Returns every tested level, in rising order, once.
 fn places(report: &RampRecord) -> Vec<f64> {
     let mut all: Vec<f64> = report.steps.iter().map(|step| step.level).collect();
     all.retain(|level| level.is_finite());
@@ -89,7 +89,7 @@ fn chart(report: &RampRecord, id: &str, title: &str, y: AxisUnit) -> Chart {
     Chart { words, ..Chart::new(id, title, horizontal(report.axis, &at), y) }.with_places(at)
 }
 
-/// The value of the level at each position.
+/// Returns the value of the level at each position.
 fn placed(at: &[f64], levels: &[Level], value: impl Fn(&Level) -> Option<f64>) -> Values {
     let there = |place: &f64| levels.iter().find(|level| same(level.at, *place));
     at.iter().map(|place| there(place).and_then(&value)).collect()
@@ -109,7 +109,7 @@ fn limited(
     at.iter().map(|place| there(place).map(of).filter(|value| value.is_finite())).collect()
 }
 
-/// Mean over the repeats with its Student's interval, if there are repeats.
+/// Returns the mean over the repeats with its Student's interval, if there are repeats.
 fn with_band(line: Line, at: &[f64], levels: &[Level], figure: fn(&Point) -> f64) -> Line {
     let estimate = |level: &Level| {
         let values: Vec<f64> = level.points.iter().map(figure).collect();

@@ -9,7 +9,7 @@ use stats::State;
 use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Overload, OverloadShape};
 use units::show;
 
-/// The shape of the overload in a word.
+/// Returns the shape of the overload in a word.
 pub(super) fn shape(overload: &Overload) -> &'static str {
     match overload.shape {
         OverloadShape::Flat => "flat",
@@ -88,7 +88,7 @@ fn capacity(axis: Axis, found: &Capacity, at_least: &str) -> String {
     }
 }
 
-/// The result as text, a sentence or two for each target.
+/// Returns the result as text, a sentence or two for each target.
 pub(super) fn answers(report: &RampRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if report.verdict.state == State::Invalid {

@@ -90,7 +90,7 @@ fn lines(axis: Axis, steps: &[&RampStepRecord]) -> Vec<String> {
     lines
 }
 
-/// The columns, at most 80 characters in total.
+/// Returns the columns, at most 80 characters in total.
 fn line(mark: &str, level: &str, cells: [&str; 6], failed: &str) -> String {
     let [achieved, goodput, p50, p99, p99_9, peak] = cells;
     format!(
@@ -109,7 +109,7 @@ fn mark(step: &RampStepRecord) -> &'static str {
     }
 }
 
-/// A load without its unit, which is in the column's heading.
+/// Returns a load without its unit, which is in the column's heading.
 fn bare(axis: Axis, level: f64) -> String {
     let text = load(axis, level);
     if !axis.is_load() {
@@ -122,7 +122,7 @@ fn per_s(rate: f64) -> String {
     show::rate(rate).trim_end_matches("/s").to_owned()
 }
 
-/// `-` with too few samples.
+/// Formats `-` with too few samples.
 fn quantile(hist: &Hist, q: f64) -> String {
     match hist.count() >= samples_needed(q) {
         true => show::duration(hist.quantile(q)),
@@ -183,7 +183,7 @@ pub(super) fn steps(document: &mut Document, report: &RampRecord, read: Forms) {
     document.add(MARKDOWN, [Block::Details(Details { summary, body, ..Details::default() })]);
 }
 
-/// Number of steps omitted in a form.
+/// Returns the number of steps omitted in a form.
 fn more(report: &RampRecord, shown: usize) -> Option<String> {
     match report.steps.len().saturating_sub(shown) {
         0 => None,

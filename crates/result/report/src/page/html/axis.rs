@@ -49,7 +49,7 @@ impl Scale {
         Scale { low, high, at, log: true }
     }
 
-    /// Position of a figure; values outside are drawn at the edge.
+    /// Returns the position of a figure; values outside are drawn at the edge.
     pub(crate) fn place(&self, figure: f64) -> f64 {
         let of = |value: f64| if self.log { value.max(1e-12).ln() } else { value };
         let (low, high) = (of(self.low), of(self.high));
@@ -115,7 +115,7 @@ pub(crate) fn bottom_axis(scale: &Scale, ticks: &[f64], label: &dyn Fn(f64) -> S
     }
 }
 
-/// A path through the points; `None` breaks it.
+/// Returns a path through the points; `None` breaks it.
 pub(crate) fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let mut path = String::new();
     let mut command = 'M';

@@ -11,7 +11,7 @@ const DOT: f64 = 3.2;
 /// Columns of a heat map on paper; neighbors are merged.
 const COLUMNS_MAX: usize = 160;
 
-/// The chart with its title and key; the script puts its own into `.plot`.
+/// Returns the chart with its title and key; the script puts its own into `.plot`.
 pub(crate) fn figure(chart: &Chart) -> Markup {
     let across = across(chart);
     let up = up(chart);
@@ -92,7 +92,7 @@ fn line_class(line: &Line) -> String {
     ["curve", line.tone.class(), dash_class(line.dash), thin].join(" ").trim().to_owned()
 }
 
-/// The script draws its own key for lines.
+/// Returns the script draws its own key for lines.
 fn line_keys(chart: &Chart) -> Markup {
     html! {
         @for line in &chart.lines {

@@ -21,7 +21,7 @@ impl Page {
         Page { width: columns.clamp(WIDTH, COLUMNS_MAX), ..Page::default() }
     }
 
-    /// An empty page for a part of the same terminal.
+    /// Returns an empty page for a part of the same terminal.
     pub(crate) fn of_width(&self, width: usize) -> Page {
         Page { width, ..self.alike() }
     }
@@ -31,12 +31,12 @@ impl Page {
         Page { color, ..self }
     }
 
-    /// An empty page for the same terminal.
+    /// Returns an empty page for the same terminal.
     pub(crate) fn alike(&self) -> Page {
         Page { width: self.width, color: self.color, ..Page::default() }
     }
 
-    /// Start of the next line, for [`Page::paint`].
+    /// Returns the start of the next line, for [`Page::paint`].
     pub(crate) fn mark(&self) -> usize {
         self.out.len()
     }
@@ -139,7 +139,7 @@ impl Page {
         }
     }
 
-    /// Lines so far.
+    /// Returns the number of lines so far.
     pub(crate) fn lines(&self) -> usize {
         self.out.lines().count()
     }
@@ -172,7 +172,7 @@ impl Page {
     }
 }
 
-/// Length of a line in characters, without its colors.
+/// Returns the length of a line in characters, without its colors.
 fn visible(line: &str) -> usize {
     let mut in_escape = false;
     let seen = |c: &char| {

@@ -80,7 +80,7 @@ fn wide(cells: &[String]) -> usize {
     cells.first().map_or(0, |cell| cell.chars().count())
 }
 
-/// A share of `room` characters; nonzero shares are visible.
+/// Returns a share of `room` characters; nonzero shares are visible.
 fn bar(share: f64, room: usize) -> String {
     let eighths = (share * room as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
@@ -110,7 +110,8 @@ pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
     rows
 }
 
-/// Number of rows below which a class above [`TAIL_SHARE_MAX`] would share its row with others.
+/// Returns the number of rows below which a class above [`TAIL_SHARE_MAX`] would share its row with
+/// others.
 pub(crate) fn rows_needed(hist: &Hist) -> usize {
     rows_with(hist, STEPS[0])
 }
@@ -157,7 +158,8 @@ fn all_classes(hist: &Hist, steps: &[u64]) -> Vec<(Nanos, u64)> {
     rows
 }
 
-/// Upper ends from the one at or above the fastest call to the one at or above the slowest.
+/// Returns the upper ends from the one at or above the fastest call to the one at or above the
+/// slowest.
 fn ends(hist: &Hist, steps: &[u64]) -> Vec<Nanos> {
     let (low, high) = (hist.quantile(0.0).max(Nanos(1)), hist.max().max(Nanos(1)));
     let decades = (0..=13).map(|power| 10u64.pow(power));

@@ -5,7 +5,7 @@ use crate::section::{LABEL, Spark};
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII_LEVELS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
 
-/// The plain character for a bar.
+/// Returns the plain character for a bar.
 pub(crate) fn ascii_level(bar: char) -> Option<char> {
     LEVELS.iter().position(|level| *level == bar).map(|level| ASCII_LEVELS[level])
 }
