@@ -31,8 +31,8 @@ const FULL_BARS: usize = 12;
 /// Rows of the page's table of URLs.
 const URLS_MAX: usize = 100;
 
-/// The report as text, with a line feed at its end. The first line is the server's conduct, the second the
-/// verdict.
+/// Returns the report as text, with a line feed at its end. The first line is the server's conduct,
+/// the second the verdict.
 pub fn text(report: &RunRecord, style: Style) -> String {
     let all = RunTimes::of(report);
     let mut lines = Page::for_columns(style.columns).coloured(style.color);
@@ -72,7 +72,7 @@ pub fn line(report: &RunRecord, style: Style) -> String {
     page::text::finished(lines, style)
 }
 
-/// The page.
+/// Returns the page.
 pub fn html(report: &RunRecord) -> String {
     let mut document = Document::new(format!("{}: {}", report.verdict.state.id(), report.name));
     let mut lines: Vec<Words> = Vec::new();
@@ -106,12 +106,12 @@ pub fn markdown(report: &RunRecord) -> String {
     page::markdown::markdown(&document)
 }
 
-/// Rows of the histogram: more if the response times are widely spread.
+/// Returns the number of rows of the histogram: more if the response times are widely spread.
 fn full_bars(all: &RunTimes) -> usize {
     FULL_BARS.max(page::text::picture::rows_needed(&all.response))
 }
 
-/// The sentence on the load.
+/// Returns the sentence on the load.
 pub(crate) fn done_sentence(report: &RunRecord) -> String {
     let done = format!("{} · {}", report.load, words::protocol(report.plan.plan()));
     match report.interrupted {
@@ -132,7 +132,7 @@ fn begun(report: &RunRecord) -> bool {
     report.connections.established > 0 || report.outcomes.due > 1
 }
 
-/// The headline: throughput, response times, and whether the objectives are met.
+/// Returns the headline: throughput, response times, and whether the objectives are met.
 fn brief(report: &RunRecord, all: &RunTimes) -> Document {
     let mut document = Document::default();
     document.add(BRIEF, [conduct(&report.server), verdict(&report.verdict, (usize::MAX, 0))]);

@@ -79,7 +79,7 @@ impl Document {
         self.sections.push(Section { forms, blocks: blocks.into_iter().collect() });
     }
 
-    /// Content for one form.
+    /// Returns the content for one form.
     pub(crate) fn blocks(&self, form: Forms) -> impl Iterator<Item = &Block> {
         self.sections.iter().filter(move |one| one.forms.has(form)).flat_map(|one| &one.blocks)
     }
@@ -213,7 +213,7 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// The sentence after its word: it starts with a colon or a blank.
+    /// Returns the sentence after its word: it starts with a colon or a blank.
     pub(crate) fn after_word(&self) -> &str {
         self.sentence.strip_prefix(&self.word).unwrap_or(&self.sentence)
     }
@@ -344,7 +344,7 @@ impl Words {
         self
     }
 
-    /// The bare text.
+    /// Returns the bare text.
     pub(crate) fn bare(&self) -> String {
         self.0.iter().map(Inline::bare).collect()
     }
@@ -384,37 +384,37 @@ impl From<&str> for Words {
     }
 }
 
-/// The heading of a part.
+/// Returns the heading of a part.
 pub(crate) fn heading(text: impl Into<String>) -> Block {
     Block::Heading(Heading { level: 2, text: text.into(), id: "" })
 }
 
-/// The heading of a part, as a link target.
+/// Returns the heading of a part, as a link target.
 pub(crate) fn placed(id: &'static str, text: &str) -> Block {
     Block::Heading(Heading { level: 2, text: text.to_owned(), id })
 }
 
-/// A group of [`Block::Grid`] for each block.
+/// Returns a group of [`Block::Grid`] for each block.
 pub(crate) fn grid(blocks: impl IntoIterator<Item = Block>) -> Block {
     Block::Grid(blocks.into_iter().map(|block| vec![block]).collect())
 }
 
-/// A heading within a part.
+/// Returns a heading within a part.
 pub(crate) fn subheading(text: impl Into<String>) -> Block {
     Block::Heading(Heading { level: 3, text: text.into(), id: "" })
 }
 
-/// The report's own heading in Markdown.
+/// Returns the report's own heading in Markdown.
 pub(crate) fn title(text: impl Into<String>) -> Block {
     Block::Heading(Heading { level: 1, text: text.into(), id: "" })
 }
 
-/// A sentence that begins at the margin.
+/// Returns a sentence that begins at the margin.
 pub(crate) fn say(voice: Voice, words: impl Into<Words>) -> Block {
     led("", voice, words)
 }
 
-/// A sentence after its prefix in text.
+/// Returns a sentence after its prefix in text.
 pub(crate) fn led(lead: &str, voice: Voice, words: impl Into<Words>) -> Block {
     Block::Sentence(Sentence { lead: lead.into(), voice, words: words.into() })
 }

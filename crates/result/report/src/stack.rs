@@ -3,7 +3,7 @@
 use record::run::StackRecord;
 use units::show;
 
-/// A fact about packets, and one about anomalies, if any.
+/// Returns a fact about packets, and one about anomalies, if any.
 pub(crate) fn facts(stack: &StackRecord) -> Vec<(&'static str, String)> {
     let batched = match stack.batched {
         0 => String::new(),

@@ -16,17 +16,17 @@ use units::{Nanos, show};
 /// Maximum characters of a name, and of a server's claim.
 const NAME_MAX: usize = 60;
 
-/// The record as JSON, indented, with a line feed at its end.
+/// Returns the record as JSON, indented, with a line feed at its end.
 pub fn json(record: &SurveyRecord) -> String {
     record::document::printed(record)
 }
 
-/// The table of software as `uniq -c` prints it, then what is known of each server.
+/// Returns the table of software as `uniq -c` prints it, then what is known of each server.
 pub fn text(record: &SurveyRecord, style: Style) -> String {
     page::text::text(&document(record), style)
 }
 
-/// The page.
+/// Returns the page.
 pub fn html(record: &SurveyRecord) -> String {
     page::html::page(&document(record))
 }
@@ -64,7 +64,7 @@ fn software(document: &mut Document, rows: &[SoftwareRow]) {
     document.add(Forms::PAGE, [heading("Software"), Block::Table(table)]);
 }
 
-/// A server, and the knowledge about it.
+/// Returns a server, and the knowledge about it.
 fn one_server(server: &SurveyedServer) -> [Block; 2] {
     let name = Block::Lines(vec![printable(&named(server), 2 * NAME_MAX)]);
     let known = match &server.trouble {
@@ -77,7 +77,7 @@ fn one_server(server: &SurveyedServer) -> [Block; 2] {
     [name, known]
 }
 
-/// A row for each server.
+/// Returns a row for each server.
 fn side_by_side(record: &SurveyRecord) -> DataTable {
     let heads =
         ["software", "confidence", "reports", "behaves as", "HTTP", "TLS"].map(Column::text);
@@ -162,7 +162,7 @@ fn summary(record: &SurveyRecord) -> String {
     format!("{} answered{lost}, in {took}{early}", counted(reached, what))
 }
 
-/// A row per server (RFC 4180, with plain line feeds).
+/// Returns a row per server (RFC 4180, with plain line feeds).
 pub fn csv(record: &SurveyRecord) -> String {
     let mut out = String::from(
         "address,names,reached,software,confidence,claim,behaves,share,http,tls,idle_s,half_head_s,\
@@ -194,8 +194,8 @@ pub fn csv(record: &SurveyRecord) -> String {
     out
 }
 
-/// A printable cell. One that a spreadsheet would take for a formula gets a leading blank: a
-/// server's claim must not be executed.
+/// Returns a printable cell. One that a spreadsheet would take for a formula gets a leading blank:
+/// a server's claim must not be executed.
 fn cell(text: &str) -> String {
     let plain = printable(text, 1_000);
     let formula = plain.starts_with(['=', '+', '-', '@']);

@@ -25,7 +25,7 @@ mod watching;
 
 use serde_json::Value;
 
-/// A published schema by its name: `run`, `torture`.
+/// Returns a published schema by its name: `run`, `torture`.
 fn schema_of(name: &str) -> Value {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/schema");
     let text = std::fs::read_to_string(format!("{folder}/{name}.schema.json"));

@@ -46,7 +46,7 @@ fn offer(version: &str, field: &str) -> Option<String> {
     offered.then(|| format!("offers HTTP/3 (Alt-Svc: {})", printable(field, 48)))
 }
 
-/// `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.
+/// Formats `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.
 pub(crate) fn machine(facts: &EnvironmentRecord) -> String {
     let mut parts = Vec::new();
     let mut add = |text: &str, suffix: &str| {
@@ -74,14 +74,15 @@ pub(crate) fn machine(facts: &EnvironmentRecord) -> String {
     parts.join(", ")
 }
 
-/// Time and machine: `Measured 2026-11-26 … on dev1, ….`
+/// Returns the time and machine: `Measured 2026-11-26 … on dev1, ….`
 pub(crate) fn measured(started_unix_s: f64, facts: &EnvironmentRecord) -> String {
     let machine = machine(facts);
     let on = if machine.is_empty() { machine } else { format!(" on {machine}") };
     format!("Measured {}{on}.", timestamp(started_unix_s))
 }
 
-/// ` (client's lateness: at most 9 ms of it)` where that is wider than the figure's last digit.
+/// Formats ` (client's lateness: at most 9 ms of it)` where that is wider than the figure's last
+/// digit.
 fn lateness(times: &RunTimes, quantile: f64) -> String {
     let doubt = times.doubt.as_ref().filter(|doubt| doubt.shows(quantile));
     doubt.map_or(String::new(), |doubt| {
@@ -89,7 +90,7 @@ fn lateness(times: &RunTimes, quantile: f64) -> String {
     })
 }
 
-/// The result as text, for readers of a single paragraph.
+/// Returns the result as text, for readers of a single paragraph.
 pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
     if report.outcomes.due == 0 {
         return "No call was due, so nothing was measured.".to_owned();
@@ -118,7 +119,7 @@ pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
     format!("{caution}{goodput} successful responses/s. {times}, the slowest {slowest}. {failures}")
 }
 
-/// Meaning of the verdict's state, in one sentence.
+/// Returns the meaning of the verdict's state, in one sentence.
 pub(crate) fn state_meaning(state: State) -> &'static str {
     match state {
         State::Valid => "The numbers are valid.",
@@ -127,7 +128,7 @@ pub(crate) fn state_meaning(state: State) -> &'static str {
     }
 }
 
-/// Text with an initial capital and a full stop.
+/// Returns the text with an initial capital and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
     match text.trim().trim_end_matches('.') {
         "" => String::new(),
@@ -135,7 +136,7 @@ pub(crate) fn sentence(text: &str) -> String {
     }
 }
 
-/// Text with an initial capital.
+/// Returns the text with an initial capital.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| format!("{}{}", first.to_uppercase(), chars.as_str()));

@@ -148,7 +148,7 @@ fn concurrency(along: &Along) -> Chart {
     chart
 }
 
-/// The client's own health along the window: CPU of its workers, and lateness of its calls.
+/// Returns the client's own health along the window: CPU of its workers, and lateness of its calls.
 pub(super) fn client(along: &Along) -> [Block; 2] {
     let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", AxisUnit::Share);
     cpu.top = 1.0;

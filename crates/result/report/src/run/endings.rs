@@ -71,7 +71,7 @@ pub(crate) fn chart(along: &Along) -> Option<Chart> {
     Some(chart)
 }
 
-/// The most frequent keys in order, and whether there are others.
+/// Returns the most frequent keys in order, and whether there are others.
 fn leading<K: Copy + Ord>(counts: &[(K, u64)], beyond: u64, most: usize) -> (Vec<K>, bool) {
     let rest = counts.len() > most || beyond > 0;
     let mut by_count = counts.to_vec();
@@ -82,7 +82,7 @@ fn leading<K: Copy + Ord>(counts: &[(K, u64)], beyond: u64, most: usize) -> (Vec
     (keys, rest)
 }
 
-/// The sum over all other keys.
+/// Returns the sum over all other keys.
 fn outside<K: Copy + Ord>(counts: &[(K, u64)], keys: &[K]) -> u64 {
     let others = counts.iter().filter(|(key, _)| !keys.contains(key));
     others.map(|(_, count)| count).sum()
@@ -112,7 +112,7 @@ fn of_class(class: FailureClass) -> StackedPart<'static> {
     StackedPart { name: class.id().to_owned(), wanted, count: Box::new(count) }
 }
 
-/// All distinct: the first ones get their natural color, the others a remaining one.
+/// Returns all distinct: the first ones get their natural color, the others a remaining one.
 fn tones(parts: &[StackedPart<'_>]) -> Vec<Tone> {
     let mut free = TONES.to_vec();
     let mut take = |wanted: &[Tone]| {

@@ -5,7 +5,8 @@ use crate::page::junit::{CaseEnding, TestCase, TestSuite};
 use crate::{RunRecord, SloRecord, words};
 use units::{Nanos, show};
 
-/// The objectives as XML, with a line feed at its end. An undecided objective is a skipped case.
+/// Returns the objectives as XML, with a line feed at its end. An undecided objective is a skipped
+/// case.
 pub fn junit(report: &RunRecord) -> String {
     let case = |result: &SloRecord| TestCase {
         name: result.objective.text.clone(),
@@ -39,7 +40,7 @@ fn ending(result: &SloRecord) -> CaseEnding {
     }
 }
 
-/// The figure that a client without delay might have measured.
+/// Returns the figure that a client without delay might have measured.
 fn without_lag(result: &SloRecord) -> String {
     result.figure_without_lag.map_or_else(String::new, |seconds| {
         let shown = show::duration(Nanos::from_secs_f64(seconds));

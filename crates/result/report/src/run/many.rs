@@ -31,7 +31,7 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
     }
 }
 
-/// The parts for `read`; only the cheap ones for other forms.
+/// Returns the parts for `read`; only the cheap ones for other forms.
 fn document(runs: &[Named<'_>], read: Forms) -> Document {
     let mut page = Document::new(format!("{} runs side by side", runs.len()));
     let name = format!("{} side by side", words::counted(runs.len() as u64, "run"));
@@ -75,7 +75,7 @@ fn name(run: &Named<'_>) -> String {
     words::printable(&run.name, 80)
 }
 
-/// A row for each figure, a column for each run.
+/// Returns a row for each figure, a column for each run.
 fn table(runs: &[Named<'_>]) -> DataTable {
     let headlines: Vec<Headline> = runs.iter().map(|run| run.report.headline()).collect();
     let row = |name: &str, cell: &dyn Fn(&Named<'_>) -> TableCell| -> TableRow {

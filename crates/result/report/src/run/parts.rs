@@ -16,7 +16,7 @@ use units::{Nanos, show};
 /// A label and its sentence.
 pub(super) type Fact = (&'static str, String);
 
-/// Maximum characters of each of name, target and load.
+/// Returns the maximum characters of each of name, target and load.
 pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
     let (target, name) = (shortened(&report.target, room), shortened(&report.name, room));
     let mut asked = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn what_was_done(report: &RunRecord) -> [Block; 1] {
     [fact_list(done)]
 }
 
-/// Reason for an early end.
+/// Returns the reason for an early end.
 fn stopped(report: &RunRecord) -> Vec<Fact> {
     let rule = |rule: &String| format!("by {}", stats::abort_source(&words::printable(rule, 200)));
     let mut why: Vec<Fact> = Vec::new();
@@ -59,8 +59,8 @@ pub(super) fn headline(report: &RunRecord) -> [Block; 1] {
     [fact_list(facts)]
 }
 
-/// Number of conforming simultaneous connections, by SPECweb99; and errors in the server's log of
-/// posted data.
+/// Returns the number of conforming simultaneous connections, by SPECweb99; and errors in the
+/// server's log of posted data.
 pub(super) fn score(report: &RunRecord) -> Vec<Fact> {
     let Some(score) = report.score() else { return Vec::new() };
     let posts = facts::posts(report).filter(|posts| !posts.agree());
@@ -83,7 +83,8 @@ const CLASSES_MAX: usize = 4;
 /// Maximum number of objectives with their own line.
 const OBJECTIVES_MAX: usize = 4;
 
-/// The share of failures; `by_class`: with the most frequent classes, in the absence of a table.
+/// Returns the share of failures; `by_class`: with the most frequent classes, in the absence of a
+/// table.
 pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
     let mut classes: Vec<_> = report.failures.iter().collect();
     classes.sort_by_key(|failure| std::cmp::Reverse(failure.count));
@@ -105,7 +106,7 @@ pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
     ("Failed", text)
 }
 
-/// The main figures, in frames.
+/// Returns the main figures, in frames.
 pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
     let against = match report.intended_per_s {
         Some(intended) => {
@@ -129,7 +130,7 @@ pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
     ])
 }
 
-/// The objectives in a row, the missed ones first; empty without objectives.
+/// Returns the objectives in a row, the missed ones first; empty without objectives.
 pub(super) fn marks(report: &RunRecord) -> Option<Block> {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));
@@ -163,7 +164,7 @@ pub(super) fn distribution(report: &RunRecord, all: &RunTimes, bars: usize) -> B
     Block::Grid(filled([times, picture.collect(), spectrum, phases]))
 }
 
-/// The blocks of a page from a document that is created here.
+/// Returns the blocks of a page from a document that is created here.
 fn of_page(make: impl FnOnce(&mut Document)) -> Vec<Block> {
     let mut document = Document::default();
     make(&mut document);
@@ -232,7 +233,7 @@ pub(super) fn objectives(document: &mut Document, forms: Forms, report: &RunReco
     document.add(forms & Forms::PAGE, [Block::Table(table)]);
 }
 
-/// The objectives as one line each, the missed ones first.
+/// Returns the objectives as one line each, the missed ones first.
 pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));
@@ -249,7 +250,8 @@ pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
     lines
 }
 
-/// The number of met objectives, and the others with their figures; empty without objectives.
+/// Returns the number of met objectives, and the others with their figures; empty without
+/// objectives.
 pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
     let all = report.slo.len();
     let other = |result: &&crate::SloRecord| !result.met || result.undecided;
@@ -267,7 +269,7 @@ pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
     (all > 0).then(|| parts.join(", "))
 }
 
-/// Calls by their response times; empty for fewer than two.
+/// Returns the calls by their response times; empty for fewer than two.
 pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
     if response.count() < 2 {
         return Vec::new();
@@ -365,7 +367,7 @@ pub(super) fn failure_classes(document: &mut Document, forms: Forms, report: &Ru
 /// Maximum number of bars in a row over time; more intervals share one.
 const BARS_MAX: usize = 40;
 
-/// The run second by second, as rows of small bars; nothing for a run of a single interval.
+/// Returns the run second by second, as rows of small bars; nothing for a run of a single interval.
 pub(super) fn per_second(report: &RunRecord) -> Vec<Block> {
     let buckets = figures::buckets(report, BARS_MAX);
     let [first, _, ..] = &buckets[..] else { return Vec::new() };
@@ -429,7 +431,7 @@ pub(super) fn details(document: &mut Document, report: &RunRecord) {
     document.add(Forms::PAGE, plan(toml));
 }
 
-/// A plan: the options set, and the complete plan with its defaults, collapsed.
+/// Returns a plan: the options set, and the complete plan with its defaults, collapsed.
 pub(crate) fn plan(toml: &str) -> Vec<Block> {
     let mut blocks = vec![placed("plan", "Plan")];
     blocks.extend(record::words::to_brief_toml(toml).map(Block::Code));

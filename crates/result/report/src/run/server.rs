@@ -12,8 +12,8 @@ const MEBIBYTE: f64 = 1_048_576.0;
 /// Merges several rows into one point.
 type SutPoint<'a> = &'a [SutRow];
 
-/// The server's resources along the window; empty for fewer than two readings. `x`: the axis of the
-/// run's other charts.
+/// Returns the server's resources along the window; empty for fewer than two readings. `x`: the
+/// axis of the run's other charts.
 pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>) -> Vec<Block> {
     let rows: Vec<SutRow> = sut.measured().copied().collect();
     let [_, .., last] = &rows[..] else { return Vec::new() };
@@ -57,7 +57,7 @@ impl Scene<'_> {
         self.points.iter().map(|rows| Some(most(rows) as f64)).collect()
     }
 
-    /// A bound, if it is known and close enough to the figures to be in the chart.
+    /// Returns a bound, if it is known and close enough to the figures to be in the chart.
     fn bound(&self, name: &str, most: f64, figures: &Values) -> Option<Line> {
         let highest = figures.iter().flatten().fold(0.0, |most: f64, value| most.max(*value));
         let line = Line::new(name, Tone::Soft, vec![Some(most); self.points.len()]);

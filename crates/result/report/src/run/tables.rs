@@ -88,7 +88,7 @@ pub(crate) fn times(document: &mut Document, forms: Forms, report: &RunRecord, a
     document.add(forms, marks(&all.response));
 }
 
-/// Meaning of the mark of a quantile, if one is marked.
+/// Returns the meaning of the mark of a quantile, if one is marked.
 fn marks(hist: &Hist) -> Option<Block> {
     let marked = |(_, quantile): &&(&str, f64)| hist.count() < samples_needed(*quantile);
     let (name, quantile) = HEAD.iter().find(marked).filter(|_| !hist.is_empty())?;
@@ -111,8 +111,8 @@ fn times_row(label: &str, hist: &Hist) -> TableRow {
     row.into()
 }
 
-/// The bound on the client's lateness in each figure; `None` if it changes none of them. A bound
-/// also holds for the quantiles above, so the row rises.
+/// Returns the bound on the client's lateness in each figure; `None` if it changes none of them. A
+/// bound also holds for the quantiles above, so the row rises.
 fn lateness_row(doubt: &Doubt) -> Option<TableRow> {
     let quantiles = || HEAD.iter().map(|(_, quantile)| *quantile).chain([1.0]);
     let shown = quantiles().any(|quantile| doubt.shows(quantile));
@@ -126,7 +126,7 @@ fn lateness_row(doubt: &Doubt) -> Option<TableRow> {
     shown.then(|| part(row.into()))
 }
 
-/// An upper bound, rounded up to a round figure so that it is not read as a measurement.
+/// Returns an upper bound, rounded up to a round figure so that it is not read as a measurement.
 fn bound(most: Nanos) -> String {
     const LEAST: u64 = 1_000;
     let most = most.0;
@@ -140,7 +140,7 @@ fn bound(most: Nanos) -> String {
     text.replace(".00 ", " ").replace(".0 ", " ")
 }
 
-/// The quantiles that the plan lists.
+/// Returns the quantiles that the plan lists.
 pub(super) fn spectrum(report: &RunRecord, all: &RunTimes) -> [Block; 3] {
     let count = all.response.count();
     let rows = report.quantiles.iter().map(|row| {
@@ -211,7 +211,7 @@ pub(super) fn messages(document: &mut Document, forms: Forms, report: &RunRecord
     document.add(forms, parts_table("WebSocket", "WebSocket", &facts::messages::times(report)));
 }
 
-/// A row per histogram; empty without histograms.
+/// Returns a row per histogram; empty without histograms.
 fn parts_table(name: &str, title: &str, parts: &[(&str, Hist)]) -> Option<Block> {
     let only = |head: &str| Column::from(head).only(Forms::PAGE);
     let columns =
@@ -270,12 +270,12 @@ pub(super) fn across_runs(document: &mut Document, forms: Forms, report: &RunRec
 
 const ACROSS_MOST: [&str; 4] = ["throughput", "failures", "p50", "p99"];
 
-/// Half the interval as a share of the mean; NaN for a mean of zero.
+/// Returns half the interval as a share of the mean; NaN for a mean of zero.
 fn half_share(estimate: &Estimate) -> f64 {
     figures::ratio((estimate.high - estimate.low) / 2.0, estimate.value)
 }
 
-/// Rows of the per-URL table if there is room for all.
+/// Returns the number of rows of the per-URL table if there is room for all.
 pub(super) fn rows_max(report: &RunRecord) -> usize {
     if report.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
 }
@@ -460,7 +460,7 @@ pub(super) fn first_notes(document: &mut Document, forms: Forms, report: &RunRec
     }
 }
 
-/// A row for each name, whose column is headed `head`: counts, then times.
+/// Returns a row for each name, whose column is headed `head`: counts, then times.
 fn ended_table<R: Into<TableRow>>(
     (name, title): (&str, &str),
     head: &str,
@@ -474,8 +474,8 @@ fn ended_table<R: Into<TableRow>>(
     DataTable::new(columns).named(name, title).sortable().with(rows)
 }
 
-/// A name, its number of ended and failed calls, and their times. `ends`: of the axis shared by all
-/// rows.
+/// Returns a name, its number of ended and failed calls, and their times. `ends`: of the axis
+/// shared by all rows.
 fn ended_row(
     name: String,
     (ended, failed): (u64, u64),
@@ -492,14 +492,14 @@ fn ended_row(
     cells
 }
 
-/// The minimum and maximum time of all.
+/// Returns the minimum and maximum time of all.
 fn ends(all: &[Hist]) -> (Nanos, Nanos) {
     let there = || all.iter().filter(|hist| !hist.is_empty());
     let low = there().map(|hist| hist.quantile(0.0)).min().unwrap_or(Nanos(1)).max(Nanos(1));
     (low, there().map(Hist::max).max().unwrap_or(low).max(low))
 }
 
-/// Mean response times over time as bars: the height is the share of the longest.
+/// Returns the mean response times over time as bars: the height is the share of the longest.
 fn over_time(row: &UrlRecord) -> TableCell {
     let times = || row.over_time_s.iter().flatten().copied();
     let longest = times().fold(0.0, f64::max);

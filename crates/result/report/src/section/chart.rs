@@ -80,7 +80,7 @@ impl Tone {
         (Tone::ALL[n % Tone::ALL.len()], dash)
     }
 
-    /// Class of a line or fill.
+    /// Returns the class of a line or fill.
     pub(crate) fn class(self) -> &'static str {
         match self {
             Tone::Blue => "t-blue",
@@ -169,7 +169,7 @@ impl Line {
         Line { dots, ..self }
     }
 
-    /// Every figure that must fit into the chart; for a wide interval, part of it.
+    /// Returns every figure that must fit into the chart; for a wide interval, part of it.
     fn figures(&self) -> impl Iterator<Item = f64> {
         let figures = || self.values.iter().chain(&self.hollow).copied().flatten();
         let most = figures().fold(0.0, f64::max) * BAND_MAX;
@@ -203,7 +203,7 @@ impl Cells {
         self.columns.iter().flatten().map(|(_, count)| *count).max().unwrap_or(0)
     }
 
-    /// Lower end of the lowest and upper end of the highest class in use, in seconds.
+    /// Returns the lower end of the lowest and upper end of the highest class in use, in seconds.
     pub(crate) fn ends_s(&self) -> (f64, f64) {
         let classes = || self.columns.iter().flatten().map(|(class, _)| *class);
         let low = classes().min().unwrap_or(0);
@@ -268,7 +268,7 @@ impl Chart {
         Chart { at, ..self }
     }
 
-    /// Every figure that the vertical axis must include.
+    /// Returns every figure that the vertical axis must include.
     pub(crate) fn figures(&self) -> Vec<f64> {
         let lines = self.lines.iter().flat_map(Line::figures);
         let lines: Vec<f64> = match self.stack {
@@ -284,12 +284,12 @@ impl Chart {
             .collect()
     }
 
-    /// All parts of a stack at one position.
+    /// Returns all parts of a stack at one position.
     fn sum(&self, place: usize) -> f64 {
         self.lines.iter().filter_map(|line| *line.values.get(place)?).sum()
     }
 
-    /// Data for the script.
+    /// Returns data for the script.
     pub(crate) fn data(&self) -> Value {
         let line = |line: &Line| {
             json!({

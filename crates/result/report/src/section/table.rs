@@ -128,7 +128,7 @@ impl DataTable {
         DataTable { sortable: true, ..self }
     }
 
-    /// The columns of a form, with their indices.
+    /// Returns the columns of a form, with their indices.
     pub(crate) fn columns(&self, form: Forms) -> impl Iterator<Item = (usize, &Column)> {
         self.columns.iter().enumerate().filter(move |(_, column)| column.forms.has(form))
     }
@@ -175,7 +175,7 @@ impl TableCell {
         TableCell { words: words.into(), look, sort: None }
     }
 
-    /// Sorted by a figure.
+    /// Returns the sorted by a figure.
     pub(crate) fn by(sort: f64, words: impl Into<Words>) -> TableCell {
         TableCell { words: words.into(), look: CellLook::Plain, sort: Some(sort) }
     }

@@ -13,8 +13,8 @@ use units::{Nanos, Rate, Seed};
 /// Length of a step.
 const HOLD: Nanos = Nanos(2_000_000_000);
 
-/// Calls at a constant rate to a server that serves one at a time, `service_us` each on average;
-/// calls time out after a second of waiting.
+/// Returns the calls at a constant rate to a server that serves one at a time, `service_us` each on
+/// average; calls time out after a second of waiting.
 fn queue(rate: f64, service_us: f64, seed: u64) -> Vec<fixtures::Call> {
     let mut stream = Seed(seed).stream(units::Purpose::Simulation, 2);
     let mut free = fixtures::START;
@@ -105,7 +105,7 @@ static BOTH: LazyLock<RampReport> = LazyLock::new(|| {
     }
 });
 
-/// The ramp of one server or two.
+/// Returns the ramp of one server or two.
 pub(crate) fn ramp(labels: &[&str]) -> RampReport {
     let mut report = BOTH.clone();
     report.steps.retain(|step| step.label < labels.len());

@@ -244,7 +244,7 @@ pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
     }
 }
 
-/// A plain closed loop that is VALID.
+/// Returns a plain closed loop that is VALID.
 pub(crate) fn valid() -> RunReport {
     let plan = plan_of(
         Load::Closed { users: 8, think: Think::None, session: None },
@@ -276,7 +276,7 @@ pub(crate) fn valid() -> RunReport {
     report
 }
 
-/// A complete stream, a truncated one, and an empty one.
+/// Returns a complete stream, a truncated one, and an empty one.
 fn streams() -> StreamTally {
     let (mut streams, due) = (StreamTally::default(), Nanos::from_secs(5));
     for end in [StreamEnd::Whole, StreamEnd::TimedOut] {
@@ -299,8 +299,8 @@ fn add_timings(timings: &mut ServerTimings) {
     timings.count_malformed();
 }
 
-/// An open load over TLS with a stall, failures of several kinds, 13 URLs, objectives, a hostile
-/// `Server` field, and an INVALID verdict.
+/// Returns an open load over TLS with a stall, failures of several kinds, 13 URLs, objectives, a
+/// hostile `Server` field, and an INVALID verdict.
 pub(crate) fn troubled() -> RunReport {
     let urls: Vec<String> = (0..13)
         .map(|n| format!("https://shop.example:8443/catalogue/department/{n}?page={}", n * 3))
@@ -389,7 +389,7 @@ fn verdict() -> Verdict {
     Verdict { state: State::Invalid, causes }
 }
 
-/// A run over HTTP/2 with every possible fault of its server.
+/// Returns a run over HTTP/2 with every possible fault of its server.
 pub(crate) fn over_http2() -> RunReport {
     let mut run = valid();
     run.measurement.total.connections.http2 = Http2Facts {
@@ -415,7 +415,7 @@ pub(crate) fn over_http2() -> RunReport {
     run
 }
 
-/// A run over HTTP/3 with every possible fault of its server.
+/// Returns a run over HTTP/3 with every possible fault of its server.
 pub(crate) fn over_http3() -> RunReport {
     let mut run = valid();
     run.measurement.total.connections.http3 = Http3Facts {

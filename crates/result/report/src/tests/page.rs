@@ -36,7 +36,7 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     runs.chain(ramps).chain([several]).chain(compared).chain(tortured).collect()
 });
 
-/// The page without the content of these tags, and that content.
+/// Returns the page without the content of these tags, and that content.
 fn apart(page: &str, open: &str, close: &str) -> (String, Vec<String>) {
     let (mut rest, mut outside, mut inside) = (page, String::new(), Vec::new());
     while let Some((before, after)) = rest.split_once(open) {
@@ -186,7 +186,7 @@ fn the_page_of_a_long_run_stays_small() {
     assert!(size < 500_000, "{size} bytes");
 }
 
-/// Title of each chart of a page and the names of its lines.
+/// Returns the title of each chart of a page and the names of its lines.
 fn charts_of(page: &str) -> Vec<(String, Vec<String>)> {
     let (_, data) = apart(page, "<script id=\"data\" type=\"application/json\">", "</script>");
     let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
@@ -197,7 +197,7 @@ fn charts_of(page: &str) -> Vec<(String, Vec<String>)> {
     charts.as_array().unwrap().iter().map(|chart| (text(&chart["id"]), names(chart))).collect()
 }
 
-/// Values of each line of a chart at each position.
+/// Returns the values of each line of a chart at each position.
 fn lines_of(page: &str, id: &str) -> Vec<(String, Vec<f64>)> {
     let (_, data) = apart(page, "<script id=\"data\" type=\"application/json\">", "</script>");
     let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();

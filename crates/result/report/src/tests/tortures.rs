@@ -87,7 +87,7 @@ pub(super) fn lost() -> Report {
     report
 }
 
-/// A case that need not be in the catalog.
+/// Returns a case that need not be in the catalog.
 fn made_up(id: &str, title: &str, outcome: TestOutcome) -> CaseResult {
     let mut case = case("S-07");
     (case.id, case.title) = (id.into(), title.into());
@@ -100,7 +100,7 @@ fn measure(what: &str, (low, high): (Option<f64>, Option<f64>), unit: Unit, note
     Measure { what: what.into(), low, high, unit, note: note.into() }
 }
 
-/// A prefork server of 4 workers without a timeout: slow heads deny service.
+/// Returns a prefork server of 4 workers without a timeout: slow heads deny service.
 pub(super) fn pressed() -> Report {
     let mut report = mixed();
     let mut slow = made_up("W-10", "half heads, many at once", TestOutcome::Denied);
@@ -180,7 +180,7 @@ pub(super) fn accompanied() -> Report {
     Report { beside: Some(beside), ..mixed() }
 }
 
-/// A process of the server.
+/// Returns a process of the server.
 fn process(pid: u32) -> Process {
     Process { pid, started: 1, name: "httpd".into() }
 }

@@ -175,7 +175,7 @@ fn ip_header(source: IpAddr, target: IpAddr, length: usize) -> Vec<u8> {
     out
 }
 
-/// The internet checksum (RFC 1071).
+/// Returns the internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let words =
         bytes.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(*two.get(1).unwrap_or(&0)));
