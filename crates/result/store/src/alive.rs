@@ -3,7 +3,7 @@
 
 use std::fs;
 
-/// Description of this process, for [`is_alive`].
+/// Returns the description of this process, for [`is_alive`].
 pub(crate) fn this_process() -> String {
     let pid = std::process::id();
     format!("{} {pid} {}", boot(), started(pid).unwrap_or_default())
@@ -26,8 +26,8 @@ fn boot() -> String {
     id.trim().to_owned()
 }
 
-/// Start time of a process, in clock ticks since boot (proc(5), `stat`, field 22). `None` for a
-/// missing process, or a dead one that was not waited for yet.
+/// Returns the start time of a process, in clock ticks since boot (proc(5), `stat`, field 22).
+/// `None` for a missing process, or a dead one that was not waited for yet.
 fn started(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // the name may hold spaces and parentheses; the fields after its last one are plain

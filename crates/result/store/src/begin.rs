@@ -95,7 +95,7 @@ impl Store {
         self.explain_error(begun).map(|number| RunId { number, kind: Some(kind) })
     }
 
-    /// All of it or nothing.
+    /// Returns all of it or nothing.
     pub(crate) fn in_transaction<T>(
         &mut self,
         behavior: TransactionBehavior,

@@ -122,7 +122,7 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 impl StoreError {
-    /// Error in a store of ours, and the fix.
+    /// Returns the error in a store of ours, and the fix.
     fn trouble(&self) -> String {
         match self {
             StoreError::Newer { version, known, .. } => format!(

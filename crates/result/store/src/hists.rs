@@ -16,7 +16,7 @@ pub(crate) struct HistogramTree {
 }
 
 impl HistogramTree {
-    /// Path in the tree of the current value.
+    /// Returns the path in the tree of the current value.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }

@@ -50,7 +50,7 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
-    /// A finished run of exactly this name, for its history.
+    /// Returns a finished run of exactly this name, for its history.
     fn history_run(self, name: &str) -> Option<HistoryRun> {
         let wanted = self.name == name && self.progress == Progress::Finished;
         let headline = self.headline.filter(|_| wanted)?;
@@ -58,7 +58,7 @@ impl ListEntry {
         Some(HistoryRun { id: self.id.to_string(), started_unix_s, headline })
     }
 
-    /// The published form.
+    /// Returns the published form.
     pub fn record(&self) -> ListedRecord {
         let run = self.headline.as_ref();
         // NaN in memory, null in the record
@@ -107,7 +107,7 @@ pub struct Tortured {
 }
 
 impl Tortured {
-    /// `2 findings in 85 cases`.
+    /// Formats `2 findings in 85 cases`.
     pub fn words(self) -> String {
         record::torture::found(self.findings, self.cases)
     }
@@ -228,8 +228,8 @@ const COLUMNS: &str = "SELECT number, kind, name, \
     CASE WHEN kind = 'ramp' AND json_valid(body) THEN json_extract(body, '$.axis') END FROM result";
 
 impl Store {
-    /// The results that match the filter, latest first. A result with damaged figures is listed as
-    /// damaged, without them.
+    /// Returns the results that match the filter, latest first. A result with damaged figures is
+    /// listed as damaged, without them.
     ///
     /// # Errors
     /// Fails if the store cannot be read.
@@ -276,7 +276,7 @@ impl Store {
         Ok(runs.split_off(runs.len().saturating_sub(last)))
     }
 
-    /// The row of one result.
+    /// Returns the row of one result.
     ///
     /// # Errors
     /// Fails if there is no such result, or the store cannot be read.

@@ -197,8 +197,8 @@ impl Store {
         })
     }
 
-    /// State of the machines of a fleet in the last stored second of a running run, or of a ramp's
-    /// step; empty without a fleet, or when finished.
+    /// Returns the state of the machines of a fleet in the last stored second of a running run, or
+    /// of a ramp's step; empty without a fleet, or when finished.
     ///
     /// # Errors
     /// Fails like [`Store::load`].
@@ -234,7 +234,7 @@ impl Store {
         Ok(self.explain_error(rows)?.into_iter().map(place).collect())
     }
 
-    /// The records of a part's measurements, in their order.
+    /// Returns the records of a part's measurements, in their order.
     pub(crate) fn records<T: DeserializeOwned>(
         &self,
         id: &RunId,

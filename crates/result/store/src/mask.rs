@@ -3,13 +3,14 @@
 use plan::{Plan, is_secret_header};
 use record::words::MASK;
 
-/// A command line, quoted as a shell takes it. Logins in URLs, `--user`, `--bearer`, `--proxy` and
-/// headers that carry logins are masked, and whatever else has a secret of the plans in it.
+/// Returns a command line, quoted as a shell takes it. Logins in URLs, `--user`, `--bearer`,
+/// `--proxy` and headers that carry logins are masked, and whatever else has a secret of the plans
+/// in it.
 pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
     masked_words(args, plans).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// The separate words of such a command line.
+/// Returns the separate words of such a command line.
 pub fn masked_words(args: &[String], plans: &[&Plan]) -> Vec<String> {
     let secrets: Vec<String> = plans.iter().flat_map(|plan| plan.secrets()).collect();
     let mut before = "";
@@ -70,7 +71,7 @@ fn option_of(name: &str) -> Option<Secret> {
     }
 }
 
-/// A word that is not the value of the previous one: `--user=…`, `-HName: …`, a URL.
+/// Returns a word that is not the value of the previous one: `--user=…`, `-HName: …`, a URL.
 fn mask_alone(word: &str) -> String {
     if let Some((name, value)) = word.split_once('=').filter(|(name, _)| name.starts_with("--"))
         && let Some(option) = option_of(name)

@@ -278,7 +278,7 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// An unused name next to the store: `runs.db.damaged-1`.
+/// Returns an unused name next to the store: `runs.db.damaged-1`.
 fn free_name(path: &Path, why: &str) -> Result<PathBuf, StoreError> {
     let mut names = (1..=COPIES_MAX).map(|n| sibling_path(path, &format!("{why}-{n}")));
     names.find(|name| !name.exists()).ok_or_else(|| StoreError::Refused {
@@ -297,7 +297,7 @@ fn ended(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// The path as SQLite's URIs have it (sqlite.org, "URI filenames", 3.1).
+/// Returns the path as SQLite's URIs have it (sqlite.org, "URI filenames", 3.1).
 fn url_path(path: &Path) -> String {
     let text = path.to_string_lossy();
     let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");

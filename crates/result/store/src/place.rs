@@ -30,7 +30,7 @@ impl StorePlace {
         }
     }
 
-    /// The store's file; `None` if it has none.
+    /// Returns the store's file; `None` if it has none.
     ///
     /// # Errors
     /// Fails if there is no folder for the default store: neither `XDG_DATA_HOME` nor `HOME` names

@@ -29,7 +29,7 @@ pub(crate) const SIDES: [&str; 3] = ["before", "after", "third"];
 /// The load that ran during a torture.
 pub(crate) const BESIDE: &str = "beside";
 
-/// A record as JSON on one line.
+/// Returns a record as JSON on one line.
 pub(crate) fn printed(record: &impl Serialize) -> String {
     serde_json::to_string(record).expect("strings, numbers and lists always serialise")
 }
@@ -55,7 +55,7 @@ pub(crate) fn insert_trial(
     insert_lists(connection, result, Some(trial), &run.verdict, &run.findings)
 }
 
-/// The seconds of a measurement that is over: what has columns, all else is in its record.
+/// Stores the seconds of a measurement that is over: what has columns, all else is in its record.
 fn insert_series(
     connection: &Connection,
     trial: i64,
@@ -162,7 +162,7 @@ pub(crate) fn scalar(value: &Value, real: bool) -> Sql {
     }
 }
 
-/// The inverse, for numbers that are not integers.
+/// Returns the inverse, for numbers that are not integers.
 pub(crate) fn real(number: f64) -> Value {
     serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number)
 }
@@ -221,7 +221,7 @@ pub(crate) fn insert_seconds(
     Ok(())
 }
 
-/// The seconds of a trial, packed, in their order.
+/// Returns the seconds of a trial, packed, in their order.
 pub(crate) fn seconds(
     connection: &Connection,
     trial: i64,
@@ -295,7 +295,7 @@ pub(crate) fn histograms(
     Ok(Ok(found))
 }
 
-/// A column with any content: invalid text must not hide other columns or rows.
+/// Returns a column with any content: invalid text must not hide other columns or rows.
 pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     let value = row.get_ref(column)?;
     Ok(value
@@ -303,7 +303,7 @@ pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
         .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(bytes).into()))
 }
 
-/// A text column that holds an object.
+/// Returns a text column that holds an object.
 pub(crate) fn parse(text: &str) -> Result<Value, Damage> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| Damage::new(error.to_string()))?;

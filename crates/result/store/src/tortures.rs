@@ -34,7 +34,7 @@ impl Store {
         self.begin_row(ResultKind::Torture, &row)
     }
 
-    /// A finished case, the `index`th of its run, during the run.
+    /// Stores a finished case, the `index`th of its run, during the run.
     ///
     /// # Errors
     /// Fails with a [`StoreError`].
@@ -72,8 +72,8 @@ impl Store {
         })
     }
 
-    /// A torture from its row's body. `unfinished`: it did not complete, and whether its program is
-    /// still running.
+    /// Returns a torture from its row's body. `unfinished`: it did not complete, and whether its
+    /// program is still running.
     pub(crate) fn torture(
         &self,
         id: &RunId,
@@ -95,7 +95,7 @@ impl Store {
         Ok(Stored::Torture(Box::new(torture)))
     }
 
-    /// The records in the rows of a table, in their order.
+    /// Returns the records in the rows of a table, in their order.
     fn parts<T: DeserializeOwned>(&self, id: &RunId, table: &str) -> Result<Vec<T>, StoreError> {
         let statement = format!("SELECT more FROM {table} WHERE result = ?1 ORDER BY position");
         let rows = self.connection.prepare_cached(&statement).and_then(|mut statement| {

@@ -80,7 +80,7 @@ fn refuse(status: StatusCode, text: &str) -> Ruling {
     Ruling::Refuse(HttpRefusal::new(status, text))
 }
 
-/// The only value of a header.
+/// Returns the only value of a header.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let only = values.next()?;
@@ -115,7 +115,7 @@ fn known(token: &Token, uri: &Uri, headers: &HeaderMap) -> Ruling {
     )
 }
 
-/// The guard around all routes, with the headers of every response.
+/// Returns the guard around all routes, with the headers of every response.
 pub(crate) async fn around(
     State(guard): State<Arc<Guard>>,
     request: Request,

@@ -79,7 +79,7 @@ pub(crate) fn list(
     page("Results", Some("/list.js"), &body)
 }
 
-/// The host of a result named by its URL.
+/// Returns the host of a result named by its URL.
 fn host(name: &str) -> Option<String> {
     let url = url::Url::parse(name).ok()?;
     Some(url.host_str()?.to_owned()).filter(|host| !host.is_empty())
@@ -154,7 +154,7 @@ fn histories(all: &[ListEntry]) -> Histories<'_> {
     histories
 }
 
-/// The last figures of a result's name up to the result itself.
+/// Returns the last figures of a result's name up to the result itself.
 fn history(entry: &ListEntry, histories: &Histories<'_>) -> Vec<f64> {
     let all = histories.get(entry.name.as_str()).map_or(&[][..], Vec::as_slice);
     let until = all.partition_point(|(at, _)| *at <= entry.started_unix_s);
@@ -191,7 +191,7 @@ fn row(entry: &ListEntry, histories: &Histories<'_>) -> Markup {
     }
 }
 
-/// The number of an id, by which ids are sorted.
+/// Returns the number of an id, by which ids are sorted.
 fn number(entry: &ListEntry) -> String {
     let id = entry.id.to_string();
     id.rsplit('-').next().unwrap_or_default().to_owned()
@@ -202,7 +202,7 @@ pub(crate) fn trend_address(name: &str) -> String {
     format!("/trend?name={query}")
 }
 
-/// Address of a result's page.
+/// Returns the address of a result's page.
 fn address(entry: &ListEntry) -> String {
     match entry.progress {
         Progress::Running => format!("/result/{}/live", entry.id),
@@ -214,7 +214,7 @@ pub(crate) fn progress(progress: Progress) -> Markup {
     html! { span class=(format!("state {}", progress.id())) { (progress.id()) } }
 }
 
-/// `2026-11-21 05:58 UTC`; the script converts it to the reader's time zone.
+/// Formats `2026-11-21 05:58 UTC`; the script converts it to the reader's time zone.
 pub(crate) fn began(unix_s: f64) -> Markup {
     if !unix_s.is_finite() {
         return html! {};
@@ -226,7 +226,7 @@ pub(crate) fn began(unix_s: f64) -> Markup {
     html! { time datetime=(machine) { (short) " UTC" } }
 }
 
-/// The class of a row, and the outcome in a word or two.
+/// Returns the class of a row, and the outcome in a word or two.
 fn outcome(entry: &ListEntry) -> (&'static str, String) {
     if let Some(tortured) = entry.tortured {
         let class = if tortured.findings == 0 { "good" } else { "bad" };

@@ -11,7 +11,7 @@ use units::{Nanos, show};
 /// Maximum number of fleet machines with their own row.
 const AGENTS_SHOWN: usize = 50;
 
-/// The rows after the first `sent` ones, and the current state; and the number of rows now.
+/// Returns the rows after the first `sent` ones, and the current state; and the number of rows now.
 /// `agents`: the machines of a fleet.
 pub(crate) fn event(
     stored: &Stored,
@@ -94,7 +94,7 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
     rows.into()
 }
 
-/// All causes except the note that the test has not ended yet.
+/// Returns all causes except the note that the test has not ended yet.
 fn causes(verdict: &VerdictRecord) -> Value {
     let causes = verdict.causes.iter().filter(|cause| cause.id != CauseId::Interrupted);
     causes.map(|cause| json!(cause.text)).collect()
@@ -138,7 +138,7 @@ fn facts(run: &RunRecord) -> Value {
 /// Maximum number of rows of steps or URLs.
 const URLS_SHOWN: usize = 50;
 
-/// A row for each step or URL; empty if there is only one.
+/// Returns a row for each step or URL; empty if there is only one.
 fn urls(run: &RunRecord) -> Value {
     let row = |row: &UrlRecord| {
         let time = |seconds: f64| match row.response_time_s.count {

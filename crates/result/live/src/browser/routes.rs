@@ -136,7 +136,7 @@ async fn list_script() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], pages::LIST_SCRIPT)
 }
 
-/// The values of a field in a query or a form.
+/// Returns the values of a field in a query or a form.
 fn fields(text: &[u8], wanted: &str) -> Vec<String> {
     let pairs = form_urlencoded::parse(text).filter(|(name, _)| name == wanted);
     pairs.map(|(_, value)| value.into_owned()).collect()
@@ -197,7 +197,7 @@ async fn load(desk: &Desk, id: String) -> Result<Stored, HttpRefusal> {
     desk.read(move |store| store.load(&id)).await
 }
 
-/// A result's page unchanged: the policy in its head restricts it further.
+/// Returns a result's page unchanged: the policy in its head restricts it further.
 fn framed(page: String) -> Response {
     ([(header::CONTENT_SECURITY_POLICY, REPORT_POLICY)], Html(page)).into_response()
 }
@@ -229,7 +229,7 @@ async fn result_json(
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// The ids of a query, each once, in the order in which they were measured.
+/// Returns the ids of a query, each once, in the order in which they were measured.
 fn ids(query: Option<String>) -> Result<Vec<String>, HttpRefusal> {
     let mut ids = fields(query.unwrap_or_default().as_bytes(), "id");
     let mut seen = std::collections::BTreeSet::new();
@@ -331,7 +331,7 @@ async fn events(
     Ok(Sse::new(stream::unfold(watching, next)).keep_alive(KeepAlive::default()))
 }
 
-/// The next event; `None` once the test has ended and this was reported.
+/// Returns the next event; `None` once the test has ended and this was reported.
 async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {
     if watching.over {
         return None;

@@ -69,7 +69,7 @@ impl Ui {
         Ok(Ui { address, token, stop: Some(stop), ended, thread: Some(thread) })
     }
 
-    /// The address to open, with the token if one is needed.
+    /// Returns the address to open, with the token if one is needed.
     pub fn url(&self) -> String {
         let host = match self.address.ip() {
             ip if ip.is_unspecified() => "127.0.0.1".to_owned(),

@@ -12,7 +12,7 @@ impl Board {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(reading);
     }
 
-    /// The latest published reading; one without figures before the first.
+    /// Returns the latest published reading; one without figures before the first.
     pub fn latest(&self) -> Arc<Reading> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -52,7 +52,7 @@ impl Endpoint {
         Ok(Endpoint { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The listening address, with the port that the kernel chose for 0.
+    /// Returns the listening address, with the port that the kernel chose for 0.
     pub fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }

@@ -78,7 +78,7 @@ impl Exponential {
     }
 }
 
-/// The bucket of a time in seconds above zero.
+/// Returns the bucket of a time in seconds above zero.
 fn index(seconds: f64) -> i32 {
     (seconds.log2() * PER_DOUBLING).ceil() as i32
 }

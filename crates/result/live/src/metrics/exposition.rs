@@ -63,7 +63,7 @@ fn text_of_times(out: &mut String, name: &str, sample: &Sample, times: &Times) {
     }
 }
 
-/// The classic buckets: upper bound, and the number of values at or below it.
+/// Returns the classic buckets: upper bound, and the number of values at or below it.
 fn cumulative(times: &Times) -> impl Iterator<Item = (f64, u64)> {
     let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
     bounds.zip(&times.classic).scan(0, |below, (bound, count)| {
@@ -90,12 +90,12 @@ fn line(out: &mut String, name: &str, end: &str, sample: &Sample, le: Option<&st
     *out += &format!(" {value}\n");
 }
 
-/// A label's value in its written form (OpenMetrics, "Escaping").
+/// Returns a label's value in its written form (OpenMetrics, "Escaping").
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// A number that always has a decimal point: `5.0`, `0.25`, `+Inf`.
+/// Returns a number that always has a decimal point: `5.0`, `0.25`, `+Inf`.
 fn decimal(number: f64) -> String {
     match number {
         _ if number.is_nan() => "NaN".to_owned(),
@@ -137,7 +137,7 @@ fn protobuf_of_family(family: &MetricFamily, started_unix_s: f64) -> WireMessage
     whole.uint(3, kind).messages(4, metrics).string(5, family.unit.name())
 }
 
-/// A counter or a gauge.
+/// Returns a counter or a gauge.
 fn number(value: &Value) -> WireMessage {
     let number = match value {
         Value::Count(count) => *count as f64,

@@ -15,7 +15,7 @@ enum WireType {
 }
 
 impl WireMessage {
-    /// The message's bytes.
+    /// Returns the message's bytes.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -63,7 +63,7 @@ impl WireMessage {
         self.bytes(field, &value.0)
     }
 
-    /// A repeated message field.
+    /// Returns a repeated message field.
     #[must_use]
     pub(crate) fn messages(
         self,
@@ -73,7 +73,7 @@ impl WireMessage {
         all.into_iter().fold(self, |whole, one| whole.message(field, one))
     }
 
-    /// A repeated `uint64`, packed; omitted if empty.
+    /// Returns a repeated `uint64`, packed; omitted if empty.
     #[must_use]
     pub(crate) fn uints(self, field: u32, values: impl IntoIterator<Item = u64>) -> WireMessage {
         let mut packed = Vec::new();
@@ -81,7 +81,7 @@ impl WireMessage {
         if packed.is_empty() { self } else { self.bytes(field, &packed) }
     }
 
-    /// A repeated `sint64`, packed; omitted if empty.
+    /// Returns a repeated `sint64`, packed; omitted if empty.
     #[must_use]
     pub(crate) fn sints(self, field: u32, values: impl IntoIterator<Item = i64>) -> WireMessage {
         self.uints(field, values.into_iter().map(zigzag))
@@ -122,7 +122,8 @@ pub(crate) enum WireValue<'a> {
     Fixed,
 }
 
-/// The fields of a message with their numbers, in byte order. `None` if the bytes are invalid.
+/// Returns the fields of a message with their numbers, in byte order. `None` if the bytes are
+/// invalid.
 pub(crate) fn fields(mut bytes: &[u8]) -> Option<Vec<(u32, WireValue<'_>)>> {
     let mut found = Vec::new();
     while !bytes.is_empty() {

@@ -43,7 +43,7 @@ impl Collector {
         self.url.scheme() == "https"
     }
 
-    /// The host to connect to: brackets of an IPv6 address belong to the URL only.
+    /// Returns the host to connect to: brackets of an IPv6 address belong to the URL only.
     fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default().trim_matches(['[', ']'])
     }
@@ -54,7 +54,8 @@ impl Collector {
     }
 }
 
-/// `http://host:4318` or `https://host:4318`, or with a path that is not the usual `/v1/metrics`.
+/// Parses `http://host:4318` or `https://host:4318`, or with a path that is not the usual
+/// `/v1/metrics`.
 ///
 /// # Errors
 /// Fails with the error for an invalid URL, with the fix.

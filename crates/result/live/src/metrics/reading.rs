@@ -96,14 +96,14 @@ pub struct MetricFamily {
 }
 
 impl MetricFamily {
-    /// The name of the family in OpenMetrics: `loadstone_received_bytes`.
+    /// Returns the name of the family in OpenMetrics: `loadstone_received_bytes`.
     pub(crate) fn openmetrics_name(&self) -> String {
         let unit = self.unit.name();
         let before = if unit.is_empty() { "" } else { "_" };
         format!("loadstone_{}{before}{unit}", self.name)
     }
 
-    /// The name in Prometheus: `loadstone_received_bytes_total`.
+    /// Returns the name in Prometheus: `loadstone_received_bytes_total`.
     pub fn prometheus_name(&self) -> String {
         let end = match self.kind {
             MetricKind::Counter => "_total",
@@ -136,8 +136,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// A reading after a complete second. `intended`: calls or sessions due by now in an open
-    /// load's plan; `None` in a closed loop.
+    /// Returns a reading after a complete second. `intended`: calls or sessions due by now in an
+    /// open load's plan; `None` in a closed loop.
     pub fn of(
         run: &RunLabels,
         second: &Second,

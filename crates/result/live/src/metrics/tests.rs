@@ -11,7 +11,7 @@ use sample::FailureClass;
 use stats::{Second, Snapshot};
 use units::Nanos;
 
-/// A run with data in every family.
+/// Returns a run with data in every family.
 fn reading() -> Reading {
     let run = RunLabels {
         name: "http://127.0.0.1:2020/a\"b\\c\nd".into(),

@@ -174,7 +174,7 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     frame.render_widget(right, state);
 }
 
-/// Remaining time of a ramp, all its steps together; empty for other runs.
+/// Returns the remaining time of a ramp, all its steps together; empty for other runs.
 fn all_steps(model: &Model) -> String {
     let left = model.subject.climb.as_ref().and_then(|climb| climb.left);
     left.map_or_else(String::new, |left| {
@@ -200,7 +200,7 @@ fn headline_left(model: &Model, look: Look) -> Line<'static> {
     Line::from(vec![Span::styled("loadstone ", look.faint()), Span::styled(name, look.strong())])
 }
 
-/// The current phase of the run, and the remaining time of it.
+/// Returns the current phase of the run, and the remaining time of it.
 fn progress(model: &Model, look: Look) -> Line<'static> {
     let Some(passed) = model.passed_s() else {
         return Line::styled("starting", look.strong());

@@ -68,7 +68,7 @@ impl Keyboard {
         })
     }
 
-    /// Current columns and rows; `None` if the terminal does not report them.
+    /// Returns the current columns and rows; `None` if the terminal does not report them.
     pub(crate) fn size(&self) -> Option<(u16, u16)> {
         let size = self.with(|tty| rustix::termios::tcgetwinsize(tty)).ok()?;
         Some((size.ws_col, size.ws_row))

@@ -50,7 +50,7 @@ pub struct TimeLeft {
 }
 
 impl TimeLeft {
-    /// `about 2 m 30 s` after this many seconds.
+    /// Formats `about 2 m 30 s` after this many seconds.
     pub fn after(self, passed_s: f64) -> String {
         let passed = Nanos::from_secs_f64(passed_s.max(0.0));
         // the estimate is not finer than a second
@@ -223,7 +223,7 @@ impl Model {
         self.stopping = true;
     }
 
-    /// Elapsed seconds of the measured part; negative in the warm-up.
+    /// Returns the elapsed seconds of the measured part; negative in the warm-up.
     pub(crate) fn passed_s(&self) -> Option<f64> {
         self.latest.as_ref().map(|second| second.at_s + second.span_s)
     }

@@ -35,7 +35,7 @@ fn subject() -> Subject {
     }
 }
 
-/// A journey of four steps, one of which fails.
+/// Returns a journey of four steps, one of which fails.
 fn of_steps() -> Model {
     let mut model = busy();
     model.subject.steps = ["log in", "search", "put into the cart", "pay"].map(Into::into).into();
@@ -64,7 +64,7 @@ fn a_journey_has_a_row_for_each_step() {
     assert!(small.contains("Per step (3 more in the report)") || !small.contains("Per step"));
 }
 
-/// The seventh step of a ramp.
+/// Returns the seventh step of a ramp.
 fn climbing() -> Model {
     let step = |n: u32| {
         let load = f64::from(n * 50);
@@ -198,7 +198,7 @@ fn a_small_terminal_shows_tables_only() {
     insta::assert_snapshot!(grid(&busy(), (60, 15), LOOK));
 }
 
-/// The third of the panels below the graphs, row by row.
+/// Returns the third of the panels below the graphs, row by row.
 fn third_panel(model: &Model) -> Vec<String> {
     let shown = grid(model, (80, 24), LOOK);
     let cells =

@@ -15,7 +15,7 @@ fn authority(ui: &Ui) -> String {
     ui.url().trim_start_matches("http://").split('/').next().unwrap().to_owned()
 }
 
-/// The response to a request with these header lines in addition to Host.
+/// Returns the response to a request with these header lines in addition to Host.
 fn ask(ui: &Ui, line: &str, headers: &str) -> String {
     send(ui, line, headers, "")
 }

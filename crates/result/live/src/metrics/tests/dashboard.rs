@@ -25,7 +25,7 @@ fn expressions(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Every word of an expression that may be a name of a figure.
+/// Returns every word of an expression that may be a name of a figure.
 fn names(expression: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     expression.split(move |c| !part(c)).filter(|word| word.starts_with("loadstone"))

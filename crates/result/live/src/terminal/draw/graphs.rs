@@ -82,7 +82,7 @@ pub(super) fn quantiles(frame: &mut Frame<'_>, area: Rect, model: &Model, look: 
     chart(frame, area, model, look, &curves, ([low, top], labels));
 }
 
-/// `1 ms` of -3, `10 s` of 1.
+/// Formats `1 ms` of -3, `10 s` of 1.
 fn decade_name(decade: f64) -> String {
     let units = [(-6.0, "µs"), (-3.0, "ms"), (0.0, "s")];
     let (base, unit) =
@@ -90,7 +90,7 @@ fn decade_name(decade: f64) -> String {
     format!("{:.0} {unit}", 10_f64.powf(decade - base))
 }
 
-/// The next round number with some room above `value`; at least 2.
+/// Returns the next round number with some room above `value`; at least 2.
 fn round_up(value: f64) -> f64 {
     let wanted = (value * 1.05).max(2.0);
     let decade = 10_f64.powf(wanted.log10().floor());
@@ -132,7 +132,7 @@ fn chart(
     frame.render_widget(chart, area);
 }
 
-/// The names of the curves with their latest figures, or without them if there is no room.
+/// Returns the names of the curves with their latest figures, or without them if there is no room.
 fn title(curves: &[Curve<'_>], room: usize, look: Look) -> Line<'static> {
     let texts: Vec<String> =
         curves.iter().map(|curve| format!("{} {}  ", curve.name, curve.latest)).collect();

@@ -99,7 +99,7 @@ fn times(model: &Model) -> Vec<TableCells> {
     rows
 }
 
-/// A dash without a value.
+/// Returns a dash without a value.
 fn time(value: Nanos, max: Nanos) -> String {
     if max.is_zero() { "-".to_owned() } else { show::duration(value) }
 }
@@ -160,7 +160,7 @@ fn cut(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Line<'stat
     lines
 }
 
-/// A heading, and a line for each status, the most frequent first.
+/// Returns a heading, and a line for each status, the most frequent first.
 fn statuses(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     let latest = model.latest.as_ref();
     let rate = |status: u16| {
@@ -181,7 +181,7 @@ fn statuses(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-/// A heading, and a line for each class, the most frequent first, with the party to blame.
+/// Returns a heading, and a line for each class, the most frequent first, with the party to blame.
 fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     let all = &model.so_far.failures;
     if all.is_empty() {
@@ -200,7 +200,7 @@ fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     std::iter::once(heading).chain(all.iter().map(line)).collect()
 }
 
-/// Content for a window without separate panels for it.
+/// Returns the content for a window without separate panels for it.
 fn endings_line(model: &Model, look: Look) -> Line<'static> {
     let so_far = &model.so_far;
     let listed = |parts: Vec<String>| if parts.is_empty() { s("none") } else { parts.join(", ") };
@@ -235,7 +235,7 @@ fn table(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// A name, and two right-aligned figures.
+/// Returns a name, and two right-aligned figures.
 fn columns(
     rows: Vec<TableCells>,
     name_width: usize,
