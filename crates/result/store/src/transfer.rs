@@ -70,7 +70,8 @@ impl Store {
         Ok(Imported { notes, ..imported })
     }
 
-    /// Names and definitions of everything in the file: of a store of ours, always the same.
+    /// Returns the names and definitions of everything in the file: of a store of ours, always the
+    /// same.
     fn schema(&self) -> Result<Vec<(String, String, Option<String>)>, StoreError> {
         let rows = self
             .connection
@@ -241,7 +242,7 @@ impl Way {
         Ok(())
     }
 
-    /// The tags that were not imported, because other results have them.
+    /// Returns the tags that were not imported, because other results have them.
     fn copy_tags(
         self,
         connection: &Connection,

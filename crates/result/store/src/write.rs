@@ -46,8 +46,8 @@ impl LiveSecond {
 }
 
 impl Store {
-    /// A second of the measurement `index` (from 0: the repeat of a run, the step of a ramp) that is
-    /// going on, and all that was counted in it so far.
+    /// Stores a second of the measurement `index` (from 0: the repeat of a run, the step of a ramp)
+    /// that is going on, and all that was counted in it so far.
     ///
     /// # Errors
     /// Fails with a [`StoreError`].
@@ -101,7 +101,7 @@ impl Store {
         self.explain_error(kept)
     }
 
-    /// A finished step of a ramp, during the ramp.
+    /// Stores a finished step of a ramp, during the ramp.
     ///
     /// # Errors
     /// Fails with a [`StoreError`].
@@ -119,7 +119,7 @@ impl Store {
         self.explain_error(kept)
     }
 
-    /// A finished run of one side (0 or 1) of a comparison, during the comparison.
+    /// Stores a finished run of one side (0 or 1) of a comparison, during the comparison.
     ///
     /// # Errors
     /// Fails with a [`StoreError`].

@@ -142,7 +142,7 @@ fn load(store: &Store, wanted: &str) -> TortureRecord {
     }
 }
 
-/// State before anything is sent.
+/// Returns the state before anything is sent.
 fn beginning(report: &Report) -> TortureRecord {
     let slots_named = report.result.slots_named;
     let result = ::torture::result::RunResult { slots_named, ..Default::default() };
