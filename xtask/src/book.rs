@@ -117,7 +117,7 @@ fn chapters(entries: &[Entry]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The pages of the guide, without the table of contents.
+/// Returns the pages of the guide, without the table of contents.
 fn files(guide: &Path) -> anyhow::Result<BTreeSet<String>> {
     let paths = crate::guide::files_of(guide, "md")?;
     let names = paths.iter().filter_map(|path| path.file_name());
@@ -133,7 +133,7 @@ fn unnamed(entries: &[Entry], files: &BTreeSet<String>) -> Vec<String> {
 
 type Chapter<'a> = Option<(&'a str, &'a str)>;
 
-/// The chapters before and after a file.
+/// Returns the chapters before and after a file.
 fn neighbors<'a>(chapters: &[(&'a str, &'a str)], file: &str) -> [Chapter<'a>; 2] {
     let at = chapters.iter().position(|(_, name)| *name == file);
     let around = |step: fn(usize) -> Option<usize>| {
@@ -142,7 +142,7 @@ fn neighbors<'a>(chapters: &[(&'a str, &'a str)], file: &str) -> [Chapter<'a>; 2
     [around(|index| index.checked_sub(1)), around(|index| index.checked_add(1))]
 }
 
-/// A complete page: navigation, content, links to the neighbors.
+/// Returns a complete page: navigation, content, links to the neighbors.
 fn layout(
     title: &str,
     file: &str,

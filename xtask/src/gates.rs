@@ -19,8 +19,8 @@ fn faults(schema: &str, document: &Value) -> Vec<String> {
     validator.iter_errors(document).map(|error| error.to_string()).collect()
 }
 
-/// A folder with a `loadstone` whose runs write their arguments, a line each, and end with each
-/// code of the list in turn, the last one forever. Their report is a line of Markdown.
+/// Returns a folder with a `loadstone` whose runs write their arguments, a line each, and end with
+/// each code of the list in turn, the last one forever. Their report is a line of Markdown.
 fn folder(codes: &[u8]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let codes: String = codes.iter().map(|code| format!("{code}\n")).collect();

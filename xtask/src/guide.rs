@@ -160,7 +160,7 @@ fn guide_pages(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     files_of(&root.join("docs/guide"), "md")
 }
 
-/// The files of a folder with that extension, sorted.
+/// Returns the files of a folder with that extension, sorted.
 pub(crate) fn files_of(folder: &Path, wanted: &str) -> anyhow::Result<Vec<PathBuf>> {
     let reading = || format!("reading {}", folder.display());
     let mut files = Vec::new();
@@ -278,7 +278,8 @@ impl<'a> Stage<'a> {
         Ok((output.status.code().unwrap_or(-1), text))
     }
 
-    /// A command that must exit with 0; its measurement may be INVALID, because it is not shown.
+    /// Runs a command that must exit with 0; its measurement may be INVALID, because it is not
+    /// shown.
     fn run(&self, command: &str) -> anyhow::Result<()> {
         let output = self.shell(command)?;
         if !matches!(output.status.code(), Some(0 | 4)) {

@@ -102,7 +102,7 @@ impl Policy {
     }
 }
 
-/// Number of dependencies, and their problems.
+/// Returns the number of dependencies, and their problems.
 fn check(policy: &Policy, metadata: &Value) -> anyhow::Result<(usize, Vec<String>)> {
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let mut count = 0;

@@ -116,7 +116,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-/// The repository's root: the folder above this crate's.
+/// Returns the repository's root: the folder above this crate's.
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)

@@ -109,7 +109,7 @@ fn build(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
         .context("cargo built no example `instructions` in crates/load/sim")
 }
 
-/// The executable of a target in cargo's messages.
+/// Returns the executable of a target in cargo's messages.
 fn executable(messages: &str, target: &str) -> Option<PathBuf> {
     messages
         .lines()
@@ -135,8 +135,8 @@ fn instructions(
     total(&text).with_context(|| format!("no total in {}", file.display()))
 }
 
-/// The total of callgrind's first event, instructions: the sum of its `summary:` lines (one a
-/// part), or its `totals:` line.
+/// Returns the total of callgrind's first event, instructions: the sum of its `summary:` lines (one
+/// a part), or its `totals:` line.
 fn total(text: &str) -> Option<u64> {
     let of = |key: &str| {
         let lines = text.lines().filter_map(|line| line.strip_prefix(key));

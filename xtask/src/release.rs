@@ -121,7 +121,7 @@ fn hold_repository(root: &Path, tag: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The day into the CHANGELOG, the version into the manifest and the lock file.
+/// Writes the day into the CHANGELOG, the version into the manifest and the lock file.
 fn write(
     root: &Path,
     changelog: &str,
@@ -142,7 +142,7 @@ fn write(
     Ok(())
 }
 
-/// The manifest with another version; everything else stays byte for byte.
+/// Returns the manifest with another version; everything else stays byte for byte.
 fn with_version(manifest: &str, before: &str, after: &str) -> anyhow::Result<String> {
     let line = format!("version = \"{before}\"");
     let of_workspace = manifest.find("[workspace.package]").context("no [workspace.package]")?;
@@ -155,7 +155,7 @@ fn with_version(manifest: &str, before: &str, after: &str) -> anyhow::Result<Str
     Ok(changed)
 }
 
-/// The commit and the tag.
+/// Makes the commit and the tag.
 fn record(root: &Path, version: &str, tag: &str, notes: &str) -> anyhow::Result<()> {
     let subject = format!("Release {version}");
     git(root, &["add", "--update"])?;

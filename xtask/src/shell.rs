@@ -19,7 +19,7 @@ impl std::fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// The cargo that started this program, so that one toolchain does everything.
+/// Returns the cargo that started this program, so that one toolchain does everything.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -97,7 +97,8 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
         .with_context(|| format!("{} did not print UTF-8", shown(command)))
 }
 
-/// Path of a program: searches PATH, then the system folders missing in an ordinary user's PATH.
+/// Returns the path of a program: searches PATH, then the system folders missing in an ordinary
+/// user's PATH.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -112,7 +113,7 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|at| at.is_file() && at.permissions().mode() & 0o111 != 0)
 }
 
-/// The program, or a [`Missing`] with the fix.
+/// Returns the program, or a [`Missing`] with the fix.
 pub(crate) fn need(program: &str, way_out: &str) -> anyhow::Result<PathBuf> {
     find(program).ok_or_else(|| Missing(format!("{program} is not installed: {way_out}")).into())
 }
@@ -141,7 +142,7 @@ pub(crate) fn program(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     Ok(target_folder(root).join(profile).join("loadstone"))
 }
 
-/// The version of the workspace.
+/// Returns the version of the workspace.
 ///
 /// # Errors
 /// Fails if the root manifest has no `[workspace.package] version`.

@@ -76,7 +76,7 @@ const RULES: &[Rule] = &[
     documents::links,
 ];
 
-/// Every finding of every rule, by path and line.
+/// Returns every finding of every rule, by path and line.
 pub(crate) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut found: Vec<Finding> = RULES.iter().flat_map(|rule| rule(tree)).collect();
     found.sort();

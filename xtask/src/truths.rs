@@ -101,7 +101,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     finish(&tables)
 }
 
-/// The previous page's sections, with these tables replaced.
+/// Returns the previous page's sections, with these tables replaced.
 fn merged(before: &str, tables: &[Table]) -> Vec<String> {
     let own = |section: &str| tables.iter().any(|table| section.starts_with(&table.name));
     let kept = before.split("\n## ").skip(1).filter(|section| !own(section));
@@ -161,7 +161,7 @@ struct Tool<'a> {
 }
 
 impl Tool<'_> {
-    /// A torture through the path, if there is one.
+    /// Returns a torture through the path, if there is one.
     fn torture(&self) -> Command {
         let mut torture = Command::new(self.binary);
         torture.args(["torture", "--store", "none"]);
@@ -226,7 +226,7 @@ fn chain(
     Ok(serde_json::json!({ "limits": [], "cases": [case] }))
 }
 
-/// The ids of the program's cases.
+/// Returns the ids of the program's cases.
 fn known_cases(binary: &Path) -> anyhow::Result<BTreeSet<String>> {
     let list = shell::output(Command::new(binary).args(["torture", "list"]))?;
     let cases = list.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned);

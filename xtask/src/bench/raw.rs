@@ -63,7 +63,7 @@ impl Raw {
         self.figures.entry(key).or_default().insert(round, value);
     }
 
-    /// A fact of the run, by its name.
+    /// Returns a fact of the run, by its name.
     pub(super) fn fact(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }

@@ -77,8 +77,8 @@ const METRICS: &[(&str, &str, usize)] = &[
     ("foreign", "foreign cores", 2),
 ];
 
-/// The facts of the run and its budgets. `commit`: name of its file of tables in the folder of the
-/// history.
+/// Returns the facts of the run and its budgets. `commit`: name of its file of tables in the folder
+/// of the history.
 pub(super) fn results(raw: &Raw, judged: &[Judged], commit: Option<&str>) -> String {
     let mut text = String::from(
         "# Results\n\nWritten by `cargo xtask bench` from one run of one commit; docs/measuring.md \
@@ -102,7 +102,7 @@ pub(super) fn results(raw: &Raw, judged: &[Judged], commit: Option<&str>) -> Str
     text
 }
 
-/// A table for each set-up, with a row for each tool.
+/// Returns a table for each set-up, with a row for each tool.
 pub(super) fn tables(raw: &Raw) -> String {
     let mut text = String::new();
     for table in &raw.tables {

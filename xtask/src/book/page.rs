@@ -20,7 +20,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// An array element of the search index.
+    /// Returns an array element of the search index.
     pub(super) fn json(&self, page: &str) -> String {
         let words = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let to = format!("{page}#{}", self.anchor);
@@ -29,7 +29,7 @@ impl Section {
     }
 }
 
-/// The file name of a rendered page: README.md becomes index.html.
+/// Returns the file name of a rendered page: README.md becomes index.html.
 pub(super) fn html_name(file: &str) -> String {
     let stem = file.trim_end_matches(".md");
     format!("{}.html", if stem == "README" { "index" } else { stem })
@@ -103,7 +103,7 @@ impl Page {
     }
 }
 
-/// The text of the heading that begins here.
+/// Returns the text of the heading that begins here.
 fn heading_text(events: &[Event<'_>]) -> String {
     let inside = events.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
     let text = inside.filter_map(|event| match event {

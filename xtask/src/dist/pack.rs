@@ -25,7 +25,7 @@ pub(super) fn lay_out(from: &Path, places: &Places<'_>, tree: &Path) -> anyhow::
     Ok(size)
 }
 
-/// A tar of these entries of a folder: sorted, owned by root, all of one date.
+/// Writes a tar of these entries of a folder: sorted, owned by root, all of one date.
 ///
 /// # Errors
 /// Fails if tar fails.

@@ -22,7 +22,7 @@ fn program(folder: &Path, name: &str, linkage: &str) -> PathBuf {
     binary
 }
 
-/// A tree with what packages take from it; outside a repository, so dated 0.
+/// Returns a tree with what packages take from it; outside a repository, so dated 0.
 fn tree(folder: &Path) -> PathBuf {
     let root = folder.join("root");
     std::fs::create_dir(&root).unwrap();

@@ -35,7 +35,7 @@ struct Met {
     took_s: f64,
 }
 
-/// The table, a row for each server.
+/// Returns the table, a row for each server.
 ///
 /// # Errors
 /// Fails if a server is not installed or does not start, or if a call failed or was answered

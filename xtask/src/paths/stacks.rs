@@ -60,7 +60,7 @@ impl Drop for Site {
     }
 }
 
-/// The table, a row for each kind of load, loss and round trip.
+/// Returns the table, a row for each kind of load, loss and round trip.
 pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
     let mut site = Command::new(binary);
     site.args(["site", "--listen", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());

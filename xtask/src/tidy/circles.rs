@@ -164,8 +164,9 @@ const LARGE: &[(&str, &[&str])] = &[
 /// For each module of a folder, the modules of the folder that it uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// The modules directly below the root of a crate, with all that is below them, use each other only
-/// in one direction, except for the named circles. Each of those exists, and so does its crate.
+/// Returns the modules directly below the root of a crate, with all that is below them, use each
+/// other only in one direction, except for the named circles. Each of those exists, and so does its
+/// crate.
 pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
     among(tree, NAMED)
 }
@@ -201,7 +202,7 @@ fn among(tree: &Tree, all_named: &[Named]) -> Vec<Finding> {
     findings
 }
 
-/// Every crate of the program, and the modules that are as large as one.
+/// Returns every crate of the program, and the modules that are as large as one.
 fn all_held(tree: &Tree) -> Vec<Held> {
     let mut all = Vec::new();
     for (path, _) in tree.rust() {
@@ -244,7 +245,7 @@ fn uses(tree: &Tree, held: &Held) -> Uses {
     uses
 }
 
-/// The modules that a root declares, without those of tests.
+/// Returns the modules that a root declares, without those of tests.
 fn modules(root: &Source) -> BTreeSet<String> {
     let name = |item: &syn::Item| match item {
         syn::Item::Mod(module) => Some(module.ident.to_string()),
@@ -254,7 +255,7 @@ fn modules(root: &Source) -> BTreeSet<String> {
     all.filter(|name| !root.test_modules.contains(name)).collect()
 }
 
-/// The module of each name that a root imports.
+/// Returns the module of each name that a root imports.
 fn homes(root: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
     let home = |path: &str| {
         let (module, rest) = path.split_once("::")?;

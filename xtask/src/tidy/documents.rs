@@ -51,7 +51,7 @@ pub(super) fn version_in_changelog(tree: &Tree) -> Vec<Finding> {
     if told { Vec::new() } else { vec![Finding::new(path, 0, format!("no section {heading}"))] }
 }
 
-/// Relative links in Markdown lead to a file, folder or heading that exists.
+/// Returns the relative links in Markdown lead to a file, folder or heading that exists.
 pub(super) fn links(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md")) {
@@ -95,7 +95,7 @@ fn broken(tree: &Tree, from: &str, target: &str) -> Option<&'static str> {
     text.is_some_and(lost).then_some("there is no such heading")
 }
 
-/// The path that `target` means in the file `from`; `None` when it climbs out of the root.
+/// Returns the path that `target` means in the file `from`; `None` when it climbs out of the root.
 fn resolve(from: &str, target: &str) -> Option<String> {
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
@@ -111,13 +111,13 @@ fn resolve(from: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The anchor that a heading gets: lower case, spaces to hyphens, punctuation gone.
+/// Returns the anchor that a heading gets: lower case, spaces to hyphens, punctuation gone.
 fn heading(line: &str) -> Option<String> {
     let title = line.strip_prefix('#')?.trim_start_matches('#').strip_prefix(' ')?;
     Some(anchor(title))
 }
 
-/// The anchor of a heading's text.
+/// Returns the anchor of a heading's text.
 pub(crate) fn anchor(title: &str) -> String {
     let kept = title.trim().to_lowercase();
     let kept = kept.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));

@@ -139,7 +139,7 @@ const GATES: &[Gate] = &[
 /// Permissions that break the layer law still, as (crate, dependency). The list may only shrink.
 const OWED: &[(&str, &str)] = &[];
 
-/// The table obeys its own rule: nothing is permitted to use a higher layer.
+/// Returns the table obeys its own rule: nothing is permitted to use a higher layer.
 pub(super) fn permissions(tree: &Tree) -> Vec<Finding> {
     // a test tree has no table
     if tree.text(TABLE).is_none() {
@@ -178,7 +178,7 @@ fn broken_permissions(places: &[Place], owed: &[(&str, &str)]) -> Vec<String> {
     found
 }
 
-/// The layer of a crate; `None` if it is not in the table.
+/// Returns the layer of a crate; `None` if it is not in the table.
 pub(super) fn layer_of(name: &str) -> Option<u8> {
     PLACES.iter().find(|place| place.name == name).map(|place| place.layer)
 }

@@ -27,7 +27,7 @@ pub(super) fn names(tree: &Tree) -> Vec<Finding> {
 /// Pure crates that call a library in C, and deny unsafe code everywhere but where they do.
 const WRAPPERS: &[&str] = &["http2"];
 
-/// Every crate inherits the workspace's lints; the pure layers forbid unsafe code.
+/// Returns every crate inherits the workspace's lints; the pure layers forbid unsafe code.
 pub(super) fn lints(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (name, folder) in tree.crate_folders() {
@@ -49,7 +49,7 @@ pub(super) fn lints(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// A manifest's table; empty when it does not parse, which cargo itself reports better.
+/// Returns a manifest's table; empty when it does not parse, which cargo itself reports better.
 pub(super) fn manifest(tree: &Tree, path: &str) -> toml::Table {
     tree.text(path).and_then(|text| text.parse().ok()).unwrap_or_default()
 }

@@ -44,7 +44,8 @@ impl Source {
         self.tests.iter().any(|lines| lines.contains(&line))
     }
 
-    /// Every path of two segments or more, and every leaf of a `use`, in order of appearance.
+    /// Returns every path of two segments or more, and every leaf of a `use`, in order of
+    /// appearance.
     pub(super) fn paths(&self) -> Vec<Named> {
         let mut uses = UseFinder::default();
         uses.visit_file(&self.file);
@@ -78,7 +79,7 @@ impl Source {
         found
     }
 
-    /// Names of the macros called and the attributes set: line, `todo!` or `#[ignore]`.
+    /// Returns the names of the macros called and the attributes set: line, `todo!` or `#[ignore]`.
     pub(super) fn marks(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         walk(&self.tokens, &mut |trees| {
@@ -128,7 +129,8 @@ pub(super) fn test_files(tree: &Tree) -> BTreeSet<String> {
     tree.rust().map(|(path, _)| path).filter(|path| is_test(path)).map(str::to_owned).collect()
 }
 
-/// Folder of the modules declared in a file: `src/` for `src/lib.rs`, `src/a/` for `src/a.rs`.
+/// Returns the folder of the modules declared in a file: `src/` for `src/lib.rs`, `src/a/` for
+/// `src/a.rs`.
 fn module_folder(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     match name {
@@ -148,7 +150,7 @@ pub(super) fn walk(tokens: &TokenStream, see: &mut dyn FnMut(&[TokenTree])) {
     }
 }
 
-/// The path that starts at `at`, if an identifier is there, and where it ends.
+/// Returns the path that starts at `at`, if an identifier is there, and where it ends.
 fn path_at(trees: &[TokenTree], at: usize) -> (Vec<String>, usize) {
     let mut segments = Vec::new();
     let mut next = at;

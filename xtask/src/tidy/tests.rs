@@ -20,7 +20,7 @@ const CLEAN: &[(&str, &str)] = &[
     ("crates/report/src/lib.rs", "//! Text.\n"),
 ];
 
-/// The clean tree with some files added or replaced.
+/// Returns the clean tree with some files added or replaced.
 fn tree(changes: &[(&str, &str)]) -> Tree {
     let mut files: Vec<(String, String)> = ["units", "protocol", "net", "report"]
         .iter()
@@ -40,7 +40,7 @@ fn manifest(name: &str, rest: &str) -> String {
     format!("[package]\nname = \"{name}\"\n[lints]\nworkspace = true\n{rest}")
 }
 
-/// The findings as `path:line: text`.
+/// Returns the findings as `path:line: text`.
 fn found(changes: &[(&str, &str)]) -> Vec<String> {
     findings(&tree(changes)).iter().map(ToString::to_string).collect()
 }
@@ -366,7 +366,7 @@ fn rewritten_code_stays_plain() {
     )]);
 }
 
-/// Names used by the text above.
+/// Returns the names used by the text above.
 fn first(text: &str) -> &str {
     ["latency", "Latencies", "RPS", "virtual users", "average", "Error rate", "hits per second"]
         .into_iter()

@@ -27,7 +27,7 @@ const SKIPPED: &[&str] = &[".git", "target", "dist", "vendor", "corpus", "artifa
 const TEXT: &[&str] =
     &["rs", "md", "toml", "sh", "py", "json", "snap", "txt", "yml", "yaml", "html", "css", "js"];
 
-/// The crate of a source file, and the file's path below `src/`.
+/// Returns the crate of a source file, and the file's path below `src/`.
 pub(crate) fn source_of(path: &str) -> Option<(&str, &str)> {
     let (folder, file) = path.strip_prefix("crates/")?.split_once("/src/")?;
     Some((folder.rsplit('/').next()?, file))
@@ -69,7 +69,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A tree constructed for a test.
+    /// Returns a tree constructed for a test.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
         let mut tree = Tree::default();
@@ -83,7 +83,7 @@ impl Tree {
         tree
     }
 
-    /// Path and text of every text file, in order of the paths.
+    /// Returns the path and text of every text file, in order of the paths.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
@@ -97,7 +97,7 @@ impl Tree {
         path.is_empty() || self.paths.contains(path)
     }
 
-    /// Name and folder of every crate: `crates/NAME`, or `crates/GROUP/NAME`.
+    /// Returns the name and folder of every crate: `crates/NAME`, or `crates/GROUP/NAME`.
     pub(crate) fn crate_folders(&self) -> impl Iterator<Item = (&str, &str)> {
         self.paths.iter().filter(|path| self.is_crate(path)).map(|path| {
             let name = path.rsplit('/').next().expect("a path has a last part");
@@ -105,7 +105,7 @@ impl Tree {
         })
     }
 
-    /// Names of the crates.
+    /// Returns the names of the crates.
     pub(crate) fn crates(&self) -> impl Iterator<Item = &str> {
         self.crate_folders().map(|(name, _)| name)
     }
@@ -117,7 +117,7 @@ impl Tree {
             && self.holds(&format!("{path}/Cargo.toml"))
     }
 
-    /// The crate that contains a path.
+    /// Returns the crate that contains a path.
     pub(crate) fn crate_of<'p>(&self, path: &'p str) -> Option<&'p str> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).skip(1).take(2);
         let folder = ends.map(|end| &path[..end]).find(|folder| self.is_crate(folder))?;

@@ -64,7 +64,7 @@ impl Packed {
     }
 }
 
-/// Text on one line.
+/// Returns the text on one line.
 fn words(of: &impl Spanned) -> String {
     let text = of.span().source_text().unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -113,7 +113,7 @@ impl Round {
         if wrong.is_empty() { Judgement::Right } else { Judgement::Wrong(wrong) }
     }
 
-    /// The figures side by side, for people.
+    /// Returns the figures side by side, for people.
     pub(super) fn table(&self) -> String {
         let mut text = format!("{:<36}", "ms");
         for quantile in QUANTILES {
@@ -190,7 +190,7 @@ fn quantiles(report: &Value, of: &str) -> anyhow::Result<Times> {
     Ok(times)
 }
 
-/// `latency from due time  p50 10.00 p90 … ms (n 10000)` of bench/limit's openref.
+/// Parses `latency from due time  p50 10.00 p90 … ms (n 10000)` of bench/limit's openref.
 fn reference_times(text: &str) -> Option<Times> {
     let mut times = [0.0; 4];
     for (time, quantile) in times.iter_mut().zip(QUANTILES) {

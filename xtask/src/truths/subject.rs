@@ -71,7 +71,7 @@ struct Page {
     text: String,
 }
 
-/// The firing range without a defect.
+/// Returns the firing range without a defect.
 pub(crate) fn range() -> Subject {
     Subject {
         name: "the firing range".to_owned(),
@@ -118,7 +118,7 @@ impl Subject {
         }
     }
 
-    /// Every file of `folder`, in the order of their names.
+    /// Returns every file of `folder`, in the order of their names.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or is wrong; the file is named.
@@ -138,7 +138,7 @@ impl Subject {
         shell::find(&self.program).is_some() || Path::new(&self.program).exists()
     }
 
-    /// The first version-like text in its output.
+    /// Returns the first version-like text in its output.
     pub(crate) fn version(&self) -> String {
         let Ok(mut command) = command(&self.version) else { return "unknown".to_owned() };
         let Ok(output) = command.stdin(Stdio::null()).output() else { return "unknown".to_owned() };
@@ -221,7 +221,7 @@ impl Running {
         Ok(())
     }
 
-    /// Output of the server.
+    /// Returns output of the server.
     pub(crate) fn output(&self) -> String {
         let read = |name| std::fs::read_to_string(self.folder.path().join(name));
         let both = [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat();
