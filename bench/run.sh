@@ -11,6 +11,7 @@
 # namespace of its own where TCP's congestion control is Reno. What the host has is a fact of the raw file.
 #
 # H2LOAD3=h2load: an h2load that speaks HTTP/3, where there is one (README.md tells how it is built).
+# GCANNON=gcannon: a client on io_uring, where there is one.
 # LOADSTONE_BIN=target/dist/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
 # The peers are those of ./peers.sh install; one that is not installed is left out and said so.
 export LOADSTONE_STORE=none
@@ -19,6 +20,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 . ./peers.sh
 ROUNDS=${ROUNDS:-9}
 H2LOAD3=${H2LOAD3:-h2load-http3}
+GCANNON=${GCANNON:-gcannon}
 LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/dist/loadstone}")
 export RAW=${RAW:-$WORK/bench-$(date +%Y%m%d-%H%M%S).tsv}
 MEMORY_ROUNDS=3 PACE_SECS=${PACE_SECS:-5}
@@ -46,6 +48,7 @@ facts() {
   command -v ab >/dev/null && fact ab "$(ab -V 2>&1 | head -1)"
   command -v httperf >/dev/null && fact httperf "$(httperf --version 2>&1 | grep -m1 -o 'httperf-[^ ]*')"
   command -v oha >/dev/null && fact oha "$(oha --version 2>&1 | head -1)"
+  command -v k6 >/dev/null && fact k6 "$(k6 version 2>&1 | head -1)"
   command -v "$H2LOAD3" >/dev/null && fact h2load-http3 "$("$H2LOAD3" --version 2>&1 | head -1)"
   fact congestion "$(cat /proc/sys/net/ipv4/tcp_congestion_control), but in tables whose name ends with another one"
   fact pace "clients scheduled by ${REALTIME[*]:-the ordinary policy}"
@@ -112,6 +115,8 @@ command_of() { # table tool
   */ab) CMD=(ab -q -k -c "$CONNS" -t "$SECS" -n 2000000 "$u") ;;
   */httperf) CMD=(httperf --hog --server 127.0.0.1 --port "$hp" --uri "$REQ" --num-conns "$CONNS" --rate 10000 --num-calls $((SECS * 1600))) ;;
   */oha) CMD=(oha --no-tui --worker-threads 1 -c "$CONNS" -z "${SECS}s" "$u") ;;
+  */gcannon) CMD=("$GCANNON" "$u" -c "$CONNS" -t 1 -d "${SECS}s") ;;
+  */k6) CMD=(k6 run --quiet --no-summary --vus "$CONNS" --duration "${SECS}s" --env URL="$u" k6.js) ;;
   */loadstone) CMD=("${ls[@]}" -d "${SECS}s" "$u") ;;
   */loadstone-batches) CMD=("${ls[@]}" -d "${SECS}s" --stack kernel:batches "$u") ;;
   */own) CMD=("${ls[@]}" -d "${SECS}s" --stack own "$u") ;;
@@ -364,10 +369,10 @@ main() {
   for table in "$@"; do
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
-    keepalive) at_null; rounds keepalive bare bare-uring wrk h2load oha loadstone loadstone-batches own own-batches ;;
+    keepalive) at_null; rounds keepalive bare bare-uring wrk h2load oha gcannon loadstone loadstone-batches own own-batches ;;
     many) at_null; CONNS=5000 rounds many bare wrk loadstone loadstone-batches own own-calls own-batches ;;
     one) at_null; CONNS=1 rounds one bare wrk loadstone loadstone-batches own own-calls own-batches ;;
-    nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone loadstone-batches own ;;
+    nginx) at_nginx; rounds nginx bare httperf wrk ab oha gcannon k6 loadstone loadstone-batches own ;;
     close) at_nginx; rounds close bare wrk ab oha loadstone loadstone-batches own own-calls own-batches ;;
     bulk) at_nginx; bulk ;;
     tls) at_nginx; rounds tls wrk ab h2load oha loadstone ;;
