@@ -1,8 +1,8 @@
 //! `loadstone calibrate`: how fast and how punctual is this client machine?
 
-use crate::args::{CalibrateArgs, Sink};
 use crate::child::SiteProcess;
 use crate::exit::{Code, Failure};
+use args::{CalibrateArgs, Sink};
 use plan::{Arrivals, Load, Plan, Think};
 use report::RunReport;
 use sample::CallRecord;

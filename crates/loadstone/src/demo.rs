@@ -2,9 +2,9 @@
 
 mod stall;
 
-use crate::args::{DemoArgs, DemoScene};
 use crate::child::SiteProcess;
 use crate::exit::{Code, Failure};
+use args::{DemoArgs, DemoScene};
 use units::show;
 
 /// Starts the site, measures it by an open load, reports, writes the page, cleans up.

@@ -4,27 +4,11 @@
 
 use crate::exit::Failure;
 use anyhow::{Context, Result};
+use args::Sink;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-
-/// A file, or standard output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Sink {
-    Stdout,
-    File(PathBuf),
-}
-
-impl Sink {
-    /// Returns the path, if it is a regular file.
-    pub(crate) fn file(&self) -> Option<&PathBuf> {
-        match self {
-            Sink::File(path) => Some(path),
-            Sink::Stdout => None,
-        }
-    }
-}
 
 /// Resolved output path. A symbolic link stays, and its target receives the result.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! `loadstone init`: the first plan of a service.
 
-use crate::args::{Cli, Command, InitArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::{files, workload_command};
+use args::{Cli, Command, InitArgs, Sink};
 use clap::Parser;
 use plan::{Plan, Secrets};
 

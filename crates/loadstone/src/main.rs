@@ -1,7 +1,6 @@
 //! The binary: dispatch, wiring, signals, exit codes.
 #![forbid(unsafe_code)]
 
-mod args;
 mod calibrate;
 mod check;
 mod child;
@@ -27,7 +26,7 @@ mod torture;
 mod ui_command;
 mod workload_command;
 
-use args::{Cli, Command, Disk, Outputs, RunArgs, UsageError};
+use args::{Cli, Command, Disk, Outputs, RunArgs};
 use clap::{CommandFactory, FromArgMatches};
 use exit::{Code, Failure};
 use session::{Fleet, caller, exit, over_quic, programs, script, signals, sut, wall_clock};
@@ -163,12 +162,6 @@ fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
             say(&format!("cannot write to standard output: {error}"));
             Code::NotWritten.into()
         }
-    }
-}
-
-impl From<UsageError> for Failure {
-    fn from(error: UsageError) -> Failure {
-        Failure::usage(error.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `loadstone netpath`: runs a program behind an emulated path.
 
-use crate::args::{NetpathArgs, NetpathCommand};
 use crate::exit::{Code, Failure};
+use args::{NetpathArgs, NetpathCommand};
 use netpath::{FarEnd, NetPath, PathRequest, Post, Warden};
 use record::run::PathRecord;
 use sample::PathFacts;

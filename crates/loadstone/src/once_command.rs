@@ -1,8 +1,8 @@
 //! `loadstone once`: one call, shown from the request to the end of the response.
 
-use crate::args::{OnceArgs, trust};
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::{OnceArgs, trust};
 use engine::exchange::{Caller, Heard, Message, Outgoing, Reply};
 use plan::{HttpVersion, Masker, Plan};
 use session::{Env, Session};

@@ -1,9 +1,9 @@
 //! `loadstone record`: a recording proxy, and a plan made from the recording.
 
-use crate::args::{Disk, RecordArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::workload_command::dry_run;
+use args::{Disk, RecordArgs};
 use record::words::counted;
 use recorder::{LocalAuthority, RecordedExchange, RecorderConfig, RecordingProxy, to_har};
 use std::os::unix::fs::OpenOptionsExt;
@@ -72,8 +72,8 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
     files::write_to(&args.output, &imported.toml).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
         let name = match &args.output {
-            files::Sink::File(path) => path.display().to_string(),
-            files::Sink::Stdout => "standard output".to_owned(),
+            args::Sink::File(path) => path.display().to_string(),
+            args::Sink::Stdout => "standard output".to_owned(),
         };
         crate::say(&format!(
             "{} in {}, {} in {name}; both contain the cookies and logins that were sent",

@@ -2,9 +2,9 @@
 
 mod recorded;
 
-use crate::args::{BenchmarkName, ReportArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::{files, run};
+use args::{BenchmarkName, ReportArgs, Sink};
 use faces::webstone::Benchmark;
 use record::check::CheckRecord;
 use record::compare::CompareRecord;

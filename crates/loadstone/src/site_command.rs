@@ -1,7 +1,7 @@
 //! `loadstone site`: the reference server in the foreground, or the norm site.
 
-use crate::args::{NormTask, SiteTask};
 use crate::exit::{Code, Failure};
+use args::{NormTask, SiteTask};
 use faulty::Defect;
 use std::fmt::Write;
 use std::path::Path;

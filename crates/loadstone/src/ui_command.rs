@@ -1,7 +1,7 @@
 //! `loadstone ui`: the store in a browser, until a signal.
 
-use crate::args::UiArgs;
 use crate::exit::{Code, Failure};
+use args::UiArgs;
 use live::browser::{Ui, UiConfig};
 use std::time::Duration;
 

@@ -13,10 +13,10 @@ mod verify;
 
 pub(crate) use foreign::dry_run;
 
-use crate::args::{CrawlArgs, WorkloadArgs, WorkloadCommand, trust};
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::{CrawlArgs, WorkloadArgs, WorkloadCommand, trust};
 use engine::crawl::{Crawl, CrawlPlan, crawl};
 use std::fmt::Write as _;
 use units::Nanos;

@@ -54,7 +54,7 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 /// Rust files whose doc comments are help texts, or which have one of the words in another sense:
 /// the user `nobody`, and the words of this check.
 const OTHER_SENSE: &[&str] = &[
-    "crates/loadstone/src/args/",
+    "crates/args/",
     "crates/loadstone/tests/check/servers.rs",
     "crates/loadstone/tests/hard_times/running.rs",
     "vendor/",

@@ -36,7 +36,7 @@ const EXCEPTIONS: &[&str] = &[
     // names of options of other tools
     "crates/load/import/src/command_lines/tools.rs",
     "crates/tools/faces/",
-    "crates/loadstone/src/args/foreign/",
+    "crates/args/src/foreign/",
     "docs/design.md",
     "xtask/src/tidy/",
     "xtask/src/truth/",

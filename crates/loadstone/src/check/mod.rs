@@ -2,9 +2,9 @@
 
 mod world;
 
-use crate::args::{CheckArgs, Disk};
 use crate::exit::{Code, Failure};
 use crate::{files, progress};
+use args::{CheckArgs, Disk};
 use engine::check::{rehearse, run_check};
 use plan::FileSource;
 use plan::check::{CheckPlan, CheckResult, Step};

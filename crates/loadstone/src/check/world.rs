@@ -1,7 +1,7 @@
 //! The real world of a check: sockets, names, files.
 
-use crate::args::{CheckArgs, trust};
 use crate::exit::Failure;
+use args::{CheckArgs, trust};
 use conduit::Io;
 use engine::check::CheckWorld;
 use engine::exchange::{Caller, Heard, Outgoing};

@@ -1,9 +1,9 @@
 //! Duets: both sides of a comparison measured at the same moment, each by a process of this
 //! program, so that changes on the machine affect both.
 
-use crate::args::CompareSide;
 use crate::exit::{Code, Failure};
 use crate::signals;
+use args::CompareSide;
 use record::run::RunRecord;
 use rustix::process::{Pid, Signal, kill_process};
 use session::sut::SutTarget;

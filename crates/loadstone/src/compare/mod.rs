@@ -9,9 +9,9 @@ mod side;
 mod stored;
 mod worktree;
 
-use crate::args::{CompareArgs, CompareTask, Disk, Outputs};
 use crate::exit::{Code, Failure};
 use crate::run::output;
+use args::{CompareArgs, CompareTask, Disk, Outputs};
 use record::compare::{BoundRecord, CompareRecord, GateAnswer};
 use stats::State;
 

@@ -1,6 +1,6 @@
 //! A gate during the measurement: its blocks and its remaining time.
 
-use crate::args::GateTask;
+use args::GateTask;
 use net::reactor::monotonic;
 use record::compare::{FailIf, Gate, GateEnd, GateRecord};
 use record::run::RunRecord;

@@ -2,10 +2,10 @@
 //! run and ended after it.
 
 use super::server::ServerProcess;
-use crate::args::{CompareSide, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::live::Live;
 use crate::signals;
+use args::{CompareSide, LiveTask};
 use engine::Setup;
 use record::compare::FailIf;
 use record::server::{Conduct, Server};

@@ -1,9 +1,9 @@
 //! Two sets of separately recorded runs.
 
-use crate::args::{StoredTask, UsageError, differing_plans};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{noted, wanted};
 use crate::run::output;
+use args::{StoredTask, UsageError, differing_plans};
 use record::compare::{Comparison, Scope, assemble, plan_differences};
 use record::run::RunRecord;
 use stats::compare::RUNS_MIN;

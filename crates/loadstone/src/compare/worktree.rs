@@ -1,8 +1,8 @@
 //! Two commits of one repository, each built in its own worktree.
 
-use crate::args::LiveTask;
 use crate::exit::{Code, Failure};
 use crate::{shell, signals};
+use args::LiveTask;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Budgets: the maximum rate of all machines together per host.
 
-use crate::args::HostBudget;
+use args::HostBudget;
 use plan::Plan;
 use sample::BudgetFacts;
 use session::{RateUnknown, lane_peak};

@@ -3,10 +3,10 @@
 use super::fleet_run::{Beginning, FleetRun, Terms};
 use super::usage;
 use super::wire::Wire;
-use crate::args::OnLoss;
-use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
 use anyhow::Context;
+use args::OnLoss;
+use args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use fleet::protocol::manager::{AGENTS_MAX, Manager};
 use fleet::{
     Credentials, Grant, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
@@ -115,8 +115,8 @@ fn command(
 fn carry_out(task: &FleetTask, fleet_run: &FleetRun) -> Result<Code, Failure> {
     let machines: Arc<dyn Fleet> = Arc::new(fleet_run.clone());
     match task.command()? {
-        crate::args::Command::Run(args) => crate::run_plan(*args, Some(&machines)),
-        crate::args::Command::Ramp(args) => crate::ramp::ramp(*args, Some(&machines)),
+        args::Command::Run(args) => crate::run_plan(*args, Some(&machines)),
+        args::Command::Ramp(args) => crate::ramp::ramp(*args, Some(&machines)),
         _ => Err(Failure::usage("a fleet supports run and ramp")),
     }
 }

@@ -5,7 +5,7 @@ use super::fleet_run::POLL_INTERVAL;
 use super::ledger::{Ghost, Ledger, LedgerState};
 use super::successors::Handover;
 use super::wire::{AgentEntries, Wire};
-use crate::args::OnLoss;
+use args::OnLoss;
 use engine::{Collector, Order, Owed, Row, Setup, Share};
 use fleet::protocol::manager::FleetEvent;
 use fleet::protocol::message::{Hello, PartEnding};

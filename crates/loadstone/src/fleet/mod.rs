@@ -14,9 +14,9 @@ mod successors;
 mod target;
 mod wire;
 
-use crate::args::{FleetArgs, FleetCommand};
 use crate::exit::{Code, Failure};
 use ::fleet::FleetError;
+use args::{FleetArgs, FleetCommand};
 
 /// Errors of the fleet's network: credentials, a server.
 fn usage(error: FleetError) -> Failure {

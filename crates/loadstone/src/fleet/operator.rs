@@ -1,8 +1,8 @@
 //! `loadstone fleet status` and `abort`: an operator's questions to a manager.
 
 use super::usage;
-use crate::args::FleetOperatorArgs;
 use crate::exit::{Code, Failure};
+use args::FleetOperatorArgs;
 use fleet::protocol::message::{self, OperatorMessage, Status};
 use fleet::protocol::stamp::RefusedMessages;
 use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};

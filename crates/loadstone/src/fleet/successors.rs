@@ -4,7 +4,7 @@
 use super::ledger::LedgerState;
 use super::merge::Merge;
 use super::wire::Wire;
-use crate::args::OnLoss;
+use args::OnLoss;
 use engine::{Order, Share};
 use fleet::protocol::agent::SLOTS_MAX;
 use fleet::protocol::slots::SlotTable;

@@ -2,9 +2,9 @@
 //! it, and sends them to the fleet's run, like `--sut` on a single machine.
 
 use super::usage;
-use crate::args::FleetWatchArgs;
 use crate::exit::{Code, Failure};
 use crate::sut::{SutSource, SutTarget};
+use args::FleetWatchArgs;
 use fleet::protocol::PROTOCOL;
 use fleet::protocol::message::{self, FromWatch, WatchHello};
 use fleet::protocol::stamp::Stamped;

@@ -2,7 +2,7 @@
 
 use super::RampSession;
 use super::lane::Lane;
-use crate::args::{RampTarget, RampTask};
+use args::{RampTarget, RampTask};
 use engine::ramp::Range;
 use report::ramp::{RampRecord, RampReport, RampStep};
 use stats::curve::Axis;

@@ -6,12 +6,12 @@ mod pace;
 mod rest;
 mod watch;
 
-use crate::args::{Disk, RampArgs, RampTask};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{self, Keeper, Keeping};
 use crate::run::meters::Meters;
 use crate::run::output;
 use crate::run::view::{self, View};
+use args::{Disk, RampArgs, RampTask};
 use lane::{Lane, LaneTurn};
 use pace::LaneLeft;
 use record::run::VerdictRecord;

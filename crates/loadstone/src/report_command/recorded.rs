@@ -1,8 +1,8 @@
 //! Records in JSON files, which need no store.
 
 use super::ShownResults;
-use crate::args::Disk;
 use crate::exit::Failure;
+use args::Disk;
 use plan::FileSource;
 use record::{check, compare, document, ramp, run, torture};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Publishes a run's figures to Prometheus and OTLP.
 
-use crate::args::Outputs;
 use crate::exit::Failure;
+use args::Outputs;
 use engine::{Intention, Setup};
 use live::metrics::{Board, Collector, Endpoint, Pusher, Reading, RunLabels};
 use sample::{AgentNow, CallRecord};

@@ -7,10 +7,10 @@ pub(crate) mod meters;
 pub(crate) mod output;
 pub(crate) mod view;
 
-use crate::args::Outputs;
 use crate::exit::{Code, Failure, NotBegun};
-use crate::files::Sink;
 use crate::sut;
+use args::Outputs;
+use args::Sink;
 use call_log::LogFile;
 use keeping::{Keeper, Keeping};
 use live::Live;

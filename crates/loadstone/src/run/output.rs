@@ -1,8 +1,8 @@
 //! Writes results to the requested destinations.
 
-use crate::args::{Outputs, Sink};
 use crate::exit::Failure;
 use crate::{files, progress};
+use args::{Outputs, Sink};
 use report::{RunRecord, Style};
 use std::io::IsTerminal;
 use std::path::PathBuf;

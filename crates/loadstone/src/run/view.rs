@@ -1,7 +1,7 @@
 //! The full-screen view of a run: its terminal, and the state shown each second.
 
-use crate::args::Outputs;
 use crate::exit::Failure;
+use args::Outputs;
 use engine::{Intention, Row, Setup};
 use live::terminal::{Climb, Judged, Look, Screen, Subject};
 use plan::Plan;

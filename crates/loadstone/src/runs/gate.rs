@@ -1,9 +1,9 @@
 //! `loadstone runs gate`: reports whether the history of one name got worse.
 
 use super::to_read;
-use crate::args::{HistoryArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::{HistoryArgs, Sink};
 use record::compare::Judgement;
 use record::history::assemble;
 use report::printable;

@@ -3,11 +3,11 @@
 mod gate;
 mod list;
 
-use crate::args::{ListArgs, RunsArgs, RunsTask, ShowArgs, Sink, StoreArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::report_command::of_one_kind;
 use crate::run::{keeping, output};
+use args::{ListArgs, RunsArgs, RunsTask, ShowArgs, Sink, StoreArgs};
 use record::compare::SideRecord;
 use record::run::PlanRecord;
 use std::path::Path;

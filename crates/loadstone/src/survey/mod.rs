@@ -5,9 +5,9 @@ mod names;
 mod permit;
 mod web;
 
-use crate::args::{Disk, Sink, SurveyArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::{Disk, Sink, SurveyArgs};
 use permit::Permit;
 use plan::FileSource;
 use record::survey::{SurveyKind, SurveyRecord, SurveyedServer};

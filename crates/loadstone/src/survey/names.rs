@@ -2,7 +2,7 @@
 
 use super::list::{Listed, Resolved};
 use super::permit::Permit;
-use crate::args::SurveyArgs;
+use args::SurveyArgs;
 use host::{Asking, NameServerVisit, ask_name_servers};
 use record::survey::SurveyedServer;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Permission checks before the first packet. Requests are recorded in the audit log.
 
 use super::list::Resolved;
-use crate::args::SurveyArgs;
 use crate::exit::Failure;
 use crate::torture::audit::{Audit, words};
 use crate::torture::{key, run_id};
+use args::SurveyArgs;
 use record::survey::SurveyRecord;
 use record::words::counted;
 use serde_json::{Map, Value, json};

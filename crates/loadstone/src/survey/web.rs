@@ -2,9 +2,9 @@
 
 use super::list::{Listed, Resolved};
 use super::permit::Permit;
-use crate::args::SurveyArgs;
 use crate::exit::Failure;
 use crate::torture::world::Sockets;
+use args::SurveyArgs;
 use campaign::World;
 use conduit::{Peer, TlsFactory};
 use dialogue::governor::{Bounds, Governor, Stop};

@@ -1,9 +1,9 @@
 //! `loadstone torture audit`: verifies and prints the log.
 
 use super::audit::{FILE, head_of};
-use crate::args::AuditCommand;
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::AuditCommand;
 use dialogue::governor::Spent;
 use serde_json::Value;
 use std::fs;

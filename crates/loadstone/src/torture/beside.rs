@@ -1,8 +1,8 @@
 //! `--beside`: a background load during the cases, and the effect of each case on it.
 
 use super::permit::classify;
-use crate::args::{Disk, TortureArgs, beside_plan};
 use crate::exit::{Code, Failure};
+use args::{Disk, TortureArgs, beside_plan};
 use campaign::{CampaignEvent, Watcher};
 use engine::{Order, Setup};
 use plan::{Load, Plan, ResolveRule};

@@ -3,9 +3,9 @@
 use super::permit::{self, Permit};
 use super::target::{self, Reached};
 use super::world::Sockets;
-use crate::args::{ChainArgs, TortureArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::{ChainArgs, TortureArgs};
 use campaign::{ChainTargets, RecordingOrigin, TestTarget};
 use record::torture::chain::{ChainEnds, chain_record};
 use site::{OriginRecorder, RecordedMessage};

@@ -1,7 +1,7 @@
 //! Selects the cases, and how they run.
 
-use crate::args::{Disk, TortureArgs, TortureWhat};
 use crate::exit::Failure;
+use args::{Disk, TortureArgs, TortureWhat};
 use campaign::Settings;
 use campaign::probes::Probing;
 use campaign::shrink::Budget;

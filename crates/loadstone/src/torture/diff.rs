@@ -1,8 +1,8 @@
 //! `loadstone torture diff`: compares two results.
 
-use crate::args::{Disk, TortureDiff};
 use crate::exit::{Code, Failure};
 use crate::{files, runs};
+use args::{Disk, TortureDiff};
 use plan::FileSource;
 use record::document;
 use record::torture::TortureRecord;

@@ -2,9 +2,9 @@
 
 use super::evidence;
 use super::print;
-use crate::args::EmitArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::EmitArgs;
 use report::torture::{ProbeForm, capture, case_file};
 use std::path::{Path, PathBuf};
 use torture::case::Case;

@@ -30,10 +30,10 @@ mod target;
 mod waivers;
 pub(crate) mod world;
 
-use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
+use args::{TortureArgs, TortureAsk};
 use audit::Writer;
 use beside::Planned;
 use campaign::{CampaignEvent, Settings, Watcher, Watchers, World};

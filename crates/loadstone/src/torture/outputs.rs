@@ -1,9 +1,9 @@
 //! Outputs of the results.
 
 use super::directory::Recorder;
-use crate::args::TortureOutputs;
 use crate::exit::Failure;
 use crate::files;
+use args::TortureOutputs;
 use campaign::TestTarget;
 use record::torture::TortureRecord;
 use report::torture::Report;

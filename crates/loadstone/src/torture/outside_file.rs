@@ -1,7 +1,7 @@
 //! A file that the server must not serve. Cases of path traversal compare responses with it.
 
-use crate::args::TortureArgs;
 use crate::exit::Failure;
+use args::TortureArgs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use torture::judge::Plain;

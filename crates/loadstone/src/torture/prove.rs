@@ -2,9 +2,9 @@
 //! installation to test it.
 
 use super::{key, permit};
-use crate::args::ProveArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::ProveArgs;
 use std::io::Write;
 use torture::safety::Class;
 use torture::safety::proof::{Day, FILE_PATH, Proof, txt_name};

@@ -1,7 +1,7 @@
 //! The network device for cases that send raw TCP segments.
 
-use crate::args::TortureArgs;
 use crate::exit::Failure;
+use args::TortureArgs;
 use ownstack::RawLink;
 use std::net::SocketAddr;
 use torture::case::{Case, Need, PACKETS};

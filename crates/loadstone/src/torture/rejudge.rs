@@ -2,9 +2,9 @@
 //! is sent.
 
 use super::evidence;
-use crate::args::JudgeArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::JudgeArgs;
 use record::document;
 use record::torture::rejudged::{Rejudged, RejudgedRecord};
 use report::torture::rejudged_text;

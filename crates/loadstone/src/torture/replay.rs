@@ -1,9 +1,9 @@
 //! `loadstone torture replay`: sends failures again.
 
 use super::evidence;
-use crate::args::ReplayArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::ReplayArgs;
 use campaign::{Settings, Timing, Watcher, Watchers};
 use record::document;
 use record::torture::replay::{Replay, ReplayRecord, ReplayRow};

@@ -2,9 +2,9 @@
 //! the figures of its machine from a node exporter.
 
 use super::target::Reached;
-use crate::args::{Sut, TortureServer};
 use crate::exit::Failure;
 use crate::sut::{SutSource, SutTarget};
+use args::{Sut, TortureServer};
 use conduit::Peer;
 use host::lives::Lives;
 use sample::{Death, ServerState};

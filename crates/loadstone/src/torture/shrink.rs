@@ -3,9 +3,9 @@
 
 use super::evidence::{self, Kept};
 use super::print;
-use crate::args::ShrinkArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::ShrinkArgs;
 use campaign::shrink::Budget;
 use campaign::{CampaignEvent, Settings, Watcher, Watchers, World};
 use report::torture::shrunk_text;

@@ -2,8 +2,8 @@
 //! once, and only those addresses are tested.
 
 use super::permit;
-use crate::args::TortureArgs;
 use crate::exit::{Code, Failure};
+use args::TortureArgs;
 use campaign::TestTarget;
 use conduit::Peer;
 use dialogue::http2::Spoken;
@@ -122,12 +122,13 @@ fn fields(args: &TortureArgs, run: &str) -> String {
 
 /// Returns the fields that the user adds to every request.
 fn own_fields(args: &TortureArgs) -> String {
-    args.safety.headers().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
+    let request = args.safety.request();
+    request.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
 }
 
 /// Returns values of the user's fields that are credentials.
 fn secrets(args: &TortureArgs) -> Vec<String> {
-    let fields = args.safety.headers().into_iter();
+    let fields = args.safety.request().headers.into_iter();
     let secret = fields.filter(|(name, value)| plan::is_secret_header(name) && !value.is_empty());
     secret.map(|(_, value)| value).collect()
 }

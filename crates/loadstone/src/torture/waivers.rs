@@ -1,7 +1,7 @@
 //! The file of accepted findings (waivers).
 
-use crate::args::{Disk, TortureOutputs};
 use crate::exit::Failure;
+use args::{Disk, TortureOutputs};
 use plan::FileSource;
 use record::torture::waivers::{self, Waiver};
 use torture::case::Case;

@@ -1,9 +1,9 @@
 //! `loadstone workload import` of a server's access log.
 
 use super::{foreign, recording, token_trace};
-use crate::args::{By, ImportArgs, ImportFrom, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::{By, ImportArgs, ImportFrom, Sink};
 use plan::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
 use std::fmt::Write as _;
 use std::fs::File;

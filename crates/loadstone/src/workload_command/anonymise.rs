@@ -1,10 +1,10 @@
 //! `loadstone workload anonymise`: removes personal data from a log, line by line.
 
 use super::access_log::{LINE_MAX, cannot_read, open};
-use crate::args::{AnonymiseArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::files::{self, GrowingFile};
 use anyhow::Context;
+use args::{AnonymiseArgs, Sink};
 use record::words::counted;
 use std::fs::File;
 use std::io::{BufRead, BufWriter, Read, Write};

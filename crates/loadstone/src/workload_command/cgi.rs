@@ -1,7 +1,7 @@
 //! `loadstone workload cgi`: SPECweb99's dynamic page as a CGI program (RFC 3875).
 
-use crate::args::CgiArgs;
 use crate::exit::{Code, Failure};
+use args::CgiArgs;
 use units::Seed;
 use workload::fileset::specweb99::{
     Advertising, DYNAMIC_TYPE, DynamicQuery, PageHead, Visitor, page_of_file,

@@ -1,9 +1,9 @@
 //! `loadstone workload describe`: a server's access log in figures.
 
 use super::access_log::{broken, lines, open, without_requests};
-use crate::args::DescribeArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::DescribeArgs;
 use std::fmt::Write as _;
 use units::{Nanos, show};
 use workload::access_log::{Counted, Describer, Description, Model};

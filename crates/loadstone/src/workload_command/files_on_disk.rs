@@ -1,8 +1,8 @@
 //! `loadstone workload files`: a file set, written out.
 
-use crate::args::FilesArgs;
 use crate::exit::{Code, Failure};
 use anyhow::Context;
+use args::FilesArgs;
 use std::io::Write;
 use std::path::Path;
 use units::Seed;

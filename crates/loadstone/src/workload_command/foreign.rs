@@ -3,10 +3,10 @@
 
 use super::put;
 use super::recording::text;
-use crate::args::{Disk, ImportArgs, ScriptsWhen};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::programs;
+use args::{Disk, ImportArgs, ScriptsWhen};
 use import::{Document, Format, Imported, LeftOut};
 use plan::{Load, Plan, ScriptPlan, Think};
 use record::run::RunRecord;

@@ -2,10 +2,8 @@
 
 use super::access_log::sped;
 use super::token_trace;
-use crate::args::{
-    By, Disk, ImportArgs, ImportFrom, of_grpcurl, set_login, set_manner, set_targets,
-};
 use crate::exit::Failure;
+use args::{By, Disk, ImportArgs, ImportFrom, of_grpcurl, set_login, set_manner, set_targets};
 use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 //! `loadstone workload sequence`: the requests for a file set, in order.
 
-use crate::args::{Format, SequenceArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::{Format, SequenceArgs, Sink};
 use plan::representative::{folder, visits_of};
 use plan::{Load, Plan, SessionPlan};
 use std::fmt::Write as _;

@@ -3,8 +3,8 @@
 //! BurstGPT.
 
 use super::access_log::{lines, sped};
-use crate::args::ImportArgs;
 use crate::exit::Failure;
+use args::ImportArgs;
 use plan::{Arrivals, Load, ModelApi, ModelRequest, Plan, Streaming, TargetPlan};
 use std::io::BufRead;
 use units::{Nanos, Rate, quoted, show};

@@ -1,9 +1,9 @@
 //! `loadstone workload verify`: files, a sequence or a server's log against a model.
 
 use super::access_log::{open, read};
-use crate::args::{Sink, VerifyArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
+use args::{Sink, VerifyArgs};
 use record::fit::{FitKind, FitRecord};
 use std::collections::HashMap;
 use std::io::BufRead;
