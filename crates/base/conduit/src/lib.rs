@@ -31,6 +31,12 @@ pub enum Peer {
         address: SocketAddr,
         name: String,
     },
+    /// A stream of an HTTP/2 connection to `to` that several WebSockets share (RFC 8441).
+    Tunnel {
+        to: Box<Peer>,
+        /// The server's name for TLS; `None`: no TLS.
+        name: Option<String>,
+    },
 }
 
 impl std::fmt::Display for Peer {
@@ -39,6 +45,7 @@ impl std::fmt::Display for Peer {
             Peer::Tcp(address) => address.fmt(f),
             Peer::Unix(path) => path.display().fmt(f),
             Peer::Udp(address) | Peer::Quic { address, .. } => write!(f, "{address} (UDP)"),
+            Peer::Tunnel { to, .. } => to.fmt(f),
         }
     }
 }
@@ -49,6 +56,7 @@ impl Peer {
         match self {
             Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => Some(*address),
             Peer::Unix(_) => None,
+            Peer::Tunnel { to, .. } => to.address(),
         }
     }
 }

@@ -58,7 +58,7 @@ classes! {
     ConnectTimeout, "connect-timo", Path, "no connection within the connect timeout";
     FirstByteTimeout, "first-byte-timo", Server, "no first byte of a response within its timeout";
     ProgressTimeout, "progress-timo", Server, "no byte was transferred for longer than the progress timeout";
-    KeepaliveTimeout, "keepalive-timo", Server, "no acknowledgment of a keepalive ping within 20 s";
+    KeepaliveTimeout, "keepalive-timo", Server, "a keepalive ping was not acknowledged in time";
     QueueTimeout, "queue-timo", Plan, "waited its whole timeout for a connection (see --connections-max)";
     SocketTimeout, "socket-timo", Path, "the kernel timed the connection out (ETIMEDOUT)";
     Refused, "connrefused", Server, "connection refused";

@@ -2,7 +2,7 @@
 
 use crate::head;
 use conduit::{IoError, OpenOptions, Peer, Ready, Slot};
-use sample::FailureClass;
+use sample::{FailureClass, SocketFacts};
 
 /// A larger buffer is freed when it is empty.
 const KEPT_MAX: usize = 4 << 10;
@@ -16,6 +16,8 @@ pub(crate) enum TunnelStage {
     Admitted,
     /// Its stream is open; the response may be outstanding.
     Open,
+    /// It is no tunnel, but a connection below.
+    Direct,
 }
 
 /// End of what the server sends.
@@ -30,6 +32,7 @@ pub(crate) struct TunnelEndpoint {
     pub(crate) stage: TunnelStage,
     pub(crate) peer: Peer,
     pub(crate) options: OpenOptions,
+    /// Slot of its connection below.
     pub(crate) trunk: Slot,
     pub(crate) id: i32,
     /// The partial head of an upgrade.
@@ -43,6 +46,8 @@ pub(crate) struct TunnelEndpoint {
     input_at: usize,
     pub(crate) end: Option<TunnelEnd>,
     pub(crate) why: Option<String>,
+    /// Facts of its connection, which has ended.
+    pub(crate) facts: Option<SocketFacts>,
     /// Readiness to be reported.
     readable: bool,
     writable: bool,
@@ -71,6 +76,7 @@ impl TunnelEndpoint {
             input_at: 0,
             end: None,
             why: None,
+            facts: None,
             readable: false,
             writable: false,
         }

@@ -7,6 +7,7 @@
 //!
 //! A connection counts as connected once a stream for it may be opened: the connect time includes
 //! TCP, TLS and the server's SETTINGS if it is the first of its trunk. TLS belongs to the trunk.
+//! Connections to other peers than [`Peer::Tunnel`] pass unchanged, as those of a journey's requests.
 //! Not supported: connections that are opened for a user with its own TLS sessions.
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory};
 use endpoint::{TunnelEnd, TunnelEndpoint, TunnelStage};
 use http2::SessionSettings;
 use sample::{FailureClass, SocketFacts};
+use std::ops::Range;
 use trunk::{Trunk, TrunkFailure, TunnelInput};
 use units::Nanos;
 
@@ -36,8 +38,8 @@ pub struct TunnelTerms {
     pub settings: SessionSettings,
     /// Tunnels of one connection at most; fewer if the server allows fewer streams.
     pub per_connection: u32,
-    /// The server's name, and a factory that offers HTTP/2 by ALPN; `None`: no TLS.
-    pub secure: Option<(String, Box<dyn TlsFactory>)>,
+    /// Offers HTTP/2 by ALPN; `None`: no server is reached by TLS.
+    pub tls: Option<Box<dyn TlsFactory>>,
 }
 
 impl std::fmt::Debug for TunnelTerms {
@@ -55,6 +57,10 @@ pub struct Tunnels<I> {
     terms: TunnelTerms,
     /// Each uses the slot below that is its index.
     trunks: Vec<Option<Trunk>>,
+    /// Connections that are not tunnels, by their slots below.
+    direct: Vec<Option<Slot>>,
+    /// Slots below that are not in use.
+    free: Vec<Slot>,
     tunnels: Vec<TunnelEndpoint>,
     /// Slots with readiness to be reported.
     news: Vec<Slot>,
@@ -75,6 +81,8 @@ impl<I: Io> Tunnels<I> {
             io,
             terms,
             trunks: Vec::new(),
+            direct: Vec::new(),
+            free: Vec::new(),
             tunnels: Vec::new(),
             news: Vec::new(),
             dirty: Vec::new(),
@@ -132,27 +140,55 @@ impl<I: Io> Tunnels<I> {
         Ok(())
     }
 
-    fn open_trunk(&mut self, slot: Slot) -> Result<usize, IoError> {
-        let free = self.trunks.iter().position(Option::is_none);
-        let index = free.unwrap_or_else(|| {
+    /// Opens a connection below; returns its slot.
+    fn open_below(&mut self, peer: &Peer, options: &OpenOptions) -> Result<Slot, IoError> {
+        let index = self.free.pop().unwrap_or_else(|| {
             self.trunks.push(None);
-            self.trunks.len() - 1
+            self.direct.push(None);
+            self.trunks.len() as Slot - 1
         });
-        let tunnel = &self.tunnels[slot as usize];
-        let tls = match &mut self.terms.secure {
-            None => None,
-            Some((name, factory)) => {
+        let opened = self.io.open(index, peer, options);
+        opened.inspect_err(|_| self.free.push(index)).map(|()| index)
+    }
+
+    fn open_trunk(&mut self, slot: Slot) -> Result<usize, IoError> {
+        let TunnelEndpoint { peer, options, .. } = &self.tunnels[slot as usize];
+        let (peer, options) = (peer.clone(), options.clone());
+        let Peer::Tunnel { to, name } = &peer else {
+            return Err(IoError::Failed(FailureClass::OtherIo));
+        };
+        let tls = match (name, &mut self.terms.tls) {
+            (None, _) => None,
+            (Some(_), None) => return Err(IoError::Failed(FailureClass::Tls)),
+            (Some(name), Some(factory)) => {
                 let session = factory.session(name);
                 Some(session.map_err(|error| IoError::Failed(error.class))?)
             }
         };
-        self.io.open(index as Slot, &tunnel.peer, &tunnel.options)?;
-        let peer = tunnel.peer.clone();
-        let options = tunnel.options.clone();
-        self.trunks[index] = Some(Trunk::new(&self.terms.settings, peer, options, tls));
-        self.mark(index as Slot);
+        let index = self.open_below(to, &options)?;
+        let trunk = Trunk::new(&self.terms.settings, peer, options, tls);
+        self.trunks[index as usize] = Some(trunk);
+        self.mark(index);
         self.opened += 1;
-        Ok(index)
+        Ok(index as usize)
+    }
+
+    /// Opens a connection that is not a tunnel.
+    fn open_direct(&mut self, slot: Slot) -> Result<(), IoError> {
+        let TunnelEndpoint { peer, options, .. } = &self.tunnels[slot as usize];
+        let (peer, options) = (peer.clone(), options.clone());
+        let index = self.open_below(&peer, &options)?;
+        self.direct[index as usize] = Some(slot);
+        let tunnel = &mut self.tunnels[slot as usize];
+        tunnel.stage = TunnelStage::Direct;
+        tunnel.trunk = index;
+        Ok(())
+    }
+
+    /// Slot below of a connection that is not a tunnel.
+    fn direct(&self, slot: Slot) -> Option<Slot> {
+        let tunnel = self.tunnels.get(slot as usize)?;
+        (tunnel.stage == TunnelStage::Direct).then_some(tunnel.trunk)
     }
 
     /// Lets waiting tunnels of a trunk open their streams. Those that it has no room for must move.
@@ -200,18 +236,22 @@ impl<I: Io> Tunnels<I> {
 
     /// Ends a trunk and the tunnels on it.
     fn fail(&mut self, index: Slot, failure: &TrunkFailure) {
-        let Some(trunk) = self.trunks.get_mut(index as usize).and_then(Option::take) else {
+        let Some(mut trunk) = self.trunks.get_mut(index as usize).and_then(Option::take) else {
             return;
         };
+        let mut facts = trunk.new_facts(self.io.facts(index));
         self.io.close(index, Close::Orderly);
+        self.free.push(index);
         let mut ended: Vec<Slot> = trunk.members.iter().filter_map(|it| it.slot).collect();
         ended.extend(trunk.waiting.iter().copied());
         for (slot, tunnel) in self.tunnels.iter_mut().enumerate() {
             if tunnel.trunk == index {
                 // the next trunk may have this index before the worker closes the tunnel
                 tunnel.trunk = Slot::MAX;
-                if tunnel.stage == TunnelStage::Admitted {
-                    ended.push(slot as Slot);
+                match tunnel.stage {
+                    TunnelStage::Admitted => ended.push(slot as Slot),
+                    TunnelStage::Open => tunnel.facts = facts.take(),
+                    _ => {}
                 }
             }
         }
@@ -239,7 +279,10 @@ impl<I: Io> Tunnels<I> {
                     break;
                 }
                 Ok(count) => count,
-                Err(IoError::WouldBlock) => break,
+                Err(IoError::WouldBlock) => {
+                    result = trunk.unwritable.take().map_or(Ok(()), Err);
+                    break;
+                }
                 Err(IoError::Failed(class)) => {
                     result = Err(TrunkFailure::new(class, self.io.why(index)));
                     break;
@@ -248,7 +291,7 @@ impl<I: Io> Tunnels<I> {
             let mut buffer = std::mem::take(&mut self.buffer);
             result = trunk.receive(&buffer[..count], &mut |input| self.take_input(index, input));
             std::mem::swap(&mut self.buffer, &mut buffer);
-            if count < READ_SIZE {
+            if count < READ_SIZE && trunk.unwritable.is_none() {
                 break;
             }
         }
@@ -292,14 +335,24 @@ impl<I: Io> Tunnels<I> {
         let Tunnels { io, trunks, .. } = self;
         let Some(trunk) = trunks.get_mut(index as usize).and_then(Option::as_mut) else { return };
         trunk.is_dirty = false;
+        if trunk.unwritable.is_some() {
+            return;
+        }
         let unblocked = match trunk.flush(|bytes| io.write(index, bytes)) {
             Ok(unblocked) => unblocked,
             Err(IoError::Failed(class)) if !trunk.is_settled() => {
                 let failure = TrunkFailure::new(class, io.why(index));
                 return self.fail(index, &failure);
             }
-            // received bytes must be read first; the read reports the failure
-            Err(_) => return self.unread.push(index),
+            Err(error) => {
+                let class = match error {
+                    IoError::Failed(class) => class,
+                    IoError::WouldBlock => FailureClass::OtherIo,
+                };
+                // received bytes are read first
+                trunk.unwritable = Some(TrunkFailure::new(class, io.why(index)));
+                return self.unread.push(index);
+            }
         };
         for slot in unblocked {
             self.report(slot, false, true);
@@ -319,7 +372,6 @@ impl<I: Io> Tunnels<I> {
 
     /// Sends an upgrade as an extended CONNECT once its head is whole. Returns the accepted bytes.
     fn ask(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
-        let secure = self.terms.secure.is_some();
         let Some(tunnel) = self.tunnels.get_mut(slot as usize) else { return Ok(bytes.len()) };
         let before = tunnel.head.len();
         tunnel.head.extend_from_slice(bytes);
@@ -330,6 +382,7 @@ impl<I: Io> Tunnels<I> {
             };
         };
         tunnel.head.truncate(size);
+        let secure = matches!(&tunnel.peer, Peer::Tunnel { name: Some(_), .. });
         let scheme = if secure { "https" } else { "http" };
         let request = http2::Request::extended_connect(&tunnel.head, scheme, "websocket");
         let request = request.map_err(|error| {
@@ -364,15 +417,24 @@ impl<I: Io> Tunnels<I> {
                 // the worker may be at its end and never wait again
                 self.flush(index);
             }
-            TunnelStage::Closed => {}
+            TunnelStage::Closed | TunnelStage::Direct => {}
         }
         self.admit(index);
         let unusable = |trunk: &mut Trunk| !trunk.is_settled() && trunk.waiting.is_empty();
         if self.trunk(index).is_some_and(unusable) {
             // all of its tunnels gave up; further ones must not wait on the same connection
             self.trunks[index as usize] = None;
+            self.free.push(index);
             self.io.close(index, how);
         }
+    }
+
+    /// Closes a connection that is not a tunnel.
+    fn close_direct(&mut self, slot: Slot, index: Slot, how: Close) {
+        self.io.close(index, how);
+        self.direct[index as usize] = None;
+        self.free.push(index);
+        self.tunnels[slot as usize] = TunnelEndpoint::default();
     }
 }
 
@@ -387,6 +449,9 @@ impl<I: Io> Io for Tunnels<I> {
             self.tunnels.resize_with(index + 1, TunnelEndpoint::default);
         }
         self.tunnels[index] = TunnelEndpoint::new(peer, options);
+        if !matches!(peer, Peer::Tunnel { .. }) {
+            return self.open_direct(slot);
+        }
         self.place(slot)?;
         self.rehome();
         Ok(())
@@ -401,6 +466,7 @@ impl<I: Io> Io for Tunnels<I> {
         }
         match tunnel.stage {
             TunnelStage::Closed => return Err(IoError::Failed(FailureClass::OtherIo)),
+            TunnelStage::Direct => return self.io.write(tunnel.trunk, bytes),
             TunnelStage::Waiting => return Err(IoError::WouldBlock),
             TunnelStage::Admitted | TunnelStage::Open if bytes.is_empty() => return Ok(0),
             TunnelStage::Admitted => return self.ask(slot, bytes),
@@ -421,13 +487,26 @@ impl<I: Io> Io for Tunnels<I> {
     }
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        if let Some(index) = self.direct(slot) {
+            return self.io.read(index, buffer);
+        }
         let Some(tunnel) = self.tunnels.get_mut(slot as usize) else {
             return Err(IoError::Failed(FailureClass::OtherIo));
         };
         tunnel.read(buffer)
     }
 
+    fn take(&mut self, slot: Slot, buffer: &mut Box<[u8]>) -> Result<Range<usize>, IoError> {
+        match self.direct(slot) {
+            Some(index) => self.io.take(index, buffer),
+            None => self.read(slot, buffer).map(|count| 0..count),
+        }
+    }
+
     fn close(&mut self, slot: Slot, how: Close) {
+        if let Some(index) = self.direct(slot) {
+            return self.close_direct(slot, index, how);
+        }
         self.leave(slot, how);
         if let Some(tunnel) = self.tunnel(slot) {
             *tunnel = TunnelEndpoint::default();
@@ -436,6 +515,9 @@ impl<I: Io> Io for Tunnels<I> {
     }
 
     fn shut(&mut self, slot: Slot) {
+        if let Some(index) = self.direct(slot) {
+            return self.io.shut(index);
+        }
         let Some(tunnel) = self.tunnels.get(slot as usize) else { return };
         let index = tunnel.trunk;
         let id = tunnel.id;
@@ -447,11 +529,22 @@ impl<I: Io> Io for Tunnels<I> {
         }
     }
 
-    /// Those of the connection, once: with its last tunnel.
+    /// Those of the connection, with its last tunnel.
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
-        let index = self.tunnels.get(slot as usize)?.trunk;
-        let last = self.trunk(index)?.members.iter().filter(|member| member.slot.is_some());
-        if last.count() > 1 { None } else { self.io.facts(index) }
+        let tunnel = self.tunnels.get_mut(slot as usize)?;
+        if let Some(facts) = tunnel.facts.take() {
+            return Some(facts);
+        }
+        let index = tunnel.trunk;
+        if tunnel.stage == TunnelStage::Direct {
+            return self.io.facts(index);
+        }
+        let open = self.trunk(index)?.members.iter().filter(|member| member.slot.is_some());
+        if open.count() > 1 {
+            return None;
+        }
+        let facts = self.io.facts(index);
+        self.trunk(index)?.new_facts(facts)
     }
 
     fn carriers(&mut self) -> u64 {
@@ -459,7 +552,10 @@ impl<I: Io> Io for Tunnels<I> {
     }
 
     fn why(&mut self, slot: Slot) -> Option<String> {
-        self.tunnels.get(slot as usize)?.why.clone()
+        match self.direct(slot) {
+            Some(index) => self.io.why(index),
+            None => self.tunnels.get(slot as usize)?.why.clone(),
+        }
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
@@ -471,7 +567,12 @@ impl<I: Io> Io for Tunnels<I> {
         let mut below = std::mem::take(&mut self.ready);
         self.io.wait(until, &mut below);
         let mut readable = std::mem::take(&mut self.unread);
+        ready.clear();
         for event in below.drain(..) {
+            if let Some(slot) = self.direct.get(event.slot as usize).copied().flatten() {
+                ready.push(Ready { slot, ..event });
+                continue;
+            }
             if event.writable {
                 self.flush(event.slot);
             }
@@ -486,7 +587,6 @@ impl<I: Io> Io for Tunnels<I> {
             self.receive(index);
         }
         self.rehome();
-        ready.clear();
         for slot in std::mem::take(&mut self.news) {
             if let Some(tunnel) = self.tunnels.get_mut(slot as usize) {
                 ready.extend(tunnel.take_ready(slot));

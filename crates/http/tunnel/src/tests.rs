@@ -11,6 +11,7 @@ struct Wire {
     ready: Vec<Ready>,
     closed: Vec<Slot>,
     failed: Option<FailureClass>,
+    facts: SocketFacts,
 }
 
 impl Wire {
@@ -57,7 +58,7 @@ impl Io for Wire {
     fn shut(&mut self, _: Slot) {}
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
-        None
+        Some(self.facts)
     }
 
     fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
@@ -111,13 +112,17 @@ fn frames(bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     found
 }
 
-fn peer() -> Peer {
+fn server() -> Peer {
     Peer::Tcp("127.0.0.1:1".parse().unwrap())
+}
+
+fn peer() -> Peer {
+    Peer::Tunnel { to: Box::new(server()), name: None }
 }
 
 fn tunnels(per_connection: u32) -> Tunnels<Wire> {
     let settings = SessionSettings::default();
-    Tunnels::new(Wire::default(), TunnelTerms { settings, per_connection, secure: None })
+    Tunnels::new(Wire::default(), TunnelTerms { settings, per_connection, tls: None })
 }
 
 /// Slots that were reported, with `r` or `w` for each.
@@ -315,4 +320,58 @@ fn a_closed_window_holds_a_tunnel_back() {
     turn(&mut io);
     assert_eq!(turn(&mut io), "0w");
     assert_eq!(io.write(0, b"y"), Ok(1));
+}
+
+#[test]
+fn other_connections_pass_unchanged() {
+    let mut io = tunnels(100);
+    io.open(5, &server(), &OpenOptions::default()).unwrap();
+    io.open(2, &peer(), &OpenOptions::default()).unwrap();
+    assert_eq!(io.write(5, b"GET"), Ok(3));
+    assert_eq!(io.io.sent(0), b"GET");
+    io.io.feed(0, b"200");
+    io.io.feed(1, &allowing());
+    assert_eq!(turn(&mut io), "5r 2w");
+    assert_eq!(read(&mut io, 5), "200");
+    assert_eq!((io.carriers(), io.facts(5)), (1, Some(SocketFacts::default())));
+    io.close(5, Close::Orderly);
+    assert_eq!(io.io.closed, [0]);
+    // the slot below is free again, also for a tunnel's connection
+    let elsewhere = Peer::Tunnel { to: Box::new(Peer::Unix("x".into())), name: None };
+    io.open(9, &elsewhere, &OpenOptions::default()).unwrap();
+    io.io.feed(0, &allowing());
+    assert_eq!(turn(&mut io), "9w");
+    let secure = Peer::Tunnel { to: Box::new(server()), name: Some("h".to_owned()) };
+    let refused = io.open(1, &secure, &OpenOptions::default());
+    assert_eq!(refused, Err(IoError::Failed(FailureClass::Tls)), "no TLS was prepared");
+}
+
+#[test]
+fn a_failed_write_ends_the_connection_after_its_input() {
+    let mut io = asked(1);
+    io.io.feed(0, &[frame(HEADERS, END_HEADERS, 1, OK), frame(DATA, 0, 1, b"hi")].concat());
+    io.io.failed = Some(FailureClass::Reset);
+    assert_eq!(io.write(0, b"x"), Ok(1));
+    // the write fails, the received bytes are read, and the next turn has nothing left to do
+    assert_eq!(turn(&mut io), "0rwe");
+    assert!(read(&mut io, 0).ends_with("\r\n\r\nhi"));
+    assert_eq!(read(&mut io, 0), "Failed(Reset)");
+    assert_eq!((turn(&mut io), io.unread.len(), &io.io.closed[..]), (String::new(), 0, &[0][..]));
+}
+
+#[test]
+fn facts_of_a_shared_connection_are_counted_once() {
+    let mut io = asked(2);
+    let facts = |retransmits| SocketFacts { retransmits, rtt: Nanos(7) };
+    io.io.facts = facts(3);
+    assert_eq!(io.facts(0), None, "another tunnel is open");
+    io.close(0, Close::Reset);
+    assert_eq!(io.facts(1), Some(facts(3)));
+    io.io.facts = facts(5);
+    // it dies: one of its tunnels has the rest
+    io.io.feed(0, &frame(7, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 1]));
+    io.io.failed = Some(FailureClass::Reset);
+    turn(&mut io);
+    turn(&mut io);
+    assert_eq!((io.facts(1), io.facts(1)), (Some(facts(2)), None));
 }

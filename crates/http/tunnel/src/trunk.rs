@@ -2,7 +2,7 @@
 
 use conduit::{IoError, OpenOptions, Peer, Slot, TlsSession};
 use http2::{Gone, Part, Request, Session, SessionSettings};
-use sample::FailureClass;
+use sample::{FailureClass, SocketFacts};
 use std::collections::VecDeque;
 
 /// Closed tunnels whose server has not ended its side; more are reset.
@@ -65,6 +65,10 @@ pub(crate) struct Trunk {
     /// Tunnels with bytes that arrived last.
     pub(crate) fullest: Vec<Slot>,
     settled: bool,
+    /// Reason why nothing more can be written; received bytes may still be read.
+    pub(crate) unwritable: Option<TrunkFailure>,
+    /// Retransmissions that were reported.
+    retransmits: u64,
     /// It will be flushed before the next wait.
     pub(crate) is_dirty: bool,
 }
@@ -95,6 +99,8 @@ impl Trunk {
             blocked: Vec::new(),
             fullest: Vec::new(),
             settled: false,
+            unwritable: None,
+            retransmits: 0,
             is_dirty: false,
         }
     }
@@ -102,6 +108,13 @@ impl Trunk {
     /// Returns whether the server's SETTINGS have arrived and allow tunnels.
     pub(crate) fn is_settled(&self) -> bool {
         self.settled
+    }
+
+    /// Facts of the connection, with the retransmissions since the last call.
+    pub(crate) fn new_facts(&mut self, facts: Option<SocketFacts>) -> Option<SocketFacts> {
+        let SocketFacts { retransmits, rtt } = facts?;
+        let before = std::mem::replace(&mut self.retransmits, retransmits);
+        Some(SocketFacts { retransmits: retransmits.saturating_sub(before), rtt })
     }
 
     /// Streams that may still be opened, of `most` in all.

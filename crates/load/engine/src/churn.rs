@@ -55,6 +55,9 @@ pub(crate) struct Storm {
     missing: u64,
     /// Connections opened without a call whose handshake is outstanding.
     joining: BTreeSet<Slot>,
+    /// Connections whose handshake was outstanding when the others were lost: not lost, and no
+    /// return.
+    spared: BTreeSet<Slot>,
     retries: BinaryHeap<Reverse<(Nanos, Reopening)>>,
     news: ReconnectTally,
 }
@@ -68,6 +71,7 @@ impl Storm {
             over: false,
             missing: 0,
             joining: BTreeSet::new(),
+            spared: BTreeSet::new(),
             retries: BinaryHeap::new(),
             news: ReconnectTally::default(),
         })
@@ -92,14 +96,19 @@ impl Storm {
         self.news.lost += 1;
     }
 
+    /// A connection was not lost, because its handshake was outstanding.
+    pub(crate) fn spare(&mut self, slot: Slot) {
+        self.spared.insert(slot);
+    }
+
     /// A connection was opened without a call.
     pub(crate) fn join(&mut self, slot: Slot) {
         self.joining.insert(slot);
     }
 
-    /// Repeats an attempt later.
-    pub(crate) fn retry(&mut self, reopening: Reopening, now: Nanos) {
-        self.news.failed += 1;
+    /// Repeats an attempt later. `failed`: the attempt counts as failed.
+    pub(crate) fn retry(&mut self, reopening: Reopening, failed: bool, now: Nanos) {
+        self.news.failed += u64::from(failed);
         self.retries.push(Reverse((now + RETRY_AFTER, reopening)));
     }
 
@@ -111,7 +120,7 @@ impl Storm {
 
     /// Notes that a WebSocket was opened.
     pub(crate) fn open(&mut self, slot: Slot, now: Nanos) {
-        if self.missing > 0 {
+        if !self.spared.remove(&slot) && self.missing > 0 {
             self.joining.remove(&slot);
             self.missing -= 1;
             if self.missing == 0 {
@@ -124,7 +133,8 @@ impl Storm {
     /// Notes the end of a connection. Returns true if it had no call and was never a WebSocket.
     pub(crate) fn end(&mut self, slot: Slot, close: Option<SocketClose>) -> bool {
         let alone = self.joining.remove(&slot);
-        let failed = matches!(close, Some(SocketClose::Refused) | None);
+        let spared = self.spared.remove(&slot);
+        let failed = matches!(close, Some(SocketClose::Refused) | None) && !spared;
         if !self.over || self.missing == 0 || !failed {
             return false;
         }
@@ -160,7 +170,7 @@ mod tests {
         storm.open(0, at(3));
         assert!(storm.end(1, Some(SocketClose::Refused)));
         let reopening = Reopening { endpoint: 0, user: 7 };
-        storm.retry(reopening, at(3));
+        storm.retry(reopening, true, at(3));
         assert_eq!((storm.next(), storm.take_retry(at(3))), (at(4), None));
         assert_eq!(storm.take_retry(at(4)), Some(reopening));
         storm.join(5);
@@ -170,5 +180,26 @@ mod tests {
         assert!(!storm.end(7, None));
         let news = storm.take_news();
         assert_eq!((news.lost, news.failed, news.times.count()), (2, 1, 2));
+    }
+
+    #[test]
+    fn outstanding_handshakes_and_local_errors_are_no_losses() {
+        let mut storm = storm();
+        let now = Nanos::from_secs(2);
+        assert!(storm.breaks_out(now));
+        storm.lose();
+        (1..3).for_each(|slot| storm.spare(slot));
+        // a handshake completes, and another one fails: neither is a return
+        storm.open(1, now);
+        assert!(!storm.end(2, Some(SocketClose::Refused)));
+        // no port was left
+        let reopening = Reopening { endpoint: 0, user: 1 };
+        storm.retry(reopening, false, now);
+        assert_eq!(storm.take_retry(now + RETRY_AFTER), Some(reopening));
+        let news = storm.take_news();
+        assert_eq!((news.lost, news.failed, news.times.count()), (1, 0, 0));
+        // the slots are used again
+        storm.open(1, now);
+        assert_eq!(storm.take_news().times.count(), 1);
     }
 }

@@ -139,6 +139,10 @@ impl<I: Io> Io for OwnSlots<'_, I> {
         self.io.quic(self.slot(slot))
     }
 
+    fn carriers(&mut self) -> u64 {
+        self.io.carriers()
+    }
+
     fn why(&mut self, slot: Slot) -> Option<String> {
         self.io.why(self.slot(slot))
     }

@@ -147,9 +147,11 @@ impl Plan {
         self.is_websocket() && self.websocket.message.is_none() && self.websocket.ping.is_some()
     }
 
-    /// Returns whether its WebSockets are streams of HTTP/2 connections (RFC 8441).
+    /// Returns whether its WebSockets are streams of HTTP/2 connections (RFC 8441). Those of
+    /// scripts are not.
     pub fn tunnels_websockets(&self) -> bool {
-        self.is_websocket() && self.request.version == HttpVersion::Http2
+        let by_steps = || self.journeys.as_ref().is_some_and(|journeys| journeys.has_sockets());
+        self.request.version == HttpVersion::Http2 && (self.is_websocket() || by_steps())
     }
 
     /// Most WebSockets on one connection of HTTP/2.

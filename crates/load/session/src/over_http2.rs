@@ -9,29 +9,21 @@ use tunnel::{TunnelTerms, Tunnels};
 pub(crate) struct SharedConnections {
     settings: http2::SessionSettings,
     per_connection: u32,
-    /// The server's name and TLS.
-    secure: Option<(String, net::tls::Client)>,
+    tls: Option<net::tls::Client>,
 }
 
 impl SharedConnections {
     pub(crate) fn of(plan: &Plan, tls: Option<&net::tls::Client>) -> Option<SharedConnections> {
-        let target = plan.targets.iter().next().filter(|_| plan.tunnels_websockets())?;
-        let client = tls.filter(|_| plan::is_secure(&target.url));
-        let host = target.url.host_str().unwrap_or_default();
-        let name = plan.tls.server_name.clone().unwrap_or_else(|| host.to_owned());
-        Some(SharedConnections {
+        plan.tunnels_websockets().then(|| SharedConnections {
             settings: engine::http2_settings(plan),
             per_connection: plan.websockets_per_connection(),
-            secure: client.map(|client| (name, client.clone())),
+            tls: tls.cloned(),
         })
     }
 
     pub(crate) fn over(self, io: Reactor) -> Tunnels<Reactor> {
-        let SharedConnections { settings, per_connection, secure } = self;
-        let secure = secure.map(|(name, client)| {
-            let factory: Box<dyn conduit::TlsFactory> = Box::new(client.factory());
-            (name, factory)
-        });
-        Tunnels::new(io, TunnelTerms { settings, per_connection, secure })
+        let SharedConnections { settings, per_connection, tls } = self;
+        let tls = tls.map(|client| -> Box<dyn conduit::TlsFactory> { Box::new(client.factory()) });
+        Tunnels::new(io, TunnelTerms { settings, per_connection, tls })
     }
 }

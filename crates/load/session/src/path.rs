@@ -195,10 +195,7 @@ pub(crate) fn crowded(plan: &Plan, length: u64) -> Option<String> {
 
 /// Removes the addresses that are not IPv4.
 fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
-    let is_v4 = |peer: &Peer| match peer {
-        Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => address.is_ipv4(),
-        Peer::Unix(_) => false,
-    };
+    let is_v4 = |peer: &Peer| peer.address().is_some_and(|address| address.is_ipv4());
     if !endpoint.peers.iter().any(is_v4) {
         bail!(
             "{option}: {} has no IPv4 address, and a path carries only IPv4; let the server listen \

@@ -112,14 +112,12 @@ fn servers_by(
 ) -> Vec<u32> {
     let mut found = Vec::new();
     for peer in endpoints.iter().flat_map(|endpoint| &endpoint.peers) {
-        match peer {
-            Peer::Unix(path) => found.extend(unix(path)),
+        let carrier = if let Peer::Tunnel { to, .. } = peer { to } else { peer };
+        match (carrier, carrier.address()) {
+            (Peer::Unix(path), _) => found.extend(unix(path)),
             // an HTTP/3 server also serves the older versions on the TCP port of the same number
-            Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => {
-                if address.ip().is_loopback() {
-                    found.extend(tcp(*address));
-                }
-            }
+            (_, Some(address)) if address.ip().is_loopback() => found.extend(tcp(address)),
+            _ => {}
         }
     }
     found.sort_unstable();

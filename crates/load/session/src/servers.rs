@@ -38,11 +38,13 @@ impl Servers {
     /// # Errors
     /// Fails if TLS settings cannot be used.
     pub(crate) fn prepare_tls(&mut self, plan: &Plan) -> Result<()> {
-        let secure = self.endpoints.iter().any(|endpoint| endpoint.tls_name.is_some());
         // connections that WebSockets share use TLS below their endpoint
-        let below = plan.tunnels_websockets()
-            && plan.targets.iter().any(|target| plan::is_secure(&target.url));
-        match secure || below || plan.request.version == HttpVersion::Http3 {
+        let below = |peer: &Peer| matches!(peer, Peer::Tunnel { name: Some(_), .. });
+        let secure = |endpoint: &Endpoint| {
+            endpoint.tls_name.is_some() || endpoint.peers.iter().any(below)
+        };
+        let quic = plan.request.version == HttpVersion::Http3;
+        match quic || self.endpoints.iter().any(secure) {
             true => self.expect_tls(plan),
             false => Ok(()),
         }
@@ -138,14 +140,17 @@ fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -
     if plan.request.version == HttpVersion::Http3 && secure {
         return Ok(over_udp(key, &peers, &name));
     }
-    Ok(Endpoint {
-        key,
-        peers,
-        // connections that WebSockets share use TLS themselves
-        tls_name: secure.then_some(name).filter(|_| !plan.tunnels_websockets()),
-        tunnel,
-        absolute: via.is_some() && !secure,
-    })
+    let tls_name = secure.then_some(name);
+    if plan.tunnels_websockets() && plan::is_websocket_url(url) {
+        return Ok(over_http2(key, peers, tls_name.as_ref()));
+    }
+    Ok(Endpoint { key, peers, tls_name, tunnel, absolute: via.is_some() && !secure })
+}
+
+/// The endpoint of WebSockets that share HTTP/2 connections, which have TLS themselves.
+fn over_http2(key: String, peers: Vec<Peer>, name: Option<&String>) -> Endpoint {
+    let peers = peers.into_iter().map(|to| Peer::Tunnel { to: Box::new(to), name: name.cloned() });
+    Endpoint { key, peers: peers.collect(), tls_name: None, tunnel: None, absolute: false }
 }
 
 /// The endpoint of an HTTP/3 server: QUIC has its own TLS.

@@ -201,12 +201,11 @@ fn origin(out: &mut Lines, kept: &Transcript) {
 }
 
 fn script(out: &mut Lines, script: &TalkScript) {
-    match &script.peer {
+    match (&script.peer, script.peer.address()) {
+        (Peer::Unix(path), _) => out.put("unix", written(path.as_os_str().as_encoded_bytes())),
         // conversations use byte streams
-        Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => {
-            out.put("peer", address);
-        }
-        Peer::Unix(path) => out.put("unix", written(path.as_os_str().as_encoded_bytes())),
+        (_, Some(address)) => out.put("peer", address),
+        (_, None) => {}
     }
     if let Some(name) = &script.tls_name {
         out.put("tls", written(name.as_bytes()));

@@ -6,6 +6,7 @@ use crate::heartbeats::Timed;
 use crate::speaker::ProtocolFacts;
 use crate::speaker::websocket::SocketNews;
 use conduit::{Close, Io, Slot};
+use sample::Blame;
 use units::Nanos;
 
 impl Worker {
@@ -64,11 +65,18 @@ impl Worker {
     }
 
     /// Resets all WebSockets at once. Their messages in flight are sent again after the reconnect.
+    /// Connections whose handshake is outstanding stay: they are not WebSockets yet.
     fn lose_all<I: Io>(&mut self, io: &mut I, now: Nanos) {
         let mut lost = Vec::new();
         for slot in self.pool.slots() {
             let conn = self.pool.conn_mut(slot);
             if conn.is_closed() {
+                continue;
+            }
+            if !conn.has_open_socket() {
+                if let Some(storm) = self.storm() {
+                    storm.spare(slot);
+                }
                 continue;
             }
             let reopening = Reopening { endpoint: conn.endpoint(), user: conn.user() };
@@ -117,7 +125,9 @@ impl Worker {
             Err(class) => {
                 self.record_unopened(user, class, now);
                 if let Some(storm) = self.storm() {
-                    storm.retry(reopening, now);
+                    // the server did not refuse it: this machine has no port or descriptor
+                    let failed = class.blame() != Blame::Driver;
+                    storm.retry(reopening, failed, now);
                 }
             }
         }
@@ -141,7 +151,7 @@ impl Worker {
         if let Some(storm) = self.storm()
             && storm.end(slot, close)
         {
-            storm.retry(reopening, now);
+            storm.retry(reopening, true, now);
         }
     }
 }

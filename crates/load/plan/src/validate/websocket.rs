@@ -39,6 +39,16 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
         "--ws-preset",
         "--ws-preset and --ws-rooms are for a ws:// URL; in a journey, use steps with send and expect",
     );
+    for (given, option) in [
+        (websocket.live.is_some(), "--ws-live"),
+        (websocket.storm.is_some(), "--ws-storm"),
+        (websocket.read_rate.is_some(), "--ws-read-rate"),
+    ] {
+        let text = format!("{option} is for a ws:// URL; in a journey, steps open and close WebSockets");
+        if given {
+            problems.add(option, text);
+        }
+    }
     let of_message = WebSocketPlan {
         message: websocket.message.clone(),
         expect: websocket.expect.clone(),
@@ -50,6 +60,7 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
         "--ws-message and --ws-expect are for a ws:// URL; a journey has steps with send and expect",
     );
     check_subprotocols(plan, problems);
+    check_tunnels(plan, problems);
     // for a script it is known only during the run whether it opens WebSockets
     if !plan.journeys.as_ref().is_some_and(|journeys| journeys.has_sockets()) {
         return;
@@ -64,9 +75,9 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
     );
     for (wrong, option, text) in [
         (
-            plan.request.version != HttpVersion::Http11,
+            !matches!(plan.request.version, HttpVersion::Http11 | HttpVersion::Http2),
             "--http",
-            "steps with connect open WebSockets only over HTTP/1.1; drop --http",
+            "steps with connect open WebSockets over HTTP/1.1 or HTTP/2; drop --http, or give --http 2",
         ),
         (
             connection.proxy.is_some(),
@@ -228,34 +239,44 @@ fn check_load(plan: &Plan, problems: &mut Problems) {
     );
 }
 
+/// Checks WebSockets that share connections of HTTP/2.
+fn check_tunnels(plan: &Plan, problems: &mut Problems) {
+    let (connection, tunnels) = (&plan.connection, plan.tunnels_websockets());
+    for (wrong, option, text) in [
+        (
+            plan.websocket.per_connection.is_some() && !tunnels,
+            "--ws-per-connection",
+            "--ws-per-connection needs --http 2: over HTTP/1.1, and in scripts, each WebSocket has a connection",
+        ),
+        (
+            tunnels && connection.idle.is_some(),
+            "--idle",
+            "--idle does not work with WebSocket over HTTP/2; drop one",
+        ),
+        (
+            tunnels && plan.websocket.read_rate.is_some(),
+            "--ws-read-rate",
+            "--ws-read-rate does not work with --http 2, where WebSockets share a connection; drop one",
+        ),
+        (
+            tunnels && plan.tls.user_sessions,
+            "--user-sessions",
+            "--user-sessions does not work with WebSocket over HTTP/2, where users share \
+             connections; drop one",
+        ),
+    ] {
+        problems.add_if(wrong, option, text);
+    }
+}
+
 fn check_connection(plan: &Plan, problems: &mut Problems) {
     let connection = &plan.connection;
+    check_tunnels(plan, problems);
     for (wrong, option, text) in [
         (
             !matches!(plan.request.version, HttpVersion::Http11 | HttpVersion::Http2),
             "--http",
             "WebSocket works over HTTP/1.1 and HTTP/2; drop --http, or give --http 2",
-        ),
-        (
-            plan.websocket.per_connection.is_some() && plan.request.version == HttpVersion::Http11,
-            "--ws-per-connection",
-            "--ws-per-connection needs --http 2: over HTTP/1.1 each WebSocket has a connection",
-        ),
-        (
-            plan.tunnels_websockets() && connection.idle.is_some(),
-            "--idle",
-            "--idle does not work with WebSocket over HTTP/2; drop one",
-        ),
-        (
-            plan.tunnels_websockets() && plan.websocket.read_rate.is_some(),
-            "--ws-read-rate",
-            "--ws-read-rate does not work with --http 2, where WebSockets share a connection; drop one",
-        ),
-        (
-            plan.tunnels_websockets() && plan.tls.user_sessions,
-            "--user-sessions",
-            "--user-sessions does not work with WebSocket over HTTP/2, where users share \
-             connections; drop one",
         ),
         (
             connection.proxy.is_some(),

@@ -35,8 +35,8 @@ pub(crate) fn start(
             }
         }
         Peer::Udp(address) => start_udp(*address, options).map(|fd| (fd, false)),
-        // it is made of datagrams, one layer above
-        Peer::Quic { .. } => Err(Errno::AFNOSUPPORT),
+        // made one layer above
+        Peer::Quic { .. } | Peer::Tunnel { .. } => Err(Errno::AFNOSUPPORT),
     }
 }
 

@@ -562,7 +562,8 @@ impl Io for RingReactor {
     }
 
     fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
-        if self.kernel.is_broken() || matches!(peer, Peer::Udp(_) | Peer::Quic { .. }) {
+        let bytes = matches!(peer, Peer::Tcp(_) | Peer::Unix(_));
+        if self.kernel.is_broken() || !bytes {
             return Err(failure::closed());
         }
         let index = slot as usize;
