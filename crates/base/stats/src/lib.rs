@@ -47,7 +47,7 @@ pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};
 pub use journeys::{ABORTED_BY_SCRIPT, JourneyTally, Noted, TransactionTally, abort_source};
 pub use little::Little;
-pub use messages::{FanOutTally, MessageTally, ReconnectTally};
+pub use messages::{FanOutTally, MessageTally, ReconnectTally, SecondMessages};
 pub use numbers::{NumberTally, parse_number, show_number};
 pub use objective::{
     FigureInterval, Figures, METRIC_PREFIX, Metric, Objective, Op, Ruling, SURE, Subject,

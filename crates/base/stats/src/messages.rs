@@ -29,6 +29,15 @@ pub struct MessageTally {
     pub reconnects: ReconnectTally,
 }
 
+/// Messages of conversations in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SecondMessages {
+    pub sent: u64,
+    pub received: u64,
+    /// Times between messages that ended in the interval; zero without any.
+    pub gap_p99: Nanos,
+}
+
 /// Return of WebSockets after the loss of all of them at once.
 #[derive(Clone, Debug, Default)]
 pub struct ReconnectTally {
@@ -100,6 +109,13 @@ impl MessageTally {
             false => "others".to_owned(),
         };
         *self.violations.entry(text).or_default() += count;
+    }
+
+    /// The messages of an interval; `None` without messages.
+    pub fn interval(&self) -> Option<SecondMessages> {
+        let SocketCounts { sent, received, .. } = self.counts;
+        let gap_p99 = self.gap.quantile(0.99);
+        (sent + received > 0).then_some(SecondMessages { sent, received, gap_p99 })
     }
 
     /// Returns true before the first conversation or attempt at one.

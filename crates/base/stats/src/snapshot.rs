@@ -4,8 +4,8 @@ use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
 use crate::{
     Backends, Blocks, Endings, FailedResponses, Hist, Instants, JourneyTally, Looks, MessageTally,
-    ScenarioTally, SecondStreams, ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally,
-    Verified,
+    ScenarioTally, SecondMessages, SecondStreams, ServerTimings, Spread, StreamEnd, StreamMarks,
+    StreamTally, Verified,
 };
 use sample::{
     EarlyFacts, FailureClass, FanOutEvent, Http2Facts, Http3Facts, LoadReport, Noticed, Outcome,
@@ -942,6 +942,8 @@ pub struct Second {
     pub endings: Option<Endings>,
     /// Events of streams in it.
     pub streams: Option<SecondStreams>,
+    /// Messages on WebSockets in it.
+    pub messages: Option<SecondMessages>,
     pub slip_p99: Nanos,
     /// Calls in flight at the end, and connections open.
     pub in_flight: u64,

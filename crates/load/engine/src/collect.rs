@@ -213,6 +213,7 @@ impl Collector {
             spread: Spread::of(&response),
             endings: Some(Endings::of(snapshot)),
             streams: snapshot.streams.interval(),
+            messages: snapshot.messages.interval(),
             slip_p99: snapshot.slip.quantile(0.99),
             in_flight: pending.in_flight,
             open_connections: pending.open_connections,

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const HEADER: &str = "at_s,span_s,warm_up,due,succeeded,failed,timed_out,dropped,abandoned,\
     throughput_per_s,response_mean_s,response_p50_s,response_p90_s,response_p99_s,response_max_s,\
     slip_p99_s,in_flight,open_connections,bytes_received,body_bytes,driver_cpu,\
-    events,first_event_p99_s,event_gap_p99_s";
+    events,first_event_p99_s,event_gap_p99_s,messages_sent,messages_received,message_gap_p99_s";
 
 /// Returns the time series with a header line.
 pub fn csv(report: &RunRecord) -> String {
@@ -28,10 +28,13 @@ pub fn csv(report: &RunRecord) -> String {
         let cell = |time: Option<f64>| time.map_or(String::new(), |time| time.to_string());
         let times = format!("{},{}", times.map(cell).join(","), row.slip_p99_s);
         let streams = [row.first_event_p99_s, row.event_gap_p99_s].map(cell).join(",");
-        let events = row.events.map_or(String::new(), |events| events.to_string());
+        let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
+        let events = count(row.events);
+        let messages = [row.messages_sent, row.messages_received].map(count).join(",");
+        let gap = cell(row.message_gap_p99_s);
         let written = writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},{rate:.3},{times},{},{},{},{},{:.4},{events},{streams}",
+            "{},{},{},{},{},{},{},{},{},{rate:.3},{times},{},{},{},{},{:.4},{events},{streams},{messages},{gap}",
             row.at_s,
             row.span_s,
             u8::from(row.warm_up),

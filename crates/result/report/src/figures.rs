@@ -38,6 +38,9 @@ pub(crate) struct Bucket {
     /// For streams: time to the first event, and from one event to the next.
     pub(crate) first_event_p99: Nanos,
     pub(crate) event_gap_p99: Nanos,
+    /// For WebSockets: messages in each direction.
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
     pub(crate) in_flight: u64,
     pub(crate) open_connections: u64,
     /// Share of its core that a worker was busy, 0..=1.
@@ -74,6 +77,8 @@ pub(crate) fn buckets(run: &RunRecord, count_max: usize) -> Vec<Bucket> {
             bucket.slip_p99 = bucket.slip_p99.max(Nanos::from_secs_f64(row.slip_p99_s));
             bucket.first_event_p99 = bucket.first_event_p99.max(time(row.first_event_p99_s));
             bucket.event_gap_p99 = bucket.event_gap_p99.max(time(row.event_gap_p99_s));
+            bucket.sent += row.messages_sent.unwrap_or(0);
+            bucket.received += row.messages_received.unwrap_or(0);
             bucket.in_flight = bucket.in_flight.max(row.in_flight);
             bucket.open_connections = bucket.open_connections.max(row.open_connections);
             bucket.driver_cpu = bucket.driver_cpu.max(row.driver_cpu);

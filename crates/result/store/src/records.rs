@@ -21,9 +21,9 @@ use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     BackendTally, Backends, CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses,
     FanOutTally, GrpcTally, Hist, Instants, JourneyTally, LoadFigure, LoadTally, MessageTally,
-    Noted, NumberTally, Objective, ReconnectTally, ScenarioTally, Second, SecondStreams,
-    ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, StepStreams, StreamTally,
-    TargetTally, TokenTally, TransactionTally, Verified,
+    Noted, NumberTally, Objective, ReconnectTally, ScenarioTally, Second, SecondMessages,
+    SecondStreams, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, StepStreams,
+    StreamTally, TargetTally, TokenTally, TransactionTally, Verified,
 };
 use std::fmt::Write;
 use torture::judge::TestOutcome;
@@ -101,9 +101,10 @@ record! {
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
     Second {
         at_s, span_s, counts, warm_up, bytes_received, body_bytes, p50, p90, p99, max, mean,
-        slip_p99, in_flight, open_connections, driver_cpu, spread, endings, streams,
+        slip_p99, in_flight, open_connections, driver_cpu, spread, endings, streams, messages,
     }
     SecondStreams { events, first_p99, gap_p99 }
+    SecondMessages { sent, received, gap_p99 }
     Endings { statuses, other_statuses, failures }
     Environment {
         host, kernel, cpu_model, cores, memory_bytes, governor, congestion, container, version,

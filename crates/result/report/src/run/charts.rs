@@ -59,6 +59,7 @@ pub(crate) fn over_time(along: &Along, report: &RunRecord) -> Vec<Block> {
         endings::chart(along),
         heat(along),
         streams(along, report),
+        messages(along),
         Some(concurrency(along)),
     ];
     let charts = charts.into_iter().flatten().map(Block::from);
@@ -122,6 +123,19 @@ fn streams(along: &Along, report: &RunRecord) -> Option<Chart> {
     ];
     let any = along.buckets.iter().any(|bucket| !bucket.first_event_p99.is_zero());
     any.then_some(chart)
+}
+
+/// Messages on WebSockets; nothing without any.
+fn messages(along: &Along) -> Option<Chart> {
+    along.buckets.iter().find(|bucket| bucket.sent + bucket.received > 0)?;
+    let mut chart = along.chart("messages", "Messages per second", AxisUnit::Rate);
+    let sent = along.values(|bucket| bucket.per_s(bucket.sent));
+    let received = along.values(|bucket| bucket.per_s(bucket.received));
+    chart.lines = vec![
+        Line::new("sent", Tone::Blue, sent),
+        Line::new("received", Tone::Orange, received).dashed(Dash::Long),
+    ];
+    Some(chart)
 }
 
 fn heat(along: &Along) -> Option<Chart> {

@@ -97,6 +97,7 @@ fn row(
         spread: stats::Spread::of(&response),
         endings: Some(stats::Endings::of(&full)),
         streams: full.streams.interval(),
+        messages: full.messages.interval(),
         slip_p99: full.slip.quantile(0.99),
         in_flight: recorder.flight(),
         open_connections: 8,

@@ -54,6 +54,12 @@ pub struct SecondRecord {
     /// Times between events that ended in the row; null without any.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub event_gap_p99_s: Option<f64>,
+    /// Messages on WebSockets sent and received in the row. Null without any.
+    pub messages_sent: Option<u64>,
+    pub messages_received: Option<u64>,
+    /// Times between messages of the server that ended in the row; null without any.
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
+    pub message_gap_p99_s: Option<f64>,
 }
 
 impl SecondRecord {
@@ -83,6 +89,13 @@ impl SecondRecord {
             events: row.streams.map(|streams| streams.events),
             first_event_p99_s: stream_time(|streams| streams.first_p99),
             event_gap_p99_s: stream_time(|streams| streams.gap_p99),
+            messages_sent: row.messages.map(|messages| messages.sent),
+            messages_received: row.messages.map(|messages| messages.received),
+            message_gap_p99_s: row
+                .messages
+                .map(|messages| messages.gap_p99)
+                .filter(|gap| !gap.is_zero())
+                .map(seconds),
             statuses: row.endings.as_ref().map(statuses),
             failures: row.endings.as_ref().map(|endings| {
                 endings
