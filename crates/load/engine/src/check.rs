@@ -4,6 +4,7 @@
 pub(crate) mod capture;
 pub(crate) mod judge;
 pub(crate) mod prepare;
+mod talk;
 
 use crate::exchange::{Caller, Heard, Outgoing, Trouble};
 use judge::{Answered, ResponseParts};
@@ -340,7 +341,8 @@ fn asked(plan: &CheckPlan, action: &Action) -> String {
 
 fn asked_of(plan: &CheckPlan, ask: &Ask) -> String {
     let url = ask.url.settled().unwrap_or_else(|| "(captured)".to_owned());
-    let url = prepare::locate(&plan.base, &url).map_or(url, |(url, _)| url.to_string());
+    let base = prepare::base_of(plan, ask);
+    let url = prepare::locate(&base, &url).map_or(url, |(url, _)| url.to_string());
     let is_named = ask.version != plan::HttpVersion::Auto;
     let over = match is_named && ask.version.has_streams() {
         true => format!(" over {}", ask.version.name()),

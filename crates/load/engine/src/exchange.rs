@@ -3,10 +3,13 @@
 //! content matters rather than volume.
 
 mod message;
+mod socket;
 mod terms;
 mod voice;
 
 pub use message::Message;
+pub(crate) use socket::SocketMove;
+pub use socket::SocketTalk;
 pub use terms::{ResponseLimits, Terms};
 
 use conduit::{Close, Io, IoError, Peer, Ready, Slot, TlsError, TlsFactory, TlsSession};
@@ -553,7 +556,7 @@ impl Line {
             Some((at, class)) if at < whole => self.fail(class, class.explain().to_owned(), now),
             _ => {
                 let span = units::show::duration(self.request.timeout);
-                let text = format!("no complete response within {span}");
+                let text = self.voice.late(&span);
                 self.fail(FailureClass::ClientTimeout, text, now);
             }
         }

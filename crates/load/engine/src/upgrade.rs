@@ -7,8 +7,13 @@ pub(crate) use workload::SOCKET_KEY_MARK as KEY_MARK;
 
 /// Fields that request the upgrade, with a key in place of the connection's.
 pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {
+    fields_of(&offer(plan), KEY_MARK)
+}
+
+/// Fields that request an upgrade with these offers.
+pub(crate) fn fields_of(offer: &ClientOffer, key: &str) -> Vec<(String, String)> {
     let mut bytes = Vec::new();
-    offer(plan).write_fields(KEY_MARK, &mut bytes);
+    offer.write_fields(key, &mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let pair =
         |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));

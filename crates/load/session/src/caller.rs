@@ -109,7 +109,7 @@ impl Caller {
     /// Prepares the encryption below this message.
     fn secure(&mut self, message: &Message) -> Result<(), String> {
         match message {
-            Message::Handshake | Message::Http1 { .. } => self.ready_tls(),
+            Message::Handshake | Message::Http1 { .. } | Message::Socket(_) => self.ready_tls(),
             Message::Http2 { .. } => self.ready_http2(),
             Message::Http3 { .. } => self.ready_http3(),
         }

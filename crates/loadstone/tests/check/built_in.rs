@@ -220,3 +220,59 @@ fn over_tls_with_a_certificate_of_ones_own() {
     let json = check(folder.path(), &plan, &[]).expect(&[3]).json();
     assert!(json["unreachable"].as_str().unwrap().contains("certificate"), "{json:#}");
 }
+
+#[test]
+fn steps_on_websockets() {
+    let site = Site::start(&[]);
+    let plan = r#"
+version = 1
+[check]
+base = "http://127.0.0.1:1"
+[[step]]
+name = "log in"
+url = "/login?name=ann"
+capture = { token = { json = "/token" } }
+[[step]]
+name = "echo"
+connect = "/ws?push=50"
+headers = { Sec-WebSocket-Protocol = "chat, v2" }
+talk = [
+  { send = { token = "${token}" }, expect = { match = { json = { "/token" = "${token}" } } } },
+  { expect = { match = { regex = "push [0-9]+" }, count = 2 } },
+  { close = 1001 },
+]
+expect = { headers = { Sec-WebSocket-Protocol = "chat" }, body = { contains = "push" } }
+[[step]]
+name = "the server closes"
+connect = "/ws?close=1011&after=1"
+talk = [{ send = "a", expect = { match = { exact = "a" } } }, { send = "b" }, { closed = 1011 }]
+[[step]]
+name = "no WebSocket here"
+connect = "/hw"
+expect = { status = 200, body = { contains = "hello" } }
+[[step]]
+name = "no upgrade"
+connect = "/hw"
+[[step]]
+name = "a lost answer"
+connect = "/ws?lose=1"
+timeout = "200ms"
+talk = [{ send = "a" }, { expect = {} }]
+[[step]]
+name = "an early end"
+connect = "/ws?close=1013&after=0"
+talk = [{ send = "a" }, { expect = {} }]
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let json = check(folder.path(), plan, &["--base", &site.url("")]).expect(&[1]).json();
+    let found = failed(&json);
+    let expected = [
+        ("no upgrade", "101"),
+        ("a lost answer", "not complete within 200 ms: move 2 expects a message"),
+        ("an early end", "with 1013 (try again later), where move 2 expects a message"),
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, (step, why)) in found.iter().zip(expected) {
+        assert!(found.starts_with(step) && found.contains(why), "{found}");
+    }
+}

@@ -1,5 +1,6 @@
 //! A request of a step as bytes.
 
+use super::talk;
 use crate::exchange::{Message, Outgoing};
 use plan::HttpVersion;
 use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, ValueSource};
@@ -31,7 +32,8 @@ pub(super) fn prepare(
     captured: &Captured,
     jars: &BTreeMap<String, Jar>,
 ) -> Result<Outgoing, String> {
-    let mut made = assemble(&plan.base, ask, captured)?;
+    let mut made = assemble(&base_of(plan, ask), ask, captured)?;
+    let upgrade = (!ask.talk.is_empty()).then(|| talk::upgrade(&mut made)).transpose()?;
     let jar = ask.jar.as_ref().and_then(|jar| jars.get(jar));
     if let Some(cookies) = jar.and_then(|jar| jar.header(&made.url)) {
         add(&mut made.headers, "Cookie", cookies);
@@ -54,6 +56,11 @@ pub(super) fn prepare(
     };
     let rendered = head.render().map_err(|error| error.to_string())?;
     let bytes = if ask.close { rendered.last } else { rendered.bytes };
+    if let Some(upgrade) = upgrade {
+        let message = Message::Socket(Box::new(talk::talk(upgrade, bytes, ask, captured)?));
+        let (url, timeout) = (made.url, ask.timeout);
+        return Ok(Outgoing { url, message, timeout, negotiates: false });
+    }
     let version = ask.version;
     if version == HttpVersion::Http3 && made.url.scheme() != "https" {
         let url = &made.url;
@@ -68,6 +75,14 @@ pub(super) fn prepare(
     let message = message.map_err(|error| error.to_string())?;
     let negotiates = version == HttpVersion::Auto && made.url.scheme() == "https";
     Ok(Outgoing { url: made.url, message, timeout: ask.timeout, negotiates })
+}
+
+/// Base of the URL of a step: one of WebSocket, if the step opens a WebSocket.
+pub(super) fn base_of(plan: &CheckPlan, ask: &Ask) -> Url {
+    match ask.talk.is_empty() {
+        true => plan.base.clone(),
+        false => plan::journey::websocket_base(&plan.base),
+    }
 }
 
 /// The parts of a request, with all values inserted.

@@ -1,6 +1,7 @@
 //! A request in the form of its connection's protocol.
 
 use super::Trouble;
+use super::socket::SocketTalk;
 use plan::HttpVersion;
 use protocol::http1::request::RequestError;
 use protocol::http1::response::Asked;
@@ -24,6 +25,8 @@ pub enum Message {
     Handshake,
     /// Bytes for a connection of HTTP/1.x.
     Http1 { bytes: Vec<u8>, asked: Asked },
+    /// An upgrade to WebSocket and the messages that follow it, on a connection of HTTP/1.1.
+    Socket(Box<SocketTalk>),
     /// One stream of a connection.
     Http2 { request: http2::Request, cookie: Option<String>, last: bool },
     /// One stream of a QUIC connection.
@@ -100,7 +103,7 @@ impl Message {
     pub(super) fn ends_connection(&self) -> bool {
         match self {
             Message::Handshake => true,
-            Message::Http1 { .. } => false,
+            Message::Http1 { .. } | Message::Socket(_) => false,
             Message::Http2 { last, .. } | Message::Http3 { last, .. } => *last,
         }
     }

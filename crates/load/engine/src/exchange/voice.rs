@@ -1,10 +1,11 @@
 //! The protocol of a connection with one request.
 
 use super::message::{ASK_OVER_TCP, SPEAK_HTTP1};
-use super::{BODY_MAX, Message, Trouble};
+use super::socket::{SocketProgress, SocketVoice};
+use super::{BODY_MAX, Message, SocketTalk, Trouble};
 use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
 use protocol::http1::response::{
-    HeadCache, Leniency, Limits, ResponseError, ResponseFacts, ResponseReader,
+    Asked, HeadCache, Leniency, Limits, ResponseError, ResponseFacts, ResponseReader,
 };
 use protocol::http3;
 use sample::{FailureClass, http2_code_name, http3_code_name};
@@ -13,6 +14,8 @@ use units::Nanos;
 #[derive(Debug)]
 pub(super) enum Voice {
     Http1(ResponseReader),
+    /// A WebSocket; without the upgrade it becomes `Http1`.
+    Socket(Box<SocketVoice>),
     Streams {
         speaker: Box<Speaker>,
         /// The peer has sent data of this protocol.
@@ -38,9 +41,10 @@ impl Voice {
             Voice::Streams { speaker, met: false }
         };
         match message {
-            Message::Handshake | Message::Http1 { .. } => {
-                let limits = Limits { head_max: head_max as usize, ..Limits::default() };
-                Voice::Http1(ResponseReader::with_limits(true, limits))
+            Message::Handshake | Message::Http1 { .. } => Voice::Http1(reader(head_max as usize)),
+            Message::Socket(talk) => {
+                let talk = SocketTalk::clone(talk);
+                Voice::Socket(Box::new(SocketVoice::new(talk, head_max as usize)))
             }
             Message::Http2 { .. } => {
                 let settings = http2::SessionSettings::default();
@@ -62,6 +66,7 @@ impl Voice {
                 reader.start(*asked);
                 out.append(bytes);
             }
+            (Voice::Socket(socket), _) => socket.ask(out),
             (Voice::Streams { speaker, .. }, message) => {
                 speaker.start(out);
                 speaker.submit_message(message, out);
@@ -83,7 +88,40 @@ impl Voice {
     ) -> Result<VoiceOutput, Trouble> {
         match self {
             Voice::Http1(reader) => receive_http1(reader, cache, input, body),
+            Voice::Socket(socket) => match socket.process(input, body, out)? {
+                SocketProgress::Refused(seen) => self.refuse(cache, &seen, input.len(), body),
+                progress => {
+                    let done = matches!(progress, SocketProgress::Over);
+                    Ok(VoiceOutput { used: input.len(), begun: !input.is_empty(), done })
+                }
+            },
             Voice::Streams { speaker, met } => receive_streams(speaker, met, input, body, out),
+        }
+    }
+
+    /// Continues after an upgrade that got an ordinary response, of which `seen` has arrived, the
+    /// last `fresh` bytes just now.
+    fn refuse(
+        &mut self,
+        cache: &mut HeadCache,
+        seen: &[u8],
+        fresh: usize,
+        body: &mut Vec<u8>,
+    ) -> Result<VoiceOutput, Trouble> {
+        let Voice::Socket(socket) = self else { unreachable!("only a WebSocket is refused") };
+        let mut reader = reader(socket.head_max());
+        reader.start(Asked::Ordinary);
+        let heard = receive_http1(&mut reader, cache, seen, body)?;
+        *self = Voice::Http1(reader);
+        let unused = seen.len() - heard.used;
+        Ok(VoiceOutput { used: fresh.saturating_sub(unused), ..heard })
+    }
+
+    /// Text for a response that is not complete within this time.
+    pub(super) fn late(&self, within: &str) -> String {
+        match self {
+            Voice::Socket(socket) => socket.timed_out(within),
+            _ => format!("no complete response within {within}"),
         }
     }
 
@@ -91,6 +129,7 @@ impl Voice {
     pub(super) fn receive_end(&mut self) -> Result<(), Trouble> {
         match self {
             Voice::Http1(reader) => reader.end_of_input().map_err(|error| misread(&error, &[])),
+            Voice::Socket(socket) => Err(socket.cut()),
             Voice::Streams { speaker, .. } => {
                 let class = speaker.receive_end().err().unwrap_or(FailureClass::ClosedEarly);
                 Err(Trouble::new(class, class.explain().to_owned()))
@@ -101,7 +140,7 @@ impl Voice {
     /// Returns true once data from the peer shows that it uses this protocol.
     pub(super) fn is_met(&self) -> bool {
         match self {
-            Voice::Http1(_) => true,
+            Voice::Http1(_) | Voice::Socket(_) => true,
             Voice::Streams { met, .. } => *met,
         }
     }
@@ -109,7 +148,7 @@ impl Voice {
     /// Facts and head of the response in progress.
     pub(super) fn so_far(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
-            Voice::Http1(_) => self.reply(),
+            Voice::Http1(_) | Voice::Socket(_) => self.reply(),
             Voice::Streams { speaker, .. } => {
                 (speaker.partial(0).unwrap_or_default(), speaker.head().to_vec())
             }
@@ -119,7 +158,7 @@ impl Voice {
     /// Streams that the peer permits at once; `None` if unknown or not applicable.
     pub(super) fn streams_max(&mut self) -> Option<u64> {
         match self {
-            Voice::Http1(_) => None,
+            Voice::Http1(_) | Voice::Socket(_) => None,
             Voice::Streams { speaker, .. } => match speaker.take_facts()? {
                 ProtocolFacts::Http2(facts) => facts.streams_max.map(u64::from),
                 ProtocolFacts::Http3(facts) => facts.streams_max,
@@ -132,6 +171,7 @@ impl Voice {
     pub(super) fn reply(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
             Voice::Http1(reader) => (reader.facts(), reader.head().to_vec()),
+            Voice::Socket(socket) => socket.reply(),
             // a connection is never reused after its one request here
             Voice::Streams { speaker, .. } => {
                 let facts = ResponseFacts { persistent: true, ..speaker.facts() };
@@ -139,6 +179,11 @@ impl Voice {
             }
         }
     }
+}
+
+/// A reader of a response of HTTP/1.x.
+fn reader(head_max: usize) -> ResponseReader {
+    ResponseReader::with_limits(true, Limits { head_max, ..Limits::default() })
 }
 
 fn receive_http1(

@@ -64,6 +64,21 @@ pub struct Ask {
     pub timeout: Nanos,
     pub expect: Expect,
     pub capture: Vec<(String, Capture)>,
+    /// Moves on the WebSocket that the request of a check opens; empty: no WebSocket.
+    pub talk: Vec<TalkMove>,
+}
+
+/// A move on a WebSocket.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TalkMove {
+    /// Sends a message: bytes as a binary message, everything else as text.
+    Send(Body),
+    /// Waits for this many messages with this content; others are skipped.
+    Expect { matching: Content, count: u32 },
+    /// Sends a close frame with this code and waits for the server's.
+    Close(u16),
+    /// Waits for the server's close frame with this code; 1005: a frame without a code.
+    Closed(u16),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

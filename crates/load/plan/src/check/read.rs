@@ -2,8 +2,11 @@
 
 pub(crate) mod ask;
 mod expect;
+mod talk;
 
-use super::model::{Action, CheckPlan, Group, Step};
+pub(crate) use talk::SentNode;
+
+use super::model::{Action, Ask, CheckPlan, Group, Step};
 use super::node::{Node, Table};
 use super::text::{Fill, Marks, Text};
 use crate::{FileSource, HttpVersion};
@@ -197,32 +200,40 @@ impl Reader<'_> {
         if !(1..=REPEAT_MAX).contains(&repeat) {
             return Err(table.fault(format!("repeat is {repeat}; give 1 to {REPEAT_MAX}")));
         }
-        let kinds =
-            [table.take("url"), table.take("together"), table.take("file"), table.take("dir")];
-        let action = match kinds {
-            [Some(url), None, None, None] => {
-                Action::Ask(Box::new(self.ask(&url, &mut table, true)?))
-            }
-            [None, Some(members), None, None] => {
+        let request = self.request(&mut table, true)?;
+        let kinds = [table.take("together"), table.take("file"), table.take("dir")];
+        let action = match (request, kinds) {
+            (Some(ask), [None, None, None]) => Action::Ask(Box::new(ask)),
+            (None, [Some(members), None, None]) => {
                 Action::Together(self.group(&members, &mut table)?)
             }
-            [None, None, Some(path), None] => {
+            (None, [None, Some(path), None]) => {
                 let within = self.within(&mut table)?;
                 let wanted = self.file_content(&mut table)?;
                 Action::File { path: self.place(&path)?, wanted, within }
             }
-            [None, None, None, Some(path)] => {
+            (None, [None, None, Some(path)]) => {
                 let within = self.within(&mut table)?;
                 let wanted = self.entries(&mut table)?;
                 Action::Folder { path: self.place(&path)?, wanted, within }
             }
             _ => {
-                return Err(table.fault("a step has one of url, together, file and dir"));
+                return Err(table.fault("a step has one of url, connect, together, file and dir"));
             }
         };
         table.close()?;
         self.learn(&action);
         Ok(Step { name, line, skip, repeat, action })
+    }
+
+    /// Reads the request of a table with `url` or `connect`; `None` if it has neither.
+    fn request(&self, table: &mut Table<'_>, close: bool) -> Result<Option<Ask>, ParseError> {
+        match (table.take("url"), table.take("connect")) {
+            (Some(url), None) => self.ask(&url, table, close).map(Some),
+            (None, Some(url)) => self.talk(&url, table).map(Some),
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => Err(table.fault("give url or connect, not both")),
+        }
     }
 
     /// Makes the step's captures known to later steps.
@@ -289,11 +300,10 @@ impl Reader<'_> {
             if group.members.iter().any(|(known, _)| *known == name) {
                 return Err(node.fault("two requests of the group have this name"));
             }
-            let Some(url) = table.take("url") else {
+            // open until the whole group is done: a connection that ends makes room for another
+            let Some(ask) = self.request(&mut table, false)? else {
                 return Err(table.fault("it has no url"));
             };
-            // open until the whole group is done: a connection that ends makes room for another
-            let ask = self.ask(&url, &mut table, false)?;
             table.close()?;
             group.members.push((name, ask));
         }

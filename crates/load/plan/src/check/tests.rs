@@ -184,6 +184,42 @@ fn wrong_files() {
     insta::assert_snapshot!(messages.join("\n"));
 }
 
+#[test]
+fn steps_on_a_websocket_are_read_or_refused() {
+    let step = |rest: &str| format!("[[step]]\nname = 'a'\nconnect = '/ws'\n{rest}");
+    let talk = |rest: &str| {
+        let plan = read(&step(rest)).unwrap();
+        let Action::Ask(ask) = &plan.steps[0].action else { panic!("{rest}: not a request") };
+        (format!("{:?}", ask.talk), ask.expect.statuses.clone(), ask.version)
+    };
+    let closed = ("[Close(1000)]".to_owned(), vec![(101, 101)], HttpVersion::Http11);
+    assert_eq!(talk(""), closed);
+    let refused = talk("expect = { status = 403 }").1;
+    assert_eq!(refused, [(403, 403)]);
+    let moves =
+        talk("talk = [{ send = 'a', expect = {} }, { expect = { count = 2 } }, { closed = 1011 }]")
+            .0;
+    let kinds = ["Send(Text(", "count: 1", "count: 2", "Closed(1011)]"];
+    let mut from = 0;
+    for kind in kinds {
+        from += moves[from..].find(kind).unwrap_or_else(|| panic!("{kind} after {from}: {moves}"));
+    }
+    for (rest, why) in [
+        ("talk = [{ close = 1000 }, { send = 'a' }]", "closed before this move"),
+        ("talk = [{ close = 1005 }]", "not a code that a client may send"),
+        ("talk = [{ send = 'a', close = 1000 }]", "a move is one of"),
+        ("talk = [{ expect = { count = 0 } }]", "give 1 to 1000000"),
+        ("talk = [{ expect = { status = 200 } }]", "status"),
+        ("talk = [{}]", "a move is one of"),
+        ("body = 'x'", "a GET without a body"),
+        ("http = '2'", "over HTTP/1.1"),
+        ("url = '/'", "not both"),
+    ] {
+        let text = error_of(&step(rest));
+        assert!(text.contains(why), "{rest}: {text}");
+    }
+}
+
 proptest::proptest! {
     /// No text makes the reader panic.
     #[test]
@@ -205,6 +241,8 @@ const PIECES: &[&str] = &[
     "name = 'a'\n",
     "name = '${x}'\n",
     "url = '/'\n",
+    "connect = '/'\n",
+    "talk = [{ send = 'a' }, { expect = {} }, { closed = 1 }]\n",
     "url = '//'\n",
     "url = 'http://'\n",
     "[vars]\n",

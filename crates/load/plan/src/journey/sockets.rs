@@ -3,7 +3,7 @@
 use super::{JourneyPart, JourneyPlan};
 use crate::Plan;
 use crate::check::Content;
-use units::{Nanos, ParseError};
+use units::Nanos;
 use url::Url;
 
 /// Action of a step on the user's WebSocket. The upgrade's URL and fields, and the message to send
@@ -31,9 +31,6 @@ pub struct MessageRule {
     pub timeout: Option<Nanos>,
 }
 
-/// Maximum number of messages that one step waits for.
-pub(super) const COUNT_MAX: u32 = 1_000_000;
-
 impl SocketStep {
     /// Messages that the step waits for.
     pub fn rule(&self) -> Option<&MessageRule> {
@@ -42,20 +39,6 @@ impl SocketStep {
             SocketStep::Expect(rule) => Some(rule),
             SocketStep::Connect | SocketStep::Close { .. } => None,
         }
-    }
-}
-
-/// Checks that a client may send the code (RFC 6455 section 7.4).
-///
-/// # Errors
-/// Fails for any other code.
-pub(super) fn parse_close_code(code: u16) -> Result<u16, ParseError> {
-    match code {
-        1000 | 1001 | 1003 | 1007..=1011 | 3000..=4999 => Ok(code),
-        _ => Err(ParseError(format!(
-            "{code} is not a code that a client may send: write 1000, or one from 3000 to 4999 \
-             (RFC 6455 section 7.4)"
-        ))),
     }
 }
 

@@ -89,6 +89,7 @@ impl Reader<'_> {
             timeout: timeout.unwrap_or(self.timeout),
             expect,
             capture: capture.unwrap_or_default(),
+            talk: Vec::new(),
         })
     }
 

@@ -1,9 +1,10 @@
 //! Steps on a WebSocket: `connect`, `send`, `expect` and `close`.
 
-use super::super::sockets::{COUNT_MAX, MessageRule, SocketStep, parse_close_code};
+use super::super::sockets::{MessageRule, SocketStep};
 use super::JourneyReader;
 use crate::HttpVersion;
 use crate::check::node::{Node, Table};
+use crate::check::read::SentNode;
 use crate::check::{Ask, Body, Expect, Text, Wanted};
 use units::{Nanos, ParseError};
 
@@ -16,23 +17,12 @@ pub(super) enum SocketKey<'a> {
     Close(Node<'a>),
 }
 
-/// A message to send: text or JSON, bytes as base64, or the content of a file.
-#[derive(Debug)]
-pub(super) enum SentNode<'a> {
-    Text(Node<'a>),
-    Base64(Node<'a>),
-    File(Node<'a>),
-}
-
 impl<'a> SocketKey<'a> {
     /// Takes the key out of the table of a step without `url`; `None` if it is absent.
     pub(super) fn take(table: &mut Table<'a>) -> Result<Option<SocketKey<'a>>, ParseError> {
         let connect = table.take("connect").map(SocketKey::Connect);
-        let text = table.take("send").map(SentNode::Text);
-        let base64 = table.take("send-base64").map(SentNode::Base64);
-        let file = table.take("send-file").map(SentNode::File);
+        let sent = SentNode::take(table).into_iter().map(SocketKey::Send);
         let close = table.take("close").map(SocketKey::Close);
-        let sent = [text, base64, file].into_iter().flatten().map(SocketKey::Send);
         let mut found = sent.chain(connect).chain(close);
         let first = found.next();
         if found.next().is_some() {
@@ -61,7 +51,7 @@ impl JourneyReader<'_> {
                 (SocketStep::Connect, ask)
             }
             SocketKey::Send(node) => {
-                let body = self.message(&node)?;
+                let body = self.reader.message(&node)?;
                 let answer =
                     table.take("expect").map(|node| self.message_rule(&node)).transpose()?;
                 let (rule, expect) = answer.unzip();
@@ -76,12 +66,7 @@ impl JourneyReader<'_> {
                 (SocketStep::Expect(rule), self.message_ask(table, Body::None, Some(expect))?)
             }
             SocketKey::Close(node) => {
-                let code = match node.switch() {
-                    Some(true) => 1000,
-                    Some(false) => return Err(node.fault("write close = 1000, or drop the step")),
-                    None => self.reader.number(&node)?,
-                };
-                let code = parse_close_code(code).map_err(|why| node.fault(why))?;
+                let code = self.reader.close_code(&node)?;
                 (SocketStep::Close { code }, self.message_ask(table, Body::None, None)?)
             }
         };
@@ -92,24 +77,10 @@ impl JourneyReader<'_> {
         Ok((socket, ask))
     }
 
-    fn message(&self, node: &SentNode<'_>) -> Result<Body, ParseError> {
-        match node {
-            SentNode::Text(node) if node.is_text() => self.reader.template(node).map(Body::Text),
-            SentNode::Text(node) => self.reader.json_template(node).map(Body::Json),
-            SentNode::Base64(node) => self.reader.base64(node).map(Body::Bytes),
-            SentNode::File(node) => self.reader.file(node).map(Body::Bytes),
-        }
-    }
-
     /// `expect` of a message.
     fn message_rule(&self, node: &Node<'_>) -> Result<(MessageRule, Expect), ParseError> {
         let mut table = node.table()?;
-        let matching = table.take("match").map(|node| self.reader.content(&node)).transpose()?;
-        let count = table.take("count").map(|node| self.reader.number(&node)).transpose()?;
-        let count = count.unwrap_or(1);
-        if !(1..=COUNT_MAX).contains(&count) {
-            return Err(table.fault(format!("count is {count}; give 1 to {COUNT_MAX}")));
-        }
+        let (matching, count) = self.reader.awaited(&mut table)?;
         let timeout = table.take("timeout").map(|node| self.reader.duration(&node)).transpose()?;
         if timeout == Some(Nanos::ZERO) {
             return Err(table.fault("a timeout of 0 leaves no time for a message"));
@@ -124,7 +95,7 @@ impl JourneyReader<'_> {
                 node.fault("a message has no status, headers or outcome: give match or body")
             );
         }
-        Ok((MessageRule { matching: matching.unwrap_or_default(), count, timeout }, expect))
+        Ok((MessageRule { matching, count, timeout }, expect))
     }
 
     /// Request fields of a step on an open WebSocket.
@@ -162,5 +133,6 @@ pub(super) fn bare_ask(url: Text) -> Ask {
         timeout: Nanos::NEVER,
         expect: Expect::default(),
         capture: Vec::new(),
+        talk: Vec::new(),
     }
 }

@@ -1,0 +1,87 @@
+//! The WebSocket that a step opens, and the moves on it.
+
+use super::judge::content_differs;
+use super::prepare::{Assembled, content};
+use crate::exchange::{SocketMove, SocketTalk};
+use crate::upgrade::fields_of;
+use plan::check::{Ask, Body, Content, TalkMove};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{Purpose, Seed};
+use websocket::handshake::{self, ClientOffer};
+use workload::{AwaitedMessages, MessageFilter};
+
+/// An upgrade: its key and its offers.
+pub(super) type Upgrade = (String, ClientOffer);
+
+/// Turns a request into an upgrade to WebSocket.
+///
+/// # Errors
+/// Fails if the step has a field that the upgrade has itself.
+pub(super) fn upgrade(made: &mut Assembled) -> Result<Upgrade, String> {
+    let is_subprotocol = |name: &str| name.eq_ignore_ascii_case("sec-websocket-protocol");
+    let is_own = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        matches!(&*name, "upgrade" | "connection") || name.starts_with("sec-websocket-")
+    };
+    let own = made.headers.iter().find(|(name, _)| is_own(name) && !is_subprotocol(name));
+    if let Some((name, _)) = own {
+        return Err(format!("{name} is a field that the upgrade to WebSocket has itself; drop it"));
+    }
+    let offered = made.headers.iter().filter(|(name, _)| is_subprotocol(name));
+    let names = offered.flat_map(|(_, value)| value.split(',')).map(|name| name.trim().to_owned());
+    let offer = ClientOffer { subprotocols: names.collect(), deflate: None };
+    let nonce = Seed(0).stream(Purpose::Sockets, 0).next_u64();
+    let key = handshake::key((u128::from(nonce) << 64 | u128::from(nonce)).to_le_bytes());
+    // the subprotocols are among the step's fields
+    let plain = ClientOffer { subprotocols: Vec::new(), ..offer.clone() };
+    made.headers.extend(fields_of(&plain, &key));
+    // connections are called by the schemes of HTTP
+    let scheme = if made.url.scheme() == "wss" { "https" } else { "http" };
+    made.url.set_scheme(scheme).map_err(|()| format!("{} is not a URL of WebSocket", made.url))?;
+    Ok((key, offer))
+}
+
+/// The moves of a step, with all values inserted.
+///
+/// # Errors
+/// Fails if a value is missing.
+pub(super) fn talk(
+    (key, offer): Upgrade,
+    upgrade: Vec<u8>,
+    ask: &Ask,
+    captured: &BTreeMap<String, String>,
+) -> Result<SocketTalk, String> {
+    let made = |it: &TalkMove| {
+        Ok(match it {
+            TalkMove::Send(body) => SocketMove::Send {
+                text: !matches!(body, Body::Bytes(_)),
+                payload: content(body, captured, &mut Vec::new())?.unwrap_or_default(),
+            },
+            TalkMove::Expect { matching, count } => SocketMove::Expect(AwaitedMessages {
+                filter: Some(Arc::new(MoveFilter {
+                    matching: matching.clone(),
+                    captured: captured.clone(),
+                })),
+                count: *count,
+            }),
+            TalkMove::Close(code) => SocketMove::Close(*code),
+            TalkMove::Closed(code) => SocketMove::Closed(*code),
+        })
+    };
+    let moves = ask.talk.iter().map(made).collect::<Result<_, String>>()?;
+    Ok(SocketTalk { upgrade, key, offer, moves })
+}
+
+/// Messages that a move waits for.
+#[derive(Debug)]
+struct MoveFilter {
+    matching: Content,
+    captured: BTreeMap<String, String>,
+}
+
+impl MessageFilter for MoveFilter {
+    fn takes(&self, payload: &[u8]) -> bool {
+        !content_differs(&self.matching, payload, &self.captured)
+    }
+}
