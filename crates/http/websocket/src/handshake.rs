@@ -229,10 +229,14 @@ fn check_request(request: &httparse::Request<'_, '_>) -> Result<ServerRequest, S
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty());
+    let subprotocols: Vec<String> = subprotocols.collect();
+    if !subprotocols.iter().all(|name| is_token(name)) {
+        return Err(ServerError::BadRequest);
+    }
     Ok(ServerRequest {
         path: request.path.unwrap_or("/").to_owned(),
         key: key.to_owned(),
-        subprotocols: subprotocols.collect(),
+        subprotocols,
         deflate: choose(values(fields, "sec-websocket-extensions")),
     })
 }
@@ -267,6 +271,11 @@ fn values<'a>(
         .filter(move |field| field.name.eq_ignore_ascii_case(name))
         .filter_map(|field| std::str::from_utf8(field.value).ok())
         .map(str::trim)
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte))
 }
 
 fn has_token(fields: &[httparse::Header<'_>], name: &'static str, token: &str) -> bool {
@@ -338,13 +347,14 @@ mod tests {
     fn a_server_refuses_invalid_upgrades() {
         assert_eq!(request(|head| head).unwrap().path, "/chat");
         type Change = fn(String) -> String;
-        let bad: [Change; 8] = [
+        let bad: [Change; 9] = [
             |head| head.replace("GET", "POST"),
             |head| head.replace("HTTP/1.1", "HTTP/1.0"),
             |head| head.replace("Connection: Upgrade", "Connection: close"),
             |head| head.replace("Host: a\r\n", ""),
             |head| head.replace("dGhl", "dGh"),
             |head| head.replace("\r\n\r\n", "\r\nContent-Length: 3\r\n\r\n"),
+            |head| head.replace("\r\n\r\n", "\r\nSec-WebSocket-Protocol: a, b c\r\n\r\n"),
             |head| head.replace("\r\n\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n"),
             |head| {
                 head.replace("\r\n\r\n", "\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")

@@ -40,9 +40,8 @@ impl Servers {
     pub(crate) fn prepare_tls(&mut self, plan: &Plan) -> Result<()> {
         // connections that WebSockets share use TLS below their endpoint
         let below = |peer: &Peer| matches!(peer, Peer::Tunnel { name: Some(_), .. });
-        let secure = |endpoint: &Endpoint| {
-            endpoint.tls_name.is_some() || endpoint.peers.iter().any(below)
-        };
+        let secure =
+            |endpoint: &Endpoint| endpoint.tls_name.is_some() || endpoint.peers.iter().any(below);
         let quic = plan.request.version == HttpVersion::Http3;
         match quic || self.endpoints.iter().any(secure) {
             true => self.expect_tls(plan),

@@ -209,3 +209,58 @@ fn slow_readers_hold_a_server_back() {
     let received = count(&seen, "wire_received");
     assert!((8_000..14_000).contains(&received), "{seen:#}");
 }
+
+/// Users that log in, then talk on a WebSocket; `more`: further tables.
+fn talkers(name: &str, site: &Site, more: &str) -> String {
+    let path =
+        std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("talkers-{name}.toml"));
+    let journey = |name: &str, delay: &str| {
+        format!(
+            "[[journey]]\nname = '{name}'\n\
+             [[journey.step]]\nname = '{name} logs in'\nurl = '/login?name=a'\n\
+             capture = {{ token = {{ json = '/token' }} }}\n\
+             [[journey.step]]\nname = '{name} opens'\nconnect = '/ws?delay={delay}'\n\
+             headers = {{ Authorization = 'Bearer {{{{token}}}}' }}\n\
+             [[journey.step]]\nname = '{name} asks'\nsend = {{ id = '{{{{iteration.number}}}}' }}\n\
+             expect = {{ match = {{ json = {{ '/id' = '{{{{iteration.number}}}}' }} }} }}\n\
+             [[journey.step]]\nname = '{name} leaves'\nclose = 1000\n"
+        )
+    };
+    let both = [journey("first", "2ms"), journey("second", "1ms")].concat();
+    let text = format!("version = 1\nurl = '{}'\n{more}{both}", site.url("/"));
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn sockets_of_journeys_share_connections_of_http2() {
+    let site = Site::start(&[]);
+    let shared = ["--http", "2", "--ws-per-connection", "4", "--threads", "1"];
+    let plan = talkers("load", &site, "[load]\nusers = 8\n[stop]\nrequests = 24\n");
+    let scenarios = "[stop]\nduration = '300ms'\n\
+        [[scenario]]\nname = 'a'\njourneys = ['first']\nload = { users = 4 }\n\
+        [[scenario]]\nname = 'b'\njourneys = ['second']\nload = { users = 4 }\n";
+    let parts = talkers("parts", &site, scenarios);
+    for plan in [plan, parts] {
+        let json = measured(&[&[&*plan][..], &shared].concat(), &[0, 4]);
+        let seen = &json["messages"];
+        let [opened, sent, received] = ["opened", "sent", "received"].map(|key| count(seen, key));
+        // at the end of the run a user may have opened a WebSocket and sent nothing
+        assert!(opened >= 24 && sent == received && (sent..=sent + 8).contains(&opened), "{seen:#}");
+        assert_eq!(whole(&json, "/outcomes/failed"), 0, "{json:#}");
+        // two carry eight WebSockets; one that the server has not ended yet needs another
+        assert!((2..=4).contains(&count(seen, "http2_connections")), "{seen:#}");
+    }
+    for option in ["--ws-storm", "--ws-live", "--ws-read-rate"] {
+        let plan = talkers("refused", &site, "");
+        let output =
+            run(&["run", &plan, option, if option == "--ws-read-rate" { "1k" } else { "1s" }]);
+        assert_eq!(output.code, 2, "{option}");
+        assert!(
+            output.stderr.contains(option) && output.stderr.contains("in a journey"),
+            "{output:?}"
+        );
+    }
+    let output = run(&["run", &talkers("old", &site, ""), "--ws-per-connection", "4"]);
+    assert!(output.code == 2 && output.stderr.contains("--http 2"), "{output:?}");
+}

@@ -132,6 +132,7 @@ fn unsupported_http3_targets_are_reported() {
     assert!(nothing.stdout.contains("--http 2 tests over TCP"), "{nothing:?}");
     for (arguments, why) in [
         (&["--http", "3", cleartext.as_str()][..], "HTTP/3 requires TLS; write https://"),
+        (&["--http", "2", "--only", "U", &nobody], "U needs HTTP/1.1: omit --http 2"),
         (&["--http", "3", "--only", "S-01", &nobody], "S-01 needs HTTP/1.1: omit --http 3"),
         (&["--only", "Q-01,S-01", &nobody], "Q-01 needs HTTP/3: use --http 3, and no case of"),
         (&["--http", "3", "--escalate", &nobody], "--escalate needs HTTP/1.1: omit --http 3"),

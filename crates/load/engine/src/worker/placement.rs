@@ -269,8 +269,16 @@ impl Worker {
 
     /// Adds a TLS session to the connection and sends its first flight.
     pub(super) fn start_tls(&mut self, slot: Slot, name: &str) -> Result<(), FailureClass> {
-        if self.pool.is_grpc(self.pool.conn(slot).endpoint()) {
-            let session = self.pool.tls_session_for(name, &[http2::ALPN])?;
+        let endpoint = self.pool.conn(slot).endpoint();
+        let streams = self.setup.plan.request.version.has_streams();
+        // a WebSocket with TLS of its own begins with an upgrade of HTTP/1.1
+        let alpn = match (self.pool.is_grpc(endpoint), self.pool.is_socket(endpoint)) {
+            (true, _) => Some(http2::ALPN),
+            (false, true) if streams => Some("http/1.1"),
+            _ => None,
+        };
+        if let Some(alpn) = alpn {
+            let session = self.pool.tls_session_for(name, &[alpn])?;
             self.pool.conn_mut(slot).start_tls(session);
             return Ok(());
         }

@@ -44,7 +44,8 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
         (websocket.storm.is_some(), "--ws-storm"),
         (websocket.read_rate.is_some(), "--ws-read-rate"),
     ] {
-        let text = format!("{option} is for a ws:// URL; in a journey, steps open and close WebSockets");
+        let text =
+            format!("{option} is for a ws:// URL; in a journey, steps open and close WebSockets");
         if given {
             problems.add(option, text);
         }

@@ -93,7 +93,8 @@ impl SocketVisit {
             (SEC_WEBSOCKET_EXTENSIONS, extension),
         ];
         for (name, value) in fields {
-            if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+            if let Some(value) = value {
+                let value = HeaderValue::try_from(value).expect("a token, or our own text");
                 response.headers_mut().insert(name, value);
             }
         }
