@@ -62,7 +62,7 @@ fn wait_of(step: &Step) -> Option<Nanos> {
     match step {
         Step::Call(next_call) => Some(next_call.wait),
         Step::Target { wait, .. } | Step::Pause { wait } => Some(*wait),
-        Step::Await | Step::Leave => None,
+        Step::Await | Step::Disconnect | Step::Leave => None,
     }
 }
 

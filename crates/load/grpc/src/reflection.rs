@@ -14,6 +14,8 @@ pub const PATHS: [&str; 2] = [
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
 
+/// Maximum number of requests for the descriptors of one service.
+pub const QUESTIONS_MAX: usize = 100;
 /// Maximum number of files that a server may send; more are refused.
 const FILES_MAX: usize = 10_000;
 

@@ -67,8 +67,9 @@ impl DraftReader<'_> {
             }
             if text.starts_with("< ") {
                 self.draft.left_out.add(line, text, "scripts are not executed");
-                let inline = text.contains("{%") && !text.contains("%}");
-                while inline && lines.next_if(|(_, it)| !it.contains("%}")).is_some() {}
+                if text.contains("{%") && !text.contains("%}") {
+                    lines.by_ref().find(|(_, it)| it.contains("%}"));
+                }
                 continue;
             }
             let comment = text.strip_prefix('#').or_else(|| text.strip_prefix("//"));
@@ -159,7 +160,7 @@ impl DraftReader<'_> {
         lines: &mut std::iter::Peekable<impl Iterator<Item = (usize, &'l str)>>,
         step: &mut DraftStep,
     ) {
-        for (line, text) in lines.by_ref() {
+        while let Some((line, text)) = lines.next_if(|(_, it)| !begins_handler(it)) {
             let text = text.trim();
             if text.is_empty() {
                 return;
@@ -194,9 +195,7 @@ impl DraftReader<'_> {
         let mut at = 0;
         let mut first = step.line;
         while let Some((line, text)) = lines.get(at) {
-            let trimmed = text.trim_start();
-            if trimmed.starts_with("> ") || trimmed.starts_with("<> ") || trimmed.starts_with(">> ")
-            {
+            if begins_handler(text) {
                 at = self.handler(lines, at, step);
                 continue;
             }
@@ -317,6 +316,12 @@ impl DraftReader<'_> {
             }
         }
     }
+}
+
+/// Returns whether a line handles the response: by a script, or by writing it to a file.
+fn begins_handler(line: &str) -> bool {
+    let line = line.trim_start();
+    ["> ", "<> ", ">> ", ">>! "].iter().any(|mark| line.starts_with(mark))
 }
 
 fn names_of(step: &DraftStep) -> Vec<String> {

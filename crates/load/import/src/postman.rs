@@ -106,6 +106,11 @@ pub fn postman_script(
 const NO_FUNCTIONS: [&str; 5] =
     ["pm.sendRequest", "pm.require", "require(", "pm.vault", "pm.execution.runRequest"];
 
+/// Returns whether a line calls this function: `pm.require(` is not `require(`.
+fn calls(line: &str, function: &str) -> bool {
+    line.match_indices(function).any(|(at, _)| !line[..at].ends_with("pm."))
+}
+
 /// Lists the parts of an item and its subitems that the JavaScript engine does not support.
 fn list_unsupported(item: &TreeNode, outer: Option<&TreeNode>, out: &mut LeftOutList) {
     let name = item.text_at("name");
@@ -117,7 +122,7 @@ fn list_unsupported(item: &TreeNode, outer: Option<&TreeNode>, out: &mut LeftOut
         };
         for line in lines {
             let text = line.text().unwrap_or_default();
-            for known in NO_FUNCTIONS.iter().filter(|known| text.contains(**known)) {
+            for known in NO_FUNCTIONS.iter().filter(|known| calls(text, known)) {
                 let what = format!("script of {name}: {}", text.trim());
                 out.add(
                     line.line,

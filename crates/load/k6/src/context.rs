@@ -351,6 +351,14 @@ impl Context {
         self.calls_begun.borrow_mut().pop_front()
     }
 
+    /// Returns whether the next call to be passed on is a request of `k6/http`.
+    pub(crate) fn begins_http(&self) -> bool {
+        match self.calls_begun.borrow().front() {
+            Some((_, VuCall::Http(wire))) => matches!(wire.url.scheme(), "http" | "https"),
+            _ => false,
+        }
+    }
+
     /// Forgets the calls of a task that is over.
     pub fn forget_calls(&self) {
         self.calls_begun.borrow_mut().clear();

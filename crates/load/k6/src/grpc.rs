@@ -7,7 +7,7 @@ use crate::metrics::row;
 use crate::pending::PendingWork;
 use crate::program::Program;
 use crate::vu::{VuAnswer, VuCall, VuRequest};
-use ::grpc::reflection::{Inquiry, PATHS};
+use ::grpc::reflection::{Inquiry, PATHS, QUESTIONS_MAX};
 use ::grpc::{GrpcMethod, Schema, SchemaError};
 use protocol::grpc::{Code, messages, prefixed, status_of, timeout};
 use rquickjs::prelude::Func;
@@ -18,8 +18,6 @@ use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 
-/// Maximum number of requests per reflection.
-const QUESTIONS_MAX: usize = 100;
 /// Timeout of a call; `invoke` has this default in k6.
 const CALL_TIMEOUT: Nanos = Nanos::from_secs(120);
 
@@ -220,6 +218,10 @@ fn wire(
         return Err(format!("\"{}\" has no port; write it like host:port", to.address));
     }
     let authority = if to.authority.is_empty() { &to.address } else { &to.authority };
+    if !authority.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let text = authority.escape_debug();
+        return Err(format!("invalid authority \"{text}\"; write it like host:port"));
+    }
     let mut headers = vec![("Host".to_owned(), authority.clone())];
     let agent = context.program.options().map(|it| it.user_agent.clone()).unwrap_or_default();
     headers.push(("user-agent".to_owned(), agent));
@@ -405,31 +407,44 @@ fn reflect(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(usize
                     context.program.schema(&key, || Ok(schema)).map_err(|why| refused(&why))?;
                 return Ok((number, described(&schema)));
             }
-            Err(why) => unserved = why,
-        }
-        if unserved == "interrupted" {
-            break;
+            Err(ReflectionRefusal::Unimplemented(why)) => unserved = why,
+            Err(ReflectionRefusal::Final(why)) => return Err(refused(&why)),
         }
     }
     Err(refused(&unserved))
+}
+
+/// Reason why a server sends no descriptors.
+enum ReflectionRefusal {
+    /// The server does not have this version of the service.
+    Unimplemented(String),
+    Final(String),
+}
+
+impl From<String> for ReflectionRefusal {
+    fn from(why: String) -> ReflectionRefusal {
+        ReflectionRefusal::Final(why)
+    }
 }
 
 fn reflect_at(
     context: &Context,
     to: &Destination,
     path: &str,
-) -> std::result::Result<Schema, String> {
-    let ask = |body: Vec<u8>| {
+) -> std::result::Result<Schema, ReflectionRefusal> {
+    let ask = |body: Vec<u8>| -> std::result::Result<Vec<u8>, ReflectionRefusal> {
         let wire = wire(context, to, path, body)?;
         let Some(VuAnswer::Http(reply)) = context.exchange(VuRequest::Http(Box::new(wire))) else {
-            return Err("interrupted".to_owned());
+            return Err("interrupted".to_owned().into());
         };
         context.count_bytes(reply.sample.bytes_sent, reply.sample.bytes_received);
-        match outcome(&reply) {
-            (0, _) => Ok(reply.body),
-            (number, text) => {
-                Err(format!("rpc error: code = {} desc = {text}", Code::of(number).name()))
-            }
+        let (number, text) = outcome(&reply);
+        let code = Code::of(number);
+        let why = format!("rpc error: code = {} desc = {text}", code.name());
+        match code {
+            Code::Ok => Ok(reply.body),
+            Code::Unimplemented => Err(ReflectionRefusal::Unimplemented(why)),
+            _ => Err(ReflectionRefusal::Final(why)),
         }
     };
     let services = ::grpc::reflection::services(&ask(::grpc::reflection::list_request())?);
@@ -442,5 +457,5 @@ fn reflect_at(
         }
         all.push(inquiry.schema().map_err(|why| why.0)?);
     }
-    Schema::merged(all.iter()).map_err(|why| why.0)
+    Schema::merged(all.iter()).map_err(|why| why.0.into())
 }

@@ -10,15 +10,15 @@ use crate::socket::SocketRequest;
 use crate::test::{StopReason, Test, exit};
 use crate::vu::{Task, Vu, VuAnswer, VuCall, VuFailure, VuRequest};
 use protocol::http1::response::Asked;
-use sample::{FailureClass, Note};
+use sample::{FailureClass, Note, Sample};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
 use url::Url;
 use workload::{
-    CallEnd, Guide, GuideCall, Guides, SocketAction, SocketCall, Step, Stripped, Template,
-    WholeResponse,
+    AddressRules, CallEnd, Guide, GuideCall, Guides, SocketAction, SocketCall, Step, Stripped,
+    Template, WholeResponse,
 };
 
 /// Interval at which users check whether setup or the last user is done.
@@ -33,6 +33,11 @@ pub struct ScriptGuides(pub Arc<Test>);
 impl Guides for ScriptGuides {
     fn guide(&self) -> Box<dyn Guide> {
         Box::new(ScriptGuide::new(self.0.clone()))
+    }
+
+    fn address_rules(&self) -> Option<Arc<dyn AddressRules>> {
+        let rules = self.0.options().addresses.clone();
+        Some(rules).filter(|it| it.has_rules()).map(|it| it as Arc<dyn AddressRules>)
     }
 }
 
@@ -69,6 +74,8 @@ struct Member {
     waits: Waits,
     /// The end of the pause under way.
     wake: Nanos,
+    /// When the next request may begin, by the option `rps`.
+    slot: Option<Nanos>,
     /// WebSockets by number.
     sockets: BTreeMap<u32, MemberSocket>,
     /// Replies to calls, by their lanes.
@@ -77,6 +84,8 @@ struct Member {
     first_lane: u32,
     /// Number of calls in flight.
     in_flight: usize,
+    /// Its connections end before its next iteration.
+    must_disconnect: bool,
 }
 
 /// Event that continues a user.
@@ -123,10 +132,12 @@ impl ScriptGuide {
             iterations: 0,
             waits: Waits::Pause,
             wake: Nanos::ZERO,
+            slot: None,
             sockets: BTreeMap::new(),
             ended: VecDeque::new(),
             first_lane: 0,
             in_flight: 0,
+            must_disconnect: false,
         });
         let mut at = Member::drive(member, &self.test, &self.store, now);
         loop {
@@ -216,6 +227,9 @@ impl Member {
     /// Looks for the next iteration.
     fn idle(&mut self, test: &Test, now: Nanos) -> Drive {
         let Some(base) = test.base() else { return pause(RECHECK_INTERVAL) };
+        if std::mem::take(&mut self.must_disconnect) {
+            return Drive::Step(Step::Disconnect);
+        }
         let list = &test.roster.users[self.id as usize % test.roster.users.len()];
         let Some((scenario, row)) = list.get(self.place).copied() else { return self.leave() };
         if test.is_stopped() {
@@ -289,9 +303,8 @@ impl Member {
         if over {
             return self.resume(test, VuAnswer::Interrupt, now);
         }
-        let vu = self.vu.as_ref().filter(|_| self.in_flight < SIMULTANEOUS_MAX);
-        if let Some((lane, call)) = vu.and_then(|vu| vu.context().next_begun()) {
-            return self.begin_call(test, lane, call, (until, now));
+        if let Some(drive) = self.begin_next(test, until, now) {
+            return drive;
         }
         match self.waits {
             Waits::Lane(lane) => {
@@ -312,6 +325,20 @@ impl Member {
             true => pause((self.wake.min(until) - now).min(self.longest_pause(test))),
             false => self.resume(test, VuAnswer::Go, now),
         }
+    }
+
+    /// Begins the next call of the script, if it may begin.
+    fn begin_next(&mut self, test: &Test, until: Nanos, now: Nanos) -> Option<Drive> {
+        let vu = self.vu.as_ref().filter(|_| self.in_flight < SIMULTANEOUS_MAX)?;
+        if test.options().rps.is_some() && vu.context().begins_http() {
+            let slot = *self.slot.get_or_insert_with(|| test.next_slot(now));
+            if slot > now {
+                return Some(pause((slot.min(until) - now).min(self.longest_pause(test))));
+            }
+            self.slot = None;
+        }
+        let (lane, call) = vu.context().next_begun()?;
+        Some(self.begin_call(test, lane, call, (until, now)))
     }
 
     fn is_under_way(&self) -> bool {
@@ -362,6 +389,7 @@ impl Member {
     /// Discards the calls of the previous task.
     fn forget_calls(&mut self) {
         self.ended.clear();
+        self.slot = None;
         self.sockets.clear();
         if let Some(vu) = &self.vu {
             vu.context().forget_calls();
@@ -379,11 +407,14 @@ impl Member {
         match call {
             VuCall::Http(wire) => {
                 let timeout = wire.timeout;
-                self.call_step(Template { lane, timeout, ..template(&wire) })
+                match template(&wire) {
+                    Ok(made) => self.call_step(Template { lane, timeout, ..made }),
+                    Err(why) => self.refuse_call(test, lane, why),
+                }
             }
             VuCall::Socket(socket, request) => {
                 let limit = self.longest_pause(test).min(until - now);
-                self.use_socket((socket, lane), *request, limit)
+                self.use_socket(test, (socket, lane), *request, limit)
             }
         }
     }
@@ -398,6 +429,7 @@ impl Member {
     /// listens.
     fn use_socket(
         &mut self,
+        test: &Test,
         (socket, lane): (u32, u32),
         request: SocketRequest,
         longest: Nanos,
@@ -405,8 +437,12 @@ impl Member {
         let mut timeout = None;
         let (action, payload) = match request {
             SocketRequest::Open(wire) => {
-                let made = template(&wire);
+                let made = match template(&wire) {
+                    Ok(made) => made,
+                    Err(why) => return self.refuse_call(test, lane, why),
+                };
                 let url = made.url.shared().clone();
+                self.forget_closed_sockets();
                 self.sockets.insert(socket, MemberSocket { url, left: VecDeque::new() });
                 let action = SocketAction::Connect;
                 let call = Arc::new(SocketCall { action, timeout, listens: true, socket });
@@ -420,8 +456,7 @@ impl Member {
                 let left = self.sockets.get_mut(&socket).map(|it| &mut it.left);
                 if let Some(body) = left.and_then(VecDeque::pop_front) {
                     let reply = HttpReply { body, ..HttpReply::default() };
-                    self.ended.push_back((lane, Box::new(reply)));
-                    return Drive::Again;
+                    return self.end_at_once(lane, reply);
                 }
                 timeout = Some(limit.unwrap_or(longest).min(longest).max(Nanos(1)));
                 (SocketAction::Listen, Vec::new())
@@ -433,6 +468,27 @@ impl Member {
         };
         let call = Arc::new(SocketCall { action, timeout, listens: true, socket });
         self.call_step(Template { lane, ..Template::on_socket(url, payload, call) })
+    }
+
+    /// Forgets the WebSockets that the script has no use for any more: an iteration may open any
+    /// number of them in turn.
+    fn forget_closed_sockets(&mut self) {
+        let Some(vu) = &self.vu else { return };
+        let open = vu.context().sockets.borrow();
+        self.sockets.retain(|number, _| open.contains_key(number));
+    }
+
+    /// Ends a call whose request cannot be sent.
+    fn refuse_call(&mut self, test: &Test, lane: u32, why: String) -> Drive {
+        test.program.log("error", "", format!("a request cannot be sent: {why}"));
+        let sample = Sample { class: Some(FailureClass::Protocol), ..Sample::default() };
+        self.end_at_once(lane, HttpReply { sample, ..HttpReply::default() })
+    }
+
+    /// Ends a call that is not made.
+    fn end_at_once(&mut self, lane: u32, reply: HttpReply) -> Drive {
+        self.ended.push_back((lane, Box::new(reply)));
+        Drive::Again
     }
 
     fn finished(
@@ -454,6 +510,7 @@ impl Member {
                 self.iteration_done(test, outcome, began, now);
                 let rest = (began + test.options().min_iteration).max(now);
                 self.state = GuideState::Idle;
+                self.must_disconnect = test.options().disconnects;
                 if rest > now {
                     return pause(rest - now);
                 }
@@ -615,7 +672,10 @@ impl Guide for ScriptGuide {
 }
 
 /// Returns the request in the form that the engine sends.
-fn template(wire: &WireRequest) -> Template {
+///
+/// # Errors
+/// Fails if its fields are not valid in HTTP/2.
+fn template(wire: &WireRequest) -> Result<Template, String> {
     let bytes = wire.bytes();
     let mut made = Template {
         endpoint: 0,
@@ -635,9 +695,7 @@ fn template(wire: &WireRequest) -> Template {
     };
     if let "grpc" | "grpcs" = wire.url.scheme() {
         let scheme = if wire.url.scheme() == "grpc" { "http" } else { "https" };
-        // its fields were checked when it was made
-        let added = made.add_http2(scheme);
-        debug_assert!(added.is_ok(), "{added:?}");
+        made.add_http2(scheme)?;
     }
-    made
+    Ok(made)
 }

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::metrics::row;
 use crate::native::view;
+use crate::options::{HttpDebug, Options};
 use crate::pending::{self, Finished, RequestChain};
 use crate::vu::{VuAnswer, VuRequest};
 use protocol::http1::coding::Decoder;
@@ -35,13 +36,18 @@ pub struct WireRequest {
 impl WireRequest {
     /// Renders the request in HTTP/1.1.
     pub fn bytes(&self) -> Vec<u8> {
+        let mut out = self.head();
+        out.extend_from_slice(&self.body);
+        out
+    }
+
+    fn head(&self) -> Vec<u8> {
         let path = &self.url[url::Position::BeforePath..url::Position::AfterQuery];
         let mut out = format!("{} {path} HTTP/1.1\r\n", self.method).into_bytes();
         for (name, value) in &self.headers {
             out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(&self.body);
         out
     }
 }
@@ -55,8 +61,10 @@ pub struct HttpReply {
     pub body: Vec<u8>,
 }
 
-/// k6's error code for an invalid URL.
+/// k6's error codes for an invalid URL, and for an address or a name that the options exclude.
 const INVALID_URL: u32 = 1020;
+const BLACKLISTED_ADDRESS: u32 = 1110;
+const BLOCKED_HOST: u32 = 1111;
 
 /// Request made by the script.
 #[derive(Debug, Default)]
@@ -214,7 +222,7 @@ fn jar_contents<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> 
             let url = parse(&ctx, &url)?;
             if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
                 for pair in pairs(jar.header(&url)).chunks_exact(2) {
-                    jar.absorb(&url, format!("{}=; Max-Age=0; Path=/", pair[0]).as_bytes());
+                    jar.absorb(&url, format!("{}=; Max-Age=0", pair[0]).as_bytes());
                 }
             }
             Ok(())
@@ -226,7 +234,7 @@ fn jar_contents<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> 
         Func::from(move |ctx: Ctx<'js>, jar: u32, url: String, name: String| -> Result<()> {
             let url = parse(&ctx, &url)?;
             if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
-                jar.absorb(&url, format!("{name}=; Max-Age=0; Path=/").as_bytes());
+                jar.absorb(&url, format!("{name}=; Max-Age=0").as_bytes());
             }
             Ok(())
         }),
@@ -290,7 +298,8 @@ impl RequestChain {
             None => None,
         };
         let group = context.group.borrow().clone();
-        Ok(RequestChain { ask, hop, group, most, hops: 0, challenged: false, sent: Vec::new() })
+        let (hops, challenged, refusal, sent) = (0, false, None, Vec::new());
+        Ok(RequestChain { ask, hop, group, most, hops, challenged, refusal, sent })
     }
 
     /// Returns the host of the next request.
@@ -306,9 +315,13 @@ impl RequestChain {
         let hop = self.hop.as_ref()?;
         let wire = wire_of(context, &self.ask, hop);
         self.sent.clone_from(&wire.headers);
-        let options = context.program.options();
-        let blocked = options.is_some_and(|it| blocks(&it.blocked_hosts, hop.url.host_str()));
-        (!blocked).then_some(wire)
+        let Some(options) = context.program.options() else { return Some(wire) };
+        if options.http_debug != HttpDebug::Nothing {
+            let shown = shown_message(&wire.head(), &wire.body, options.http_debug);
+            context.program.log("info", "http-debug", format!("Request:\n{shown}"));
+        }
+        self.refusal = refusal(options, &hop.url);
+        self.refusal.is_none().then_some(wire)
     }
 
     /// Processes the reply to a request; returns `None` if another request follows.
@@ -317,13 +330,13 @@ impl RequestChain {
         if reply.sample.done.is_zero() {
             reply.sample = blocked_sample(context.now());
         }
-        let reply = SeenResponse::of(within(reply, self.ask.timeout()));
+        let mut reply = SeenResponse::of(within(reply, self.ask.timeout()));
+        self.explain(context, &hop, &mut reply);
         let group = context.group.replace(self.group.clone());
         reply.count(context, &self.ask, &hop);
         *context.group.borrow_mut() = group;
         absorb(context, &self.ask, &hop.url, &reply.head);
-        if self.ask.auth == "digest"
-            && reply.status == 401
+        if reply.is_challenge
             && !std::mem::replace(&mut self.challenged, true)
             && let Some(answer) = digest(context, &hop, &reply.head)
         {
@@ -345,6 +358,23 @@ impl RequestChain {
         self.hops += 1;
         self.hop = Some(next);
         None
+    }
+
+    /// Adds what this program knows of a response: why its request was not sent, and that it is the
+    /// expected challenge of a login.
+    fn explain(&mut self, context: &Context, hop: &Hop, reply: &mut SeenResponse) {
+        let options = context.program.options();
+        let not_found = reply.sample.class == Some(FailureClass::WorkloadEnd);
+        let refused = options.filter(|_| not_found).and_then(|it| refusal(it, &hop.url));
+        if let Some((why, code)) = self.refusal.take().or(refused) {
+            (reply.error, reply.code) = (why, code);
+        }
+        reply.is_challenge = self.ask.auth == "digest" && !self.challenged && reply.status == 401;
+        let debug = options.map_or(HttpDebug::Nothing, |it| it.http_debug);
+        if debug != HttpDebug::Nothing && !reply.head.is_empty() {
+            let shown = shown_message(&reply.head, &reply.body, debug);
+            context.program.log("info", "http-debug", format!("Response:\n{shown}"));
+        }
     }
 
     fn finish(&mut self, seen: SeenResponse, hop: Hop) -> Finished {
@@ -541,13 +571,29 @@ fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
     }
 }
 
-/// Matches `blockHostnames`: exact names, and `*.example.com`.
-fn blocks(patterns: &[String], host: Option<&str>) -> bool {
-    let host = host.unwrap_or_default();
-    patterns.iter().any(|pattern| match pattern.strip_prefix('*') {
+/// Returns the error and code of a URL that `blockHostnames` or `blacklistIPs` excludes. Patterns of names are
+/// exact, or like `*.example.com`.
+fn refusal(options: &Options, url: &Url) -> Option<(String, u32)> {
+    let host = url.host_str().unwrap_or_default();
+    let blocks = |pattern: &&String| match pattern.strip_prefix('*') {
         Some(end) => host.ends_with(end),
-        None => host == pattern,
-    })
+        None => host == *pattern,
+    };
+    if let Some(pattern) = options.blocked_hosts.iter().find(blocks) {
+        let text = format!("hostname ({host}) is in a blocked pattern ({pattern})");
+        return Some((text, BLOCKED_HOST));
+    }
+    let port = url.port_or_known_default().unwrap_or_default();
+    options.addresses.refusal(host, port).map(|why| (why, BLACKLISTED_ADDRESS))
+}
+
+/// A message as `httpDebug` logs it.
+fn shown_message(head: &[u8], body: &[u8], debug: HttpDebug) -> String {
+    let head = String::from_utf8_lossy(head);
+    match debug {
+        HttpDebug::Full => format!("{}\n\n{}", head.trim_end(), String::from_utf8_lossy(body)),
+        _ => head.trim_end().to_owned(),
+    }
 }
 
 /// Returns a sample whose status marks a host that the options block.
@@ -578,6 +624,8 @@ pub(crate) struct SeenResponse {
     proto: String,
     error: String,
     code: u32,
+    /// It is the challenge to which a login responds, and counts as expected.
+    is_challenge: bool,
 }
 
 impl SeenResponse {
@@ -600,7 +648,7 @@ impl SeenResponse {
             Some(end) if status != 0 => String::from_utf8_lossy(&head[..end]).into_owned(),
             _ => String::new(),
         };
-        SeenResponse { sample, head, body, status, proto, error, code }
+        SeenResponse { sample, head, body, status, proto, error, code, is_challenge: false }
     }
 
     /// Milliseconds: blocked, connecting, handshaking, sending, waiting, receiving.
@@ -625,7 +673,7 @@ impl SeenResponse {
     }
 
     fn failed(&self, ask: &HttpCall) -> bool {
-        self.status == 0 || !ask.is_expected(self.status)
+        self.status == 0 || !(self.is_challenge || ask.is_expected(self.status))
     }
 
     /// Adds the values of one hop.
@@ -832,7 +880,7 @@ pub(crate) fn failure(sample: &Sample, status: u16) -> (String, u32) {
     }
     use FailureClass as Class;
     let (text, code) = match sample.class {
-        None => ("hostname is in a blocked pattern", 1111),
+        None => ("the request was not sent", 1000),
         Some(Class::Refused) => ("dial: connection refused", 1212),
         Some(Class::ConnectTimeout) => ("dial: i/o timeout", 1211),
         Some(Class::SocketTimeout | Class::Unreachable) => ("dial: no route to host", 1213),

@@ -12,6 +12,7 @@ use crate::test::{OuterOptions, Test};
 use crate::threshold::{Aggregate, MetricThresholds};
 use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
 use sample::{FailureClass, Sample};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -183,8 +184,18 @@ impl PlannedScript {
             ("noConnectionReuse", "give --close"),
             ("insecureSkipTLSVerify", "give --insecure"),
             ("minIterationDuration", "give --rate"),
+            ("noVUConnectionReuse", "give --close"),
+            ("rps", "give --rate"),
+            ("hosts", "give --resolve"),
+            ("blacklistIPs", "names are not checked"),
+            ("dns", "give -4, -6 or --resolve"),
+            ("localIPs", "give --bind"),
+            ("tlsVersion", "give --tls"),
+            ("tlsCipherSuites", "give --ciphers"),
+            ("tlsAuth", "give --cert and --key"),
         ] {
-            if options.get(name).is_some_and(|value| !value.is_null() && *value != false) {
+            let unset = [json!(null), json!(false), json!(0), json!({}), json!([]), json!("")];
+            if options.get(name).is_some_and(|value| !unset.contains(value)) {
                 all.push(format!("option {name}: {instead}"));
             }
         }

@@ -7,6 +7,7 @@
 //! else is a pure function of the options and the collected data. [`journey`] runs the functions of
 //! a script as journeys of a plan instead.
 
+mod addresses;
 mod bytecode;
 mod compress;
 mod context;

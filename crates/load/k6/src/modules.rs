@@ -94,6 +94,18 @@ const NATIVE: &[(&str, &[&str])] = &[
     ("loadstone/postman", &["collection"]),
     ("k6/experimental/fs", &["open", "SeekMode"]),
     ("k6/experimental/csv", &["parse", "Parser"]),
+    (
+        "k6/experimental/streams",
+        &[
+            "ReadableStream",
+            "ReadableStreamDefaultReader",
+            "ReadableStreamDefaultController",
+            "WritableStream",
+            "WritableStreamDefaultWriter",
+            "CountQueuingStrategy",
+            "ByteLengthQueuingStrategy",
+        ],
+    ),
 ];
 
 /// Built-in libraries of jslib.k6.io: the part of the address that names them, and their text.
@@ -103,6 +115,12 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("url", include_str!("js/url.js")),
     ("papaparse", include_str!("js/papaparse.js")),
     ("totp", include_str!("js/totp.js")),
+    ("k6chaijs", include_str!("js/chai.js")),
+    ("httpx", include_str!("js/httpx.js")),
+    ("k6-testing", include_str!("js/testing.js")),
+    ("formdata", include_str!("js/formdata.js")),
+    ("http-instrumentation-tempo", include_str!("js/tracing.js")),
+    ("http-instrumentation-pyroscope", include_str!("js/tracing.js")),
 ];
 
 /// Former names of modules.

@@ -27,6 +27,7 @@ const LAZY: &[(&str, &str)] = &[
     ("sockets", include_str!("js/sockets.js")),
     ("grpc", include_str!("js/grpc.js")),
     ("postman", include_str!("js/postman.js")),
+    ("streams", include_str!("js/streams.js")),
 ];
 
 /// Installs the functions and the modules; returns the functions that the host calls.

@@ -1,11 +1,18 @@
 //! Options of a test: read from the config file, the script, the environment and the flags, in k6's
 //! order; later ones win.
 
+mod network;
+
+pub use network::{DnsOptions, HttpDebug, PreferredFamily, TlsOptions};
+
+use crate::addresses::AddressOptions;
 use crate::duration;
 use crate::scenario::{Executor, RampStage, Scenario};
 use crate::threshold::{Expression, MetricThresholds, Threshold, split_name};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
 use units::Nanos;
 
 /// Consolidated options.
@@ -33,6 +40,15 @@ pub struct Options {
     pub tags: Vec<(String, String)>,
     pub system_tags: Vec<String>,
     pub blocked_hosts: Vec<String>,
+    pub addresses: Arc<AddressOptions>,
+    pub local_addresses: Vec<IpAddr>,
+    /// Maximum rate of the requests of all users, per second.
+    pub rps: Option<f64>,
+    /// The connections of a user end with each iteration.
+    pub disconnects: bool,
+    pub http_debug: HttpDebug,
+    pub tls: TlsOptions,
+    pub dns: DnsOptions,
     /// The options as JSON, for `test.options` and `inspect`.
     pub json: Value,
 }
@@ -92,16 +108,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("paused", "start the test at the intended time"),
     ("executionSegment", "use `loadstone fleet` for a load from several machines"),
     ("executionSegmentSequence", "use `loadstone fleet` for a load from several machines"),
-    ("rps", "use an arrival-rate executor"),
-    ("hosts", "put the address into the URL and the name into a Host header"),
-    ("noVUConnectionReuse", "use noConnectionReuse"),
-    ("dns", "names are resolved once, when they are first used"),
-    ("httpDebug", "use console.log(JSON.stringify(response))"),
-    ("tlsCipherSuites", "remove it"),
-    ("tlsVersion", "remove it; TLS 1.2 and 1.3 are negotiated"),
-    ("tlsAuth", "remove it; client certificates are not available to scripts"),
-    ("blacklistIPs", "use blockHostnames"),
-    ("localIPs", "remove it"),
 ];
 
 /// System tags of values by default.
@@ -176,7 +182,16 @@ impl Layers {
             ["avg", "min", "med", "max", "p(90)", "p(95)"].map(str::to_owned).to_vec()
         });
         let system = reader.strings("systemTags");
+        let (addresses, local_addresses) = (reader.addresses(), reader.local_addresses());
+        let (tls, dns) = (reader.tls(), reader.dns());
         Options {
+            addresses: Arc::new(addresses),
+            local_addresses,
+            rps: reader.count("rps").filter(|rate| *rate > 0).map(|rate| rate as f64),
+            disconnects: reader.flag("noVUConnectionReuse"),
+            http_debug: reader.http_debug(),
+            tls,
+            dns,
             scenarios,
             thresholds,
             no_setup: reader.flag("noSetup"),
@@ -186,9 +201,7 @@ impl Layers {
             max_redirects: reader.count("maxRedirects").unwrap_or(10) as u32,
             batch: reader.at_once("batch", 20),
             batch_per_host: reader.at_once("batchPerHost", 6),
-            user_agent: reader
-                .text("userAgent")
-                .unwrap_or_else(|| format!("Grafana k6/{}", crate::VERSION)),
+            user_agent: reader.user_agent(),
             insecure: reader.flag("insecureSkipTLSVerify"),
             throws: reader.flag("throw"),
             no_connection_reuse: reader.flag("noConnectionReuse"),
@@ -333,15 +346,7 @@ impl OptionsReader<'_> {
         } else {
             Executor::PerVuIterations { vus, iterations: 1, max_duration: Nanos::from_secs(600) }
         };
-        if let Executor::SharedIterations { vus, iterations, .. } = &executor
-            && iterations < vus
-        {
-            let text = format!(
-                "the number of iterations ({iterations}) shouldn't be less than the number of VUs \
-                 ({vus})"
-            );
-            self.findings.errors.push(text);
-        }
+        self.check_iterations(&executor);
         vec![Scenario {
             name: "default".to_owned(),
             executor,
@@ -351,6 +356,18 @@ impl OptionsReader<'_> {
             env: BTreeMap::new(),
             tags: Vec::new(),
         }]
+    }
+
+    fn check_iterations(&mut self, executor: &Executor) {
+        if let Executor::SharedIterations { vus, iterations, .. } = executor
+            && iterations < vus
+        {
+            let text = format!(
+                "the number of iterations ({iterations}) shouldn't be less than the number of VUs \
+                 ({vus})"
+            );
+            self.findings.errors.push(text);
+        }
     }
 
     fn stages(&mut self, key: &str, value: &Value) -> Vec<RampStage> {
@@ -380,6 +397,9 @@ impl OptionsReader<'_> {
         let kind = object.get("executor").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut inner = OptionsReader { map: object, findings: &mut *self.findings };
         let executor = inner.executor(name, &kind);
+        if let Some(executor) = &executor {
+            inner.check_iterations(executor);
+        }
         let common = ["executor", "startTime", "gracefulStop", "exec", "env", "tags", "options"];
         for key in object.keys() {
             let own = Executor::keys(&kind);

@@ -24,6 +24,8 @@ pub(crate) struct RequestChain {
     pub(crate) hops: u32,
     /// True if it has answered a challenge of the server.
     pub(crate) challenged: bool,
+    /// Error and code of a request that the options do not allow.
+    pub(crate) refusal: Option<(String, u32)>,
     /// Fields of the last request.
     pub(crate) sent: Vec<(String, String)>,
 }

@@ -80,7 +80,10 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     let c = context.clone();
     native.set(
         "socketPing",
-        Func::from(move |ctx: Ctx<'js>, socket: u32| -> Result<bool> {
+        Func::from(move |ctx: Ctx<'js>, socket: u32, counted: bool| -> Result<bool> {
+            if counted {
+                c.record_all(&[(row::WS_SENT, 1.0)], &socket_tags(&c, socket));
+            }
             if let Some(state) = c.sockets.borrow_mut().get_mut(&socket) {
                 state.pinged = Some(c.now());
             }
@@ -119,6 +122,8 @@ fn install_ends<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> 
     native.set(
         "socketBeginClose",
         Func::from(move |socket: u32, code: f64| {
+            // k6/websockets counts control frames as messages
+            c.record_all(&[(row::WS_SENT, 1.0)], &socket_tags(&c, socket));
             begin(&c, socket, SocketRequest::Close(close_code(code)), false)
         }),
     )?;

@@ -77,6 +77,8 @@ pub struct Test {
     stopped: AtomicBool,
     pub(crate) teardown_failed: Mutex<Option<u8>>,
     may_stop: bool,
+    /// When the next request may begin, by the option `rps`.
+    next_slot: AtomicU64,
 }
 
 impl Test {
@@ -161,12 +163,22 @@ impl Test {
             stopped: AtomicBool::new(false),
             teardown_failed: Mutex::default(),
             may_stop,
+            next_slot: AtomicU64::new(0),
             roster,
         }
     }
 
     pub fn options(&self) -> &Options {
         self.program.options().expect("a test is made with its options")
+    }
+
+    /// Reserves the next instant at which a request may begin, by the option `rps`.
+    pub(crate) fn next_slot(&self, now: Nanos) -> Nanos {
+        let every = Nanos::from_secs_f64(self.options().rps.map_or(0.0, |rate| 1.0 / rate));
+        let after = |next: u64| Some(next.max(now.0).saturating_add(every.0));
+        let (set, get) = (Ordering::AcqRel, Ordering::Acquire);
+        let reserved = self.next_slot.fetch_update(set, get, after);
+        Nanos(reserved.unwrap_or(0).max(now.0))
     }
 
     pub fn users(&self) -> u64 {

@@ -8,7 +8,7 @@ use crate::{first_call, path};
 use engine::exchange::Message;
 use engine::journey::Codecs;
 use engine::{build_template, endpoint_key};
-use grpc::reflection::{Inquiry, PATHS};
+use grpc::reflection::{Inquiry, PATHS, QUESTIONS_MAX};
 use grpc::{GrpcMethod, Schema, SchemaError};
 use plan::check::Body;
 use plan::journey::JourneyStep;
@@ -21,8 +21,6 @@ use workload::{MadeRequest, RequestMaker};
 
 /// Maximum size of a response of the server's reflection, in bytes.
 const REFLECTED_MAX: usize = 64 << 20;
-/// Maximum number of requests per reflection.
-const QUESTIONS_MAX: usize = 100;
 
 impl Session {
     /// Makes the request's body from the plan's message, if the calls are gRPC; checks the gRPC

@@ -49,7 +49,7 @@ mod watchers;
 pub use assemble::no_connection;
 pub use calibration::Calibration;
 pub use change::Change;
-pub use directory::SystemResolver;
+pub use directory::directory_of;
 pub use exit::{Code, Failure, NotBegun};
 pub use first_call::PlainCall;
 pub use judge::{Circumstances, Judge, printed_quantiles};

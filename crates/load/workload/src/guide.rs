@@ -3,6 +3,8 @@
 
 use crate::Template;
 use sample::{FailureClass, Note, Outcome, Remark, Sample};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use units::Nanos;
 
 /// Next action of a user.
@@ -21,6 +23,9 @@ pub enum Step {
     /// The user makes no call before one of its [simultaneous](Guide::makes_simultaneous_calls)
     /// calls has ended.
     Await,
+    /// The idle connections of a user with [simultaneous](Guide::makes_simultaneous_calls) calls are
+    /// closed; the guide is asked again at once.
+    Disconnect,
     /// The user makes no more calls.
     Leave,
 }
@@ -118,8 +123,22 @@ pub trait Guide: std::fmt::Debug + Send {
     fn take_back(&mut self, _template: Box<Template>) {}
 }
 
+/// Rules of a guide for the addresses of servers.
+pub trait AddressRules: std::fmt::Debug + Send + Sync {
+    /// Returns the address of a server whose name is not looked up.
+    fn address(&self, host: &str, port: u16) -> Option<SocketAddr>;
+
+    /// Returns whether a connection may be opened to an address of this host.
+    fn permits(&self, host: &str, address: IpAddr) -> bool;
+}
+
 /// Creates the guides of a run.
 pub trait Guides: std::fmt::Debug {
     /// Creates the guide of the users of one worker.
     fn guide(&self) -> Box<dyn Guide>;
+
+    /// Rules for the addresses of the servers that the guides use; `None` means the plan's.
+    fn address_rules(&self) -> Option<Arc<dyn AddressRules>> {
+        None
+    }
 }

@@ -20,7 +20,7 @@ mod targets;
 mod think;
 
 pub use actor::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
-pub use guide::{CallEnd, Guide, GuideCall, Guides, Step, WholeResponse};
+pub use guide::{AddressRules, CallEnd, Guide, GuideCall, Guides, Step, WholeResponse};
 pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
 pub use maker::{MadeRequest, RequestMaker, RequestMakers};

@@ -13,7 +13,7 @@ use engine::Logging;
 use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, StartTrouble, Tool};
 use plan::{Load, Pace};
 use record::run::RunRecord;
-use session::{Env, Observers, RequestSource, RunLoad, Session, SystemResolver, TooFew, Watcher};
+use session::{Env, Observers, RequestSource, RunLoad, Session, TooFew, Watcher};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -235,7 +235,8 @@ fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<Requ
     session.expect_tls()?;
     session.expect_sockets();
     let plan = session.plan();
-    let source = |_| RequestSource::Guide(guides.guide(), Box::new(SystemResolver(plan.clone())));
+    let directory = || session::directory_of(plan.clone(), guides);
+    let source = |_| RequestSource::Guide(guides.guide(), directory());
     Ok((0..session.workers()).map(source).collect())
 }
 

@@ -77,6 +77,10 @@ impl TraceRow {
         let cells: Vec<&str> = cells(line).collect();
         let cell = |place: usize| cells.get(place).copied().unwrap_or_default();
         let tokens = |place: usize| {
+            // failed requests have no count in published traces
+            if cell(place).is_empty() && place < cells.len() {
+                return Ok(0);
+            }
             let count = cell(place).parse::<f64>().ok().filter(|it| it.fract() == 0.0);
             let count = count.filter(|it| (0.0..=INPUT_MAX as f64).contains(it));
             count.map(|it| it as u64).ok_or_else(|| {
@@ -251,6 +255,8 @@ mod tests {
         let burst = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type";
         let found = row(burst, "45.0,ChatGPT,472,18,490,Conversation log");
         assert_eq!(found, Ok(TraceRow { at: 45.0, input: 472, output: 18 }));
+        let failed = row(azure, "5,1,");
+        assert_eq!(failed, Ok(TraceRow { at: 5.0, input: 1, output: 0 }));
         assert!(!begins("GET / HTTP/1.1,a,b"));
         for (line, expected) in [
             ("x,1,2", "is not a time"),

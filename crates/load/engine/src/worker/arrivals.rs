@@ -119,7 +119,7 @@ impl Worker {
                 self.journal.due(intended);
                 return self.place(io, Call::new(index, row, user, intended, asked), now);
             }
-            Step::Pause { .. } | Step::Await | Step::Leave => {
+            Step::Pause { .. } | Step::Await | Step::Disconnect | Step::Leave => {
                 return self.retire_if_idle(io, user, now);
             }
         };
@@ -151,6 +151,11 @@ impl Worker {
                     return;
                 }
                 Step::Await => return,
+                Step::Disconnect => {
+                    for slot in self.feedback.connections_at_rest(user) {
+                        self.close(io, slot, self.close_kind(), now);
+                    }
+                }
                 Step::Target { .. } | Step::Leave => break,
             }
         }

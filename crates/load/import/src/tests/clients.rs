@@ -16,6 +16,19 @@ fn a_http_file_becomes_a_journey() {
 }
 
 #[test]
+fn scripts_of_a_http_file_are_no_requests() {
+    let text = "### a\n< {%\n  request.variables.set('x', 1);\n%}\nGET http://h:1/a\n> {%\n\
+        client.log('x: y');\n%}\n\n### b\nPOST http://h:1/b\n\nx\n\n>>! out.json\n";
+    let imported = plan_of(Format::HttpFile, text);
+    let body = below_head(&imported);
+    assert_eq!(body.matches("[[journey.step]]").count(), 2, "{body}");
+    assert!(!body.contains("%}") && !body.contains("client.log"), "{body}");
+    let left = left_out(&imported);
+    assert!(left.iter().any(|one| one.contains("line 2")), "{left:?}");
+    assert!(left.iter().any(|one| one.contains(">>! out.json")), "{left:?}");
+}
+
+#[test]
 fn a_bruno_folder_becomes_blocks() {
     let document =
         |name: &str, text: &str| Document { name: name.to_owned(), text: text.to_owned() };

@@ -187,6 +187,7 @@ fn parts_of_collections_that_cannot_be_executed_are_listed() {
     let collection = r#"{"info": {"name": "s"}, "auth": {"type": "hawk"},
       "item": [
         {"name": "a", "event": [{"listen": "test", "script": {"exec": [
+          "const _ = pm.require('npm:lodash');",
           "const _ = require('lodash');",
           "pm.sendRequest('http://h/b');"]}}],
           "request": {"method": "GET", "url": "http://h/a"}},
@@ -198,12 +199,13 @@ fn parts_of_collections_that_cannot_be_executed_are_listed() {
     assert_eq!(
         listed,
         [
-            "line 4: script of a: const _ = require('lodash');: require is not available",
-            "line 5: script of a: pm.sendRequest('http://h/b');: pm.sendRequest is not available",
-            "line 6: login of a: the login hawk is not available",
-            "line 9: body of b: f: uploads are not available",
+            "line 4: script of a: const _ = pm.require('npm:lodash');: pm.require is not available",
+            "line 5: script of a: const _ = require('lodash');: require is not available",
+            "line 6: script of a: pm.sendRequest('http://h/b');: pm.sendRequest is not available",
+            "line 7: login of a: the login hawk is not available",
+            "line 10: body of b: f: uploads are not available",
         ]
     );
     let imported = plan_of(Format::Postman, collection);
-    assert_eq!(imported.script_lines(), 2);
+    assert_eq!(imported.script_lines(), 3);
 }

@@ -36,7 +36,7 @@ class Socket {
     if (!isBinary(data)) throw new TypeError('sendBinary() takes an ArrayBuffer');
     this.put(buffer(data));
   }
-  ping() { if (!this.over) n.socketPing(this.id); }
+  ping() { if (!this.over) n.socketPing(this.id, false); }
   setTimeout(callback, ms) { return this.timer(callback, ms, 0); }
   setInterval(callback, ms) { return this.timer(callback, ms, ms); }
   timer(callback, ms, every) {
@@ -136,7 +136,7 @@ class WebSocket {
   }
   ping() {
     if (this.readyState !== OPEN) throw new Error("InvalidStateError: can't ping unless the WebSocket is open");
-    n.socketPing(this._id);
+    n.socketPing(this._id, true);
   }
   close(code, reason) {
     if (this.readyState >= CLOSING) return;

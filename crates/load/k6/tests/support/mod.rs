@@ -188,6 +188,7 @@ impl World {
                     None => self.call(user, now, &call.template, server),
                 },
                 Step::Await => return,
+                Step::Disconnect => self.sent.push((0, "disconnect".to_owned())),
                 Step::Leave => {
                     self.events.left.insert(user);
                     return;

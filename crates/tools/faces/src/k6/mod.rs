@@ -8,12 +8,16 @@ use crate::{
 };
 use k6::guide::ScriptGuides;
 use k6::metrics::{Store, row};
+use k6::options::{Options as TestOptions, PreferredFamily};
 use k6::output::{Calendar, JsonOutput, csv_head, csv_lines, log_line, rfc3339};
 use k6::program::{LogLine, Program};
 use k6::summary::TestSummary;
 use k6::test::{LoadError, OuterOptions, StopReason, Test, exit};
 use options::{Command, Options, SummaryMode};
-use plan::{Expect, Load, Plan, TargetPlan, Think, Timeouts, TlsPlan};
+use plan::{
+    AddressFamily, AddressOrder, Expect, Load, Plan, TargetPlan, Think, Timeouts, TlsPlan,
+    TlsVersions,
+};
 use record::run::RunRecord;
 use serde_json::json;
 use stats::{Second, Snapshot};
@@ -146,10 +150,37 @@ fn plan(test: &Test, files: &dyn Files) -> Plan {
     plan.connection.calls = options.no_connection_reuse.then_some(1);
     plan.connection.reconnect_pause = Nanos::ZERO;
     plan.connection.per_user = k6::options::SIMULTANEOUS_MAX as u32;
-    plan.tls = TlsPlan { insecure: options.insecure, alpn: Vec::new(), ..TlsPlan::default() };
+    plan.connection.bind.clone_from(&options.local_addresses);
+    plan.connection.prefer = match options.dns.family {
+        PreferredFamily::Any => AddressFamily::Any,
+        PreferredFamily::V4 => AddressFamily::V4,
+        PreferredFamily::V6 => AddressFamily::V6,
+    };
+    if options.dns.first {
+        plan.connection.addresses = AddressOrder::FirstThatAnswers;
+    }
+    plan.tls = tls_plan(options);
     let workers = files.cores().min(test.users()).max(1);
     plan.driver.threads = u32::try_from(workers).ok();
     plan
+}
+
+fn tls_plan(options: &TestOptions) -> TlsPlan {
+    let tls = &options.tls;
+    let identity = tls.identity.as_ref();
+    TlsPlan {
+        insecure: options.insecure,
+        alpn: Vec::new(),
+        versions: match (tls.only_12, tls.only_13) {
+            (true, _) => TlsVersions::Tls12,
+            (_, true) => TlsVersions::Tls13,
+            _ => TlsVersions::Any,
+        },
+        ciphers: tls.ciphers.clone(),
+        cert: identity.map(|(cert, _)| cert.clone().into_bytes()),
+        key: identity.map(|(_, key)| key.clone().into_bytes()),
+        ..TlsPlan::default()
+    }
 }
 
 /// A test under way.

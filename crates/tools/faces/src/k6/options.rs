@@ -79,7 +79,6 @@ const IDLE: &[&str] = &["no-color", "no-usage-report", "verbose", "profiling-ena
 
 /// Flags of k6 that change its behavior, and are not available.
 const REFUSED: &[(&str, &str)] = &[
-    ("http-debug", "use console.log in the script"),
     ("linger", "remove it"),
     ("console-output", "redirect standard error"),
     ("address", "remove it; there is no REST server"),
@@ -130,6 +129,14 @@ const VARIABLES: &[(&str, &str)] = &[
     ("K6_SUMMARY_TIME_UNIT", "summary-time-unit"),
     ("K6_SYSTEM_TAGS", "system-tags"),
     ("K6_BLOCK_HOSTNAMES", "block-hostnames"),
+    ("K6_BLACKLIST_IPS", "blacklist-ip"),
+    ("K6_BATCH", "batch"),
+    ("K6_BATCH_PER_HOST", "batch-per-host"),
+    ("K6_RPS", "rps"),
+    ("K6_NO_VU_CONNECTION_REUSE", "no-vu-connection-reuse"),
+    ("K6_DNS", "dns"),
+    ("K6_LOCAL_IPS", "local-ips"),
+    ("K6_HTTP_DEBUG", "http-debug"),
 ];
 
 /// Reads the command line.
@@ -268,6 +275,10 @@ fn take_option(
         return Ok(true);
     }
     match name {
+        "http-debug" => {
+            flags.insert("httpDebug".to_owned(), json!(inline.unwrap_or("headers")));
+            Ok(true)
+        }
         "stage" | "s" => {
             let mut all = flags.remove("stages").unwrap_or_else(|| json!([]));
             if let (Value::Array(all), Value::Array(more)) = (&mut all, stages(&value()?)?) {
@@ -398,7 +409,7 @@ mod tests {
             ("run", "a script is missing"),
             ("run a.js b.js", "a.js and b.js"),
             ("run -u x a.js", "\"x\" for --vus"),
-            ("run --http-debug=full a.js", "console.log"),
+            ("run --console-output x a.js", "redirect standard error"),
             ("run --nope a.js", "unknown flag: --nope"),
             ("run -o influxdb=x a.js", "json=FILE"),
             ("run --stage 5 a.js", "30s:10"),

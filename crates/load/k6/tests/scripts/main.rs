@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
+mod libraries;
+mod options;
+#[path = "../support/mod.rs"]
 mod support;
 
 use k6::program::Program;
@@ -35,6 +38,11 @@ fn answer(request: &str) -> Reply {
         "/redirect" => ("302 Found", "Location: /final\r\n", String::new()),
         "/cookie" => ("200 OK", "Set-Cookie: sid=abc; Path=/\r\n", String::new()),
         "/missing" => ("404 Not Found", "", "no".to_owned()),
+        "/digest" if !request.contains("Authorization: Digest") => (
+            "401 Unauthorized",
+            "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\n",
+            String::new(),
+        ),
         "/html" => (
             "200 OK",
             "Content-Type: text/html\r\n",
@@ -360,11 +368,11 @@ fn everything_that_is_wrong_is_listed_with_its_line() {
     }
     let (code, text) = refused(&[(
         "/t/a.js",
-        "export const options = {\n  vus: 2,\n  rps: 5,\n  scenarios: { s: { executor: 'constant-vu' },\n    t: { executor: 'constant-vus', exec: 'no', rate: 3 } },\n  thresholds: { nope: ['rate<1'],\n    http_reqs: ['p(95)<5'], checks: ['rate=1'] } };\nexport default function () {}",
+        "export const options = {\n  vus: 2,\n  executionSegment: '0:1/2',\n  scenarios: { s: { executor: 'constant-vu' },\n    t: { executor: 'constant-vus', exec: 'no', rate: 3 } },\n  thresholds: { nope: ['rate<1'],\n    http_reqs: ['p(95)<5'], checks: ['rate=1'] } };\nexport default function () {}",
     )]);
     assert_eq!(code, 104);
     for line in [
-        "/t/a.js:3: options: option \"rps\" is not available: use an arrival-rate executor",
+        "/t/a.js:3: options: option \"executionSegment\" is not available: use `loadstone fleet`",
         "/t/a.js:4: scenario \"s\": unknown executor \"constant-vu\"",
         "/t/a.js:5: scenario \"t\": constant-vus has no option \"rate\"",
         "scenario \"t\": duration is missing",
@@ -538,7 +546,7 @@ fn websockets_of_both_modules_are_spoken() {
         assert!(found.is_some(), "{name}: {asked}");
     }
     let counts = ["ws_sessions", "ws_msgs_sent", "ws_msgs_received"].map(|name| ran.count(name));
-    assert_eq!(counts, [2, 4, 4]);
+    assert_eq!(counts, [2, 6, 4]);
     let data = ran.data();
     assert_eq!(data["metrics"]["ws_ping"]["values"]["max"], 5.0);
     assert_eq!(data["metrics"]["ws_connecting"]["values"]["max"], 10.0);
@@ -606,7 +614,7 @@ fn a_user_has_several_websockets_at_once() {
         ]
     );
     let counts = ["ws_sessions", "ws_msgs_sent", "ws_msgs_received"].map(|name| ran.count(name));
-    assert_eq!(counts, [6, 12, 12]);
+    assert_eq!(counts, [6, 15, 12]);
 }
 
 #[test]
@@ -689,6 +697,9 @@ const GRPC: Files = &[
           console.log(methods.map((it) => `${it.package} ${it.service} ${it.fullMethod}`).join(), again.length);
           console.log(thrown(() => client.invoke('shop.Cart/Add', {})));
           console.log(thrown(() => client.connect('h:1', { plain: true })));
+          client.connect('h:1', { plaintext: true, authority: 'a\nb' });
+          console.log(thrown(() => client.invoke('shop.Cart/Add', {})));
+          console.log(thrown(() => client.connect('h:1', { plaintext: true, reflect: true })));
           client.connect('h.example:81', { plaintext: true, authority: 'shop' });
           const params = { metadata: { 'X-A': 'b', 'x-bin': new Uint8Array([1, 2]).buffer }, timeout: '2s' };
           const res = client.invoke('shop.Cart/Add', { name: 'tea', count: 3 }, params);
@@ -734,7 +745,7 @@ fn grpc_calls_are_made_and_counted() {
                 let status = "10\r\ngrpc-message: no%20more";
                 Reply::Whole(end(status), [total(1), total(2)].concat())
             }
-            _ if request.contains("none") => {
+            _ if request.contains("none") || path.contains("reflection") => {
                 Reply::Whole(end("5\r\ngrpc-message: no%20such"), String::new())
             }
             _ => Reply::Whole(end("0"), total(request.as_bytes()[request.len() - 1])),
@@ -746,6 +757,8 @@ fn grpc_calls_are_made_and_counted() {
             "shop Cart /shop.Cart/Add,shop Cart /shop.Cart/Watch 2",
             "no gRPC connection, you must call connect first",
             "invalid grpc.connect() parameters: unknown connect param: \"plain\"",
+            "invalid authority \"a\\nb\"; write it like host:port",
+            "rpc error: code = NOT_FOUND desc = no such",
             "{\"total\":3,\"note\":\"\"} [\"application/grpc\"] {\"t\":[\"1\"]} 5",
             "5 {\"code\":5,\"message\":\"no such\",\"details\":[]} {\"total\":0,\"note\":\"\"}",
             "method \"/shop.Cart/Ad\" not found in file descriptors",
@@ -757,14 +770,16 @@ fn grpc_calls_are_made_and_counted() {
             "1,2,10,no more",
         ]
     );
-    let asked = &ran.sent[0].1;
+    // a server that refuses reflection is not asked again by another path
+    assert_eq!(ran.sent.iter().filter(|(_, text)| text.contains("reflection")).count(), 1);
+    let asked = &ran.sent[1].1;
     assert!(asked.starts_with("POST /shop.Cart/Add HTTP/1.1\r\nHost: shop\r\n"), "{asked}");
     for field in ["te: trailers", "grpc-timeout: 2000000u", "x-a: b", "x-bin: AQI"] {
         assert!(asked.lines().any(|line| line == field), "{field}: {asked}");
     }
     assert!(asked.ends_with("\0\0\0\0\u{7}\n\u{3}tea\u{10}\u{3}"), "{asked:?}");
     // the two asynchronous calls leave together
-    assert_eq!(ran.sent[2].0, ran.sent[3].0);
+    assert_eq!(ran.sent[3].0, ran.sent[4].0);
     let names = ["grpc_streams", "grpc_streams_msgs_sent", "grpc_streams_msgs_received"];
     assert_eq!(names.map(|name| ran.count(name)), [1, 1, 2]);
     assert!(ran.text().contains("    GRPC\n    grpc_req_duration"), "{}", ran.text());

@@ -1,0 +1,83 @@
+//! Options of connections.
+
+use crate::ran;
+use k6::program::Program;
+use k6::test::{OuterOptions, Test};
+use std::collections::BTreeMap;
+
+#[test]
+fn options_of_connections_are_applied() {
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
+        import http from 'k6/http';
+        import { check } from 'k6';
+        export const options = { vus: 2, iterations: 4, rps: 20, noVUConnectionReuse: true,
+          hosts: { 'inner.test': '10.1.1.1' }, blacklistIPs: ['10.0.0.0/8'],
+          blockHostnames: ['*.blocked.test'], httpDebug: 'full' };
+        export default function () {
+          const code = (url) => http.get(url).error_code;
+          check(null, { hosts: () => code('http://inner.test/') === 1110,
+            names: () => code('http://x.blocked.test/') === 1111,
+            addresses: () => http.get('http://10.2.3.4/').error.includes('range (10.0.0.0/8)') });
+          const login = http.get('http://u:p@h.example/digest', { auth: 'digest' });
+          check(login, { login: (r) => r.status === 200 });
+          const jar = http.cookieJar();
+          jar.set('http://h.example/a/b', 'mine', '1');
+          jar.delete('http://h.example/a/b', 'mine');
+          check(jar.cookiesForURL('http://h.example/a/b'), { deleted: (all) => all.mine === undefined });
+        }
+    "#,
+    )]);
+    assert_eq!(ran.data()["metrics"]["checks"]["values"]["fails"], 0, "{}", ran.text());
+    // the challenge of a login counts as expected
+    assert_eq!(ran.data()["metrics"]["http_req_failed"]["values"]["passes"], 12);
+    let (ends, sent): (Vec<_>, Vec<_>) =
+        ran.sent.iter().partition(|(_, text)| text == "disconnect");
+    assert_eq!(ends.len(), 4);
+    let instants: Vec<u64> = sent.iter().map(|(at, _)| *at).collect();
+    assert_eq!(instants, [0, 50, 100, 150, 200, 250, 300, 350]);
+    let log = ran.log();
+    let has = |part: &str| log.iter().any(|line| line.contains(part));
+    assert!(has("Request:\nGET /digest HTTP/1.1") && has("Response:\nHTTP/1.1 401"), "{log:?}");
+}
+
+#[test]
+fn values_of_options_that_are_not_available_are_named() {
+    for (options, words) in [
+        ("hosts: { a: 'b' }", "\"b\" is not an address; write a: '192.0.2.1'"),
+        ("blacklistIPs: ['x']", "\"x\" is not a range of addresses"),
+        ("localIPs: '10.0.0.0/8'", "at most 4096 local addresses"),
+        ("tlsVersion: 'tls1.1'", "only TLS 1.2 and 1.3 are available"),
+        ("tlsVersion: { min: 'x' }", "or {min, max} of them"),
+        ("tlsCipherSuites: ['TLS_RSA_WITH_RC4_128_SHA']", "none of them is available"),
+        ("tlsAuth: [{ cert: 'a', key: 'b' }, { cert: 'c', key: 'd' }]", "one certificate per test"),
+        ("tlsAuth: [{ cert: 'a', key: 'b', password: 'c' }]", "openssl pkey"),
+        ("dns: { select: 'last' }", "select is first, random or roundRobin"),
+        ("userAgent: 'a\\nb'", "a control character"),
+        ("httpDebug: 'all'", "\"full\" or \"headers\""),
+        (
+            "scenarios: { s: { executor: 'shared-iterations', vus: 4, iterations: 2 } }",
+            "number of VUs",
+        ),
+    ] {
+        let text =
+            format!("export const options = {{ {options} }}; export default function () {{}}");
+        let read = move |_: &str| Ok(text.clone().into_bytes());
+        let program = Program::new("a.js", BTreeMap::new(), Box::new(read));
+        let error = Test::load(program, &OuterOptions::default(), 1).expect_err(options);
+        assert!(error.code == 104 && error.text.contains(words), "{options}: {}", error.text);
+    }
+    let text = "export const options = { tlsVersion: { min: 'tls1.0' }, dns: { ttl: '1m' },
+        tlsCipherSuites: ['TLS_RSA_WITH_RC4_128_SHA', 'TLS_AES_128_GCM_SHA256'] };
+        export default function () {}";
+    let read = |_: &str| Ok(text.as_bytes().to_vec());
+    let program = Program::new("a.js", BTreeMap::new(), Box::new(read));
+    let test =
+        Test::load(program, &OuterOptions::default(), 1).map_err(|error| error.text).unwrap();
+    assert_eq!(test.options().tls.ciphers, ["TLS_AES_128_GCM_SHA256"]);
+    for words in ["below TLS 1.2 are not offered", "looked up once", "RC4_128_SHA is not available"]
+    {
+        assert!(test.warnings.iter().any(|it| it.contains(words)), "{words}: {:?}", test.warnings);
+    }
+}
