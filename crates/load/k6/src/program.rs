@@ -179,8 +179,8 @@ impl Program {
         codes.entry(key.to_owned()).or_insert_with(|| compile().map(Arc::new)).clone()
     }
 
-    /// Returns the number of gRPC descriptors by their key; they are made for the first user that
-    /// needs them.
+    /// Returns the gRPC descriptors of a key with their index in the list of the program. They are
+    /// made for the first user that needs them.
     ///
     /// # Errors
     /// Fails if they cannot be made, or there are too many.
@@ -201,7 +201,7 @@ impl Program {
         Ok((all.len() - 1, schema))
     }
 
-    /// Returns the number of gRPC descriptors if they exist.
+    /// Returns the gRPC descriptors of a key with their index, if they were made.
     pub(crate) fn schema_known(&self, key: &str) -> Option<(usize, Arc<Schema>)> {
         let all = locked(&self.schemas);
         let number = all.iter().position(|(known, _)| known == key)?;
