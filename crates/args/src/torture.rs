@@ -130,6 +130,9 @@ pub struct TortureWhat {
     /// Print what would be sent and where, without sending anything
     #[arg(long)]
     pub dry_run: bool,
+    /// The target is called over gRPC.
+    #[arg(skip)]
+    pub grpc: bool,
     #[command(flatten)]
     pub(super) insecure: SharedOptions<Insecure>,
     #[command(flatten)]
@@ -188,6 +191,11 @@ impl TortureWhat {
         self.version.put("http", spoken.version());
     }
 
+    /// Returns whether --http is given.
+    pub fn names_version(&self) -> bool {
+        version_of(&self.version).is_some()
+    }
+
     pub fn seed(&self) -> u64 {
         self.seed.of(|plan| plan.seed)
     }
@@ -235,6 +243,12 @@ pub struct TortureBeside {
     /// Background load from a plan; it lasts as long as the cases
     #[arg(long, value_name = "PLAN.toml")]
     beside: Option<String>,
+}
+
+impl TortureBeside {
+    pub fn has_rate(&self) -> bool {
+        self.beside_rate.is_some()
+    }
 }
 
 /// Maximum number of connections of the background load; further calls wait.
@@ -404,11 +418,23 @@ fn severity(text: &str) -> Result<Severity, String> {
     })
 }
 
+/// Parses the URL of a page.
+pub(crate) fn page(text: &str) -> Result<Url, String> {
+    match target(text)? {
+        url if matches!(url.scheme(), "http" | "https") => Ok(url),
+        _ => Err("write it as http://host[:port]/path or https://…".to_owned()),
+    }
+}
+
+/// Parses the URL of a page, or of a gRPC method.
 pub(super) fn target(text: &str) -> Result<Url, String> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url = Url::parse(&whole).map_err(|error| error.to_string())?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-        return Err("write it as http://host[:port]/path or https://…".to_owned());
+    let known = matches!(url.scheme(), "http" | "https" | "grpc" | "grpcs");
+    if !known || url.host_str().is_none_or(str::is_empty) {
+        return Err("write it as http://host[:port]/path, https://…, or \
+            grpc://host:port[/package.Service/Method]"
+            .to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("omit the login: cases do not send it".to_owned());

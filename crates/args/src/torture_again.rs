@@ -2,7 +2,7 @@
 
 use super::options::{Insecure, SHARED, SharedOptions, SharedRow, SharedRows};
 use super::parse;
-use super::torture::{path, target};
+use super::torture::{page, path, target};
 use super::{Sink, TortureArgs, TortureSafety};
 use clap::{Args, FromArgMatches};
 use dialogue::http2::Spoken;
@@ -95,7 +95,7 @@ Exit codes: 0 they agree; 1 they would disagree; 2 usage, or refused; 3 nothing
 was tested; 4 it ended early; 5 a result was not written; 130 interrupted.")]
 pub struct ChainArgs {
     /// A page that the proxy forwards to the server behind it
-    #[arg(value_name = "URL", value_parser = target)]
+    #[arg(value_name = "URL", value_parser = page)]
     pub proxy: Url,
     /// Listen here as the server behind the proxy: shows what arrives, and how the proxy
     /// changed it
@@ -103,7 +103,7 @@ pub struct ChainArgs {
     pub origin: Option<SocketAddr>,
     /// The server behind the proxy: with --origin it receives what arrived there, without it the
     /// same requests as the proxy. All requests ask for the page of this URL
-    #[arg(long, value_name = "URL", value_parser = target)]
+    #[arg(long, value_name = "URL", value_parser = page)]
     pub back: Option<Url>,
     /// A path that accepts request bodies; without it, the page of the URL
     #[arg(long, value_name = "PATH", value_parser = path)]

@@ -121,7 +121,7 @@ pub struct ProveArgs {
     /// The server to test
     #[arg(value_name = "URL", value_parser = super::torture::target)]
     pub url: Url,
-    /// Permitted groups: fuzz syntax limits slow connections tls http2 http3 overload write
+    /// Permitted groups: fuzz syntax limits slow connections tls http2 http3 grpc overload write
     #[arg(
         long,
         value_name = "NAME,…",

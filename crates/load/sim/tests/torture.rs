@@ -82,8 +82,8 @@ const WITHOUT_VERDICT: [&str; 3] = ["C-08", "L-14", "W-07"];
 /// All cases except those of TLS, which the simulated world does not have.
 fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
-    // groups H and Q use HTTP/2 and HTTP/3, which these targets do not support
-    cases.retain(|case| !case.needs.contains(&Need::Tls) && !['H', 'Q'].contains(&case.group()));
+    // groups G, H and Q use HTTP/2 and HTTP/3, which these targets do not support
+    cases.retain(|case| !case.needs.contains(&Need::Tls) && !"GHQ".contains(case.group()));
     // there is no device for segments either
     cases.retain(|case| !case.needs.contains(&Need::Device));
     cases
@@ -173,7 +173,8 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         DefectKind::Sockets => case.group() == SOCKETS,
         // over HTTP/2 only: the gallery of planted bugs covers those, and tests of the program
         // cover those of segments
-        DefectKind::Frames
+        DefectKind::Calls
+        | DefectKind::Frames
         | DefectKind::Streams
         | DefectKind::Tables
         | DefectKind::Packets
@@ -203,6 +204,7 @@ fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let part = |first: usize| {
         // those of HTTP/2 and HTTP/3 have separate galleries, and those of segments need a device
         let elsewhere = [
+            DefectKind::Calls,
             DefectKind::Frames,
             DefectKind::Streams,
             DefectKind::Tables,

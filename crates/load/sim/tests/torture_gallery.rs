@@ -5,11 +5,14 @@
 
 use campaign::shrink::Budget;
 use campaign::{Failure, Settings, TestTarget, Timing, Unwatched};
+use dialogue::calls;
 use dialogue::http2::Spoken;
-use faulty::{Defect, Defects};
+use dialogue::text::Values;
+use faulty::{Defect, DefectKind, Defects};
 use sim::World;
 use sim::torture::{Field, FiringRange, KeptFailures, target, target_over_quic};
-use torture::case::{Case, HTTP2, HTTP3, Need, SOCKETS};
+use std::collections::BTreeSet;
+use torture::case::{Case, GRPC, HTTP2, HTTP3, Need, SOCKETS};
 use torture::catalogue;
 use torture::judge::{Plain, TestOutcome, severity};
 use torture::result::{CaseResult, RunResult};
@@ -80,7 +83,8 @@ fn field(defects: &[Defect], target: &TestTarget) -> Field {
 fn usual(target: &TestTarget) -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let spoken = match target.spoken {
-        Spoken::Http1 => |group| ![HTTP2, HTTP3].contains(&group),
+        _ if target.is_grpc() => |group| group == GRPC,
+        Spoken::Http1 => |group| ![GRPC, HTTP2, HTTP3].contains(&group),
         Spoken::Http2 | Spoken::Http2Raw => |group| group == HTTP2,
         Spoken::Http3 | Spoken::Datagrams => |group| group == HTTP3,
     };
@@ -165,6 +169,43 @@ fn planted_bugs_are_found_rated_and_replayed() {
         running.into_iter().map(|one| one.join().unwrap()).collect()
     });
     insta::assert_snapshot!(reports.concat());
+}
+
+/// The range over gRPC.
+fn called() -> TestTarget {
+    let target = framed();
+    let (path, message) = (calls::HEALTH.to_owned(), calls::EMPTY.to_vec());
+    TestTarget { values: Values { path, message, ..target.values.clone() }, ..target }
+}
+
+#[test]
+fn a_correct_server_passes_every_case_of_grpc() {
+    assert!(exchanges_passed(&called()) > 100);
+}
+
+/// Returns the cases of gRPC that a switch turns red.
+fn red_calls(defect: Defect) -> Vec<String> {
+    let target = called();
+    let settings = Settings { search: None, ..settings() };
+    let (cases, mut field) = (usual(&target), field(&[defect], &target));
+    let result = campaign::run(&target, &settings, &cases, &mut field, &mut Unwatched);
+    let red = result.cases.into_iter().filter(|case| !case.outcome.is_well());
+    red.map(|case| case.case.id).collect()
+}
+
+#[test]
+fn every_case_of_grpc_is_turned_red_by_a_switch() {
+    let own = Defect::ALL.iter().filter(|one| one.kind() == DefectKind::Calls);
+    let own = own.chain([&Defect::KeepsResetStreams]);
+    let (mut text, mut green) = (String::new(), BTreeSet::new());
+    green.extend(usual(&called()).into_iter().map(|case| case.id));
+    for defect in own {
+        let ids = red_calls(*defect);
+        ids.iter().for_each(|id| _ = green.remove(id));
+        text += &format!("{:<20} {}\n", defect.id(), ids.join(" "));
+    }
+    insta::assert_snapshot!(text);
+    assert_eq!(green, BTreeSet::new(), "no switch turns these red");
 }
 
 #[test]

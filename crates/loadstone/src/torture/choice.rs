@@ -1,12 +1,14 @@
 //! Selects the cases, and how they run.
 
+use super::target::is_grpc;
 use crate::exit::Failure;
 use args::{Disk, TortureArgs, TortureWhat};
 use campaign::Settings;
 use campaign::probes::Probing;
 use campaign::shrink::Budget;
+use dialogue::http2::Spoken;
 use plan::FileSource;
-use torture::case::{Case, HTTP2, HTTP3, Need, OWN, SOCKETS, SOCKETS_NAME};
+use torture::case::{Case, GRPC, GRPC_VERSION, HTTP2, HTTP3, Need, OWN, SOCKETS, SOCKETS_NAME};
 use torture::safety::Class;
 use units::{Nanos, show};
 use url::{Position, Url};
@@ -22,7 +24,41 @@ pub(super) fn unknown(id: &str) -> Failure {
 const ESCALATION: &str = "F-14";
 
 /// Groups of `--quick`; the user's own cases are always included.
-const QUICK_GROUPS: [char; 10] = ['B', 'F', HTTP2, 'J', 'M', HTTP3, 'S', SOCKETS, 'V', OWN];
+const QUICK_GROUPS: [char; 11] = ['B', 'F', GRPC, HTTP2, 'J', 'M', HTTP3, 'S', SOCKETS, 'V', OWN];
+
+/// Returns the options of a run against this URL: gRPC uses HTTP/2, and only cases of its group.
+///
+/// # Errors
+/// Fails for an option that has no meaning over gRPC.
+pub(super) fn for_target(args: &TortureArgs, url: &Url) -> Result<TortureArgs, Failure> {
+    let mut args = args.clone();
+    if !is_grpc(url) {
+        return Ok(args);
+    }
+    let what = &mut args.what;
+    let given = [
+        ("--http", what.names_version()),
+        ("--cases", !what.cases.is_empty()),
+        ("--post", what.post.is_some()),
+        ("--ws-path", what.ws_path.is_some()),
+        ("--pages", what.pages.is_some()),
+        ("--big", what.big.is_some()),
+        ("--outside", what.outside.is_some()),
+        ("--escalate", what.escalate),
+        ("--segments", what.segments),
+        ("--expensive", args.overload.expensive.is_some()),
+        ("--soak", args.overload.soak.is_some()),
+        ("--beside-rate", args.beside.has_rate()),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!(
+            "{option} is for pages of a web server: omit it to test {url} (group {GRPC})"
+        )));
+    }
+    what.speak(Spoken::Http2);
+    what.grpc = true;
+    Ok(args)
+}
 
 /// Returns the selected cases: those of `--only`, or all without stress; with `--press` stress
 /// cases too; the soak only with its duration.
@@ -38,13 +74,18 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
         return Err(unknown(name));
     }
     let frames = what.spoken().has_frames();
-    let version = what.spoken().version();
+    let version = if what.grpc { GRPC_VERSION } else { what.spoken().version() };
     let spoken = |case: &Case| case.version_spoken() == version;
     if let Some(name) =
         what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && spoken(case)))
     {
         let other = all.iter().find(|case| named(case, name)).map_or("1.1", Case::version_spoken);
         return Err(Failure::usage(match other {
+            GRPC_VERSION => format!("{name} needs gRPC: write the URL as grpc://host:port"),
+            _ if what.grpc => format!(
+                "{name} is not a case of gRPC: name cases of group {GRPC}, or write the URL as \
+                http://…"
+            ),
             "1.1" => format!("{name} needs HTTP/1.1: omit --http {version}"),
             other => format!(
                 "{name} needs HTTP/{other}: use --http {other}, and no case of another group"
@@ -77,7 +118,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
     if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
-            "{} selects no case: stress cases need --press, and --quick runs B, F, H, J, M, Q, S, \
+            "{} selects no case: stress cases need --press, and --quick runs B, F, G, H, J, M, Q, S, \
             U and V only",
             units::quoted(name)
         )));

@@ -70,6 +70,7 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
         (Some(TortureAsk::Emit(args)), _) => emit::emit(args, &cases),
         (Some(TortureAsk::Chain(args)), _) => chain::chain(args),
         (None, Some(url)) => {
+            let args = &choice::for_target(args, url)?;
             let cases = own::with_own(cases, &args.what.cases)?;
             let waivers = waivers::read(&args.outputs, &cases)?;
             run(args, url, choice::cases(cases, args)?, &waivers)
@@ -132,6 +133,8 @@ fn run(
     let target = &reached.target;
     let seen = server::processes(&args.server, &reached)?;
     let mut report = begun(args, url, &reached);
+    // requests have its HTTP form
+    let url = &target::as_http(url);
     let planned = beside::planned(args, url)?;
     let asked = beside::left(args.safety.asked(), reached.class, planned.as_ref())?;
     if args.what.dry_run {

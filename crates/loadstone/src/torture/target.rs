@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure};
 use args::TortureArgs;
 use campaign::TestTarget;
 use conduit::Peer;
+use dialogue::calls;
 use dialogue::http2::Spoken;
 use dialogue::text::Values;
 use std::net::{IpAddr, SocketAddr};
@@ -31,6 +32,17 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<net::tls::
     Ok(Some(client.map_err(|error| Failure::usage(error.to_string()))?.factory()))
 }
 
+/// Returns whether cases call the server over gRPC.
+pub(super) fn is_grpc(url: &Url) -> bool {
+    plan::http_url(url.as_str()).is_some()
+}
+
+/// Returns the URL that is requested: that of a `grpc://` URL has the scheme `http`.
+pub(super) fn as_http(url: &Url) -> Url {
+    let http = plan::http_url(url.as_str()).and_then(|text| Url::parse(&text).ok());
+    http.unwrap_or_else(|| url.clone())
+}
+
 /// Target with the addresses of its name.
 #[derive(Debug)]
 pub(super) struct Reached {
@@ -47,6 +59,7 @@ pub(super) struct Reached {
 /// # Errors
 /// Fails for a name without an address, or with one that may not be tested.
 pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
+    let (url, grpc) = (&as_http(url), is_grpc(url));
     if args.what.spoken().is_http3() {
         check_quic(url)?;
     }
@@ -63,7 +76,10 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
         None => host.to_owned(),
     };
     let name = host.trim_matches(['[', ']']).to_owned();
-    let path = url[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
+    let mut path = url[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
+    if grpc && path == "/" {
+        calls::HEALTH.clone_into(&mut path);
+    }
     let target = TestTarget {
         peer: match args.what.spoken() {
             Spoken::Http3 | Spoken::Datagrams => Peer::Quic { address: first, name: name.clone() },
@@ -78,6 +94,7 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
             post: args.what.post.clone().unwrap_or_default(),
             socket: args.what.ws_path.clone().unwrap_or_default(),
             fields: own_fields(args),
+            message: if grpc { calls::EMPTY.to_vec() } else { Vec::new() },
             ..Values::default()
         },
         takes_bodies: args.what.post.is_some(),

@@ -246,7 +246,10 @@ fn sockets_of_journeys_share_connections_of_http2() {
         let seen = &json["messages"];
         let [opened, sent, received] = ["opened", "sent", "received"].map(|key| count(seen, key));
         // at the end of the run a user may have opened a WebSocket and sent nothing
-        assert!(opened >= 24 && sent == received && (sent..=sent + 8).contains(&opened), "{seen:#}");
+        assert!(
+            opened >= 24 && sent == received && (sent..=sent + 8).contains(&opened),
+            "{seen:#}"
+        );
         assert_eq!(whole(&json, "/outcomes/failed"), 0, "{json:#}");
         // two carry eight WebSockets; one that the server has not ended yet needs another
         assert!((2..=4).contains(&count(seen, "http2_connections")), "{seen:#}");

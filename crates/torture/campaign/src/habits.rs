@@ -1,6 +1,7 @@
 //! Behavior of the server for plain requests and harmless oddities, before the first case.
 
 use crate::TestTarget;
+use dialogue::calls;
 use dialogue::http2::write::{self, PseudoFields};
 use dialogue::http2::{FOLLOW_UP, Spoken};
 use dialogue::http3;
@@ -36,6 +37,10 @@ pub(super) fn plain_frame(target: &TestTarget, fields: &str) -> Vec<u8> {
 fn frame_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     let scheme = if target.tls_name.is_some() { "https" } else { "http" };
     let (path, authority) = (&target.values.path, &target.values.host);
+    if target.is_grpc() {
+        let block = calls::block(scheme, authority, path, fields);
+        return calls::call(1, &block, &target.values.message);
+    }
     let asked = PseudoFields { method: "GET", scheme, authority, path };
     if target.spoken.is_http3() {
         return http3::write::request(0, &http3::write::section(asked, fields));

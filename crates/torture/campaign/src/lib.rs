@@ -62,7 +62,7 @@ use probes::Probing;
 use sample::{Death, ServerState};
 use session::Runner;
 use shrink::Budget;
-use torture::case::Need;
+use torture::case::{GRPC_VERSION, Need};
 use units::Nanos;
 
 /// Attempts of a failing exchange; it is a finding if it fails in most of them.
@@ -140,6 +140,23 @@ pub struct TestTarget {
     pub fields: String,
     /// Values of the user's fields that must not appear in a result.
     pub secrets: Vec<String>,
+}
+
+impl TestTarget {
+    /// Returns whether the server is called over gRPC.
+    pub fn is_grpc(&self) -> bool {
+        !self.values.message.is_empty()
+    }
+
+    /// Returns the HTTP version, as options name it, or gRPC.
+    pub(crate) fn version(&self) -> &'static str {
+        if self.is_grpc() { GRPC_VERSION } else { self.spoken.version() }
+    }
+
+    /// Returns the plain request as a noun phrase.
+    pub(crate) fn plain_name(&self) -> &'static str {
+        if self.is_grpc() { "a plain call" } else { "a plain GET" }
+    }
 }
 
 /// Environment of the runner.

@@ -2,7 +2,8 @@
 //! first case.
 
 use crate::scripts::LINGER;
-use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, habits};
+use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, TestTarget, habits};
+use dialogue::calls;
 use dialogue::talk::{Move, Talk};
 use dialogue::text::{self, Values};
 use torture::case::Need;
@@ -21,6 +22,7 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     has.extend(runner.profile.has_table().then_some(Need::Table));
     has.extend(early(runner));
     has.extend(socket(runner));
+    has.extend(health(runner));
     result.post_trouble = post_trouble(runner);
     if runner.target.takes_bodies && result.post_trouble.is_none() {
         has.push(Need::Post);
@@ -101,6 +103,20 @@ fn socket(runner: &mut Runner<'_>) -> Vec<Need> {
         return std::iter::once(Need::Socket).chain(compressed).collect();
     }
     Vec::new()
+}
+
+/// Finds the gRPC service for health checks, if a case needs it.
+fn health(runner: &mut Runner<'_>) -> Option<Need> {
+    let asked = runner.cases.iter().any(|case| case.needs.contains(&Need::Health));
+    if !asked || !runner.target.is_grpc() || runner.is_stopped() {
+        return None;
+    }
+    let (path, message) = (calls::HEALTH.to_owned(), calls::EMPTY.to_vec());
+    let values = Values { path, message, ..runner.target.values.clone() };
+    let target = TestTarget { values, ..runner.target.clone() };
+    let talk = runner.ask(&habits::plain_request(&target, ""));
+    let response = talk.replies.responses.first()?;
+    response.call_status().is_some_and(|status| status.is_ok()).then_some(Need::Health)
 }
 
 fn ranges(runner: &mut Runner<'_>) -> Talk {

@@ -7,7 +7,7 @@ use crate::{
     CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, baseline, culprit, families,
     gate, offers, preconditions, shrinking, tries,
 };
-use torture::case::{Case, Need};
+use torture::case::{Case, GRPC, Need};
 use torture::cause;
 use torture::judge::{Plain, TestOutcome};
 use torture::result::{CaseResult, Recovery, RunResult};
@@ -129,8 +129,11 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
         return result;
     }
     let version = case.version_spoken();
-    if version != runner.target.spoken.version() {
-        result.skip(format!("it needs HTTP/{version} (--http {version})"));
+    if version != runner.target.version() {
+        result.skip(match case.group() {
+            GRPC => "it needs a target that is called over gRPC (grpc://…)".to_owned(),
+            _ => format!("it needs HTTP/{version} (--http {version})"),
+        });
         return result;
     }
     if let Some(why) = runner.world.governor().barred(&case.id) {

@@ -1,6 +1,7 @@
 //! Preconditions: plain requests must get a stable response before anything is tested.
 
 use crate::{PLAIN_CALLS, Runner, habits};
+use dialogue::replies::Response;
 use dialogue::talk::TalkEnd;
 use sample::FailureClass;
 use torture::judge;
@@ -20,6 +21,9 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
                 (_, Some(_)) if runner.target.spoken.is_http3() => {
                     ": does this port serve HTTP/3 (QUIC over UDP)? --http 2 tests over TCP"
                 }
+                (FailureClass::Tls, Some(_)) if runner.target.is_grpc() => {
+                    ": does it support HTTP/2 over TLS? grpc:// calls without TLS"
+                }
                 (FailureClass::Tls, Some(_)) if runner.target.spoken.is_http2() => {
                     ": does it support HTTP/2 over TLS? --http 1.1 tests without HTTP/2"
                 }
@@ -33,6 +37,8 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
         else {
             let hint = if talk.raw.starts_with(TLS_ALERT) {
                 ": it uses TLS; write https://"
+            } else if runner.target.is_grpc() {
+                ": does it support gRPC over HTTP/2 on this port?"
             } else if runner.target.spoken.is_http2() {
                 ": does it support HTTP/2? --http 1.1 tests without HTTP/2"
             } else if judge::speaks_http2(&talk) {
@@ -40,9 +46,12 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
             } else {
                 ""
             };
-            return Err(format!("a plain GET got no response: {}{hint}", judge::seen(&talk)));
+            let request = runner.target.plain_name();
+            return Err(format!("{request} got no response: {}{hint}", judge::seen(&talk)));
         };
-        if !(200..400).contains(&response.status) {
+        if runner.target.is_grpc() {
+            check_call(runner, response)?;
+        } else if !(200..400).contains(&response.status) {
             return Err(format!("a plain GET got {}: {}", response.status, fix(response.status)));
         }
         let now = Plain {
@@ -54,8 +63,10 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
         plain = Some(match plain {
             Some(before) if before.status != now.status => {
                 return Err(format!(
-                    "a plain GET got {} and then {}: name a page with a stable response",
-                    before.status, now.status
+                    "{} got {} and then {}: name a page with a stable response",
+                    runner.target.plain_name(),
+                    before.status,
+                    now.status
                 ));
             }
             // a changing page: only its status is compared
@@ -64,6 +75,20 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
         });
     }
     plain.ok_or_else(|| "nothing was requested".to_owned())
+}
+
+/// Checks that the plain call of gRPC succeeded.
+fn check_call(runner: &Runner<'_>, response: &Response) -> Result<(), String> {
+    let path = &runner.target.values.path;
+    let status = match response.call_status() {
+        Some(status) if status.is_ok() && response.is_of_call() => return Ok(()),
+        Some(status) => status.name.to_owned(),
+        None => format!("HTTP status {} without grpc-status", response.status),
+    };
+    Err(format!(
+        "a plain call of {path} got {status}: name a method that an empty message suits, as \
+        grpc://host:port/package.Service/Method"
+    ))
 }
 
 /// Returns the fix for this status of the probed page.

@@ -5,7 +5,7 @@ use crate::families::{self, is_slow, presses};
 use crate::tries::cost_of_silence;
 use crate::{GATE, PLAIN_DEADLINE, Settings, TRIES};
 use dialogue::governor::Bounds;
-use torture::case::{Case, Family, HTTP2, HTTP3, PACKETS};
+use torture::case::{Case, Family, GRPC, HTTP2, HTTP3, PACKETS};
 use units::Nanos;
 
 /// Duration in three variants: usual, with hangs, and maximum.
@@ -48,7 +48,7 @@ fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) 
     let count = case.exchanges.len() as u64;
     let silence = || case.exchanges.iter().map(|one| cost_of_silence(one, settings.silence_max));
     let each = match case.group() {
-        HTTP2 | HTTP3 => FRAMES,
+        GRPC | HTTP2 | HTTP3 => FRAMES,
         PACKETS => SEGMENTS,
         _ => EXCHANGE,
     };

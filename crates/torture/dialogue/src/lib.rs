@@ -5,6 +5,7 @@
 //! anything.
 #![forbid(unsafe_code)]
 
+pub mod calls;
 pub mod front;
 pub mod governor;
 pub mod hello;

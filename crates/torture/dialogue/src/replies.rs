@@ -21,6 +21,8 @@ pub struct Response {
     pub minor_version: u8,
     /// The head as received, including the final empty line.
     pub head: Vec<u8>,
+    /// Trailers as field lines; over HTTP/2 only.
+    pub trailers: Vec<u8>,
     /// Size of the content, and its digest once the response is complete.
     pub body_len: u64,
     pub digest: [u8; 32],

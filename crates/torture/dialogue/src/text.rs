@@ -31,6 +31,15 @@
 //! | `{socket}` `{upgrade TEXT}` | the path of the WebSocket; a valid handshake with these additional field lines |
 //! | `{ws OPTIONS TEXT}` | a frame: `text`, `binary`, `continuation`, `close`, `ping`, `pong` or an opcode, followed by `+more` (not the last), `+rsv1`, `+rsv2`, `+rsv3`, `+bare` (no mask), `+long16`, `+long64` (form of the length) or `+size=N` (declared length) |
 //!
+//! gRPC; CHANGES are separated by `|`: `NAME=VALUE` replaces or adds a field, `-NAME` omits one:
+//!
+//! | macro | expansion |
+//! |---|---|
+//! | `{message}` `{prefix FLAG LENGTH}` `{msg FLAG TEXT}` | a valid message with its prefix; a prefix; a prefix and this message |
+//! | `{rpc CHANGES}` | the header block of a call |
+//! | `{call N CHANGES}` `{call-head N CHANGES}` `{content N TEXT}` | a valid call on stream N; its fields only; its content with the end of the stream |
+//! | `{calls N CHANGES}` `{call-heads N CHANGES}` `{canceled N CHANGES}` | N of them, each on its own stream; each canceled at once |
+//!
 //! Streams of HTTP/3, by QUIC's numbers, and what is on them; numbers are decimal or begin with 0x:
 //!
 //! | macro | expansion |
@@ -51,6 +60,7 @@
 //! | `{hello FROM TO}` | bytes FROM to TO (exclusive) of our ClientHello |
 //! | `{finish}` `{update}` `{again}` | our last handshake messages; a key update; everything again, as another connection |
 
+mod calls;
 mod frames;
 mod sockets;
 mod streams;
@@ -83,6 +93,9 @@ pub struct Values {
     pub scheme: String,
     /// Path and query of a WebSocket; empty if none was found.
     pub socket: String,
+    /// A message with its prefix that suits the gRPC method in `path`; empty if the target is not
+    /// called over gRPC.
+    pub message: Vec<u8>,
     /// Size of the QPACK table that the server allows.
     pub table: u64,
 }
@@ -245,6 +258,7 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
         _ if frames::expand(name, argument, values, out)? => {}
         _ if sockets::expand(name, argument, values, out)? => {}
         _ if streams::expand(name, argument, values, out)? => {}
+        _ if calls::expand(name, argument, values, out)? => {}
         _ => return Err(format!("{} is not a macro", quoted(inside))),
     }
     Ok(after)

@@ -150,7 +150,7 @@ impl Connection {
             return Vec::new();
         }
         let (acts, dead, over) = if let Some(frames) = &mut self.frames {
-            (frames.receive(bytes), frames.dead, frames.is_over())
+            (frames.receive(at, bytes), frames.dead, frames.is_over())
         } else if let Some(socket) = &mut self.socket {
             (socket.receive(bytes), socket.dead, socket.is_over())
         } else if let Some(streams) = &mut self.streams {
@@ -197,8 +197,12 @@ impl Connection {
         self.unsent.is_some()
     }
 
-    /// Returns when it times out.
+    /// Returns when it times out, or a call on it.
     pub(super) fn due(&self) -> Nanos {
+        self.own_due().min(self.frames.as_ref().map_or(Nanos::NEVER, |frames| frames.due()))
+    }
+
+    fn own_due(&self) -> Nanos {
         if let Some((last, first)) = self.unsent {
             return match (self.has(Defect::TooStrict), self.has(Defect::WaitsForReaders)) {
                 (true, _) => first + STRICT,
@@ -226,6 +230,10 @@ impl Connection {
 
     /// Handles a timeout.
     pub(super) fn wake(&mut self) -> Vec<Act> {
+        let own_due = self.own_due();
+        if let Some(frames) = self.frames.as_mut().filter(|frames| frames.due() < own_due) {
+            return frames.expire();
+        }
         let message = !self.buffer.is_empty() || matches!(self.state, ReadPhase::Body(_));
         if self.unsent.take().is_some() {
             self.gave_up = true;
@@ -250,6 +258,11 @@ impl Connection {
     /// Returns whether it is in the middle of a body.
     pub(super) fn reads_body(&self) -> bool {
         matches!(self.state, ReadPhase::Body(_))
+    }
+
+    /// Returns whether a call waits for its content.
+    pub(super) fn is_within_call(&self) -> bool {
+        self.frames.as_ref().is_some_and(|frames| frames.is_within_call())
     }
 
     /// Returns the number of responses.

@@ -25,6 +25,8 @@ pub enum DefectKind {
     Packets,
     /// WebSocket: U.
     Sockets,
+    /// gRPC: G.
+    Calls,
     /// Visible only to feedback-driven mutation: F-15.
     Mutation,
     /// Visible only with raw TCP segments: P.
@@ -362,6 +364,46 @@ defects! {
             is ignored",
         DiesOfPings "ws-dies-of-pings" "the 5,001st ping on a WebSocket kills the server; it is \
             back after 500 ms",
+    }
+    Calls {
+        ServesCutMessages "grpc-cut" "a gRPC message that is shorter than its prefix is served",
+        AllocatesMessages "grpc-allocates" "a gRPC prefix of more than 4 MiB kills the server; it \
+            is back after 500 ms",
+        CallsAnyFlag "grpc-any-flag" "unknown flags of gRPC messages are ignored",
+        SkipsBadGzip "grpc-bad-gzip" "a gRPC message that cannot be decompressed counts as empty",
+        InflatesCalls "grpc-bomb" "a gRPC message has no limit after decompression",
+        ServesAnyNumber "grpc-any-number" "a unary gRPC call may have any number of messages",
+        NeedsWholePrefixes "grpc-whole-prefix" "a gRPC prefix in several DATA frames is refused",
+        ReadsOn "grpc-reads-on" "content after the end of a gRPC call is ignored",
+        ReadsPadding "grpc-padding" "padding counts as content of a gRPC call",
+        ServesBadMessages "grpc-bad-message" "a malformed gRPC message counts as empty",
+        NestsWithoutEnd "grpc-deep" "a gRPC message with 1,000 nested groups kills the server; it \
+            is back after 500 ms",
+        CallsAnyTe "grpc-any-te" "gRPC calls are served with any te",
+        CallsAnyType "grpc-any-type" "gRPC calls are served with any content type",
+        CallsAnyMethod "grpc-any-method" "gRPC calls are served with any HTTP method",
+        ServesEveryMethod "grpc-every-method" "unknown gRPC methods are served",
+        WrapsTimeouts "grpc-timeout-wraps" "a grpc-timeout of more than 24 days has passed at once",
+        BadBase64EndsConnections "grpc-base64" "gRPC metadata that is not base64 ends the \
+            connection",
+        RepeatsStatus "grpc-repeats-status" "the grpc-status of a client is repeated in the \
+            trailers",
+        MetadataEndsConnections "grpc-metadata" "gRPC metadata above 16 KiB ends the connection",
+        CallsAnyEncoding "grpc-any-encoding" "a gRPC message in an unknown encoding counts as empty",
+        WritesRawMessages "grpc-raw-message" "grpc-message is not percent-encoded",
+        CallsNeedAuthority "grpc-authority" "a gRPC call without :authority gets 500",
+        CallsWithoutDeadline "grpc-no-deadline" "grpc-timeout is ignored once a call runs",
+        NeedsWideWindows "grpc-wide-window" "a gRPC response that exceeds its window is reset",
+        CancelsExcess "grpc-cancels" "more streams than allowed get CANCEL",
+        FailsWithoutStatus "grpc-no-status" "failed gRPC calls have no grpc-status",
+        CountsPings "grpc-pings" "the second PING on a connection ends it",
+        LeavesOnGoaway "grpc-goaway" "after a client's GOAWAY its gRPC calls get no response",
+        ForgetsCalls "grpc-forgets" "the eleventh gRPC call of a connection gets no response",
+        DiesOfCutCalls "grpc-dies-of-cut" "a connection that ends inside a gRPC call kills the \
+            server; it is back after 500 ms",
+        ReflectsToAll "grpc-reflection" "gRPC reflection is open to all clients",
+        KnowsEveryService "grpc-health" "every gRPC service is healthy",
+        OpensChannelz "grpc-channelz" "Channelz is open to all clients",
     }
     Mutation {
         DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension gets \

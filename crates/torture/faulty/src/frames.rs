@@ -1,12 +1,15 @@
 //! The firing range over HTTP/2 with prior knowledge (RFC 9113): one connection, correct except for
 //! its switches.
 
+mod call;
 pub(super) mod request;
 
 use super::{Act, Defect, Defects, page};
-use protocol::hpack::Decoder;
+use call::{Call, CallEnd, FORGOTTEN};
+use protocol::hpack::{Decoder, Field};
 use request::{Http2Request, asked};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use units::Nanos;
 
 /// Start of every such connection.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -38,11 +41,16 @@ const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 const PRIORITIZED: u8 = 0x20;
 
+/// Maximum number of streams whose unread content is remembered.
+const UNREAD_MAX: usize = 1_000;
+
 const PROTOCOL_ERROR: u32 = 1;
+const INTERNAL_ERROR: u32 = 2;
 const FLOW_CONTROL_ERROR: u32 = 3;
 const STREAM_CLOSED: u32 = 5;
 const FRAME_SIZE_ERROR: u32 = 6;
 const REFUSED_STREAM: u32 = 7;
+const CANCEL: u32 = 8;
 const COMPRESSION_ERROR: u32 = 9;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
@@ -63,6 +71,12 @@ struct OpenStream {
     window: i64,
     /// Unsent content of the response; `None` before the response.
     rest: Option<Vec<u8>>,
+    /// A call of gRPC before its end.
+    call: Option<Call>,
+    /// The header block of the trailers.
+    trailers: Option<Vec<u8>>,
+    /// The response has no end.
+    stays: bool,
 }
 
 /// An open header block.
@@ -84,6 +98,13 @@ pub(super) struct Frames {
     streams: BTreeMap<u32, OpenStream>,
     /// Streams reset by a client that still count.
     lost: usize,
+    /// Streams of calls that ended before their content, which is ignored.
+    unread: BTreeSet<u32>,
+    now: Nanos,
+    /// Calls and pings so far, and whether the client sent GOAWAY.
+    calls: u32,
+    pings: u32,
+    left: bool,
     last: u32,
     window: i64,
     initial: i64,
@@ -111,6 +132,11 @@ impl Frames {
             block: None,
             streams: BTreeMap::new(),
             lost: 0,
+            unread: BTreeSet::new(),
+            now: Nanos::ZERO,
+            calls: 0,
+            pings: 0,
+            left: false,
             last: 0,
             window: WINDOW,
             initial: WINDOW,
@@ -121,9 +147,38 @@ impl Frames {
     }
 
     /// Handles received bytes.
-    pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<Act> {
+    pub(super) fn receive(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
+        self.now = at;
         self.buffer.extend_from_slice(bytes);
         while !self.over && !self.dead && self.step() {}
+        self.acts()
+    }
+
+    /// Returns the earliest deadline of a call.
+    pub(super) fn due(&self) -> Nanos {
+        let calls = self.streams.values().filter_map(|stream| stream.call.as_ref());
+        calls.filter_map(|call| call.ends_at).min().unwrap_or(Nanos::NEVER)
+    }
+
+    /// Ends the call with the earliest deadline.
+    pub(super) fn expire(&mut self) -> Vec<Act> {
+        let due = self.due();
+        let is_due = |stream: &OpenStream| {
+            stream.call.as_ref().is_some_and(|call| call.ends_at == Some(due))
+        };
+        let late = self.streams.iter().find(|(_, stream)| is_due(stream)).map(|(id, _)| *id);
+        if let Some(id) = late {
+            self.end_call(id, CallEnd::Late);
+        }
+        self.acts()
+    }
+
+    /// Returns whether a call waits for its content.
+    pub(super) fn is_within_call(&self) -> bool {
+        self.streams.values().any(|stream| stream.call.is_some() && !stream.ended)
+    }
+
+    fn acts(&mut self) -> Vec<Act> {
         let mut acts = Vec::new();
         let out = std::mem::take(&mut self.out);
         if !out.is_empty() && !self.dead {
@@ -232,10 +287,18 @@ impl Frames {
             SETTINGS => self.settings(frame),
             PING if length != 8 => Err(Breach::Connection(FRAME_SIZE_ERROR)),
             PING if frame.flags & ACK == 0 => {
+                self.pings += 1;
+                if self.pings > 1 && self.has(Defect::CountsPings) {
+                    return Err(Breach::Connection(ENHANCE_YOUR_CALM));
+                }
                 self.put(PING, ACK, 0, frame.payload);
                 Ok(())
             }
             GOAWAY if length < 8 => Err(Breach::Connection(FRAME_SIZE_ERROR)),
+            GOAWAY => {
+                self.left = true;
+                Ok(())
+            }
             PUSH_PROMISE => Err(Breach::Connection(PROTOCOL_ERROR)),
             _ => Ok(()),
         }
@@ -258,18 +321,32 @@ impl Frames {
         if self.is_idle_stream(frame.stream) {
             return Err(Breach::Connection(PROTOCOL_ERROR));
         }
-        let content = unpadded(frame, 0)?.len() as u64;
+        let content = match self.has(Defect::ReadsPadding) {
+            true => frame.payload.get(usize::from(frame.flags & PADDED != 0)..).unwrap_or_default(),
+            false => unpadded(frame, 0)?,
+        };
+        if self.unread.contains(&frame.stream) {
+            return Ok(());
+        }
         let Some(stream) = self.streams.get_mut(&frame.stream).filter(|stream| !stream.ended)
         else {
-            return Err(Breach::Stream(frame.stream, STREAM_CLOSED));
+            return match self.has(Defect::ReadsOn) {
+                true => Ok(()),
+                false => Err(Breach::Stream(frame.stream, STREAM_CLOSED)),
+            };
         };
-        stream.got += content;
+        stream.got += content.len() as u64;
         stream.ended = frame.flags & END_STREAM != 0;
+        let early = stream.call.as_mut().and_then(|call| call.take(content, &self.defects));
         // consumed data is credited at once
         let taken = frame.payload.len() as u32;
         if taken > 0 {
             self.put(WINDOW_UPDATE, 0, 0, &taken.to_be_bytes());
             self.put(WINDOW_UPDATE, 0, frame.stream, &taken.to_be_bytes());
+        }
+        if let Some(end) = early {
+            self.end_call(frame.stream, end);
+            return Ok(());
         }
         self.serve(frame.stream)
     }
@@ -321,7 +398,16 @@ impl Frames {
             return self.serve(stream);
         }
         if self.streams.len() + self.lost >= STREAMS_MAX {
-            return Err(Breach::Stream(stream, REFUSED_STREAM));
+            let canceled = self.has(Defect::CancelsExcess);
+            return Err(Breach::Stream(stream, if canceled { CANCEL } else { REFUSED_STREAM }));
+        }
+        self.open(stream, ends, fields)
+    }
+
+    /// Opens a stream with the fields of its request.
+    fn open(&mut self, stream: u32, ends: bool, mut fields: Vec<Field>) -> Result<(), Breach> {
+        if self.has(Defect::CallsAnyTe) {
+            fields.retain(|(name, _)| name != b"te");
         }
         // no tunnels: their requests have no :path (RFC 9113 section 8.5)
         let tunnel = |asked: &Http2Request| asked.method == b"CONNECT";
@@ -329,7 +415,27 @@ impl Frames {
         let asked = asked(&fields).filter(|asked| serves || !tunnel(asked));
         let asked = asked.ok_or(Breach::Stream(stream, PROTOCOL_ERROR))?;
         let window = self.initial;
-        self.streams.insert(stream, OpenStream { asked, got: 0, ended: ends, window, rest: None });
+        let call =
+            Call::begin(self.now, &asked.path, &asked.method, &fields, &self.defects).transpose();
+        let (call, refused) = match call {
+            Ok(call) => (call, None),
+            Err(end) => (None, Some(end)),
+        };
+        let is_call = call.is_some();
+        let (rest, trailers, stays) = (None, None, false);
+        let open = OpenStream { asked, got: 0, ended: ends, window, rest, call, trailers, stays };
+        self.streams.insert(stream, open);
+        if let Some(end) = refused {
+            self.end_call(stream, end);
+            return Ok(());
+        }
+        self.calls += u32::from(is_call);
+        let forgets = self.has(Defect::ForgetsCalls) && self.calls > FORGOTTEN
+            || self.left && self.has(Defect::LeavesOnGoaway);
+        if is_call && forgets {
+            self.end_call(stream, CallEnd::Nothing);
+            return Ok(());
+        }
         self.serve(stream)
     }
 
@@ -338,6 +444,11 @@ impl Frames {
         let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.ended) else {
             return Ok(());
         };
+        if let Some(call) = &stream.call {
+            let end = call.finish(&self.defects);
+            self.end_call(id, end);
+            return Ok(());
+        }
         let asked = &stream.asked;
         if asked.length.is_some_and(|length| length != stream.got) {
             return Err(Breach::Stream(id, PROTOCOL_ERROR));
@@ -359,6 +470,46 @@ impl Frames {
         Ok(())
     }
 
+    /// Ends a call of gRPC with its response.
+    fn end_call(&mut self, id: u32, end: CallEnd) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.call = None;
+        if !stream.ended && self.unread.len() < UNREAD_MAX {
+            self.unread.insert(id);
+        }
+        let end = if matches!(end, CallEnd::Late) { Call::late(&self.defects) } else { end };
+        let mut block = Vec::new();
+        let status: &[u8] = match end {
+            CallEnd::Http(415) => b"415",
+            CallEnd::Http(405) => b"405",
+            CallEnd::Http(_) => b"500",
+            _ => b"200",
+        };
+        protocol::hpack::literal(b":status", status, &mut block);
+        if status == b"200" {
+            protocol::hpack::literal(b"content-type", b"application/grpc", &mut block);
+        }
+        match end {
+            CallEnd::Connection(code) => return self.wrong(Breach::Connection(code)),
+            CallEnd::Dead => return self.dead = true,
+            CallEnd::Nothing | CallEnd::Late => return,
+            CallEnd::Http(_) => {}
+            CallEnd::Failed(fields) => put_fields(&fields, &mut block),
+            CallEnd::Reply(message, fields) => {
+                let mut trailers = Vec::new();
+                put_fields(&fields, &mut trailers);
+                (stream.rest, stream.trailers) = (Some(message), Some(trailers));
+            }
+            CallEnd::Watched(message) => (stream.rest, stream.stays) = (Some(message), true),
+        }
+        if stream.rest.is_some() {
+            self.put(HEADERS, END_HEADERS, id, &block);
+            return self.send();
+        }
+        self.put(HEADERS, END_HEADERS | END_STREAM, id, &block);
+        self.streams.remove(&id);
+    }
+
     /// Sends as much of all responses as the windows allow.
     fn send(&mut self) {
         let ids: Vec<u32> = self.streams.keys().copied().collect();
@@ -370,11 +521,21 @@ impl Frames {
             if count == 0 {
                 continue;
             }
+            let cut = count < rest.len() && stream.trailers.is_some();
+            if cut && self.defects.contains(&Defect::NeedsWideWindows) {
+                self.wrong(Breach::Stream(id, INTERNAL_ERROR));
+                continue;
+            }
             let piece: Vec<u8> = rest.drain(..count).collect();
-            let ended = rest.is_empty();
+            let ended = rest.is_empty() && !stream.stays;
             stream.window -= count as i64;
+            let trailers = if ended { stream.trailers.take() } else { None };
             self.window -= count as i64;
-            self.put(DATA, if ended { END_STREAM } else { 0 }, id, &piece);
+            let last = ended && trailers.is_none();
+            self.put(DATA, if last { END_STREAM } else { 0 }, id, &piece);
+            if let Some(block) = trailers {
+                self.put(HEADERS, END_HEADERS | END_STREAM, id, &block);
+            }
             if ended {
                 self.streams.remove(&id);
             }
@@ -454,4 +615,10 @@ fn unpadded<'b>(frame: &InFrame<'b>, skipped: usize) -> Result<&'b [u8], Breach>
     };
     let end = rest.len().checked_sub(padding).ok_or(Breach::Connection(PROTOCOL_ERROR))?;
     rest.get(skipped..end).ok_or(Breach::Connection(FRAME_SIZE_ERROR))
+}
+
+fn put_fields(fields: &[(&'static str, String)], block: &mut Vec<u8>) {
+    fields.iter().for_each(|(name, value)| {
+        protocol::hpack::literal(name.as_bytes(), value.as_bytes(), block);
+    });
 }

@@ -224,7 +224,10 @@ impl FaultyServer {
             self.mix.leave(id);
         }
         let several = self.clients.get(&id).is_some_and(|client| client.connection.served() > 1);
-        if reset && several && self.has(Defect::DiesOfAborts) {
+        let within = self.clients.get(&id).is_some_and(|client| client.connection.is_within_call());
+        if reset && several && self.has(Defect::DiesOfAborts)
+            || within && self.has(Defect::DiesOfCutCalls)
+        {
             self.die(at);
         }
         if reset && self.has(Defect::KeepsDescriptors) {

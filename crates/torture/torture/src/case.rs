@@ -59,6 +59,11 @@ pub const HTTP2: char = 'H';
 /// The group of HTTP/3 cases.
 pub const HTTP3: char = 'Q';
 
+/// The group of gRPC cases, which run on a target that is called over gRPC.
+pub const GRPC: char = 'G';
+/// The protocol of that group, in place of an HTTP version.
+pub const GRPC_VERSION: &str = "gRPC";
+
 /// The group of WebSocket cases, and its other name for `--only`.
 pub const SOCKETS: char = 'U';
 pub const SOCKETS_NAME: &str = "WS";
@@ -115,9 +120,10 @@ impl Case {
         self.id.chars().next().unwrap_or('?')
     }
 
-    /// Returns the HTTP version of the case, as options name it.
+    /// Returns the HTTP version of the case, as options name it, or gRPC.
     pub fn version_spoken(&self) -> &'static str {
         match self.group() {
+            GRPC => GRPC_VERSION,
             HTTP2 => "2",
             HTTP3 => "3",
             _ => "1.1",
@@ -188,10 +194,12 @@ pub enum Need {
     Socket,
     /// A WebSocket that compresses its messages on request.
     SocketDeflate,
+    /// The gRPC service for health checks.
+    Health,
 }
 
 impl Need {
-    pub const ALL: [Need; 19] = [
+    pub const ALL: [Need; 20] = [
         Need::Post,
         Need::Reading,
         Need::Pages,
@@ -211,6 +219,7 @@ impl Need {
         Need::EarlyData,
         Need::Socket,
         Need::SocketDeflate,
+        Need::Health,
     ];
 
     pub fn id(self) -> &'static str {
@@ -234,6 +243,7 @@ impl Need {
             Need::EarlyData => "early-data",
             Need::Socket => "websocket",
             Need::SocketDeflate => "websocket-deflate",
+            Need::Health => "grpc-health",
         }
     }
 
@@ -258,6 +268,7 @@ impl Need {
             Need::Socket => {
                 "neither the probed page nor /ws speaks WebSocket (--ws-path PATH names another)"
             }
+            Need::Health => "the server has no health checks (grpc.health.v1.Health)",
             Need::SocketDeflate => "the WebSocket does not compress messages (permessage-deflate)",
             Need::Device => "no network device is available to send TCP segments",
             Need::Starve => {

@@ -17,7 +17,7 @@ pub fn cases() -> Result<Vec<Case>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Exchange, FOUND, HTTP2, HTTP3, ScriptStep};
+    use crate::case::{Exchange, FOUND, GRPC, HTTP2, HTTP3, ScriptStep};
     use dialogue::talk::Awaited;
     use std::collections::BTreeSet;
 
@@ -45,7 +45,9 @@ mod tests {
             exchange.accept.iter().chain(&exchange.also).map(ToString::to_string).collect();
         let responses = ["plain", "all-plain", "answered", "one-answer"];
         let asks = |word: &str| {
-            responses.contains(&word) || word.starts_with(|first: char| first.is_ascii_digit())
+            responses.contains(&word)
+                || word.starts_with("grpc:")
+                || word.starts_with(|first: char| first.is_ascii_digit())
         };
         classes.iter().any(|class| class.split(' ').any(asks))
             && !classes.iter().any(|class| class == "stands")
@@ -58,7 +60,7 @@ mod tests {
         let waits =
             |exchange: &Exchange| exchange.steps.contains(&ScriptStep::Await(Awaited::Response));
         let cases = cases().unwrap();
-        let spoken = cases.iter().filter(|case| [HTTP2, HTTP3].contains(&case.group()));
+        let spoken = cases.iter().filter(|case| [GRPC, HTTP2, HTTP3].contains(&case.group()));
         let each = spoken.flat_map(|case| case.exchanges.iter().map(move |one| (&case.id, one)));
         let judged = each.filter(|(_, one)| one.in_step && asks_for_a_response(one));
         let (mut count, mut hasty) = (0, Vec::new());

@@ -46,11 +46,16 @@ impl Plain {
         answer.complete && self.outside == Some(answer.digest)
     }
 
-    /// Returns whether this is the usual response to a plain GET.
+    /// Returns whether this is the usual response to a plain GET, or to a plain call of gRPC.
     pub fn is(&self, answer: &Response) -> bool {
         let same_body = self.digest.is_none_or(|digest| digest == answer.digest);
-        answer.complete && answer.status == self.status && same_body
+        answer.complete && answer.status == self.status && same_body && !fails_call(answer)
     }
+}
+
+/// Returns whether this is a response of gRPC without the status OK.
+fn fails_call(answer: &Response) -> bool {
+    answer.is_of_call() && !answer.call_status().is_some_and(|status| status.is_ok())
 }
 
 /// Description of an empty response.
@@ -379,7 +384,8 @@ pub fn seen(talk: &Talk) -> String {
                 (false, TalkEnd::Silent) => " (without an end)",
                 (false, _) => " (cut off)",
             };
-            format!("{}{cut}", answer.status)
+            let status = answer.call_status().map(|status| format!(" {}", status.name));
+            format!("{}{}{cut}", answer.status, status.unwrap_or_default())
         };
         parts.push(first_of(own.iter().map(word)));
     }

@@ -317,6 +317,11 @@ fn replies(out: &mut Lines, talk: &Talk) {
         for response in &talk.replies.responses {
             out.put("answered-on", response.stream);
         }
+        for (index, response) in talk.replies.responses.iter().enumerate() {
+            if !response.trailers.is_empty() {
+                out.put("trailers", format!("{index} {}", written(&response.trailers)));
+            }
+        }
         for FrameSeen { kind, flags, stream, length, payload } in &frames.frames {
             out.put("frame", format!("{kind} {flags} {stream} {length} {}", written(payload)));
         }

@@ -368,7 +368,11 @@ impl Worker {
             GrpcVariant::Connect => connect::status(facts.status, end, self.setup.grpc_form),
         };
         self.journal.grpc_status(&status, call.intended);
-        let trailers = if end.is_empty() { conn.trailers() } else { end };
+        // the end of a Connect call is JSON and has no fields
+        let trailers = match self.setup.plan.grpc.variant {
+            GrpcVariant::Web | GrpcVariant::WebText => end,
+            GrpcVariant::Grpc | GrpcVariant::Connect => conn.trailers(),
+        };
         if let Some(facts) = backend_facts(&self.setup.plan, conn.head(), trailers) {
             self.journal.backend(call.intended, facts);
         }

@@ -25,7 +25,7 @@ pub(crate) fn facts(grpc: &GrpcRecord) -> Vec<(&'static str, String)> {
     let mut messages: Vec<(&String, &u64)> = grpc.messages.iter().collect();
     messages.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     lines.extend(messages.into_iter().take(MESSAGES_MAX).map(|(message, count)| {
-        ("", format!("{} x {}", show::count(*count), printable(message, MESSAGE_MAX)))
+        ("", format!("{} × {}", show::count(*count), printable(message, MESSAGE_MAX)))
     }));
     lines
 }

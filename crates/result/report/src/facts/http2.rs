@@ -58,7 +58,7 @@ fn frames(facts: &Http2Record) -> Option<String> {
     let reasons: Vec<String> = facts
         .goaway_reasons
         .iter()
-        .map(|(why, count)| format!("{} x {}", show::count(*count), printable(why, REASON_MAX)))
+        .map(|(why, count)| format!("{} × {}", show::count(*count), printable(why, REASON_MAX)))
         .collect();
     let goaway = codes("GOAWAY", &facts.goaways).map(|text| match reasons.is_empty() {
         true => text,
@@ -106,7 +106,7 @@ mod tests {
                 "12,000 streams, at most 10 at once on a connection; the server allows 128",
                 "fields: 977 KiB sent as 48.8 KiB (95.0 % saved), 1.91 MiB received as 391 KiB (80.0 % saved)",
                 "3 streams refused and sent again; RST_STREAM INTERNAL_ERROR 1, REFUSED_STREAM 3; \
-                 GOAWAY NO_ERROR 12, ENHANCE_YOUR_CALM 1 (1 x too_many_pings); 4 pings sent, 3 acknowledged",
+                 GOAWAY NO_ERROR 12, ENHANCE_YOUR_CALM 1 (1 × too_many_pings); 4 pings sent, 3 acknowledged",
                 "2 connections broken off: PROTOCOL_ERROR: x (RFC 9113 section 5.4.1)",
             ]
         );

@@ -7,7 +7,7 @@ use crate::section::{
 };
 use crate::words::{counted, printable, sentence};
 use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
-use torture::case::{HTTP2, PACKETS};
+use torture::case::{GRPC, HTTP2, PACKETS};
 use torture::judge::{self, TestOutcome};
 
 /// Maximum number of sent and received bytes shown in text ...
@@ -255,8 +255,8 @@ fn exchange(
     let command = |line: String| Words(vec![Inline::Command(line)]);
     if one.outcome.is_finding() {
         let several = SEVERAL.contains(&case.group());
-        let line =
-            send::shell_line(target, sent, &one.pauses, case.group() == HTTP2).filter(|_| !several);
+        let in_frames = matches!(case.group(), GRPC | HTTP2);
+        let line = send::shell_line(target, sent, &one.pauses, in_frames).filter(|_| !several);
         let line = line.unwrap_or_else(|| send::case_line(record, case));
         add("again", command(line));
     }

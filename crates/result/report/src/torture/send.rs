@@ -115,11 +115,12 @@ pub(crate) fn shell_line(
     }
     let url = Url::parse(target).ok()?;
     let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
-    let port = url.port_or_known_default()?;
+    let usual = if url.scheme() == "grpcs" { 443 } else { 80 };
+    let port = url.port_or_known_default().unwrap_or(usual);
     let to = match url.scheme() {
         // s_client closes both directions, or none, when its input ends
-        "https" if half_closes => return None,
-        "https" => {
+        "https" | "grpcs" if half_closes => return None,
+        "https" | "grpcs" => {
             let alpn = if in_frames { "-alpn h2 " } else { "" };
             format!("openssl s_client -quiet {alpn}-connect {host}:{port}")
         }

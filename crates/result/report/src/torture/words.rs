@@ -8,7 +8,7 @@ use record::torture::{
     BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
     TortureRecord,
 };
-use torture::case::{FOUND, OWN, PACKETS, SOCKETS};
+use torture::case::{FOUND, GRPC, OWN, PACKETS, SOCKETS};
 use torture::judge::{Severity, TestOutcome};
 use torture::result::Unit;
 use torture::safety::Class;
@@ -29,6 +29,7 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         SOCKETS => "WebSocket",
         'H' => "HTTP/2 frames",
         'Q' => "HTTP/3 streams",
+        GRPC => "gRPC",
         PACKETS => "TCP segments",
         'R' => "overload and recovery",
         FOUND => "found on real servers",

@@ -7,9 +7,10 @@ mod streams;
 use crate::pressure::{Ended, Plan, Round};
 use crate::{Runner, bounds, habits, pressure};
 use conduit::streams::HEAD;
+use dialogue::calls;
 use dialogue::http2::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, PING, PRIORITY, RST_STREAM,
-    SETTINGS, Spoken, WINDOW_UPDATE, write,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS,
+    Spoken, WINDOW_UPDATE, write,
 };
 use dialogue::http3;
 use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
@@ -36,6 +37,8 @@ const BOMB_FIELD: usize = 3_900;
 const BOMB_TIMES: usize = 1_000;
 /// The newest entry of the dynamic table, as an indexed field (RFC 7541 sections 2.3.3 and 6.1).
 const NEWEST: u8 = 0x80 | 62;
+/// The prefix of a message of gRPC that is longer than the flood.
+const SINGLE_PREFIX: [u8; 5] = [0, 0, 1, 0, 0];
 /// Size of a field that is not in the static table.
 const FILLER: usize = 64;
 
@@ -46,11 +49,17 @@ type Make = fn(&Flood<'_>, u32) -> Vec<u8>;
 struct Flood<'a> {
     /// Header block of a plain request; over HTTP/3, the frame that contains it.
     block: &'a [u8],
+    /// The message of a plain call of gRPC; empty for other requests.
+    message: &'a [u8],
 }
 
 impl Flood<'_> {
     fn request(&self, number: u32) -> Vec<u8> {
-        write::request(2 * number + 1, self.block)
+        let stream = 2 * number + 1;
+        match self.message {
+            [] => write::request(stream, self.block),
+            message => calls::call(stream, self.block, message),
+        }
     }
 
     /// Returns a request whose content never arrives.
@@ -74,7 +83,7 @@ fn nothing(_: &Flood<'_>, _: u32) -> Vec<u8> {
     Vec::new()
 }
 
-const KINDS: [FloodFrames; 17] = [
+const KINDS: [FloodFrames; 18] = [
     // CVE-2023-44487
     kind(FloodKind::Reset, nothing, |flood, number| {
         [flood.request(number), write::frame(RST_STREAM, 0, 2 * number + 1, &CANCEL)].concat()
@@ -105,6 +114,12 @@ const KINDS: [FloodFrames; 17] = [
         write::frame(SETTINGS, 0, 0, &[table, window].concat())
     }),
     kind(FloodKind::EmptyData, |flood, _| flood.begun(0), |_, _| write::frame(DATA, 0, 1, &[])),
+    // a buffer, a wake-up or a credit per byte of a message
+    kind(
+        FloodKind::SingleBytes,
+        |flood, _| [flood.begun(0), write::frame(DATA, 0, 1, &SINGLE_PREFIX)].concat(),
+        |_, _| write::frame(DATA, 0, 1, b"a"),
+    ),
     kind(FloodKind::Priority, nothing, |_, number| {
         let (stream, parent) = (2 * (number % 100) + 1, 2 * ((number + 1) % 100) + 1);
         write::frame(PRIORITY, 0, stream, &[&parent.to_be_bytes()[..], &[15]].concat())
@@ -208,8 +223,11 @@ fn script(runner: &mut Runner<'_>, with: &FrameFlood) -> TalkScript {
     let kind = frames_of(with.kind);
     let request = habits::plain_frame(runner.target, "");
     let over_quic = runner.target.spoken.is_http3();
-    let head = if over_quic { HEAD } else { FRAME_HEAD };
-    let flood = Flood { block: request.get(head..).unwrap_or_default() };
+    let block = match over_quic {
+        true => request.get(HEAD..).unwrap_or_default(),
+        false => write::first_payload(&request),
+    };
+    let flood = Flood { block, message: &runner.target.values.message };
     let before = (kind.before)(&flood, 0);
     let mut steps = match over_quic {
         true => vec![Move::Send([http3::write::opening(), before].concat())],

@@ -9,12 +9,19 @@ pub(super) fn response(stream: u32, version: &str, fields: &[Field]) -> Option<R
     let status = fields.iter().find(|(name, _)| name == b":status")?;
     let status: u16 = std::str::from_utf8(&status.1).ok()?.parse().ok()?;
     let mut head = format!("HTTP/{version} {status}\r\n").into_bytes();
-    for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with(b":")) {
-        head.extend_from_slice(name);
-        head.extend_from_slice(b": ");
-        head.extend_from_slice(value);
-        head.extend_from_slice(b"\r\n");
-    }
+    head.extend(lines(fields));
     head.extend_from_slice(b"\r\n");
     Some(Response { status, head, persistent: true, stream, ..Response::default() })
+}
+
+/// Returns the fields as lines, without pseudo-header fields.
+pub(super) fn lines(fields: &[Field]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with(b":")) {
+        lines.extend_from_slice(name);
+        lines.extend_from_slice(b": ");
+        lines.extend_from_slice(value);
+        lines.extend_from_slice(b"\r\n");
+    }
+    lines
 }

@@ -21,6 +21,8 @@ pub const FRAMES_MAX: usize = 4_096;
 const DATA_KEPT: usize = 8;
 /// Maximum number of payload bytes kept per frame.
 const PAYLOAD_KEPT: usize = 64;
+/// Maximum size of the trailers kept per response.
+const TRAILERS_MAX: usize = 16 << 10;
 /// Maximum size of acknowledgments kept for a peer that does not read them; further ones are
 /// omitted.
 pub(crate) const OWED_MAX: usize = 1 << 20;
@@ -344,6 +346,11 @@ impl FrameReader {
                 got.answers.push(answer);
                 self.digests.insert(stream, Sha256::new());
             }
+        } else if let Some(answer) = got.answers.iter_mut().find(|one| one.stream == stream)
+            && !answer.complete
+        {
+            answer.trailers = block::lines(&fields);
+            answer.trailers.truncate(TRAILERS_MAX);
         }
         if ends {
             self.complete(stream, got);

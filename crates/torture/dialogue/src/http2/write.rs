@@ -1,10 +1,12 @@
 //! Encoding of frames.
 
 use super::{
-    ACK, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, OCTETS, PING, PREFACE, SETTINGS,
+    ACK, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, OCTETS, PING, PREFACE, SETTINGS,
     WINDOW_UPDATE,
 };
 
+/// Maximum size of our DATA frames: every server accepts it (RFC 9113 section 4.2).
+const FRAME_MAX: usize = 16_384;
 /// Initial window of each stream, large enough for complete responses.
 const STREAM_WINDOW: u32 = 1 << 30;
 /// Additional window of the connection beyond the first 65,535 bytes.
@@ -68,13 +70,32 @@ pub fn request(stream: u32, block: &[u8]) -> Vec<u8> {
     frame(HEADERS, END_STREAM | END_HEADERS, stream, block)
 }
 
-/// Returns a request of [`request`] for another stream.
+/// Returns the content of a request in DATA frames, the last of which ends the stream.
+pub fn content(stream: u32, content: &[u8]) -> Vec<u8> {
+    let mut pieces: Vec<&[u8]> = content.chunks(FRAME_MAX).collect();
+    let last = pieces.pop().unwrap_or_default();
+    let mut out: Vec<u8> =
+        pieces.into_iter().flat_map(|piece| frame(DATA, 0, stream, piece)).collect();
+    out.extend(frame(DATA, END_STREAM, stream, last));
+    out
+}
+
+/// Returns the frames of a request for another stream.
 pub fn on_stream(request: &[u8], stream: u32) -> Vec<u8> {
     let mut out = request.to_vec();
-    if let Some(place) = out.get_mut(5..FRAME_HEAD) {
-        place.copy_from_slice(&stream.to_be_bytes());
+    let mut at = 0;
+    while let Some(head) = out.get_mut(at..at + FRAME_HEAD) {
+        head[5..].copy_from_slice(&stream.to_be_bytes());
+        at += FRAME_HEAD + u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
     }
     out
+}
+
+/// Returns the payload of the first frame.
+pub fn first_payload(frames: &[u8]) -> &[u8] {
+    let Some(head) = frames.get(..FRAME_HEAD) else { return &[] };
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+    frames.get(FRAME_HEAD..FRAME_HEAD + length).unwrap_or_default()
 }
 
 /// Target of a request.

@@ -169,6 +169,7 @@ listed_words! {
         "settings" => Settings,
         "settings-changed" => SettingsChanged,
         "empty-data" => EmptyData,
+        "single-bytes" => SingleBytes,
         "priority" => Priority,
         "unknown" => Unknown,
         "window-of-one" => WindowOfOne,
@@ -207,6 +208,7 @@ impl FloodKind {
             | FloodKind::Settings
             | FloodKind::SettingsChanged
             | FloodKind::EmptyData
+            | FloodKind::SingleBytes
             | FloodKind::Priority
             | FloodKind::Unknown
             | FloodKind::WindowOfOne

@@ -1,7 +1,7 @@
 //! Parses cases from TOML. Every message names the line.
 
 use super::{
-    Answers, Awaited, Case, Exchange, FOUND, Family, Fuzz, HTTP2, HTTP3, Need, OWN,
+    Answers, Awaited, Case, Exchange, FOUND, Family, Fuzz, GRPC, HTTP2, HTTP3, Need, OWN,
     RequirementLevel, ScriptStep,
 };
 use crate::fuzz::FuzzPlace;
@@ -220,7 +220,8 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
 fn foreign_flood(id: &str, family: &Family) -> Option<String> {
     let Family::Frames(with) = family else { return None };
     let (version, group) = if with.kind.is_over_quic() { (3, HTTP3) } else { (2, HTTP2) };
-    (!id.starts_with(group)).then(|| {
+    let fits = id.starts_with(group) || group == HTTP2 && id.starts_with(GRPC);
+    (!fits).then(|| {
         let (kind, own) = (with.kind.word(), id.chars().next().unwrap_or('?'));
         format!(
             "a flood of {kind} needs HTTP/{version}, which group {own} does not use; use \

@@ -1,5 +1,6 @@
 //! Outcome classes: the words of `accept`, `also`, `advise` and `unlearned`.
 
+mod calls;
 mod http2;
 pub(super) mod sockets;
 
@@ -63,6 +64,10 @@ use units::{Nanos, quoted};
 /// | `ws-failed:CODE,…`, `ws-failed` | WebSocket: the same or without a Close frame; without codes, with any that reports an error |
 /// | `ws-pong:TEXT`, `ws-no-pong:TEXT` | WebSocket: a pong with this payload was received, whose bytes may be written `\xHH`; none was |
 /// | `ws-sound` | WebSocket: every frame of the server is valid |
+/// | `grpc:CODE,…` | gRPC: the first call ended with one of these statuses, such as `INTERNAL` |
+/// | `call-failed` | gRPC: it ended with a status other than OK, an HTTP error, RST_STREAM, or the end of the connection |
+/// | `sound-calls` | gRPC: every response has the form of gRPC, with one status at its end |
+/// | `answers:N` | there are exactly N final responses |
 /// | `prompt` | the first data of the server arrived within one second of the request |
 #[derive(Clone, Debug)]
 pub struct Class {
@@ -102,6 +107,8 @@ enum Word {
     Echoed(String),
     /// A field and its value.
     Is(String, String),
+    Call(Vec<u8>),
+    Answers(usize),
     SocketClose(Vec<u16>),
     SocketFailure(Vec<u16>),
     SocketPong(Vec<u8>),
@@ -139,7 +146,7 @@ impl Mask {
 /// A word without an argument: its name, what a server should do, and whether it holds.
 type Plainly = (&'static str, &'static str, fn(&Talk, &Plain) -> bool);
 
-const WORDS: [Plainly; 30] = [
+const WORDS: [Plainly; 32] = [
     ("goaway", "end the connection with GOAWAY and an error", |talk, _| http2::named(talk)),
     ("reject", "refuse it with 4xx, 501 or 505, or close the connection", rejected),
     ("answered", "answer", |talk, _| first(talk).is_some()),
@@ -180,6 +187,10 @@ const WORDS: [Plainly; 30] = [
     ("sound-table", "keep a valid QPACK table", |talk, _| http2::sound_table(talk)),
     ("negotiated", "send Version Negotiation", |talk, _| http2::negotiated(talk)),
     ("ws-sound", "send valid frames only", |talk, _| sockets::sound(talk)),
+    ("call-failed", "end the call with an error", |talk, _| calls::failed(talk)),
+    ("sound-calls", "send one status at the end of each call", |talk, _| {
+        own(talk).iter().all(Response::is_sound_call)
+    }),
     ("http2", "speak HTTP/2", |talk, _| super::speaks_http2(talk)),
     ("anything", "do anything", |_, _| true),
 ];
@@ -277,6 +288,8 @@ fn word(text: &str) -> Result<Word, String> {
             let (field, value) = argument.split_once('=').ok_or_else(wrong)?;
             Word::Is(field.to_owned(), value.to_owned())
         }
+        "grpc" => Word::Call(dialogue::calls::codes(argument).map_err(|error| error.to_string())?),
+        "answers" => Word::Answers(argument.parse().map_err(|_| wrong())?),
         "ws-close" => Word::SocketClose(sockets::codes(argument).ok_or_else(wrong)?),
         "ws-failed" => Word::SocketFailure(sockets::codes(argument).ok_or_else(wrong)?),
         "ws-pong" => Word::SocketPong(text::bytes(argument, &Values::default())?),
@@ -317,6 +330,8 @@ fn word_in_words(word: &str) -> String {
         "not-heard" => format!("not send {argument}"),
         "echoed" => format!("send PATH_RESPONSE with {argument}"),
         "is" => format!("send the field {}", argument.replacen('=', " with ", 1)),
+        "grpc" => format!("end the call with {codes}"),
+        "answers" => format!("answer {argument} times"),
         "ws-close" => format!("close the connection with {codes}"),
         "ws-failed" => format!("close the connection, with {codes} if it sends a Close frame"),
         "ws-pong" => format!("answer the ping {argument}"),
@@ -358,6 +373,8 @@ impl Word {
             Word::Is(name, value) => {
                 own.first().is_some_and(|answer| answer.field(name).any(|found| found == value))
             }
+            Word::Call(codes) => calls::ended(talk, codes),
+            Word::Answers(count) => own.len() == *count,
             Word::SocketClose(codes) => sockets::closed(talk, codes),
             Word::SocketFailure(codes) => sockets::failed(talk, codes),
             Word::SocketPong(payload) => sockets::pong(talk, payload),

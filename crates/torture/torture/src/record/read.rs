@@ -130,6 +130,12 @@ impl Parts {
             "interim" => self.interim.push(number(value)?),
             "answer" => self.responses.push(response(value)?),
             "answered-on" => self.answered_on.push(number(value)?),
+            "trailers" => {
+                let (index, lines) = two(value)?;
+                let answer = self.responses.get_mut(number::<usize>(index)?);
+                let answer = answer.ok_or("trailers of a missing answer")?;
+                answer.trailers = bytes(lines)?;
+            }
             "frame" => self.frames.push(frame(value)?),
             "junk" => self.junk = Some(bytes(value)?),
             "junk-why" => self.junk_why = words(value)?,
@@ -364,7 +370,7 @@ fn response(value: &str) -> Result<Response, String> {
         digest: digest(sum)?,
         complete: word(whole, "whole", "cut")?,
         persistent: word(stays, "stays", "parts")?,
-        stream: 0,
+        ..Response::default()
     })
 }
 

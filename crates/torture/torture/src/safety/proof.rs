@@ -29,7 +29,7 @@ pub use find::{
 };
 pub use moment::{Day, Minute};
 
-use crate::case::{FOUND, OWN, PACKETS, SOCKETS};
+use crate::case::{FOUND, GRPC, OWN, PACKETS, SOCKETS};
 use std::fmt;
 
 /// Maximum size of a proof in bytes.
@@ -54,13 +54,14 @@ pub enum CaseGroup {
     Tls,
     Http2,
     Http3,
+    Grpc,
     Overload,
     /// PUT, DELETE and PATCH.
     Write,
 }
 
 impl CaseGroup {
-    pub const ALL: [CaseGroup; 10] = [
+    pub const ALL: [CaseGroup; 11] = [
         CaseGroup::Fuzz,
         CaseGroup::Syntax,
         CaseGroup::Limits,
@@ -69,6 +70,7 @@ impl CaseGroup {
         CaseGroup::Tls,
         CaseGroup::Http2,
         CaseGroup::Http3,
+        CaseGroup::Grpc,
         CaseGroup::Overload,
         CaseGroup::Write,
     ];
@@ -83,6 +85,7 @@ impl CaseGroup {
             CaseGroup::Tls => "tls",
             CaseGroup::Http2 => "http2",
             CaseGroup::Http3 => "http3",
+            CaseGroup::Grpc => "grpc",
             CaseGroup::Overload => "overload",
             CaseGroup::Write => "write",
         }
@@ -102,6 +105,7 @@ impl CaseGroup {
             'T' => CaseGroup::Tls,
             'H' => CaseGroup::Http2,
             'Q' => CaseGroup::Http3,
+            GRPC => CaseGroup::Grpc,
             'R' => CaseGroup::Overload,
             _ => return None,
         })
