@@ -25,7 +25,7 @@ const ROUND_TRIP_MAX_S: f64 = 60.0;
 
 impl Vary {
     /// Parses `loss=0..10%`, `rtt=0..300ms`, `rate=1M..16M`; `step` and `factor` as in `--step` and
-    /// `--factor`. The unit may follow only the last number.
+    /// `--factor`. The unit of the range may follow only its last number; the step has its own.
     ///
     /// # Errors
     /// Fails for an unknown property or an invalid range; a level that makes no valid path on
@@ -60,11 +60,15 @@ impl Vary {
             true => format!("{text}{unit}"),
             false => text.to_owned(),
         };
-        let level = |text: &str| figure(axis, &with_unit(text)).map_err(|why| wrong(&why));
-        let from = level(low)?;
+        let level = |text: &str| figure(axis, text).map_err(|why| wrong(&why));
+        let from = level(&with_unit(low))?;
         let to = level(high)?;
         if from >= to {
             return Err(wrong("it does not go up"));
+        }
+        if let Some(bare) = step.filter(|step| with_unit(step) != *step) {
+            let why = format!("{} has no unit: write {}", quoted(bare), with_unit(bare));
+            return Err(UsageError::new(format!("--step {why}")));
         }
         let staircase = match (step, factor) {
             (Some(step), _) => Staircase::Step(level(step)?),
@@ -106,7 +110,7 @@ impl Vary {
 /// Formats a level in the unit of its axis.
 fn figure(axis: Axis, text: &str) -> Result<f64, String> {
     match axis {
-        Axis::Loss => stats::parse_share(text).map_err(|error| error.0).and_then(|share| {
+        Axis::Loss => units::parse_share(text).map_err(|error| error.0).and_then(|share| {
             if share < 1.0 { Ok(share) } else { Err("a path must deliver some packets".to_owned()) }
         }),
         Axis::LinkRate => {
@@ -139,7 +143,7 @@ mod tests {
         let percents = texts("loss=0..10%", None, None);
         assert_eq!((percents.len(), &*percents[0], &*percents[3]), (11, "loss=0%", "loss=3%"));
         assert_eq!(
-            texts("rtt=0..300ms", Some("dsl, loss=1%"), Some("150")),
+            texts("rtt=0..300ms", Some("dsl, loss=1%"), Some("150ms")),
             ["dsl, loss=1%, rtt=0us", "dsl, loss=1%, rtt=150000us", "dsl, loss=1%, rtt=300000us"]
         );
         assert_eq!(
@@ -168,5 +172,14 @@ mod tests {
         ] {
             assert!(describe(text).contains(part), "{text}: {}", describe(text));
         }
+        for (text, bare, fix) in [
+            ("rtt=0..300ms", "150", "--step \"150\" has no unit: write 150ms"),
+            ("loss=0..10%", "0.5", "--step \"0.5\" has no unit: write 0.5%"),
+            ("rate=1M..5M", "1", "--step \"1\" has no unit: write 1M"),
+        ] {
+            assert_eq!(Vary::parse(text, None, Some(bare), None).unwrap_err().to_string(), fix);
+        }
+        // bits per second need none
+        assert_eq!(texts("rate=1000..3000", None, Some("1000")).len(), 3);
     }
 }

@@ -51,7 +51,7 @@ pub use messages::{FanOutTally, MessageTally, ReconnectTally, SecondMessages};
 pub use numbers::{NumberTally, parse_number, show_number};
 pub use objective::{
     FigureInterval, Figures, METRIC_PREFIX, Metric, Objective, Op, Ruling, SURE, Subject,
-    SubjectRows, Undecided, Unsure, parse_objectives, parse_share, quantile_interval, rulings,
+    SubjectRows, Undecided, Unsure, parse_objectives, quantile_interval, rulings,
 };
 pub use scenario::ScenarioTally;
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};

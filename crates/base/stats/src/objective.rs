@@ -5,7 +5,7 @@ mod ruling;
 use crate::{Block, Counts, Hist, NumberTally, ScenarioTally, Snapshot, show_number};
 pub use ruling::{FigureInterval, Ruling, SURE, Undecided, Unsure, quantile_interval, rulings};
 use std::sync::Arc;
-use units::{Nanos, ParseError, quoted, show};
+use units::{Nanos, ParseError, parse_percent, parse_share, quoted, show};
 
 /// A bound on one figure of a run, such as `p99<50ms` or `failures<0.1%`.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,11 +215,6 @@ fn mean_without(times: &Hist, lag: &Hist) -> Nanos {
     times.mean() - Nanos::from_secs_f64(all / times.count().max(1) as f64)
 }
 
-/// `25%`, or a fraction such as `0.25`, as 0..=1. A bare `1` is refused: it could be 1 % or all.
-pub fn parse_share(text: &str) -> Result<f64, ParseError> {
-    share(text.trim()).map_err(ParseError)
-}
-
 /// Objectives separated by commas: `p99<50ms, failures<0.1%`. A comma between digits groups
 /// thousands.
 pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
@@ -356,7 +351,7 @@ impl Metric {
                 }
                 units::parse_duration(value).map(Nanos::as_secs_f64).map_err(|error| error.0)
             }
-            metric if metric.is_share() => share(value),
+            metric if metric.is_share() => parse_share(value).map_err(|error| error.0),
             _ => units::parse_rate(value).map(|rate| rate.0).map_err(|error| error.0),
         }
     }
@@ -376,40 +371,13 @@ impl Op {
     }
 }
 
-fn share(value: &str) -> Result<f64, String> {
-    let share = match value.strip_suffix('%') {
-        Some(percent) => hundredths(percent.trim_end()),
-        None => plain_number(value, ""),
-    };
-    let share = share.ok_or_else(|| format!("{} is not a percentage", quoted(value)))?;
-    if share > 1.0 {
-        let fix = if value.ends_with('%') { "" } else { "; a percentage ends in %" };
-        return Err(format!("{} is over 100 %{fix}", quoted(value)));
-    }
-    if share.to_bits() == 1.0_f64.to_bits() && !value.contains(['%', '.']) {
-        return Err(format!("{} has no unit: write {value}% or 100%", quoted(value)));
-    }
-    Ok(share)
-}
-
 /// `p99.9`, `median` or `max` as a share.
 fn quantile(name: &str) -> Option<f64> {
     match name {
         "max" => Some(1.0),
         "median" => Some(0.5),
-        _ => hundredths(name.strip_prefix('p')?).filter(|it| *it > 0.0 && *it <= 1.0),
+        _ => parse_percent(name.strip_prefix('p')?).filter(|it| *it > 0.0 && *it <= 1.0),
     }
-}
-
-/// A percentage as a share. The decimal point is moved in the text: 99.9 / 100 in binary is a
-/// little above 0.999, and the rank that ceil(q·n) asks for would be one too high.
-fn hundredths(percent: &str) -> Option<f64> {
-    plain_number(percent, "e-2")
-}
-
-fn plain_number(digits: &str, exponent: &str) -> Option<f64> {
-    let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    plain.then(|| format!("{digits}{exponent}").parse().ok()).flatten()
 }
 
 const EXAMPLES: &str = "p99<50ms, failures<0.1% or throughput>=1000/s";

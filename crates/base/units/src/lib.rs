@@ -16,6 +16,6 @@ pub use nanos::Nanos;
 pub use numbers::{NumberHasher, NumberMap};
 pub use parse::{
     DURATION_MAX, ParseError, Rate, RateSpan, parse_count, parse_duration, parse_listen,
-    parse_rate, parse_rate_span, parse_size, quoted,
+    parse_percent, parse_rate, parse_rate_span, parse_share, parse_size, quoted,
 };
 pub use seed::{Purpose, Seed, Stream};

@@ -149,6 +149,39 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     u64::try_from(number.times(times)).map_err(|_| bad("it is too large"))
 }
 
+/// `25%`, or a fraction such as `0.25`, as 0..=1. A bare `1` is refused: it could be 1 % or all.
+///
+/// # Errors
+/// Fails for other text, and above 100 %.
+pub fn parse_share(text: &str) -> Result<f64, ParseError> {
+    let value = text.trim();
+    let share = match value.strip_suffix('%') {
+        Some(percent) => parse_percent(percent.trim_end()),
+        None => plain_number(value, ""),
+    };
+    let bad = |why: &str| ParseError(format!("{} {why}", quoted(value)));
+    let share = share.ok_or_else(|| bad("is not a percentage"))?;
+    if share > 1.0 {
+        let fix = if value.ends_with('%') { "" } else { "; a percentage ends in %" };
+        return Err(bad(&format!("is over 100 %{fix}")));
+    }
+    if share.to_bits() == 1.0_f64.to_bits() && !value.contains(['%', '.']) {
+        return Err(bad(&format!("has no unit: write {value}% or 100%")));
+    }
+    Ok(share)
+}
+
+/// The number before a percent sign as a share. The decimal point is moved in the text: 99.9 / 100
+/// in binary is a little above 0.999, and the rank that ceil(q·n) asks for would be one too high.
+pub fn parse_percent(percent: &str) -> Option<f64> {
+    plain_number(percent, "e-2")
+}
+
+fn plain_number(digits: &str, exponent: &str) -> Option<f64> {
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    plain.then(|| format!("{digits}{exponent}").parse().ok()).flatten()
+}
+
 const COUNTS: &str = "500, 10k or 2M";
 const DURATIONS: &str = "500ms, 10s or 1m30s (units ns us ms s m h d)";
 const DURATION_UNITS: &str = "ns us ms s m h d";

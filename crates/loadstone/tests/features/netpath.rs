@@ -396,7 +396,7 @@ fn http3_goes_through_a_path() {
     assert_eq!(whole(&document, "/outcomes/succeeded"), 20);
     assert!(number(&rows[1], "/response_time_s/min") >= 0.080, "{rows:?}");
     let vary =
-        ["--vary", "rtt=5..15ms", "--step", "10", "--hold", "300ms", "-c", "1", "--json", "-"];
+        ["--vary", "rtt=5..15ms", "--step", "10ms", "--hold", "300ms", "-c", "1", "--json", "-"];
     let words = ["ramp", &url, "--http", "3", "--ca", &site.ca];
     let ramp = run(&[&words[..], &vary].concat()).expect(&[0, 1, 4]).json();
     let goodput = |row: usize| number(&ramp, &format!("/steps/{row}/goodput_per_s"));
@@ -478,7 +478,7 @@ fn a_ramp_varies_the_path_at_one_load() {
     }
     let site = Site::start(&[]);
     let url = site.url("/bytes/100");
-    let vary = ["--vary", "rtt=10..50ms", "--step", "20", "--hold", "500ms", "-c", "2"];
+    let vary = ["--vary", "rtt=10..50ms", "--step", "20ms", "--hold", "500ms", "-c", "2"];
     let slo = ["--slo", "p50<40ms", "--json", "-"];
     let ran = run(&[&["ramp", &url, "--path", "loss=list:9999"][..], &vary, &slo].concat());
     let document = ran.expect(&[0, 1, 4]).json();
@@ -497,7 +497,7 @@ fn a_ramp_varies_the_path_at_one_load() {
     assert!(goodput(0) > goodput(2), "{} and {}", goodput(0), goodput(2));
     assert!(document["knee"].is_null(), "{}", document["knee"]);
     let shown =
-        run(&["ramp", &url, "--vary", "loss=0..1%", "--step", "1", "--hold", "300ms"]).stdout;
+        run(&["ramp", &url, "--vary", "loss=0..1%", "--step", "1%", "--hold", "300ms"]).stdout;
     for part in ["\nPath  ", " at loss 0 %, ", "\n       loss  achieved "] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }

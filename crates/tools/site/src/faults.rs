@@ -229,22 +229,21 @@ impl Faults {
     }
 }
 
-/// Returns a share: `1%` or `0.01`, above 0 and at most 100 %. A bare `1` could be 1 % or all.
+/// Returns a share above 0: `1%` or `0.01`.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.trim().strip_suffix('%') {
-        Some(number) => (number.trim_end(), 100.0),
-        None if text.trim() == "1" => return Err("it has no unit: write 1% or 100%".to_owned()),
-        None => (text.trim(), 1.0),
-    };
-    match number.parse::<f64>() {
-        Ok(number) if number > 0.0 && number <= scale => Ok(number / scale),
-        _ => Err("a share is above 0 and at most 100%; write one like 1% or 0.01".to_owned()),
+    match units::parse_share(text) {
+        Ok(share) if share > 0.0 => Ok(share),
+        Ok(_) => Err("it must be above zero; write one like 1% or 0.01".to_owned()),
+        Err(error) => Err(error.0),
     }
 }
 
 /// Parses bytes per second: `100B/s`, `64k/s`.
 pub(crate) fn parse_drip(text: &str) -> Result<u64, String> {
-    let size = text.trim().strip_suffix("/s").unwrap_or(text);
+    let text = text.trim();
+    let Some(size) = text.strip_suffix("/s") else {
+        return Err(format!("{} has no unit: write one like 100B/s or 64k/s", quoted(text)));
+    };
     match parse_size(size) {
         Ok(0) => Err("it must be above zero; --never-answer sends nothing at all".to_owned()),
         Ok(bytes) => Ok(bytes),

@@ -418,7 +418,7 @@ impl JourneyReader<'_> {
             guard.when = self.conditions(&node)?;
         }
         if let Some(node) = table.take("chance") {
-            guard.chance = stats::parse_share(&node.typed()?).map_err(|why| node.fault(why))?;
+            guard.chance = units::parse_share(&node.typed()?).map_err(|why| node.fault(why))?;
             if guard.chance <= 0.0 {
                 return Err(node.fault("a chance of 0 disables the step; delete it"));
             }

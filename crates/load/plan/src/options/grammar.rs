@@ -236,7 +236,7 @@ pub(super) const NUMBER: Grammar<f64> = one(|text, _| parse_number(text), |it, _
 pub(super) const BIT_RATE: Grammar<f64> =
     one(|text, _| rules::parse_bits(text), |it, _| exact(*it));
 /// From 0 to 1, or in percent.
-pub(super) const SHARE: Grammar<f64> = one(|text, _| stats::parse_share(text), |it, _| exact(*it));
+pub(super) const SHARE: Grammar<f64> = one(|text, _| units::parse_share(text), |it, _| exact(*it));
 /// A whole number that may be negative, bounded by its row.
 pub(super) const PRIORITY: Grammar<i32> = one(
     |text, _| {

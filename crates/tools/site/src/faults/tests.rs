@@ -43,13 +43,14 @@ fn stalls_shares_and_drips_are_read_or_refused() {
     assert_eq!(parse_share("1%"), Ok(0.01));
     assert_eq!(parse_share("0.25"), Ok(0.25));
     assert_eq!(parse_share("100 %"), Ok(1.0));
-    for text in ["0", "1", "101%", "1.5", "-1%", "NaN", "", "%"] {
+    for text in ["0", "1", "01", "1e0", "101%", "1.5", "-1%", "+0.5", "NaN", "", "%"] {
         assert!(parse_share(text).is_err(), "{text}");
     }
     assert_eq!(parse_drip("100B/s"), Ok(100));
     assert_eq!(parse_drip("64k/s"), Ok(65_536));
-    assert_eq!(parse_drip("10"), Ok(10));
-    assert!(parse_drip("0/s").is_err() && parse_drip("x").is_err());
+    for text in ["10", "64k", "64k/m", "0/s", "x", "x/s", "/s"] {
+        assert!(parse_drip(text).is_err(), "{text}");
+    }
 }
 
 #[test]
