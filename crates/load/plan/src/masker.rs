@@ -304,11 +304,29 @@ fn unchunked(mut coded: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(content)
 }
 
+/// Content of a plan, such as a body or a message, with `mask` in place of the values whose names
+/// indicate a secret. References to values of a journey remain.
+pub(crate) fn mask_content(content: &[u8], mask: &str) -> Vec<u8> {
+    let mut masked = Vec::with_capacity(content.len());
+    for chunk in content.utf8_chunks() {
+        let text = chunk.valid();
+        let mut secrets = named_values(text);
+        secrets.retain(|range| !text[range.clone()].contains("{{"));
+        masked.extend_from_slice(mask_ranges(text, secrets, mask).as_bytes());
+        masked.extend_from_slice(chunk.invalid());
+    }
+    masked
+}
+
 /// The text with `mask` in place of the values whose names indicate a secret.
 pub(crate) fn mask_named(text: &str, mask: &str) -> String {
+    mask_ranges(text, named_values(text), mask)
+}
+
+fn mask_ranges(text: &str, secrets: Vec<Range<usize>>, mask: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for range in named_values(text) {
+    for range in secrets {
         out.push_str(&text[at..range.start]);
         out.push_str(mask);
         at = range.end;
@@ -388,6 +406,20 @@ mod tests {
         let mut masker = Masker::default();
         masker.add(secret);
         masker.text(text)
+    }
+
+    #[test]
+    fn content_of_a_plan_is_masked_by_the_names_of_its_values() {
+        for (content, wanted) in [
+            (&b"user=ann&password=s3cret&n=1"[..], &b"user=ann&password=#&n=1"[..]),
+            (b"{\"token\": \"a\\\"b\", \"n\": 1}", b"{\"token\": \"#\", \"n\": 1}"),
+            (b"{\"token\": \"{{user.token}}\"}", b"{\"token\": \"{{user.token}}\"}"),
+            (b"\xff\0password=x1\xfe", b"\xff\0password=#\xfe"),
+            (b"{\"max_tokens\": 5}", b"{\"max_tokens\": 5}"),
+        ] {
+            let masked = mask_content(content, "#");
+            assert_eq!(masked.escape_ascii().to_string(), wanted.escape_ascii().to_string());
+        }
     }
 
     #[test]

@@ -45,8 +45,8 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     let masked = |text: &str| text.contains(MASK);
     let request = &plan.request;
     let header = |(name, value): &(String, String)| is_secret_header(name) && masked(value);
-    let raw = |target: &TargetPlan| {
-        target.raw.as_ref().is_some_and(|raw| masked(&String::from_utf8_lossy(raw)))
+    let content = |bytes: &Option<Vec<u8>>| {
+        bytes.as_ref().is_some_and(|bytes| masked(&String::from_utf8_lossy(bytes)))
     };
     let own = |target: &TargetPlan| target.headers.iter().any(header);
     if let Some(row) = plan.targets.iter().position(own) {
@@ -55,8 +55,11 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     if let Some(row) = plan.targets.iter().position(|target| masked(target.url.as_str())) {
         return Some(("[targets]", format!("URL of target {}", row + 1)));
     }
-    if let Some(row) = plan.targets.iter().position(raw) {
+    if let Some(row) = plan.targets.iter().position(|target| content(&target.raw)) {
         return Some(("[targets]", format!("raw of target {}", row + 1)));
+    }
+    if let Some(row) = plan.targets.iter().position(|target| content(&target.body)) {
+        return Some(("[targets]", format!("body of target {}", row + 1)));
     }
     let proxy = plan.connection.proxy.as_ref().and_then(url::Url::password);
     let in_request = |key: &str| Some(("request", key.to_owned()));
@@ -72,6 +75,9 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     }
     match &request.auth {
         _ if request.headers.iter().any(header) => in_request("headers"),
+        _ if content(&request.body) => in_request("body"),
+        _ if content(&plan.grpc.message) => Some(("grpc", "message".to_owned())),
+        _ if content(&plan.websocket.message) => Some(("websocket", "message".to_owned())),
         Some(Auth::Basic { password, .. }) if masked(password) => in_request("user"),
         Some(Auth::Bearer(token)) if masked(token) => in_request("bearer"),
         Some(Auth::Digest { password, .. }) if masked(password) => in_request("digest"),

@@ -94,6 +94,29 @@ fn logins_that_are_proved_are_masked_and_kept() {
     }
 }
 
+#[test]
+fn secrets_in_bodies_and_messages_are_masked() {
+    for (plan, key) in [
+        ("url = 'h'\n[request]\nbody = 'password=hush&n=kept'", "[request] body"),
+        (
+            "[[targets]]\nurl = 'h'\nbody = '{\"token\": \"hush\", \"n\": \"kept\"}'",
+            "body of target 1",
+        ),
+        (
+            "[[targets]]\nurl = 'h'\nraw = \"POST /?sid=hush HTTP/1.1\\nHost: h\\n\\npwd=hush&n=kept\"",
+            "raw of target 1",
+        ),
+        ("url = 'ws://h'\n[websocket]\nmessage = 'secret=hush&n=kept'", "[websocket] message"),
+    ] {
+        let plan = from_toml(&format!("version = 1\n{plan}\n"), &NoFiles).unwrap();
+        let masked = to_toml(&plan, Secrets::Masked);
+        assert!(!masked.contains("hush") && masked.contains("kept"), "{masked}");
+        let refused = from_toml(&masked, &NoFiles).unwrap_err().0;
+        assert!(refused.contains(&format!("{key}: its secret was masked")), "{refused}");
+        assert_eq!(from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap(), plan);
+    }
+}
+
 /// A plan with a secret in each place that can hold a secret.
 fn secretive() -> Plan {
     let mut plan = plan();

@@ -5,9 +5,9 @@ use super::scalar::Scalar;
 use super::scenarios::scenario_table;
 use super::shape::*;
 use super::{MASK, Secrets, VERSION, is_secret_header};
-use crate::masker::mask_named;
+use crate::masker::{mask_content, mask_named};
 use crate::options::KeyValue;
-use crate::options::field::show_content;
+use crate::options::field::{ContentMask, show_content};
 use crate::options::grammar::show_header;
 use crate::rules::show_span;
 use crate::*;
@@ -140,10 +140,12 @@ fn differing(table: &toml::Table, defaults: &toml::Table) -> toml::Table {
 }
 
 fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
-    let (body, body_base64) = content(target.body.as_deref());
+    let mask = ContentMask::Values.unless_shown(secrets);
+    let (body, body_base64) = content(target.body.as_deref(), mask);
     let masked = target.raw.as_ref().filter(|_| secrets == Secrets::Masked);
     let masked = masked.map(|raw| mask_raw(raw));
-    let (raw, raw_base64) = content(masked.as_deref().or(target.raw.as_deref()));
+    let raw = masked.as_deref().or(target.raw.as_deref());
+    let (raw, raw_base64) = content(raw, ContentMask::Nothing);
     let headers =
         target.headers.iter().map(|field| show_header(field, secrets)).collect::<Vec<_>>();
     TargetTable {
@@ -164,26 +166,32 @@ fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     }
 }
 
-/// A request as bytes, with masked values in secret fields of its head.
+/// A request as bytes, with masked values in its target, in secret fields of its head, and in its
+/// body.
 fn mask_raw(raw: &[u8]) -> Vec<u8> {
     let mut masked = Vec::with_capacity(raw.len());
-    let mut in_head = true;
-    for line in raw.split_inclusive(|byte| *byte == b'\n') {
-        in_head &= !matches!(line, b"\r\n" | b"\n");
+    let mut rest = raw;
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let (line, after) = rest.split_at(end + 1);
+        if matches!(line, b"\r\n" | b"\n") {
+            break;
+        }
         let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
-        let secret = in_head && name.len() < line.len();
+        let secret = name.len() < line.len();
         if secret && std::str::from_utf8(name).is_ok_and(|name| is_secret_header(name.trim())) {
             let end: &[u8] = if line.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
             masked.extend([name, b": ", MASK.as_bytes(), end].concat());
         } else {
-            masked.extend_from_slice(line);
+            masked.extend(mask_content(line, MASK));
         }
+        rest = after;
     }
+    masked.extend(mask_content(rest, MASK));
     masked
 }
 
 fn script_table(script: &ScriptPlan) -> ScriptTable {
-    let (text, text_base64) = content(Some(&script.text));
+    let (text, text_base64) = content(Some(&script.text), ContentMask::Nothing);
     ScriptTable {
         name: Some(script.name.clone()),
         text,
@@ -198,8 +206,8 @@ pub(super) fn span(span: Nanos) -> Scalar {
 }
 
 /// Text under the key itself, other bytes as base64 under their own key.
-fn content(bytes: Option<&[u8]>) -> (Option<Scalar>, Option<String>) {
-    match show_content(bytes, false) {
+fn content(bytes: Option<&[u8]>, mask: ContentMask) -> (Option<Scalar>, Option<String>) {
+    match show_content(bytes, mask) {
         ("", KeyValue::One(text)) => (Some(text), None),
         (_, KeyValue::One(Scalar::Text(code))) => (None, Some(code)),
         _ => (None, None),

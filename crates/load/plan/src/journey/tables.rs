@@ -5,7 +5,7 @@ use super::feeder::{FeederFormat, FeederRows};
 use super::model::JourneyPlan;
 use super::read::KEYS;
 use crate::file::{MASK, is_secret_header};
-use crate::masker::mask_named;
+use crate::masker::{mask_content, mask_named};
 use crate::{FileSource, Masker};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -161,6 +161,8 @@ fn feeders_of(all: &mut Table) -> impl Iterator<Item = &mut Table> {
 /// `secret`: its name indicates a secret. A text that consists only of values reveals only their
 /// names.
 fn mask(value: &mut Value, secret: bool) {
+    /// Keys with the content of requests and messages as text.
+    const CONTENT: [&str; 4] = ["body", "json", "message", "send"];
     match value {
         Value::String(text) if secret && !text.contains("{{") => MASK.clone_into(text),
         Value::Integer(_) | Value::Float(_) if secret => *value = Value::String(MASK.to_owned()),
@@ -173,6 +175,15 @@ fn mask(value: &mut Value, secret: bool) {
                         *login = format!("{name}:{MASK}");
                     }
                     Value::String(text) if key == "url" => *text = mask_named(text, MASK),
+                    Value::String(text) if CONTENT.contains(&key.as_str()) => {
+                        let masked = mask_content(text.as_bytes(), MASK);
+                        *text = String::from_utf8_lossy(&masked).into_owned();
+                    }
+                    Value::String(code) if key.ends_with("base64") => {
+                        if let Ok(content) = BASE64.decode(&*code) {
+                            *code = BASE64.encode(mask_content(&content, MASK));
+                        }
+                    }
                     // the keywords of a capture or of an expectation are not secret
                     Value::Table(_) => mask(value, false),
                     _ => mask(value, is_secret_header(key)),

@@ -3,9 +3,11 @@
 use super::Inputs;
 use super::grammar::Grammar;
 use crate::file::{MASK, Scalar};
+use crate::masker::mask_content;
 use crate::{Plan, Secrets};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use units::ParseError;
 
@@ -90,7 +92,7 @@ macro_rules! field {
 
 /// Bytes given in the file as text, as base64 or by a file's name; the option accepts one of these.
 macro_rules! content {
-    ($table:ident.$field:ident, typed: $typed:expr, secret: $secret:expr) => {
+    ($table:ident.$field:ident, typed: $typed:expr, $mask:ident) => {
         $crate::options::field::PlanField {
             key: concat!(stringify!($table), ".", stringify!($field)),
             endings: &["", "_base64", "_file"],
@@ -99,8 +101,9 @@ macro_rules! content {
                 $crate::options::field::read_content(&mut plan.$table.$field, ending, value, inputs)
             },
             show: |plan, secrets| {
-                let masked = $secret && secrets == $crate::Secrets::Masked;
-                $crate::options::field::show_content(plan.$table.$field.as_deref(), masked)
+                let mask = $crate::options::field::ContentMask::$mask;
+                let mask = mask.unless_shown(secrets);
+                $crate::options::field::show_content(plan.$table.$field.as_deref(), mask)
             },
             ..$crate::options::field::NO_FIELD
         }
@@ -195,12 +198,31 @@ pub(crate) fn read_content(
     Ok(())
 }
 
-/// Text under the key itself, other bytes as base64 under their own key; a secret is masked.
-pub(crate) fn show_content(bytes: Option<&[u8]>, masked: bool) -> (&'static str, KeyValue) {
-    match bytes.map(|bytes| (std::str::from_utf8(bytes), bytes)) {
-        None => ("", KeyValue::One(Scalar::Off)),
-        Some(_) if masked => ("", KeyValue::One(Scalar::text(MASK))),
-        Some((Ok(text), _)) => ("", KeyValue::One(Scalar::text(text))),
-        Some((Err(_), bytes)) => ("_base64", KeyValue::One(Scalar::Text(BASE64.encode(bytes)))),
+/// What is masked in content that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContentMask {
+    Nothing,
+    /// Values whose names indicate a secret.
+    Values,
+    Whole,
+}
+
+impl ContentMask {
+    pub(crate) fn unless_shown(self, secrets: Secrets) -> ContentMask {
+        if secrets == Secrets::Shown { ContentMask::Nothing } else { self }
+    }
+}
+
+/// Text under the key itself, other bytes as base64 under their own key.
+pub(crate) fn show_content(bytes: Option<&[u8]>, mask: ContentMask) -> (&'static str, KeyValue) {
+    let Some(bytes) = bytes else { return ("", KeyValue::One(Scalar::Off)) };
+    let shown = match mask {
+        ContentMask::Nothing => Cow::Borrowed(bytes),
+        ContentMask::Values => Cow::Owned(mask_content(bytes, MASK)),
+        ContentMask::Whole => Cow::Borrowed(MASK.as_bytes()),
+    };
+    match std::str::from_utf8(&shown) {
+        Ok(text) => ("", KeyValue::One(Scalar::text(text))),
+        Err(_) => ("_base64", KeyValue::One(Scalar::Text(BASE64.encode(&shown)))),
     }
 }

@@ -70,7 +70,7 @@ pub(super) static GRPC: &[Setting] = &[
         help: "The .proto file that describes the method [default: server reflection]", ..GRPC_CALL },
     Setting { name: "proto-path", value: "LIST", needs: Some("proto"),
         help: "Folders in which imports of --proto are found, separated by commas [default: its own]", ..GRPC_CALL },
-    Setting { name: "protoset", value: "FILE", field: content!(grpc.descriptors, typed: "_file", secret: false),
+    Setting { name: "protoset", value: "FILE", field: content!(grpc.descriptors, typed: "_file", Nothing),
         help: "A compiled FileDescriptorSet that describes the method, with its imports", ..GRPC_CALL },
     Setting { name: "grpc-status", value: "LIST", field: field!(at grpc.status, GRPC_STATUSES),
         help: "Status codes of gRPC that count as success: OK,NOT_FOUND or 0,5 [default: OK]", ..GRPC_CALL },
@@ -104,7 +104,7 @@ const MESSAGE: PlanField = PlanField {
             (_, value) => super::field::read_content(slot, ending, value, inputs),
         }
     },
-    ..content!(grpc.message, typed: "", secret: false)
+    ..content!(grpc.message, typed: "", Values)
 };
 
 /// The variant also determines fields of the request.
@@ -178,11 +178,11 @@ const SECURE: Setting = Setting { heading: "TLS", page: "connections", ..SETTING
 pub(super) static TLS: &[Setting] = &[
     Setting { name: "insecure", common: true, field: field!(at tls.insecure, SWITCH),
         help: "Accept any certificate", ..SECURE },
-    Setting { name: "ca", value: "FILE", common: true, field: content!(tls.ca, typed: "_file", secret: false),
+    Setting { name: "ca", value: "FILE", common: true, field: content!(tls.ca, typed: "_file", Nothing),
         help: "Trust the certificates of this PEM file instead of the system's", ..SECURE },
-    Setting { name: "cert", value: "FILE", field: content!(tls.cert, typed: "_file", secret: false),
+    Setting { name: "cert", value: "FILE", field: content!(tls.cert, typed: "_file", Nothing),
         help: "Client certificate, PEM", ..SECURE },
-    Setting { name: "key", value: "FILE", field: content!(tls.key, typed: "_file", secret: true),
+    Setting { name: "key", value: "FILE", field: content!(tls.key, typed: "_file", Whole),
         help: "Key of the client certificate, PEM", ..SECURE },
     Setting { name: "tls", value: "VERSION", choices: &["1.2", "1.3"], field: field!(at tls.versions as "tls.version", TLS_VERSION),
         help: "Use only this TLS version", ..SECURE },

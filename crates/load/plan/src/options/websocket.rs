@@ -35,7 +35,7 @@ const MESSAGE: PlanField = PlanField {
         });
         Ok(())
     },
-    ..content!(websocket.message, typed: "", secret: false)
+    ..content!(websocket.message, typed: "", Values)
 };
 
 /// Rate of the load.
