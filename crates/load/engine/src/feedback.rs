@@ -8,6 +8,7 @@ use crate::proof::KnownChallenge;
 use crate::script::Scripted;
 use crate::setup::{LateShare, Setup};
 use crate::source::{People, Population, Source, lanes};
+use crate::token::TokenCopies;
 use conduit::{Peer, Slot};
 use plan::{Pace, Think};
 use protocol::http1::fields;
@@ -45,6 +46,7 @@ pub(crate) struct Feedback {
     survives: bool,
     /// The login of calls without a user.
     login: KnownChallenge,
+    tokens: Option<Box<TokenCopies>>,
 }
 
 /// An arrival of an open load.
@@ -109,7 +111,9 @@ impl Feedback {
     pub(crate) fn new(setup: &Arc<Setup>, worker: u32) -> Feedback {
         let (source, people) = Source::new(setup, worker);
         let session = setup.plan.load.session();
+        let tokens = setup.tokens.clone();
         Feedback {
+            tokens: tokens.map(|tokens| Box::new(TokenCopies::new(tokens, setup.parts()))),
             source,
             people,
             again: VecDeque::new(),
@@ -586,6 +590,20 @@ impl Feedback {
     /// The user's number across all workers; `None` without a user.
     pub(crate) fn user_id(&mut self, user: u32) -> Option<u64> {
         self.people.user(user).map(|person| person.id)
+    }
+
+    /// Value of the field Authorization with the token of the user's calls.
+    pub(crate) fn token(&mut self, user: u32) -> Option<&str> {
+        let id = self.user_id(user);
+        self.tokens.as_mut()?.authorization(id)
+    }
+
+    /// Notes that the server refuses the token of a call sent at this instant.
+    pub(crate) fn refuse_token(&mut self, user: u32, sent: Nanos, now: Nanos) {
+        let id = self.user_id(user);
+        if let Some(tokens) = &self.tokens {
+            tokens.refuse(id, sent, now);
+        }
     }
 
     /// The connection that carries the user's calls.

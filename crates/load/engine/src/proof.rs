@@ -46,8 +46,8 @@ pub(crate) fn proved(
     if is_message(template) {
         return None;
     }
-    if let Some(tokens) = &setup.tokens {
-        let value = tokens.authorization(feedback.user_id(call.user))?;
+    if setup.tokens.is_some() {
+        let value = feedback.token(call.user)?;
         if template.stripped.credentials || has_own(template) {
             return None;
         }
@@ -62,10 +62,9 @@ pub(crate) fn proved(
 /// Notes that the server refuses the token that the call carried.
 #[cold]
 pub(crate) fn refuse_token(setup: &Setup, feedback: &mut Feedback, call: &Call, now: Nanos) {
-    let Some(tokens) = &setup.tokens else { return };
     let own = call.request.as_deref().unwrap_or_else(|| setup.targets.template(call.target));
     if !own.stripped.credentials && !has_own(own) {
-        tokens.refuse(feedback.user_id(call.user), call.sent, now);
+        feedback.refuse_token(call.user, call.sent, now);
     }
 }
 

@@ -8,9 +8,12 @@ use plan::{ClientLogin, Plan};
 use protocol::http1::fields;
 use protocol::http1::request::basic_authorization;
 use sample::TokenFacts;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::Nanos;
 use url::{Position, Url, form_urlencoded};
+use workload::schedule::Share;
 
 /// Maximum number of token requests in flight.
 pub const TOKENS_AT_ONCE_MAX: usize = 16;
@@ -32,7 +35,7 @@ const TOKEN_MAX: usize = 16 << 10;
 /// Maximum number of characters of the server's explanation in a message.
 const EXPLANATION_MAX: usize = 200;
 
-/// The tokens of a session: one, or one for each user.
+/// The tokens of a session: one, or one for each user of this machine.
 #[derive(Debug)]
 pub struct Tokens {
     url: Url,
@@ -51,9 +54,80 @@ struct TokenState {
     lost: Option<String>,
 }
 
+/// The current token as workers read it: they copy the value when the version changes, so that a
+/// call takes no lock.
+#[derive(Debug, Default)]
+struct Published {
+    version: AtomicU64,
+    value: Mutex<Option<Arc<str>>>,
+}
+
+impl Published {
+    fn publish(&self, value: &Arc<str>) {
+        *lock(&self.value) = Some(value.clone());
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A worker's copies of the tokens that its calls carry.
+#[derive(Debug)]
+pub(crate) struct TokenCopies {
+    tokens: Arc<Tokens>,
+    /// The parts of the load that this machine has.
+    parts: Vec<Share>,
+    /// By user; `None` for the token that all share.
+    copies: BTreeMap<Option<u64>, TokenCopy>,
+}
+
+#[derive(Debug)]
+struct TokenCopy {
+    published: Arc<Published>,
+    version: u64,
+    value: Option<Arc<str>>,
+}
+
+impl TokenCopies {
+    pub(crate) fn new(tokens: Arc<Tokens>, parts: &[Share]) -> TokenCopies {
+        TokenCopies { tokens, parts: parts.to_vec(), copies: BTreeMap::new() }
+    }
+
+    /// Value of the field Authorization for a user's request; `None` if there is no token.
+    pub(crate) fn authorization(&mut self, user: Option<u64>) -> Option<&str> {
+        let user = user.filter(|_| self.tokens.per_user);
+        if !self.copies.contains_key(&user) {
+            let published = self.tokens.published(self.row(user))?;
+            self.copies.insert(user, TokenCopy { published, version: 0, value: None });
+        }
+        let copy = self.copies.get_mut(&user)?;
+        let version = copy.published.version.load(Ordering::Acquire);
+        if version != copy.version {
+            copy.version = version;
+            copy.value.clone_from(&lock(&copy.published.value));
+        }
+        copy.value.as_deref()
+    }
+
+    /// Notes that the server answered 401 to a request sent at this instant.
+    pub(crate) fn refuse(&self, user: Option<u64>, sent: Nanos, now: Nanos) {
+        let user = user.filter(|_| self.tokens.per_user);
+        self.tokens.refuse(self.row(user), sent, now);
+    }
+
+    /// Rows are the users of this machine in ascending order.
+    fn row(&self, user: Option<u64>) -> usize {
+        let below = |id| self.parts.iter().map(|part| part.count_of(id)).sum::<u64>();
+        user.map_or(0, |id| usize::try_from(below(id)).unwrap_or(usize::MAX))
+    }
+}
+
 /// One token, and its renewal.
 #[derive(Clone, Debug)]
 struct HeldToken {
+    published: Arc<Published>,
     /// Value of the field Authorization; `None` before the first one.
     value: Option<Arc<str>>,
     obtained: Nanos,
@@ -69,16 +143,19 @@ struct HeldToken {
 }
 
 impl HeldToken {
-    const NONE: HeldToken = HeldToken {
-        value: None,
-        obtained: Nanos::ZERO,
-        expires: Nanos::NEVER,
-        next: Nanos::ZERO,
-        is_asked: false,
-        refused: false,
-        refusals: 0,
-        failures: 0,
-    };
+    fn none(published: Arc<Published>) -> HeldToken {
+        HeldToken {
+            published,
+            value: None,
+            obtained: Nanos::ZERO,
+            expires: Nanos::NEVER,
+            next: Nanos::ZERO,
+            is_asked: false,
+            refused: false,
+            refusals: 0,
+            failures: 0,
+        }
+    }
 
     fn is_usable(&self, now: Nanos) -> bool {
         self.value.is_some() && now < self.expires
@@ -108,29 +185,28 @@ impl Tokens {
     }
 
     fn state(&self) -> MutexGuard<'_, TokenState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn row(&self, user: Option<u64>) -> usize {
-        user.filter(|_| self.per_user).map_or(0, |id| usize::try_from(id).unwrap_or(usize::MAX))
+        lock(&self.state)
     }
 
     /// Provides for at least `count` tokens.
     pub fn provide(&self, count: u32) {
         let mut state = self.state();
         let count = state.held.len().max(count as usize);
-        state.held.resize(count, HeldToken::NONE);
+        state.held.resize_with(count, || HeldToken::none(Arc::default()));
     }
 
-    /// Value of the field Authorization for a user's request; `None` if there is no token.
-    pub fn authorization(&self, user: Option<u64>) -> Option<Arc<str>> {
-        self.state().held.get(self.row(user))?.value.clone()
+    /// Value of the field Authorization with the first token; `None` if there is no token.
+    pub fn authorization(&self) -> Option<Arc<str>> {
+        self.state().held.first()?.value.clone()
     }
 
-    /// Notes that the server answered 401 to a request sent at this instant. Another token is
-    /// requested, once for each token.
-    pub fn refuse(&self, user: Option<u64>, sent: Nanos, now: Nanos) {
-        let row = self.row(user);
+    fn published(&self, row: usize) -> Option<Arc<Published>> {
+        Some(self.state().held.get(row)?.published.clone())
+    }
+
+    /// Notes that the server answered 401 to a request sent at this instant with the token of this
+    /// row. Another token is requested, once for each token.
+    fn refuse(&self, row: usize, sent: Nanos, now: Nanos) {
         let mut state = self.state();
         let Some(token) = state.held.get_mut(row) else { return };
         if token.refused || token.value.is_none() || sent < token.obtained {
@@ -191,8 +267,13 @@ impl Tokens {
                 facts.renewed += u64::from(token.value.is_some() && !token.refused);
                 facts.slowest = facts.slowest.max(now - sent);
                 let refusals = if token.refused { token.refusals } else { 0 };
-                *token =
-                    HeldToken { value: Some(value), obtained: now, refusals, ..HeldToken::NONE };
+                token.published.publish(&value);
+                *token = HeldToken {
+                    value: Some(value),
+                    obtained: now,
+                    refusals,
+                    ..HeldToken::none(token.published.clone())
+                };
                 token.next = Nanos::NEVER;
                 if let Some(lifetime) = lifetime {
                     token.expires = sent + lifetime;

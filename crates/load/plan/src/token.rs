@@ -4,6 +4,7 @@
 use crate::Plan;
 use units::Nanos;
 use url::Url;
+use workload::schedule::Share;
 
 /// Maximum number of users that each have their own token: all are requested before the run.
 pub const TOKEN_USERS_MAX: u32 = 10_000;
@@ -79,5 +80,15 @@ impl Plan {
             // users of scenarios are numbered from 0 in each scenario
             (true, true) => self.loads().into_iter().map(users).max().unwrap_or(1).max(1),
         }
+    }
+
+    /// Number of tokens in use at once on a machine that has these parts of the load.
+    pub fn token_count_of(&self, parts: &[Share]) -> u32 {
+        let all = self.token_count();
+        if !self.token.per_user {
+            return all;
+        }
+        let own: u64 = parts.iter().map(|part| part.count_of(u64::from(all))).sum();
+        u32::try_from(own).unwrap_or(u32::MAX)
     }
 }

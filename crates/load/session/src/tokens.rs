@@ -2,6 +2,7 @@
 
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
+use crate::network::Network;
 use crate::servers;
 use crate::session::Session;
 use crate::watcher::Watcher;
@@ -30,8 +31,22 @@ impl Session {
     /// # Errors
     /// Fails if the token endpoint issues no token.
     pub fn obtain_tokens(&self, plan: &Plan) -> Result<(), Failure> {
+        let count = match (&self.part, &self.fit.network) {
+            (Some(part), _) => plan.token_count_of(&part.shares),
+            // the manager's own calls: its agents request the tokens of the users
+            (None, Network::Fleet(_)) => plan.token_count().min(1),
+            (None, _) => plan.token_count(),
+        };
+        self.request_tokens(plan, count)
+    }
+
+    /// Requests up to `count` tokens; the present ones are kept. It blocks.
+    ///
+    /// # Errors
+    /// Fails if the token endpoint issues no token.
+    pub fn request_tokens(&self, plan: &Plan, count: u32) -> Result<(), Failure> {
         let Some(tokens) = &self.tokens else { return Ok(()) };
-        tokens.provide(plan.token_count());
+        tokens.provide(count);
         if tokens.are_ready(now()) {
             return Ok(());
         }
@@ -54,7 +69,7 @@ impl Session {
 
     /// The plan for a single exchange, with the current token as its login.
     pub(crate) fn authorized(&self, plan: &Arc<Plan>) -> Arc<Plan> {
-        let value = self.tokens.as_ref().and_then(|tokens| tokens.authorization(None));
+        let value = self.tokens.as_ref().and_then(|tokens| tokens.authorization());
         let token = value.as_deref().and_then(|value| value.strip_prefix("Bearer "));
         let Some(token) = token else { return plan.clone() };
         let mut plan = Plan::clone(plan);

@@ -227,6 +227,8 @@ impl AgentPost {
 
     /// Prepares a plan on a separate thread: names are looked up, certificate files are read.
     fn prepare(&mut self, step: u64, hash: &str, sealed: &[u8]) -> Result<(), Failure> {
+        // frees the devices of an earlier preparation that was not started
+        self.ready = None;
         let opened = self.seal_key.open(sealed).map_err(|error| error.to_string());
         let (give, hash) = (self.give.clone(), hash.to_owned());
         let (scripts, rate_max, hosts) = (self.scripts, self.rate_max, self.hosts.clone());

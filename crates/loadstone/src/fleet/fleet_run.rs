@@ -193,10 +193,23 @@ fn begin(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<(Nano
     }
     let plan = task.plan;
     super::public::check(plan, task.endpoints, wire.agent_entries().len())?;
-    hand_out(wire, task, on_loss)?;
-    let agent_entries = wire.agent_entries();
-    arm(wire, plan, &agent_entries)
+    let mut tokens = TokenCounts::new();
+    loop {
+        hand_out(wire, task, on_loss, &tokens)?;
+        let division = Division::new(plan, &wire.agent_entries())?;
+        let needed = division.token_counts(plan);
+        // which agent has which users is known only now; they request their tokens before the start.
+        // A third round follows only if an agent was lost in the second
+        if !plan.token.per_user || needed == tokens {
+            return arm(wire, division);
+        }
+        tokens = needed;
+    }
 }
+
+/// Number of tokens that each agent requests before the start, by id. An agent without an entry
+/// requests the token that all its users share, or none.
+type TokenCounts = BTreeMap<String, u32>;
 
 /// Continues without an agent before the start: the others share the whole load.
 fn dismiss(wire: &Wire, agent: &str, name: &str, why: &str) -> Result<()> {
@@ -279,11 +292,18 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
 }
 
 /// Sends the sealed plan to every agent, and waits until all have prepared it.
-fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()> {
-    let plan_bundle = PlanBundle::of(task.plan, task.endpoints, task.captured).to_bytes();
+fn hand_out(
+    wire: &mut Wire,
+    task: &FleetTask<'_>,
+    on_loss: OnLoss,
+    tokens: &TokenCounts,
+) -> Result<()> {
+    let usual = if task.plan.token.per_user { 0 } else { task.plan.token_count() };
+    let mut plan_bundle = PlanBundle::of(task.plan, task.endpoints, task.captured);
     let mut sealed = BTreeMap::new();
     for (agent, agent_entry) in wire.agent_entries() {
-        let bytes = fleet::seal(&agent_entry.hello.seal_key, &plan_bundle);
+        plan_bundle.tokens = tokens.get(&agent).copied().unwrap_or(usual);
+        let bytes = fleet::seal(&agent_entry.hello.seal_key, &plan_bundle.to_bytes());
         sealed.insert(agent.clone(), bytes.with_context(|| format!("the plan for {agent}"))?);
     }
     wire.prepare(&plan_hash(task.plan), &sealed);
@@ -311,40 +331,62 @@ fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()
     }
 }
 
-/// Divides the plan and sets the first instant; when all agents know both, they are started.
-fn arm(wire: &mut Wire, plan: &Plan, agent_entries: &AgentEntries) -> Result<(Nanos, AgentShares)> {
-    let units = units_of_work(plan);
-    if units < agent_entries.len() as u64 {
-        let what = if plan.websocket.rooms.is_some() { "rooms" } else { "users or connections" };
-        bail!("{units} {what} are too few for {} agents", agent_entries.len());
+/// The division of a load among agents.
+struct Division {
+    /// Slots of each worker, by agent.
+    slots: BTreeMap<String, Vec<Vec<u32>>>,
+    /// Slots in all.
+    of: u32,
+    shares: AgentShares,
+}
+
+impl Division {
+    fn new(plan: &Plan, agent_entries: &AgentEntries) -> Result<Division> {
+        let units = units_of_work(plan);
+        if units < agent_entries.len() as u64 {
+            let what =
+                if plan.websocket.rooms.is_some() { "rooms" } else { "users or connections" };
+            bail!("{units} {what} are too few for {} agents", agent_entries.len());
+        }
+        let wanted: u64 =
+            agent_entries.values().map(|agent_entry| u64::from(agent_entry.workers.max(1))).sum();
+        // more workers than users or connections would be idle
+        let workers_of = |workers: u32| if wanted > units { 1 } else { workers.max(1) };
+        let mut weights = Vec::new();
+        let known =
+            agent_entries.values().all(|agent_entry| agent_entry.hello.calls_per_core > 0.0);
+        for agent_entry in agent_entries.values() {
+            let weight = if known { agent_entry.hello.calls_per_core } else { 1.0 };
+            weights.extend((0..workers_of(agent_entry.workers)).map(|_| weight));
+        }
+        // a room is not divided, and all have the same share of the messages
+        let rooms = plan.websocket.rooms.filter(|_| plan.is_websocket());
+        let table = match rooms {
+            Some(rooms) => SlotTable::even(rooms, weights.len() as u32),
+            None => SlotTable::new(&weights),
+        };
+        let mut all = table.slots.into_iter();
+        let slots: BTreeMap<String, Vec<Vec<u32>>> = agent_entries
+            .iter()
+            .map(|(agent, agent_entry)| {
+                let count = workers_of(agent_entry.workers) as usize;
+                (agent.clone(), all.by_ref().take(count).collect())
+            })
+            .collect();
+        Ok(Division { shares: shares_of(&slots, table.of)?, slots, of: table.of })
     }
-    let wanted: u64 =
-        agent_entries.values().map(|agent_entry| u64::from(agent_entry.workers.max(1))).sum();
-    // more workers than users or connections would be idle
-    let workers_of = |workers: u32| if wanted > units { 1 } else { workers.max(1) };
-    let mut weights = Vec::new();
-    let known = agent_entries.values().all(|agent_entry| agent_entry.hello.calls_per_core > 0.0);
-    for agent_entry in agent_entries.values() {
-        let weight = if known { agent_entry.hello.calls_per_core } else { 1.0 };
-        weights.extend((0..workers_of(agent_entry.workers)).map(|_| weight));
+
+    fn token_counts(&self, plan: &Plan) -> TokenCounts {
+        let counts = self.shares.iter();
+        counts.map(|(agent, parts)| (agent.clone(), plan.token_count_of(parts))).collect()
     }
-    // a room is not divided, and all have the same share of the messages
-    let rooms = plan.websocket.rooms.filter(|_| plan.is_websocket());
-    let table = match rooms {
-        Some(rooms) => SlotTable::even(rooms, weights.len() as u32),
-        None => SlotTable::new(&weights),
-    };
-    let mut slots = table.slots.into_iter();
-    let parts: BTreeMap<String, Vec<Vec<u32>>> = agent_entries
-        .iter()
-        .map(|(agent, agent_entry)| {
-            let count = workers_of(agent_entry.workers) as usize;
-            (agent.clone(), slots.by_ref().take(count).collect())
-        })
-        .collect();
+}
+
+/// Sets the first instant; when all agents know it and their parts, they are started.
+fn arm(wire: &mut Wire, division: Division) -> Result<(Nanos, AgentShares)> {
+    let Division { slots, of, shares } = division;
     let start = net::reactor::monotonic() + wire.lead();
-    let shares = shares_of(&parts, table.of)?;
-    wire.arm(parts, table.of, start);
+    wire.arm(slots, of, start);
     loop {
         match wire.event(POLL_INTERVAL) {
             Some(FleetEvent::Going) => return Ok((start, shares)),

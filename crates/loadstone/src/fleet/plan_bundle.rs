@@ -18,6 +18,8 @@ pub(super) struct PlanBundle {
     given: BTreeMap<String, String>,
     /// Hosts that the first call was redirected to, as `scheme://host:port`.
     met: Vec<String>,
+    /// Number of tokens to request before the start.
+    pub(super) tokens: u32,
 }
 
 impl PlanBundle {
@@ -34,6 +36,7 @@ impl PlanBundle {
             plan: plan::to_toml(plan, Secrets::Shown),
             given: captured.clone(),
             met: keys.filter(|key| !known.contains(key)).cloned().collect(),
+            tokens: 0,
         }
     }
 
@@ -90,7 +93,7 @@ impl PlanBundle {
         session.replace_plan(plan.clone());
         session.receive(self.given)?;
         // before the start that all agents share
-        session.obtain_tokens(plan)?;
+        session.request_tokens(plan, self.tokens)?;
         Ok(session)
     }
 }

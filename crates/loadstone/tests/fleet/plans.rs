@@ -62,6 +62,24 @@ fn journeys_use_setup_captures_and_each_row_once() {
 }
 
 #[test]
+fn each_agent_requests_the_tokens_of_its_users() {
+    need_server();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("site.log");
+    let site = Site::start(&[("log", &log.display().to_string())]);
+    let token = site.url("/token?expires=1h");
+    let login = ["--token-client", "fred", "--token-secret", "flintstone", "--token-url", &token];
+    let load = ["-c", "7", "-n", "70", "--token-per-user"];
+    let report = by_fleet(&[&login[..], &load[..]].concat(), &site.url("/me"));
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 70, "{:#}", report["failures"]);
+    site.stop();
+    let text = std::fs::read_to_string(&log).unwrap();
+    let requests = text.lines().filter(|line| line.contains("POST /token")).count();
+    // one for each user, and one for the manager's first call
+    assert_eq!(requests, 8, "{text}");
+}
+
+#[test]
 fn a_budget_of_bytes_is_divided() {
     need_server();
     let site = Site::start(&[]);

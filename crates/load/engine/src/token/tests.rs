@@ -64,7 +64,7 @@ fn a_request_has_the_form_of_rfc_6749() {
 fn a_token_is_renewed_before_it_expires() {
     let tokens = tokens();
     assert_eq!(ask(&tokens, 0, &good("one", ", \"expires_in\": 100")), 1);
-    assert_eq!(tokens.authorization(None).as_deref(), Some("Bearer one"));
+    assert_eq!(tokens.authorization().as_deref(), Some("Bearer one"));
     assert_eq!(tokens.next_due(), Nanos(70 * SECOND));
     // half of a short lifetime; some servers write the number as text
     assert_eq!(ask(&tokens, 70, &good("two", ", \"expires_in\": \"10\"")), 1);
@@ -85,7 +85,7 @@ fn refused_tokens_are_replaced_once_each_and_ever_later() {
         let now = Nanos(at * SECOND);
         // a storm of refusals: of calls sent before the token arrived, and of calls with it
         for _ in 0..50 {
-            tokens.refuse(None, Nanos(at * SECOND), now);
+            tokens.refuse(0, Nanos(at * SECOND), now);
         }
         if ask(&tokens, at, &good("next", "")) > 0 {
             requests.push(at);
@@ -96,7 +96,7 @@ fn refused_tokens_are_replaced_once_each_and_ever_later() {
     let mut fresh = Tokens::of(&plan()).unwrap().unwrap();
     fresh.provide(1);
     ask(&fresh, 5, &good("one", ""));
-    fresh.refuse(None, Nanos(4 * SECOND), Nanos(6 * SECOND));
+    fresh.refuse(0, Nanos(4 * SECOND), Nanos(6 * SECOND));
     assert_eq!(fresh.next_due(), Nanos::NEVER);
     assert_eq!(fresh.state.get_mut().unwrap().held[0].refusals, 0);
 }
@@ -144,7 +144,41 @@ fn each_user_has_a_token_and_few_are_requested_at_once() {
     tokens.provide(40);
     let sizes: Vec<usize> = (0..4).map(|_| ask(&tokens, 0, &good("t", ""))).collect();
     assert_eq!(sizes, [16, 16, 8, 0]);
-    tokens.refuse(Some(7), Nanos(SECOND), Nanos(SECOND));
+    let tokens = Arc::new(tokens);
+    let mut copies = TokenCopies::new(tokens.clone(), &[Share::whole()]);
+    copies.refuse(Some(7), Nanos(SECOND), Nanos(SECOND));
     assert_eq!(tokens.take_due(Nanos(SECOND)), [7]);
-    assert_eq!(tokens.authorization(Some(40)), None);
+    assert_eq!(copies.authorization(Some(40)), None);
+}
+
+#[test]
+fn a_machine_of_a_fleet_has_the_tokens_of_its_users() {
+    let mut plan = plan();
+    plan.token.per_user = true;
+    let tokens = Arc::new(Tokens::of(&plan).unwrap().unwrap());
+    // users 1, 2, 4, 5 and 7 of eight
+    let parts = [Share::of_slots(&[1], 3).unwrap(), Share::of_slots(&[2], 3).unwrap()];
+    tokens.provide(5);
+    for row in tokens.take_due(Nanos::ZERO) {
+        tokens.answered(row, &good(&format!("t{row}"), ""), Nanos::ZERO, Nanos::ZERO);
+    }
+    assert!(tokens.are_ready(Nanos::ZERO));
+    let mut copies = TokenCopies::new(tokens, &parts);
+    let value = |id| copies.authorization(Some(id)).unwrap_or("none").to_owned();
+    assert_eq!([1, 5, 7, 8].map(value), ["Bearer t0", "Bearer t3", "Bearer t4", "none"]);
+}
+
+#[test]
+fn a_worker_copies_a_token_again_once_it_is_renewed() {
+    let tokens = Arc::new(tokens());
+    let mut copies = TokenCopies::new(tokens.clone(), &[Share::whole()]);
+    assert_eq!(copies.authorization(Some(3)), None);
+    ask(&tokens, 0, &good("one", ", \"expires_in\": 100"));
+    assert_eq!(copies.authorization(Some(3)), Some("Bearer one"));
+    ask(&tokens, 70, &good("two", ""));
+    assert_eq!(copies.authorization(None), Some("Bearer two"));
+    // neither the list of tokens nor the value is locked while the version is the same
+    let published = tokens.published(0).unwrap();
+    let _held = (lock(&published.value), tokens.state());
+    assert_eq!(copies.authorization(Some(4)), Some("Bearer two"));
 }

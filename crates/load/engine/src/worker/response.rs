@@ -217,10 +217,8 @@ impl Worker {
     /// Secrets of the plan, the user and the request, which a response may repeat.
     fn secrets_of(&mut self, call: &Call) -> Masker {
         let mut secrets = self.setup.secrets.clone();
-        if let Some(tokens) = &self.setup.tokens
-            && let Some(token) = tokens.authorization(self.feedback.user_id(call.user))
-        {
-            secrets.add_header("authorization", &token);
+        if let Some(token) = self.feedback.token(call.user) {
+            secrets.add_header("authorization", token);
         }
         self.feedback.add_secrets(call.user, &mut |value| secrets.add_value(value));
         let own = call.request.as_deref();
