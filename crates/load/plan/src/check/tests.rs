@@ -1,5 +1,5 @@
 use super::*;
-use crate::NoFiles;
+use crate::{HttpVersion, NoFiles};
 use std::collections::BTreeMap;
 use units::Nanos;
 
