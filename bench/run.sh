@@ -7,8 +7,8 @@
 #   ./run.sh [TABLE...]     keepalive many one nginx close bulk tls depth16 syscalls memory pace site
 #                           http2 http2-tls http2-memory http3 reno; all when none
 #
-# The table reno is keepalive, many, one, nginx, close and bulk once more, as keepalive-reno and so on: in a network
-# namespace of its own where TCP's congestion control is Reno. What the host has is a fact of the raw file.
+# The table reno is keepalive, many, one, nginx, close and bulk once more, as keepalive-reno and so on, with the bare loop,
+# wrk, loadstone and own: in a network namespace of its own where TCP's congestion control is Reno. What the host has is a fact of the raw file.
 #
 # H2LOAD3=h2load: an h2load that speaks HTTP/3, where there is one (README.md tells how it is built).
 # GCANNON=gcannon: a client on io_uring, where there is one.
@@ -131,10 +131,12 @@ command_of() { # table tool
 rounds() { # table tools...
   local table=$1 round i tool; shift; local tools=("$@")
   LIMIT=$((SECS + 6))
+  # the table reno: only the tools that its budgets compare
+  [ -z "${CONGESTION:-}" ] || read -ra tools <<<"$(grep -xE 'bare|wrk|loadstone|own' < <(printf '%s\n' "$@") | tr '\n' ' ')"
   for tool in "${tools[@]}"; do command_of "$table" "$tool" || note "$table: $tool is not installed, left out"; done
   for round in $(seq "$ROUNDS"); do
-    for ((i = 0; i < $#; i++)); do
-      tool=${tools[(i + round - 1) % $#]}
+    for ((i = 0; i < ${#tools[@]}; i++)); do
+      tool=${tools[(i + round - 1) % ${#tools[@]}]}
       command_of "$table" "$tool" && metered "$table" "$round" "$tool"
     done
   done
