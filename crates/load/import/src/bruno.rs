@@ -354,7 +354,8 @@ fn path_parameters(url: &str, blocks: &[BruBlock<'_>]) -> String {
     url
 }
 
-/// Parses `res.status: eq 200` or `res.body.id: isDefined`.
+/// Parses `res.status: eq 200` or `res.body.id: isDefined`; returns whether the assertion is
+/// supported.
 fn assertion(subject: &str, rule: &str, step: &mut DraftStep) -> bool {
     let (verb, value) = rule.split_once(' ').unwrap_or((rule, ""));
     let (verb, value) = match verb {

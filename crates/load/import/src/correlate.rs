@@ -24,8 +24,8 @@ pub struct Correlation {
     pub diff: Vec<String>,
 }
 
-/// Makes a journey from one recording: its requests in order, with their pauses. With a single
-/// recording, changing values cannot be detected.
+/// Makes a journey from one recording: its requests in order, with their pauses. A single recording
+/// does not show which values change.
 ///
 /// # Errors
 /// Fails if the text is not a HAR, or has no request.

@@ -15,7 +15,7 @@ pub(crate) struct PlanDraft {
     pub(crate) setup: Vec<DraftStep>,
     pub(crate) journeys: Vec<DraftJourney>,
     pub(crate) teardown: Vec<DraftStep>,
-    /// Requests made in turn, with values not yet replaced; used instead of journeys.
+    /// Requests made in turn, used instead of journeys. No values are inserted into them.
     pub(crate) targets: Vec<DraftStep>,
     /// Pause after each response.
     pub(crate) think: Option<String>,
@@ -243,7 +243,8 @@ impl LeftOutList {
 /// Maximum number of characters of a name or a reason.
 const SHOWN_MAX: usize = 200;
 
-/// Joins a text to one line and removes control characters.
+/// Returns a text on one line: control characters become blanks, and the text is cut after
+/// [`SHOWN_MAX`] characters.
 pub(crate) fn one_line(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let mut line: String = text.trim().chars().map(clean).take(SHOWN_MAX).collect();

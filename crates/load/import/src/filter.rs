@@ -57,7 +57,7 @@ fn named(pieces: Vec<DraftPiece>, wanted: &str, known: &mut Vec<String>) -> Vec<
     pieces.into_iter().filter_map(keep).collect()
 }
 
-/// Returns whether the method of a request is excluded, and records the exclusion.
+/// Returns whether the method of a request is excluded; if so, records it in `left_out`.
 fn skipped(step: &DraftStep, request: &ImportRequest<'_>, left_out: &mut LeftOutList) -> bool {
     let skipped =
         request.skip_methods.iter().any(|method| method.eq_ignore_ascii_case(&step.method));

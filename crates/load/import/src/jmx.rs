@@ -207,7 +207,7 @@ impl<'a> DraftReader<'a> {
         self.draft.loads.push(load);
     }
 
-    /// Returns the steps of a setup group, which run once, in order.
+    /// Appends the steps of a setup group, which run once, to `out`, in order.
     fn plain_steps(&mut self, pieces: Vec<DraftPiece>, out: &mut Vec<DraftStep>) {
         for piece in pieces {
             match piece {

@@ -231,7 +231,8 @@ impl Names {
         }
     }
 
-    /// Adds a column that no other part of the plan uses, if there is room.
+    /// Returns a column that generates the values of `maker`: a new one if there is room, otherwise
+    /// an existing one.
     fn column_of(&mut self, maker: &Maker, wanted: Option<&str>) -> String {
         let (feeder, column, random, wraps) = match maker {
             Maker::Uuid => ("made", "uuid", false, false),

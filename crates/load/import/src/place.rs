@@ -94,7 +94,8 @@ impl PlanServer {
         PlanServer { base: base.cloned().unwrap_or_else(fallback), origin: None, unknown }
     }
 
-    /// Writes a URL as a step does: relative to the base if it has that origin.
+    /// Writes a URL as a step does: relative to the base if it has the origin that the base
+    /// replaces.
     pub(crate) fn relative(&self, url: &Text, names: &Names) -> Text {
         let full = names.expanded(url, 0);
         let rest = match (split_origin(full.beginning()), full.0.first()) {

@@ -130,7 +130,7 @@ impl Context {
         self.suspension.set(yielder);
     }
 
-    /// Memory of the stack to release; see [`Suspension::release_stack`].
+    /// Releases the memory of the stack; see [`Suspension::release_stack`].
     pub(crate) fn release_stack(&self, bottom: usize) {
         self.suspension.release_stack(bottom);
     }

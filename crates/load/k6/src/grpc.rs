@@ -378,7 +378,7 @@ pub(crate) fn ended<'js>(
     Ok(made)
 }
 
-/// Returns lower-case names and values in turn, without those of the status.
+/// Returns names in lower case and values, in turn, without those of the status.
 fn lowered(head: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     for pair in flat_headers(head).chunks_exact(2) {

@@ -267,7 +267,7 @@ impl Member {
         }
     }
 
-    /// Returns the longest pause: tests that may stop at any time use short pauses.
+    /// Returns the maximum length of a pause, which is short in tests that may stop at any time.
     fn longest_pause(&self, test: &Test) -> Nanos {
         if test.stops_early() { PAUSE_MAX } else { Nanos::from_secs(3_600) }
     }

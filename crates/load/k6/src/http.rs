@@ -596,7 +596,7 @@ fn shown_message(head: &[u8], body: &[u8], debug: HttpDebug) -> String {
     }
 }
 
-/// Returns a sample whose status marks a host that the options block.
+/// Returns the sample of a request to a host that the options block: it takes no time.
 fn blocked_sample(now: Nanos) -> Sample {
     Sample { issued: now, sent: now, done: now, intended: now, admitted: now, ..Sample::default() }
 }
@@ -822,7 +822,7 @@ fn name_of(tags: &[String]) -> String {
     found.map(|pair| pair[1].clone()).unwrap_or_default()
 }
 
-/// Formats the URL without a password.
+/// Formats the URL with a masked user name and password.
 fn shown_url(url: &Url) -> String {
     if url.username().is_empty() {
         return url.to_string();

@@ -28,7 +28,7 @@ impl MetricKind {
     }
 }
 
-/// Unit of a metric's values.
+/// Kind of a metric's values, which determines their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contains {
     Default,
@@ -379,7 +379,7 @@ fn merge_gauges(this: &mut MetricSink, that: &MetricSink) {
     }
 }
 
-/// Check, with the number of times that it passed.
+/// Check, with the numbers of times that it passed and failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckCount {
     pub name: String,

@@ -138,8 +138,8 @@ struct QueuedRequest {
     work: RequestChain,
 }
 
-/// Makes the requests of `http.batch` within the limits of the options: N in parallel, of which M
-/// to one host.
+/// Makes the requests of `http.batch` within the limits of the options on parallel requests: in
+/// total, and to one host.
 pub(crate) fn batch(
     ctx: &Ctx<'_>,
     context: &Context,

@@ -154,8 +154,7 @@ impl Executor {
         }
     }
 
-    /// Returns the number of iterations that begin until a user of row `row` is no longer needed,
-    /// if a count limits them.
+    /// Returns the problems that make the scenario invalid, as messages for the user.
     pub fn problems(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.users() == 0 {

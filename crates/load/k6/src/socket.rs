@@ -281,7 +281,7 @@ fn count(context: &Context, socket: u32, kind: u8) {
     context.record_all(&[value], &socket_tags(context, socket));
 }
 
-/// Ends the session on the WebSocket.
+/// Records the end of the session on the WebSocket, with its duration.
 fn end(context: &Context, socket: u32) {
     let began = context.sockets.borrow().get(&socket).and_then(|state| state.began);
     if let Some(began) = began {

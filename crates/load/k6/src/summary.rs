@@ -269,7 +269,7 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// Returns the label; that of a sub-metric is its tags only.
+/// Returns the label of a metric; the label of a sub-metric has only its tags.
 fn label(name: &str) -> String {
     match name.split_once('{') {
         Some((_, tags)) => format!("  {{ {} }}", tags.trim_end_matches('}')),

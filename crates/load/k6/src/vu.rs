@@ -92,7 +92,7 @@ pub enum VuFailure {
 pub struct Vu {
     coroutine: Coroutine<VuAnswer, VuRequest, ()>,
     context: Rc<Context>,
-    /// True between the begin and the end of a task.
+    /// True between the beginning and the end of a task.
     under_way: bool,
 }
 
@@ -196,7 +196,7 @@ impl Suspension {
         self.yielder.set(Some(yielder));
     }
 
-    /// Returns the memory of the stack below a suspended user to the system. `bottom`: lowest
+    /// Releases the memory of the stack below a suspended user to the system. `bottom`: lowest
     /// address of its stack, at which a guard page begins.
     ///
     /// The init code uses far more of the stack than iterations do.

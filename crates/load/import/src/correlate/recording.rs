@@ -262,7 +262,7 @@ impl RecordedExchange {
     }
 }
 
-/// Parses `a=b&c=d`.
+/// Appends the values of `a=b&c=d` to `slots`.
 fn fields(text: &str, start: usize, what: &str, kind: SlotKind, slots: &mut Vec<Slot>) {
     let mut at = start;
     for field in text.split('&') {
@@ -280,8 +280,8 @@ fn fields(text: &str, start: usize, what: &str, kind: SlotKind, slots: &mut Vec<
     }
 }
 
-/// Returns the texts and numbers of a JSON body, with their positions. Skips values that the body
-/// writes in another form.
+/// Appends the texts and numbers of a JSON body to `slots`, with their positions. Skips values that
+/// the body writes in another form.
 fn leaves(node: &TreeNode, place: &str, body: &str, at: &mut usize, slots: &mut Vec<Slot>) {
     if slots.len() >= SLOTS_MAX {
         return;

@@ -263,8 +263,8 @@ fn headers(
     kept
 }
 
-/// Header fields of the connection or of the framing of a message (RFC 9110 section 7.6.1, RFC
-/// 9112), which the client writes itself.
+/// Returns whether the field concerns the connection or the framing of a message (RFC 9110 section
+/// 7.6.1, RFC 9112); the client writes such fields itself.
 fn is_connection_header(name: &str) -> bool {
     const OURS: [&str; 9] = [
         "connection",
@@ -359,7 +359,7 @@ impl Checks {
     }
 }
 
-/// Iterates over all steps, in order.
+/// Returns all steps, in order.
 fn steps(draft: &PlanDraft) -> Vec<&DraftStep> {
     fn gather<'a>(pieces: &'a [DraftPiece], all: &mut Vec<&'a DraftStep>) {
         for piece in pieces {

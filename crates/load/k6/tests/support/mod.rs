@@ -69,9 +69,9 @@ struct Ending {
 #[derive(Default)]
 struct Events {
     due: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
-    /// End of a call; `None` for a pause, or if another end has replaced it.
+    /// Ends of calls; `None` for a pause, or if another end has replaced it.
     all: Vec<Option<Ending>>,
-    /// Number of users that have left.
+    /// Users that have left.
     left: BTreeSet<u64>,
 }
 
