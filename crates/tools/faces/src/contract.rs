@@ -227,7 +227,7 @@ pub struct FaceOutput {
     pub wish: Wish,
 }
 
-/// True if the run continues.
+/// Decision of a face about the rest of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
     #[default]
@@ -405,12 +405,12 @@ pub fn client_note(report: &RunRecord) -> Option<String> {
 }
 
 impl Ending {
-    /// Returns the text on standard error and an exit code.
+    /// Returns an ending with this text on standard error and this exit code.
     pub fn error(text: impl Into<String>, code: u8) -> Ending {
         Ending { err: text.into(), code, ..Ending::default() }
     }
 
-    /// Returns the text on standard output, and all is well.
+    /// Returns a successful ending with this text on standard output.
     pub fn text(text: impl Into<String>) -> Ending {
         Ending { out: text.into(), ..Ending::default() }
     }

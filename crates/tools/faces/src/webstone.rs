@@ -81,7 +81,7 @@ pub enum Benchmark {
 }
 
 impl Benchmark {
-    /// Returns a run's.
+    /// Renders the figures of a run.
     ///
     /// # Errors
     /// Fails for a load that the benchmark does not have: its figures would mean something else.
@@ -98,7 +98,8 @@ impl Benchmark {
         Ok(text)
     }
 
-    /// Returns a ramp's, step by step: WebStone's numbers of clients, WebBench's mixes.
+    /// Renders the figures of a ramp, step by step: WebStone's numbers of clients, WebBench's
+    /// mixes.
     ///
     /// # Errors
     /// Fails like [`Benchmark::of_run`].

@@ -108,7 +108,7 @@ pub fn plan_script(file: &str, plan: &plan::Plan) -> String {
     format!("cat > {file} <<'{end}'\n{text}{end}\nloadstone run {file}\n")
 }
 
-/// Returns a word quoted for a shell if necessary.
+/// Quotes a word for a shell if necessary.
 pub fn shell_quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {

@@ -29,7 +29,7 @@ impl OddResponse {
         Some(if has_head { OddResponse { body_bytes: sample.body_bytes, ..seen } } else { seen })
     }
 
-    /// Reads the beginning of a response of `length` bytes from `start`.
+    /// Examines a response of `length` bytes by its beginning, `start`.
     fn read(start: &[u8], length: u64) -> OddResponse {
         // a C string ends with its first zero byte
         let text = start[..start.len().min(BUFFER)].split(|byte| *byte == 0).next();

@@ -24,7 +24,7 @@ pub(super) struct Results<'a> {
     pub(super) total: TimesRow,
     /// True if a median differs from the one that ab prints.
     medians_differ: bool,
-    /// Number of failed connections that `-r` tolerates.
+    /// True if the run continues after failed connections (`-r`).
     failed_on: bool,
     origin: Nanos,
     started_unix_s: f64,

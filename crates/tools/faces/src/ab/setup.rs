@@ -89,7 +89,7 @@ fn connect_host(options: &Options) -> &str {
     options.proxy.as_ref().map_or(&options.address.host, |(host, _)| host)
 }
 
-/// Returns a name that no URL can contain has no address either.
+/// Returns the refusal of a name that no URL can contain: like ab's for a name without an address.
 fn no_such_host(host: &str) -> Refusal {
     let (number, sentence) = words::resolver_error("");
     let number = 670_000 + number;

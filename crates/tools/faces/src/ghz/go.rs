@@ -4,7 +4,7 @@ use crate::words::moment;
 use serde_json::Value;
 use units::Nanos;
 
-/// Returns a whole number from 0, as `strconv.ParseUint` takes it in any base.
+/// Parses a whole number from 0, as `strconv.ParseUint` does in any base.
 ///
 /// # Errors
 /// Fails with Go's message.
@@ -24,7 +24,7 @@ pub(super) fn parse_count(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, base).map_err(|_| wrong("value out of range"))
 }
 
-/// Returns a whole number; ghz's parser accepts any number and drops its fraction.
+/// Parses a whole number; ghz's parser accepts any number and drops its fraction.
 ///
 /// # Errors
 /// Fails with Go's message.
@@ -34,7 +34,7 @@ pub(super) fn parse_number(text: &str) -> Result<i64, String> {
         .map_err(|_| format!("strconv.ParseFloat: parsing {}: invalid syntax", quoted(text)))
 }
 
-/// Parses `1h2m3.5s`, as `time.ParseDuration` takes it; times below zero count as zero.
+/// Parses `1h2m3.5s`, as `time.ParseDuration` does; times below zero count as zero.
 ///
 /// # Errors
 /// Fails with Go's message.
@@ -110,7 +110,7 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     Ok((number * size) as u64)
 }
 
-/// Returns an instant in the format of RFC 3339, with a fraction of a second if it has one.
+/// Formats an instant as RFC 3339, with a fraction of a second if it has one.
 pub(super) fn rfc3339(unix_ns: u64, offset_s: i32) -> String {
     let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
     let at = moment(seconds, offset_s);
@@ -132,7 +132,7 @@ pub(super) fn rfc3339(unix_ns: u64, offset_s: i32) -> String {
     )
 }
 
-/// Returns a text in double quotes with Go's escapes.
+/// Renders a text in double quotes with Go's escapes.
 pub(super) fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
@@ -162,7 +162,7 @@ pub(super) fn json(value: &Value) -> String {
     }
 }
 
-/// Returns a text as a JSON string.
+/// Renders a text as a JSON string.
 pub(super) fn json_text(text: &str) -> String {
     let plain = Value::from(text).to_string();
     let mut out = String::with_capacity(plain.len());
@@ -175,7 +175,7 @@ pub(super) fn json_text(text: &str) -> String {
     out
 }
 
-/// Returns a float as JSON: without exponent from 1e-6 to 1e21.
+/// Formats a float as JSON does: without an exponent from 1e-6 to 1e21.
 pub(super) fn json_float(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
@@ -184,7 +184,7 @@ pub(super) fn json_float(value: f64) -> String {
     format!("{value}")
 }
 
-/// Returns a float with an exponent of two digits at least: `1.5e+06`.
+/// Formats a float with an exponent of at least two digits: `1.5e+06`.
 fn exponential(value: f64) -> String {
     let text = format!("{value:e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -193,8 +193,8 @@ fn exponential(value: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// Returns a float in the format of Prometheus: `%g` with the necessary digits, and with an
-/// exponent from a million on.
+/// Formats a float as Prometheus does: `%g` with the necessary digits, and with an exponent from a
+/// million on.
 pub(super) fn prometheus_float(value: f64) -> String {
     let text = format!("{value:e}");
     let exponent: i32 = text.split_once('e').and_then(|(_, at)| at.parse().ok()).unwrap_or(0);

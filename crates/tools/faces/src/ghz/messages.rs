@@ -315,7 +315,7 @@ pub(super) fn content(
     Ok(CallContent { bodies, headers: headers.collect::<Result<_, _>>()?, recipe: None })
 }
 
-/// Returns messages with prefixes that are equal in all calls.
+/// Returns the messages with their prefixes, if they are equal in all calls.
 fn packed(
     given: &GivenData,
     items: &[String],

@@ -52,7 +52,7 @@ struct Prepared {
     face: Ghz,
 }
 
-/// Returns an error of the program: exit code 1.
+/// Returns the ending for an error of the program, with exit code 1.
 fn failed(text: impl std::fmt::Display) -> Ending {
     Ending::error(format!("{text}\n"), 1)
 }

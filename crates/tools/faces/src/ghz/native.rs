@@ -76,7 +76,7 @@ pub(super) fn command(
     Ending::text(untranslated + &parts.join(" ") + "\n")
 }
 
-/// Returns the message, its description, and the authority.
+/// Adds the options for the message, its description, and the authority.
 fn message(options: &Options, given: &GivenData, add: &mut dyn FnMut(&str, &str)) {
     let shown = given.shown();
     if !shown.is_null() {

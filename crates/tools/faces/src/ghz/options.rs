@@ -125,7 +125,7 @@ const USAGE: &str = include_str!("usage.txt");
 const FORMATS: [&str; 8] =
     ["summary", "csv", "json", "pretty", "html", "influx-summary", "influx-details", "prometheus"];
 
-/// Returns an error of the parser of the command line.
+/// Returns the ending for an error in the command line.
 fn fatal(text: &str) -> Ending {
     Ending::error(format!("ghz: error: {text}\n"), 1)
 }
@@ -293,13 +293,13 @@ fn set_schedule(options: &mut Options, name: &str, value: &str) -> Result<(), St
     Ok(())
 }
 
-/// Returns a value given as JSON.
+/// Parses a value given as JSON.
 fn json_of(what: &str, text: &str) -> Result<Value, String> {
     serde_json::from_str(text)
         .map_err(|why| format!("error unmarshaling {what} '{text}': {}", go_sentence(text, &why)))
 }
 
-/// Returns a map of texts given as JSON.
+/// Parses a map of texts given as JSON.
 fn texts_of(what: &str, text: &str) -> Result<Map<String, Value>, String> {
     let value = json_of(what, text)?;
     texts(&value).map_err(|why| format!("error unmarshaling {what} '{text}': {why}"))
@@ -323,7 +323,7 @@ pub(super) fn texts(value: &Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Returns the kind of a JSON value by Go's name.
+/// Returns Go's name for the kind of a JSON value.
 pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -26,7 +26,7 @@ fn total(options: &Options, strict: bool) -> Option<u64> {
     (!timed).then_some(options.total)
 }
 
-/// Returns the streams per connection; the remaining workers are not used.
+/// Returns the number of streams per connection; the remaining workers are not used.
 pub(super) fn streams(options: &Options) -> u64 {
     (options.concurrency / options.connections.max(1)).max(1)
 }
@@ -64,7 +64,7 @@ fn unix_path(options: &Options) -> Option<&str> {
     Some(path.strip_prefix("//").unwrap_or(path))
 }
 
-/// Returns server, TLS and timeouts, which reflection needs too.
+/// Returns a plan with the server, TLS and timeouts, which reflection needs too.
 ///
 /// # Errors
 /// Fails for certificates that cannot be read.

@@ -118,7 +118,7 @@ fn code_of(class: FailureClass) -> Code {
     }
 }
 
-/// Returns whether the response's message is longer than the client accepts.
+/// Returns the error for a response message that is longer than the client accepts.
 fn too_long(call: &CallRecord, options: &Options) -> Option<String> {
     let length = call.sample.body_bytes.saturating_sub(5);
     let most = options.max_recv.filter(|most| length > *most)?;
@@ -234,7 +234,8 @@ pub(super) struct HistogramBar {
     pub(super) frequency: f64,
 }
 
-/// Returns the value at index p·N/100, or one before it if that is a whole number.
+/// Returns the percentage and the value at index p·N/100, or the value one before if that is a
+/// whole number; zeros without such a value.
 fn percentile(sorted: &[f64], percentage: u32) -> (u32, Nanos) {
     let place = f64::from(percentage) / 100.0 * sorted.len() as f64;
     let whole = place.floor();

@@ -272,7 +272,7 @@ impl ActionReader<'_> {
             .ok_or_else(|| self.fault(&format!("function {} not defined", quoted(name))))
     }
 
-    /// Returns a field, a constant, a function without arguments or something in parentheses.
+    /// Parses a field, a constant, a function without arguments, or an expression in parentheses.
     fn operand(&mut self, depth: usize) -> Result<Option<Expr>, String> {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Ok(None) };

@@ -57,7 +57,8 @@ fn prepared(line: &str) -> Result<Prepared, Ending> {
     prepare(&words(line), Extras::default(), &EchoFiles)
 }
 
-/// Returns the status that the request of call `index` requests from the server, in its JSON form.
+/// Returns the status code and message that the request of call `index` asks the server for in its
+/// JSON form.
 fn wanted(face: &Ghz, index: u64) -> (u32, String) {
     let data = face.given.shown();
     let item = match &data {
@@ -237,7 +238,7 @@ fn counts(text: &str) -> BTreeMap<String, u64> {
     all
 }
 
-/// Returns the text after the reason of a Go library is not compared.
+/// Cuts off the text of a Go library, which is not compared.
 fn in_short(text: &str) -> &str {
     ["Error: ", "toml: ", "TOML: "]
         .iter()

@@ -306,8 +306,9 @@ fn is_of_stream(class: Option<FailureClass>) -> bool {
     )
 }
 
-/// Returns the status of the final response in bytes of HTTP/1's form, and the names and values of
-/// all fields, including those of interim responses (RFC 9110 section 15.2).
+/// Returns the status of the final response, from bytes in the form of HTTP/1, and the total length
+/// of the names and values of all fields, including those of interim responses (RFC 9110 section
+/// 15.2).
 fn final_head(bytes: &[u8]) -> (u16, u64) {
     let mut sum = 0;
     let mut lines = bytes.split(|byte| *byte == b'\n');

@@ -12,7 +12,7 @@ use units::Nanos;
 /// Printed to standard error for each client without a connection.
 pub(super) const NOT_CONNECTED: &str = "client could not connect to host\n";
 
-/// Returns output before anything is sent.
+/// Renders the output before anything is sent.
 pub(super) fn opening(work: &Work) -> String {
     let mut out = "starting benchmark...\n".to_owned();
     let options = &work.options;
@@ -52,7 +52,7 @@ pub(super) fn opening(work: &Work) -> String {
     out
 }
 
-/// Prints that the warm-up is over.
+/// Returns the lines about the end of the warm-up.
 pub(super) fn main_part(work: &Work) -> String {
     let mut out = String::new();
     for thread in 0..work.options.threads {
@@ -62,7 +62,7 @@ pub(super) fn main_part(work: &Work) -> String {
     out
 }
 
-/// Prints that the main part is over.
+/// Returns the lines about the end of the main part.
 pub(super) fn end_of_main_part(work: &Work) -> String {
     let mut out = String::new();
     for thread in 0..work.options.threads {
@@ -78,12 +78,12 @@ pub(super) fn clients_started(work: &Work, before: u64, now: u64) -> String {
     steps(before, now, all, "of clients started")
 }
 
-/// Returns the first thread's requests, in the same way.
+/// Returns lines for the first thread's requests, from number `before` on.
 pub(super) fn progress(before: u64, now: u64, all: u64) -> String {
     steps(before, now, all, "done")
 }
 
-/// Returns a line for each tenth, as whole numbers divide.
+/// Returns a line for each tenth of `all` between `before` and `now`, by integer division.
 fn steps(before: u64, now: u64, all: u64, what: &str) -> String {
     let step = (all / 10).max(1);
     let mut out = String::new();

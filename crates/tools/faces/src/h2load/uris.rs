@@ -75,7 +75,7 @@ pub(super) fn read(options: &Options, files: &dyn Files) -> Result<AskedUri, End
     Ok(AskedUri { base, paths, at, complaints })
 }
 
-/// Returns a scheme, a host and perhaps a port.
+/// Returns the scheme, host and port of a URI; the port is the default of the scheme if absent.
 pub(super) fn base(uri: &str) -> Option<Base> {
     let parts = parts(uri)?;
     let (scheme, host) = (parts.scheme?, parts.host?);
@@ -156,7 +156,8 @@ fn authority_parts(text: &str) -> Option<(String, Option<u16>)> {
     Some((host.to_owned(), port))
 }
 
-/// Returns the lines of an instant in milliseconds, a tab and a URI.
+/// Parses lines of an instant in milliseconds, a tab and a URI: appends the instants to `at`, and
+/// returns the URIs.
 fn script(text: &str, at: &mut Vec<Nanos>, complaints: &mut String) -> Result<Vec<String>, Ending> {
     let mut uris = Vec::new();
     for (row, line) in text.lines().enumerate() {
@@ -188,7 +189,7 @@ fn script(text: &str, at: &mut Vec<Nanos>, complaints: &mut String) -> Result<Ve
     Ok(uris)
 }
 
-/// Parses `strtod`: the longest beginning that is a number.
+/// Parses the longest beginning that is a number, as `strtod` does.
 fn leading_number(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c)));

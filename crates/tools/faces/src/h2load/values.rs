@@ -2,13 +2,13 @@
 
 use units::Nanos;
 
-/// Returns a number of only digits, of at most 63 bits.
+/// Parses a number of only digits, of at most 63 bits.
 pub(super) fn whole(text: &str) -> Option<u64> {
     let (number, rest) = digits(text)?;
     rest.is_empty().then_some(number)
 }
 
-/// Returns a number with a unit of `K`, `M` or `G`, which are powers of 1024.
+/// Parses a number with a unit of `K`, `M` or `G`, which are powers of 1024.
 pub(super) fn size(text: &str) -> Option<u64> {
     let (number, rest) = digits(text)?;
     let factor = match rest {

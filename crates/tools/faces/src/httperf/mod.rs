@@ -63,7 +63,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
 }
 
 impl OptionOutput {
-    /// Returns the output, and then the ending.
+    /// Returns the ending, with this output before that of the ending.
     fn before(&self, ending: Ending) -> Ending {
         Ending {
             out: format!("{}{}", self.out, ending.out),
@@ -103,7 +103,7 @@ impl Httperf {
         }
     }
 
-    /// Returns the end of the original at the first connection on which TLS fails.
+    /// Returns the ending of the original at the first connection on which TLS fails.
     fn tls_ending(&self) -> Option<Ending> {
         let failed = self.tally.tls_failure.is_some()
             || (self.options.ssl.on && self.tally.errors.refused > 0);

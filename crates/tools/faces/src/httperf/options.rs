@@ -44,7 +44,7 @@ pub(super) enum Sessions {
     Pages { sessions: u64, pages: u64, think: f64 },
 }
 
-/// `--wset`: number of files, and the share of calls that move to a new one.
+/// `--wset`: number of files, and the share of calls that request a new file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WorkingSet {
     pub(super) files: u64,

@@ -252,7 +252,7 @@ impl Tally {
         (self.end - self.origin).as_secs_f64().max(1e-9)
     }
 
-    /// Returns the rate sample that an instant belongs to.
+    /// Returns the number of the rate sample that an instant belongs to.
     fn sample_of(&self, at: Nanos) -> u64 {
         let into = (at - self.origin).as_secs_f64() - self.first_sample_s;
         if into <= 0.0 { 0 } else { (into / RATE_INTERVAL_S).ceil() as u64 }

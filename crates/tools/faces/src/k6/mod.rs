@@ -49,7 +49,7 @@ pub(crate) fn read(args: &[String], extras: Extras, files: &dyn Files) -> Readin
     }
 }
 
-/// Returns a line of the log on standard error.
+/// Formats a line of the log on standard error.
 fn error_line(level: &'static str, text: &str, files: &dyn Files) -> String {
     let now = (files.now().unix_s * 1e9) as i128;
     log_line(&LogLine { level, text: text.to_owned(), source: "" }, now)

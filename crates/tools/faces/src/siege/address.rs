@@ -165,7 +165,7 @@ fn has_scheme(text: &str) -> bool {
     end > 0 && behind.is_some_and(|rest| !rest.starts_with(|digit: char| digit.is_ascii_digit()))
 }
 
-/// Returns the part after a method: `-T TYPE; DATA` (since 4.1), `<FILE`, or the body itself.
+/// Parses the part after a method: `-T TYPE; DATA` (since 4.1), `<FILE`, or the body itself.
 fn body(data: &str, config: &Config, files: &dyn Files, output: &mut String) -> PostedBody {
     let mut data = data;
     let mut content_type = config.content_type.clone();

@@ -25,7 +25,7 @@ pub(super) struct CallReport {
     /// True if its time, its bytes, and its rank among the longest and the shortest count.
     pub(super) timed: bool,
     pub(super) measured: bool,
-    /// True for a status below 400, or 401 or 407; and true for 200.
+    /// True for a status below 400, or 401 or 407; `okay` is true only for 200.
     pub(super) success: bool,
     pub(super) okay: bool,
     /// Lines of the call, then those of cached parts.

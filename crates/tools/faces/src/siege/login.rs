@@ -24,7 +24,7 @@ impl Challenge {
         }
     }
 
-    /// Returns the strongest that the head holds and that can be answered.
+    /// Returns the strongest challenge in the head that can be answered.
     pub(super) fn of(head: &[u8], field: &str) -> Option<Challenge> {
         if let Some(digest) = digest::challenge(fields::all(head, field)) {
             return Some(Challenge::Digest(digest));

@@ -144,7 +144,7 @@ impl Siege {
         &self.journey.config
     }
 
-    /// Prints that the run is aborted after this number of failed transactions.
+    /// Returns whether the run is aborted because of its number of failed transactions.
     fn aborted(&self) -> bool {
         u64::try_from(self.config().failures)
             .is_ok_and(|most| most > 0 && self.tally.failed >= most)
@@ -227,7 +227,8 @@ impl Face for Siege {
         self.date = *date;
     }
 
-    /// Lets users without a descriptor fail each of their transactions.
+    /// Lets users without a descriptor fail each of their transactions; returns true, because the
+    /// run continues.
     fn go_without(&mut self, connections: u64) -> bool {
         let pages = self.config().pages(self.journey.urls.len()).unwrap_or(1);
         let Ok(failed) = u32::try_from(connections.saturating_mul(pages)) else { return false };

@@ -77,7 +77,7 @@ fn options(config: &Config, address: &Address) -> String {
     parts.join(" ") + "\n"
 }
 
-/// Returns a list: separate methods and bodies need a plan.
+/// Returns the plan for a list of URLs, whose methods and bodies options cannot express.
 fn whole(journey: &Journey, plan: &Plan) -> Plan {
     let config = &journey.config;
     let target = |address: &Address| TargetPlan {

@@ -61,7 +61,7 @@ pub(super) fn help(config: &Config) -> Ending {
     Ending { out, err: version(config, false), ..Ending::default() }
 }
 
-/// Formats `-C`.
+/// Renders the output of `-C`.
 pub(super) fn config(config: &Config) -> String {
     let mut out = String::from("CURRENT  SIEGE  CONFIGURATION\n");
     putln!(out, "{}", config.user_agent);

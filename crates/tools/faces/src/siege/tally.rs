@@ -42,7 +42,7 @@ pub(super) fn seconds(sample: &Sample, strict: bool) -> f64 {
     span(sample.intended, sample.done, strict)
 }
 
-/// Formats like [`seconds`], between two instants.
+/// Returns the seconds between two instants, by the same clock as [`seconds`].
 pub(super) fn span(from: Nanos, to: Nanos, strict: bool) -> f64 {
     if strict {
         return (to.0 / TICK_NS).saturating_sub(from.0 / TICK_NS) as f64 / 100.0;

@@ -36,7 +36,8 @@ pub(super) fn statistics(config: &Config, figures: &SiegeFigures, aborted: bool)
     out + " \n"
 }
 
-/// Formats `-j`: always in seconds. The first member directly follows the brace up to 4.0.7.
+/// Renders the output of `-j`: always in seconds. The first member directly follows the brace up to
+/// 4.0.7.
 pub(super) fn json(config: &Config, figures: &SiegeFigures) -> String {
     let f = figures;
     let mut out = String::from(if config.newer { "{\n" } else { "{" });

@@ -31,7 +31,7 @@ impl Tally {
         putln!(warnings, "{}: {}", self.process, REFUSED.1);
     }
 
-    /// `warnings`: a line for each access that the server did not answer correctly.
+    /// Counts an access. `warnings`: receives a line for each access with a status from 500 on.
     pub(super) fn take(&mut self, call: &CallRecord, warnings: &mut String) {
         if matches!(call.outcome, Outcome::Abandoned | Outcome::Dropped) {
             return;

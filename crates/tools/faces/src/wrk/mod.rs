@@ -147,8 +147,8 @@ impl Wrk {
         self.options.url.scheme.eq_ignore_ascii_case("https")
     }
 
-    /// Returns an interval of a thread, as wrk2 measures it. `Some`: its message about the
-    /// calibration.
+    /// Processes an interval of a thread for the calibration, as wrk2 does; returns wrk2's message
+    /// about the result, if there is one.
     fn calibrate(&mut self, interval: &Interval<'_>) -> Option<String> {
         let second = self.second.as_mut()?;
         let start = *second.started.get_or_insert(interval.start);
@@ -376,7 +376,7 @@ impl Face for Wrk {
         FaceOutput::default()
     }
 
-    /// Accepts fewer connections: wrk opens as many as it can, counts the others as connect errors
+    /// Returns true: wrk opens as many connections as it can, counts the others as connect errors
     /// and does not retry them.
     fn go_without(&mut self, connections: u64) -> bool {
         self.not_opened = connections;

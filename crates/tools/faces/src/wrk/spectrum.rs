@@ -53,8 +53,8 @@ fn value_at(latency: &Spread, percent: f64) -> u64 {
     latency.max()
 }
 
-/// Iterates over (value, percent, number at or below it): HdrHistogram's percentile iteration,
-/// whose steps halve with the distance to 100 %.
+/// Returns (value, percent, number at or below it): HdrHistogram's percentile iteration, whose
+/// steps halve with the distance to 100 %.
 fn rows(latency: &Spread) -> Vec<(u64, f64, u64)> {
     let total = latency.count();
     let mut rows = Vec::new();

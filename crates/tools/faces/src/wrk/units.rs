@@ -17,7 +17,7 @@ pub(super) fn scan_metric(text: &str) -> Option<u64> {
     scan(text, &METRIC)
 }
 
-/// Returns the number of seconds, from `10`, `30s`, `2m`, `1h`.
+/// Parses `10`, `30s`, `2m` or `1h` as seconds.
 pub(super) fn scan_time(text: &str) -> Option<u64> {
     // a time below zero would be one of billions of years
     scan(text, &SECONDS).filter(|_| !text.trim_start().starts_with('-'))
@@ -44,7 +44,8 @@ fn scan(text: &str, units: &Units) -> Option<u64> {
     base.checked_mul(scale)
 }
 
-/// Formats a number; wrk changes to the next unit at 0.85 of it, up to the last of its list.
+/// Formats a number; wrk changes to the next unit at 0.85 of it, but never uses the last unit of
+/// its list.
 fn format(number: f64, units: &Units, decimals: usize) -> String {
     let threshold = units.scale as f64 * 0.85;
     let mut amount = number;
@@ -67,7 +68,7 @@ pub(super) fn bytes(number: f64) -> String {
     format(number, &BYTES, 2)
 }
 
-/// Returns a span given in microseconds.
+/// Formats a span given in microseconds.
 pub(super) fn time_us(micros: f64) -> String {
     if micros >= 1_000_000.0 {
         format(micros / 1e6, &SECONDS, 2)
@@ -76,7 +77,7 @@ pub(super) fn time_us(micros: f64) -> String {
     }
 }
 
-/// Returns a span given in whole seconds.
+/// Formats a span given in whole seconds.
 pub(super) fn time_s(seconds: u64) -> String {
     format(seconds as f64, &SECONDS, 0)
 }

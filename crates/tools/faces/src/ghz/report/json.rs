@@ -20,21 +20,21 @@ impl Entries {
         self.add(key, json_text(value));
     }
 
-    /// Renders a text unless it is empty.
+    /// Adds a text unless it is empty.
     pub(super) fn some_text(&mut self, key: &'static str, value: &str) {
         if !value.is_empty() {
             self.text(key, value);
         }
     }
 
-    /// Renders a number unless it is 0.
+    /// Adds a number unless it is 0.
     pub(super) fn some(&mut self, key: &'static str, value: u64) {
         if value != 0 {
             self.add(key, value);
         }
     }
 
-    /// Renders a switch if it is on.
+    /// Adds a switch if it is on.
     pub(super) fn on(&mut self, key: &'static str, value: bool) {
         if value {
             self.add(key, "true");
@@ -79,7 +79,7 @@ pub(super) fn text(report: &Report<'_>) -> String {
     out.finish()
 }
 
-/// Returns a list; Go writes `null` for a nil slice.
+/// Renders a list; Go writes `null` for a nil slice.
 fn list_or_null(items: impl Iterator<Item = String>) -> String {
     let items: Vec<String> = items.collect();
     if items.is_empty() { "null".to_owned() } else { format!("[{}]", items.join(",")) }
@@ -103,7 +103,7 @@ pub(super) fn details(report: &Report<'_>) -> String {
     }))
 }
 
-/// Returns the options as ghz repeats them.
+/// Renders the options as ghz repeats them.
 pub(super) fn options(report: &Report<'_>) -> String {
     let options = report.options;
     let mut out = Entries::default();

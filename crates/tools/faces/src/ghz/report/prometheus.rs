@@ -45,7 +45,7 @@ fn gauge(out: &mut String, name: &str, labels: &str, value: f64) {
     putln!(out, "ghz_run_{name}{{{labels}}} {}", prometheus_float(value));
 }
 
-/// Returns the options as labels, sorted by name; ghz prints them in no fixed order.
+/// Renders the options as labels, sorted by name; ghz prints them in no fixed order.
 fn labels(report: &Report<'_>) -> String {
     let options = report.options;
     let mut labels: BTreeMap<String, String> = BTreeMap::new();

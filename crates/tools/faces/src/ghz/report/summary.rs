@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
 
-/// Returns a time in the format of the summary.
+/// Formats a time for the summary.
 pub(super) fn show(span: Nanos) -> String {
     let millis = span.0 as f64 / 1e6;
     match span.0 {
@@ -56,7 +56,7 @@ pub(super) fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// Returns the most frequent first; ghz prints them in no fixed order.
+/// Returns the counts, the most frequent first; ghz prints them in no fixed order.
 fn ordered(counts: &BTreeMap<Arc<str>, u64>) -> Vec<(&str, u64)> {
     let mut rows: Vec<(&str, u64)> = counts.iter().map(|(name, count)| (&**name, *count)).collect();
     rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
