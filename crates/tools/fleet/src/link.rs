@@ -74,7 +74,7 @@ impl NatsEndpoint {
 pub struct LinkSender(UnboundedSender<OutgoingMessage>);
 
 impl LinkSender {
-    /// Returns a link without receivers: for a manager without a network.
+    /// Creates a sender without a connection, for a manager without a network.
     pub fn disconnected() -> LinkSender {
         LinkSender(unbounded_channel().0)
     }

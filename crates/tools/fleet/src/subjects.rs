@@ -14,7 +14,7 @@ impl Subjects {
         Subjects { prefix: format!("ls.{fleet}") }
     }
 
-    /// Subject from the manager to all.
+    /// Returns the subject from the manager to all.
     pub fn command(&self) -> String {
         format!("{}.cmd", self.prefix)
     }
@@ -29,7 +29,7 @@ impl Subjects {
         format!("{}.from.{agent}", self.prefix)
     }
 
-    /// Returns an agent's rows.
+    /// Returns the subject of an agent's rows.
     pub fn rows(&self, agent: &str) -> String {
         format!("{}.rows.{agent}", self.prefix)
     }

@@ -97,7 +97,7 @@ impl Aborts {
 }
 
 impl Watch {
-    /// Starts to wait for an event.
+    /// Restarts the wait, for this event.
     pub(crate) fn wait_for(&self, waiting: Waiting) {
         self.waiting.set(waiting);
         self.since.set(self.now.get());

@@ -194,7 +194,7 @@ fn spoil_welcome(mut reply: Reply, breaks: &Breaks) -> Reply {
     reply
 }
 
-/// Returns the fields of a request that concern its body.
+/// Returns the fields of a request without those that concern its body.
 pub(crate) fn without_body_fields(headers: &HeaderMap) -> HeaderMap {
     use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
     let mut headers = headers.clone();

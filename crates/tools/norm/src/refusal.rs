@@ -50,8 +50,8 @@ pub(crate) fn of(parts: &Parts) -> Option<Reply> {
     (parts.method == Method::OPTIONS && parts.uri.path() == "*").then(options)
 }
 
-/// Checks Host (RFC 9112 §3.2): exactly one from HTTP/1.1 on, at most one before, and a valid host
-/// in it.
+/// Returns whether Host is valid (RFC 9112 §3.2): exactly one field from HTTP/1.1 on, at most one
+/// before, with a valid host.
 fn host_is_right(headers: &HeaderMap, version: Version) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -64,8 +64,8 @@ fn host_is_right(headers: &HeaderMap, version: Version) -> bool {
     }
 }
 
-/// Checks the characters of a host and a port (RFC 3986 §3.2.2). The port is the digits after the
-/// last colon, except inside an IPv6 address.
+/// Returns whether the port is valid (RFC 3986 §3.2.3): the digits after the last colon, except
+/// inside an IPv6 address.
 fn port_is_right(host: &[u8]) -> bool {
     let behind = host.rsplit(|byte| *byte == b':').next().unwrap_or_default();
     let none = behind.len() == host.len();

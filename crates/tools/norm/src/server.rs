@@ -393,7 +393,7 @@ struct ClientPermit(
     #[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>,
 );
 
-/// Returns a place, if one is free.
+/// Returns a permit for a client, if one is free.
 async fn client_permit(shared: &Shared) -> Option<ClientPermit> {
     /// Number of event loop turns until connections that have already ended notice it: one to
     /// receive the events, one to run their tasks, one in reserve.

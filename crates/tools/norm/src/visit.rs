@@ -348,7 +348,7 @@ impl Visit {
         Ok((node, ask))
     }
 
-    /// Returns the head as hyper sends it; it adds Date and the framing.
+    /// Returns the response for hyper, which adds Date and the framing.
     fn respond(
         self: &Rc<Visit>,
         mut reply: Reply,

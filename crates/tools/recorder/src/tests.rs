@@ -161,7 +161,7 @@ fn clients_keep_the_name_by_which_they_reach_it() {
     assert!((90..=92).contains(&days), "{days}");
 }
 
-/// Returns a time in a certificate: two digits of the year, month, day, hour, minute and second.
+/// Parses a time in a certificate: two digits of the year, month, day, hour, minute and second.
 fn utc_time(text: &[u8]) -> Option<time::OffsetDateTime> {
     let digits = text.strip_suffix(b"Z").filter(|it| it.iter().all(u8::is_ascii_digit))?;
     let part = |at: usize| (digits[at] - b'0') * 10 + digits[at + 1] - b'0';

@@ -107,7 +107,7 @@ pub struct Config {
     pub cgi: Option<PathBuf>,
     /// Seed of all random values: files, delays, service times, shares, garbage.
     pub seed: Seed,
-    /// Fastest server: a constant of 13 bytes after every empty line.
+    /// True for the fastest server: a constant of 13 bytes after every empty line.
     pub null: bool,
     /// Maximum number of connections that wait to be accepted; the kernel uses the smaller of this
     /// and `somaxconn`.

@@ -229,7 +229,7 @@ impl Faults {
     }
 }
 
-/// Returns a share above 0: `1%` or `0.01`.
+/// Parses a share above 0: `1%` or `0.01`.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     match units::parse_share(text) {
         Ok(share) if share > 0.0 => Ok(share),

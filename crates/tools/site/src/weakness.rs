@@ -124,7 +124,7 @@ impl Late {
     }
 }
 
-/// Returns a time above zero, at most an hour.
+/// Parses a time above zero, at most an hour.
 pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     match parse_duration(text).map_err(|error| error.to_string())? {
         Nanos::ZERO => Err("it must be above zero".to_owned()),

@@ -22,8 +22,9 @@ pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
 const PATIENCE_WITH_ROWS: Nanos = Nanos::from_secs(600);
 /// Maximum size of a plan in bytes.
 pub const PLAN_BYTES_MAX: usize = 64 << 20;
-/// Number of arrivals by which an agent's share of a load is counted; its precision.
+/// Number of arrivals over which an agent's share of a load is counted.
 const SHARE_OF: u64 = 1 << 24;
+/// Tolerated relative error of a share counted in this way.
 const ROUNDING: f64 = 1e-3;
 /// Maximum number of slots of a load.
 pub const SLOTS_MAX: u32 = 1 << 24;
@@ -690,7 +691,8 @@ impl Agent {
         self.actions.push_back(AgentAction::Row(row));
     }
 
-    /// Ends the step of the workers; its rows and its end are known here.
+    /// Reports the end of the step after its workers have finished. Adds the number of rows and the
+    /// way of ending, which the agent knows.
     pub fn over(&mut self, mut content: Final, now: Nanos) {
         let AgentState::Running { step, ending } = &self.state else { return };
         content.step = *step;

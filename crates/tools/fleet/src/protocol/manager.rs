@@ -63,7 +63,7 @@ pub struct AgentEntry {
     anew: bool,
     /// The agent announced that it left.
     left: bool,
-    /// Numbers of the messages received from its process, and sent to it.
+    /// Numbers of the messages received from its process, and the count of those sent to it.
     received: NumberWindow,
     sent_count: u64,
 }
@@ -269,12 +269,12 @@ impl Manager {
         self.step
     }
 
-    /// Returns the run that the step is of: the number of the manager that began it.
+    /// Returns the run to which the step belongs: the number of the manager that began it.
     pub fn run(&self) -> u64 {
         self.run
     }
 
-    /// Returns the number of refused messages.
+    /// Returns how many messages were refused, by reason.
     pub fn refused(&self) -> RefusedMessages {
         self.refused
     }
@@ -601,7 +601,7 @@ impl Manager {
         (LEAD_MIN + agents).max(Nanos(way.saturating_mul(LEAD_WAYS))).min(LEAD_MAX)
     }
 
-    /// Asks all agents which parts of a run they hold whose manager has exited.
+    /// Asks all agents which parts they hold of a run whose manager has exited.
     pub fn query_assignments(&mut self) {
         let epoch = self.epoch;
         let unknown =

@@ -103,7 +103,7 @@ pub enum FromAgent {
         ahead: i64,
         bound: u64,
     },
-    /// True if it accepted a part, or why not.
+    /// Reply to the offer of a part: accepted, or the reason for the refusal.
     Taken {
         step: u64,
         number: u64,
@@ -255,7 +255,7 @@ pub enum ToAgent {
 /// Message from the manager to all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagerMessage {
-    /// Number of the manager; a manager with a higher number has replaced it.
+    /// Number of the manager, which has replaced all managers with lower numbers.
     pub epoch: u64,
     /// The run that its steps are of: the number of the manager that began it.
     #[serde(default)]

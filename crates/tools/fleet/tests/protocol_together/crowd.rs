@@ -43,7 +43,7 @@ struct Member {
 }
 
 impl Member {
-    /// Returns its clock's reading at `now`, and the inverse.
+    /// Returns the reading of its clock at `now`; `true_time` is the inverse.
     fn own(&self, now: Nanos) -> Nanos {
         Nanos((now.0 as f64 * self.speed + self.ahead) as u64)
     }
@@ -127,8 +127,8 @@ impl Crowd {
         self.waiting.insert(self.number, event);
     }
 
-    /// Returns a way through the network: mostly short, now and then very long, never the same both
-    /// ways.
+    /// Returns the arrival of a message sent now: delays are mostly short, occasionally very long,
+    /// and never the same in both directions.
     fn way(&mut self) -> Nanos {
         let long = if self.dice.unit() < 0.01 { 20.0 } else { 1.0 };
         self.now + Nanos((self.delay_ms * (0.5 + self.dice.unit()) * long * MS as f64) as u64)
@@ -218,7 +218,7 @@ impl Crowd {
         }
     }
 
-    /// Returns the next row of an agent's load.
+    /// Sends the next row of an agent's load.
     fn row(&mut self, row: usize) {
         let member = &mut self.members[row];
         let Some((start, sent)) = member.run else { return };

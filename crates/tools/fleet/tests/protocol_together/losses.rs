@@ -226,7 +226,7 @@ fn a_restarted_agent_is_lost_for_the_step() {
     assert!(!world.events.contains(&FleetEvent::Back("A1".into())));
 }
 
-/// Returns an agent that carries step 1 of manager 1 out.
+/// Returns an agent that runs step 1 of manager 1.
 fn running(now: Nanos) -> Agent {
     let mut agent = Agent::new("A0", Hello::default(), now);
     agent.receive(to_agent(ToAgent::Welcome { epoch: 1, agents: 1 }), now);

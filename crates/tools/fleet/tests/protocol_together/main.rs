@@ -268,7 +268,7 @@ impl World {
         }
     }
 
-    /// Returns all join, prepare and start; returns the start.
+    /// Lets all agents join, prepare and start; returns the start.
     fn go(&mut self) -> Nanos {
         self.until(Nanos::from_secs(20), |world| world.manager.complete());
         let sealed = self.manager.agent_entries().keys().map(|id| (id.clone(), vec![7; 300_000]));

@@ -42,7 +42,7 @@ use process::{CgiProcess, Input};
 pub(crate) use head::is_ours;
 pub(crate) use places::Places;
 
-/// Writes a line to the site's log.
+/// Function that writes a line to the site's log.
 pub(crate) type Complain = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Resource limits of a process.
@@ -175,7 +175,7 @@ impl CgiScript {
     }
 }
 
-/// Returns whether the file is an executable program.
+/// Checks that the file is an executable program.
 fn startable(program: &Path) -> Result<(), CgiFailure> {
     let name = program.file_name().unwrap_or_default().as_encoded_bytes();
     if name.starts_with(b"nph-") {

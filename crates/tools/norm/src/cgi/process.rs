@@ -36,7 +36,7 @@ pub(super) enum Input {
     None,
     /// Through a pipe.
     Pieces(Vec<Piece>),
-    /// As the file itself.
+    /// From the file itself.
     File(File),
 }
 

@@ -24,7 +24,7 @@ pub(super) enum PreconditionResult {
     Failed,
 }
 
-/// Returns the preconditions in their order (§13.2.2).
+/// Evaluates the preconditions in their order (§13.2.2).
 pub(super) fn judge(
     method: &Method,
     headers: &HeaderMap,

@@ -95,7 +95,7 @@ fn entry(name: OsString, kind: FileType, len: i64, modified: i64) -> IndexRow {
     IndexRow { name, icon, len, modified: Some(modified) }
 }
 
-/// Returns the target of a link, if it is within the site.
+/// Returns the row of a link: with the properties of its target, if that is within the site.
 fn followed(root: &Path, folder: &Folder, name: OsString, links: Links) -> IndexRow {
     use std::os::unix::fs::MetadataExt;
     let path = folder.below.join(&name);

@@ -72,7 +72,7 @@ pub(crate) const ICONS: &[(Icon, &str, &str)] = &[
 ];
 
 impl Icon {
-    /// Returns the kind of a regular file.
+    /// Returns the icon of a regular file.
     pub(super) fn of_file(name: &Path) -> Icon {
         if is_archive(name) {
             return Icon::Archive;
@@ -85,7 +85,7 @@ impl Icon {
         }
     }
 
-    /// Returns the file name and the text.
+    /// Returns the file name of the icon, and its description.
     pub(super) fn shown(self) -> (&'static str, &'static str) {
         let found = ICONS.iter().find(|(icon, ..)| *icon == self);
         let (_, file, words) = found.expect("every icon is in the table");

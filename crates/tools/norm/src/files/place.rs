@@ -89,7 +89,7 @@ pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
     (names.len() <= NAMES_MAX && names.iter().all(fine)).then_some(names)
 }
 
-/// True if links out of the root may be followed: only to demonstrate the effect.
+/// Targets of links that are followed; links out of the root only to demonstrate the effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
     Inside,

@@ -86,7 +86,7 @@ impl Face {
         self.settled && self.state == now.state
     }
 
-    /// Returns the file had another length when it was read than when it was looked at.
+    /// Sets the length to that of the bytes read: it may have changed since the file was examined.
     pub(super) fn of_len(mut self, len: u64) -> Face {
         self.len = len;
         self

@@ -34,7 +34,7 @@ use crate::cgi::Complain;
 use crate::exchange::{Ask, Reply};
 use engine::{Engine, ScriptFailure};
 
-/// Multiple of the time limit after which a request without a response is abandoned.
+/// Time after twice the time limit at which a request without a response is abandoned.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// Limits of a script, and the number of its copies.

@@ -42,7 +42,7 @@ fn sleeps_follow_one_another_over_several_threads() {
     assert!(begun.elapsed() >= Duration::from_millis(200));
 }
 
-/// Returns a short sleep requested during a long one.
+/// Requests a short sleep during a long one; returns both connections, the long one first.
 fn short_and_long(site: &Site) -> [TcpStream; 2] {
     let mut long = site.connect();
     long.write_all(request("/sleep?3600").as_bytes()).expect("a connection");

@@ -80,7 +80,7 @@ enum ConnectionState {
     },
 }
 
-/// Existence of a connection.
+/// State of a connection after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     Open,

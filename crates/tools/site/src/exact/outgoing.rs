@@ -168,7 +168,7 @@ impl Outgoing {
         }
     }
 
-    /// Returns the bytes that drip, for the time that they take.
+    /// Returns the number of bytes that drip, from which their duration follows.
     pub(super) fn dripping_len(&self) -> u64 {
         self.len - self.prompt
     }
@@ -178,7 +178,7 @@ impl Outgoing {
         self.begun = Some(at);
     }
 
-    /// Returns the remaining bytes of the current part: first the head, then the body.
+    /// Returns the number of remaining bytes of the current part: first the head, then the body.
     pub(super) fn part_left(&self) -> u64 {
         let mut end = 0;
         for part in &self.parts {
@@ -253,7 +253,7 @@ impl BodyPiece {
         }
     }
 
-    /// Adds bytes to match a declared length that is too short.
+    /// Adds bytes to the body, so that the declared length is too short.
     fn lengthen(&mut self) {
         match self {
             BodyPiece::Text(text) => text.extend_from_slice(WRONG_TEXT.as_bytes()),

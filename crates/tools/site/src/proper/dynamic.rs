@@ -55,7 +55,7 @@ pub(super) enum DynamicPath {
 const NO_FILE: &str = "Name a file of the set in the query: /file_set/dir00000/class1_3.\n";
 
 impl DynamicPages {
-    /// Returns the page's kind; `None` if this set has no dynamic pages.
+    /// Returns the dynamic pages of a set; `None` if it has none.
     pub(super) fn of(
         spec: Option<Spec>,
         seed: Seed,

@@ -49,7 +49,7 @@ impl Events {
         Duration::from_nanos(self.plan.first.0 + self.plan.every.0 * event)
     }
 
-    /// Returns due data; an empty end after the last event.
+    /// Returns due data, which is empty after the last event.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
         if self.next == self.plan.count {
             return Poll::Ready(Bytes::new());

@@ -142,8 +142,8 @@ fn target_route(request: &Request<Upload>, common: &Common) -> Result<Route, Ref
     }
 }
 
-/// Returns whether the text is `host [":" port]`, without a user (RFC 9110 §7.2); empty if the
-/// target has no authority.
+/// Returns whether the text is `host [":" port]` without a user (RFC 9110 §7.2), or empty, as for a
+/// target without an authority.
 fn names_a_host(value: &HeaderValue) -> bool {
     let Ok(text) = value.to_str() else { return false };
     if text.is_empty() {
@@ -454,8 +454,8 @@ pub(super) fn refuse(refusal: &Refusal) -> Response<PageBody> {
     page_of(status, Some(TEXT), PageBody::Whole(refusal.text.clone().into()))
 }
 
-/// Returns the common part of all responses. The length is set here, because hyper would not send 0
-/// to a HEAD.
+/// Returns a response with the fields that all responses have. The length is set here, because
+/// hyper would not send 0 to a HEAD.
 pub(super) fn page_of(
     status: StatusCode,
     kind: Option<&'static str>,

@@ -28,7 +28,7 @@ pub(super) enum Socket {
 }
 
 impl Acceptor {
-    /// Creates a stream; must be called inside a runtime.
+    /// Creates an acceptor; must be called inside a runtime.
     pub(super) fn new(listener: Listener) -> io::Result<Acceptor> {
         Ok(match listener {
             Listener::Tcp(listener) => Acceptor::Tcp(TcpListener::from_std(listener)?),
@@ -52,7 +52,7 @@ impl Acceptor {
     }
 }
 
-/// True if a write found the socket full, for the task that must not overtake it.
+/// State of the socket's buffer, for the task that must not overtake pending writes.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     full: Cell<bool>,
@@ -60,7 +60,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// Returns ready if the last write did not find the socket full.
+    /// Waits until the last write did not find the socket full.
     pub(super) fn poll_clear(&self, cx: &Context<'_>) -> Poll<()> {
         if self.full.get() {
             *self.waiting.borrow_mut() = Some(cx.waker().clone());
@@ -95,7 +95,7 @@ impl CountedStream {
         CountedStream { socket, put_back: Bytes::new(), counters, backlog }
     }
 
-    /// Returns `bytes` to the front of the input. Called only if no such bytes are left.
+    /// Puts `bytes` back at the front of the input.
     pub(super) fn put_back(&mut self, bytes: Bytes) {
         self.put_back = if self.put_back.is_empty() {
             bytes

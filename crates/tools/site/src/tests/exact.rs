@@ -94,7 +94,8 @@ fn an_invalid_request_closes_the_connection() {
     assert_eq!((served.requests, served.answered()), (7, 7));
 }
 
-/// Returns the minimum duration of the responses to `lines`, sent at once on separate connections.
+/// Returns the shortest and the longest duration of `count` responses to `line`, requested at once
+/// on separate connections.
 fn shortest_and_longest(site: &Site, count: usize, line: &str) -> (Duration, Duration) {
     let begin = Instant::now();
     let mut clients: Vec<Client> = (0..count).map(|_| Client::new(site)).collect();

@@ -113,8 +113,8 @@ fn bodies_that_are_held_are_bounded_over_http3() {
     assert_eq!(served.responses.into_iter().collect::<Vec<(u16, u64)>>(), [(200, 3), (503, 1)]);
 }
 
-/// Returns the number of panics of h3 and h3-quinn so far. The site's threads survive a panic of
-/// one request, so that no socket shows it.
+/// Returns a function that lists the panics of h3 and h3-quinn so far. The site's threads survive a
+/// panic of one request, so that no socket shows it.
 fn panics_of_h3() -> impl Fn() -> Vec<String> {
     static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
     static HOOK: Once = Once::new();
@@ -189,8 +189,8 @@ fn too_early_after_grease_is_answered_without_panic() {
     assert_eq!(panics(), Vec::<String>::new());
 }
 
-/// Two responses on a connection with early data: to a request in one piece, then to a request
-/// whose rest followed after that response.
+/// Returns two responses on a connection with early data: to a request in one piece, then to a
+/// request whose rest followed after that response.
 async fn early(over: &OverQuic, whole: &[u8], cut: usize) -> [Vec<u8>; 2] {
     let endpoint = endpoint();
     let first = over.connect(&endpoint).await.unwrap();

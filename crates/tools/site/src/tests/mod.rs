@@ -86,7 +86,7 @@ fn request(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: a\r\n\r\n")
 }
 
-/// Sends a last request and returns its response.
+/// Returns a request with `Connection: close`.
 fn last(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 }

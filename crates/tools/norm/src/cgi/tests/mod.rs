@@ -159,12 +159,12 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Returns whether our own child has been reaped.
+/// Waits until our own child has been reaped.
 async fn reaped(pid: u32) {
     eventually("the script is reaped", || state(pid).is_none().then_some(())).await;
 }
 
-/// Returns whether a child of a child has ended; this process cannot reap it.
+/// Waits until a child of a child has ended; this process cannot reap it.
 async fn ended(pid: u32) {
     let over = || matches!(state(pid), None | Some('Z' | 'X')).then_some(());
     eventually("the script's child ends", over).await;

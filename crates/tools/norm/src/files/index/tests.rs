@@ -17,7 +17,7 @@ fn listing() -> Listing {
     Listing { entries, cut: false }
 }
 
-/// Returns the page's body, a tag's start a line.
+/// Returns the page's body, with a line break before each row, paragraph and table.
 fn body(page: &str) -> String {
     let (_, body) = page.split_once("<body>").unwrap();
     body.replace("<tr>", "\n<tr>").replace("<p", "\n<p").replace("<table", "\n<table")
