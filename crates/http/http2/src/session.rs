@@ -672,8 +672,8 @@ impl Drop for Session {
     }
 }
 
-/// Returns whether the library copies a field's text or reads it in place when it sends it. Names
-/// are already in lower case.
+/// Flags of a field that the library copies, or reads in place when it sends it. Names are already
+/// in lower case.
 const COPIED: u8 = ng::NGHTTP2_NV_FLAG_NONE as u8;
 const KEPT: u8 = (ng::NGHTTP2_NV_FLAG_NO_COPY_NAME | ng::NGHTTP2_NV_FLAG_NO_COPY_VALUE) as u8;
 

@@ -91,7 +91,7 @@ struct Unsent {
     each: usize,
 }
 
-/// True if replies to received data are pending.
+/// State of the replies to received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Debt {
     Paid,

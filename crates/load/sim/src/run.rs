@@ -32,7 +32,7 @@ pub struct Simulated {
     pub ended_at: Nanos,
     /// Error in a script, if one failed.
     pub broken: Option<String>,
-    /// Number of token requests, including those before the first due instant.
+    /// Counts of token requests, including those before the first due instant.
     pub tokens: TokenFacts,
     /// The reason why the run ended without a valid token.
     pub token_lost: Option<String>,

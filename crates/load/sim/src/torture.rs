@@ -244,7 +244,7 @@ pub struct Field {
     carried: Carried,
 }
 
-/// Returns true with a reason if the run must stop.
+/// Function that returns the reason if the run must stop.
 pub type Outside = Box<dyn FnMut(Nanos) -> Option<dialogue::governor::Stop>>;
 
 /// Maximum delay until a reason to stop is noticed: the same as in the real world.

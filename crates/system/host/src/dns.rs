@@ -118,7 +118,7 @@ impl QuestionPace {
         QuestionPace { gap, next: Mutex::new(Instant::now()) }
     }
 
-    /// Returns when it is one's turn.
+    /// Waits until the next question may be sent.
     fn keep(&self) {
         let now = Instant::now();
         let turn = {

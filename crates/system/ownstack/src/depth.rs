@@ -43,7 +43,7 @@ const SHORT: usize = 4 * 1_024;
 /// Approximate number of packets in the mean: those of a response and its acknowledgments.
 const REMEMBERED: usize = 16;
 
-/// True if packets are long, as in bulk transfers: a host passes up to 64 KiB in one packet.
+/// Lengths of packets: long in bulk transfers, where a host passes up to 64 KiB in one packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lengths {
     mean: usize,
@@ -71,7 +71,7 @@ const FEW: usize = 64;
 /// Approximate number of turns in the mean.
 const TURNS: usize = 16;
 
-/// True if many packets arrive together, as with thousands of connections.
+/// Number of packets that arrive together: large with thousands of connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Crowds {
     /// [`TURNS`] times the mean, so that a mean of few packets is not lost to rounding.

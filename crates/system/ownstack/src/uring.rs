@@ -72,7 +72,8 @@ impl std::fmt::Debug for PacketRing {
     }
 }
 
-/// Returns whether this kernel supports what [`PacketRing`] needs, and this process may use it.
+/// Checks that this kernel supports the features that [`PacketRing`] needs, and that this process
+/// may use them.
 ///
 /// # Errors
 /// Fails with the error of the kernel; `Unsupported` if it has no multishot receive request.

@@ -225,7 +225,7 @@ impl Worker {
         }
     }
 
-    /// Returns state that a user's connections no longer need, unless calls are in flight on them.
+    /// Releases state that a user's connections no longer need, unless calls are in flight on them.
     fn rest_connections(&mut self, user: u32) {
         if let Some(slot) = self.feedback.connection_of(user) {
             self.pool.rest(slot);

@@ -36,7 +36,7 @@ struct User {
     again: u32,
 }
 
-/// Returns whether and when a packet arrives.
+/// Returns the arrival of a packet; `None` if it is lost.
 fn carried(link: &mut PathLink, at: Nanos, bytes: u32) -> Option<Nanos> {
     let mut lost = Vec::new();
     link.push(at, bytes, 0, &mut lost);

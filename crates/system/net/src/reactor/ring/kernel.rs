@@ -94,7 +94,7 @@ impl std::fmt::Debug for KernelRing {
     }
 }
 
-/// Returns whether this kernel supports batched sockets and this process may use them.
+/// Checks that this kernel supports batched sockets and that this process may use them.
 ///
 /// # Errors
 /// Fails with the kernel's error: unknown features are `InvalidInput`.
