@@ -23,7 +23,7 @@ const VERSIONS: [&str; 5] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
 /// Position of the oldest version that is available.
 const OLDEST: usize = 3;
 
-/// What is logged of requests and responses.
+/// Logged parts of requests and responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpDebug {
     #[default]

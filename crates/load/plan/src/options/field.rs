@@ -198,7 +198,7 @@ pub(crate) fn read_content(
     Ok(())
 }
 
-/// What is masked in content that is shown.
+/// Parts that are masked in shown content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentMask {
     Nothing,
@@ -213,7 +213,7 @@ impl ContentMask {
     }
 }
 
-/// Text under the key itself, other bytes as base64 under their own key.
+/// Returns text under the key itself, and other bytes as base64 under a separate key.
 pub(crate) fn show_content(bytes: Option<&[u8]>, mask: ContentMask) -> (&'static str, KeyValue) {
     let Some(bytes) = bytes else { return ("", KeyValue::One(Scalar::Off)) };
     let shown = match mask {
