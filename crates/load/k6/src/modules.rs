@@ -3,7 +3,7 @@
 use crate::program::{Program, normalize};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
-use rquickjs::{Ctx, Error, Module};
+use rquickjs::{Ctx, Error, Function, Module, Value};
 use std::sync::Arc;
 
 /// Modules with objects of the prelude, and the names that they export.
@@ -217,6 +217,34 @@ fn native_text(name: &str, exports: &[&str]) -> String {
     text
 }
 
+/// Maximum number of names that a CommonJS file exports to modules.
+const EXPORTS_MAX: usize = 10_000;
+
+/// A module that exports what a CommonJS file exports. The file runs now: its names must be known
+/// before the module is linked.
+fn common_js_text(ctx: &Ctx<'_>, key: &str) -> Result<String, Error> {
+    let load: Function<'_> = ctx.globals().get("__k6_load_file")?;
+    let exports: Value<'_> = load.call((key,))?;
+    let names = exports.as_object().map(|it| it.keys::<String>().flatten().take(EXPORTS_MAX));
+    let key = serde_json::Value::from(key);
+    let mut text = format!(
+        "const it = globalThis.__k6_load_file({key});\n\
+         export default it && it.__esModule && 'default' in it ? it.default : it;\n"
+    );
+    let is_name = |name: &String| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$';
+        !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.bytes().all(allowed)
+            && !matches!(name.as_str(), "" | "default")
+    };
+    for (number, name) in names.into_iter().flatten().filter(is_name).enumerate() {
+        text.push_str(&format!(
+            "const e{number} = it.{name};\nexport {{ e{number} as {name} }};\n"
+        ));
+    }
+    Ok(text)
+}
+
 pub(crate) struct ModuleNames;
 
 impl Resolver for ModuleNames {
@@ -246,7 +274,10 @@ impl Loader for ModuleTexts {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>, Error> {
-        let text = text(&self.0, name).map_err(|why| Error::new_loading_message(name, why))?;
+        let mut text = text(&self.0, name).map_err(|why| Error::new_loading_message(name, why))?;
+        if !crate::scan::is_module(&text) {
+            text = common_js_text(ctx, name)?.into();
+        }
         crate::bytecode::declare(ctx, &self.0, name, &text)
     }
 }

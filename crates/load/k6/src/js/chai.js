@@ -70,13 +70,16 @@ export class Assertion {
     throw new AssertionError(said, { actual, expected });
   }
   _on(object) { return new Assertion(object, this._flags.message); }
+  // The last argument of an assertion may be a message.
+  _says(message) { if (message !== undefined) this._flags.message = message; return this; }
   _same(other) { return this._flags.deep ? equalDeep(this._obj, other) : this._obj === other; }
   get not() { this._flags.negate = true; return this; }
-  equal(other) {
+  equal(other, message) {
+    this._says(message);
     if (this._flags.deep) return this.eql(other);
     return this.assert(this._obj === other, 'expected #{this} to equal #{exp}', 'expected #{this} to not equal #{exp}', other);
   }
-  eql(other) { return this.assert(equalDeep(this._obj, other), 'expected #{this} to deeply equal #{exp}', 'expected #{this} to not deeply equal #{exp}', other); }
+  eql(other, message) { return this._says(message).assert(equalDeep(this._obj, other), 'expected #{this} to deeply equal #{exp}', 'expected #{this} to not deeply equal #{exp}', other); }
   _compare(met, other, is, isNot) {
     const measured = this._flags.length;
     if (measured) this._on(this._obj).property('length');
@@ -84,38 +87,48 @@ export class Assertion {
     if (measured) return this.assert(met(size, other), `expected #{this} to have a length ${is} #{exp} but got #{act}`, `expected #{this} to have a length ${isNot} #{exp}`, other, size);
     return this.assert(met(size, other), `expected #{this} to be ${is} #{exp}`, `expected #{this} to be ${isNot} #{exp}`, other);
   }
-  above(other) { return this._compare((a, b) => a > b, other, 'above', 'at most'); }
-  least(other) { return this._compare((a, b) => a >= b, other, 'at least', 'below'); }
-  below(other) { return this._compare((a, b) => a < b, other, 'below', 'at least'); }
-  most(other) { return this._compare((a, b) => a <= b, other, 'at most', 'above'); }
-  within(low, high) {
+  above(other, message) { return this._says(message)._compare((a, b) => a > b, other, 'above', 'at most'); }
+  least(other, message) { return this._says(message)._compare((a, b) => a >= b, other, 'at least', 'below'); }
+  below(other, message) { return this._says(message)._compare((a, b) => a < b, other, 'below', 'at least'); }
+  most(other, message) { return this._says(message)._compare((a, b) => a <= b, other, 'at most', 'above'); }
+  within(low, high, message) {
+    this._says(message);
     const value = this._flags.length ? sizeOf(this._obj) : this._obj;
     const what = this._flags.length ? 'have a length' : 'be';
     return this.assert(value >= low && value <= high, `expected #{this} to ${what} within ${low}..${high}`, `expected #{this} to not ${what} within ${low}..${high}`);
   }
-  closeTo(other, delta) { return this.assert(Math.abs(this._obj - other) <= delta, `expected #{this} to be close to ${other} +/- ${delta}`, `expected #{this} not to be close to ${other} +/- ${delta}`); }
-  instanceof(type) { return this.assert(this._obj instanceof type, `expected #{this} to be an instance of ${type.name}`, `expected #{this} to not be an instance of ${type.name}`); }
-  property(name, value) {
+  closeTo(other, delta, message) {
+    this._says(message)._on(this._obj).a('number');
+    return this.assert(Math.abs(this._obj - other) <= delta, `expected #{this} to be close to ${other} +/- ${delta}`, `expected #{this} not to be close to ${other} +/- ${delta}`);
+  }
+  instanceof(type, message) { return this._says(message).assert(this._obj instanceof type, `expected #{this} to be an instance of ${type.name}`, `expected #{this} to not be an instance of ${type.name}`); }
+  property(name, value, message) {
+    this._says(message);
     const { nested, own, deep } = this._flags;
     const object = this._obj;
     const found = nested ? at(object, String(name)) : (object === null || object === undefined ? undefined : object[name]);
     const has = own ? Object.hasOwn(Object(object), name) : (nested ? found !== undefined : object !== null && object !== undefined && name in Object(object));
     const title = `${deep ? 'deep ' : ''}${own ? 'own ' : ''}${nested ? 'nested ' : ''}property ${inspect(name)}`;
-    if (arguments.length === 1 || !this._flags.negate) this.assert(has, `expected #{this} to have ${title}`, `expected #{this} to not have ${title}`);
-    if (arguments.length > 1) {
+    const valued = arguments.length > 1;
+    if (!valued || !this._flags.negate) this.assert(has, `expected #{this} to have ${title}`, `expected #{this} to not have ${title}`);
+    if (valued) {
       const same = has && (deep ? equalDeep(found, value) : found === value);
       this.assert(same, `expected #{this} to have ${title} of #{exp}, but got #{act}`, `expected #{this} to not have ${title} of #{act}`, value, found);
     }
     this._obj = found;
     return this;
   }
-  _lengthOf(count) {
+  _lengthOf(count, message) {
+    this._says(message);
     this._on(this._obj).property('length');
     const size = sizeOf(this._obj);
     return this.assert(size === count, 'expected #{this} to have a length of #{exp} but got #{act}', 'expected #{this} to not have a length of #{act}', count, size);
   }
-  match(pattern) { return this.assert(pattern.test(this._obj), `expected #{this} to match ${pattern}`, `expected #{this} not to match ${pattern}`); }
-  string(part) { return this.assert(String(this._obj).includes(part), `expected #{this} to contain ${inspect(part)}`, `expected #{this} to not contain ${inspect(part)}`); }
+  match(pattern, message) { return this._says(message).assert(pattern.test(this._obj), `expected #{this} to match ${pattern}`, `expected #{this} not to match ${pattern}`); }
+  string(part, message) {
+    this._says(message)._on(this._obj).a('string');
+    return this.assert(String(this._obj).includes(part), `expected #{this} to contain ${inspect(part)}`, `expected #{this} to not contain ${inspect(part)}`);
+  }
   keys(...all) {
     const wanted = all.length === 1 && typeof all[0] === 'object' ? (Array.isArray(all[0]) ? all[0] : Object.keys(all[0])) : all;
     const own = this._obj instanceof Map || this._obj instanceof Set ? [...this._obj.keys()] : Object.keys(Object(this._obj));
@@ -126,15 +139,20 @@ export class Assertion {
     const words = `${this._flags.contains ? 'contain' : 'have'} ${list}`;
     return this.assert(found, `expected #{this} to ${words}`, `expected #{this} to not ${words}`, wanted, own);
   }
-  members(list) {
+  members(list, message) {
+    this._says(message);
+    for (const one of [this._obj, list]) this._on(one).an('array');
     const same = this._flags.deep ? equalDeep : (a, b) => a === b;
-    const inside = list.every((one) => this._obj.some((other) => same(one, other)));
-    if (this._flags.contains) return this.assert(inside, 'expected #{this} to be a superset of #{exp}', 'expected #{this} to not be a superset of #{exp}', list);
-    return this.assert(inside && list.length === this._obj.length, 'expected #{this} to have the same members as #{exp}', 'expected #{this} to not have the same members as #{exp}', list);
+    const ordered = this._flags.ordered;
+    const inside = list.every((one, i) => (ordered ? i < this._obj.length && same(one, this._obj[i]) : this._obj.some((other) => same(one, other))));
+    const set = ordered ? 'ordered ' : '';
+    if (this._flags.contains) return this.assert(inside, `expected #{this} to be ${ordered ? 'an ordered' : 'a'} superset of #{exp}`, `expected #{this} to not be ${ordered ? 'an ordered' : 'a'} superset of #{exp}`, list);
+    return this.assert(inside && list.length === this._obj.length, `expected #{this} to have the same ${set}members as #{exp}`, `expected #{this} to not have the same ${set}members as #{exp}`, list);
   }
-  oneOf(list) { return this.assert(list.some((one) => this._same(one)), 'expected #{this} to be one of #{exp}', 'expected #{this} to not be one of #{exp}', list); }
-  satisfy(test) { return this.assert(test(this._obj), `expected #{this} to satisfy ${display(test)}`, `expected #{this} to not satisfy ${display(test)}`); }
+  oneOf(list, message) { return this._says(message).assert(list.some((one) => this._same(one)), 'expected #{this} to be one of #{exp}', 'expected #{this} to not be one of #{exp}', list); }
+  satisfy(test, message) { return this._says(message).assert(test(this._obj), `expected #{this} to satisfy ${display(test)}`, `expected #{this} to not satisfy ${display(test)}`); }
   throw(type, pattern) {
+    this._on(this._obj).a('function');
     let caught = null;
     try { this._obj(); } catch (error) { caught = { error }; }
     const [wanted, words] = typeof type === 'function' ? [type, pattern] : [null, type];
@@ -151,11 +169,13 @@ export class Assertion {
     try { this._obj.json('__unlikelyidefintifier1'); } catch (error) { valid = false; }
     return this.assert(valid, 'has valid json body', 'does not have a valid json body');
   }
-  _type(type) {
+  _type(type, message) {
+    this._says(message);
     const wanted = String(type).toLowerCase();
     return this.assert(kind(this._obj) === wanted, `expected #{this} to be ${article(wanted)} ${type}`, `expected #{this} not to be ${article(wanted)} ${type}`);
   }
-  _include(value) {
+  _include(value, message) {
+    this._says(message);
     const [object, deep] = [this._obj, this._flags.deep];
     const words = `${deep ? 'deep ' : ''}include ${inspect(value)}`;
     let found;
@@ -179,6 +199,7 @@ const STATES = {
 };
 const FACTS = {
   null: ['be null', (value) => value === null], undefined: ['be undefined', (value) => value === undefined], NaN: ['be NaN', (value) => Number.isNaN(value)],
+  finite: ['be a finite number', (value) => Number.isFinite(value)],
   empty: ['be empty', (value) => (typeof value === 'object' && value !== null && !Array.isArray(value) && sizeOf(value) === undefined ? Object.keys(value).length : sizeOf(value)) === 0],
 };
 // A property that may also be called, as in `to.be.true()`.
@@ -202,9 +223,9 @@ function chainable(names, flag, method) {
     });
   }
 }
-chainable(['a', 'an'], '', function (type) { return this._type(type); });
-chainable(['include', 'includes', 'contain', 'contains'], 'contains', function (value) { return this._include(value); });
-chainable(['length', 'lengthOf'], 'length', function (count) { return this._lengthOf(count); });
+chainable(['a', 'an'], '', function (...given) { return this._type(...given); });
+chainable(['include', 'includes', 'contain', 'contains'], 'contains', function (...given) { return this._include(...given); });
+chainable(['length', 'lengthOf'], 'length', function (...given) { return this._lengthOf(...given); });
 const ALIASES = { equals: 'equal', eq: 'equal', eqls: 'eql', gt: 'above', greaterThan: 'above', gte: 'least', greaterThanOrEqual: 'least', lt: 'below', lessThan: 'below',
   lte: 'most', lessThanOrEqual: 'most', approximately: 'closeTo', instanceOf: 'instanceof', matches: 'match', key: 'keys', throws: 'throw', Throw: 'throw', satisfies: 'satisfy' };
 for (const [name, known] of Object.entries(ALIASES)) Assertion.prototype[name] = Assertion.prototype[known];

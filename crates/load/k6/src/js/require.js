@@ -22,5 +22,7 @@ function load(kind, key) {
   return module.exports;
 }
 k6.load = load;
+// for modules that import CommonJS files
+Object.defineProperty(globalThis, '__k6_load_file', { value: (key) => load('file', key) });
 globalThis.require = requireFrom(n.entry());
 })

@@ -26,6 +26,8 @@ fn libraries_of_jslib_are_built_in() {
             expect([1, 2], 'list').to.include(2).and.not.be.empty;
             expect('text', 'word').to.be.a('string').and.match(/^t/);
             expect(false, 'flag').to.be.false();
+            expect([1, 2]).to.have.ordered.members([1, 2], 'order');
+            expect(2).to.equal(2, 'two');
           }), describe('missed', () => { expect(3, 'three').to.be.below(2); throw 1; }),
           describe('thrown', () => { throw new Error('odd'); })];
           console.log(done.join());
@@ -80,4 +82,29 @@ fn libraries_of_jslib_are_built_in() {
     assert!(
         matches!(ran.test.stop_reason(), Some(StopReason::Aborted(why)) if why == "ends the test")
     );
+}
+
+#[test]
+fn modules_import_common_js_files() {
+    let ran = ran(&[
+        (
+            "/t/a.js",
+            "import lib, { double } from './lib.js';
+            import flagged, * as all from './flagged.js';
+            export default function () {
+              console.log(lib.double(2), double(3), flagged, all.named, Object.keys(all).join());
+            }",
+        ),
+        (
+            "/t/lib.js",
+            "const two = require('./two.js'); module.exports = { double: (x) => x * two };",
+        ),
+        ("/t/two.js", "module.exports = 2;"),
+        (
+            "/t/flagged.js",
+            "Object.defineProperty(exports, '__esModule', { value: true });
+            exports.default = 'mine'; exports.named = 1; exports.delete = 2; exports['a-b'] = 3;",
+        ),
+    ]);
+    assert_eq!(ran.log(), ["4 6 mine 1 default,delete,named"]);
 }
