@@ -73,6 +73,8 @@ fn libraries_of_jslib_are_built_in() {
         "list not to be empty",
         "word to match /^t/",
         "flag to be false",
+        "two to equal 2",
+        "order to have the same ordered members as [ 1, 2 ]",
     ] {
         assert!(met.contains(&format!("expected {name} 1")), "{name}: {met:?}");
     }
