@@ -23,6 +23,8 @@ use workload::{
 
 /// Interval at which users check whether setup or the last user is done.
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(2);
+/// Part of the interval for each user of the test, if that is longer.
+const RECHECK_PER_USER: Nanos = Nanos::from_micros(1);
 /// Maximum pause in a test that may be stopped from outside.
 const PAUSE_MAX: Nanos = Nanos::from_millis(200);
 
@@ -46,6 +48,8 @@ impl Guides for ScriptGuides {
 enum GuideState {
     /// The user has no runtime yet.
     Fresh,
+    /// The first user waits until all users have run the init code.
+    Starting,
     /// The user waits for the end of setup.
     Waiting,
     Idle,
@@ -84,6 +88,8 @@ struct Member {
     first_lane: u32,
     /// Number of calls in flight.
     in_flight: usize,
+    /// How often it has looked for the start of the test.
+    rechecks: u32,
     /// Its connections end before its next iteration.
     must_disconnect: bool,
 }
@@ -121,7 +127,6 @@ impl ScriptGuide {
     }
 
     fn step(&mut self, user: u64, now: Nanos) -> Step {
-        self.test.note_origin(now);
         self.test.note_end(now);
         let member = self.members.entry(user).or_insert_with(|| Member {
             id: user,
@@ -137,6 +142,7 @@ impl ScriptGuide {
             ended: VecDeque::new(),
             first_lane: 0,
             in_flight: 0,
+            rechecks: 0,
             must_disconnect: false,
         });
         let mut at = Member::drive(member, &self.test, &self.store, now);
@@ -163,12 +169,17 @@ impl Member {
     fn drive(&mut self, test: &Arc<Test>, store: &Arc<Mutex<Store>>, now: Nanos) -> Drive {
         match self.state.clone() {
             GuideState::Fresh => {
-                self.create(test, store, now);
+                self.create(test, store);
                 Drive::Again
             }
-            GuideState::Waiting if test.is_stopped() => self.leave(),
+            GuideState::Starting | GuideState::Waiting if test.is_stopped() => self.leave(),
+            GuideState::Starting if test.has_created_all() => {
+                self.begin_test(test, now);
+                Drive::Again
+            }
+            GuideState::Starting => self.recheck(test),
             GuideState::Waiting => match test.base() {
-                None => pause(RECHECK_INTERVAL),
+                None => self.recheck(test),
                 Some(_) => {
                     self.state = GuideState::Idle;
                     Drive::Again
@@ -188,8 +199,8 @@ impl Member {
         Drive::Again
     }
 
-    /// Runs the init code; the first user runs setup next.
-    fn create(&mut self, test: &Arc<Test>, store: &Arc<Mutex<Store>>, now: Nanos) {
+    /// Runs the init code.
+    fn create(&mut self, test: &Arc<Test>, store: &Arc<Mutex<Store>>) {
         let context = Context::new(test.program.clone(), store.clone(), self.id + 1, test.seed);
         match Vu::new(&test.program, context) {
             Ok((vu, _, _)) => {
@@ -202,10 +213,24 @@ impl Member {
                 return;
             }
         }
+        test.created.fetch_add(1, Ordering::AcqRel);
+        self.state = if self.id == 0 { GuideState::Starting } else { GuideState::Waiting };
+    }
+
+    /// Pauses until the start of the test is looked for again: at first by a moment, then by an
+    /// interval that keeps the load of many users low.
+    fn recheck(&mut self, test: &Test) -> Drive {
+        self.rechecks += 1;
+        pause(match self.rechecks {
+            1 => Nanos(if self.id == 0 { 1 } else { 2 }),
+            _ => RECHECK_INTERVAL.max(RECHECK_PER_USER * test.users()),
+        })
+    }
+
+    /// Begins setup, or the scenarios.
+    fn begin_test(&mut self, test: &Test, now: Nanos) {
+        test.note_origin(now);
         self.state = GuideState::Waiting;
-        if self.id != 0 {
-            return;
-        }
         if test.has_setup() {
             self.begin_stage(test, false, now);
         } else {

@@ -75,6 +75,8 @@ pub struct Test {
     pub(crate) present: AtomicU64,
     stop: Mutex<Option<StopReason>>,
     stopped: AtomicBool,
+    /// Users that have run the init code.
+    pub(crate) created: AtomicU64,
     pub(crate) teardown_failed: Mutex<Option<u8>>,
     may_stop: bool,
     /// When the next request may begin, by the option `rps`.
@@ -161,6 +163,7 @@ impl Test {
             present: AtomicU64::new(users),
             stop: Mutex::default(),
             stopped: AtomicBool::new(false),
+            created: AtomicU64::new(0),
             teardown_failed: Mutex::default(),
             may_stop,
             next_slot: AtomicU64::new(0),
@@ -252,6 +255,11 @@ impl Test {
         if fresh.is_ok() {
             self.program.counts.origin.store(now.0, Ordering::Relaxed);
         }
+    }
+
+    /// Returns whether all users have run the init code.
+    pub(crate) fn has_created_all(&self) -> bool {
+        self.created.load(Ordering::Acquire) >= self.users()
     }
 
     /// Notes that a user was present at `now`.

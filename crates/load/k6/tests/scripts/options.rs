@@ -1,9 +1,11 @@
 //! Options of connections.
 
-use crate::ran;
+use crate::support::run_from;
+use crate::{answer, load, ran};
 use k6::program::Program;
 use k6::test::{OuterOptions, Test};
 use std::collections::BTreeMap;
+use units::Nanos;
 
 #[test]
 fn options_of_connections_are_applied() {
@@ -80,4 +82,18 @@ fn values_of_options_that_are_not_available_are_named() {
     {
         assert!(test.warnings.iter().any(|it| it.contains(words)), "{words}: {:?}", test.warnings);
     }
+}
+
+#[test]
+fn a_test_begins_when_all_users_have_run_the_init_code() {
+    let script = "import http from 'k6/http';
+        export const options = { scenarios: { s: { executor: 'per-vu-iterations', vus: 2 } } };
+        export function setup() { http.get('http://h.example/setup'); }
+        export default function () { http.get('http://h.example/get'); }";
+    let test = load(Box::leak(Box::new([("/t/a.js", script)]))).map_err(|error| error.text);
+    let late = |user| Nanos::from_secs(if user == 0 { 1 } else { 4 });
+    let ran = run_from(test.unwrap(), &answer, late);
+    let sent: Vec<u64> = ran.sent.iter().map(|(at, _)| at - at % 10).collect();
+    assert_eq!(sent, [3_000, 3_010, 3_010]);
+    assert!(ran.elapsed_s() < 0.05, "{}", ran.elapsed_s());
 }

@@ -85,12 +85,17 @@ impl Events {
 
 /// Runs all users of a test on one worker.
 pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
+    run_from(test, server, |_| Nanos::SECOND)
+}
+
+/// The same, with the instants at which the users are first asked.
+pub(crate) fn run_from(test: Test, server: Server<'_>, first: impl Fn(u64) -> Nanos) -> Ran {
     let test = Arc::new(test);
     let own = test.new_store();
     let mut guide = ScriptGuides(test.clone()).guide();
     let mut world = World { events: Events::default(), sent: Vec::new(), sockets: Sockets::new() };
     for user in 0..test.users() {
-        world.events.put(Nanos::SECOND, user, None);
+        world.events.put(first(user), user, None);
     }
     while let Some(Reverse((now, user, event))) = world.events.due.pop() {
         assert!(now < Nanos::from_secs(100_000), "the test does not end");

@@ -250,7 +250,8 @@ impl K6 {
         let counts = &test.program.counts;
         let (users, active) = (test.users(), if over { 0 } else { count(&counts.active) });
         let width = users.to_string().len();
-        let clock = if over { self.elapsed_s() } else { self.seconds as f64 };
+        let now = if over { test.end() } else { self.row_end() };
+        let clock = self.elapsed_s(now);
         let (minutes, seconds) = ((clock / 60.0).trunc(), clock % 60.0);
         let mut out = format!(
             "\nrunning ({minutes:02}m{seconds:04.1}s), {active:0width$}/{users} VUs, {} complete and {} \
@@ -259,9 +260,7 @@ impl K6 {
             count(&counts.interrupted),
         );
         let longest = test.facts.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
-        let passed = test
-            .base()
-            .map_or(0.0, |base| clock - (base.as_secs_f64() - test.origin().as_secs_f64()));
+        let passed = test.base().map_or(0.0, |base| now.as_secs_f64() - base.as_secs_f64());
         for facts in &test.facts {
             let length = facts.length.as_secs_f64();
             let into = (passed - facts.start.as_secs_f64()).clamp(0.0, length);
@@ -277,8 +276,15 @@ impl K6 {
         out
     }
 
-    fn elapsed_s(&self) -> f64 {
-        (self.test.end() - self.test.origin()).as_secs_f64()
+    /// Seconds from the start of setup; 0 before it.
+    fn elapsed_s(&self, now: Nanos) -> f64 {
+        let origin = self.test.origin();
+        if origin.is_zero() { 0.0 } else { (now - origin).as_secs_f64() }
+    }
+
+    /// The end of the current row.
+    fn row_end(&self) -> Nanos {
+        self.date.at + Nanos::from_secs(self.seconds)
     }
 
     /// Returns the opening lines.
@@ -446,7 +452,7 @@ impl Face for K6 {
 
     fn row(&mut self, _: &Second, _: &Snapshot) -> FaceOutput {
         self.seconds += 1;
-        let at = self.date.at + Nanos::from_secs(self.seconds);
+        let at = self.row_end();
         if self.test.is_over() {
             // the last row is cut short by the end
             return FaceOutput { err: self.log(at), log: self.points(), ..FaceOutput::default() };
@@ -456,7 +462,7 @@ impl Face for K6 {
         self.add(row::VUS_MAX, self.test.users() as f64, at, &[]);
         let judged = self.seconds.is_multiple_of(2) && !self.options.no_thresholds;
         if judged && self.test.may_abort() {
-            let crossed = self.test.crossed(&self.test.collected(), self.seconds as f64, true);
+            let crossed = self.test.crossed(&self.test.collected(), self.elapsed_s(at), true);
             if !crossed.is_empty() {
                 self.test.stop(StopReason::Thresholds(crossed));
             }
@@ -481,7 +487,7 @@ impl Face for K6 {
     fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
         self.count_dropped();
         let all = self.test.collected();
-        let elapsed_s = self.elapsed_s();
+        let elapsed_s = self.elapsed_s(self.test.end());
         let full = self.options.summary == SummaryMode::Full;
         let summary = TestSummary { test: &self.test, all: &all, elapsed_s, full };
         let crossed = match self.options.no_thresholds {
