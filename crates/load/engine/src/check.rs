@@ -21,7 +21,7 @@ use workload::Jar;
 pub trait CheckWorld: Caller {
     fn now(&mut self) -> Nanos;
 
-    /// The site's files are accessible.
+    /// Returns whether the site's files are accessible.
     fn has_files(&self) -> bool;
 
     /// # Errors
@@ -197,8 +197,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The step expects an unreachable server: no server has been reached yet, and none is
-    /// reachable now.
+    /// Returns whether the step expects a response, but no server has been reached so far.
     fn unmet(&mut self, ask: &Ask, heard: &Heard) -> bool {
         self.met |= heard.connected;
         let silent = !self.met && heard.result.is_err();

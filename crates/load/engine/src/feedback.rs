@@ -782,7 +782,7 @@ impl Feedback {
         }
     }
 
-    /// A guide is notified of each call's end.
+    /// Returns whether a guide is notified of each call's end.
     pub(crate) fn is_attended_to_the_end(&self) -> bool {
         self.guided.as_ref().is_some_and(|guided| guided.attends_to_each())
     }

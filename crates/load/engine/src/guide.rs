@@ -157,7 +157,7 @@ impl Guided {
         self.next_calls.get_mut(user as usize)?.take()
     }
 
-    /// The user's next step is a pause that has just ended.
+    /// Takes the user's next step if it is a pause that has just ended; returns whether it was one.
     pub(crate) fn take_pause(&mut self, user: u32) -> bool {
         let next_call = self.next_calls.get_mut(user as usize);
         next_call.is_some_and(|next_call| {

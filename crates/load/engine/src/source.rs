@@ -512,7 +512,8 @@ impl Source {
         }
     }
 
-    /// Sessions follow visits: each group waits for the last response of the previous group.
+    /// Returns whether sessions follow visits: each group waits for the last response of the
+    /// previous group.
     pub(crate) fn is_scripted(&self) -> bool {
         self.session().is_some_and(|session| !session.visits.is_empty())
     }

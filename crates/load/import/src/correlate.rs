@@ -341,7 +341,7 @@ fn is_uuid(text: &str) -> bool {
         && groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Replaces the differing part of the text with a value.
+/// Replaces parts of a text with values.
 pub(super) fn with_replaced(source: &str, parts: &[(std::ops::Range<usize>, Text)]) -> Text {
     let mut text = Text::default();
     let mut at = 0;

@@ -56,7 +56,7 @@ impl WireRequest {
 #[derive(Clone, Debug, Default)]
 pub struct HttpReply {
     pub sample: Sample,
-    /// Head as received, followed by the body before decoding; empty without a complete response.
+    /// Head as received; empty without a complete response, as is `body`, which is not decoded.
     pub head: Vec<u8>,
     pub body: Vec<u8>,
 }

@@ -519,7 +519,7 @@ pub(crate) fn header_fault(name: &str, value: &str) -> Option<String> {
     None
 }
 
-/// A token (RFC 9110 §5.6.2), as used for methods and field names.
+/// Returns whether the text is a token (RFC 9110 §5.6.2), as used for methods and field names.
 pub(crate) fn is_token(text: &str) -> bool {
     let mark = |byte| b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || mark(byte))

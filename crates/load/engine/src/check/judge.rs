@@ -304,7 +304,7 @@ fn json(
     Ok(())
 }
 
-/// Numbers are equal if their values are: 1 and 1.0.
+/// Returns whether two JSON values are equal; numbers are equal if their values are: 1 and 1.0.
 fn same_json(wanted: &serde_json::Value, got: &serde_json::Value) -> bool {
     use serde_json::Value;
     match (wanted, got) {

@@ -78,7 +78,7 @@ impl Conn {
         self.work.as_ref()?.calls.iter().position(Call::listens)
     }
 
-    /// It is a WebSocket.
+    /// Returns whether the connection is a WebSocket.
     pub(crate) fn is_socket(&mut self) -> bool {
         self.work.as_mut().is_some_and(|work| work.speaker.socket().is_some())
     }

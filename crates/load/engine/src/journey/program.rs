@@ -130,7 +130,7 @@ impl StepCard {
     }
 }
 
-/// The message is encoded for each call.
+/// Returns whether the message is encoded for each call.
 fn is_made(step: &JourneyStep) -> bool {
     step.grpc.is_some() && !matches!(step.ask.body, Body::Bytes(_))
 }

@@ -95,7 +95,7 @@ impl SocketTerms {
         })
     }
 
-    /// Messages have answers.
+    /// Returns whether messages have answers.
     pub(crate) fn has_answers(&self) -> bool {
         !self.publishes && (!matches!(self.rule, AnswerRule::None) || self.holds)
     }

@@ -52,7 +52,7 @@ impl Worker {
         }
     }
 
-    /// The end of the call ends the run.
+    /// Returns whether the end of the call ends the run.
     #[inline]
     fn is_lost(&self, end: &End) -> bool {
         end.outcome != Outcome::Succeeded

@@ -25,7 +25,7 @@ use workload::Template;
 const TOO_EARLY: u16 = 425;
 
 impl Worker {
-    /// More than the length of responses is needed.
+    /// Returns whether more than the length of responses is needed.
     #[inline]
     pub(super) fn gathers(&self) -> bool {
         self.looks || self.journal.keeps_responses()

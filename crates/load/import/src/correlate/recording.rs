@@ -174,7 +174,8 @@ impl RecordedExchange {
         self.at.saturating_add(self.took)
     }
 
-    /// Returns a key that is equal for equivalent requests: path segments with digits may differ.
+    /// Returns a key that is equal for equivalent requests: long path segments, and those with
+    /// digits, may differ.
     pub(super) fn shape(&self) -> (String, String) {
         let segment = |segment: &str| {
             let varies = segment.len() >= 16 || segment.bytes().any(|byte| byte.is_ascii_digit());

@@ -148,7 +148,7 @@ impl DraftReader<'_> {
         load.kind = LoadKind::Stages(stages, false);
     }
 
-    /// Reads rows of threads, delay, start time, hold time and stop time.
+    /// Reads rows of threads, delay, and the times to start, hold and stop them.
     fn ultimate(&mut self, element: &Element<'_, '_>, load: &mut LoadPart) {
         let rows: Vec<Vec<f64>> = element
             .items("ultimatethreadgroupdata")
