@@ -45,7 +45,8 @@ impl Idle {
         Ending { out: self.opening(), ..Ending::error(err, 255) }
     }
 
-    /// `created`: total of opened connections; `closed`: connections that the server closed.
+    /// Returns the final report. `created`: total of opened connections; `closed`: connections that
+    /// the server closed.
     pub fn ending(&self, created: u64, closed: u64, seconds: f64) -> Ending {
         let rate = crate::httperf::general(closed as f64 / seconds.max(1e-9));
         let program = &self.program;

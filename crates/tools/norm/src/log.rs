@@ -117,7 +117,7 @@ fn render(at: SystemTime, level: Level, text: &str) -> String {
     lines
 }
 
-/// Replaces characters so that text of a peer or a script cannot control a terminal.
+/// Replaces control characters, so that text of a peer or a script cannot control a terminal.
 fn printable(c: char) -> char {
     if c.is_control() { '.' } else { c }
 }

@@ -83,7 +83,7 @@ impl AsyncWrite for VisitStream {
         true
     }
 
-    /// Does nothing: a socket sends written data by itself.
+    /// Records that all data was written: a socket has nothing to flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.visit.written();
         Poll::Ready(Ok(()))

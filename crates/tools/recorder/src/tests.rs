@@ -20,7 +20,7 @@ fn trusting(authority: &LocalAuthority) -> Arc<ClientConfig> {
     Arc::new(builder.unwrap().with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Returns the request of a connection: its head and the body of its length.
+/// Reads a request from a connection: its head, and the body of its length.
 fn request(stream: &mut impl Read) -> String {
     let mut all = Vec::new();
     let mut byte = [0];

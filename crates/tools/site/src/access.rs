@@ -90,7 +90,7 @@ impl AccessLine<'_> {
     }
 }
 
-/// Escapes a peer's bytes, so that they cannot forge a line or end the quoted field.
+/// Replaces characters of a peer that could forge a line or end the quoted field.
 fn printable(c: char) -> char {
     if c.is_ascii_graphic() && c != '"' && c != '\\' || c == ' ' { c } else { '.' }
 }

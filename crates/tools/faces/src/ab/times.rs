@@ -12,8 +12,8 @@ pub(super) struct TimesRow {
 }
 
 impl TimesRow {
-    /// `strict`: use ab's median: the mean of the middle value and its successor for an odd number
-    /// of values, the upper of the two middle values for an even number.
+    /// Computes the row. `strict`: use ab's median: the mean of the middle value and its successor
+    /// for an odd number of values, the upper of the two middle values for an even number.
     pub(super) fn of(mut values: Vec<i64>, strict: bool) -> TimesRow {
         values.sort_unstable();
         let (Some(&min), Some(&max)) = (values.first(), values.last()) else {

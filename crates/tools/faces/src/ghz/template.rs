@@ -145,7 +145,7 @@ impl Template {
         Ok(Template { parts })
     }
 
-    /// Contains an action.
+    /// Returns whether the template contains an action.
     pub(super) fn has_actions(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Action(_)))
     }

@@ -207,7 +207,7 @@ fn part(total: u64, parts: u64, row: u64) -> u64 {
 }
 
 /// Returns the number of requests of each client: those of a thread are divided among its clients.
-/// TalliedClient `n` belongs to thread `n` modulo their number.
+/// Client `n` belongs to thread `n` modulo the number of threads.
 fn quotas(options: &Options) -> Vec<u64> {
     let (requests, threads) = (options.requests.unwrap_or(1), options.threads);
     let quota = |client: u64| {

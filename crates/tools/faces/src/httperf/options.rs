@@ -14,7 +14,7 @@ pub(super) struct Print {
 /// The law of the gaps between connections or sessions; times in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Period {
-    /// Consecutive sessions.
+    /// Consecutive: each connection or session starts after the end of the previous one.
     #[default]
     Sequential,
     /// `--rate` as a rate; the first line prints it with `%g`.

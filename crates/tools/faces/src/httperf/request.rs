@@ -44,7 +44,7 @@ pub(super) fn unescape(text: &str) -> Extra {
 }
 
 impl Extra {
-    /// Iterates over the header fields.
+    /// Returns the header fields, one line each.
     pub(super) fn lines(&self) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.bytes);
         text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()

@@ -73,7 +73,8 @@ pub(super) enum Pass {
 }
 
 impl Pass {
-    /// `random`: source of the client's nonce. Returns `None` for an unsupported scheme.
+    /// Creates the credentials that answer a challenge; `None` for an unsupported scheme. `random`:
+    /// source of the client's nonce.
     pub(super) fn new(login: Login, challenge: Challenge, random: u64) -> Option<Pass> {
         match challenge {
             Challenge::Basic { .. } => Some(Pass::Basic(login)),

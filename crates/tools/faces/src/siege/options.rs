@@ -106,7 +106,7 @@ pub(super) fn parse(
     Ok(Options { config, output })
 }
 
-/// Returns an ending after the previous output.
+/// Returns the ending, with this output before its own.
 fn after(output: &str, ending: Ending) -> Ending {
     Ending { err: format!("{output}{}", ending.err), ..ending }
 }

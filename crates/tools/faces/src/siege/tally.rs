@@ -72,7 +72,8 @@ pub(super) struct SiegeFigures {
 }
 
 impl SiegeFigures {
-    /// `elapsed`: seconds from the beginning of the first transaction to the end of the last one.
+    /// Computes the figures. `elapsed`: seconds from the beginning of the first transaction to the
+    /// end of the last one.
     pub(super) fn of(tally: &Tally, elapsed: f64) -> SiegeFigures {
         let over = |value: f64, by: f64| if by > 0.0 { value / by } else { 0.0 };
         let hits = tally.hits as f64;

@@ -17,7 +17,8 @@ pub(super) struct Found {
     pub(super) rest: Vec<String>,
 }
 
-/// `short`: letters, each followed by `:` if it takes a value. `program`: prefix of the messages.
+/// Parses options. `short`: letters, each followed by `:` if it takes a value. `program`: prefix of
+/// the messages.
 pub(super) fn getopt(program: &str, args: &[String], short: &str, long: &[Long]) -> Found {
     let mut found = Found::default();
     let mut args = args.iter();

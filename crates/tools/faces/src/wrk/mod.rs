@@ -224,7 +224,8 @@ impl Wrk {
         self.figures.runtime_us.checked_div(each).unwrap_or(0)
     }
 
-    /// Applies wrk's own computation of the results, or adds the note that it was not applied.
+    /// Applies wrk's own computation of the results if `strict`; otherwise returns a note that it
+    /// was not applied, if it makes a difference.
     fn correct(&mut self) -> Option<String> {
         let interval = self.gap();
         let mut invented = self.figures.latency.clone();

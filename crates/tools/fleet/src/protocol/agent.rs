@@ -606,7 +606,8 @@ impl Agent {
         })
     }
 
-    /// Takes an offered part of a lost agent's load: once, with the same answer to each repetition.
+    /// Answers the offer of a part of a lost agent's load: takes the part once or refuses it, and
+    /// repeats the answer if the offer is repeated.
     fn take(&mut self, step: u64, number: u64, slots: (&[Vec<u32>], u32), from: Nanos, now: Nanos) {
         if self.step() != Some(step) {
             return;

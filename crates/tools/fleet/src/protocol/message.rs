@@ -320,7 +320,7 @@ pub enum FromWatch {
         #[serde(with = "SutRowForm")]
         row: SutRow,
     },
-    /// No more messages can be read, with the reason.
+    /// No more readings are possible, with the reason.
     Trouble {
         why: String,
     },

@@ -43,7 +43,7 @@ struct Realm {
 pub(crate) struct Gates(Vec<Arc<Rule>>);
 
 impl Guard {
-    /// `root`: base of paths. `server_root`: base of the names of password files.
+    /// Creates a guard. `root`: base of paths. `server_root`: base of the names of password files.
     pub(crate) fn new(root: &Path, server_root: &Path, complain: Complain) -> Guard {
         let (root, server_root) = (root.to_owned(), server_root.to_owned());
         Guard(Arc::new(Realm { root, server_root, complain }))

@@ -162,7 +162,8 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
 }
 
-/// Hashes as in other servers' password files: crypt's `$id$salt$hash`, and `{SHA}`.
+/// Returns whether the password is a hash as in the password files of other servers:
+/// `$id$salt$hash` of crypt, `{SHA}` or `{SSHA}`.
 fn is_hash(password: &str) -> bool {
     let crypt = password.starts_with('$') && password.matches('$').count() >= 3;
     crypt || password.starts_with("{SHA}") || password.starts_with("{SSHA}")

@@ -41,7 +41,8 @@ impl ProcessSlot {
 }
 
 impl Places {
-    /// `at_once`: processes, at least one; `queue`: requests that wait for a slot.
+    /// Creates slots. `at_once`: number of concurrent processes, at least one; `queue`: number of
+    /// requests that wait for a slot.
     pub(crate) fn new(at_once: usize, queue: usize) -> Arc<Places> {
         let free = Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
         let queue = Semaphore::new(queue.min(Semaphore::MAX_PERMITS));

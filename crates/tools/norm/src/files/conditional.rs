@@ -52,7 +52,7 @@ pub(super) fn judge(
     PreconditionResult::Go { ranges: method == Method::GET && if_range_holds(headers, now) }
 }
 
-/// Evaluates If-Range (§13.1.5): a tag by strong comparison, a date by exact match.
+/// Returns whether If-Range holds (§13.1.5): a tag by strong comparison, a date by exact match.
 fn if_range_holds(headers: &HeaderMap, now: Validators<'_>) -> bool {
     if !headers.contains_key(header::IF_RANGE) {
         return true;

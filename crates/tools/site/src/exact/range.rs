@@ -84,11 +84,11 @@ struct ClientLine {
     interest: Interest,
 }
 
-/// Why a connection is dropped.
+/// Reason why a connection is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gone {
     InOrder,
-    /// The client reset it.
+    /// Its socket reported an error or a hangup.
     Broken,
 }
 

@@ -83,7 +83,8 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// `held`: total size of all held bodies, of which `most` bytes are permitted.
+    /// Creates an empty body. `held`: total size of all held bodies, of which `most` bytes are
+    /// permitted.
     pub(super) fn new(held: Arc<AtomicU64>, most: u64) -> Held {
         Held { bytes: Vec::new(), booked: 0, held, most }
     }

@@ -98,7 +98,7 @@ impl Common {
         self.tunnels.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns a request's body that must be buffered.
+    /// Returns an empty buffer for a request's body.
     fn hold(&self) -> body::Held {
         body::Held::new(Arc::clone(&self.held), self.held_max)
     }

@@ -119,7 +119,7 @@ impl QuicRange {
     }
 }
 
-/// Returns the connection, once its handshake is over; `early`: before that.
+/// Returns the connection once its handshake is over, or before that if `early`.
 async fn shaken(incoming: quinn::Incoming, early: bool) -> Option<Connection> {
     if early {
         // a server can always send before its handshake completes
