@@ -243,7 +243,7 @@ pub trait TlsSession: std::fmt::Debug + Send {
 
     fn handshaking(&self) -> bool;
 
-    /// True once the peer's close_notify has been read.
+    /// Returns whether the peer's close_notify has been read.
     fn closed(&self) -> bool;
 
     /// Queues our own close_notify.

@@ -78,7 +78,8 @@ pub enum SocketClose {
 }
 
 impl SocketClose {
-    /// Ended without the closing handshake, by a violation, or with a code that reports a failure.
+    /// Returns whether the WebSocket ended without the closing handshake, by a violation, or with a
+    /// code that reports a failure.
     pub fn is_abnormal(self) -> bool {
         match self {
             SocketClose::Client(_) => false,

@@ -312,7 +312,8 @@ impl Decimal {
     }
 }
 
-/// `1,234,567`: one to three digits, then groups of three.
+/// Returns whether the digits are grouped like `1,234,567`: one to three digits, then groups of
+/// three.
 fn grouped_in_thousands(digits: &str) -> bool {
     let mut groups = digits.split(',');
     let first = groups.next().map_or(0, str::len);

@@ -536,7 +536,7 @@ impl Session {
         None
     }
 
-    /// [`Session::take_part`] has something.
+    /// Returns whether [`Session::take_part`] has a part.
     pub fn has_part(&self) -> bool {
         let state = self.state();
         state.news.as_ref().is_some_and(|news| state.place(news.id).is_some())
@@ -650,7 +650,7 @@ impl Session {
         self.state().streams.len()
     }
 
-    /// The peer takes no further streams.
+    /// Returns whether the peer accepts no further streams.
     pub fn is_going_away(&self) -> bool {
         self.state().going_away
     }

@@ -25,9 +25,9 @@ pub struct StreamFacts {
 pub(crate) struct OutstandingStream {
     pub(crate) id: i32,
     pub(crate) facts: StreamFacts,
-    /// The list of fields that is coming in is the head of the final response.
+    /// True if the list of fields being received is the head of the final response.
     final_list: bool,
-    /// The final response's fields are all there.
+    /// True if all fields of the head of the final response were received.
     pub(crate) has_head: bool,
     /// The peer's RST_STREAM.
     pub(crate) reset: Option<u32>,
@@ -127,7 +127,7 @@ impl OutstandingStream {
         body.get(unsent.body_at..body.len() - unsent.held).unwrap_or_default()
     }
 
-    /// Parts of the body are not released, or more bytes of a tunnel may follow.
+    /// Returns whether parts of the body are not released, or more bytes of a tunnel may follow.
     pub(crate) fn is_held(&self) -> bool {
         self.unsent.as_ref().is_some_and(|unsent| match &unsent.tunnel {
             Some(tunnel) => !tunnel.ended,
@@ -272,7 +272,8 @@ impl OutstandingStream {
         parts.iter().for_each(|part| kept.head.extend_from_slice(part));
     }
 
-    /// The list of fields that is coming in belongs to the final response, as its head or its trailers.
+    /// Returns whether the list of fields being received belongs to the final response, as its head
+    /// or its trailers.
     pub(crate) fn is_final(&self) -> bool {
         self.final_list || self.has_head
     }

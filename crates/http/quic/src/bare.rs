@@ -74,7 +74,7 @@ impl Bare {
         })
     }
 
-    /// Bytes waiting for the worker.
+    /// Returns whether bytes wait for the worker.
     pub(crate) fn waits(&self) -> bool {
         self.inbox.waiting() > 0
     }

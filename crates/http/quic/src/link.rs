@@ -158,7 +158,7 @@ impl QuicLink {
         self.inbox.waiting()
     }
 
-    /// The socket did not accept all datagrams.
+    /// Returns whether the socket did not accept all datagrams.
     pub(crate) fn is_blocked(&self) -> bool {
         self.unsent.at < self.unsent.bytes.len()
     }

@@ -342,7 +342,7 @@ impl crypto::Session for Handshake {
         Some(KeyPair { local: Box::new(keys.local), remote: Box::new(keys.remote) })
     }
 
-    /// RFC 9001 section 5.8.
+    /// Returns whether the integrity tag of a Retry packet is valid (RFC 9001 section 5.8).
     fn is_valid_retry(&self, orig_dst_cid: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
         let Some(at) = payload.len().checked_sub(TAG) else { return false };
         let mut pseudo = vec![orig_dst_cid.len() as u8];

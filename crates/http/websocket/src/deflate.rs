@@ -166,7 +166,7 @@ impl Deflater {
         Deflater { stream, keeps_context: !no_context_takeover }
     }
 
-    /// Appends the compressed message to `out`. False: it must go out uncompressed.
+    /// Appends the compressed message to `out`; returns false if it must be sent uncompressed.
     pub fn compress(&mut self, message: &[u8], out: &mut Vec<u8>) -> bool {
         let Some(stream) = &mut self.stream else { return false };
         let from = out.len();

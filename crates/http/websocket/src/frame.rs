@@ -47,7 +47,8 @@ impl Opcode {
         }
     }
 
-    /// Close, ping, pong, and the reserved codes from 11 on.
+    /// Returns whether the opcode is that of a control frame: close, ping, pong, and the reserved
+    /// codes from 11 on.
     pub fn is_control(self) -> bool {
         self.bits() >= 8
     }

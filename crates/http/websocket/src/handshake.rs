@@ -273,7 +273,7 @@ fn values<'a>(
         .map(str::trim)
 }
 
-/// RFC 9110 section 5.6.2.
+/// Returns whether the name is a token (RFC 9110 section 5.6.2).
 fn is_token(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte))
 }

@@ -11,7 +11,7 @@ pub struct Utf8Check {
 }
 
 impl Utf8Check {
-    /// Checks a piece. False: the text cannot become valid any more.
+    /// Checks a piece; returns false if the text cannot become valid.
     #[must_use]
     pub fn push(&mut self, piece: &[u8]) -> bool {
         let mut rest = piece;

@@ -133,7 +133,7 @@ fn allowed_failures(objectives: &[Objective]) -> Option<f64> {
     objectives.iter().filter_map(bound).min_by(f64::total_cmp)
 }
 
-/// The client, not the server, set the limit.
+/// Returns whether the client, not the server, set the limit.
 fn client_limited(verdict: &Verdict) -> bool {
     let of_the_client = verdict.causes.iter().any(|cause| OF_THE_CLIENT.contains(&cause.id));
     verdict.state != State::Valid && of_the_client

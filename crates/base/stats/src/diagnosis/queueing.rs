@@ -108,8 +108,8 @@ fn step(first: &Hist) -> Option<u64> {
 }
 
 impl Queueing {
-    /// More calls are in flight than in service, in order of their arrival, and the first calls do
-    /// not contradict it.
+    /// Returns whether calls wait in order of their arrival: more of them are in flight than in
+    /// service, and the first calls do not contradict it.
     pub(crate) fn waits(&self) -> bool {
         let agrees = self.from_first.is_none_or(|from_first| {
             let within = (0.35 * self.working).max(0.15 * self.crowd).max(1.0);

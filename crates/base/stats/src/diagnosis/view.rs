@@ -92,7 +92,7 @@ impl<'a> View<'a> {
         self.total.service.quantile(0.5)
     }
 
-    /// Calls of an open load fall due faster than they are answered.
+    /// Returns whether calls of an open load are due faster than they are answered.
     pub(crate) fn overloaded(&self) -> bool {
         let measurement = self.evidence.measurement;
         let Some(intended) = measurement.intended else { return false };

@@ -10,7 +10,7 @@ pub(crate) const PUSH_PROMISE: u64 = 0x5;
 pub(crate) const GOAWAY: u64 = 0x7;
 pub(crate) const MAX_PUSH_ID: u64 = 0xd;
 
-/// Types of HTTP/2 that may not be sent (RFC 9114 section 7.2.8).
+/// Returns whether the type is one of HTTP/2 that must not be sent (RFC 9114 section 7.2.8).
 pub(crate) fn is_reserved(kind: u64) -> bool {
     matches!(kind, 0x2 | 0x6 | 0x8 | 0x9)
 }
@@ -67,7 +67,7 @@ impl FrameReader {
         true
     }
 
-    /// No frame is in progress.
+    /// Returns whether no frame is in progress.
     pub(crate) fn is_between(&self) -> bool {
         self.have == 0
     }

@@ -121,7 +121,7 @@ impl Session {
         streams::put_data(out, OWN_CONTROL, &bytes, false);
     }
 
-    /// Further requests can be asked.
+    /// Returns whether further requests can be sent.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.control.limit().is_none() && self.next_id <= ID_LAST
@@ -339,7 +339,7 @@ impl Session {
         None
     }
 
-    /// [`Session::take_part`] has something.
+    /// Returns whether [`Session::take_part`] has a part.
     pub fn has_part(&self) -> bool {
         self.part.as_ref().is_some_and(|(id, ..)| self.place(*id).is_some())
     }
@@ -421,7 +421,7 @@ impl Session {
         self.streams.len()
     }
 
-    /// The peer takes no further requests.
+    /// Returns whether the peer accepts no further requests.
     pub fn is_going_away(&self) -> bool {
         self.control.limit().is_some()
     }

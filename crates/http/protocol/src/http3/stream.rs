@@ -279,7 +279,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Part of its response was received.
+    /// Returns whether part of its response was received.
     pub(crate) fn has_started(&self) -> bool {
         self.facts.head_bytes + self.facts.framing_bytes > 0
     }

@@ -165,7 +165,7 @@ pub(crate) struct BarePacket<'p> {
 }
 
 impl BarePacket<'_> {
-    /// The key phase bit of a short header (RFC 9001 section 6).
+    /// Returns the key phase bit of a short header (RFC 9001 section 6).
     pub(crate) fn phase(&self) -> bool {
         self.head.first().is_some_and(|first| first & 0b100 != 0)
     }

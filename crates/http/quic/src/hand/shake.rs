@@ -41,12 +41,13 @@ impl Shake {
         }
     }
 
-    /// SETTINGS are compared with those of the connection on which the ticket was issued.
+    /// Returns whether SETTINGS are compared with those of the connection on which the ticket was
+    /// issued.
     pub(crate) fn compares(&self) -> bool {
         self.is(FRESH)
     }
 
-    /// A new ticket is required.
+    /// Returns whether a new ticket is required.
     pub(crate) fn is_fresh(&self) -> bool {
         self.is(FRESH | STALE)
     }
@@ -80,7 +81,7 @@ impl Shaking {
 }
 
 impl Hand {
-    /// The worker may write.
+    /// Returns whether the worker may write.
     pub(crate) fn takes(&self) -> bool {
         let shake = &self.shaking.shake;
         self.is_established

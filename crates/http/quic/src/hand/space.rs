@@ -38,7 +38,7 @@ impl Space {
         self.came.last().copied()
     }
 
-    /// False: this packet was received before, or may have been.
+    /// Returns false if this packet was received before, or may have been.
     pub(super) fn is_new(&mut self, number: u64) -> bool {
         let forgotten = self.came.len() == NUMBERS_MAX && self.came.first() > Some(&number);
         if forgotten || !self.came.insert(number) {

@@ -75,7 +75,7 @@ fn group(name: &str) -> Option<&'static dyn SupportedKxGroup> {
     ALL_KX_GROUPS.iter().copied().find(|group| format!("{:?}", group.name()) == row[0])
 }
 
-/// Equal but for case and for `-` against `_`.
+/// Returns whether two names are equal, ignoring case and the difference between `-` and `_`.
 fn same(known: &str, typed: &str) -> bool {
     let plain = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
     known.bytes().map(plain).eq(typed.bytes().map(plain))

@@ -135,7 +135,7 @@ impl Hop {
 }
 
 impl HopWay {
-    /// An unreachable destination may be reachable by now.
+    /// Returns whether enough time has passed for an unreachable destination to be tried again.
     fn is_over(&self, now: Nanos) -> bool {
         matches!(self, HopWay::NoneSince(then) if now - *then >= NO_WAY)
     }

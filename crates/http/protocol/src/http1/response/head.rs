@@ -37,7 +37,7 @@ pub(super) enum BodyRule {
 const FIELDS_MAX: usize = 256;
 
 impl Known {
-    /// A response before the response; 101 is final (RFC 9110 §15.2.2).
+    /// Returns whether the response is interim; 101 is final (RFC 9110 §15.2.2).
     pub(super) fn is_interim(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
     }
@@ -163,7 +163,7 @@ fn common_length(one: &[u8], other: &[u8]) -> usize {
     words + bytes.take_while(|(one, other)| one == other).count()
 }
 
-/// The names whose values [`HeadFields::take`] examines.
+/// Returns whether [`HeadFields::take`] examines the value of this name.
 fn decides(name: &[u8]) -> bool {
     ["content-length", "transfer-encoding", "connection"]
         .iter()
