@@ -936,7 +936,7 @@ impl Conn {
             busy: self.busy,
             open: now - self.established,
             asked: self.assigned > 0,
-            by_server: self.by_server,
+            by_server: self.by_server && !self.is_closed_by_client(),
         }
     }
 

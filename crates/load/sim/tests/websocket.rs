@@ -446,6 +446,8 @@ fn steps_of_a_journey_talk_on_a_websocket() {
     let counts = &messages.counts;
     assert_eq!((counts.opened, counts.sent, counts.received, counts.unmatched), (10, 20, 50, 10));
     assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&10));
+    // a limit of the server on responses per connection would look like this
+    assert_eq!(total.connections.lives.served(), []);
 }
 
 #[test]

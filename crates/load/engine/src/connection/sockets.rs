@@ -57,6 +57,14 @@ impl Conn {
         }
     }
 
+    /// Returns whether it is a WebSocket whose close frame the client sent first. The server then
+    /// ends the connection (RFC 6455 section 7.1.1).
+    #[inline(never)]
+    pub(super) fn is_closed_by_client(&mut self) -> bool {
+        let socket = self.work.as_mut().and_then(|work| work.speaker.socket());
+        socket.is_some_and(|socket| socket.is_closed_by_client())
+    }
+
     /// Key of the message that was sent last.
     pub(crate) fn sent_key(&mut self) -> Option<u64> {
         self.work.as_mut()?.speaker.socket()?.sent_key()

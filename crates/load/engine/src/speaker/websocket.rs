@@ -599,6 +599,11 @@ impl SocketSpeaker {
         matches!(self.phase, Phase::Open(_))
     }
 
+    /// Returns whether the client began the closing handshake.
+    pub(crate) fn is_closed_by_client(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| matches!(end.close, SocketClose::Client(_)))
+    }
+
     /// Notes that the client ends the connection without a close frame.
     pub(crate) fn reset(&mut self) {
         let close = SocketClose::Client(close::ABNORMAL);
