@@ -1,14 +1,14 @@
 //! Runs N calls of the production worker against canned responses: the difference between two N,
 //! under callgrind, is the cost of a call in instructions. `cargo xtask perf` does this.
 //!
-//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|list|journey|templates|http2_N|http3_N]
+//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|list|journey|templates|messages|http2_N|http3_N]
 //!
 //! `http2_10` is HTTP/2 with ten streams on each of ten connections.
 
 use plan::HttpVersion;
 use sim::{
     CannedResponse, CannedSteps, Keep, calls_against, calls_over_streams, canned_journey,
-    canned_list,
+    canned_list, canned_messages,
 };
 
 fn main() {
@@ -25,6 +25,11 @@ fn main() {
     if let Some((mut worker, mut io)) = made {
         engine::drive(&mut worker, &mut io, &mut keep);
         return assert_eq!(keep.total.counts.succeeded, calls);
+    }
+    if kind == "messages" {
+        let (mut worker, mut io) = canned_messages(calls);
+        engine::drive(&mut worker, &mut io, &mut keep);
+        return assert_eq!(keep.total.messages.counts.received, calls);
     }
     let (pipeline, per_connection) = match kind.as_str() {
         "pipeline16" => (16, None),

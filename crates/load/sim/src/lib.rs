@@ -6,6 +6,7 @@
 
 mod ailing;
 mod canned;
+mod canned_sockets;
 mod canned_streams;
 pub mod grpc;
 pub mod http2;
@@ -22,6 +23,7 @@ pub use canned::{
     Canned, CannedResponse, CannedSteps, Keep, STEPS_PER_ITERATION, calls_against, canned_journey,
     canned_list, canned_thinkers, canned_worker,
 };
+pub use canned_sockets::{canned_messages, canned_pings};
 pub use canned_streams::calls_over_streams;
 pub use run::{
     Carry, Simulated, exchange, exchange_under, execute, execute_acted, execute_guided,

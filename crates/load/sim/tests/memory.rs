@@ -1,8 +1,9 @@
 //! Memory of a load's connection between its calls: counted allocations. The memory of `tcp` is in
 //! its own tests; docs/design/own-stack.md adds them up.
 
-use engine::Turn;
-use sim::{Keep, canned_thinkers};
+use conduit::Io;
+use engine::{Turn, Worker};
+use sim::{Keep, canned_pings, canned_thinkers};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use units::Nanos;
@@ -34,17 +35,18 @@ fn held() -> usize {
     HELD.load(Ordering::Relaxed)
 }
 
-/// Memory of `users` users in bytes, and of their connections while all users think.
-fn parts(users: u32) -> (usize, usize) {
+/// Memory of `users` users in bytes, and of their connections while all users think. Each makes two
+/// calls.
+fn parts<I: Io>(users: u32, make: impl Fn(u32) -> (Worker, I)) -> (usize, usize) {
     let before = held();
-    let (mut worker, mut io) = canned_thinkers(users, Nanos::from_secs(10), 2 * u64::from(users));
+    let (mut worker, mut io) = make(users);
     let of_users = held() - before;
     let mut keep = Keep::default();
     let mut ready = Vec::with_capacity(users as usize);
     let with_users = held();
     let mut at_rest = None;
     while let Turn::Wait(until) = worker.turn(&mut io, &mut keep) {
-        conduit::Io::wait(&mut io, until, &mut ready);
+        io.wait(until, &mut ready);
         if ready.is_empty() && at_rest.is_none() {
             at_rest = Some(held() - with_users);
         }
@@ -61,10 +63,16 @@ fn parts(users: u32) -> (usize, usize) {
 fn a_connection_at_rest_is_small() {
     // two sizes, so that memory of the worker itself cancels out
     const MORE: u32 = 40_000;
-    let (few, many) = (parts(10_000), parts(10_000 + MORE));
+    const MORE_SOCKETS: u32 = 4_000;
+    let thinkers = |users| canned_thinkers(users, Nanos::from_secs(10), 2 * u64::from(users));
+    let (few, many) = (parts(10_000, thinkers), parts(10_000 + MORE, thinkers));
     let each = |few: usize, many: usize| (many - few) / MORE as usize;
     let (user, connection) = (each(few.0, many.0), each(few.1, many.1));
     println!("{connection} bytes a connection, {user} bytes a user");
     assert!(connection <= 124, "{connection} bytes a connection");
     assert!(user <= 124, "{user} bytes a user");
+    let (few, many) = (parts(1_000, canned_pings), parts(1_000 + MORE_SOCKETS, canned_pings));
+    let socket = (many.1 - few.1) / MORE_SOCKETS as usize;
+    println!("{socket} bytes a WebSocket");
+    assert!(socket <= 2_000, "{socket} bytes a WebSocket");
 }
