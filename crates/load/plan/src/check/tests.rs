@@ -192,7 +192,7 @@ fn steps_on_a_websocket_are_read_or_refused() {
         let Action::Ask(ask) = &plan.steps[0].action else { panic!("{rest}: not a request") };
         (format!("{:?}", ask.talk), ask.expect.statuses.clone(), ask.version)
     };
-    let closed = ("[Close(1000)]".to_owned(), vec![(101, 101)], crate::HttpVersion::Http11);
+    let closed = ("[Close(1000)]".to_owned(), vec![(101, 101)], HttpVersion::Http11);
     assert_eq!(talk(""), closed);
     let refused = talk("expect = { status = 403 }").1;
     assert_eq!(refused, [(403, 403)]);
