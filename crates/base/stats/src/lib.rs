@@ -12,6 +12,7 @@ pub mod diagnosis;
 mod doubt;
 mod endings;
 mod failed_responses;
+mod fields;
 pub mod fit;
 mod hist;
 pub mod history;
