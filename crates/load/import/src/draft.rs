@@ -63,7 +63,7 @@ pub(crate) struct DraftJourney {
     pub(crate) name: String,
     pub(crate) weight: Option<f64>,
     pub(crate) think: Option<String>,
-    /// A failed step ends the iteration.
+    /// True if a failed step ends the iteration.
     pub(crate) ends_on_failure: bool,
     pub(crate) parts: Vec<DraftPiece>,
 }

@@ -354,7 +354,8 @@ fn jetbrains(script: &str) -> String {
         .join("\n")
 }
 
-/// Parses `client.assert(response.status === 200, "…")`.
+/// Converts `client.assert(response.status === 200, "…")` to the form of Postman; returns other
+/// lines unchanged.
 fn assertion(line: &str) -> String {
     let inner = line
         .trim()

@@ -14,7 +14,7 @@ pub(crate) struct ClientScript<'a> {
     pub(crate) text: &'a str,
     /// Line of the script's first line in the file.
     pub(crate) line: usize,
-    /// The script runs before the request.
+    /// True if the script runs before the request.
     pub(crate) before: bool,
 }
 

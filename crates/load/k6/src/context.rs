@@ -80,7 +80,7 @@ pub struct Context {
     /// The user's WebSockets by their numbers, and the last number.
     pub(crate) sockets: RefCell<BTreeMap<u32, SocketState>>,
     pub(crate) last_socket: Cell<u32>,
-    /// The user may have several calls in flight.
+    /// True if the user may have several calls in flight.
     simultaneous: Cell<bool>,
     last_lane: Cell<u32>,
     /// Calls that have begun and were not passed to the engine yet, with their lanes.

@@ -624,7 +624,7 @@ pub(crate) struct SeenResponse {
     proto: String,
     error: String,
     code: u32,
-    /// It is the challenge to which a login responds, and counts as expected.
+    /// True for the challenge to which a login responds; it counts as expected.
     is_challenge: bool,
 }
 

@@ -44,7 +44,7 @@ pub struct Options {
     pub local_addresses: Vec<IpAddr>,
     /// Maximum rate of the requests of all users, per second.
     pub rps: Option<f64>,
-    /// The connections of a user end with each iteration.
+    /// True if the connections of a user end with each iteration.
     pub disconnects: bool,
     pub http_debug: HttpDebug,
     pub tls: TlsOptions,

@@ -174,7 +174,7 @@ pub(crate) fn batch(
     }
 }
 
-/// Returns the next request that may begin.
+/// Removes and returns the next request that may begin.
 fn next_part(
     waiting: &mut VecDeque<QueuedRequest>,
     active: &BTreeMap<u32, QueuedRequest>,

@@ -50,7 +50,7 @@ struct BracketLevel {
     frame: SyntaxFrame,
     /// Number of conditional operators whose colon has not been read yet.
     questions: u32,
-    /// The parser is in a declaration of variables.
+    /// True in a declaration of variables.
     declares: bool,
     /// True where a binding, a parameter or a member of a class begins.
     begins: bool,

@@ -66,7 +66,7 @@ pub struct Task {
     /// Argument of the function as JSON.
     pub argument: Option<Arc<str>>,
     pub iteration: u64,
-    /// The caller wants the result as JSON.
+    /// True if the caller wants the result as JSON.
     pub wants_result: bool,
 }
 

@@ -165,7 +165,7 @@ pub struct RequestLog {
     pub path: String,
     pub complaint: String,
     pub code: u8,
-    /// The content of the file is replaced.
+    /// True to replace the content of the file.
     pub fresh: bool,
 }
 
@@ -186,7 +186,7 @@ pub struct ScriptJob {
     /// Method; `None` for GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
-    /// The script's output is printed on standard error.
+    /// True to print the script's output on standard error.
     pub aside: bool,
 }
 
@@ -209,7 +209,7 @@ pub struct Needs {
     /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
     /// response, or of a truncated one, is passed with its call.
     pub lenient: Leniency,
-    /// [`Face::ends`] gets every connection and every session that has ended.
+    /// True if [`Face::ends`] receives every connection and every session that has ended.
     pub ends: bool,
 }
 

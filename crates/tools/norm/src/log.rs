@@ -99,7 +99,8 @@ impl Log {
         self.write(Level::Warn, text);
     }
 
-    /// Writes that failed: a full disk, a closed terminal.
+    /// Returns the number of lines that could not be written, as to a full disk or a closed
+    /// terminal.
     pub(crate) fn lines_lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }

@@ -26,7 +26,7 @@ pub(crate) static SERVER_TIMING: HeaderName = HeaderName::from_static("server-ti
 pub(crate) struct OutgoingContent {
     matter: Matter,
     visit: Rc<Visit>,
-    /// A trailer with the timings follows, once.
+    /// True if a trailer with the timings follows, once.
     trailer: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct NormSettings {
     pub log_file: LogFile,
     /// Directory for long request bodies.
     pub tmp_dir: PathBuf,
-    /// Measure the chapter's fourteen points.
+    /// True to measure the chapter's fourteen points.
     pub timing: bool,
     /// Request bodies up to this many bytes stay in memory, at most 16 MiB.
     pub spool_over: u64,
@@ -40,7 +40,7 @@ pub struct NormSettings {
     /// Serving threads, 1..=64.
     pub threads: usize,
     pub nodes: Vec<NodeSettings>,
-    /// `/sleep` serves all requests at once.
+    /// True if `/sleep` serves all requests at once.
     pub sleep_parallel: bool,
     pub breaks: Breaks,
 }
@@ -74,13 +74,13 @@ pub enum NodeKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectorySettings {
     pub root: PathBuf,
-    /// A directory without an index.html is listed.
+    /// True if a directory without an index.html is listed.
     pub fancy: bool,
     /// URL path of the listing's icons.
     pub icons: String,
-    /// Odd files are made in it for as long as the server runs.
+    /// True to make odd files in it while the server runs.
     pub odd_files: bool,
-    /// A separate process serves each request.
+    /// True if a separate process serves each request.
     pub process_per_request: bool,
 }
 

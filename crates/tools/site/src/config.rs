@@ -98,7 +98,7 @@ pub struct Config {
     pub sleeping: Sleeping,
     /// Times of the tokens of the language model at `/v1/chat/completions` and `/v1/messages`.
     pub(crate) model: ModelPace,
-    /// Set by `--ttft` and `--tokens`, even to the default times.
+    /// True if `--ttft` or `--tokens` was given, even with the default times.
     pub(crate) model_given: bool,
     /// A file set served in addition to the pages, computed from the seed; it is on no disk.
     pub files: Option<workload::fileset::Spec>,

@@ -59,7 +59,7 @@ pub struct Faults {
     pub delay: Option<TimeLaw>,
     /// Service time of a server that processes one request at a time, in order of arrival.
     pub service: Option<TimeLaw>,
-    /// `delay` and `drip` too occupy the server, so that requests wait for each other.
+    /// True if `delay` and `drip` occupy the server too, so that requests wait for each other.
     pub one_at_a_time: bool,
     pub stall: Option<Stall>,
     /// 0..=1: this share of the responses is a 500.

@@ -28,7 +28,7 @@ const BODY: &str = "Loadstone's origin received it.\n";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedMessage {
     pub bytes: Vec<u8>,
-    /// The client ended the connection before it was answered.
+    /// True if the client ended the connection before it was answered.
     pub cut_off: bool,
 }
 
@@ -200,8 +200,8 @@ fn serve_connection(mut stream: TcpStream, id: u64, state: &RecorderState, is_wh
     state.with(id, |one| one.bytes = all);
 }
 
-/// Returns the number of received bytes: 0 at the end of the connection, `None` if there are none
-/// yet.
+/// Reads into `all`; returns the number of received bytes: 0 at the end of the connection, `None`
+/// if there are none yet.
 fn read(stream: &mut TcpStream, all: &mut Vec<u8>) -> Option<usize> {
     let mut piece = [0; 16 << 10];
     match stream.read(&mut piece) {

@@ -93,7 +93,7 @@ pub(crate) struct EventPlan {
     pub(crate) count: u64,
     pub(crate) first: Nanos,
     pub(crate) every: Nanos,
-    /// A line of JSON for each, instead of Server-Sent Events.
+    /// True for a line of JSON per event, instead of Server-Sent Events.
     pub(crate) lines: bool,
 }
 

@@ -48,7 +48,7 @@ pub struct Weaknesses {
     pub workers: Option<u64>,
     /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
     pub quantum: Option<Nanos>,
-    /// Head and body are written apart, with Nagle's algorithm on.
+    /// True if head and body are written separately, with Nagle's algorithm on.
     pub nagle: bool,
     pub rate_limit: Option<RateLimit>,
     pub cold: Option<Cold>,

@@ -69,10 +69,10 @@ struct H2load {
     work: Work,
     tally: Tally,
     http1: bool,
-    /// The server chose no protocol by ALPN, and connections ended because of it.
+    /// True if the server chose no protocol by ALPN, and connections ended because of it.
     unnegotiated: bool,
     misled: bool,
-    /// The protocol and the beginning of the main part have been printed.
+    /// True if the protocol and the beginning of the main part have been printed.
     protocol_printed: bool,
     main_printed: bool,
     /// Steps of the first thread that have been printed.

@@ -22,7 +22,7 @@ pub(super) struct Options {
     /// Requests outstanding in a client.
     pub(super) streams: u64,
     pub(super) input: Option<String>,
-    /// The file of `-i` has instants before its URIs.
+    /// True if the file of `-i` has instants before its URIs.
     pub(super) timing: bool,
     pub(super) frame_max: u32,
     pub(super) window_bits: u32,

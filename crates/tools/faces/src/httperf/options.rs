@@ -107,7 +107,7 @@ pub(super) struct Options {
     pub(super) conns: u64,
     pub(super) calls: u64,
     pub(super) burst: u64,
-    /// `--strict`: sends the original's mistakes too.
+    /// True with `--strict`: sends the original's mistakes too.
     pub(super) strict: bool,
     /// A list of URIs, and whether it begins again at its end.
     pub(super) wlog: Option<(bool, String)>,

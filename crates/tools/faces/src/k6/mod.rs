@@ -193,7 +193,7 @@ struct K6 {
     /// Figures of the runner: users, dropped iterations.
     own: Arc<Mutex<Store>>,
     json: JsonOutput,
-    /// The head of the CSV output is written.
+    /// True if the head of the CSV output is written.
     has_head: bool,
     /// Seconds that have passed.
     seconds: u64,

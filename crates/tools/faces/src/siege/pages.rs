@@ -22,7 +22,7 @@ pub(super) struct Pages {
 pub(super) struct NextPage {
     pub(super) row: u32,
     pub(super) wait: Nanos,
-    /// The list has begun again.
+    /// True if the list has started again.
     pub(super) afresh: bool,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Visitor {
     parts_left: u32,
     /// Continuation after the previous response.
     chase: VecDeque<Address>,
-    /// The current request belongs to a login of the configuration.
+    /// True if the current request belongs to a login of the configuration.
     logging_in: bool,
     /// Answered requests of the current chain.
     chain: u32,
@@ -38,7 +38,7 @@ pub(super) struct Visitor {
     proxy_bids: i32,
     pass: Option<Pass>,
     proxy_pass: Option<Pass>,
-    /// The auth-url was requested.
+    /// True if the auth-url was requested.
     gated: bool,
     jar: Jar,
     cache: Cache,

@@ -19,7 +19,8 @@ pub(super) struct Options {
     pub(super) url: Address,
     /// Requests per second over all threads: wrk2.
     pub(super) rate: Option<u64>,
-    /// wrk2's second histogram, with a single time for each group of requests sent together.
+    /// True for wrk2's second histogram, with a single time for each group of requests sent
+    /// together.
     pub(super) uncorrected: bool,
     pub(super) batch: bool,
 }

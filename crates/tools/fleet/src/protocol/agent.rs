@@ -251,8 +251,8 @@ impl Agent {
         self.clock = ClockEstimate::default();
     }
 
-    /// Checks that a message to this agent is from our manager and was not received before; a later
-    /// manager is followed.
+    /// Returns whether a message to this agent is from our manager and was not received before.
+    /// Follows a manager with a higher number.
     fn accepts(&mut self, stamp: Stamp, content: &ToAgent, now: Nanos) -> bool {
         let epoch = content.epoch();
         if stamp.session != self.hello.session {
@@ -533,8 +533,8 @@ impl Agent {
         self.actions.push_back(AgentAction::Prepare { step, hash, sealed });
     }
 
-    /// Records that the plan with this hash is prepared, or cannot run here. Checks that it is
-    /// still the wanted one: this may be the late result of an earlier manager's request.
+    /// Records that the plan with this hash is prepared, or cannot run here. Returns false if it is
+    /// no longer wanted: this may be the late result of an earlier manager's request.
     pub fn prepared(&mut self, step: u64, hash: &str, outcome: Result<ReadyFacts, String>) -> bool {
         if self.state != (AgentState::Preparing { step, hash: hash.to_owned() }) {
             return false;

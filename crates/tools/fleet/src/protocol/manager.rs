@@ -61,7 +61,7 @@ pub struct AgentEntry {
     relieved: bool,
     /// True if another process now has its name, and does not know the step.
     anew: bool,
-    /// The agent announced that it left.
+    /// True if the agent announced that it left.
     left: bool,
     /// Numbers of the messages received from its process, and the count of those sent to it.
     received: NumberWindow,

@@ -19,7 +19,8 @@ pub(super) struct OutputRules {
     pub(super) limits: CgiLimits,
     /// Exactly this many bytes, if known.
     pub(super) length: Option<u64>,
-    /// The response has no content: the process may finish, its output is discarded (§4.3.3).
+    /// True if the response has no content: the process may finish, and its output is discarded
+    /// (§4.3.3).
     pub(super) bodiless: bool,
     pub(super) complain: Complain,
     /// Name in the log.
@@ -56,7 +57,7 @@ pub(super) fn carry(process: CgiProcess, rest: Bytes, course: OutputRules) -> Co
 struct OutputMeter {
     /// Maximum remaining bytes.
     left: u64,
-    /// Exactly these bytes are required.
+    /// True if exactly these bytes are required.
     exact: bool,
     time: Duration,
     /// To the client, while it is connected.

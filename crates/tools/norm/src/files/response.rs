@@ -27,7 +27,7 @@ pub(super) struct Face {
     modified: Option<u64>,
     /// Content-Type, Accept-Ranges, ETag, Last-Modified.
     headers: HeaderMap,
-    /// The file had not been written for a while when it was read: see [`SETTLING`].
+    /// True if the file had not been written for a while when it was read: see [`SETTLING`].
     settled: bool,
 }
 

@@ -123,7 +123,7 @@ struct Got {
     status: u16,
     headers: HeaderMap,
     text: String,
-    /// Content from memory, not from an open file.
+    /// True for content from memory instead of an open file.
     from_memory: bool,
 }
 

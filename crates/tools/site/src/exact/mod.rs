@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) lateness: Arc<LatenessLog>,
     /// Connections of this thread that may be open at once.
     pub(crate) connections_max: usize,
-    /// Nagle's algorithm is off.
+    /// True if Nagle's algorithm is off.
     pub(crate) nodelay: bool,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Outgoing {
     pub(super) status: Option<u16>,
     /// Length of the body as declared, for the log.
     pub(super) body_len: Option<u64>,
-    /// The request is dealt with once this is out; not so for 100 (Continue).
+    /// True if the request is complete once this is sent; false for 100 (Continue).
     pub(super) is_final: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Making<'a> {
     pub(super) misbehaviour: Option<Misbehaviour>,
     /// Status that overrides that of the page.
     pub(super) error: Option<u16>,
-    /// This is the connection's last response.
+    /// True for the connection's last response.
     pub(super) last: bool,
     pub(super) drips: bool,
 }

@@ -61,7 +61,7 @@ pub(super) enum Wake {
     Listener,
     Connection {
         id: Id,
-        /// The peer is gone completely; this is reported even without registered interest.
+        /// True if the peer is gone completely; this is reported even without registered interest.
         broken: bool,
     },
 }

@@ -74,12 +74,12 @@ struct RangeLoop {
 struct ClientLine {
     fd: OwnedFd,
     out: VecDeque<u8>,
-    /// FIN follows the pending data.
+    /// True if a FIN follows the pending data.
     ends: bool,
     ended: bool,
-    /// The client has ended its side.
+    /// True if the client has ended its side.
     client_done: bool,
-    /// The range knows that bytes wait.
+    /// True if the range was notified that bytes wait.
     notified: bool,
     interest: Interest,
 }

@@ -18,13 +18,13 @@ pub(super) struct ExactRequest {
     /// The request line, for the log.
     pub(super) line: String,
     pub(super) page: Page,
-    /// HEAD: the response has no body.
+    /// True for HEAD, whose response has no body.
     pub(super) head_only: bool,
     pub(super) version: Version,
     /// True if the client wants the connection kept open.
     pub(super) keep: bool,
     pub(super) body: Skip,
-    /// The client waits for 100 before it sends the body (RFC 9110 §10.1.1).
+    /// True if the client waits for 100 before it sends the body (RFC 9110 §10.1.1).
     pub(super) expects: bool,
 }
 

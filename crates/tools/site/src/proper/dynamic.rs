@@ -116,7 +116,7 @@ impl DynamicPages {
         }
     }
 
-    /// Writes a record down; the response is the page of its file.
+    /// Records the posted data; responds with the page of its file.
     async fn post(&self, body: Upload, page_head: &PageHead<'_>) -> Response<PageBody> {
         let Ok(body) = Limited::new(body, POST_MAX).collect().await else {
             return refusal(413, "A POST here has at most 4096 bytes and must be complete.\n");

@@ -29,7 +29,7 @@ pub(super) enum EventText {
 pub(super) struct Events {
     plan: EventPlan,
     text: EventText,
-    /// The part ahead of the events was sent.
+    /// True if the part ahead of the events was sent.
     begun: bool,
     start: Instant,
     next: u64,

@@ -32,7 +32,7 @@ pub(super) struct Chat {
     input: u64,
     output: u64,
     streams: bool,
-    /// The stream ends with the counts of tokens.
+    /// True if the stream ends with the counts of tokens.
     reports: bool,
 }
 

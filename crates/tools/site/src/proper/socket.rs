@@ -147,9 +147,9 @@ struct EchoServer<'a> {
     pushed: u64,
     losses: Stream,
     out: Vec<u8>,
-    /// The connection is to be dropped without a close frame.
+    /// True if the connection will be dropped without a close frame.
     dropped: bool,
-    /// The connection is closed once all answers are sent.
+    /// True if the connection will be closed once all answers are sent.
     ending: bool,
 }
 

@@ -251,7 +251,7 @@ impl Writer {
         }
     }
 
-    /// Returns `None` if the connection is closed.
+    /// Writes the pieces in `bytes` to their streams; `None` if the connection is closed.
     async fn pieces(&self, cutter: &mut Cutter, bytes: &[u8]) -> Option<()> {
         let mut at = 0;
         while at < bytes.len() {
