@@ -6,7 +6,7 @@ use sample::{FailureClass, Outcome, Sample};
 use units::Nanos;
 use workload::Template;
 
-/// Placeholder for the user of a call that has none, as in a plain open load.
+/// Placeholder for the user of a call without one, as in a plain open load.
 pub(crate) const NO_USER: u32 = u32::MAX;
 
 /// A call from its due instant to its outcome. Instants not reached yet are zero.
@@ -16,8 +16,8 @@ pub(crate) struct Call {
     pub(crate) target: u32,
     pub(crate) user: u32,
     pub(crate) asked: Asked,
-    /// Number of connections the call has been put on; limits how often a call stranded by a close
-    /// is moved.
+    /// Number of connections that the call has been put on; limits how often a call stranded by a
+    /// close is moved.
     pub(crate) tries: u16,
     /// At most 100 (`FOLLOW_MAX` of plans).
     pub(crate) redirects: u8,
@@ -78,7 +78,7 @@ impl Call {
         }
     }
 
-    /// Time limit from the due instant; replaces the plan's.
+    /// Returns the time limit from the due instant; replaces the plan's.
     pub(crate) fn time_limit(&self) -> Option<Nanos> {
         let request = self.request.as_ref()?;
         request.timeout.or_else(|| request.socket.as_ref()?.timeout)
@@ -145,7 +145,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// A complete response was received; `class`: the fault found in it.
+    /// Records a complete response; `class`: fault found in it.
     #[inline]
     pub(crate) fn answered(facts: &ResponseFacts, class: Option<FailureClass>) -> End {
         let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };

@@ -28,7 +28,7 @@ pub trait CheckWorld: Caller {
     /// Fails with one sentence that names the file.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, String>;
 
-    /// Names of everything in a folder, sorted.
+    /// Returns the names of everything in a folder, sorted.
     ///
     /// # Errors
     /// Fails with one sentence that names the folder.
@@ -329,7 +329,7 @@ fn silence(text: String) -> Heard {
     Heard::nothing(Trouble::new(FailureClass::WorkloadEnd, text))
 }
 
-/// Text that describes a step's request and its destination.
+/// Describes a step's request and its destination.
 fn asked(plan: &CheckPlan, action: &Action) -> String {
     match action {
         Action::Ask(ask) => asked_of(plan, ask),

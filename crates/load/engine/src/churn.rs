@@ -1,4 +1,4 @@
-//! WebSockets that are closed and opened again by the client: after a lifetime each, or all at one
+//! WebSockets that the client closes and opens again: each after its lifetime, or all at one
 //! instant.
 
 use crate::slot_timers::SlotTimers;
@@ -10,11 +10,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::{Nanos, Purpose, Seed, Stream};
 
-/// Wait before another attempt where a reconnect failed and no call makes one.
+/// Wait before another attempt if a reconnect failed and no call makes one.
 const RETRY_AFTER: Nanos = Nanos::SECOND;
 
 /// Ends of WebSockets with a limited lifetime, drawn between half and one and a half of the plan's,
-/// so that those opened together do not end together.
+/// so that WebSockets opened together do not end together.
 #[derive(Debug)]
 pub(crate) struct Lifetimes {
     span: Nanos,
@@ -49,7 +49,7 @@ pub(crate) struct Reopening {
 #[derive(Debug)]
 pub(crate) struct Storm {
     at: Nanos,
-    /// They were lost.
+    /// True if they were lost.
     over: bool,
     /// WebSockets that have not returned.
     missing: u64,
@@ -77,7 +77,7 @@ impl Storm {
         })
     }
 
-    /// Next instant at which the worker must act.
+    /// Returns the next instant at which the worker must act.
     pub(crate) fn next(&self) -> Nanos {
         let retry = self.retries.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
         if self.over { retry } else { self.at }
@@ -90,7 +90,7 @@ impl Storm {
         breaks_out
     }
 
-    /// A WebSocket was closed by the storm.
+    /// Records that the storm closed a WebSocket.
     pub(crate) fn lose(&mut self) {
         self.missing += 1;
         self.news.lost += 1;
@@ -112,7 +112,7 @@ impl Storm {
         self.retries.push(Reverse((now + RETRY_AFTER, reopening)));
     }
 
-    /// An attempt that may be repeated now.
+    /// Returns an attempt that may be repeated now.
     pub(crate) fn take_retry(&mut self, now: Nanos) -> Option<Reopening> {
         self.retries.peek().filter(|Reverse((at, _))| *at <= now)?;
         self.retries.pop().map(|Reverse((_, reopening))| reopening)

@@ -66,7 +66,7 @@ pub struct Collector {
     last_done: Nanos,
     /// Instant at which the last worker finished.
     ended: Nanos,
-    /// Time for which the abort rule's bound has been met without interruption.
+    /// Time for which the abort rule's bound has been exceeded without interruption.
     held: Nanos,
     aborted: Option<String>,
     /// For each objective: its blocks, from the rows so far.
@@ -221,8 +221,8 @@ impl Collector {
         }
     }
 
-    /// Checks scripts that end the run, and `--abort-if`: the bound must be met without
-    /// interruption for the rule's time. Rows outside the window are ignored: most figures of the
+    /// Checks scripts that end the run, and `--abort-if`: its condition must hold without
+    /// interruption for the rule's time. Ignores rows outside the window: most figures of the
     /// warm-up and of the time after the end are 0.
     fn watch(&mut self, edge: Nanos, pending: &Pending) {
         if let Some((_, why)) =
@@ -282,7 +282,7 @@ impl Collector {
         }
     }
 
-    /// The finished run.
+    /// Returns the finished run.
     pub fn finish(mut self, interrupted: bool) -> Measurement {
         self.reached.fill(Nanos::NEVER);
         self.complete();
@@ -323,7 +323,7 @@ impl Collector {
 /// machine has not reported.
 #[derive(Clone, Debug)]
 pub struct Owed {
-    /// One schedule for each open load, with the index of its first arrival after the warm-up.
+    /// One schedule per open load, with the index of its first arrival after the warm-up.
     schedules: Vec<(Schedule, u64)>,
 }
 
@@ -384,8 +384,9 @@ impl Intention {
         })
     }
 
-    /// Number of arrivals that the plan intends for this process in the measured window, up to the
-    /// instant `end`; and the time that its rate takes for all of them, if their number is limited.
+    /// Returns the number of arrivals that the plan intends for this process in the measured
+    /// window, up to the instant `end`; and the time that its rate takes for all of them, if their
+    /// number is limited.
     pub fn until(&self, end: Nanos) -> (u64, Option<Nanos>) {
         let due = self.schedule.count_due(end);
         let count = due.saturating_sub(self.first);

@@ -1,6 +1,6 @@
 //! One connection of a worker: its state, its outstanding calls, its deadlines.
 //!
-//! Between its calls a connection is [`Conn`] alone. State needed only by calls in flight is in
+//! Between its calls, a connection is only a [`Conn`]. State needed only by calls in flight is in
 //! [`Work`], which it takes from a list of its pool and returns, so that thousands of connections
 //! of thinking users use memory only for the calls in flight.
 
@@ -60,7 +60,7 @@ fn idle_steps(span: Nanos) -> u32 {
 pub(crate) struct Conn {
     work: Option<Box<Work>>,
     opened: Nanos,
-    /// When requests could be sent; for the record.
+    /// Instant from which requests could be sent; for the record.
     established: Nanos,
     /// Deadline entry of the slot; `NEVER` without an entry. The entry outlives the connection.
     armed: Nanos,
@@ -75,16 +75,16 @@ pub(crate) struct Conn {
     address: u32,
     /// The user it belongs to, or [`NO_USER`].
     user: u32,
-    /// Calls put on the connection so far, and responses received.
+    /// Number of calls put on the connection so far, and of responses received.
     assigned: u32,
     served: u32,
-    /// When its last call was removed, in steps of [`IDLE_STEP`] after its opening: a few bytes per
-    /// slot.
+    /// Instant at which its last call was removed, in steps of [`IDLE_STEP`] after its opening: a
+    /// few bytes per slot.
     idle_from: u32,
     state: ConnState,
     /// Why no request can be sent any more; for the record.
     broken: Option<FailureClass>,
-    /// Why a write failed. Data that the server sent before the failure is still read.
+    /// Reason why a write failed. Data that the server sent before the failure is still read.
     unwritable: Option<FailureClass>,
     /// The server closed the connection, or announced the close.
     by_server: bool,
@@ -97,7 +97,7 @@ pub(crate) struct Work {
     calls: VecDeque<Call>,
     speaker: Speaker,
     transport: Transport,
-    /// Calls put on the connection since its last write: the server cannot have answered them yet.
+    /// Calls put on the connection since its last write, which the server cannot have answered yet.
     unflushed: u32,
     early: Early,
     /// Reads the proxy's response to CONNECT, until the tunnel is established.
@@ -106,7 +106,8 @@ pub(crate) struct Work {
     connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
     setup: Option<(Nanos, Option<Nanos>)>,
-    /// When bytes were last received, or more of a request was sent, or waiting for them began.
+    /// Instant at which bytes were last received, or more of a request was sent, or waiting for
+    /// them began.
     progress: Nanos,
     busy_since: Nanos,
     kind: EndpointKind,
@@ -117,7 +118,7 @@ pub(crate) struct Work {
 pub(crate) struct Employed<'a> {
     /// Working state that receives the call.
     pub(crate) work: &'a mut Work,
-    /// Calls put on the connection so far, including this one.
+    /// Number of calls put on the connection so far, including this one.
     pub(crate) assigned: u32,
     open: bool,
     armed: Nanos,
@@ -126,11 +127,11 @@ pub(crate) struct Employed<'a> {
 /// Decides whether a call just put on its connection needs a deadline entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PutCall {
-    /// When the call was due.
+    /// Instant at which the call was due.
     pub(crate) intended: Nanos,
-    /// The connection is open.
+    /// True if the connection is open.
     pub(crate) open: bool,
-    /// When the slot's entry expires; `NEVER` if it has none.
+    /// Instant at which the slot's entry expires; `NEVER` without one.
     pub(crate) armed: Nanos,
 }
 
@@ -166,7 +167,7 @@ impl Work {
         }
     }
 
-    /// The same for connections to endpoints of this kind.
+    /// Creates the state for connections to endpoints of this kind.
     pub(crate) fn of_kind(self, kind: EndpointKind) -> Work {
         Work { kind, ..self }
     }
@@ -175,7 +176,7 @@ impl Work {
         self.kind
     }
 
-    /// Makes it ready for a connection; buffers keep their memory. `direct`: the protocol has the
+    /// Prepares for a connection; buffers keep their memory. `direct`: the protocol has the
     /// transport to itself, without TLS or tunnel.
     #[inline]
     fn renew(&mut self, direct: bool, depth: u32) {
@@ -188,7 +189,7 @@ impl Work {
         self.calls.reserve_exact(depth as usize);
     }
 
-    /// Returns whether the state holds nothing that the next call of its connection needs.
+    /// Returns whether the state contains nothing that the next call of its connection needs.
     fn is_over(&self) -> bool {
         self.calls.is_empty()
             && self.setup.is_none()
@@ -213,7 +214,7 @@ impl Work {
         }
     }
 
-    /// The connection is closed or idle.
+    /// Resets the state of a connection that is closed or idle.
     pub(crate) fn clear(&mut self) {
         self.calls.clear();
         self.transport.close();
@@ -256,9 +257,9 @@ impl Conn {
         (self.busy, self.received) = (Nanos::ZERO, 0);
     }
 
-    /// `connect` has returned, at `now`. `direct`: the protocol has the transport to itself,
-    /// without TLS or tunnel. At most `depth` calls will be outstanding. `take`: provides its
-    /// working state, if the slot has none.
+    /// Handles the return of `connect`, at `now`. `direct`: the protocol has the transport to
+    /// itself, without TLS or tunnel. At most `depth` calls will be outstanding. `take`: provides
+    /// its working state, if the slot has none.
     #[inline]
     pub(crate) fn begin(
         &mut self,
@@ -311,7 +312,7 @@ impl Conn {
         self.state == ConnState::Closed
     }
 
-    /// Returns whether the slot still has the connection with `generation`, and it is open.
+    /// Returns whether the slot still has the open connection with `generation`.
     #[inline]
     pub(crate) fn is_still(&self, generation: u32) -> bool {
         self.generation == generation && self.state != ConnState::Closed
@@ -356,7 +357,7 @@ impl Conn {
         self.assigned >= calls_max
     }
 
-    /// Returns whether one more call may be put on it.
+    /// Returns whether one more call may be put on the connection.
     #[inline]
     pub(crate) fn takes(&self, depth: u32, calls_max: u32) -> bool {
         let fits = |work: &Work| (work.calls.len() as u32) < work.speaker.capacity(depth);
@@ -459,7 +460,7 @@ impl Conn {
 
 /// Before the handshake is complete.
 impl Conn {
-    /// Requests may go out with the first flight of a handshake.
+    /// Permits requests in the first flight of a handshake.
     pub(crate) fn allow_early(&mut self, allowed: bool) {
         if let Some(work) = &mut self.work {
             work.early.allowed = allowed;
@@ -484,7 +485,7 @@ impl Conn {
         Ok(self.state == ConnState::Connecting)
     }
 
-    /// Early data sent on a TCP connection; `None` if there was none.
+    /// Returns the early data sent on a TCP connection; `None` without any.
     #[inline]
     pub(crate) fn early(&self) -> Option<EarlyFacts> {
         let work = self.work.as_ref()?;
@@ -513,8 +514,9 @@ impl Conn {
         }
     }
 
-    /// The transport is established: its first bytes were accepted at `now`. Returns when it was
-    /// established. `tunnel`: a tunnel was requested from a proxy, whose response has these limits.
+    /// Records that the transport is established: its first bytes were accepted at `now`. Returns
+    /// when it was established. `tunnel`: a tunnel was requested from a proxy, whose response has
+    /// these limits.
     pub(crate) fn connect(&mut self, tunnel: Option<Limits>, now: Nanos) -> Nanos {
         let Some(work) = &mut self.work else { return now };
         // done with the first flush: `connect` had completed; otherwise it completes now
@@ -572,7 +574,7 @@ impl Conn {
         self.is_open() && self.work.as_ref().is_some_and(|work| work.speaker.is_over())
     }
 
-    /// Returns whether a call of the user waits here: the peer allows no further stream now, and
+    /// Returns whether a call of the user waits here: the peer permits no further stream now, and
     /// the protocol holds the call back until one is free.
     pub(crate) fn holds_back(&self, calls_max: u32) -> bool {
         let holds = |speaker: &Speaker| speaker.is_multiplexed() && speaker.capacity(u32::MAX) > 0;
@@ -593,7 +595,7 @@ impl Conn {
         work.transport.decrypt(bytes, plain)
     }
 
-    /// The TLS handshake has just completed: returns its duration and parameters.
+    /// Returns duration and parameters of the TLS handshake that has just completed.
     pub(crate) fn take_handshake(&self, now: Nanos) -> Option<(Nanos, Option<TlsFacts>)> {
         let work = self.work.as_ref()?;
         let over = self.state == ConnState::Handshake && !work.transport.is_handshaking();
@@ -605,7 +607,7 @@ impl Conn {
         self.work.as_ref().is_some_and(|work| work.transport.is_tls_closed())
     }
 
-    /// Requests can be sent from `now` on; returns the connect times.
+    /// Records that requests can be sent from `now` on; returns the connect times.
     pub(crate) fn establish(&mut self, tls: Option<Nanos>, now: Nanos) -> Nanos {
         self.state = ConnState::Open;
         self.established = now;
@@ -628,7 +630,7 @@ impl Conn {
         self.work.as_mut()?.setup.take()
     }
 
-    /// Keeps the setup times for the next sample: the call that took them continues.
+    /// Keeps the setup times for the next sample, because the call that took them continues.
     #[cold]
     pub(crate) fn give_setup_times(&mut self, times: Option<(Nanos, Option<Nanos>)>) {
         if let Some(work) = self.work.as_mut().filter(|_| self.state == ConnState::Open) {
@@ -653,7 +655,7 @@ impl Conn {
         (self.state, work.transport.is_encrypted())
     }
 
-    /// Processes plaintext of in-order responses: a piece of the response to the oldest call. Its
+    /// Processes plaintext of in-order responses: a piece of the response to the oldest call. The
     /// first byte is timestamped.
     #[inline(always)]
     pub(crate) fn receive_in_order(
@@ -690,8 +692,8 @@ impl Conn {
         heard
     }
 
-    /// The peer ended its side with calls outstanding. `Ok`: the response to the oldest call is
-    /// complete.
+    /// Handles the end of the peer's side with calls outstanding. `Ok`: the response to the oldest
+    /// call is complete.
     ///
     /// # Errors
     /// Fails with the failure of the oldest call that results.
@@ -714,7 +716,7 @@ impl Conn {
         }
     }
 
-    /// Facts, head and timings of the complete response.
+    /// Returns facts, head and timings of the complete response.
     #[inline(always)]
     pub(crate) fn facts(&self) -> ResponseFacts {
         match &self.work {
@@ -723,18 +725,18 @@ impl Conn {
         }
     }
 
-    /// The bytes of the response's head, if heads are kept; the received part while the response is
-    /// in progress.
+    /// Returns the bytes of the response's head, if heads are kept; the received part while the
+    /// response is in progress.
     pub(crate) fn head(&self) -> &[u8] {
         self.work.as_ref().map_or(&[], |work| work.speaker.head())
     }
 
-    /// The trailers of the complete response, if heads are kept.
+    /// Returns the trailers of the complete response, if heads are kept.
     pub(crate) fn trailers(&self) -> &[u8] {
         self.work.as_ref().map_or(&[], |work| work.speaker.trailers())
     }
 
-    /// The protocol's speaker, while calls are in flight.
+    /// Returns the protocol's speaker, while calls are in flight.
     pub(crate) fn speaker(&self) -> Option<&Speaker> {
         self.work.as_ref().map(|work| &work.speaker)
     }
@@ -747,8 +749,8 @@ impl Conn {
         self.work.as_mut()?.calls.get_mut(call)
     }
 
-    /// One of a call's several responses is complete. Returns true if more follow on this
-    /// connection.
+    /// Records that one of a call's several responses is complete. Returns whether more follow on
+    /// this connection.
     pub(crate) fn take_one_of_many(&mut self, call: usize, facts: &ResponseFacts) -> bool {
         let Some(call) = self.call_mut(call) else { return false };
         if call.responses_due <= 1 || !facts.persistent {
@@ -819,8 +821,8 @@ impl Conn {
     }
 
     /// Returns whether the connection has served calls and sent no byte of its current ones: the
-    /// cause of its end precedes them. Where responses come in any order, calls are removed in any
-    /// order too, and it is unknown which were written.
+    /// cause of its end precedes them. If responses come in any order, calls are also removed in
+    /// any order, and it is unknown which were written.
     pub(crate) fn is_unwritten(&self) -> bool {
         let unwritten = |work: &Work| {
             let known = !work.calls.is_empty() && !work.speaker.is_multiplexed();
@@ -830,9 +832,9 @@ impl Conn {
     }
 
     /// Reduces the count of sent bytes by the unsent requests at the end of a connection. Returns
-    /// how many more bytes were counted than the calls on it have. Over HTTP/2 and HTTP/3 a request
-    /// counts once it is passed to an open connection, because pending data may be frames of the
-    /// protocol. A retried call counts at most the bytes that all its attempts sent.
+    /// the excess of counted bytes over those of its calls. Over HTTP/2 and HTTP/3 a request counts
+    /// once it is passed to an open connection, because pending data may be frames of the protocol.
+    /// A retried call counts at most the bytes that all its attempts sent.
     pub(crate) fn take_back_unsent(&mut self) -> u64 {
         if self.is_open() && self.is_multiplexed() {
             return 0;
@@ -868,13 +870,13 @@ impl Conn {
         }
     }
 
-    /// Removes the oldest call: the one that a break of the connection affects.
+    /// Removes the oldest call, which a failure of the connection affects.
     pub(crate) fn take_hit(&mut self) -> Option<Call> {
         self.work.as_mut()?.calls.pop_front()
     }
 
-    /// Removes the calls with a partial response: where responses come in any order, a break
-    /// affects all of them.
+    /// Removes the calls with a partial response: if responses come in any order, a failure affects
+    /// all of them.
     pub(crate) fn take_begun(&mut self) -> Vec<Call> {
         let Some(work) = self.work.as_mut().filter(|work| work.speaker.is_multiplexed()) else {
             return Vec::new();
@@ -922,7 +924,7 @@ impl Conn {
         self.work.iter_mut().flat_map(|work| work.calls.drain(..))
     }
 
-    /// Record of the connection at its end; busy until `now` if calls are outstanding.
+    /// Returns the record of the connection at its end; busy until `now` if calls are outstanding.
     pub(crate) fn life(&mut self, now: Nanos) -> ConnectionLife {
         let busy = self.work.as_ref().filter(|work| !work.calls.is_empty());
         let steps = idle_steps(now - self.opened).saturating_sub(self.idle_from);
@@ -951,7 +953,8 @@ impl Conn {
         }
     }
 
-    /// Receive rate in bits per second while a call was outstanding; `None` without calls.
+    /// Returns the receive rate in bits per second while a call was outstanding; `None` without
+    /// calls.
     pub(crate) fn bandwidth(&self) -> Option<f64> {
         if self.served == 0 || self.busy.is_zero() {
             return None;

@@ -16,7 +16,7 @@ const SEEN_MAX: usize = 200_000;
 /// Maximum number of broken links listed individually.
 const BROKEN_MAX: usize = 1_000;
 
-/// Scope of a crawl.
+/// Bounds of a crawl.
 #[derive(Clone, Debug)]
 pub struct CrawlPlan {
     pub start: Url,
@@ -30,7 +30,7 @@ pub struct CrawlPlan {
     pub timeout: Nanos,
     /// Images, scripts, style sheets and similar parts are requested and listed like pages.
     pub parts: bool,
-    /// In order; a `User-Agent` here replaces ours.
+    /// Header fields, in order; a `User-Agent` here replaces ours.
     pub headers: Vec<(String, String)>,
     pub user_agent: String,
 }
@@ -39,9 +39,9 @@ pub struct CrawlPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub url: Url,
-    /// The status, such as `404`, or the reason why there was no response.
+    /// Status, such as `404`, or the reason why there was no response.
     pub why: String,
-    /// The page that links to it; `None` for the start.
+    /// Page that links to it; `None` for the start.
     pub found_on: Option<Url>,
 }
 
@@ -63,7 +63,8 @@ pub struct Crawl {
     pub interrupted: bool,
 }
 
-/// Crawls the site, level by level. Passes the number of addresses requested and known to `told`.
+/// Crawls the site, level by level. Passes the number of requested and of known addresses to
+/// `told`.
 ///
 /// # Errors
 /// Fails for a header that cannot be sent.

@@ -1,10 +1,10 @@
-//! Deadlines of connections: a heap with one entry that counts for each slot, put off lazily.
+//! Deadlines of connections: a heap with one effective entry per slot, postponed lazily.
 //!
 //! A call's deadline is nearly always later than that of the previous call, and a slot's next
-//! connection has a later deadline than its previous one. So an entry stays unchanged when the
-//! deadline moves later, and is examined again when it expires: the usual call touches no heap at
-//! all, nor does the usual connection. An entry replaced by an earlier one stays until its instant
-//! and is then ignored; code that moves a deadline earlier calls `Pool::arm` or `Pool::arm_again`.
+//! connection has a later deadline than its previous one. Therefore an entry stays unchanged when
+//! the deadline moves later, and is examined again when it expires: usual calls and connections do
+//! not touch the heap. An entry replaced by an earlier one stays until its instant and is then
+//! ignored. Code that moves a deadline earlier calls `Pool::arm` or `Pool::arm_again`.
 
 use conduit::Slot;
 use std::cmp::Reverse;

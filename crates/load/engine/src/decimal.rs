@@ -3,8 +3,8 @@
 /// Digits of the largest number.
 pub(crate) const DIGITS_MAX: usize = 20;
 
-/// Returns the decimal digits, in `buffer`. `write!` takes four times as long, and `to_string`
-/// allocates.
+/// Writes the decimal digits into `buffer` and returns them. `write!` takes four times as long, and
+/// `to_string` allocates.
 pub(crate) fn decimal_digits(number: u64, buffer: &mut [u8; DIGITS_MAX]) -> &str {
     let (mut at, mut rest) = (DIGITS_MAX, number);
     loop {

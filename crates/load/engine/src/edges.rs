@@ -1,6 +1,6 @@
 //! The instants at which a worker must act without an event: the next due call, the end of the
-//! current row and beat, the end of the run. Also the amount of input in the previous turn, which
-//! determines how a late worker spends its time.
+//! current row and beat, and the end of the run. Also the amount of input in the previous turn,
+//! which determines how a late worker spends its time.
 
 use crate::setup::Setup;
 use units::Nanos;
@@ -18,11 +18,11 @@ pub(crate) struct Edges {
     turned: Nanos,
     /// The earliest instant at which a call may fall due; zero: check at once.
     next_due: Nanos,
-    /// Nothing more falls due.
+    /// True if no more calls become due.
     stopping: bool,
-    /// The instant after which nothing falls due: thinking users and sessions leave.
+    /// Instant after which no call becomes due: thinking users and sessions leave.
     last_due: Nanos,
-    /// When calls in flight are abandoned: the end of the measured phase, or never.
+    /// Instant at which calls in flight are abandoned: the end of the measured phase, or never.
     cut: Nanos,
     row_start: Nanos,
     row_end: Nanos,
@@ -82,7 +82,7 @@ impl Edges {
         self.events_before > 0
     }
 
-    /// Stops the load: nothing more falls due. Returns false if it had stopped before.
+    /// Stops the load: no more calls become due. Returns false if it had stopped before.
     pub(crate) fn stop(&mut self) -> bool {
         let first = !self.stopping;
         if first {
@@ -119,7 +119,7 @@ impl Edges {
         self.next_due = at;
     }
 
-    /// Notes that one more call falls due at `at`.
+    /// Records that one more call becomes due at `at`.
     pub(crate) fn add_due(&mut self, at: Nanos) {
         self.next_due = self.next_due.min(at);
     }
@@ -133,7 +133,7 @@ impl Edges {
         now >= self.row_end
     }
 
-    /// The current beat ends at `at`.
+    /// Sets the end of the current beat to `at`.
     pub(crate) fn set_beat(&mut self, at: Nanos) {
         self.edge = at.min(self.row_end);
     }
@@ -158,7 +158,8 @@ impl Edges {
     }
 }
 
-/// The end of the measured phase; sessions that began in it may continue for one timeout (law 4).
+/// Returns the end of the measured phase; sessions that began in it may continue for one timeout
+/// (law 4).
 fn last_due(setup: &Setup) -> Nanos {
     let more = if setup.is_open() { setup.plan.timeouts.call } else { Nanos::ZERO };
     setup.measure_until() + more

@@ -25,7 +25,8 @@ use voice::{Voice, VoiceOutput};
 pub struct Request {
     /// Addresses, tried in turn; never empty.
     pub peers: Vec<Peer>,
-    /// Name for SNI and the certificate check; `None` without TLS, and with QUIC, which has its own.
+    /// Name for SNI and the certificate check; `None` without TLS, and with QUIC, which has its
+    /// own.
     pub tls_name: Option<String>,
     /// The CONNECT request for a tunnel through a proxy (RFC 9110 section 9.3.6).
     pub tunnel: Option<Vec<u8>>,
@@ -34,7 +35,7 @@ pub struct Request {
     pub timeout: Nanos,
 }
 
-/// An outgoing request.
+/// Request being sent.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     /// Scheme, host and port determine the destination.
@@ -66,7 +67,7 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-/// Why there is no complete response.
+/// Reason why there is no complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     pub class: FailureClass,
@@ -83,7 +84,7 @@ impl Trouble {
         Trouble { class, text, way_out: None }
     }
 
-    /// The error text with a hint.
+    /// Returns the error text with a hint.
     pub fn with_way_out(&self) -> String {
         let untrusted = self.class == FailureClass::Certificate;
         match self.way_out.or(untrusted.then_some(TRUST)) {
@@ -92,7 +93,8 @@ impl Trouble {
         }
     }
 
-    /// The error text with the hint for callers whose only TLS options are --ca and --insecure.
+    /// Returns the error text with the hint for callers whose only TLS options are --ca and
+    /// --insecure.
     pub fn with_common_way_out(&self) -> String {
         let of_tls = matches!(self.class, FailureClass::Tls | FailureClass::Certificate);
         let way_out = self.way_out.filter(|_| !of_tls);
@@ -117,7 +119,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// No connection was established.
+    /// Records that no connection was established.
     pub fn nothing(trouble: Trouble) -> Heard {
         Heard { result: Err(trouble), connected: false, took: Nanos::ZERO }
     }
@@ -128,10 +130,10 @@ impl Heard {
 pub struct Contact {
     /// The address that accepted the connection.
     pub peer: Option<Peer>,
-    /// ALPN name of the protocol that TLS negotiated, empty for none, or `None` if no handshake was
+    /// ALPN name of the protocol that TLS negotiated, empty for none; `None` if no handshake was
     /// completed, or the connection uses QUIC.
     pub agreed: Option<String>,
-    /// Streams that the peer permits at once, if it announced them.
+    /// Streams that the peer permits at once, if announced.
     pub streams_max: Option<u64>,
     /// When the response was complete, or had failed.
     pub at: Option<Nanos>,
@@ -140,12 +142,12 @@ pub struct Contact {
 /// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// Nothing to do until this instant, unless a connection becomes ready.
+    /// Nothing can be done until this instant, unless a connection becomes ready.
     Until(Nanos),
     Over,
 }
 
-/// Maximum size of a kept body, in bytes; a longer one is a failure.
+/// Maximum size of a kept body in bytes; a longer one is a failure.
 pub const BODY_MAX: usize = 64 << 20;
 /// Size of one read, in bytes.
 const READ_SIZE: usize = 64 << 10;
@@ -174,7 +176,7 @@ struct Line {
     stage: Stage,
     /// Index of the next of the request's addresses.
     peer: usize,
-    /// When its connection must be established.
+    /// Instant by which its connection must be established.
     connect_by: Nanos,
     /// The address accepted the connection.
     taken: bool,
@@ -187,18 +189,18 @@ struct Line {
     plain: Vec<u8>,
     voice: Voice,
     body: Vec<u8>,
-    /// Bytes of the body that are not kept.
+    /// Number of body bytes that are not kept.
     unkept: usize,
     limits: ResponseLimits,
     patience: Patience,
-    /// Why nothing more can be written; a response may still arrive.
+    /// Reason why no more bytes can be written; a response may still arrive.
     unwritable: Option<(FailureClass, String)>,
     agreed: Option<String>,
     ended: bool,
     connected: bool,
     /// The server has sent something after the handshake.
     answered: bool,
-    /// Our side closed the connection before the others finished.
+    /// True if our side closed the connection before the others finished.
     parted: bool,
     heard: Option<(Result<Reply, Trouble>, Nanos)>,
 }
@@ -238,7 +240,7 @@ impl<'t> Exchange<'t> {
         Exchange { lines, tls, tls_http2, cache, terms, connect, begun: false, released: None }
     }
 
-    /// Replaces settings that differ from those of a check.
+    /// Replaces the settings that differ from those of a check.
     pub fn under(mut self, terms: Terms) -> Exchange<'t> {
         for line in &mut self.lines {
             line.limits = terms.limits;
@@ -276,7 +278,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// Drives the exchange to its end, for callers with nothing else to wait for.
+    /// Drives the exchange to its end, for callers without other work.
     pub fn drive(&mut self, io: &mut impl Io) {
         let mut ready = Vec::new();
         while let Pause::Until(at) = self.turn(io) {
@@ -301,7 +303,7 @@ impl<'t> Exchange<'t> {
         self.hang_up(io);
     }
 
-    /// Facts of the connection of a request, by the request's number.
+    /// Returns the facts of the connection of a request, by the request's number.
     pub fn contact(&mut self, request: usize) -> Contact {
         let Some(line) = self.lines.get_mut(request) else { return Contact::default() };
         let taken = line.peer.checked_sub(1).filter(|_| line.taken);
@@ -313,7 +315,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// The responses, in request order.
+    /// Returns the responses, in request order.
     pub fn finish(self) -> Vec<Heard> {
         let start = self.released;
         let heard = |line: Line| {
@@ -328,7 +330,7 @@ impl<'t> Exchange<'t> {
         self.lines.into_iter().map(heard).collect()
     }
 
-    /// Closes connections that carry no further request, unless the server closes them.
+    /// Closes connections without a further request, unless the server closes them.
     fn part(&mut self, io: &mut impl Io) {
         for (slot, line) in self.lines.iter_mut().enumerate() {
             let over = line.stage == Stage::Over && line.heard.is_some();
@@ -431,7 +433,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// The transport to the server is connected: TLS follows, if used.
+    /// Continues after the transport to the server is connected: with TLS, if used.
     fn secure(&mut self, io: &mut impl Io, slot: usize) {
         let line = &mut self.lines[slot];
         let Some(name) = line.request.tls_name.clone() else {
@@ -487,7 +489,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// The address refuses the connection: tries the next address, if any.
+    /// Handles a refused connection: tries the next address, if any.
     fn refused(&mut self, io: &mut impl Io, slot: usize, class: FailureClass) {
         // the system's error does not state our own limit
         let why = match class {
@@ -536,7 +538,7 @@ impl Line {
         }
     }
 
-    /// The instant at which its current wait times out.
+    /// Returns the instant at which its current wait times out.
     fn deadline(&self, released: Option<Nanos>) -> Nanos {
         match (self.stage, released) {
             (Stage::Connecting | Stage::Tunnel | Stage::Handshake, _) => self.connect_by,
@@ -707,7 +709,7 @@ impl Line {
         }
     }
 
-    /// The proxy has responded to CONNECT.
+    /// Handles the proxy's response to CONNECT.
     fn pass_proxy(&mut self, now: Nanos) {
         let status = self.proxy.as_ref().map_or(0, |proxy| proxy.reply().0.status);
         if (200..300).contains(&status) {
@@ -728,7 +730,7 @@ impl Line {
         self.stage = Stage::Over;
     }
 
-    /// Processes received data; the rest is kept.
+    /// Processes received data, and keeps the rest.
     fn read_response(&mut self, cache: &mut HeadCache, now: Nanos) {
         if self.stage != Stage::Asked {
             return;
@@ -784,7 +786,7 @@ impl Line {
         self.stage = if closes { Stage::Closing(now + self.limits.linger) } else { Stage::Over };
     }
 
-    /// The peer has ended its side.
+    /// Handles the end of the peer's side.
     fn end(&mut self, now: Nanos) {
         match self.stage {
             Stage::Asked => match self.voice.receive_end() {
@@ -816,7 +818,7 @@ impl Line {
 const CUT: &str = "the connection was closed without TLS's close_notify, so that the body may be cut off \
                    (RFC 9112 section 9.8)";
 
-/// Description of a failed connection.
+/// Returns the description of a failed connection.
 fn words(io: &mut impl Io, slot: usize, class: FailureClass) -> String {
     io.why(slot as Slot).unwrap_or_else(|| class.explain().to_owned())
 }

@@ -15,10 +15,10 @@ const REACH_MAX: Nanos = Nanos::from_secs(5);
 /// Number of latest messages of a room for which each member has a bit, to find duplicates.
 const REMEMBERED: u64 = 64;
 
-/// Maximum number of older messages remembered for each member because it has not received them.
+/// Maximum number of missed older messages remembered per member.
 const MISSED_MAX: usize = 1_024;
 
-/// Members opened in one turn of the worker.
+/// Maximum number of members opened in one turn of the worker.
 const OPENS_MAX: u64 = 64;
 
 /// A room and its members.
@@ -155,8 +155,8 @@ impl FanOut {
         })
     }
 
-    /// Takes rooms whose members must be opened now: the place of each among the worker's rooms,
-    /// and its number. Publishers come first.
+    /// Takes the rooms whose members must be opened now: the place of each among the worker's
+    /// rooms, and its number. Publishers come first.
     pub(crate) fn take_unopened(&mut self) -> Vec<(usize, u64)> {
         let rooms = self.rooms.len() as u64;
         let now = self.unopened().min(OPENS_MAX);
@@ -171,7 +171,7 @@ impl FanOut {
         self.unopened() > 0
     }
 
-    /// Number of members that were not requested yet.
+    /// Returns the number of members that were not requested yet.
     fn unopened(&self) -> u64 {
         (self.rooms.len() as u64 * self.members_each).saturating_sub(self.asked)
     }
@@ -254,8 +254,8 @@ impl FanOut {
         Reception::Event(FanOutEvent::Delivered { due, at: now, in_order })
     }
 
-    /// Returns a message that every receiver has, or whose time limit has passed. Call it until it
-    /// returns `None`.
+    /// Returns a message that every receiver has, or whose time limit has passed. Must be called
+    /// until it returns `None`.
     pub(crate) fn take_settled(&mut self, now: Nanos) -> Option<FanOutEvent> {
         while let Some((_, key)) = self.settled.pop_front_if(|(deadline, _)| *deadline <= now) {
             self.published.remove(&key);
@@ -271,7 +271,7 @@ impl FanOut {
         Some(FanOutEvent::Settled { due, expected, received, first, last })
     }
 
-    /// Deadline of the oldest unsettled message, or `NEVER`.
+    /// Returns the deadline of the oldest unsettled message, or `NEVER`.
     pub(crate) fn next_deadline(&self) -> Nanos {
         self.deadlines.front().map_or(Nanos::NEVER, |(at, _)| *at)
     }

@@ -1,4 +1,4 @@
-//! Decides what comes next from the responses: the source of calls, their users, and the script or
+//! Decides from the responses what comes next: the source of calls, their users, and the script or
 //! guide that processes responses. The worker acts.
 
 use crate::Endpoint;
@@ -32,7 +32,7 @@ pub(crate) struct Feedback {
     population: Option<Population>,
     /// Failed calls of sessions, to be retried.
     again: VecDeque<Call>,
-    /// Users make one call after another, without pauses, groups or visits.
+    /// True if users make one call after another, without pauses, groups or visits.
     one_by_one: bool,
     script: Option<Box<Scripted>>,
     guided: Option<Box<Guided>>,
@@ -61,7 +61,7 @@ pub(crate) enum Arrived {
     },
 }
 
-/// A finished call of a user, reduced to what determines the next step. Small, and passed by value,
+/// Finished call of a user, reduced to what determines the next step. Small, and passed by value,
 /// so that the call itself need not be in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedCall {
@@ -75,18 +75,18 @@ pub(crate) struct EndedCall {
     pub(crate) status: u16,
 }
 
-/// When a user's next calls fall due, after one has ended.
+/// Due time of a user's next calls, after one has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// This many calls now.
+    /// This number of calls is due now.
     Now(u32),
     /// The user thinks until that instant.
     Later(Nanos),
     /// The user rests because the number of users decreases: until that instant, or forever.
     Rests(Option<Nanos>),
-    /// The same call again, at the next check of due calls.
+    /// The same call is due again, at the next check of due calls.
     Again,
-    /// No call now, and perhaps no further one.
+    /// No call is due now, and perhaps never again.
     Nothing,
 }
 
@@ -103,7 +103,7 @@ pub(crate) enum DroppedPart {
 /// A departed user.
 #[derive(Debug)]
 pub(crate) struct Retired {
-    /// For a session: its record, and its connections, which end with it.
+    /// For a session, its record, and its connections, which end with it.
     pub(crate) session: Option<(SessionRecord, Vec<Slot>)>,
 }
 
@@ -148,7 +148,7 @@ impl Feedback {
         self.one_by_one = false;
     }
 
-    /// Takes over a part of the load. In a closed loop there is nothing to take over.
+    /// Takes over a part of the load; does nothing in a closed loop.
     pub(crate) fn take_over(&mut self, more: &LateShare) {
         if let Source::Open(open) = &mut self.source {
             open.take_over(&self.setup, more);
@@ -162,13 +162,13 @@ impl Feedback {
         }
     }
 
-    /// The next instant at which a call falls due; retried calls fall due `now`.
+    /// Returns the next instant at which a call falls due; retried calls fall due `now`.
     pub(crate) fn next_due(&self, now: Nanos) -> Nanos {
         let again = if self.again.is_empty() { Nanos::NEVER } else { now };
         self.source.next_due().min(self.people.next_due()).min(again)
     }
 
-    /// The instant of the next arrival of an open load; `NEVER` in a closed one.
+    /// Returns the instant of the next arrival of an open load; `NEVER` in a closed one.
     pub(crate) fn next_arrival(&self) -> Nanos {
         self.source.next_due()
     }
@@ -203,7 +203,7 @@ impl Feedback {
         Some(Arrived::Call(Call::new(arrival.index, row, NO_USER, arrival.intended, asked)))
     }
 
-    /// A user whose think time ends by `until`: the instant, the user, the calls.
+    /// Returns a user whose think time ends by `until`: the instant, the user, the calls.
     pub(crate) fn pop_due_user(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
         let (at, user, count) = self.people.pop_due_user(until)?;
         // without an end of the sessions the run is being stopped, and no further instant is needed
@@ -211,8 +211,8 @@ impl Feedback {
         Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
     }
 
-    /// For a session whose calls fall due by the clock: returns how many may be sent at `now`,
-    /// limited by its connection, and records its next instant.
+    /// Returns how many calls of a session with a clock schedule may be sent at `now`, limited by
+    /// its connection, and records its next instant.
     fn fallen_due(&mut self, user: u32, now: Nanos) -> u32 {
         let Some(pace) = &self.pace else { return 0 };
         let person = &mut self.people.users[user as usize];
@@ -232,7 +232,7 @@ impl Feedback {
         count
     }
 
-    /// A failed call to be retried.
+    /// Returns a failed call to be retried.
     pub(crate) fn take_again(&mut self) -> Option<Call> {
         self.again.pop_front()
     }
@@ -247,7 +247,8 @@ impl Feedback {
         !self.one_by_one && self.guided.is_some()
     }
 
-    /// The user's next call, due at `intended`, and its endpoint; `None` without a further call.
+    /// Returns the user's next call, due at `intended`, and its endpoint; `None` without a further
+    /// call.
     #[inline(always)]
     pub(crate) fn next_call(
         &mut self,
@@ -279,7 +280,8 @@ impl Feedback {
         Some((call, template.endpoint))
     }
 
-    /// The guided user's call due at `intended`, with its index; `None` without a further call.
+    /// Returns the guided user's call due at `intended`, with its index; `None` without a further
+    /// call.
     pub(crate) fn next_step(
         &mut self,
         user: u32,
@@ -305,7 +307,7 @@ impl Feedback {
         self.guided.as_ref().is_some_and(|guided| guided.makes_simultaneous_calls())
     }
 
-    /// The next step of a user with simultaneous calls, or `None` if it has left.
+    /// Returns the next step of a user with simultaneous calls; `None` if it has left.
     pub(crate) fn next_simultaneous(&mut self, user: u32, now: Nanos) -> Option<Step> {
         let guided = self.guided.as_mut()?;
         let person = self.people.users.get_mut(user as usize).filter(|it| it.active)?;
@@ -349,8 +351,8 @@ impl Feedback {
         }
     }
 
-    /// Row of the endpoint for a guided user's call. A new endpoint is looked up, and `add` gives
-    /// it a row.
+    /// Returns the row of the endpoint for a guided user's call. A new endpoint is looked up, and
+    /// `add` gives it a row.
     pub(crate) fn endpoint_of(
         &mut self,
         url: &Arc<Url>,
@@ -359,7 +361,7 @@ impl Feedback {
         self.guided.as_mut()?.endpoint_of(url, &self.setup, add)
     }
 
-    /// Row of the target list for the user's next call.
+    /// Returns the row of the target list for the user's next call.
     fn row_of(&self, user: u32, index: u64) -> Option<u32> {
         let person = &self.people.users[user as usize];
         match self.setup.script(person.id, person.turns) {
@@ -403,7 +405,7 @@ impl Feedback {
         (count.min(person.left), think())
     }
 
-    /// Handles the end of a user's call whose next call falls due at once. Returns false if it did
+    /// Handles the end of a user's call whose next call is due at once. Returns false if it did
     /// nothing; then [`Feedback::follow`] decides.
     #[inline(always)]
     pub(crate) fn goes_on(&mut self, ended: &EndedCall) -> bool {
@@ -416,8 +418,8 @@ impl Feedback {
         simply
     }
 
-    /// Handles the end of a user's call: decides when the next one falls due. `warm_up`: a call
-    /// that falls due now belongs to the warm-up.
+    /// Handles the end of a user's call: decides when the next one is due. `warm_up`: a call that
+    /// is due now belongs to the warm-up.
     pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
         let user = ended.user;
         let closed = matches!(self.source, Source::Closed { .. });
@@ -490,7 +492,7 @@ impl Feedback {
     }
 
     /// Handles the end of one of the simultaneous calls of a user: its guide decides the next one,
-    /// `least` after now.
+    /// at least `least` after now.
     fn follow_simultaneous(&mut self, user: u32, least: Nanos, now: Nanos) -> Next {
         if least.is_zero() {
             return Next::Now(1);
@@ -524,13 +526,13 @@ impl Feedback {
 
 /// Users and sessions: which continue, which leave, and on which connection.
 impl Feedback {
-    /// Returns whether the user has nothing outstanding.
+    /// Returns whether the user has no outstanding call.
     #[inline]
     pub(crate) fn is_idle(&self, user: u32) -> bool {
         self.people.users[user as usize].outstanding == 0
     }
 
-    /// Removes a user with nothing outstanding and nothing due.
+    /// Removes a user with no outstanding and no due call.
     pub(crate) fn retire_if_idle(&mut self, user: u32, now: Nanos) -> Option<Retired> {
         let person = &mut self.people.users[user as usize];
         if !person.active || person.outstanding + person.thinking > 0 {
@@ -587,7 +589,7 @@ impl Feedback {
         self.guided.is_none() && self.people.user(user).is_some_and(|person| person.failed)
     }
 
-    /// The user's number across all workers; `None` without a user.
+    /// Returns the user's number across all workers; `None` without a user.
     pub(crate) fn user_id(&mut self, user: u32) -> Option<u64> {
         self.people.user(user).map(|person| person.id)
     }
@@ -612,12 +614,12 @@ impl Feedback {
         self.people.user(user)?.conn
     }
 
-    /// The user's further connections.
+    /// Returns the user's further connections.
     pub(crate) fn further_connections_of(&mut self, user: u32) -> &[Slot] {
         self.people.user(user).map_or(&[], |person| person.more())
     }
 
-    /// Notes that a connection was opened for the user; `several`: in addition to existing ones.
+    /// Records that a connection was opened for the user; `several`: in addition to existing ones.
     pub(crate) fn give_connection(&mut self, user: u32, slot: Slot, several: bool) {
         if let Some(person) = self.people.user(user) {
             person.connections += 1;
@@ -628,7 +630,7 @@ impl Feedback {
         }
     }
 
-    /// A step of the user's journey opened the WebSocket with this number.
+    /// Records that a step of the user's journey opened the WebSocket with this number.
     pub(crate) fn give_socket(&mut self, user: u32, number: u32, slot: Slot) {
         if let Some(person) = self.people.user(user) {
             person.connections += 1;
@@ -638,7 +640,7 @@ impl Feedback {
         }
     }
 
-    /// The user's WebSocket with this number.
+    /// Returns the user's WebSocket with this number.
     pub(crate) fn socket_of(&mut self, user: u32, number: u32) -> Option<Slot> {
         let sockets = &self.people.user(user)?.belongings.as_ref()?.sockets;
         sockets.iter().find(|(known, _)| *known == number).map(|(_, slot)| *slot)
@@ -651,7 +653,7 @@ impl Feedback {
         }
     }
 
-    /// The connections of a user with nothing outstanding.
+    /// Returns the connections of a user with nothing outstanding.
     pub(crate) fn connections_at_rest(&mut self, user: u32) -> Vec<Slot> {
         let Some(person) = self.people.user(user).filter(|person| person.outstanding == 0) else {
             return Vec::new();
@@ -684,15 +686,15 @@ impl Feedback {
         }
     }
 
-    /// Notes that the user has no connection, or that its connection accepts no further calls. The
-    /// session may end with it.
+    /// Records that the user has no connection, or that its connection accepts no further calls.
+    /// The session may end with it.
     pub(crate) fn end_with_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {
             self.source.connection_over(person);
         }
     }
 
-    /// The value of the Cookie field that the user sends to `url`.
+    /// Returns the value of the Cookie field that the user sends to `url`.
     pub(crate) fn cookie(&self, user: u32, template: &Template) -> Option<String> {
         let own = self.people.users.get(user as usize)?.belongings.as_ref()?;
         match &own.cookie {
@@ -701,7 +703,8 @@ impl Feedback {
         }
     }
 
-    /// The latest login challenge of the server to this user, or to all calls without a user.
+    /// Returns the latest login challenge of the server to this user, or to all calls without a
+    /// user.
     pub(crate) fn login_of(&mut self, user: u32) -> &mut KnownChallenge {
         match self.people.users.get_mut(user as usize) {
             Some(person) => &mut person.own().login,
@@ -741,7 +744,7 @@ impl Feedback {
         self.script.as_mut().map_or((Asked::Ordinary, 1), |script| script.request(out))
     }
 
-    /// The address that the script chose for the next connection.
+    /// Returns the address that the script chose for the next connection.
     pub(crate) fn scripted_peer(&mut self) -> Option<Peer> {
         self.script.as_mut()?.peer()
     }
@@ -775,7 +778,7 @@ impl Feedback {
         }
     }
 
-    /// The same for the trailers, which follow the head.
+    /// Keeps the trailers, which follow the head.
     pub(crate) fn keep_trailers(&mut self, trailers: &[u8]) {
         if let Some(guided) = &mut self.guided {
             guided.keep_trailers(trailers);
@@ -793,7 +796,7 @@ impl Feedback {
             && matches!(self.source, Source::Closed { .. })
     }
 
-    /// Fault of a response by the guide; `planned`: by the plan.
+    /// Returns the fault of a response by the guide; `planned`: by the plan.
     pub(crate) fn judge_by_guide(
         &mut self,
         user: u32,

@@ -1,5 +1,5 @@
 //! The guide of a worker's users: each next call depends on the previous response, and may use a
-//! server that the plan does not name. Without a guide, none of this is used.
+//! server that the plan does not name. Not used without a guide.
 
 use crate::Endpoint;
 use crate::setup::{Setup, endpoint_key};
@@ -37,7 +37,7 @@ const MET_MAX: usize = 1_000;
 pub(crate) struct Guided {
     guide: Box<dyn Guide>,
     directory: Box<dyn Directory>,
-    /// Discovered endpoints, or `None` if the name cannot be resolved.
+    /// Discovered endpoints; `None` if the name cannot be resolved.
     met: BTreeMap<String, Option<u32>>,
     /// The last URL looked up, with the result.
     last_met: Option<(Arc<Url>, Option<u32>)>,
@@ -49,15 +49,15 @@ pub(crate) struct Guided {
     keeps_bodies: bool,
     attends_to_each: bool,
     ends_with_its_users: bool,
-    /// By row of the user, of a guide with simultaneous calls: instants at which it is asked.
-    /// `None` if users make one call at a time.
+    /// Instants at which a guide with simultaneous calls is asked, by row of the user. `None` if
+    /// users make one call at a time.
     alarms: Option<Vec<Alarms>>,
 }
 
 /// Instants at which the guide is asked for a user's next step, the earliest last.
 type Alarms = Vec<Nanos>;
 
-/// The wait before a step, or `None` if there is no further step.
+/// Returns the wait before a step, or `None` if there is no further step.
 fn wait_of(step: &Step) -> Option<Nanos> {
     match step {
         Step::Call(next_call) => Some(next_call.wait),
@@ -121,7 +121,7 @@ impl Guided {
         self.alarms.is_some()
     }
 
-    /// The next step of a user with simultaneous calls.
+    /// Returns the next step of a user with simultaneous calls.
     pub(crate) fn next_simultaneous(&mut self, row: u32, user: &mut User, now: Nanos) -> Step {
         // a pause of the start is over
         let first = self.take_step(row).filter(|step| !matches!(step, Step::Pause { .. }));
@@ -152,7 +152,7 @@ impl Guided {
         true
     }
 
-    /// The next call of the user.
+    /// Returns the next call of the user.
     pub(crate) fn take_step(&mut self, user: u32) -> Option<Step> {
         self.next_calls.get_mut(user as usize)?.take()
     }
@@ -165,7 +165,7 @@ impl Guided {
         })
     }
 
-    /// A user has arrived; its first call falls due at once.
+    /// Handles the arrival of a user, whose first call is due at once.
     pub(crate) fn begin(&mut self, row: u32, user: &mut User, now: Nanos) {
         let count = self.next_calls.len().max(row as usize + 1);
         self.next_calls.resize(count, None);
@@ -177,7 +177,7 @@ impl Guided {
         }
     }
 
-    /// Fault of the kept response; `planned`: by the plan.
+    /// Returns the fault of the kept response; `planned`: by the plan.
     pub(crate) fn judge(
         &mut self,
         user: u64,
@@ -221,7 +221,7 @@ impl Guided {
         note
     }
 
-    /// A user's WebSocket has ended, and these messages wait for a call.
+    /// Handles the end of a user's WebSocket, for which these messages wait for a call.
     pub(crate) fn end_socket(&mut self, user: u64, socket: u32, left: Vec<Vec<u8>>) {
         self.guide.socket_ended(user, socket, left);
     }
@@ -231,8 +231,8 @@ impl Guided {
         self.guide.take_back(template);
     }
 
-    /// The wait before the user's next call, which is kept until it is over, or `None` if the user
-    /// leaves.
+    /// Returns the wait before the user's next call, which is kept until it is over; `None` if the
+    /// user leaves.
     pub(crate) fn pause(&mut self, row: u32, user: &mut User, now: Nanos) -> Option<Nanos> {
         let next = self.guide.next(user.id, now);
         let wait = wait_of(&next);
@@ -243,7 +243,7 @@ impl Guided {
         wait
     }
 
-    /// Row of a URL's endpoint, which is looked up on first use; `add` gives it a row.
+    /// Returns the row of a URL's endpoint, which is looked up on first use; `add` gives it a row.
     pub(crate) fn endpoint_of(
         &mut self,
         url: &Arc<Url>,

@@ -31,7 +31,7 @@ impl Timed {
         any.then(|| Box::new(Timed { heartbeats, pacer, lifetimes, storm }))
     }
 
-    /// A connection was established.
+    /// Records that a connection was established.
     pub(crate) fn begin(&mut self, slot: Slot, generation: u32, socket: bool, now: Nanos) {
         if let Some(heartbeats) = &mut self.heartbeats
             && heartbeats.are_for(socket)
@@ -86,7 +86,8 @@ impl Heartbeats {
         socket != self.keepalive
     }
 
-    /// Time without data after which a connection is pinged, if they are keepalive pings.
+    /// Returns the time without data after which a connection is pinged, if they are keepalive
+    /// pings.
     pub(crate) fn keepalive(&self) -> Option<Nanos> {
         self.keepalive.then_some(self.interval)
     }

@@ -1,6 +1,6 @@
-//! Idle connections held open during a load: wraps any driver, so the worker does not see them.
-//! They are opened in batches, watched, and counted if the server closes one. They are not
-//! reopened.
+//! Idle connections that are kept open during a load, by a wrapper around any driver, so that the
+//! worker does not see them. They are opened in batches, watched, and counted if the server closes
+//! one. They are not reopened.
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{FailureClass, HeldFacts, QuicEnd, SocketFacts};
@@ -20,7 +20,7 @@ enum HeldState {
     Over,
 }
 
-/// A [`HeldState`] in eight bytes; there may be a million of them.
+/// [`HeldState`] in eight bytes; there may be a million of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HeldLine(Nanos);
 
@@ -49,7 +49,7 @@ impl From<HeldState> for HeldLine {
     }
 }
 
-/// A driver with held connections: they use the slots from 0 on, the worker's connections the slots
+/// Driver with held connections: they use the slots from 0 on, the worker's connections the slots
 /// after them.
 #[derive(Debug)]
 pub struct WithHeldConnections<I> {
@@ -84,7 +84,7 @@ impl<I: Io> WithHeldConnections<I> {
         }
     }
 
-    /// Their states so far.
+    /// Returns their states so far.
     pub fn facts(&mut self) -> HeldFacts {
         self.ages.sort_unstable();
         let ages = &self.ages;

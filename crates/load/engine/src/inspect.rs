@@ -25,13 +25,13 @@ pub(crate) struct BodyTest {
     regex: Option<Regex>,
     length: Option<u64>,
     decode: bool,
-    /// Bodies are hashed.
+    /// True if bodies are hashed.
     hashes: bool,
     /// Some bodies are streams of events.
     streams: bool,
     /// Some bodies are gRPC messages.
     grpc: bool,
-    /// See [`BodyTest::looks`].
+    /// True if the body must be examined; see [`BodyTest::looks`].
     looks: bool,
 }
 
@@ -78,7 +78,7 @@ impl BodyTest {
         matches!(self.rule, Some(BodyRule::Regex(_) | BodyRule::Contains(_)))
     }
 
-    /// Fault of an unexamined body of `bytes` bytes.
+    /// Returns the fault of a body of `bytes` bytes that was not examined.
     pub(crate) fn judge_length(&self, bytes: u64) -> Option<FailureClass> {
         let wrong = self.length.is_some_and(|wanted| wanted != bytes);
         wrong.then_some(FailureClass::Length)
@@ -118,7 +118,7 @@ impl StreamReader {
         }
     }
 
-    /// The body begins, after this head.
+    /// Begins a body after this head.
     fn begin(&mut self, head: &[u8]) {
         if let StreamReader::Messages { has_encoding, .. } = self {
             let encoding = fields::find(head, "grpc-encoding");
@@ -126,7 +126,7 @@ impl StreamReader {
         }
     }
 
-    /// Fault of a whole body.
+    /// Returns the fault of a complete body.
     fn fault(&self) -> Option<FailureClass> {
         match self {
             StreamReader::Events(_) => None,
@@ -140,7 +140,7 @@ impl StreamReader {
     }
 }
 
-/// One response's body as it arrives.
+/// Body of one response as it arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Inspect {
     begun: bool,
@@ -151,7 +151,7 @@ pub(crate) struct Inspect {
     hashing: Hashing,
     /// The body so far if it must be searched; otherwise scratch memory for one piece.
     kept: Vec<u8>,
-    /// The body still equals the expected one.
+    /// True while the body equals the expected one.
     equal: bool,
     /// If the body is a stream of events: its state, and uncollected events.
     events: Option<StreamReader>,
@@ -173,7 +173,7 @@ impl Inspect {
         self.fresh = 0;
     }
 
-    /// The next body is a stream of events.
+    /// Expects a stream of events as the next body.
     pub(crate) fn expect_events(&mut self, reader: impl FnOnce() -> StreamReader) {
         if !self.begun {
             self.events.get_or_insert_with(reader);
@@ -185,7 +185,7 @@ impl Inspect {
         self.events.is_some()
     }
 
-    /// Tokens that the body reports, or `None` if it is not a stream of tokens.
+    /// Returns the tokens that the body reports; `None` if it is not a stream of tokens.
     pub(crate) fn usage(&self) -> Option<TokenUsage> {
         match &self.events {
             Some(StreamReader::Tokens(reader)) => Some(reader.usage()),
@@ -269,7 +269,7 @@ impl Inspect {
         self.kept.truncate(KEPT_MAX);
     }
 
-    /// The body is complete: its length after decoding, and its fault.
+    /// Completes the body: returns its length after decoding, and its fault.
     pub(crate) fn finish(&mut self, test: &BodyTest) -> (u64, Option<FailureClass>) {
         if let Some(decoder) = &mut self.decoder {
             self.broken |= decoder.finish().is_err();
@@ -286,7 +286,7 @@ impl Inspect {
         (self.decoded, class)
     }
 
-    /// Length and hash of the complete body, if bodies are hashed.
+    /// Returns the length and hash of the complete body, if bodies are hashed.
     pub(crate) fn print(&mut self, test: &BodyTest) -> Option<BodyPrint> {
         let length = Some(self.decoded);
         test.hashes.then(|| BodyPrint { length, hash: self.hashing.finish() })

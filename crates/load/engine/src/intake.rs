@@ -11,7 +11,7 @@ use stats::{SAMPLE_BYTES_MAX, StreamMarks};
 /// Maximum size of a body kept for a script or a guide, in bytes; the rest is cut off.
 const BODY_MAX: usize = 16 << 20;
 
-/// The state belongs to one call, so that responses may arrive interleaved.
+/// Collected parts of one call, so that responses may arrive interleaved.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     inspect: Inspect,
@@ -40,8 +40,7 @@ impl Intake {
         self.end.clear();
     }
 
-    /// The next body is a stream of events.
-    /// `grpc`: form of bodies with messages of gRPC.
+    /// Expects a stream of events as the next body. `grpc`: form of bodies with gRPC messages.
     pub(crate) fn expect_events(&mut self, form: Streaming, grpc: BodyForm) {
         self.marks.usage = form.is_of_model().then(Default::default);
         self.inspect.expect_events(|| match form {
@@ -96,7 +95,7 @@ impl Intake {
         self.inspect.take(test, head, piece, last);
     }
 
-    /// The body is complete: its length after decoding, its fault, and its hash.
+    /// Completes the body: returns its length after decoding, its fault, and its hash.
     pub(crate) fn judge(
         &mut self,
         test: &BodyTest,

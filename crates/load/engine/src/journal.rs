@@ -48,7 +48,7 @@ pub(crate) struct SampleStart {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackendFacts<'a> {
     pub(crate) name: Option<&'a str>,
-    /// `Some(None)`: a report of its load that cannot be read.
+    /// Report of its load; `Some(None)` if it cannot be read.
     pub(crate) load: Option<Option<LoadReport>>,
 }
 
@@ -58,8 +58,8 @@ pub(crate) struct Journal {
     /// A clear snapshot for the next row.
     spare: Box<Snapshot>,
     logging: Logging,
-    /// Finished calls are logged or reported, are the ends of streams, or are counted by kind of
-    /// client.
+    /// True if finished calls are logged or reported, are the ends of streams, or are counted by
+    /// kind of client.
     watched: bool,
     log: Vec<CallRecord>,
     /// The log contains a failure that must be passed on at once.
@@ -67,15 +67,15 @@ pub(crate) struct Journal {
     ends: Ends,
     /// Number of further responses whose start is kept.
     responses_left: u64,
-    /// Samples of failed responses so far, without their bytes: they bound the further ones.
+    /// Samples of failed responses so far, without their bytes: they limit further ones.
     sampled: FailedResponses,
-    /// The failed response whose bytes are still arriving.
+    /// Failed response whose bytes are still arriving.
     sampling: Option<Sampling>,
     /// Bytes received with finished calls, and the number of bytes that ends the run.
     received: u64,
     received_max: u64,
     last_done: Nanos,
-    /// TCP_INFO samples still to be taken for the plan's share.
+    /// Number of TCP_INFO samples still to be taken for the plan's share.
     facts_owed: f64,
     facts_share: f64,
     /// Connections open now, and the maximum within the row.
@@ -117,7 +117,7 @@ impl Journal {
         self.recorder.in_warm_up(intended)
     }
 
-    /// Calls in flight.
+    /// Returns the number of calls in flight.
     pub(crate) fn flight(&self) -> u64 {
         self.recorder.flight()
     }
@@ -175,7 +175,7 @@ impl Journal {
         self.watched
     }
 
-    /// Each finished call is reported.
+    /// Reports each finished call from now on.
     pub(crate) fn watch(&mut self) {
         self.watched = true;
     }
@@ -238,14 +238,14 @@ impl Journal {
         self.recorder.now.failed_responses.add(class, status, sample);
     }
 
-    /// A response is complete: keeps or drops its beginning.
+    /// Handles a complete response: keeps or drops its beginning.
     pub(crate) fn stays_kept(&mut self, headless: bool) -> bool {
         let room = self.responses_left > 0;
         self.responses_left -= u64::from(room);
         room || (headless && self.logging.lenient.headless)
     }
 
-    /// A failure without a call; those of the warm-up are not counted.
+    /// Counts a failure without a call, except in the warm-up.
     pub(crate) fn count_failure(&mut self, class: FailureClass, now: Nanos) {
         if !self.in_warm_up(now) {
             *self.recorder.now.failures.entry(class).or_default() += 1;
@@ -325,7 +325,7 @@ impl Journal {
         self.recorder.now.verified.add(wrong);
     }
 
-    /// The server's timing of its own work.
+    /// Counts the server's timing of its own work.
     pub(crate) fn count_timings<'a>(
         &mut self,
         timings: impl Iterator<Item = Result<Timing<'a>, Malformed>>,
@@ -346,7 +346,7 @@ impl Journal {
         self.recorder.now.connections.early.merge(early);
     }
 
-    /// A connection's counts of its protocol.
+    /// Counts the protocol's own figures of a connection.
     pub(crate) fn count_protocol<I: Io>(
         &mut self,
         facts: ProtocolFacts,
@@ -383,7 +383,7 @@ impl Journal {
         self.recorder.messages(&news.counts, news.time, now);
     }
 
-    /// Return of WebSockets after the loss of all.
+    /// Returns the state of reopening WebSockets after the loss of all.
     pub(crate) fn reconnects(&mut self, news: &ReconnectTally) {
         self.recorder.now.messages.reconnects.merge(news);
     }

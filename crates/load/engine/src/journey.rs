@@ -48,10 +48,10 @@ pub struct Travel {
     seed: Seed,
     /// Maximum number of iterations in the measured phase, over all workers.
     most: Option<u64>,
-    /// Each user makes one iteration.
+    /// True if each user makes one iteration.
     single: bool,
     keeps_bodies: bool,
-    /// The pause after steps whose journey sets none.
+    /// Pause after steps whose journey sets none.
     think: Think,
 }
 
@@ -62,7 +62,7 @@ impl Travel {
         Travel::with_codecs(plan, given, &Codecs::new())
     }
 
-    /// The same for a plan with gRPC calls.
+    /// Prepares the journeys of a plan with gRPC calls.
     pub fn with_codecs(
         plan: &Plan,
         given: &BTreeMap<String, String>,
@@ -114,12 +114,12 @@ impl Travel {
         }))
     }
 
-    /// The guide of the worker whose part of the load is `share`.
+    /// Returns the guide of the worker whose part of the load is `share`.
     pub fn guide(self: &Arc<Travel>, share: Share) -> Box<dyn Guide> {
         self.guide_with(share, Vec::new())
     }
 
-    /// The same, with the programs that run journeys, by row of the journey.
+    /// Returns a guide with the programs that run journeys, by row of the journey.
     pub fn guide_with(
         self: &Arc<Travel>,
         share: Share,
@@ -128,14 +128,15 @@ impl Travel {
         Box::new(guide::JourneyGuide::new(self.clone(), share, actors))
     }
 
-    /// A message about a user's response, without secrets of the plan or of the user.
+    /// Returns a message about a user's response, without secrets of the plan or of the user.
     fn masked(&self, traveller: &Traveller, message: &str) -> String {
         let mut own = Masker::default();
         CarriedView { travel: self, traveller }.secrets(&mut |value| own.add_value(value));
         own.text(&self.masker.text(message))
     }
 
-    /// Journey of an iteration, and the stream of its other random draws: a function of its index.
+    /// Returns the journey of an iteration, and the stream of its other random draws: a function of
+    /// its index.
     fn draw(&self, iteration: u64) -> (usize, Stream) {
         let mut stream = self.seed.stream(Purpose::Journeys, iteration);
         let point = stream.unit() * self.sums.last().copied().unwrap_or(0.0);
@@ -143,7 +144,7 @@ impl Travel {
         (row.min(self.sums.len().saturating_sub(1)), stream)
     }
 
-    /// Iterations of the measured phase that belong to one worker.
+    /// Returns the iterations of the measured phase that belong to one worker.
     fn share(&self, share: &Share) -> u64 {
         self.most.filter(|_| !self.single).map_or(u64::MAX, |total| share.count_of(total))
     }

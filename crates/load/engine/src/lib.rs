@@ -1,6 +1,6 @@
-//! One core's worker: schedule × workload × connections × recorder, generic over [`conduit::Io`],
-//! and the collector that merges the workers' counts. Layer 3: no sockets, files, threads or clock;
-//! the driver passes time and readiness.
+//! The worker of one core: schedule × workload × connections × recorder, generic over
+//! [`conduit::Io`], and the collector that merges the workers' counts. Layer 3: no sockets, files,
+//! threads or clock; the driver passes time and readiness.
 //!
 //! A worker is a state machine: [`Worker::turn`] processes everything due and returns how long it
 //! can wait, [`Worker::handle`] processes one readiness event. [`drive`] is the loop around the

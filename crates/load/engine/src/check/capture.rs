@@ -46,7 +46,7 @@ pub(crate) fn capture(
     Ok(String::from_utf8_lossy(&found[at]).into_owned())
 }
 
-/// Values at the places of a capture; never empty.
+/// Returns the values at the places of a capture; never empty.
 fn places(
     capture: &Capture,
     seen: &ResponseParts<'_>,
@@ -95,7 +95,7 @@ fn in_json(place: &JsonPlace, body: &[u8], most: usize) -> Vec<Vec<u8>> {
     place.texts(body, &document, most).into_iter().map(String::into_bytes).collect()
 }
 
-/// Values of the cookies with this name that a response sets.
+/// Returns the values of the cookies with this name that a response sets.
 fn cookies<'a>(head: &'a [u8], name: &'a str) -> impl Iterator<Item = Vec<u8>> + 'a {
     fields::set_cookies(head).filter_map(move |field| {
         let pair = field.split(|byte| *byte == b';').next()?;

@@ -237,8 +237,8 @@ fn exact(what: &str, wanted: &[u8], got: &[u8]) -> Judged {
     Err(Difference::new(what, excerpt(wanted, from), excerpt(got, from)))
 }
 
-/// Errors of GraphQL are in the body of a 200 response: `errors`, omitted if there are none, next
-/// to `data` (GraphQL specification of October 2021, section 7.1).
+/// GraphQL errors are in the body of a 200 response: `errors`, omitted if there are none, next to
+/// `data` (GraphQL specification of October 2021, section 7.1).
 fn graphql(what: &str, bytes: &[u8]) -> Judged {
     use serde_json::Value;
     let differs = |got: String| {
@@ -456,7 +456,7 @@ pub(crate) fn excerpt(bytes: &[u8], from: usize) -> String {
     format!("{before}{shown:?}{after}")
 }
 
-/// The beginning of a text, unchanged.
+/// Returns the beginning of a text, unchanged.
 fn excerpt_of(text: &str) -> String {
     if text.chars().count() <= EXCERPT {
         return text.to_owned();

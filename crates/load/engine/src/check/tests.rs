@@ -67,7 +67,7 @@ impl CheckWorld for Table {
         !self.files.is_empty()
     }
 
-    /// Each access sees the next state of the file; after the last state, that state again.
+    /// Returns the next state of the file at each access; after the last state, that state again.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
         let found = self.files.iter_mut().find(|(known, _)| *known == path);
         let (_, states) = found.ok_or_else(|| format!("{path}: no such file"))?;
@@ -96,8 +96,8 @@ fn plan(steps: &str) -> CheckPlan {
     from_toml(&text, &Given::default(), &NoFiles).unwrap()
 }
 
-/// One line per step: its state, and the difference or reason. Steps that passed, failed and were
-/// skipped are counted.
+/// Formats one line per step: its state, and the difference or reason. Passed, failed and skipped
+/// steps are counted.
 fn counts(result: &CheckResult) -> (usize, usize, usize) {
     let count = |of: fn(&State) -> bool| result.steps.iter().filter(|step| of(&step.state)).count();
     (
@@ -237,7 +237,7 @@ fn an_invalid_request_is_reported_beforehand() {
     insta::assert_snapshot!(messages.join("\n"));
 }
 
-/// GraphQL reports an error with status 200; it is reported with its place.
+/// GraphQL reports an error with status 200; the check reports it with its place.
 #[test]
 fn errors_of_graphql_are_found_in_a_good_response() {
     let steps = "[[step]]\nname = 'me'\nmethod = 'POST'\nurl = '/graphql'\n\

@@ -7,7 +7,7 @@ use sample::FailureClass;
 use units::Nanos;
 
 impl Conn {
-    /// The next instant at which an event must have happened; `NEVER` if none is awaited.
+    /// Returns the next instant at which an event must have happened; `NEVER` if none is awaited.
     #[inline]
     pub(crate) fn deadline(&self, limits: &Timeouts) -> Nanos {
         let Some(work) = &self.work else { return Nanos::NEVER };
@@ -22,7 +22,7 @@ impl Conn {
         at
     }
 
-    /// The call whose deadline has passed, and the event that it waited for.
+    /// Returns the call whose deadline has passed, and the event that it waited for.
     pub(crate) fn expired(&self, limits: &Timeouts, now: Nanos) -> Option<(usize, FailureClass)> {
         let work = self.work.as_ref()?;
         let over = |call: &Call| work.deadline_of(call, limits) <= now;
@@ -53,8 +53,8 @@ impl Conn {
         None
     }
 
-    /// Like [`Conn::arm`], after an event other than a new call may have moved a deadline earlier:
-    /// all calls are examined.
+    /// Like [`Conn::arm`], after an event other than a new call that may have moved a deadline
+    /// earlier: examines all calls.
     pub(crate) fn rearm(&mut self, limits: &Timeouts) -> Option<Nanos> {
         let armed = std::mem::replace(&mut self.armed, Nanos::NEVER);
         let earlier = self.arm(limits).filter(|at| *at < armed);
@@ -62,7 +62,7 @@ impl Conn {
         earlier
     }
 
-    /// The slot's entry for `at` expired. Returns whether it is the current one.
+    /// Handles the expiry of the slot's entry for `at`. Returns whether it is the current one.
     pub(crate) fn disarm(&mut self, at: Nanos) -> bool {
         let current = self.armed == at;
         if current {
@@ -78,16 +78,16 @@ fn call_due(call: &Call, limits: &Timeouts) -> Nanos {
 }
 
 impl Work {
-    /// Earliest deadline where each call has its own. An existing entry, at `armed`, is for the
-    /// earliest of the previous calls: only the newest call can be more urgent, and examining all
-    /// would cost each call as many steps.
+    /// Returns the earliest deadline where each call has its own. An existing entry, at `armed`, is
+    /// for the earliest of the previous calls: only the newest call can be more urgent, and
+    /// examining all would cost each call as many steps.
     fn deadline_of_streams(&self, armed: Nanos, limits: &Timeouts) -> Nanos {
         let looked_at = if armed == Nanos::NEVER { self.calls.len() } else { 1 };
         let newest = self.calls.iter().rev().take(looked_at);
         newest.map(|call| self.deadline_of(call, limits)).min().unwrap_or(Nanos::NEVER)
     }
 
-    /// Deadline of a call whose response may arrive now.
+    /// Returns the deadline of a call whose response may arrive now.
     #[inline]
     fn deadline_of(&self, call: &Call, limits: &Timeouts) -> Nanos {
         let mut at = call_due(call, limits).min(self.first_byte_due(call, limits));

@@ -5,8 +5,8 @@ use http2::ReleasedMessage;
 use units::Nanos;
 
 impl Conn {
-    /// Sends the next message of the call with this index. Returns `None` if the call is no longer
-    /// here, or all its messages were sent.
+    /// Sends the next message of the call with this index. `None` if the call is gone, or all its
+    /// messages were sent.
     pub(crate) fn release_message(&mut self, index: u64) -> Option<ReleasedMessage> {
         let work = self.work.as_mut()?;
         let row = work.calls.iter().position(|call| call.index == index)?;

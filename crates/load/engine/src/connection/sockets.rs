@@ -23,7 +23,7 @@ impl Conn {
         }
     }
 
-    /// Concludes the oldest call on the WebSocket, which has nothing more to wait for.
+    /// Concludes the oldest call on the WebSocket, if it waits for no response.
     pub(crate) fn conclude_sent(&mut self) -> Conclusion {
         let Some(work) = self.work.as_mut() else { return Conclusion::ByEvent };
         let sent = !work.transport.has_output();
@@ -70,7 +70,8 @@ impl Conn {
         self.work.as_mut()?.speaker.socket()?.sent_key()
     }
 
-    /// Content of the response to the call that ended last, on a WebSocket of a journey.
+    /// Returns the content of the response to the call that ended last, on a WebSocket of a
+    /// journey.
     pub(crate) fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.work.as_mut()?.speaker.socket()?.take_answer()
     }
@@ -81,7 +82,7 @@ impl Conn {
         socket.map(SocketSpeaker::take_left_over).unwrap_or_default()
     }
 
-    /// Row of a call that listens on a WebSocket.
+    /// Returns the row of a call that listens on a WebSocket.
     pub(crate) fn listening_row(&self) -> Option<usize> {
         self.work.as_ref()?.calls.iter().position(Call::listens)
     }

@@ -1,4 +1,4 @@
-//! Crawls sites that are tables.
+//! Crawls of sites that are defined by tables.
 
 use super::*;
 use crate::exchange::Trouble;

@@ -12,13 +12,13 @@ use workload::Template;
 /// Hint for a server without HTTP/3.
 pub(super) const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP \
     get through? --http 2 uses TCP.";
-/// The same hint for a server that supports HTTP/3.
+/// Hint for a server that supports HTTP/3.
 pub(super) const ASK_OVER_TCP: &str = "--http 2 uses TCP.";
 /// Hint for a server that may not support HTTP/2.
 pub(super) const SPEAK_HTTP1: &str =
     "Does the server speak HTTP/2 on this port? --http 1.1 uses the older protocol.";
 
-/// One request, by the protocol that carries it.
+/// Request in the form of its protocol.
 #[derive(Clone, Debug)]
 pub enum Message {
     /// No request: only the connection with its TLS is needed.
@@ -57,13 +57,14 @@ impl Message {
         })
     }
 
-    /// Converts an HTTP/1.1 request to HTTP/2; `None` means HTTP/2 cannot carry it.
+    /// Converts an HTTP/1.1 request to HTTP/2; `None` if HTTP/2 cannot express it.
     pub fn over_http2(&self, url: &Url) -> Option<Message> {
         let Message::Http1 { bytes, asked } = self else { return None };
         Message::translated(HttpVersion::Http2, url, bytes.clone(), *asked, false).ok()
     }
 
-    /// A template's request, as the last of its connection, with the value of a Cookie field.
+    /// Returns a template's request, as the last of its connection, with the value of a Cookie
+    /// field.
     pub fn of(template: Template, cookie: Option<String>) -> Message {
         let last = true;
         if let Some(request) = template.http2 {
@@ -80,7 +81,7 @@ impl Message {
         Message::Http1 { bytes, asked: template.asked }
     }
 
-    /// The bytes of a request over HTTP/1.x; empty for other versions.
+    /// Returns the bytes of a request over HTTP/1.x; empty for other versions.
     #[cfg(test)]
     pub(crate) fn http1_bytes(&self) -> &[u8] {
         match self {
@@ -108,7 +109,7 @@ impl Message {
         }
     }
 
-    /// Hint for the case that no connection is established.
+    /// Returns a hint for the case that no connection is established.
     pub(super) fn unmet_way_out(&self) -> Option<&'static str> {
         self.is_http3().then_some(OVER_TCP)
     }

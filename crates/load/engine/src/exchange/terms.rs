@@ -26,11 +26,11 @@ const LINGER: Nanos = Nanos::from_millis(500);
 /// Limits on a response in addition to its request's timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseLimits {
-    /// From the moment the requests go out to the first byte of the response.
+    /// Maximum time from sending the requests to the first byte of the response.
     pub first_byte: Option<Nanos>,
     /// Longest pause of the connection since they were sent.
     pub progress: Option<Nanos>,
-    /// Longest pause until the response begins; `None` means the same limit.
+    /// Maximum pause until the response begins; `None` for the same limit.
     pub answer: Option<Nanos>,
     /// Number of body bytes to keep. A body above [`super::BODY_MAX`] bytes is not read further,
     /// and the response is truncated. `None` if all are kept, and a longer body is a failure.
@@ -58,7 +58,7 @@ pub(super) struct Patience {
 }
 
 impl ResponseLimits {
-    /// The request is sent now.
+    /// Records that the request is sent now.
     pub(super) fn begin(&self, now: Nanos) -> Patience {
         let first_byte = self.first_byte.map(|span| now + span);
         let progress = self.answer.or(self.progress).map(|span| now + span);
@@ -67,7 +67,8 @@ impl ResponseLimits {
 }
 
 impl Patience {
-    /// Bytes arrived now; `begun`: some belong to the response, not only to the protocol.
+    /// Records that bytes arrived now; `begun`: some belong to the response, not only to the
+    /// protocol.
     pub(super) fn process(&mut self, limits: &ResponseLimits, now: Nanos, begun: bool) {
         self.begun |= begun;
         let awaited = limits.answer.filter(|_| !self.begun);
@@ -77,7 +78,7 @@ impl Patience {
         }
     }
 
-    /// The limit that is reached first, and its name at that time.
+    /// Returns the limit that is reached first, and its name at that time.
     pub(super) fn next(&self) -> Option<(Nanos, FailureClass)> {
         let first = self.first_byte.map(|at| (at, FailureClass::FirstByteTimeout));
         let still = self.progress.map(|at| (at, FailureClass::ProgressTimeout));

@@ -145,7 +145,7 @@ impl Voice {
         }
     }
 
-    /// Facts and head of the response in progress.
+    /// Returns facts and head of the response in progress.
     pub(super) fn so_far(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
             Voice::Http1(_) | Voice::Socket(_) => self.reply(),
@@ -155,7 +155,7 @@ impl Voice {
         }
     }
 
-    /// Streams that the peer permits at once; `None` if unknown or not applicable.
+    /// Returns the streams that the peer permits at once; `None` if unknown or not applicable.
     pub(super) fn streams_max(&mut self) -> Option<u64> {
         match self {
             Voice::Http1(_) | Voice::Socket(_) => None,
@@ -167,7 +167,7 @@ impl Voice {
         }
     }
 
-    /// Facts and head of the complete response.
+    /// Returns facts and head of the complete response.
     pub(super) fn reply(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
             Voice::Http1(reader) => (reader.facts(), reader.head().to_vec()),
@@ -257,7 +257,8 @@ fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
     }
 }
 
-/// The input violates the protocol; as the first input, it may be of another protocol.
+/// Returns the failure for input that violates the protocol; as the first input, it may be of
+/// another protocol.
 fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
     let (Fault::Broken { class }, over_http2) = (fault, matches!(speaker, Speaker::Http2(_)))
     else {
@@ -277,7 +278,8 @@ pub(super) fn closed_early() -> Trouble {
     misread(&ResponseError::ClosedEarly, &[])
 }
 
-/// Failure for an unparsable HTTP/1.x response. `at`: the bytes at which parsing failed.
+/// Returns the failure for an unparsable HTTP/1.x response. `at`: the bytes at which parsing
+/// failed.
 fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
     let class = class_of(error);
     // a TLS alert record (RFC 8446 §5.1)

@@ -1,5 +1,5 @@
 //! Streams of language models: events with content are counted, and the token counts in the stream
-//! are read. Server-Sent Events with JSON, as OpenAI and Anthropic send them.
+//! are read. Server-Sent Events with JSON, as sent by OpenAI and Anthropic.
 
 use plan::ModelApi;
 use serde_json::Value;
@@ -145,7 +145,7 @@ impl TokenReader {
         }
     }
 
-    /// A chunk of a chat completion or of a completion, or an event of the Responses API.
+    /// Reads a chunk of a chat completion or of a completion, or an event of the Responses API.
     fn take_openai(&mut self, kind: &str, event: &Value) -> bool {
         if !kind.is_empty() {
             let last = matches!(kind, "response.completed" | "response.incomplete");
@@ -166,7 +166,7 @@ impl TokenReader {
         })
     }
 
-    /// An event of the Messages API.
+    /// Reads an event of the Messages API.
     fn take_anthropic(&mut self, kind: &str, event: &Value) -> bool {
         match kind {
             "message_start" => {
@@ -200,8 +200,8 @@ fn has_text(value: &Value) -> bool {
 mod tests {
     use super::*;
 
-    /// Events with content, tokens of request and response, and whether the stream failed; the same
-    /// wherever the body is cut.
+    /// Returns the events with content, tokens of request and response, and whether the stream
+    /// failed; the same wherever the body is split.
     fn read(api: ModelApi, body: &str) -> (u64, Option<u64>, Option<u64>, bool) {
         let all: Vec<_> = (0..=body.len())
             .map(|cut| {

@@ -33,7 +33,8 @@ impl Carried {
 /// The row of a feeder that an iteration took.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
-    /// The iteration has taken a row. Otherwise the other fields belong to an earlier iteration.
+    /// True if the iteration has taken a row. Otherwise the other fields belong to an earlier
+    /// iteration.
     pub(super) is_taken: bool,
     pub(super) row: u64,
     /// The values of the row, if they are generated.
@@ -81,7 +82,7 @@ pub(super) struct CarriedView<'a> {
 }
 
 impl CarriedView<'_> {
-    /// The columns of the rows that the iteration took, as `feeder.column`.
+    /// Returns the columns of the rows that the iteration took, as `feeder.column`.
     pub(super) fn rows_taken(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for at in &self.travel.journeys[self.traveller.journey].feeders {
@@ -95,7 +96,7 @@ impl CarriedView<'_> {
         all
     }
 
-    /// Captured values, and the rows that the iteration took.
+    /// Returns the captured values, and the rows that the iteration took.
     pub(super) fn secrets(&self, add: &mut dyn FnMut(&str)) {
         let captured = self.traveller.carried.0.iter().chain(&self.traveller.kept.0);
         captured.filter_map(|(_, value)| value.as_deref()).for_each(&mut *add);

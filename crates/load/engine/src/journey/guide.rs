@@ -38,7 +38,7 @@ pub(super) struct JourneyGuide {
 struct Leader {
     travel: Arc<Travel>,
     remarks: Vec<Remark>,
-    /// Requests of ended calls, whose memory the next ones take.
+    /// Requests of ended calls, whose memory is reused.
     #[expect(
         clippy::vec_box,
         reason = "a call has its request in a box, which is returned unchanged"
@@ -51,9 +51,9 @@ struct Leader {
     most: u64,
     /// Iterations before this one have been counted in `turns`.
     counted: u64,
-    /// By place of the feeder: number of counted iterations that take a row of it.
+    /// Number of counted iterations that take a row, by place of the feeder.
     turns: Vec<u64>,
-    /// By row of the journey: the program that runs it.
+    /// Programs by row of the journey that they run.
     actors: Vec<Option<Box<dyn Actor>>>,
 }
 
@@ -80,7 +80,7 @@ impl JourneyGuide {
 }
 
 impl Leader {
-    /// The index of the next iteration; `None` when this worker's part is done.
+    /// Returns the index of the next iteration; `None` when this worker's part is done.
     fn next_iteration(&mut self, user: u64) -> Option<u64> {
         if self.travel.single {
             return Some(user);
@@ -93,8 +93,9 @@ impl Leader {
         Some(index)
     }
 
-    /// Journey of an iteration. Counts, for each feeder, the iterations up to it that take a row:
-    /// every worker draws for every index, so the rows do not depend on the number of workers.
+    /// Returns the journey of an iteration. Counts, for each feeder, the iterations up to it that
+    /// take a row: every worker draws for every index, so the rows do not depend on the number of
+    /// workers.
     fn journey_of(&mut self, iteration: u64) -> (usize, Stream) {
         let (journey, stream) = self.travel.draw(iteration);
         if self.travel.counts_turns() {
@@ -170,7 +171,7 @@ impl Leader {
         Step::Leave
     }
 
-    /// The part of the program, if a program runs the user's journey.
+    /// Returns the part of the program, if a program runs the user's journey.
     fn stage<'a>(
         &'a mut self,
         traveller: &'a mut Traveller,
@@ -393,7 +394,7 @@ impl Judging<'_> {
     }
 }
 
-/// Decodes a response's content, or `None` if it cannot be decoded.
+/// Decodes a response's content; `None` if it cannot be decoded.
 pub(super) fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Option<Cow<'a, [u8]>> {
     let coded = plan.request.compressed && !heard.body.is_empty();
     let coding = if coded { fields::content_encoding(heard.head) } else { None };
@@ -410,7 +411,7 @@ pub(super) fn words(difference: &Difference) -> String {
     format!("{what}: expected {expected}, got {got}")
 }
 
-/// Failure class of a call whose response differs at this place.
+/// Returns the failure class of a call whose response differs at this place.
 fn class_of(difference: &Difference) -> FailureClass {
     match &difference.what {
         what if what == "status" => FailureClass::Status,

@@ -41,7 +41,7 @@ pub(super) struct StepCard {
     /// The response must be compared with more than the plan's own expectations.
     pub(super) expects: bool,
     pub(super) looks_at_bodies: bool,
-    /// The response is not checked, and nothing is captured from it.
+    /// True if the response is not checked, and nothing is captured from it.
     pub(super) judges_nothing: bool,
     /// Converts the messages, if the step is a gRPC call.
     pub(super) codec: Option<Arc<dyn MessageCodec>>,
@@ -62,14 +62,14 @@ pub(super) struct JourneyCard {
     pub(super) think: Option<Think>,
     pub(super) failure: AfterFailure,
     pub(super) refresh: Option<Refresh>,
-    /// If a program runs the journey: row of its first step.
+    /// Row of its first step, if a program runs the journey.
     pub(super) first_row: u32,
     /// Rows of the program's metrics.
     pub(super) metrics: Vec<u32>,
 }
 
-/// Data shared by the requests of several steps. One copy each: requests keep their memory from
-/// step to step, and a worker recognizes the endpoint of a recent URL by its address.
+/// Data shared by the requests of several steps, stored once: requests keep their memory from step
+/// to step, and a worker recognizes the endpoint of a recent URL by its address.
 #[derive(Debug, Default)]
 pub(super) struct SharedProgram {
     bases: Vec<Arc<Url>>,
@@ -77,7 +77,7 @@ pub(super) struct SharedProgram {
 }
 
 impl SharedProgram {
-    /// The URL of another request to the same server.
+    /// Returns the URL of another request to the same server.
     pub(super) fn base(&mut self, url: &Url) -> Arc<Url> {
         let base = with_target(url, "/");
         kept(&mut self.bases, |known| **known == base, || Arc::new(base.clone()))
@@ -138,7 +138,7 @@ fn is_made(step: &JourneyStep) -> bool {
 /// Converters of the messages of steps, by row.
 pub type Codecs = BTreeMap<u32, Arc<dyn MessageCodec>>;
 
-/// The step with its message as bytes, if all calls send the same message.
+/// Returns the step with its message as bytes, if all calls send the same message.
 fn with_encoded_message(
     step: &JourneyStep,
     codec: Option<&dyn MessageCodec>,

@@ -14,8 +14,8 @@ pub(super) fn is_static(step: &JourneyStep) -> bool {
     step.socket.is_none() && step.grpc.is_none() && step.is_settled()
 }
 
-/// The request of a step's row in the target list: the step's own, if no values are inserted;
-/// otherwise a GET of the base, which only the first call may send.
+/// Returns the request of a step's row in the target list: the step's own, if no values are
+/// inserted; otherwise a GET of the base, which only the first call may send.
 pub(crate) fn template(
     plan: &Plan,
     step: &JourneyStep,
@@ -31,7 +31,7 @@ pub(crate) fn template(
     made.map_err(|error| error.to_string())
 }
 
-/// The request with its values.
+/// Returns the request with its values.
 ///
 /// # Errors
 /// Fails if a value is missing or makes the request invalid.
@@ -49,7 +49,7 @@ pub(super) fn make(
     build(plan, step, &made, endpoint, absolute)
 }
 
-/// The request of a gRPC call whose message has inserted values.
+/// Returns the request of a gRPC call whose message has inserted values.
 ///
 /// # Errors
 /// Fails like [`make`], and if a message does not fit.

@@ -29,7 +29,7 @@ pub(super) struct Performance<'a> {
 }
 
 impl Performance<'_> {
-    /// The iteration begins.
+    /// Begins the iteration.
     pub(super) fn begin(&mut self) {
         let view = CarriedView { travel: self.travel, traveller: self.traveller };
         let values = view.rows_taken();
@@ -86,7 +86,7 @@ impl Performance<'_> {
         None
     }
 
-    /// Fault of a response; `planned`: by the plan.
+    /// Returns the fault of a response; `planned`: by the plan.
     pub(super) fn judge(
         &mut self,
         heard: &WholeResponse<'_>,
@@ -135,7 +135,7 @@ impl Performance<'_> {
     }
 
     /// Records the program's judgment of the ended call, and its next action. `row`: row of that
-    /// call, or `None` if there was no call yet, and the first step represents the journey.
+    /// call; `None` before the first call, when the first step represents the journey.
     fn take(&mut self, act: ActorTurn, row: Option<u32>) -> Option<FailureClass> {
         let step = row.unwrap_or_else(|| self.row(0));
         for unmet in act.checks {
@@ -174,7 +174,7 @@ impl Performance<'_> {
         self.remarks.push(Remark { at: self.now, fact });
     }
 
-    /// Row of a metric of the program among those of the plan.
+    /// Returns the row of a metric of the program among those of the plan.
     fn metric(&self, place: u32) -> Option<u32> {
         let metrics = &self.travel.journeys[self.traveller.journey].metrics;
         metrics.get(place as usize).copied()
@@ -184,7 +184,7 @@ impl Performance<'_> {
         self.travel.journeys[self.traveller.journey].first_row + step
     }
 
-    /// The request of a call, and the WebSocket of the user if the call opens one.
+    /// Returns the request of a call, and the WebSocket of the user if the call opens one.
     fn template(&mut self, call: &ActedCall) -> Result<Template, String> {
         if let Some(socket) = call.socket.as_ref().filter(|it| !it.opens()) {
             let url = self.traveller.socket.as_ref().ok_or(sockets::NOT_OPEN)?;
@@ -199,7 +199,7 @@ impl Performance<'_> {
     }
 }
 
-/// The request of a program's call.
+/// Returns the request of a program's call.
 pub(super) fn template(plan: &Plan, call: &ActedCall) -> Result<Template, String> {
     let own = Own {
         target: &call.url[Position::BeforePath..Position::AfterQuery],

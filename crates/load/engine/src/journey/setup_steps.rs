@@ -20,7 +20,7 @@ pub struct SetupStepError {
     /// Line in the plan file, from 1.
     pub line: usize,
     pub why: String,
-    /// A connection was made.
+    /// True if a connection was made.
     pub connected: bool,
 }
 
@@ -52,7 +52,7 @@ pub fn run_setup_steps(
     Ok(())
 }
 
-/// A message about a response without the secrets of the plan and the captured values.
+/// Returns a message about a response without the secrets of the plan and the captured values.
 fn masked(plan: &Plan, values: &BTreeMap<String, String>, message: &str) -> String {
     let mut secrets = Masker::of(plan);
     let vars = plan.journeys.as_ref().map(|journeys| &journeys.vars);
@@ -120,7 +120,7 @@ pub fn make_call(
     Ok((heard.took, reply))
 }
 
-/// One exchange, and its duration.
+/// Makes one exchange; returns its result and duration.
 fn asked(
     plan: &Plan,
     template: &Template,

@@ -1,8 +1,8 @@
-//! A step's request, cut once, with holes for values. Filling it takes a few copies; making it from
-//! scratch goes from text to URL to bytes.
+//! A step's request as a template with holes for values, made once. Filling it takes a few copies;
+//! making the request from scratch converts text to URL to bytes.
 //!
-//! It is cut from the output of [`request::make`] with marks in place of values, so that requests
-//! are made in only one way. If a request cannot be cut, or a value needs more than a copy,
+//! The template is made from the output of [`request::make`] with marks in place of values, so that
+//! requests are made in only one way. If that is not possible, or a value needs more than a copy,
 //! [`request::make`] makes the request.
 
 use super::carried::{CarriedView, ValuePlace};
@@ -20,7 +20,7 @@ use url::Url;
 use url::form_urlencoded::byte_serialize;
 use workload::{RequestUrl, Stripped, Template};
 
-/// Bytes reserved for a value.
+/// Number of bytes reserved for a value.
 const VALUE_LENGTH: usize = 16;
 
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ pub(super) struct Stencil {
     last: String,
     /// The empty line and the body.
     tail: Tail,
-    /// Bytes to reserve.
+    /// Number of bytes to reserve.
     room: usize,
-    /// Some calls are the last ones of their connections, or the request is translated from that
-    /// form.
+    /// True if some calls are the last ones of their connections, or the request is translated from
+    /// that form.
     needs_last: bool,
 }
 
@@ -102,7 +102,7 @@ impl Put {
     }
 }
 
-/// Indexed by byte, because each call examines the bytes of its values.
+/// Table indexed by byte, because each call examines the bytes of its values.
 const UNRESERVED: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < 128 {
@@ -141,7 +141,7 @@ struct ValueMarks<'a> {
 }
 
 impl<'a> ValueMarks<'a> {
-    /// The holes of a request, in filling order; `None` if a value is not inserted as text.
+    /// Returns the holes of a request, in filling order; `None` if a value is not inserted as text.
     fn of(ask: &'a Ask) -> Option<ValueMarks<'a>> {
         let mut holes: Vec<(&str, Put)> = Vec::new();
         // a path is sent as written; any other text becomes a URL
@@ -241,8 +241,8 @@ impl Stencil {
         (holes == marks.holes.len()).then_some(stencil)
     }
 
-    /// The request with its values, in the memory of one of `spares`. `None` if it must be made by
-    /// [`request::make`], which also reports invalid values.
+    /// Returns the request with its values, in the memory of one of `spares`. `None` if it must be
+    /// made by [`request::make`], which also reports invalid values.
     #[expect(
         clippy::vec_box,
         reason = "a call has its request in a box, which is returned unchanged"
@@ -318,7 +318,7 @@ fn put_together(out: &mut Vec<u8>, [head, connection, tail]: [&[u8]; 3]) -> usiz
 }
 
 impl Tail {
-    /// Number of bytes, excluding those of values.
+    /// Returns the number of bytes, excluding those of values.
     fn length(&self) -> usize {
         match self {
             Tail::Plain(bytes) => bytes.len(),
@@ -360,7 +360,7 @@ fn fill(
     Some(())
 }
 
-/// The head before and after the digits of its Content-Length, which must occur once.
+/// Returns the head before and after the digits of its Content-Length, which must occur once.
 fn around_length(head: &str, length: usize) -> Option<(&str, &str)> {
     let line = format!("\r\nContent-Length: {length}\r\n");
     let at = head.find(&line).filter(|_| head.matches(&line).count() == 1)?;
@@ -368,14 +368,14 @@ fn around_length(head: &str, length: usize) -> Option<(&str, &str)> {
     Some((&head[..digits], &head[at + line.len() - 2..]))
 }
 
-/// Cuts texts at the marks in them.
+/// Splits texts at the marks in them.
 struct Cutter<'a> {
     marks: &'a ValueMarks<'a>,
     feeders: &'a [Feeder],
 }
 
 impl Cutter<'_> {
-    /// Cuts the text at its marks; `None` if a mark occurs twice.
+    /// Splits the text at its marks; `None` if a mark occurs twice.
     fn cut(&self, text: &str) -> Option<Vec<StencilPart>> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         for (number, mark) in self.marks.texts.iter().enumerate() {
@@ -458,8 +458,8 @@ mod tests {
         user = "{{v}}:{{w}}"
     "#;
 
-    /// For each step with values: whether its request was filled, and whether it could be made. The
-    /// two requests must be equal.
+    /// Returns, for each step with values, whether its request was filled and whether it could be
+    /// made. The two requests must be equal.
     fn with_values(version: &str, v: Option<&str>, w: &str) -> String {
         let text = STEPS.replace("[load]", &format!("[request]\nhttp = \"{version}\"\n[load]"));
         let mut plan = plan::from_toml(&text, &plan::NoFiles).unwrap();

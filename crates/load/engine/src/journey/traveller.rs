@@ -285,7 +285,7 @@ impl Traveller {
         }
     }
 
-    /// Keeps the captured values, or notes that there were none.
+    /// Keeps the captured values, or records that there were none.
     pub(super) fn keep(&mut self, name: &str, value: Option<String>, scope: Scope) {
         match scope {
             Scope::Iteration => self.carried.set(name, value),
