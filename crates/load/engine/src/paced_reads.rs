@@ -7,7 +7,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Nanos;
 
-/// Bytes at the start of a connection that are read at once: TLS and the response to an upgrade.
+/// Number of bytes at the start of a connection that are read at once: TLS and the response to an
+/// upgrade.
 const UNPACED: u64 = 8 << 10;
 /// Time whose bytes are read together.
 const GRAIN: Nanos = Nanos::from_millis(10);
@@ -16,9 +17,9 @@ const GRAIN: Nanos = Nanos::from_millis(10);
 #[derive(Clone, Copy, Debug, Default)]
 struct ReadPace {
     received: u64,
-    /// Nothing is read before this instant.
+    /// Instant before which nothing is read.
     free_at: Nanos,
-    /// When the worker is notified again; zero: no alarm is set.
+    /// Instant at which the worker is notified again; zero without an alarm.
     alarm: Nanos,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Pacer {
     due: BinaryHeap<Reverse<PacedMessage>>,
 }
 
-/// Instant at which message `number` of a call is due.
+/// Returns the instant at which message `number` of a call is due.
 pub(crate) fn due_instant(intended: Nanos, rate: Rate, number: u64) -> Nanos {
     intended + Nanos::from_secs_f64(number as f64 / rate.0)
 }
@@ -36,14 +36,14 @@ impl Pacer {
         Pacer { rate, due: BinaryHeap::new() }
     }
 
-    /// A call was sent with its first message.
+    /// Records that a call was sent with its first message.
     pub(crate) fn begin(&mut self, slot: Slot, generation: u32, index: u64, intended: Nanos) {
         let due = due_instant(intended, self.rate, 1);
         let message = PacedMessage { due, slot, generation, index, intended, number: 1 };
         self.due.push(Reverse(message));
     }
 
-    /// The message was sent, and the call has further ones.
+    /// Records that the message was sent, if the call has further ones.
     pub(crate) fn again(&mut self, message: PacedMessage) {
         let number = message.number + 1;
         let due = due_instant(message.intended, self.rate, number);

@@ -1,5 +1,5 @@
 //! A worker's connections: which are open, which can take a call, which calls wait, when each must
-//! make progress, and where new ones go. Knows calls only as waiting or outstanding.
+//! make progress, and where new ones go. It knows calls only as waiting or outstanding.
 
 use crate::call::{Call, NO_USER};
 use crate::connection::{Conn, Employed, PutCall, Work};
@@ -50,7 +50,7 @@ pub(crate) struct Opener {
     pub(crate) user: u32,
     /// The user or session it belongs to, if clients have their own addresses.
     pub(crate) id: Option<u64>,
-    /// Nothing may be sent before the handshake is complete.
+    /// True if no bytes may be sent before the handshake is complete.
     pub(crate) late: bool,
 }
 
@@ -110,10 +110,10 @@ struct PoolLimits {
     per_user: u32,
     /// The shortest limit on a call's time, counted from its due instant.
     open: Nanos,
-    /// The same for a connection that is still being opened.
+    /// Connection that is still being opened.
     opening: Nanos,
     /// A deadline can move earlier without a new call: when the first byte of a response arrives,
-    /// or where responses come in order and an older call is next.
+    /// or when an older call becomes the next one in order.
     moves_earlier: bool,
 }
 
@@ -211,7 +211,7 @@ impl Pool {
         }
     }
 
-    /// Connections opened from now on keep the heads of responses.
+    /// Keeps the heads of responses on connections opened from now on.
     pub(crate) fn keep_heads(&mut self) {
         self.keeps_heads = true;
     }
@@ -230,7 +230,7 @@ impl Pool {
         &mut self.slots[slot as usize].conn
     }
 
-    /// All slots that were ever used.
+    /// Returns all slots that were ever used.
     pub(crate) fn slots(&self) -> std::ops::Range<Slot> {
         0..self.slots.len() as Slot
     }
@@ -273,8 +273,8 @@ impl Pool {
         conn.endpoint() == endpoint && conn.user() == user && conn.holds_back(self.limits.calls)
     }
 
-    /// The first of these connections that can take one more call to `endpoint`; a connection of
-    /// gRPC carries many.
+    /// Returns the first of these connections that can take one more call to `endpoint`; a gRPC
+    /// connection carries many.
     pub(crate) fn fitting<'a>(
         &self,
         mut all: impl Iterator<Item = &'a Slot>,
@@ -288,8 +288,8 @@ impl Pool {
         all.find(fits).copied()
     }
 
-    /// For a user who may have several connections and whose first is full: another one, or the
-    /// first if no more may be opened. `None` if one more must be opened.
+    /// Returns another connection of a user whose first one is full, or the first if no more may be
+    /// opened. `None` if another one must be opened.
     pub(crate) fn another(
         &self,
         first: Option<Slot>,
@@ -326,7 +326,8 @@ impl Pool {
         ready.find(|(slot, generation)| fits(*slot, *generation)).map(|(slot, _)| *slot)
     }
 
-    /// The most recently used connection to `endpoint` that can take a call and has no user.
+    /// Returns the most recently used connection to `endpoint` that can take a call and has no
+    /// user.
     pub(crate) fn listed(&mut self, endpoint: u32) -> Option<Slot> {
         let list = &mut self.endpoints[endpoint as usize].ready;
         while let Some(&(slot, generation)) = list.last() {
@@ -344,7 +345,7 @@ impl Pool {
         None
     }
 
-    /// The next connection in turn that can take a call, if calls use them in turn.
+    /// Returns the next connection in turn that can take a call, if calls use them in turn.
     pub(crate) fn next_in_turn(&mut self, endpoint: u32) -> Option<Slot> {
         if !self.limits.in_turn {
             return None;
@@ -379,7 +380,7 @@ impl Pool {
         }
     }
 
-    /// An idle connection to another endpoint, which may be closed to make room.
+    /// Returns an idle connection to another endpoint, which may be closed to make room.
     pub(crate) fn idle_elsewhere(&mut self, endpoint: u32) -> Option<Slot> {
         let others = (0..self.endpoints.len() as u32).filter(|other| *other != endpoint);
         for other in others {
@@ -405,7 +406,7 @@ impl Pool {
         None
     }
 
-    /// The first queued call that this connection can take now.
+    /// Returns the first queued call that this connection can take now.
     #[inline]
     pub(crate) fn dequeue_for(&mut self, slot: Slot) -> Option<Call> {
         let conn = &self.slots[slot as usize].conn;
@@ -497,7 +498,7 @@ impl Pool {
         None
     }
 
-    /// Like [`Pool::arm`], for a call just put on the connection: nearly always an entry for
+    /// Like [`Pool::arm`], for a call just put on the connection: nearly always, an entry for
     /// earlier calls expires before this call's deadline.
     #[inline]
     pub(crate) fn arm_for(&mut self, slot: Slot, call: PutCall) {
@@ -654,8 +655,8 @@ impl Pool {
         }
     }
 
-    /// A TLS session for a connection to `name`; `user`: the user whose sessions it resumes, if
-    /// users have their own.
+    /// Returns a TLS session for a connection to `name`; `user`: the user whose sessions it
+    /// resumes, if users have their own.
     ///
     /// # Errors
     /// Fails if the name cannot be checked, or there is no TLS.
@@ -672,7 +673,7 @@ impl Pool {
         made.map_err(|error| error.class)
     }
 
-    /// A TLS session that offers these protocols by ALPN.
+    /// Returns a TLS session that offers these protocols by ALPN.
     ///
     /// # Errors
     /// Fails like [`Pool::tls_session`].
@@ -721,7 +722,7 @@ impl Pool {
         self.endpoints[endpoint as usize].kind == EndpointKind::Grpc
     }
 
-    /// The address that is currently tried.
+    /// Returns the address that is currently tried.
     pub(crate) fn address(&self, endpoint: u32) -> usize {
         self.endpoints[endpoint as usize].address
     }
@@ -731,8 +732,8 @@ impl Pool {
         self.endpoints[endpoint as usize].reached = true;
     }
 
-    /// If addresses are tried in order and none has accepted a connection yet: continues after
-    /// `address` with the next one. Returns false after the last address.
+    /// Continues with the address after `address`, if addresses are tried in order and none has
+    /// accepted a connection yet. Returns false after the last one.
     pub(crate) fn give_up_address(&mut self, endpoint: u32, address: usize) -> bool {
         if self.setup.plan.connection.addresses != AddressOrder::FirstThatAnswers {
             return false;

@@ -30,8 +30,8 @@ pub(crate) fn is_challenged(plan: &Plan) -> bool {
     matches!(plan.request.auth, Some(Auth::Digest { .. }))
 }
 
-/// The call's request with its proof; `None` if there is no challenge yet, or the request has its
-/// own Authorization.
+/// Returns the call's request with its proof; `None` if there is no challenge yet, or the request
+/// has its own Authorization.
 #[inline(never)]
 pub(crate) fn proved(
     setup: &Setup,
@@ -106,7 +106,7 @@ pub fn first_proof(plan: &Plan, template: &Template, unix_s: u64) -> Option<Temp
     template_with_proof(plan, template, None, unix_s)
 }
 
-/// The same request with an answer to the challenge in a response's head; `None` if the plan's
+/// Returns the request with an answer to the challenge in a response's head; `None` if the plan's
 /// login cannot answer it.
 pub fn answer_to(plan: &Plan, template: &Template, head: &[u8]) -> Option<Template> {
     let found = challenge(fields::all(head, "www-authenticate"))?;
@@ -169,13 +169,14 @@ fn signed(
     Some(signer.fields(&request, unix_s))
 }
 
-/// The head with its empty line; the whole request if it has none.
+/// Returns the head with its empty line; the whole request if it has none.
 fn head_of(request: &[u8]) -> &[u8] {
     let end = request.windows(4).position(|at| at == b"\r\n\r\n");
     end.map_or(request, |end| &request[..end + 4])
 }
 
-/// Path and query of a target; of the absolute form, which a proxy receives, without the server.
+/// Returns the path and query of a target; of the absolute form, which a proxy receives, without
+/// the server.
 fn origin_form(target: &str) -> Option<&str> {
     match target.split_once("://") {
         Some((_, rest)) if !target.starts_with('/') => rest.find('/').map(|at| &rest[at..]),

@@ -33,8 +33,8 @@ pub const POLITE_SHARE: f64 = 0.2;
 /// Maximum number of halvings if even the first level is too much.
 const HALVINGS_MAX: u32 = 10;
 
-/// Number of levels added between the last one that the server kept up with and the first that it
-/// did not.
+/// Number of levels added between the last one that the server sustained and the first that it did
+/// not.
 const FILL_IN: usize = 5;
 
 /// Consecutive levels that the server cannot keep up with, or that the client limits, before the
@@ -62,7 +62,7 @@ pub struct Course {
     pub repeat: u32,
     /// Seed for a random order of the levels of a given way up.
     pub shuffle: Option<u64>,
-    /// The same levels run again on the way down.
+    /// True if the same levels run again on the way down.
     pub down: bool,
     /// Overload past the knee, and the recovery after it, are tried.
     pub overload: bool,
@@ -83,7 +83,7 @@ pub struct PlannedStep {
     pub purpose: Purpose,
     /// Calls per second, or a whole number of users.
     pub level: f64,
-    /// From 0, among the steps of the same purpose and level.
+    /// Number from 0 among the steps of the same purpose and level.
     pub repeat: u32,
     pub hold: Nanos,
 }
@@ -103,7 +103,7 @@ enum Phase {
     Done,
 }
 
-/// The order of one target's steps.
+/// Order of one target's steps.
 #[derive(Debug)]
 pub struct Agenda {
     course: Course,
@@ -167,12 +167,12 @@ impl Agenda {
         }
     }
 
-    /// Why the ramp ends early: too few of its steps are usable for a conclusion.
+    /// Returns why the ramp ends early: too few of its steps are usable for a conclusion.
     pub fn unusable(&self) -> Option<String> {
         crumbs(self.done.iter().map(|(purpose, point)| (*purpose, point)))
     }
 
-    /// Number of steps, if the whole course is known.
+    /// Returns the number of steps, if the whole course is known.
     pub fn known_length(&self) -> Option<usize> {
         let Range::Given(levels) = &self.course.range else { return None };
         if self.course.find.is_some() {
@@ -183,14 +183,14 @@ impl Agenda {
         Some(levels.len() * self.course.repeat as usize * passes + beyond)
     }
 
-    /// Maximum number of steps of a search, and their total time; `None` without one.
+    /// Returns the maximum number of steps of a search, and their total time; `None` without one.
     pub fn longest_search(&self) -> Option<(usize, Nanos)> {
         let steps = self.course.find.as_ref()?.trials_max;
         let long = self.course.hold.0.saturating_mul(u64::from(self.course.confirm_factor));
         Some((steps, Nanos(long.saturating_mul(steps as u64))))
     }
 
-    /// Result of all steps so far.
+    /// Returns the result of all steps so far.
     pub fn curve(&self) -> Curve {
         let mut found = curve(&self.done, self.course.axis, &self.course.objectives);
         if let Some(capacity) = self.search.as_ref().and_then(Search::capacity) {
@@ -232,7 +232,7 @@ impl Agenda {
         }
     }
 
-    /// All repeats of a level.
+    /// Queues all repeats of a level.
     fn queue_level(&mut self, purpose: Purpose, level: f64) {
         let level = self.whole(level);
         let hold = self.course.hold;
@@ -286,7 +286,7 @@ impl Agenda {
         self.queue_level(Purpose::Up, half);
     }
 
-    /// Adds levels between the last one that the server kept up with and the first that it did not.
+    /// Adds levels between the last one that the server sustained and the first that it did not.
     fn fill_in(&mut self) {
         self.phase = Phase::FillIn;
         let up = self.way_up();
@@ -337,7 +337,7 @@ impl Agenda {
         }
     }
 
-    /// Reference load for overload: the knee, or the capacity found by the search.
+    /// Returns the reference load for overload: the knee, or the capacity found by the search.
     fn base(&self) -> Option<f64> {
         let found = self.curve();
         let knee = found.knee.map(|knee| knee.at.at);
@@ -372,7 +372,7 @@ impl Agenda {
         }
     }
 
-    /// Results of the way up so far, by level.
+    /// Returns the results of the way up so far, by level.
     fn way_up(&self) -> Vec<Climbed> {
         let mut points: Vec<Point> = self
             .done
@@ -415,7 +415,7 @@ struct Climbed {
     limited: bool,
 }
 
-/// Fisher-Yates shuffle.
+/// Shuffles by Fisher-Yates.
 fn shuffle(planned_steps: &mut [PlannedStep], seed: u64) {
     let mut random = Seed(seed).stream(units::Purpose::Steps, 0);
     for index in (1..planned_steps.len()).rev() {

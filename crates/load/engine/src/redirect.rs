@@ -15,7 +15,7 @@ use workload::{Stripped, Template};
 pub struct Redirect<'a> {
     /// The request that is redirected.
     pub from: &'a Template,
-    /// As returned by [`location`].
+    /// URL in the form of [`location`].
     pub url: &'a Url,
     /// As returned by [`redirect_method`].
     pub method: &'a str,
@@ -50,7 +50,7 @@ impl Redirect<'_> {
     }
 }
 
-/// The header fields of a request, without those that the plan adds to every request.
+/// Returns the header fields of a request, without those that the plan adds to every request.
 pub(crate) fn own_fields(plan: &Plan, template: &Template) -> Vec<(String, String)> {
     let request = &plan.request;
     let url = template.url();
@@ -70,8 +70,8 @@ pub(crate) fn own_fields(plan: &Plan, template: &Template) -> Vec<(String, Strin
     fields.filter(|(name, value)| !by_itself(name, value)).collect()
 }
 
-/// The URL of a Location field. A login in the URL is ignored. Bytes that are not UTF-8 are
-/// percent-encoded, as browsers do. `None` if the value is not a URL.
+/// Returns the URL of a Location field. A login in the URL is ignored. Bytes that are not UTF-8 are
+/// percent-encoded, as in browsers. `None` if the value is not a URL.
 pub fn location(from: &Url, value: &[u8]) -> Option<Url> {
     let mut url = match std::str::from_utf8(value) {
         Ok(text) => from.join(text).ok()?,
@@ -89,8 +89,8 @@ pub fn location(from: &Url, value: &[u8]) -> Option<Url> {
     Some(url)
 }
 
-/// Method after a redirect (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a POST into
-/// GET as every browser does, 307 and 308 repeat it unchanged. `None` means no redirect.
+/// Returns the method after a redirect (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a
+/// POST into GET as in every browser, 307 and 308 repeat it unchanged. `None` for no redirect.
 pub fn redirect_method(status: u16, method: &str) -> Option<&str> {
     match status {
         303 if method == "HEAD" => Some("HEAD"),

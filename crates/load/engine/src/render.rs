@@ -49,7 +49,7 @@ impl Own<'_> {
     }
 }
 
-/// Returns whether the header field is for one server alone: credentials, or a Host field from the
+/// Returns whether the header field is for a single server: credentials, or a Host field from the
 /// user.
 fn is_for_one_server(name: &str) -> bool {
     name.eq_ignore_ascii_case("host") || plan::is_secret_header(name)
@@ -138,7 +138,7 @@ pub(crate) fn build_own(
     })
 }
 
-/// The same request for HTTP/2 or HTTP/3, if that is the version.
+/// Translates the request to HTTP/2 or HTTP/3, if that is the version.
 pub(crate) fn translated(
     version: HttpVersion,
     url: &Url,
@@ -159,7 +159,7 @@ pub(crate) fn translated(
     Ok((Some(request), None))
 }
 
-/// A request given as bytes in the plan.
+/// Returns a request given as bytes in the plan.
 pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -> Template {
     let end = raw.windows(4).position(|at| at == b"\r\n\r\n");
     let cookie_at = end.map_or(raw.len(), |at| at + 2);
@@ -182,7 +182,7 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
     }
 }
 
-/// The CONNECT request that opens a tunnel through a proxy to `authority` (`host:port`).
+/// Returns the CONNECT request that opens a tunnel through a proxy to `authority` (`host:port`).
 ///
 /// # Errors
 /// Fails if the proxy's credentials cannot be sent.
@@ -202,7 +202,7 @@ pub fn connect_request(plan: &Plan, authority: &str, proxy: &Url) -> Result<Vec<
     Ok(head.render()?.bytes)
 }
 
-/// The field with the login of a proxy's URL (RFC 9110 §11.7.2), if it has one.
+/// Returns the field with the login of a proxy's URL (RFC 9110 §11.7.2), if it has one.
 fn proxy_login(proxy: &Url) -> Result<Option<(String, String)>, RequestError> {
     if proxy.username().is_empty() {
         return Ok(None);
@@ -223,7 +223,7 @@ fn version(plan: &Plan) -> Version {
     }
 }
 
-/// The constant login of every request; `None` if each request needs its own proof.
+/// Returns the constant login of every request; `None` if each request needs its own proof.
 fn authorization(auth: &Auth) -> Result<Option<String>, RequestError> {
     match auth {
         Auth::Basic { user, password } => basic_authorization(user, password).map(Some),
@@ -232,7 +232,7 @@ fn authorization(auth: &Auth) -> Result<Option<String>, RequestError> {
     }
 }
 
-/// The same request with further fields, at the end of its head.
+/// Returns the request with further fields at the end of its head.
 ///
 /// # Errors
 /// Fails if the plan's protocol cannot carry the fields.

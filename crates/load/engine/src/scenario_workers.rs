@@ -1,5 +1,5 @@
-//! Several loads at once on one core: one worker for each of them, sharing one driver. The workers
-//! are independent; the collector counts them as one worker.
+//! Several loads at once on one core: one worker for each load, sharing a driver. The workers are
+//! independent; the collector counts them as one worker.
 
 use crate::collect::Row;
 use crate::setup::{LateShare, Setup, SetupError};
@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::Nanos;
 
-/// The loads of a run, each with its own setup; a single load is the run itself.
+/// Returns the loads of a run, each with its own setup; a single load is the run itself.
 ///
 /// # Errors
 /// Fails like [`Setup::new`], and if a request cannot be made.
@@ -76,7 +76,7 @@ impl Driven for ScenarioWorkers {
     }
 }
 
-/// The driver of one of several workers: every `of`-th slot of the shared driver belongs to this
+/// Driver of one of several workers: every `of`-th slot of the shared driver belongs to this
 /// worker.
 struct OwnSlots<'a, I> {
     io: &'a mut I,
@@ -152,7 +152,7 @@ impl<I: Io> Io for OwnSlots<'_, I> {
         ready.clear();
     }
 
-    /// Counted once, by the first worker.
+    /// Returns the busy-waiting time, which only the first worker counts.
     fn spin(&self) -> Nanos {
         if self.number == 0 { self.io.spin() } else { Nanos::ZERO }
     }
@@ -198,7 +198,7 @@ struct Rows {
     pending: BTreeMap<Nanos, Row>,
     /// The latest edge of each worker; `NEVER` when it is done.
     reached: Vec<Nanos>,
-    /// The memory of a collected row, cleared, for the next one.
+    /// Memory of a collected row, cleared, for the next one.
     spare: Option<Box<Snapshot>>,
 }
 

@@ -1,4 +1,4 @@
-//! A script that creates a worker's requests. Without a script, none of this is used.
+//! A script that creates a worker's requests. Not used without a script.
 
 use conduit::Peer;
 use protocol::http1::response::Asked;
@@ -32,7 +32,7 @@ impl Scripted {
         (self.kept(made).unwrap_or_default(), self.wants.requests)
     }
 
-    /// The wait before a user's next call.
+    /// Returns the wait before a user's next call.
     pub(crate) fn pause(&mut self) -> Nanos {
         if !self.wants.pauses {
             return Nanos::ZERO;

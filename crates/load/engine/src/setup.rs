@@ -30,7 +30,7 @@ pub struct Endpoint {
     pub peers: Vec<Peer>,
     /// Name for SNI and the certificate check; `None` without TLS.
     pub tls_name: Option<String>,
-    /// A CONNECT request that must precede others, through a proxy.
+    /// CONNECT request that must precede others, through a proxy.
     pub tunnel: Option<Vec<u8>>,
     /// Requests carry the absolute URL, for a plain HTTP proxy.
     pub absolute: bool,
@@ -44,7 +44,7 @@ impl Endpoint {
     }
 }
 
-/// `scheme://host:port` of a URL: calls with the same key share connections.
+/// Formats `scheme://host:port` of a URL: calls with the same key share connections.
 pub fn endpoint_key(url: &Url) -> String {
     let port = url.port_or_known_default().unwrap_or(0);
     format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or(""))
@@ -53,26 +53,26 @@ pub fn endpoint_key(url: &Url) -> String {
 /// Clients that each have their own address and path.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// The addresses of the first clients, never empty. The addresses of later clients follow them:
-    /// with two of them client 2 follows client 0, and client 3 follows client 1. Users are
-    /// assigned to workers in turn, so each worker can have its own network.
+    /// Addresses of the first clients, never empty. Later clients repeat them in turn: with two
+    /// addresses, client 2 has that of client 0, and client 3 that of client 1. Users are assigned
+    /// to workers in turn, so each worker can have its own network.
     pub firsts: Arc<[Ipv4Addr]>,
     /// Kind of each client; never empty.
     pub kinds: Arc<[u32]>,
 }
 
 impl Crowd {
-    /// Client that user or session `id` represents.
+    /// Returns the client that user or session `id` represents.
     pub(crate) fn client(&self, id: u64) -> u32 {
         (id % self.kinds.len().max(1) as u64) as u32
     }
 
-    /// Kind of user or session `id`.
+    /// Returns the kind of user or session `id`.
     pub(crate) fn kind(&self, id: u64) -> u32 {
         self.kinds.get(self.client(id) as usize).copied().unwrap_or(0)
     }
 
-    /// Address of a client.
+    /// Returns the address of a client.
     pub(crate) fn address(&self, client: u32) -> IpAddr {
         let (client, networks) = (client as usize, self.firsts.len().max(1));
         let first = self.firsts.get(client % networks).copied();
@@ -81,7 +81,7 @@ impl Crowd {
     }
 }
 
-/// Options of the plan's `turn`-th connection: local addresses are used in turn.
+/// Returns the options of the plan's `turn`-th connection: local addresses are used in turn.
 pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
     let wanted = &plan.connection;
     let bind =
@@ -125,7 +125,7 @@ pub struct Setup {
     pub start: Nanos,
     pub(crate) seed: Seed,
     pub(crate) body: BodyTest,
-    /// The expected bodies of the targets, if the plan compares them.
+    /// Expected bodies of the targets, if the plan compares them.
     pub(crate) known: Option<KnownBodies>,
     pub(crate) keys: BTreeMap<String, u32>,
     status_ok: Box<[bool; 1000]>,
@@ -152,7 +152,7 @@ pub struct Setup {
     pub(crate) secrets: Masker,
 }
 
-/// A part of the load that a worker takes over while it runs.
+/// Part of the load that a worker takes over while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateShare {
     pub share: Share,
@@ -174,14 +174,14 @@ pub struct Logging {
     /// stream's id in place of the reason.
     pub responses: u64,
     /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
-    /// response is kept with its call, and so is that of a truncated one.
+    /// response, or of a truncated one, is kept with its call.
     pub lenient: Leniency,
 }
 
-/// Bytes of a response that are kept.
+/// Maximum number of bytes kept of a response.
 pub const RESPONSE_KEPT_MAX: usize = 8 << 10;
 
-/// The template whose messages leave on a schedule, if the plan has one.
+/// Returns the template whose messages are sent on a schedule, if the plan has one.
 pub(crate) fn paced(plan: &Plan, mut template: Template) -> Template {
     if plan.grpc.message_rate.is_some()
         && let Some(request) = &mut template.http2
@@ -269,7 +269,7 @@ impl Setup {
         })
     }
 
-    /// Its guides may open WebSockets and connections of gRPC.
+    /// Permits guides to open WebSockets and gRPC connections.
     ///
     /// # Errors
     /// Fails if settings of WebSockets cannot be used.
@@ -281,7 +281,8 @@ impl Setup {
         Ok(())
     }
 
-    /// A clear snapshot with enough memory to record a usual call of the plan without allocating.
+    /// Returns a clear snapshot with enough memory to record a usual call of the plan without
+    /// allocating.
     pub fn fresh_snapshot(&self) -> Box<Snapshot> {
         let mut fresh = Box::new(Snapshot::prepared(self.plan.row_count()));
         if !self.plan.measure.folds.patterns.is_empty() {
@@ -293,12 +294,12 @@ impl Setup {
         fresh
     }
 
-    /// First instant of the measured phase.
+    /// Returns the first instant of the measured phase.
     pub fn measure_from(&self) -> Nanos {
         self.start + self.plan.stop.warm_up
     }
 
-    /// The instant after which nothing falls due; `NEVER` if only a count ends the run.
+    /// Returns the instant after which nothing falls due; `NEVER` if only a count ends the run.
     pub fn measure_until(&self) -> Nanos {
         self.plan.stop.duration.map_or(Nanos::NEVER, |span| self.measure_from() + span)
     }
@@ -313,7 +314,8 @@ impl Setup {
         matches!(self.protocol, Protocol::Http2(_) | Protocol::Http3(_))
     }
 
-    /// Calls (sessions) of the measured phase; `None` if only time ends the run.
+    /// Returns the number of calls (sessions) of the measured phase; `None` if only time ends the
+    /// run.
     pub fn requests_max(&self) -> Option<u64> {
         let listed = self.targets.calls_max();
         let sessions = self.plan.load.session().is_some();
@@ -324,7 +326,7 @@ impl Setup {
         }
     }
 
-    /// Delimiter of this target's events; `None` if its responses are not streams.
+    /// Returns the delimiter of this target's events; `None` if its responses are not streams.
     pub(crate) fn stream(&self, target: u32) -> Option<Streaming> {
         self.streams.get(target as usize).copied().flatten()
     }
@@ -339,12 +341,13 @@ impl Setup {
         self.plan.expects_grpc(&self.grpc_status, target, code)
     }
 
-    /// Row of the step that streams of this target are counted for; `None` without journeys.
+    /// Returns the row of the step for which streams of this target are counted; `None` without
+    /// journeys.
     pub(crate) fn stream_step(&self, target: u32) -> Option<u32> {
         (self.plan.journeys.is_some() && self.streams.len() > 1).then_some(target)
     }
 
-    /// The step of session `id` after `made` calls; `None` if sessions have no visits.
+    /// Returns the step of session `id` after `made` calls; `None` if sessions have no visits.
     #[inline]
     pub(crate) fn script(&self, id: u64, made: u64) -> Option<&VisitStep> {
         if self.scripts.is_empty() {
@@ -354,7 +357,7 @@ impl Setup {
         script.get(usize::try_from(made).unwrap_or(usize::MAX))
     }
 
-    /// Calls of session `id`.
+    /// Returns the number of calls of session `id`.
     pub(crate) fn session_calls(&self, id: u64) -> u32 {
         let Some(session) = self.plan.load.session() else { return 0 };
         if !session.lengths.is_empty() {
@@ -391,7 +394,7 @@ impl Setup {
         matches!(&self.protocol, Protocol::WebSocket(terms) if !terms.has_answers())
     }
 
-    /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.
+    /// Returns worker `worker`'s part of `total`: parts differ by at most one and sum to the whole.
     pub(crate) fn share(&self, total: u64, worker: u32) -> u64 {
         self.part(worker).count_of(total)
     }
@@ -410,19 +413,19 @@ impl Setup {
         Ok(self)
     }
 
-    /// Worker `worker`'s part of the load.
+    /// Returns the worker `worker`'s part of the load.
     pub fn part(&self, worker: u32) -> &Share {
         &self.shares[worker as usize]
     }
 
-    /// The parts of all workers of this process.
+    /// Returns the parts of all workers of this process.
     pub fn parts(&self) -> &[Share] {
         &self.shares
     }
 }
 
-/// Parts of the load for each of `workers`. With rooms a part is a set of rooms, so that each room
-/// has the same share of the messages.
+/// Returns the parts of the load for each of `workers`. With rooms a part is a set of rooms, so
+/// that each room has the same share of the messages.
 fn shares(rooms: Option<u32>, workers: u32) -> Result<Vec<Share>, SetupError> {
     let Some(rooms) = rooms.filter(|rooms| *rooms >= workers) else {
         return Ok((0..workers).map(|worker| Share::new(worker, workers)).collect());
@@ -433,7 +436,7 @@ fn shares(rooms: Option<u32>, workers: u32) -> Result<Vec<Share>, SetupError> {
     all.map_err(|error| SetupError(format!("--ws-rooms: {error}")))
 }
 
-/// HTTP/2 with the plan's settings.
+/// Returns the HTTP/2 settings of the plan.
 pub(crate) fn http2_of(plan: &Plan) -> Protocol {
     Protocol::Http2(http2_settings(plan))
 }
@@ -472,12 +475,12 @@ pub fn http2_settings(plan: &Plan) -> http2::SessionSettings {
     }
 }
 
-/// Limits on the head of an HTTP/1 response.
+/// Returns the limits on the head of an HTTP/1 response.
 pub(crate) fn head_limits(plan: &Plan) -> Limits {
     Limits { head_max: plan.connection.head_max as usize, ..Limits::default() }
 }
 
-/// Protocol of connections that steps of journeys open, where these may be WebSockets.
+/// Returns the protocol of connections that steps of journeys open, if these may be WebSockets.
 fn stepped_sockets(plan: &Plan) -> Result<Option<Protocol>, String> {
     let opens = plan.journeys.is_some() && plan.speaks_websocket();
     let terms = opens.then(|| SocketTerms::new(plan)).transpose()?;
@@ -531,7 +534,7 @@ fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
     table
 }
 
-/// Row of each endpoint by its key.
+/// Returns the row of each endpoint by its key.
 fn rows_by_key(endpoints: &[Endpoint]) -> BTreeMap<String, u32> {
     endpoints.iter().enumerate().map(|(row, end)| (end.key.clone(), row as u32)).collect()
 }

@@ -16,7 +16,7 @@ impl SlotTimers {
         self.due.push(Reverse((at, slot, generation)));
     }
 
-    /// Instant of the next timer; `NEVER` if no timer is set.
+    /// Returns the instant of the next timer; `NEVER` if no timer is set.
     pub(crate) fn next(&self) -> Nanos {
         self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
     }

@@ -22,7 +22,7 @@ pub(crate) struct User {
     pub(crate) outstanding: u32,
     /// Number of entries in the heap of thinkers.
     pub(crate) thinking: u32,
-    /// Calls left; `u32::MAX` if only the end of the run limits them.
+    /// Number of calls left; `u32::MAX` if only the end of the run limits them.
     pub(crate) left: u32,
     pub(crate) turns: u64,
     pub(crate) belongings: Option<Box<UserExtras>>,
@@ -46,7 +46,7 @@ pub(crate) struct UserExtras {
     /// Further connections, if a user may have several.
     pub(crate) more: Vec<Slot>,
     pub(crate) jar: Option<Box<Jar>>,
-    /// The latest cookie, if only that one is sent.
+    /// Latest cookie, if only that one is sent.
     pub(crate) cookie: Option<Box<str>>,
     pub(crate) login: KnownChallenge,
     /// The WebSockets that steps of its journey opened, by their numbers.
@@ -54,7 +54,7 @@ pub(crate) struct UserExtras {
 }
 
 impl User {
-    /// Like [`User::own`], for writing.
+    /// Returns the state for writing, like [`User::own`].
     pub(crate) fn own(&mut self) -> &mut UserExtras {
         self.belongings.get_or_insert_default()
     }
@@ -92,8 +92,8 @@ impl Population {
         Some(Population { levels: stages.levels.clone(), from: setup.measure_from() })
     }
 
-    /// The first instant, from `at` on, at which user `id` exists, or `None` if it never exists
-    /// again.
+    /// Returns the first instant, from `at` on, at which user `id` exists, or `None` if it never
+    /// exists again.
     pub(crate) fn next(&self, id: u64, at: Nanos) -> Option<Nanos> {
         if at < self.from && self.levels.first() > id as f64 {
             return Some(at);
@@ -114,7 +114,7 @@ pub(crate) enum Source {
 pub(crate) struct OpenSource {
     arrivals: ArrivalProcess,
     next: Option<Arrival>,
-    /// Nothing more arrives, even if parts of the load are taken over.
+    /// True if no more calls arrive, even if parts of the load are taken over.
     stopped: bool,
     pub(crate) session: Option<SessionPlan>,
 }
@@ -127,7 +127,7 @@ enum ArrivalProcess {
     InTurn(Turns),
 }
 
-/// The parts of a schedule that one worker has: its own, and those taken over from other workers.
+/// Parts of a schedule that one worker has: its own, and those taken over from other workers.
 #[derive(Debug)]
 struct Strands {
     /// Each part with its next arrival; never empty.
@@ -153,7 +153,7 @@ impl Strands {
         self.all[self.earliest].1
     }
 
-    /// The arrival after the next one.
+    /// Returns the arrival after the next one.
     fn after_next(&mut self) -> Option<Arrival> {
         let (schedule, next) = &mut self.all[self.earliest];
         *next = schedule.next();
@@ -198,7 +198,7 @@ impl Turns {
         Some(Arrival { index: self.share.nth(given), intended })
     }
 
-    /// The next arrival, or a due session if that is earlier.
+    /// Returns the next arrival, or a due session if that is earlier.
     fn sooner(&mut self, next: Arrival) -> Arrival {
         let Some(due) = self.due.front().copied().filter(|due| *due < next.intended) else {
             return next;
@@ -215,7 +215,8 @@ impl Turns {
         }
     }
 
-    /// In ascending order of the instants: some users may start after the first sessions end.
+    /// Inserts in ascending order of the instants: some users may start after the first sessions
+    /// end.
     fn put(&mut self, due: Nanos) {
         let at = self.due.partition_point(|known| *known <= due);
         self.due.insert(at, due);
@@ -266,12 +267,13 @@ impl OpenSource {
         self.next = strands.next();
     }
 
-    /// The instant of the next arrival; `NEVER` after the last.
+    /// Returns the instant of the next arrival; `NEVER` after the last.
     pub(crate) fn next_due(&self) -> Nanos {
         self.next.map_or(Nanos::NEVER, |arrival| arrival.intended)
     }
 
-    /// The next arrival, and the index that decides its content: both phases count from zero.
+    /// Returns the next arrival, and the index that decides its content: both phases count from
+    /// zero.
     pub(crate) fn take(&mut self) -> Option<(Arrival, u64)> {
         let arrival = self.next?;
         self.next = match &mut self.arrivals {
@@ -305,7 +307,7 @@ impl OpenSource {
     }
 }
 
-/// The plan's arrival process with its phases and its end.
+/// Returns the plan's arrival process with its phases and its end.
 pub(crate) fn arrival_spec(setup: &Setup, arrivals: &Arrivals) -> ArrivalSpec {
     let stop = &setup.plan.stop;
     ArrivalSpec {
@@ -445,8 +447,8 @@ impl People {
         Some(entry)
     }
 
-    /// The index of the next call of users; `None` when the worker's part of the count is done.
-    /// Warm-up calls are counted separately from zero, and do not reduce that part.
+    /// Returns the index of the next call of users; `None` when the worker's part of the count is
+    /// done. Warm-up calls are counted separately from zero, and do not reduce that part.
     #[inline]
     pub(crate) fn next_index(&mut self, warm_up: bool) -> Option<u64> {
         let counter = if warm_up { &mut self.warm_calls } else { &mut self.calls };
@@ -460,7 +462,7 @@ impl People {
 }
 
 impl Source {
-    /// The source of worker `worker`'s part of the load, and its users at the start.
+    /// Returns the source of worker `worker`'s part of the load, and its users at the start.
     pub(crate) fn new(setup: &Setup, worker: u32) -> (Source, People) {
         let mut people = People::new(setup, worker);
         let source = match &setup.plan.load {

@@ -1,10 +1,10 @@
-//! Protocol of a connection, between the bytes of a transport and its calls: bytes and calls go
-//! in; bytes and, per call, events come out. No I/O, no clock, no counting: pool, deadlines and
-//! journal do not depend on the protocol.
+//! The protocol of a connection, between the bytes of a transport and its calls: bytes and calls
+//! are input; bytes and, per call, events are output. No I/O, no clock, no counting: pool,
+//! deadlines and journal do not depend on the protocol.
 //!
-//! A speaker names a call by its position among the outstanding ones of its connection, in their
-//! order: 0 is the oldest. When a call is done, refused, failed or withdrawn its position is
-//! removed, and later ones move up by one, here and in the connection alike.
+//! A speaker names a call by its position among the outstanding calls of its connection, in their
+//! order: 0 is the oldest. When a call is done, refused, failed or withdrawn, its position is
+//! removed and later ones move up by one, here and in the connection alike.
 //! docs/decisions/0021-engine-one-speaker-per-protocol.md describes how to add a protocol.
 
 mod http1;
@@ -65,9 +65,9 @@ pub(crate) struct ReadCaches {
 /// Protocol of an endpoint's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndpointKind {
-    /// The plan's.
+    /// Requests of the plan.
     Plan,
-    /// They are WebSockets that steps of journeys, or guides, open.
+    /// WebSockets that steps of journeys, or guides, open.
     Socket,
     /// HTTP/2, for calls of gRPC by guides.
     Grpc,
@@ -77,7 +77,7 @@ pub(crate) enum EndpointKind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) template: &'a Template,
-    /// The request is the last one on the connection.
+    /// True if the request is the last one on the connection.
     pub(crate) last: bool,
     /// The value of a Cookie field.
     pub(crate) cookie: Option<&'a str>,
@@ -96,7 +96,7 @@ pub(crate) enum ProtocolFacts {
 /// Kind of a piece of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
-    /// Number of consumed bytes of the input; zero if one piece of input has several events.
+    /// Number of consumed input bytes; zero if one piece of input has several events.
     pub(crate) consumed: usize,
     pub(crate) event: Event,
 }
@@ -170,7 +170,7 @@ impl Speaker {
         }
     }
 
-    /// Starts a new connection; bytes that precede the first request go into `out`.
+    /// Starts a new connection; bytes that precede the first request are written to `out`.
     pub(crate) fn start(&mut self, out: &mut Vec<u8>) {
         each!(self, protocol => protocol.start(out));
     }
@@ -183,7 +183,7 @@ impl Speaker {
     }
 
     /// Returns whether responses may come in any order: then each call has its own deadlines, and
-    /// the connection outlives an abandoned call.
+    /// an abandoned call does not end the connection.
     #[inline]
     pub(crate) fn is_multiplexed(&self) -> bool {
         match self {
@@ -213,8 +213,8 @@ impl Speaker {
         }
     }
 
-    /// Processes plaintext, one event at a time: call this again while there is input left.
-    /// Protocol replies go into `out`, with [`Event::Connection`]. An in-order protocol is
+    /// Processes plaintext, one event at a time; must be called again while there is input left.
+    /// Protocol replies are written to `out`, with [`Event::Connection`]. An in-order protocol is
     /// processed separately: see [`Http1::process`].
     pub(crate) fn process(
         &mut self,
@@ -232,7 +232,7 @@ impl Speaker {
         }
     }
 
-    /// The peer has ended its side with calls outstanding. `Ok`: this ends the oldest call's
+    /// Handles the end of the peer's side with calls outstanding. `Ok`: this ends the oldest call's
     /// response.
     pub(crate) fn receive_end(&mut self) -> Result<(), FailureClass> {
         each!(self, protocol => protocol.receive_end())
@@ -243,20 +243,20 @@ impl Speaker {
         each!(self, protocol => protocol.withdraw(call, out))
     }
 
-    /// Facts of the completed response, or of the received part of a failed one; valid from its
-    /// last event until the next event.
+    /// Returns the facts of the completed response, or of the received part of a failed one; valid
+    /// from its last event until the next event.
     #[inline(always)]
     pub(crate) fn facts(&self) -> ResponseFacts {
         each!(self, protocol => protocol.facts())
     }
 
-    /// The bytes of the response's head, if heads are kept; the received part while the response is
-    /// in progress.
+    /// Returns the bytes of the response's head, if heads are kept; the received part while the
+    /// response is in progress.
     pub(crate) fn head(&self) -> &[u8] {
         each!(self, protocol => protocol.head())
     }
 
-    /// The fields of its trailers, where heads are kept and the protocol is HTTP/2.
+    /// Returns the fields of its trailers, where heads are kept and the protocol is HTTP/2.
     pub(crate) fn trailers(&self) -> &[u8] {
         match self {
             Speaker::Http2(http2) => http2.trailers(),
@@ -276,13 +276,13 @@ impl Speaker {
         }
     }
 
-    /// The name by which the peer must choose the protocol in ALPN, or `None` if any choice is
-    /// accepted.
+    /// Returns the name by which the peer must choose the protocol in ALPN, or `None` if any choice
+    /// is accepted.
     pub(crate) fn demanded(&self) -> Option<&'static str> {
         matches!(self, Speaker::Http2(_)).then_some(::http2::ALPN)
     }
 
-    /// The stream id of the completed response; 0 without streams.
+    /// Returns the stream id of the completed response; 0 without streams.
     pub(crate) fn stream_id(&self) -> i32 {
         match self {
             Speaker::Http2(http2) => http2.stream_id(),
@@ -290,7 +290,7 @@ impl Speaker {
         }
     }
 
-    /// The next call of whose request a further part was sent.
+    /// Returns the next call of whose request a further part was sent.
     pub(crate) fn take_late(&mut self) -> Option<Late> {
         match self {
             Speaker::Http2(http2) => http2.take_late(),
@@ -307,7 +307,7 @@ impl Speaker {
         }
     }
 
-    /// Pings a connection that received nothing for some time.
+    /// Pings a connection that received no bytes for some time.
     pub(crate) fn keep_alive(&mut self, now: Nanos, out: &mut Vec<u8>) -> KeptAlive {
         match self {
             Speaker::Http2(http2) => http2.keep_alive(now, out),
@@ -315,7 +315,7 @@ impl Speaker {
         }
     }
 
-    /// The next call that waited for a stream and whose request is being sent now.
+    /// Returns the next call that waited for a stream and whose request is being sent now.
     pub(crate) fn take_opened(&mut self) -> Option<usize> {
         match self {
             Speaker::Http3(http3) => http3.take_opened(),
@@ -324,8 +324,8 @@ impl Speaker {
         }
     }
 
-    /// Returns whether the connection is finished: nothing is outstanding, and the peer accepts
-    /// nothing further.
+    /// Returns whether the connection is finished: no call is outstanding, and the peer accepts no
+    /// more.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Speaker::Http2(http2) => http2.is_over(),
@@ -335,7 +335,7 @@ impl Speaker {
     }
 
     /// Returns whether the connection has no counts, and no state to keep for the next call when
-    /// nothing is outstanding.
+    /// none is outstanding.
     #[inline]
     pub(crate) fn forgets(&self) -> bool {
         matches!(self, Speaker::Http1(_))
@@ -355,7 +355,7 @@ impl Speaker {
         }
     }
 
-    /// The WebSocket, if the connection is one.
+    /// Returns the WebSocket, if the connection is one.
     #[inline]
     pub(crate) fn socket(&mut self) -> Option<&mut SocketSpeaker> {
         match self {
@@ -364,7 +364,7 @@ impl Speaker {
         }
     }
 
-    /// The received part of a call's incomplete response; `None` before its first byte.
+    /// Returns the received part of a call's incomplete response; `None` before its first byte.
     pub(crate) fn partial(&self, call: usize) -> Option<ResponseFacts> {
         each!(self, protocol => protocol.partial(call))
     }

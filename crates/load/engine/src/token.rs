@@ -162,7 +162,7 @@ impl HeldToken {
     }
 }
 
-/// Pause before the next attempt after `count` failures in a row.
+/// Returns the pause before the next attempt after `count` failures in a row.
 fn pause_after(count: u32) -> Nanos {
     Nanos(PAUSE.0 << count.saturating_sub(1).min(5)).min(PAUSE_MAX)
 }
@@ -222,7 +222,7 @@ impl Tokens {
         token.next = token.next.min(now + pause);
     }
 
-    /// When the next request is due; `NEVER` without one.
+    /// Returns when the next request is due; `NEVER` without one.
     pub fn next_due(&self) -> Nanos {
         let state = self.state();
         let waiting = state.held.iter().filter(|token| !token.is_asked);
@@ -243,7 +243,7 @@ impl Tokens {
             .collect()
     }
 
-    /// A request for a token.
+    /// Returns a request for a token.
     pub fn request(&self) -> Outgoing {
         Outgoing {
             url: self.url.clone(),
@@ -293,7 +293,7 @@ impl Tokens {
         }
     }
 
-    /// The reason why no token is usable any more: it expired or was refused, and was not renewed.
+    /// Returns why no token is usable: it expired or was refused, and was not renewed.
     pub fn lost(&self, now: Nanos) -> Option<String> {
         let state = self.state();
         let expired = |token: &HeldToken| token.failures > 0 && now + ENDS_EARLY >= token.expires;
@@ -315,7 +315,8 @@ impl Tokens {
     }
 }
 
-/// The form, with the client's id and secret as the plan places them (RFC 6749 section 2.3.1).
+/// Returns the form, with the client's id and secret as the plan places them (RFC 6749 section
+/// 2.3.1).
 fn token_request(plan: &Plan, url: &Url) -> Result<Message, String> {
     let token = &plan.token;
     let mut form = form_urlencoded::Serializer::new(String::new());
@@ -359,7 +360,7 @@ fn token_request(plan: &Plan, url: &Url) -> Result<Message, String> {
     Ok(Message::of(template.map_err(|error| fault(error.to_string()))?, None))
 }
 
-/// Value of Authorization and lifetime of the token in an answer.
+/// Returns the value of Authorization and lifetime of the token in an answer.
 fn read_answer(url: &Url, heard: &Heard) -> Result<(Arc<str>, Option<Nanos>), String> {
     let endpoint = format!("the token endpoint {}", &url[..Position::AfterPath]);
     let reply = heard.result.as_ref();
@@ -391,7 +392,7 @@ fn read_answer(url: &Url, heard: &Heard) -> Result<(Arc<str>, Option<Nanos>), St
     Ok((format!("Bearer {token}").into(), lifetime(json.as_ref())))
 }
 
-/// Lifetime in seconds: a number, or its digits as some servers write it.
+/// Parses a lifetime in seconds: a number, or its digits as a text, as some servers write it.
 fn lifetime(json: Option<&serde_json::Value>) -> Option<Nanos> {
     let given = json?.get("expires_in")?;
     let seconds = given.as_f64().or_else(|| given.as_str()?.parse().ok())?;

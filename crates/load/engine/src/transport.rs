@@ -10,11 +10,11 @@ pub(crate) struct Transport {
     out_at: usize,
     /// Plaintext that waits until the connection is established, or for TLS to encrypt it.
     held: Vec<u8>,
-    /// Bytes of plaintext that TLS has encrypted since `out` was last empty. They count as unsent
-    /// as long as no byte of `out` is sent.
+    /// Number of plaintext bytes that TLS has encrypted since `out` was last empty. They count as
+    /// unsent while no byte of `out` is sent.
     sealed: usize,
     tls: Option<Box<dyn TlsSession>>,
-    /// The protocol's output goes to the socket unchanged: no TLS, and no tunnel before it.
+    /// True if the protocol's output goes to the socket unchanged: no TLS, and no tunnel before it.
     direct: bool,
 }
 
@@ -24,9 +24,9 @@ const BUFFER_KEPT_MAX: usize = 16 << 10;
 /// Result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flushed {
-    /// Nothing had to be sent.
+    /// There were no bytes to send.
     Nothing,
-    /// The socket accepts nothing now.
+    /// The socket accepts no bytes now.
     Blocked,
     /// Some bytes were accepted; `resumed`: some of them were left over from the previous flush,
     /// `whole`: no bytes are left.
@@ -44,7 +44,7 @@ impl Transport {
         self.direct = direct;
     }
 
-    /// Output buffer of the protocol.
+    /// Returns output buffer of the protocol.
     #[inline]
     pub(crate) fn plaintext(&mut self) -> &mut Vec<u8> {
         if self.direct { &mut self.out } else { &mut self.held }
@@ -77,8 +77,9 @@ impl Transport {
         !self.held.is_empty() || self.has_unsent()
     }
 
-    /// Number of unsent bytes of the protocol; reported once, because the connection ends. Once the
-    /// socket has accepted any TLS data, the accepted part is unknown: all of it counts as sent.
+    /// Returns the number of unsent bytes of the protocol; reported once, because the connection
+    /// ends. Once the socket has accepted any TLS data, the accepted part is unknown: all of it
+    /// counts as sent.
     pub(crate) fn take_unsent(&mut self) -> u64 {
         if self.direct {
             let count = self.out.len() - self.out_at;
@@ -91,7 +92,7 @@ impl Transport {
         count as u64
     }
 
-    /// Returns whether nothing is queued and nothing will be encrypted: only the memory is still
+    /// Returns whether no bytes are queued and none will be encrypted: only the memory is still
     /// needed.
     pub(crate) fn is_plain(&self) -> bool {
         self.direct && !self.has_output()
@@ -281,8 +282,9 @@ mod tests {
         }
     }
 
-    /// For two requests of five bytes each, over a socket that accepts this many: the unsent bytes,
-    /// queried twice, and how much of a following close_notify the socket accepted.
+    /// Returns, for two requests of five bytes each over a socket that accepts this number: the
+    /// unsent bytes, queried twice, and how many bytes of a following close_notify the socket
+    /// accepted.
     fn unsent(takes: usize) -> (u64, u64) {
         let mut transport = Transport::default();
         transport.start_tls(Box::new(BareRecords::default()));

@@ -13,7 +13,7 @@ pub(crate) enum Hashing {
     /// No byte yet.
     #[default]
     None,
-    /// The body arrived in one piece: no state is needed.
+    /// The body arrived in one piece, so that no state is needed.
     Whole(u128),
     Pieces(Box<XxHash3_128>),
 }

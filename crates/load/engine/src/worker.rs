@@ -33,7 +33,7 @@ use workload::{Guide, RequestMaker, Script};
 pub enum Order {
     /// Continue.
     Go,
-    /// Nothing more falls due; calls in flight are followed to their outcome.
+    /// No more calls become due; calls in flight are followed to their outcome.
     Stop,
     /// Abandon calls in flight now.
     Abandon,
@@ -75,7 +75,7 @@ pub enum Turn {
     Done,
 }
 
-/// One core's part of a run. Owns everything it touches.
+/// Part of a run on one core. Owns everything it touches.
 ///
 /// It has four independent parts and carries calls between them. The `Pool` has the connections and
 /// the calls that wait for one; a connection has its `Speaker`, the only part that knows the
@@ -105,17 +105,17 @@ pub struct Worker {
     journal: Journal,
     /// Bodies are examined, by the plan's expectations or by a script.
     looks: bool,
-    /// Each request needs its own proof.
+    /// True if each request needs its own proof.
     proves: bool,
     /// Requests are sent as their templates: no request is signed, scripted, or has a user's
     /// cookies.
     ready_made: bool,
     /// Makes the content of requests, call by call.
     maker: Option<Box<dyn RequestMaker>>,
-    /// Some responses cause their call to be resent: those to logins, and to early data.
+    /// True if some responses cause their call to be resent: those to logins, and to early data.
     repeats: bool,
     shared: ReadCaches,
-    /// Input just read, and its decrypted form; shared by all connections.
+    /// Last input, and its decrypted form; shared by all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
     /// WebSockets that are pinged or closed at set times, and streams whose messages have a rate.
@@ -167,7 +167,7 @@ impl Worker {
         }
     }
 
-    /// Lets `script` make the worker's requests; they go to the plan's first target.
+    /// Lets `script` make the worker's requests, which are sent to the plan's first target.
     #[must_use]
     pub fn with_script(mut self, script: Box<dyn Script>) -> Worker {
         self.feedback.attend_by_script(script);
@@ -185,8 +185,8 @@ impl Worker {
         self.attend()
     }
 
-    /// Lets `maker` make the content of the worker's requests; method, URL and fields are the
-    /// target's.
+    /// Lets `maker` make the content of the worker's requests; method, URL and fields are those of
+    /// the target.
     #[must_use]
     pub fn with_maker(mut self, maker: Box<dyn RequestMaker>) -> Worker {
         self.maker = Some(maker);
@@ -328,7 +328,7 @@ impl Worker {
         next
     }
 
-    /// Concludes calls that wait for no answer, and calls that fall due at once because of that;
+    /// Concludes calls that wait for no answer, and calls that are due at once because of that;
     /// returns when to continue.
     #[cold]
     fn conclude_all_sent<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
@@ -410,7 +410,7 @@ impl Worker {
     }
 }
 
-/// Runs on a driver: a worker, or several workers of one core.
+/// Unit that runs on a driver: a worker, or several workers of one core.
 pub trait Driven {
     /// Processes everything due and returns when the next item is due.
     fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn;
@@ -441,8 +441,8 @@ pub fn drive<I: Io>(worker: &mut impl Driven, io: &mut I, link: &mut dyn Link) {
     }
 }
 
-/// Ready events, with the ends of connections first: calls that another event makes due must not be
-/// written to a connection whose end the kernel has reported.
+/// Orders ready events with the ends of connections first: calls that another event makes due must
+/// not be written to a connection whose end the kernel has reported.
 pub fn ends_first(ready: &[Ready]) -> impl Iterator<Item = &Ready> {
     let of = |ended| ready.iter().filter(move |event| event.ended == ended);
     of(true).chain(of(false))

@@ -72,7 +72,8 @@ pub fn run(
     Some(beside.facts())
 }
 
-/// The usual case, for which the loop is compiled with each network so that its calls are inlined.
+/// Runs the usual case, for which the loop is compiled with each network so that its calls are
+/// inlined.
 fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
     match network {
         Network::Sockets(mut io) => drive(worker, &mut io, link),
@@ -88,8 +89,8 @@ fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
     }
 }
 
-/// Several loads, or connections held alongside them. A virtual call for each read and write costs
-/// less than another copy of the whole engine for every network.
+/// Runs several loads, or connections held during them. A virtual call for each read and write
+/// costs less than another copy of the whole engine for every network.
 fn run_all(
     id: u32,
     mut workers: Vec<Worker>,

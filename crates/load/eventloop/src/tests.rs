@@ -15,7 +15,7 @@ use url::Url;
 
 const CALLS: u64 = 20;
 
-/// A server that answers every request with 204, on a thread for each connection.
+/// Returns a server that answers every request with 204, on a thread for each connection.
 fn server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -39,7 +39,7 @@ impl Add for StepsLeft {
 }
 
 impl Agenda {
-    /// The steps after the last returned one; none for a ramp that cannot continue.
+    /// Returns the steps after the last returned one; none for a ramp that cannot continue.
     pub fn left(&self) -> StepsLeft {
         if self.unusable().is_some() {
             return StepsLeft::default();
@@ -49,7 +49,7 @@ impl Agenda {
         queued + self.rest_of_phase() + self.way_down() + self.beyond()
     }
 
-    /// Steps of the way up or of the search that are not in the queue yet.
+    /// Returns the steps of the way up or of the search that are not in the queue yet.
     fn rest_of_phase(&self) -> StepsLeft {
         let (repeat, hold) = (self.course.repeat.max(1) as usize, self.course.hold);
         let up = |levels: usize| StepsLeft::of(levels * repeat, hold);
@@ -94,7 +94,7 @@ impl Agenda {
         if rest.at_most { down.at_most() } else { down }
     }
 
-    /// Steps of overload and recovery; a ramp without a knee has none.
+    /// Returns the steps of overload and recovery; a ramp without a knee has none.
     fn beyond(&self) -> StepsLeft {
         if !self.course.overload {
             return StepsLeft::default();
@@ -117,7 +117,7 @@ impl Agenda {
     }
 }
 
-/// Number of doublings from one level until the other is reached.
+/// Returns the number of doublings from one level until the other is reached.
 fn doublings(from: f64, to: f64) -> usize {
     let times = (to / from).log2().ceil();
     if times.is_finite() { (times.max(0.0) as usize).min(STEPS_MAX) } else { 0 }

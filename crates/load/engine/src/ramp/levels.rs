@@ -11,7 +11,7 @@ pub enum Staircase {
     Factor(f64),
 }
 
-/// `from`, `from + step`, … and finally `to`, which is always a level. `None` for more than
+/// Returns `from`, `from + step`, … and finally `to`, which is always a level. `None` for more than
 /// [`STEPS_MAX`] levels or invalid figures.
 pub fn linear(from: f64, to: f64, step: f64) -> Option<Vec<f64>> {
     let sound = from >= 0.0 && to >= from && step > 0.0 && to.is_finite();
@@ -22,7 +22,7 @@ pub fn linear(from: f64, to: f64, step: f64) -> Option<Vec<f64>> {
     Some(closed((0..=whole).map(|index| from + step * index as f64).collect(), to))
 }
 
-/// `from`, `from × factor`, … and finally `to`. Like [`linear`].
+/// Returns `from`, `from × factor`, … and finally `to`. Like [`linear`].
 pub fn geometric(from: f64, to: f64, factor: f64) -> Option<Vec<f64>> {
     let sound = from > 0.0 && to >= from && factor > 1.0 && to.is_finite() && factor.is_finite();
     if !sound || (to / from).ln() / factor.ln() > STEPS_MAX as f64 {
@@ -33,7 +33,8 @@ pub fn geometric(from: f64, to: f64, factor: f64) -> Option<Vec<f64>> {
 }
 
 impl Staircase {
-    /// The levels from `from` to `to`; numbers of users are whole. `None` means as for [`linear`].
+    /// Returns the levels from `from` to `to`; numbers of users are whole. `None` means as for
+    /// [`linear`].
     pub fn levels(self, from: f64, to: f64, whole: bool) -> Option<Vec<f64>> {
         let mut levels = match self {
             Staircase::Step(step) => linear(from, to, step)?,

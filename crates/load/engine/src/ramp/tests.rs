@@ -1,6 +1,6 @@
 use super::*;
 
-/// Result of a five-second step at an offered rate against a server of this capacity.
+/// Returns the result of a five-second step at an offered rate against a server of this capacity.
 fn saturates(capacity: f64, level: f64) -> Point {
     let achieved = level.min(capacity);
     let busy = (level / capacity).min(0.999);
@@ -19,7 +19,7 @@ fn saturates(capacity: f64, level: f64) -> Point {
     }
 }
 
-/// A closed loop against a server with this capacity and unloaded response time.
+/// Returns a closed loop against a server with this capacity and unloaded response time.
 fn users(capacity: f64, rest_s: f64, level: f64) -> Point {
     let achieved = (level / rest_s).min(capacity);
     let response = level / achieved;

@@ -7,7 +7,7 @@ fn url(text: &str) -> Url {
     text.parse().unwrap()
 }
 
-/// A plan with a login and fields of every kind that a redirect may drop.
+/// Returns a plan with a login and fields of every kind that a redirect may drop.
 fn plan() -> Plan {
     let mut plan = Plan::for_url(url("https://shop.example/a"));
     plan.request.method = "POST".into();
@@ -37,7 +37,7 @@ fn follow(plan: &Plan, from: &Template, to: &str, status: u16) -> Template {
         .unwrap()
 }
 
-/// The request line and the fields that matter here, in one line.
+/// Returns the request line and the fields that matter here, in one line.
 fn shown(template: &Template) -> String {
     let text = String::from_utf8_lossy(&template.bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap();

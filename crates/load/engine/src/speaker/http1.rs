@@ -26,7 +26,7 @@ impl Http1 {
         self.reading = false;
     }
 
-    /// Number of requests in a pipeline.
+    /// Returns the number of requests in a pipeline.
     #[inline]
     pub(super) fn capacity(&self, depth: u32) -> u32 {
         depth
@@ -77,7 +77,7 @@ impl Http1 {
         ended.map_err(|error| class_of(&error))
     }
 
-    /// The response would still arrive, before those of later calls.
+    /// Refuses to withdraw: the response would still arrive, before those of later calls.
     pub(super) fn withdraw(&mut self, _call: usize, _out: &mut Vec<u8>) -> bool {
         false
     }
@@ -116,7 +116,7 @@ fn ask_with_cookie(template: &Template, last: bool, cookie: &str, out: &mut Vec<
     out.extend_from_slice(rest);
 }
 
-/// Failure class for an unparsable response.
+/// Returns the failure class for an unparsable response.
 pub(crate) fn class_of(error: &ResponseError) -> FailureClass {
     match error {
         ResponseError::NotHttp => FailureClass::NotHttp,

@@ -7,8 +7,8 @@ use protocol::http1::timing::{Malformed, Timing, timings};
 use sample::{FailureClass, Http2Facts};
 use units::Nanos;
 
-/// Pings that every server of gRPC accepts without data in between: by default the third is one too
-/// many (`too_many_pings`), and gRPC's own clients send two.
+/// Number of pings that every gRPC server accepts without data in between: by default the third is
+/// one too many (`too_many_pings`), and gRPC's own clients send two.
 const PINGS_WITHOUT_DATA: u32 = 2;
 /// Interval of further pings: servers accept one in 5 minutes by default. The rest is for delays on
 /// the path.
@@ -19,7 +19,7 @@ const PING_TIMEOUT: Nanos = Nanos::from_secs(20);
 /// Keepalive pings since the peer's last HEADERS or DATA.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pings {
-    /// HEADERS and DATA frames before them.
+    /// Number of HEADERS and DATA frames before them.
     answers: u64,
     count: u32,
     last: Nanos,
@@ -29,7 +29,8 @@ struct Pings {
 pub(crate) struct Http2 {
     settings: SessionSettings,
     session: Session,
-    /// Input bytes that the session has consumed, but whose events have not all been returned.
+    /// Number of input bytes that the session has consumed, but whose events have not all been
+    /// returned.
     taken: Option<usize>,
     /// The response of the last event, if it continues.
     under_way: Option<usize>,
@@ -66,7 +67,7 @@ impl Http2 {
         self.session.release(call, out)
     }
 
-    /// Pings a connection that received nothing for some time, as far as servers accept pings.
+    /// Pings a connection that received no bytes for some time, as far as servers accept pings.
     pub(super) fn keep_alive(&mut self, now: Nanos, out: &mut Vec<u8>) -> KeptAlive {
         if self.session.unanswered_pings() > 0 {
             let until = self.pings.last + PING_TIMEOUT;
@@ -137,7 +138,8 @@ impl Http2 {
         Err(Fault::Broken { class: FailureClass::Protocol })
     }
 
-    /// Each stream ends by its own frame; the end of the connection completes none.
+    /// Handles the end of the connection, which completes no stream: each stream ends by its own
+    /// frame.
     pub(super) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let begun = self.session.partial(0).is_some();
         Err(if begun { FailureClass::Truncated } else { FailureClass::ClosedEarly })
@@ -175,7 +177,7 @@ impl Http2 {
         self.session.partial(call).map(converted)
     }
 
-    /// The next call of whose request a further part was sent.
+    /// Returns the next call of whose request a further part was sent.
     pub(super) fn take_late(&mut self) -> Option<Late> {
         self.session.take_late()
     }

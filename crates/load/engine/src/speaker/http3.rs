@@ -13,7 +13,8 @@ use sample::{FailureClass, Http3Facts};
 pub(crate) struct Http3 {
     settings: SessionSettings,
     session: Session,
-    /// Input bytes that the session has consumed, but whose events have not all been returned.
+    /// Number of input bytes that the session has consumed, but whose events have not all been
+    /// returned.
     taken: Option<usize>,
     /// The response of the last event, if it continues.
     under_way: Option<usize>,
@@ -32,7 +33,7 @@ impl Http3 {
         self.session.start(out);
     }
 
-    /// The peer's limit is enforced by the QUIC layer: a call waits on its connection for its
+    /// Returns no limit: the QUIC layer enforces the peer's. A call waits on its connection for its
     /// stream, because the limit grows shortly after each response.
     #[inline]
     pub(super) fn capacity(&self, depth: u32) -> u32 {
@@ -91,7 +92,8 @@ impl Http3 {
         }
     }
 
-    /// A stream ends by its own frame; the end of the connection does not complete it.
+    /// Handles the end of the connection, which completes no stream: each stream ends by its own
+    /// frame.
     pub(super) fn receive_end(&mut self) -> Result<(), FailureClass> {
         let begun = self.session.partial(0).is_some();
         Err(if begun { FailureClass::Truncated } else { FailureClass::ClosedEarly })
@@ -124,12 +126,12 @@ impl Http3 {
         self.session.partial(call).map(converted)
     }
 
-    /// The next call that waited for its stream, and has it now.
+    /// Returns the next call that waited for its stream and now has it.
     pub(super) fn take_opened(&mut self) -> Option<usize> {
         self.session.take_opened()
     }
 
-    /// The next call of whose request a further part was sent. Its bytes were counted at
+    /// Returns the next call of whose request a further part was sent. Its bytes were counted at
     /// submission.
     pub(super) fn take_late(&mut self) -> Option<Late> {
         let place = self.session.take_unblocked()?;

@@ -1,6 +1,6 @@
 //! WebSocket: an upgrade over HTTP/1.1, then messages. A call is a message with its answer; the
 //! plan's correlation rule decides which message of the server answers it. Answers may come in any
-//! order, and some messages answer nothing.
+//! order, and some messages answer no call.
 
 mod preset;
 mod steps;
@@ -100,7 +100,7 @@ impl SocketTerms {
         !self.publishes && (!matches!(self.rule, AnswerRule::None) || self.holds)
     }
 
-    /// The message of call `index`.
+    /// Returns the message of call `index`.
     fn message(&self, index: u64, out: &mut Vec<u8>) {
         let mut digits = [0; DIGITS_MAX];
         let number = decimal_digits(index, &mut digits).as_bytes();
@@ -112,7 +112,8 @@ impl SocketTerms {
         }
     }
 
-    /// Key shared by a message and its answer, or `None` if there is no key, and the order decides.
+    /// Returns the key shared by a message and its answer, or `None` if there is no key, and the
+    /// order decides.
     fn key(&self, payload: &[u8]) -> Option<u64> {
         let hash = |bytes: &[u8]| XxHash3_128::oneshot(bytes) as u64;
         match &self.rule {
@@ -156,13 +157,13 @@ fn cut(text: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     index: u64,
-    /// `None` if any answer matches.
+    /// Key of the answer; `None` if any answer matches.
     key: Option<u64>,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// Nothing was sent yet.
+    /// No bytes were sent yet.
     Fresh,
     /// The upgrade was sent, and this much of the response has arrived.
     Opening {
@@ -170,7 +171,7 @@ enum Phase {
         head: Vec<u8>,
     },
     Open(Box<WebSocket>),
-    /// Nothing more is sent or parsed.
+    /// No more bytes are sent or parsed.
     Over,
 }
 
@@ -226,7 +227,7 @@ pub(crate) struct SocketSpeaker {
     /// When the heartbeat without a pong was sent.
     pinged_at: Nanos,
     scratch: Vec<u8>,
-    /// The server does not accept messages of the application yet.
+    /// True if the server does not accept messages of the application yet.
     greeting: bool,
     steps: Option<Box<StepState>>,
 }
@@ -268,7 +269,7 @@ impl SocketSpeaker {
         }
     }
 
-    /// The first call sends the upgrade; its message follows the 101.
+    /// Sends the upgrade with the first call, whose message follows the 101.
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         if let Some(call) = request.template.socket.clone() {
             return self.submit_step(request, &call, out);
@@ -492,7 +493,8 @@ impl SocketSpeaker {
         self.heard_at = now;
     }
 
-    /// Position of the call that an answer with this key belongs to; counts unmatched answers.
+    /// Returns the position of the call that an answer with this key belongs to; counts unmatched
+    /// answers.
     fn place_of(&mut self, key: Option<u64>) -> Option<usize> {
         let Some(key) = key else {
             if self.owed > 0 {
@@ -563,7 +565,7 @@ impl SocketSpeaker {
         self.write_upgrade(&request, out);
     }
 
-    /// Key of the message that was sent last, by which its receivers identify it.
+    /// Returns the key of the message that was sent last, by which its receivers identify it.
     pub(crate) fn sent_key(&self) -> Option<u64> {
         self.calls.back()?.key
     }
@@ -615,8 +617,7 @@ impl SocketSpeaker {
         self.asked_at = now;
     }
 
-    /// Concludes the oldest call, which has nothing more to wait for; `sent`: all its messages have
-    /// left the client.
+    /// Concludes the oldest call, if it waits for nothing; `sent`: all its messages have been sent.
     pub(crate) fn conclude_sent(&mut self, sent: bool) -> Conclusion {
         if self.steps.is_some() {
             return self.conclude_step(sent);
@@ -666,12 +667,12 @@ impl SocketSpeaker {
         self.facts
     }
 
-    /// Head of the server's 101, after the step that opened the WebSocket.
+    /// Returns the head of the server's 101, after the step that opened the WebSocket.
     pub(super) fn head(&self) -> &[u8] {
         self.steps.as_ref().map_or(&[], |steps| &steps.head)
     }
 
-    /// An answer is either complete or absent.
+    /// Returns nothing: an answer is either complete or absent.
     pub(super) fn partial(&self, _call: usize) -> Option<ResponseFacts> {
         None
     }

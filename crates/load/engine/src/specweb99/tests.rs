@@ -23,7 +23,7 @@ fn load(text: &str, change: impl FnOnce(&mut Plan)) -> Arc<SpecwebLoad> {
 /// Behavior of the server.
 struct Server {
     ads: Advertising,
-    /// Time from the request to the end of its response.
+    /// Returns the time from the request to the end of its response.
     takes: fn(&str) -> Nanos,
     /// Changes the head and the body before they are sent.
     spoils: fn(&str, &mut Vec<u8>, &mut Vec<u8>),
@@ -149,8 +149,8 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
     seen
 }
 
-/// With a server that needs no time each connection receives 400 kbit/s, so that the mean of
-/// 122,000 bits gives 3.28 operations a second; a connection carries 7.3 requests (P3 of the
+/// With a server that needs no time, each connection receives 400 kbit/s, so that the mean of
+/// 122,000 bits gives 3.28 operations per second; a connection carries 7.3 requests (P3 of the
 /// sheet); the mix is SPECweb99's; the log contains the posted data.
 #[test]
 fn an_ideal_server_has_every_connection_conform() {
@@ -187,7 +187,7 @@ fn a_slow_server_has_none_conform() {
     }
 }
 
-/// A wrong response is a failed call; with one or more in a hundred no connection conforms.
+/// A wrong response is a failed call; with one or more in a hundred, no connection conforms.
 #[test]
 fn a_wrong_response_fails_its_call() {
     type Spoil = fn(&str, &mut Vec<u8>, &mut Vec<u8>);

@@ -128,7 +128,7 @@ impl Worker {
         self.place_guided(io, call, now);
     }
 
-    /// The guide is asked for all calls that the user can start now.
+    /// Asks the guide for all calls that the user can start now.
     fn emit_steps<I: Io>(&mut self, io: &mut I, user: u32, intended: Nanos, now: Nanos) {
         let warm_up = self.journal.in_warm_up(intended);
         while !self.edges.is_stopping() {
@@ -179,7 +179,7 @@ impl Worker {
         }
     }
 
-    /// Removes a user with nothing outstanding and nothing due.
+    /// Removes a user with no outstanding and no due call.
     pub(super) fn retire_if_idle<I: Io>(&mut self, io: &mut I, user: u32, now: Nanos) {
         let Some(retired) = self.feedback.retire_if_idle(user, now) else { return };
         let Some((record, conns)) = retired.session else { return };
@@ -271,8 +271,8 @@ impl Worker {
         }
     }
 
-    /// Handles a limit that passed on a connection: the call that it was for has timed out. Unless
-    /// the protocol can withdraw one call, the connection cannot be used any more.
+    /// Handles a limit that passed on a connection: the call with this limit has timed out. Unless
+    /// the protocol can withdraw one call, the connection is unusable.
     fn time_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let generation = self.pool.conn(slot).generation();
         loop {

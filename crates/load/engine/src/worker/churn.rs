@@ -14,7 +14,7 @@ impl Worker {
         self.timed.as_mut().and_then(|timed| timed.storm.as_mut())
     }
 
-    /// Closes and opens the WebSockets that are due; returns when the next ones are.
+    /// Closes and opens the WebSockets that are due; returns when the next ones are due.
     pub(super) fn churn<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
         self.end_lifetimes(io, now);
         if self.storm().is_some_and(|storm| storm.breaks_out(now)) {

@@ -1,4 +1,4 @@
-//! Putting a call on a connection: an idle one, a new one, or the queue.
+//! Puts a call on a connection: an idle one or a new one; or puts it into the queue.
 
 use super::Worker;
 use crate::call::{Call, End, NO_USER};
@@ -21,7 +21,7 @@ impl Worker {
         self.place_at(io, call, endpoint, now);
     }
 
-    /// The same for a known endpoint.
+    /// Places a call to a known endpoint.
     #[inline(always)]
     pub(super) fn place_at<I: Io>(&mut self, io: &mut I, call: Call, endpoint: u32, now: Nanos) {
         if self.maker.is_some() {
@@ -33,7 +33,7 @@ impl Worker {
         }
     }
 
-    /// The same for a call whose request is made for it alone.
+    /// Places a call with its own request.
     #[inline(never)]
     fn place_made<I: Io>(&mut self, io: &mut I, mut call: Call, endpoint: u32, now: Nanos) {
         if !self.make_request(&mut call, now) {
@@ -104,7 +104,7 @@ impl Worker {
         }
     }
 
-    /// Makes a request for this call alone. Returns false if none can be made.
+    /// Makes a request for a single call. Returns false if that is not possible.
     #[inline(never)]
     fn make_request(&mut self, call: &mut Call, now: Nanos) -> bool {
         let Some(maker) = &mut self.maker else { return true };
@@ -312,13 +312,13 @@ impl Worker {
         self.pool.arm_for(slot, put);
     }
 
-    /// The same, from where few calls come: the code of [`Worker::assign`] is there only once.
+    /// Calls [`Worker::assign`] where few calls come from, so that its code is inlined only once.
     #[inline(never)]
     pub(super) fn assign_outlined(&mut self, slot: Slot, call: Call, now: Nanos) {
         self.assign(slot, call, now);
     }
 
-    /// The same for a request that differs from its template.
+    /// Assigns a request that differs from its template.
     #[inline(never)]
     fn assign_made(&mut self, slot: Slot, mut call: Call, now: Nanos) {
         let by_script = self.feedback.is_scripted();
@@ -390,8 +390,8 @@ impl Worker {
         }
     }
 
-    /// Puts stranded calls on other connections. A call moved too often has failed, and a call
-    /// without time left has timed out.
+    /// Puts stranded calls on other connections. A call moved too often fails, and a call without
+    /// time left times out.
     #[inline]
     pub(super) fn replace_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
         if self.pool.has_stranded() {

@@ -1,4 +1,4 @@
-//! From a response to its call's outcome: collection, judgment, and the calls of a broken
+//! Determines a call's outcome from its response: collection, judgment, and the calls of a broken
 //! connection.
 
 use super::Worker;
@@ -201,7 +201,7 @@ impl Worker {
         self.journal.begin_sample(call, end, begun, now);
     }
 
-    /// Takes a sample of a response that was cut short after `came` bytes.
+    /// Takes a sample of a response that was cut off after `came` bytes.
     #[cold]
     fn sample_cut(&mut self, call: &mut Call, came: &ResponseFacts, end: &End, now: Nanos) {
         let end = End { status: came.status, ..*end };
@@ -230,7 +230,8 @@ impl Worker {
         secrets
     }
 
-    /// Length of the decoded content, and the fault of the content or of its gRPC status.
+    /// Returns the length of the decoded content, and the fault of the content or of its gRPC
+    /// status.
     #[inline(always)]
     fn judge_content(
         &mut self,
@@ -309,7 +310,7 @@ impl Worker {
         more
     }
 
-    /// The server's timing of its own work, for calls of the measured phase.
+    /// Counts the server's timing of its own work, for calls of the measured phase.
     #[inline(never)]
     fn count_timings(&mut self, slot: Slot, row: usize) {
         let conn = self.pool.conn(slot);
@@ -320,7 +321,7 @@ impl Worker {
         }
     }
 
-    /// The length of a decoded body, and its fault.
+    /// Returns the length of a decoded body, and its fault.
     fn judge_body(
         &mut self,
         call: &mut Call,
@@ -422,7 +423,7 @@ impl Worker {
         End::answered(facts, class)
     }
 
-    /// Takes cookies for the user's jar, and builds the request of a redirect. `own`: the call's
+    /// Stores cookies in the user's jar, and builds the request of a redirect. `own`: the call's
     /// request, if not its target's.
     fn read_head(
         &mut self,
@@ -632,10 +633,10 @@ impl Worker {
     }
 }
 
-/// A piece of a response.
+/// Piece of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Came<'a> {
-    /// The bytes as received.
+    /// Bytes as received.
     pub(super) piece: &'a [u8],
     /// Content of the body.
     pub(super) body: &'a [u8],
@@ -651,7 +652,7 @@ fn is_on_socket(call: &Call) -> bool {
 /// Bytes of the shortest trailers with a report of load.
 const LOAD_BYTES_MIN: usize = grpc::LOAD_TRAILER.len() + "grpc-status: 0\r\n".len();
 
-/// Facts about the back end in a response to a call of gRPC, if there are any.
+/// Returns facts about the back end in a response to a gRPC call, if there are any.
 fn backend_facts<'a>(plan: &Plan, head: &'a [u8], trailers: &'a [u8]) -> Option<BackendFacts<'a>> {
     let field =
         |name: &str| fields::find(head, name).or_else(|| fields::find_trailer(trailers, name));
@@ -688,7 +689,8 @@ fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     }
 }
 
-/// Failure of a call with this response; `None` if it succeeded or another response will follow.
+/// Returns the failure of a call with this response; `None` if it succeeded or another response
+/// will follow.
 #[inline]
 fn failure_of(
     end: &End,
@@ -712,7 +714,7 @@ fn body_of(request: &[u8]) -> Option<&[u8]> {
     Some(&request[end + 4..]).filter(|body| !body.is_empty())
 }
 
-/// An intake for another call.
+/// Returns an intake for another call.
 #[expect(clippy::vec_box, reason = "a call has its intake in a box, which is returned unchanged")]
 pub(super) fn fresh(intakes: &mut Vec<Box<Intake>>) -> Box<Intake> {
     intakes.pop().unwrap_or_else(|| {

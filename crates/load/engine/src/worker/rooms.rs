@@ -1,4 +1,4 @@
-//! Members of rooms: opened without calls, and the messages that are published for them.
+//! Members of rooms: opened without calls; and the messages that are published for them.
 
 use super::Worker;
 use crate::call::{Call, NO_USER};

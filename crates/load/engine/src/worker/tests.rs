@@ -133,7 +133,8 @@ impl Link for Notes {
     }
 }
 
-/// `users` users share the connections, with `depth` calls on each; `calls` in total.
+/// Returns a plan of `users` users that share the connections, with `depth` calls on each; `calls`
+/// in total.
 fn plan_of(users: u32, depth: u32, calls: u64) -> Plan {
     let mut plan = Plan::for_url(Url::parse("http://peer.example/").unwrap());
     plan.load = Load::Closed { users, think: Think::None, session: None };
@@ -161,8 +162,8 @@ fn run(plan: Plan, peer: Peers) -> (Notes, Pipes) {
     (notes, io)
 }
 
-/// For each call, by index: milliseconds from its due instant to its first byte and to its end, the
-/// bytes of its body, and its outcome.
+/// Returns for each call, by index: milliseconds from its due instant to its first byte and to its
+/// end, the bytes of its body, and its outcome.
 fn outcomes(notes: &Notes) -> Vec<(u64, u64, u64, u64, Outcome)> {
     let since = |at: Nanos, from: Nanos| if at.is_zero() { 0 } else { (at - from).0 / 1_000_000 };
     let mut rows: Vec<_> = notes

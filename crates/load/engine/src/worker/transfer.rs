@@ -220,7 +220,7 @@ impl Worker {
         }
     }
 
-    /// Processes responses in request order. A separate loop: the additional needs of streams would
+    /// Processes responses in request order. A separate loop: the additional work for streams would
     /// cost each HTTP/1 call about fifty instructions.
     #[inline(always)]
     fn receive_in_order<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {

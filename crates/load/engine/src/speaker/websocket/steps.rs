@@ -18,7 +18,7 @@ const WAITING_BYTES_MAX: usize = 4 << 20;
 /// Additional state of a journey's WebSocket.
 #[derive(Debug, Default)]
 pub(super) struct StepState {
-    /// The call in flight.
+    /// Call in flight.
     asked: Option<Arc<SocketCall>>,
     /// Number of messages that the call still waits for.
     left: u32,
@@ -32,7 +32,7 @@ pub(super) struct StepState {
     waiting_bytes: usize,
     /// The calls listen: messages begin with their opcodes, and pongs and closes are messages too.
     pub(super) listens: bool,
-    /// Subprotocols of the request that opened the WebSocket; `None` means those of the plan.
+    /// Subprotocols of the request that opened the WebSocket; `None` for those of the plan.
     pub(super) offer: Option<ClientOffer>,
 }
 
@@ -51,7 +51,7 @@ impl StepState {
     }
 }
 
-/// The subprotocols that a request offers.
+/// Returns the subprotocols that a request offers.
 fn offer_of(request: &[u8]) -> ClientOffer {
     let names = fields::all(request, "sec-websocket-protocol");
     let names: Vec<String> =
@@ -61,7 +61,7 @@ fn offer_of(request: &[u8]) -> ClientOffer {
 }
 
 impl SocketSpeaker {
-    /// The first call opens the WebSocket; all others use it.
+    /// Submits a call: the first opens the WebSocket, all others use it.
     pub(super) fn submit_step(
         &mut self,
         request: &Request<'_>,
@@ -147,8 +147,8 @@ impl SocketSpeaker {
         }
     }
 
-    /// Compares a message with what the call in flight waits for. Returns true if it was the last
-    /// one.
+    /// Compares a message with the expectation of the call in flight. Returns true if it was the
+    /// last one.
     fn takes_message(&mut self, payload: Vec<u8>) -> bool {
         let Some(steps) = &mut self.steps else { return false };
         if steps.is_listening() {
@@ -233,8 +233,8 @@ impl SocketSpeaker {
         event
     }
 
-    /// Concludes the call in flight if it has its response without an event; `sent`: all that it
-    /// sent has gone out.
+    /// Concludes the call in flight if it has its response without an event; `sent`: everything has
+    /// been sent.
     pub(super) fn conclude_step(&mut self, sent: bool) -> Conclusion {
         let Some(steps) = self.steps.as_ref().filter(|steps| steps.is_ready) else {
             return Conclusion::ByEvent;
@@ -248,8 +248,8 @@ impl SocketSpeaker {
         Conclusion::Done
     }
 
-    /// Content of the response to the call that ended last; `None` means not a WebSocket of a
-    /// journey.
+    /// Returns the content of the response to the call that ended last; `None` if it is not a
+    /// WebSocket of a journey.
     pub(crate) fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.steps.as_mut().map(|steps| std::mem::take(&mut steps.answer))
     }

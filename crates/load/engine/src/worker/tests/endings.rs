@@ -13,8 +13,8 @@ use url::Url;
 const RESET: IoError = IoError::Failed(FailureClass::Reset);
 const START: Nanos = Nanos::from_secs(1_000);
 
-/// One connection that the server closes: number of request bytes it accepts, and the data it
-/// sends.
+/// Connection that the server closes: the number of request bytes that it accepts, and the data
+/// that it sends.
 struct Ending {
     now: Nanos,
     /// Number of accepted bytes; then a write must wait once, and the next one fails.
@@ -112,7 +112,7 @@ impl TlsFactory for Sessions {
     }
 }
 
-/// The outcome of one call: its status, or the reason why it has none.
+/// Returns the outcome of one call: its status, or the reason why it has none.
 fn outcome(url: &str, takes: usize, sends: &[Result<&str, IoError>]) -> String {
     let mut plan = Plan::for_url(Url::parse(url).unwrap());
     plan.request.method = "POST".into();
