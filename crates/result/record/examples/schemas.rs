@@ -1,4 +1,4 @@
-//! Writes the schemas into the folder that is named: `cargo xtask schema` runs it with `docs/schema`.
+//! Writes the schemas into a folder: `cargo xtask schema` runs it with `docs/schema`.
 
 use std::path::PathBuf;
 

@@ -28,7 +28,7 @@ pub use sentences::{answer, sentence, verdict, wider};
 
 use crate::ids::by_id;
 
-/// One side compared with the first, as shown.
+/// Comparison of one side with the first, as shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Contrast<'a> {
     /// `B`, `C`, …

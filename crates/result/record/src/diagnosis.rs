@@ -1,4 +1,4 @@
-//! From finished runs to findings: the parts of a report that the diagnosis needs.
+//! Computes findings from finished runs, for reports.
 
 mod fleet;
 mod own_stack;
@@ -13,8 +13,8 @@ use stats::diagnosis::{Confidence, Diagnosis, Evidence, Http2Limits, RULES, of_r
 use std::cmp::Reverse;
 use units::Nanos;
 
-/// Bottlenecks of the server found in one run, the most certain first. Ignores findings that the
-/// report already has.
+/// Returns bottlenecks of the server found in one run, the most certain first. Ignores findings
+/// that the report already has.
 pub fn findings(report: &RunReport) -> Vec<Finding> {
     let limits = of_run(&evidence(report)).into_iter().map(Finding::from);
     let agents = report.fleet.iter().flat_map(|facts| fleet::findings(facts, report));
@@ -22,7 +22,7 @@ pub fn findings(report: &RunReport) -> Vec<Finding> {
     conduct(&Server::of(report)).into_iter().chain(own).chain(limits).chain(agents).collect()
 }
 
-/// A state of the server that is a finding itself: the state, the finding's id, the advice.
+/// States of the server that are findings themselves: the state, the finding's id, the advice.
 const CONDUCTS: [(Conduct, &str, &str); 4] = [
     (
         Conduct::Gone,
@@ -85,9 +85,9 @@ fn conduct_of_steps(steps: &[&RampStep]) -> Option<Finding> {
     Some(found)
 }
 
-/// Bottlenecks of each target of a ramp, from all of its steps, the most certain first. With
-/// several targets each finding's evidence names its own; `labels`, `curves`: one per target, or
-/// empty.
+/// Returns bottlenecks of each target of a ramp, from all of its steps, the most certain first.
+/// With several targets, the evidence of each finding names its target; `labels`, `curves`: one per
+/// target, or empty.
 pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) -> Vec<Finding> {
     let targets = steps.iter().map(|step| step.label + 1).max().unwrap_or(0);
     let of_target = |label: usize| -> Vec<Finding> {

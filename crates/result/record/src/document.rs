@@ -1,4 +1,4 @@
-//! A record as a document of JSON: how it is written, how it is read.
+//! A record as a JSON document: how it is written and read.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ pub fn printed(record: &impl Serialize) -> String {
     text
 }
 
-/// Which schema a document names: `loadstone.check/1`.
+/// Returns the schema that a document names: `loadstone.check/1`.
 ///
 /// # Errors
 /// Fails if the text is not JSON, or names no schema.

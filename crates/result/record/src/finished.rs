@@ -238,7 +238,7 @@ impl Headline {
     }
 }
 
-/// Sum of the runs of one plan: histograms and counts are added, peaks are the highest, windows and
+/// Sums the runs of one plan: histograms and counts are added, peaks are the highest, windows and
 /// their rows of the series are concatenated. Nothing is averaged (law 6).
 pub fn merged(runs: &[Measurement]) -> Measurement {
     let mut all = Measurement::default();
@@ -264,7 +264,7 @@ pub fn merged(runs: &[Measurement]) -> Measurement {
     all
 }
 
-/// The facts of a path over several runs: counts added up, lateness at its worst.
+/// Sums the facts of a path over several runs: counts are added, lateness is the worst.
 pub fn merged_paths(runs: impl Iterator<Item = PathFacts>) -> Option<PathFacts> {
     runs.reduce(|mut all, run| {
         for (kind, more) in all.kinds.iter_mut().zip(&run.kinds) {
@@ -284,7 +284,7 @@ pub fn merged_paths(runs: impl Iterator<Item = PathFacts>) -> Option<PathFacts> 
     })
 }
 
-/// Figures of our own TCP over several runs.
+/// Sums figures of our own TCP over several runs.
 pub fn merged_stacks(runs: impl Iterator<Item = StackFacts>) -> Option<StackFacts> {
     runs.reduce(|mut all, run| {
         all += run;
@@ -309,8 +309,8 @@ pub fn per_second(count: u64, window: Nanos) -> f64 {
     if window.is_zero() { 0.0 } else { count as f64 / window.as_secs_f64() }
 }
 
-/// Returns the rows inside the measured window: neither of the warm-up nor of the time after the
-/// window, in which due calls only run to their outcome.
+/// Returns the rows inside the measured window: without the warm-up, and without the time after the
+/// window, in which due calls are only completed.
 pub fn in_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
     let end_s = measurement.window.as_secs_f64();
     measurement.series.iter().filter(move |row| {

@@ -4,7 +4,7 @@
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use stats::Hist;
 
-/// Recordings of zero, and the encoding of the others; `None` without others.
+/// Encodes recordings of zero, and the others; `None` for the others if there are none.
 pub fn encode(hist: &Hist) -> (u64, Option<Vec<u8>>) {
     let (zeros, above) = hist.parts();
     let blob = above.map(|above| {
@@ -16,7 +16,7 @@ pub fn encode(hist: &Hist) -> (u64, Option<Vec<u8>>) {
     (zeros, blob)
 }
 
-/// Bytes of the V2 encoding before the counts: cookie, length, offset, digits, bounds, ratio.
+/// Size of the V2 encoding before the counts: cookie, length, offset, digits, bounds, ratio.
 const HEADER_BYTES: usize = 40;
 /// Maximum number of counts of our histograms.
 const COUNTS_MAX: u64 = 1 << 16;
@@ -37,8 +37,8 @@ pub fn decode(zeros: u64, blob: Option<&[u8]>) -> Result<Hist, String> {
     Hist::from_parts(zeros, above)
 }
 
-/// Checks that the bytes contain their length, and that neither their runs of empty counts nor
-/// their sum exceed the bounds: the library trusts both.
+/// Checks that the bytes contain their declared length, and that neither their runs of empty counts
+/// nor their sum exceed the bounds: the library trusts both.
 fn check(blob: &[u8]) -> Result<(), String> {
     let bad = || "a histogram that is not a V2 encoding".to_owned();
     let length = blob.get(4..8).ok_or_else(bad)?;

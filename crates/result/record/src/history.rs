@@ -14,10 +14,10 @@ use units::{Purpose, Seed};
 /// The schema that is written.
 pub const SCHEMA: &str = "loadstone.history/1";
 
-/// Figures of which a history is judged. The others follow from them, or have few samples.
+/// Figures whose history is judged. The others follow from them, or have few samples.
 const FIGURES: [&str; 4] = ["throughput", "failures", "p50", "p99"];
 
-/// Runs that are looked at unless another number is given: the latest ones.
+/// Default number of runs that are examined: the latest ones.
 pub const RUNS_LAST: usize = 60;
 
 /// Maximum number of runs of a history.

@@ -1,4 +1,5 @@
-//! Enums of the crates below, written and read as their stable ids: those crates know no serde.
+//! Enums of lower crates, written and read as their stable ids; those crates do not depend on
+//! serde.
 
 use stats::compare::Scale;
 use stats::curve::{Axis, CapacityEnd, OverloadShape, Purpose};

@@ -11,7 +11,7 @@ use plan::Plan;
 use sample::Environment;
 use stats::curve::{Axis, Curve, Point, Purpose};
 
-/// A finished ramp, of one target or of several in one session.
+/// Finished ramp, of one target or of several in one session.
 #[derive(Clone, Debug)]
 pub struct RampReport {
     /// Like [`RunReport::name`].

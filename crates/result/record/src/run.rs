@@ -1,5 +1,5 @@
-//! A run as measured ([`RunReport`]), and the record that is made from it once, published, kept and
-//! rendered ([`RunRecord`]).
+//! A run as measured ([`RunReport`]), and the record that is made from it once, published, stored
+//! and rendered ([`RunRecord`]).
 
 mod measured;
 mod published;

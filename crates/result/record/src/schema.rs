@@ -70,7 +70,7 @@ fn file(schema: &Value) -> Published {
     Published { file: format!("{stem}.schema.json"), text: print::printed(schema) }
 }
 
-/// Replaces what the run's schema defines too by references to it.
+/// Replaces definitions that the run's schema has too by references to it.
 fn refer(other: &mut Value, run: &Value) {
     let of_run = |name: &str, node: &Value| run["$defs"].get(name) == Some(node);
     let mut shared = Vec::new();
@@ -118,7 +118,7 @@ fn redirect(node: &mut Value, shared: &[String]) {
     }
 }
 
-/// Takes out what only Rust knows: names of its number types, and line feeds of its comments.
+/// Removes details of Rust: the names of its number types, and line feeds of comments.
 fn plain(node: &mut Value) {
     match node {
         Value::Object(map) => {
@@ -142,7 +142,8 @@ fn is_of_rust(format: &str) -> bool {
     format.starts_with("uint") || format.starts_with("int") || matches!(format, "double" | "float")
 }
 
-/// Schema of a text that is one of these names, or `null` if it may be missing. For `schema_with`.
+/// Returns the schema of a text that is one of these names, or `null` if it may be missing. For
+/// `schema_with`.
 fn one_of(names: impl IntoIterator<Item = &'static str>) -> Schema {
     json_schema!({ "type": "string", "enum": names.into_iter().collect::<Vec<_>>() })
 }

@@ -74,7 +74,7 @@ impl Conduct {
         }
     }
 
-    /// The same for readers.
+    /// Returns the name of the state for readers.
     pub fn word(self) -> &'static str {
         match self {
             Conduct::Unexpected => "not as expected",
@@ -103,8 +103,8 @@ pub struct Server {
     pub detail: String,
     /// Start in seconds from the start of the window; `None` if throughout.
     pub since_s: Option<f64>,
-    /// Share of the calls that ended which failed by the server's fault or on the way to it, 0..=1; NaN
-    /// of none.
+    /// Share of the ended calls that failed by the server's fault or on the way to it, 0..=1; NaN
+    /// without calls.
     pub failing_share: f64,
     /// Statuses that were not expected, with their counts, the most frequent first.
     pub statuses: Vec<(u16, u64)>,
@@ -184,13 +184,14 @@ struct Observed {
     missed: u64,
     tail: Option<Tail>,
     silence: Option<(Nanos, u64)>,
-    /// Answered, and due, a second at the end, where the server answers fewer calls than fall due.
+    /// Answered and due calls per second at the end, if the server answers fewer calls than are
+    /// due.
     behind: Option<(f64, f64)>,
 }
 
 /// Failures without a success between them, to the end of the window.
 struct Tail {
-    /// Start in seconds of the window; `None`: no call succeeded before.
+    /// Start in seconds of the window; `None` if no call succeeded before.
     since_s: Option<f64>,
 }
 
@@ -240,8 +241,8 @@ impl Observed {
         ratio(self.failed as f64, self.called() as f64)
     }
 
-    /// The calls that shares of failures refer to, including those of an interruption, as in the
-    /// report's line of failures.
+    /// Returns the calls that shares of failures refer to, including those of an interruption, as
+    /// in the report's line of failures.
     fn called(&self) -> u64 {
         // calls that died in the queue have failed and count as failures of the server's, too
         (self.done + self.abandoned).max(self.failed)
@@ -285,7 +286,7 @@ impl Observed {
         self.tail.as_ref().and_then(|tail| tail.since_s)
     }
 
-    /// Connections are refused at the end: if others broke before, the process has ended.
+    /// Returns the connections refused at the end: if others broke before, the process has ended.
     fn turned_away(&self, run: &Inputs<'_>, tail: &Tail) -> (Conduct, Option<f64>, String) {
         let refused = format!("{} connections were refused", show::count(self.refused));
         let Some(since_s) = tail.since_s else {
@@ -423,7 +424,7 @@ fn at(seconds: f64) -> String {
     show::duration(Nanos::from_secs_f64(seconds))
 }
 
-/// ` where 200 was expected`, if the plan has an expectation.
+/// Formats ` where 200 was expected`, if the plan has an expectation.
 fn expectation_text(plan: &Plan) -> String {
     let ranges = &plan.expect.status;
     if ranges.is_empty() {
@@ -466,8 +467,8 @@ fn wrong_statuses(run: &Inputs<'_>) -> Vec<(u16, u64)> {
     wrong
 }
 
-/// Calls that failed an explicit expectation of the plan. A status of 400 or above without one is a
-/// failure, but not of an expectation.
+/// Returns the calls that failed an explicit expectation of the plan. A status of 400 or above
+/// without one is a failure, but not of an expectation.
 pub(crate) fn missed_expectations(plan: &Plan, failed: impl Fn(FailureClass) -> u64) -> u64 {
     let expect = &plan.expect;
     let asked = [
@@ -480,7 +481,8 @@ pub(crate) fn missed_expectations(plan: &Plan, failed: impl Fn(FailureClass) -> 
     asked.into_iter().filter(|(_, asked)| *asked).map(|(class, _)| failed(class)).sum()
 }
 
-/// Returns the first objective that is missed whatever the client's lateness, and by how much.
+/// Returns the first objective that is missed whatever the client's lateness, and the distance to
+/// its bound.
 fn missed_objectives(slo: &[SloResult]) -> Option<String> {
     let mut missed = slo.iter().filter(|result| !result.met && !result.undecided);
     let worst = missed.next()?;
@@ -529,8 +531,9 @@ fn times(factor: f64) -> String {
     format!("{factor:.*}", usize::from(factor < 9.95))
 }
 
-/// Completions in time steps: (end in seconds of the window, calls that ended, that succeeded).
-/// Beats as far as they are kept, followed by rows of the series; rows alone without beats.
+/// Returns completions in time steps: (end in seconds of the window, calls that ended, that
+/// succeeded). Uses beats as far as they are kept, followed by rows of the series; only rows if
+/// there are no beats.
 fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
     let beat_s = BEAT.as_secs_f64();
     let mut beats = measurement.total.beats.all();
@@ -550,8 +553,8 @@ fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
     beats.into_iter().enumerate().map(beat).chain(rows.map(row)).collect()
 }
 
-/// Returns the number of connections that were open before an instant of the window and none of
-/// them after it: a process that dies takes its idle connections with it.
+/// Returns the number of connections that were open before an instant of the window, if none of
+/// them was after it: a process that dies takes its idle connections with it.
 fn open_until(measurement: &Measurement, at_s: f64) -> u64 {
     let rows: Vec<&stats::Second> = crate::finished::in_window(measurement).collect();
     let before = rows.iter().rev().find(|row| row.at_s + row.span_s <= at_s);
@@ -579,16 +582,17 @@ fn tail(measurement: &Measurement) -> Option<Tail> {
     (failed > 0 && by_chance < CHANCE_MAX).then_some(Tail { since_s })
 }
 
-/// Rows at the end of the window that must all fall short: half of them, and three at least.
+/// Number of rows at the end of the window that must all fall short: half of them, and at least
+/// three.
 const SLOW_ROWS_MIN: usize = 3;
 /// Share of the due calls in a row below which the row falls short, if also by three standard
 /// errors.
 const KEPT_UP_SHARE: f64 = 0.97;
 
-/// Calls answered and due per second at the end of the window of an open load, if in every row
-/// there fewer are answered than fall due. A server with long response times answers as many; one
-/// that pauses catches up. `None` if the client itself was late by half of the median response
-/// time.
+/// Returns the calls answered and due per second at the end of the window of an open load, if in
+/// every row fewer are answered than due. A server with long response times answers as many as are
+/// due; a server that pauses catches up. `None` if the client itself was late by half of the median
+/// response time.
 fn behind(run: &Inputs<'_>) -> Option<(f64, f64)> {
     let measurement = run.measurement;
     let total = &measurement.total;

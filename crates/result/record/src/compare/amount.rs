@@ -38,7 +38,7 @@ fn unit(points: bool) -> &'static str {
     if points { "points" } else { "%" }
 }
 
-/// Percent without a sign.
+/// Formats a percentage without a sign.
 fn number(change: f64) -> String {
     let percent = (change * 100.0).abs();
     match percent {

@@ -15,10 +15,10 @@ use stats::interval::CONFIDENCE;
 use stats::{Hist, State, samples_needed};
 use units::{Purpose, Seed};
 
-/// Resamples per interval.
+/// Number of resamples per interval.
 const RESAMPLES: u32 = 10_000;
 
-/// Runs of either side in one block.
+/// Number of runs of a side in one block.
 pub const OF_A_BLOCK: usize = 2;
 
 /// Two sets of runs to be compared, or more of which each is held against the first.
@@ -124,14 +124,14 @@ fn gate_answer(gate: &GateRecord) -> String {
     gate.sentence.clone()
 }
 
-/// Response times of all runs of a side.
+/// Returns the response times of all runs of a side.
 fn responses(runs: &[RunRecord]) -> Hist {
     let mut all = Hist::new();
     runs.iter().for_each(|run| all.merge(&run.response()));
     all
 }
 
-/// One side; `response`: times of all its runs, `None` without runs.
+/// Returns one side; `response`: times of all its runs, `None` without runs.
 fn side_of(comparison: &Comparison, side: usize, response: Option<&Hist>) -> SideRecord {
     let runs = comparison.runs.get(side).map_or(&[][..], Vec::as_slice);
     let none = Hist::new();
@@ -187,7 +187,7 @@ pub(super) fn scale(kind: FigureKind) -> Scale {
     }
 }
 
-/// Reason why a figure is not compared; `None` if it is.
+/// Returns why a figure is not compared; `None` if it is.
 fn comparable(figure: &str, runs: &[Vec<RunRecord>]) -> Option<NotCompared> {
     let refuses = |runs: &Vec<RunRecord>| failing::share(runs) > failing::REFUSED_SHARE_MAX;
     if figure == "throughput" && runs.iter().any(refuses) {
@@ -196,7 +196,7 @@ fn comparable(figure: &str, runs: &[Vec<RunRecord>]) -> Option<NotCompared> {
     (!enough_calls(figure, runs)).then_some(NotCompared::TooFewCalls)
 }
 
-/// A quantile needs calls beyond it in every run.
+/// Returns whether every run has enough calls beyond a quantile.
 fn enough_calls(figure: &str, runs: &[Vec<RunRecord>]) -> bool {
     let Some(percent) = figure.strip_prefix('p').and_then(|text| text.parse::<f64>().ok()) else {
         return true;
@@ -255,7 +255,7 @@ fn verdict_cautions(labels: &[String], headlines: &[Vec<Headline>]) -> Vec<Strin
     cautions
 }
 
-/// Reason why the runs are too few for a decision; `None` if they suffice.
+/// Returns why the runs are too few for a decision; `None` if they suffice.
 fn too_few(headlines: &[Vec<Headline>], order: &str) -> Option<String> {
     let fewest = headlines.iter().map(Vec::len).min().unwrap_or(0);
     let blocks = order.split_whitespace().count();

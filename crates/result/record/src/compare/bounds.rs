@@ -10,7 +10,7 @@ use stats::verdict::INVALID;
 use stats::{CauseId, State, samples_needed};
 use units::{ParseError, quoted};
 
-/// Figures that only a gate judges: they are taken from whole runs, not from headlines.
+/// Figures that only a gate judges: they are taken from complete runs, not from headlines.
 const GATE_FIGURES: [&str; 2] = ["p95", "cpu"];
 
 /// Reason why a figure is not compared.
@@ -94,12 +94,12 @@ impl FailIf {
         &self.text
     }
 
-    /// Only a gate with a budget can judge this figure.
+    /// Returns whether only a gate with a budget can judge this figure.
     pub fn needs_budget(&self) -> bool {
         GATE_FIGURES.contains(&self.figure)
     }
 
-    /// The CPU time of the server per call.
+    /// Returns whether the figure is the CPU time of the server per call.
     pub fn is_of_cpu(&self) -> bool {
         self.figure == "cpu"
     }
@@ -139,7 +139,7 @@ impl FailIf {
         run.headlines().first().map_or(f64::NAN, of)
     }
 
-    /// Reason why this run has no such figure.
+    /// Returns why this run has no such figure.
     pub(super) fn lacking(&self, run: &RunRecord) -> Option<String> {
         if self.is_of_cpu() {
             let why = "the CPU time of the server is unknown in a run".to_owned();
@@ -201,7 +201,7 @@ impl FailIf {
     }
 }
 
-/// CPU time of the server for each call, in seconds.
+/// Returns the CPU time of the server per call, in seconds.
 fn cpu_per_call(run: &RunRecord) -> Option<f64> {
     let sut = run.sut.as_ref().filter(|sut| !sut.series.is_empty())?;
     let cores = sut.series.iter().map(|row| row.0.cpu_cores).sum::<f64>() / sut.series.len() as f64;

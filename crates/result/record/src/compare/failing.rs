@@ -12,7 +12,8 @@ pub const REFUSED_SHARE_MAX: f64 = 0.01;
 /// Statuses and errors that the sentence names.
 const NAMED_MAX: usize = 3;
 
-/// Share of the calls of all runs that failed by the server's fault, 0..=1; 0 of none.
+/// Returns the share of the calls of all runs that failed by the server's fault, 0..=1; 0 without
+/// calls.
 pub(super) fn share(runs: &[RunRecord]) -> f64 {
     let (mut failing, mut ended) = (0.0, 0);
     for run in runs {
@@ -24,7 +25,7 @@ pub(super) fn share(runs: &[RunRecord]) -> f64 {
     if share.is_nan() { 0.0 } else { share }
 }
 
-/// `A is failing: 95.0 % of 959 calls (911 answered 500).`, if it is.
+/// Formats `A is failing: 95.0 % of 959 calls (911 answered 500).`, if it is.
 pub(super) fn sentence(letter: char, runs: &[RunRecord]) -> Option<String> {
     let share = share(runs);
     if share < FAILING_SHARE_MIN {

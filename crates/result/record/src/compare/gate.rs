@@ -24,11 +24,11 @@ struct GateBound {
     sequence: Sequence,
     /// The first certain answer, which later blocks do not change.
     answer: MarginAnswer,
-    /// Judgment at that block.
+    /// Judgment at this block.
     judged: Option<JudgedMargin>,
     /// Reason why a run has no such figure.
     lacking: Option<String>,
-    /// Blocks that count for it, and those that do not.
+    /// Blocks that count for it, and excluded ones.
     blocks: usize,
     invalid: usize,
 }
@@ -36,8 +36,8 @@ struct GateBound {
 /// Runs of one block, before and after.
 pub type BlockRuns = (Vec<RunRecord>, Vec<RunRecord>);
 
-/// Spread of the first bound's figure over the blocks of a pilot, as a share or in points; `None`
-/// if a run has no such figure.
+/// Returns the spread of the first bound's figure over the blocks of a pilot, as a share or in
+/// points; `None` if a run has no such figure.
 pub fn pilot_spread(bounds: &[FailIf], blocks: &[BlockRuns]) -> Option<f64> {
     let bound = bounds.first()?;
     let mut sequence = Sequence::default();
@@ -84,8 +84,8 @@ impl Gate {
         blocks_min(ALPHA / bounds.max(1) as f64)
     }
 
-    /// Adds a block, the runs of each side in the order in which they were made. A block with a run
-    /// that is INVALID, or that has too few calls for the figure, is left out. That does not depend
+    /// Adds a block: the runs of each side in the order in which they were made. A block with a run
+    /// that is INVALID, or that has too few calls for the figure, is excluded. That does not depend
     /// on the labels of the runs. Failures count although the client was late.
     pub fn block(&mut self, before: &[RunRecord], after: &[RunRecord]) {
         let figures = self.bounds.len();
@@ -122,7 +122,7 @@ impl Gate {
         }
     }
 
-    /// No further block changes the answer.
+    /// Returns whether no further block changes the answer.
     pub fn is_over(&self) -> bool {
         self.answer() != MarginAnswer::Undecided || self.bounds.iter().any(GateBound::is_hopeless)
     }
@@ -317,7 +317,7 @@ fn sentence(record: &GateRecord, end: &GateEnd) -> String {
 }
 
 impl GateRecord {
-    /// Returns the bounds as every comparison has them; one that is undecided is not crossed.
+    /// Returns the bounds in the form of every comparison; an undecided one counts as not crossed.
     pub fn plain_bounds(&self) -> Vec<BoundRecord> {
         let plain = |one: &GateBoundRecord| BoundRecord {
             text: one.bound.clone(),

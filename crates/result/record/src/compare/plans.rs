@@ -1,4 +1,4 @@
-//! Checks whether two runs did the same.
+//! Checks whether two runs had the same plan.
 
 use std::collections::BTreeMap;
 use toml::Value;
@@ -37,7 +37,7 @@ pub fn plan_differences(first: &str, second: &str, scope: Scope) -> Vec<String> 
     differences
 }
 
-/// Names the table of a key that only one of the plans has: one difference, whatever it holds.
+/// Returns the table of a key that only one of the plans has: one difference, whatever its content.
 fn table_of_one(key: &str, first: &Keys, second: &Keys) -> Option<String> {
     let (table, _) = key.split_once('.')?;
     let has = |keys: &Keys| {

@@ -67,7 +67,7 @@ pub fn sentence(letter: char, one: &DifferenceRecord) -> String {
     }
 }
 
-/// The end of the interval that lies further from no difference.
+/// Returns the end of the interval that is farther from no difference.
 pub fn wider(one: &DifferenceRecord) -> f64 {
     if one.low.abs() > one.high.abs() { one.low } else { one.high }
 }

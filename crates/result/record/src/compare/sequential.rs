@@ -1,4 +1,5 @@
-//! Differences of a gate: their intervals hold although the gate stops when it is certain.
+//! Differences of a gate: their intervals are valid although the gate stops as soon as it is
+//! certain.
 
 use super::DifferenceRecord;
 use super::assemble::{difference, in_blocks, scale};
@@ -22,7 +23,8 @@ pub(super) fn differences(
     figures.iter().map(one).collect()
 }
 
-/// A figure is different if the confidence sequence excludes zero at its share of the level.
+/// Compares a figure. It differs if the confidence sequence at its share of the level excludes
+/// zero.
 fn compared(scale: Scale, blocks: &[Block], figures: usize) -> Compared {
     let mut sequence = Sequence::default();
     let sound: Option<Vec<Block>> = blocks.iter().map(|block| scaled(scale, block)).collect();

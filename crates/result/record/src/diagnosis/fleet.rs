@@ -11,12 +11,13 @@ const UNEVEN: &str = "uneven-agents";
 const MIXED: &str = "mixed-versions";
 pub(super) const IDS: [&str; 2] = [UNEVEN, MIXED];
 
-/// An agent is an outlier if its median is this many times the others', and at least this far away.
+/// An agent is an outlier if its median is this multiple of the others', and at least this much
+/// longer.
 const TIMES_MIN: f64 = 2.0;
 const APART_MIN_S: f64 = 0.001;
 /// Minimum number of calls for a meaningful median.
 const CALLS_MIN: u64 = 30;
-/// Agents that are named.
+/// Maximum number of agents named.
 const NAMED_MAX: usize = 3;
 
 pub(super) fn findings(facts: &FleetFacts, report: &RunReport) -> Vec<Finding> {

@@ -32,7 +32,7 @@ pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
     found
 }
 
-/// Another host uses an address of ours: the figures may not be the server's.
+/// Reports that another host uses one of our addresses: the figures may not be the server's.
 fn shared_address(stack: Option<&StackFacts>) -> Option<Finding> {
     let ConflictRecord { address, by } = ConflictRecord::of(&stack?.conflict?);
     Some(Finding {
@@ -45,8 +45,8 @@ fn shared_address(stack: Option<&StackFacts>) -> Option<Finding> {
     })
 }
 
-/// A server of this host sends long responses by BBR, which finds too little bandwidth over a device and
-/// paces them by that (docs/decisions/0065).
+/// Reports a server of this host that sends long responses by BBR, which measures too little
+/// bandwidth over a device and paces them accordingly (docs/decisions/0065).
 fn paced(report: &RunReport) -> Option<Finding> {
     let total = &report.measurement.total;
     let mean = total.body_bytes.checked_div(total.counts.done())?;
@@ -108,7 +108,8 @@ mod tests {
         assert_eq!(shared_address(None), None);
     }
 
-    /// Ten responses of `mean` bytes, by our own TCP from a server at `url`, on a host that sends by BBR.
+    /// Returns ten responses of `mean` bytes, by our own TCP from a server at `url`, on a host that
+    /// sends by BBR.
     fn paced_run(url: &str, mean: u64) -> RunReport {
         let mut measurement = stats::Measurement::default();
         measurement.total.counts.succeeded = 10;

@@ -29,7 +29,7 @@ impl RampRecord {
         self.labels.iter().position(|label| *label == step.label)
     }
 
-    /// One curve for each label, in order.
+    /// Returns one curve for each label, in order.
     pub fn curves(&self) -> Vec<Curve> {
         self.curves.iter().map(CurveRecord::curve).collect()
     }

@@ -248,7 +248,7 @@ impl KneeRecord {
     }
 }
 
-/// The lower end, if any load below was measured.
+/// Returns the lower end, if a lower load was measured.
 fn low(span: &Span) -> Option<f64> {
     known(span.low).filter(|_| !span.is_open_below())
 }

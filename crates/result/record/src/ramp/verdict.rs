@@ -5,8 +5,8 @@ use crate::run::{CauseRecord, VerdictRecord};
 use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT, Point, Purpose, crumbs};
 use stats::{CauseId, State};
 
-/// Causes of a load beyond the knee, where queues grow and samples are few: they are what the ramp
-/// looks for, not a flaw of the measurement.
+/// Causes of a load beyond the knee, where queues grow and samples are few: a ramp searches for
+/// them, so they are no flaw of the measurement.
 const BEYOND_THE_KNEE: [CauseId; 3] = [CauseId::Drift, CauseId::FewSamples, CauseId::AllFailed];
 
 impl RampRecord {
@@ -24,8 +24,8 @@ impl RampRecord {
     }
 }
 
-/// Objectives that every usable step misses, while a lower step is unusable: a load that meets them
-/// may exist.
+/// Returns objectives that every usable step misses, while a lower step is unusable: a load that
+/// meets them may exist.
 fn undecided_objectives(ramp: &RampRecord) -> Option<CauseRecord> {
     let open = |(row, curve): (usize, &Curve)| {
         let found = curve.capacity.as_ref()?;
@@ -149,13 +149,13 @@ fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     merged(&limited, &invalid).into_iter().take(1).map(describe).collect()
 }
 
-/// No step is usable: the causes of all.
+/// Returns the causes of all steps, if no step is usable.
 fn unusable(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     let all: Vec<&RampStepRecord> = steps.iter().collect();
     merged(&all, &|_, cause| cause.id != CauseId::Interrupted)
 }
 
-/// Each cause once, with its worst figure and the number of steps that have it.
+/// Merges the causes: each once, with its worst figure and the number of its steps.
 fn merged(
     steps: &[&RampStepRecord],
     wanted: &dyn Fn(&RampStepRecord, &CauseRecord) -> bool,

@@ -365,12 +365,12 @@ impl RunRecord {
         self.named_hist(of.key())
     }
 
-    /// Response times of a row of [`RunRecord::per_url`], by its `target`.
+    /// Returns the response times of a row of [`RunRecord::per_url`], by its `target`.
     pub fn hist_of_target(&self, target: usize) -> Hist {
         self.named_hist(&target_name(target))
     }
 
-    /// Response times of a row of [`RunRecord::by_tag`].
+    /// Returns the response times of a row of [`RunRecord::by_tag`].
     pub fn hist_of_tag(&self, tag: &TagRecord) -> Hist {
         if self.per_url.is_empty() {
             return self.response();
@@ -380,17 +380,17 @@ impl RunRecord {
         all
     }
 
-    /// Response times of a row of `by_clients`.
+    /// Returns the response times of a row of `by_clients`.
     pub fn hist_of_clients(&self, row: usize) -> Hist {
         self.named_hist(&clients_name(row))
     }
 
-    /// Response times of a row of `by_scenario`.
+    /// Returns the response times of a row of `by_scenario`.
     pub fn hist_of_scenario(&self, row: usize) -> Hist {
         self.named_hist(&scenario_name(row))
     }
 
-    /// Times of a row of `transactions` in [`RunRecord::journeys`].
+    /// Returns the times of a row of `transactions` in [`RunRecord::journeys`].
     pub fn hist_of_transaction(&self, row: usize) -> Hist {
         self.named_hist(&transaction_name(row))
     }
@@ -413,7 +413,8 @@ impl RunRecord {
         all
     }
 
-    /// The same, each call less the client's lateness; `None` if that was not recorded for each.
+    /// Returns the response times less the client's lateness of each call; `None` if that was not
+    /// recorded.
     fn without_lag(&self) -> Option<Hist> {
         let mut punctual = self.hist(RunHist::Punctual);
         punctual.merge(&self.hist(RunHist::Plain));

@@ -1,5 +1,5 @@
-//! A schema in readable order: meaning of a key before its checks, keys in the order in which they
-//! are written, and short values on one line.
+//! A schema in readable order: the meaning of a key before its checks, keys in the order in which
+//! they are written, and short values on one line.
 
 use serde_json::{Map, Value};
 

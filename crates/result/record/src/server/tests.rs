@@ -4,7 +4,7 @@ use sample::{Outcome, Sample};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{Objective, Recorder};
 
-/// The end of a call: milliseconds into the window, status (0: none), and the failure.
+/// End of a call: milliseconds into the window, status (0 for none), and the failure.
 type Call = (u64, u16, Option<FailureClass>);
 
 const WINDOW: Nanos = Nanos::from_secs(10);
@@ -300,7 +300,7 @@ fn a_row_across_the_last_beat_counts_once() {
     assert_eq!(steps.iter().map(|(_, done, _)| done).sum::<u64>(), 343 * 700);
 }
 
-/// A call every two seconds: the last second without a response is the plan's.
+/// A call every two seconds: the plan explains the last second without a response.
 #[test]
 fn an_old_time_out_waits_for_nothing() {
     let mut calls: Vec<Call> = (0..5).map(|n| (2_000 * n + 5, 200, None)).collect();
@@ -352,7 +352,7 @@ fn an_objective_on_failures_defines_failing() {
     assert!(of(&mut report, "failures<0.5%").starts_with("failing: 1.00 %"));
 }
 
-/// Below the limit a server fails only because of an objective.
+/// Below the limit, a server fails only because of an objective.
 #[test]
 fn few_failures_do_not_fail_a_server() {
     let mut calls = served(0, 10_000);
@@ -383,7 +383,7 @@ fn unsolicited_bytes_fail_no_call() {
     );
 }
 
-/// 300 calls fall due in each of ten seconds; this many of them are answered.
+/// Returns ten seconds with 300 due calls each, of which this number is answered.
 fn rows(answered: [u64; 10]) -> Measurement {
     let mut measurement = measured(&served(0, 10_000), 0);
     measurement.intended = Some(3_000);

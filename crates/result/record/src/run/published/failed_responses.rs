@@ -82,7 +82,7 @@ fn shown(sample: &FailedResponse) -> (Vec<String>, Option<String>) {
     (lines.map(|line| readable(line, LINE_MAX)).collect(), body)
 }
 
-/// Text that is safe to show, with its line ends and tabs.
+/// Returns text that is safe to show, with its line ends and tabs.
 fn readable(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {

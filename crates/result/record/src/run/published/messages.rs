@@ -223,7 +223,8 @@ impl MessagesRecord {
     }
 }
 
-/// Response times of the steps that are messages, and how many of these timed out.
+/// Returns the response times of the steps that are messages, and the number of time-outs among
+/// them.
 fn times_of_steps(journeys: &JourneyPlan, total: &Snapshot) -> (Hist, u64) {
     let rows = journeys.message_rows().into_iter();
     let mut response = Hist::new();

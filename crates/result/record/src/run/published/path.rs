@@ -73,7 +73,7 @@ pub struct PathDirectionRecord {
 }
 
 impl PathRecord {
-    /// Figures of a path that has been used.
+    /// Returns the figures of a path that has been used.
     pub fn of(facts: &PathFacts) -> PathRecord {
         let kind = |kind: &PathKind| PathKindRecord {
             name: kind.name.clone(),

@@ -67,7 +67,7 @@ impl TryFrom<Value> for PlanRecord {
 }
 
 impl super::RunRecord {
-    /// Headline as one of several runs; repeats together.
+    /// Returns the headline of one of several runs, or of repeats together.
     pub fn headline(&self) -> Headline {
         let times = &self.response_time_s;
         Headline {
@@ -90,9 +90,9 @@ impl super::RunRecord {
         if self.runs.is_empty() { vec![self.headline()] } else { self.runs.clone() }
     }
 
-    /// Calls per second that the plan intends at the start and at the end of the window. `None`
-    /// without such an intention, for sessions, several loads or a nonlinear rate, and for
-    /// consecutive runs that each ramp.
+    /// Returns the calls per second that the plan intends at the start and at the end of the
+    /// window. `None` without such an intention, for sessions, several loads or a nonlinear rate,
+    /// and for consecutive runs that each ramp.
     pub fn intended_rates(&self) -> Option<(f64, f64)> {
         let plan = &self.plan.plan;
         let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };

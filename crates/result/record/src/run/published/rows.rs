@@ -33,8 +33,8 @@ fn rounded(time: units::Nanos) -> f64 {
     units::Nanos((time.0 + step / 2) / step * step).as_secs_f64()
 }
 
-/// One row per target or pattern, the most called first, steps of journeys in the plan's order;
-/// empty with a single target.
+/// Returns one row per target or pattern, the most called first; steps of journeys in the plan's
+/// order. Empty with a single target.
 pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
     let tallies = &report.measurement.total.targets;
     let plan = &report.plan;
@@ -72,7 +72,7 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
     rows
 }
 
-/// One row per tag of steps, by name; empty without tags.
+/// Returns one row per tag of steps, by name; empty without tags.
 pub(super) fn by_tag(report: &RunReport) -> Vec<TagRecord> {
     let total = &report.measurement.total;
     let tags = report.plan.journeys.as_ref().map(plan::journey::JourneyPlan::tags);
@@ -103,7 +103,7 @@ pub(super) fn by_tag(report: &RunReport) -> Vec<TagRecord> {
     tags.unwrap_or_default().into_iter().map(row).collect()
 }
 
-/// One row per scenario, in the plan's order; empty if the plan has none.
+/// Returns one row per scenario, in the plan's order; empty without scenarios.
 pub(super) fn by_scenario(report: &RunReport) -> Vec<ScenarioRecord> {
     let tallies = &report.measurement.total.scenarios;
     let none = stats::ScenarioTally::default();
@@ -128,7 +128,7 @@ pub(super) fn by_scenario(report: &RunReport) -> Vec<ScenarioRecord> {
     report.plan.scenarios.iter().enumerate().map(row).collect()
 }
 
-/// One row per kind of clients, in the plan's order; empty if the plan has none.
+/// Returns one row per kind of clients, in the plan's order; empty without kinds.
 pub(super) fn by_clients(report: &RunReport) -> Vec<ClientsRecord> {
     let Some(population) = &report.plan.connection.clients else { return Vec::new() };
     let tallies = &report.measurement.total.clients;

@@ -107,8 +107,8 @@ impl SecondRecord {
         }
     }
 
-    /// How calls ended in the row; `None` if not recorded. Failure classes known only to a later
-    /// version are dropped.
+    /// Returns how calls ended in the row; `None` if not recorded. Failure classes that only a
+    /// later version knows are dropped.
     pub fn endings(&self) -> Option<Endings> {
         let (statuses, failures) = (self.statuses.as_ref()?, self.failures.as_ref()?);
         let numbered = statuses.iter().filter_map(|(status, n)| Some((status.parse().ok()?, *n)));

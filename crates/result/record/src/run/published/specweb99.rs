@@ -63,7 +63,7 @@ impl PostsRecord {
         PostsRecord { answered, unanswered, recorded, missing, unknown, trouble }
     }
 
-    /// Returns whether the log contains each answered POST, and nothing that was not sent.
+    /// Returns whether the log contains each answered POST, and no unsent one.
     pub fn agree(&self) -> bool {
         self.trouble.is_none() && self.missing == 0 && self.unknown == 0
     }
@@ -93,7 +93,7 @@ impl PostsRecord {
 }
 
 impl RunRecord {
-    /// Returns the result of the simultaneous connections; `None` for another load.
+    /// Returns the score of the simultaneous connections; `None` for another load.
     pub fn score(&self) -> Option<Score> {
         let found = self.bodies.specweb99.as_ref()?;
         Some(Score {

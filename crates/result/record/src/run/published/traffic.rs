@@ -121,8 +121,8 @@ impl AgreedRecord {
 }
 
 impl RunRecord {
-    /// TLS facts of the connections that negotiated the first parameters, by name; `None` without
-    /// TLS.
+    /// Returns TLS facts of the connections that negotiated the first parameters, by name; `None`
+    /// without TLS.
     pub fn tls_facts(&self) -> Option<TlsFacts> {
         let bits = self.measured.iter().flat_map(|measured| &measured.key_bits);
         let facts = |(agreed, key_bits): (&AgreedRecord, &u32)| TlsFacts {

@@ -196,7 +196,7 @@ impl SloRecord {
         }
     }
 
-    /// `met`, `MISSED`, or `undecided`: see [`SloRecord::undecided`].
+    /// Returns `met`, `MISSED`, or `undecided`: see [`SloRecord::undecided`].
     pub fn word(&self) -> &'static str {
         match (self.undecided, self.met) {
             (true, _) => "undecided",
@@ -210,8 +210,8 @@ impl SloRecord {
         self.objective.metric.show(self.figure.unwrap_or(f64::NAN))
     }
 
-    /// Returns the figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and how certain
-    /// it is, if it is met by few calls.
+    /// Returns the figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and its
+    /// probability, if it is met by few calls.
     pub fn measured_text(&self) -> String {
         let mut text = match self.interval_text() {
             Some(interval) => format!("{} ({interval})", self.figure_text()),
