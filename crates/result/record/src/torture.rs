@@ -190,7 +190,7 @@ pub fn read(text: &str) -> Result<TortureRecord, String> {
 }
 
 impl TortureRecord {
-    /// Published form of a torture.
+    /// Returns the published form of a torture.
     pub fn of(report: &Report) -> TortureRecord {
         let result = &report.result;
         let waivers = &report.waivers;
@@ -262,8 +262,8 @@ impl TortureRecord {
         Severity::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Findings and advisories, the worst first, including waived ones, but only one case for each
-    /// fault.
+    /// Returns findings and advisories, the worst first, including waived ones, but only one case
+    /// for each fault.
     pub fn notable(&self) -> Vec<&CaseRecord> {
         let own = |case: &&CaseRecord| case.is_notable() && case.same_as.is_none();
         let mut all: Vec<&CaseRecord> = self.cases.iter().filter(own).collect();
@@ -271,7 +271,7 @@ impl TortureRecord {
         all
     }
 
-    /// Cases that show the same fault as this one.
+    /// Returns the cases that show the same fault as this one.
     pub fn same_as(&self, case: &str) -> Vec<&CaseRecord> {
         let same = |one: &&CaseRecord| one.same_as.as_deref() == Some(case);
         self.cases.iter().filter(same).collect()
@@ -314,7 +314,7 @@ impl TortureRecord {
         self.limits.iter().filter(move |limit| limit.case == case)
     }
 
-    /// Shrunk exchange of random data.
+    /// Returns the shrunk exchange of random data.
     pub fn shrunk_of(&self, case: &str, name: &str) -> Option<&ShrunkRecord> {
         self.shrunk.iter().find(|shrunk| shrunk.case == case && shrunk.name == name)
     }
@@ -332,7 +332,7 @@ fn habits(result: &RunResult) -> Vec<HabitRecord> {
     result.habits.seen.iter().map(one).collect()
 }
 
-/// A waived case no longer represents its fault: the first other case that shows it does.
+/// Replaces a waived case that represents a fault by the first other case that shows it.
 fn represent_waived(cases: &mut [CaseRecord]) {
     let waived = |case: &&CaseRecord| case.waived.is_some() && case.same_as.is_none();
     let ids: Vec<String> = cases.iter().filter(waived).map(|case| case.id.clone()).collect();

@@ -15,9 +15,8 @@ use units::{Nanos, show};
 /// Replacement for a secret.
 pub const MASK: &str = "***";
 
-/// Untrusted text, safe for one line of a terminal: control characters, bidirectional overrides and
-/// everything else outside printable ASCII is written as an escape, and text longer than
-/// `chars_max` ends in `...`.
+/// Escapes untrusted text for one line of a terminal: control characters, bidirectional overrides
+/// and everything else outside printable ASCII. Text longer than `chars_max` ends in `...`.
 pub fn printable(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -37,7 +36,7 @@ pub fn printable(text: &str, chars_max: usize) -> String {
 
 pub use stats::show_number as number;
 
-/// A URL with its user name, its password and values of its query with secret names masked.
+/// Formats a URL with its user name, its password and values of secret query names masked.
 pub fn shown_url(url: &url::Url) -> String {
     if url.username().is_empty() && url.password().is_none() {
         return plan::Masker::default().text(url.as_str());
@@ -61,7 +60,7 @@ pub fn name(name: &str, plan: &Plan) -> String {
     }
 }
 
-/// The URL of a target as given; a gRPC URL is stored as that of its requests.
+/// Returns the URL of a target as given; a gRPC URL is stored as that of its requests.
 fn target_url(plan: &Plan, url: &url::Url) -> String {
     let shown = shown_url(url);
     match shown.strip_prefix("http") {
@@ -70,7 +69,7 @@ fn target_url(plan: &Plan, url: &url::Url) -> String {
     }
 }
 
-/// The URL of a target, by its row.
+/// Returns the URL of a target, by its row.
 pub fn target_name(plan: &Plan, row: u32) -> String {
     match plan.targets.get(row as usize) {
         Some(target) => target_url(plan, &target.url),

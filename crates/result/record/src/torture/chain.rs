@@ -10,7 +10,7 @@ use torture::safety::Class;
 
 /// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.torture-chain/1";
-/// Bytes of a message that are shown.
+/// Maximum number of bytes of a message that are shown.
 const SHOWN_MAX: usize = 4 << 10;
 
 /// Position in the chain.

@@ -11,8 +11,8 @@ pub(super) fn is_meter(case: &Case) -> bool {
     matches!(case.group(), 'W' | 'T') && !case.press
 }
 
-/// Returns the cost for every deadline, in the order of the limits. The slots are those that the
-/// user named, or else the fewest that a case found.
+/// Returns the cost for every deadline, in the order of the limits. The number of slots is the
+/// user's, or else the smallest that a case found.
 pub(super) fn costs(
     limits: &[LimitRecord],
     slots_named: Option<u64>,

@@ -54,7 +54,7 @@ impl ChangeKind {
         ChangeKind::OnlyB,
     ];
 
-    /// Word at the start of a line.
+    /// Returns the word at the start of a line.
     pub fn word(self) -> &'static str {
         match self {
             ChangeKind::New => "new",

@@ -62,7 +62,7 @@ impl IntervalRecord {
         }
     }
 
-    /// Share of all calls that fell due, 0 to 1.
+    /// Returns the share of all due calls that were lost, 0 to 1.
     pub fn lost_share(&self) -> f64 {
         if self.due == 0 { 0.0 } else { self.lost as f64 / self.due as f64 }
     }

@@ -1,5 +1,5 @@
-//! A running torture: the stored part of each case when it ends, and the record made from these if
-//! the program was killed.
+//! A running torture: the part of each case that is stored when it ends, and the record made from
+//! these if the program was killed.
 
 use super::{CaseRecord, LimitRecord, TortureRecord, cost, counted};
 use serde::{Deserialize, Serialize};

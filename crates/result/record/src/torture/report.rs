@@ -10,7 +10,7 @@ use torture::judge::Severity;
 use torture::result::RunResult;
 use torture::safety::Class;
 
-/// A torture as the program has it, from before its first case to its end: what its record is made of.
+/// A torture in the program, from before its first case to its end: the source of its record.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The URL as typed.
@@ -46,14 +46,14 @@ pub struct Beside {
 }
 
 impl Report {
-    /// Published part.
+    /// Returns the published part.
     pub fn record(&self) -> TortureRecord {
         TortureRecord::of(self)
     }
 }
 
-/// Formats `no finding in 1 case`, `2 findings in 85 cases`: alike in every list, report and
-/// difference. `cases`: those that were carried out.
+/// Formats `no finding in 1 case` or `2 findings in 85 cases`, equally in every list, report and
+/// difference. `cases`: executed cases.
 pub fn found(findings: u64, cases: u64) -> String {
     let findings = match findings {
         0 => "no finding".to_owned(),

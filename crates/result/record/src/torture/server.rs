@@ -195,7 +195,8 @@ impl StateRecord {
         live.map(|(_, count)| count).sum()
     }
 
-    /// CPU time from `before` to now; `None` for another server, which has a separate account.
+    /// Returns the CPU time from `before` to now; `None` for another server, which has a separate
+    /// account.
     pub fn cpu_since(&self, before: &StateRecord) -> Option<Nanos> {
         let (before_cpu, cpu) =
             (Nanos::from_secs_f64(before.cpu_s), Nanos::from_secs_f64(self.cpu_s));

@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Day {
 }
 
 impl Day {
-    /// Returns the day in UTC, of seconds since 1970-01-01; the first of all days for what is no
+    /// Returns the UTC day of seconds since 1970-01-01; the first of all days for an invalid
     /// instant.
     pub fn of_unix(seconds: f64) -> Day {
         // what is beyond the range saturates and is no instant
@@ -233,7 +233,7 @@ impl Applied {
         format!("{}{exchange}, until {}: {}", waiver.case, waiver.until, waiver.reason)
     }
 
-    /// Reason why it needs attention; `None` if it had its intended effect.
+    /// Returns why the waiver needs attention; `None` if it had its intended effect.
     pub fn word(&self) -> Option<&'static str> {
         match self.state {
             WaiverState::Used => None,

@@ -109,7 +109,7 @@ fn bits_per_s(bps: f64) -> String {
     }
 }
 
-/// Reference for comparing bodies; `None` if not requested.
+/// Returns the reference for comparing bodies; `None` if not requested.
 pub fn verified_against(plan: &Plan) -> Option<String> {
     Some(match plan.expect.verify.as_ref()? {
         Verify::First => "the first of each URL".to_owned(),

@@ -109,8 +109,8 @@ fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(ChangeKind, String)> {
     Some((kind, impact(a, b)))
 }
 
-/// Exchanges that fail in `b` and did not in `a`. Those of random data have different names each
-/// time and are ignored.
+/// Returns the exchanges that fail in `b` and did not in `a`. Those of random data have different
+/// names each time and are ignored.
 fn gained<'a>(a: &CaseRecord, b: &'a CaseRecord) -> Vec<&'a str> {
     let fails = |row: &CaseRecord, name: &str| {
         row.exchanges.iter().any(|one| one.name == name && one.outcome.is_finding())
@@ -160,8 +160,8 @@ fn limits(a: &TortureRecord, b: &TortureRecord) -> Vec<LimitChangeRecord> {
     moved
 }
 
-/// The brackets do not overlap, by more than such numbers move by themselves; or the same size is
-/// refused in another way.
+/// Returns whether the brackets do not overlap, by more than such numbers vary by themselves, or
+/// whether the same size is refused in another way.
 fn is_moved(a: &LimitRecord, b: &LimitRecord) -> bool {
     if a.unit != b.unit {
         return true;

@@ -25,7 +25,7 @@ fn exchange(name: &str, outcome: TestOutcome) -> ExchangeResult {
     }
 }
 
-/// S-07 with the results of its two exchanges.
+/// Returns S-07 with the results of its two exchanges.
 fn blanks(space: TestOutcome, tab: TestOutcome) -> CaseResult {
     let exchanges = vec![exchange("space", space), exchange("tab", tab)];
     CaseResult { outcome: space.max(tab), exchanges, ..CaseResult::of(&case("S-07")) }
